@@ -7,40 +7,30 @@ import os
 
 from npu_shim._host import host_device
 from npu_shim.cli._paths import unwritable_folder
+from npu_shim.cli._values import add_options
 from npu_shim.dumps.dumping import Dumping
 
+_OPTIONS = """
+dumps and precision on an NPU:
+--dump DIR  write what each op computes to DIR and end the script after the last dumped step; on an NPU the engine's
+    dumps and graphs, on the CPU a file for each output (docs/accuracy.md)
+--dump-steps STEPS  with --dump: the training steps, from 0, as in --dump-steps 0,5,10-12; by default 0
+--dump-overflow  with --dump: on an NPU, dump only where numbers overflow, at every step
+--dump-layers NAMES  with --dump: these ops only, as in --dump-layers dense/MatMul,loss; by default all
+--fusion  switch the fusion of ops off on an NPU
+--precision MODE  the option precision_mode for all sessions of the script on an NPU
+"""
 _MOST_STEPS = 100  # that the NPU takes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options to a parser."""
-    group = parser.add_argument_group("dumps and precision on an NPU")
-    group.add_argument(
-        "--dump",
-        metavar="DIR",
-        help="write what each op computes to DIR and end the script after the last dumped step; on an NPU the engine's "
-        "dumps and graphs, on the CPU a file for each output (docs/accuracy.md)",
-    )
-    group.add_argument(
-        "--dump-steps",
-        type=steps,
-        metavar="STEPS",
-        help="with --dump: the training steps, from 0, as in --dump-steps 0,5,10-12; by default 0",
-    )
-    group.add_argument(
-        "--dump-overflow",
-        action="store_true",
-        help="with --dump: on an NPU, dump only where numbers overflow, at every step",
-    )
-    group.add_argument(
-        "--dump-layers",
-        type=lambda text: text.replace(",", " ").split(),
-        metavar="NAMES",
-        help="with --dump: these ops only, as in --dump-layers dense/MatMul,loss; by default all",
-    )
-    group.add_argument("--fusion", choices=("off",), help="switch the fusion of ops off on an NPU")
-    group.add_argument(
-        "--precision", metavar="MODE", help="the option precision_mode for all sessions of the script on an NPU"
+    add_options(
+        parser,
+        _OPTIONS,
+        dump_steps={"type": steps},
+        dump_layers={"type": lambda text: text.replace(",", " ").split()},
+        fusion={"choices": ("off",)},
     )
 
 

@@ -8,28 +8,24 @@ from dataclasses import asdict
 from typing import Sequence
 
 from npu_shim._host import host_env
+from npu_shim.cli._values import add_options
 from npu_shim.rehearsal.half_run import Precision
 
 TYPES = ("float16", "bfloat16")
 DEFAULT = "--half=float16"
 _MODES = ("allow_mix_precision", "allow_fp32_to_fp16", "force_fp16", "cube_fp16in_fp32out")
+_OPTIONS = f"""
+half precision:
+--half  compute the ops of the mixed-precision list in 16 bits; float16 without a type (docs/precision.md)
+--precision-mode  with --half: the ops that compute in 16 bits; by default {_MODES[0]}
+--mixlist FILE  with --half: changes of the lists, as for modify_mixlist
+--saturate  with --half: an overflow results in the largest number, not infinity
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options to a parser."""
-    group = parser.add_argument_group("half precision")
-    group.add_argument(
-        "--half",
-        choices=TYPES,
-        help="compute the ops of the mixed-precision list in 16 bits; float16 without a type (docs/precision.md)",
-    )
-    group.add_argument(
-        "--precision-mode", choices=_MODES, help=f"with --half: the ops that compute in 16 bits; by default {_MODES[0]}"
-    )
-    group.add_argument("--mixlist", metavar="FILE", help="with --half: changes of the lists, as for modify_mixlist")
-    group.add_argument(
-        "--saturate", action="store_true", help="with --half: an overflow results in the largest number, not infinity"
-    )
+    add_options(parser, _OPTIONS, half={"choices": TYPES}, precision_mode={"choices": _MODES})
 
 
 def spelled_out(arguments: Sequence[str]) -> list[str]:

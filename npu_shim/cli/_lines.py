@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from typing import Callable
 
 from npu_shim.cli._guard import NOT_RUN
 
-
-def add_quiet(parser: argparse.ArgumentParser) -> None:
-    """Add --quiet to a parser."""
-    parser.add_argument("-q", "--quiet", action="store_true", help="print the result and errors only, no progress")
+QUIET = "-q --quiet  print the result and errors only, no progress"  # for add_options()
 
 
 def progress(command: str, quiet: bool = False) -> Callable[[str], None]:

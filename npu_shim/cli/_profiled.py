@@ -7,18 +7,21 @@ import os
 
 from npu_shim.cli import _dumped
 from npu_shim.cli._paths import unwritable_folder
+from npu_shim.cli._values import add_options
 from npu_shim.profiles.profiling import STEPS, Profiling
+
+_OPTIONS = f"""
+profile:
+--profile DIR  profile training steps to DIR, for npu-shim profile DIR: on an NPU with the vendor's profiler, on the CPU
+    with that of TensorFlow (docs/performance.md)
+--profile-steps FIRST-LAST  with --profile: the steps, numbered from 0, as in --profile-steps 20-30; by default
+    {STEPS[0]}-{STEPS[1]} on the CPU, the whole run on an NPU
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options to a parser."""
-    group = parser.add_argument_group("profile")
-    what = "on an NPU with the vendor's profiler, on the CPU with that of TensorFlow (docs/performance.md)"
-    text = f"profile training steps to DIR, for npu-shim profile DIR: {what}"
-    group.add_argument("--profile", metavar="DIR", help=text)
-    what = f"by default {STEPS[0]}-{STEPS[1]} on the CPU, the whole run on an NPU"
-    text = f"with --profile: the steps, numbered from 0, as in --profile-steps 20-30; {what}"
-    group.add_argument("--profile-steps", type=_dumped.steps, metavar="FIRST-LAST", help=text)
+    add_options(parser, _OPTIONS, profile_steps={"type": _dumped.steps})
 
 
 def problem(args: argparse.Namespace) -> str | None:

@@ -5,24 +5,21 @@ from __future__ import annotations
 import argparse
 import atexit
 
+from npu_shim.cli._values import add_options
 from npu_shim.launching.progress.display import Display
+
+_OPTIONS = """
+progress:
+--progress  show step, steps per second, loss and memory of each rank: a line at the bottom of a terminal, or a line
+    every ten seconds in a pipe
+--tensorboard DIR  write losses, logs, summaries, fetched scalars, learning rates, speed and memory of each rank to
+    DIR/rank_0, DIR/rank_1 ...
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that show a run."""
-    group = parser.add_argument_group("progress")
-    group.add_argument(
-        "--progress",
-        action="store_true",
-        help="show step, steps per second, loss and memory of each rank: a line at the bottom of a terminal, or a line "
-        "every ten seconds in a pipe",
-    )
-    group.add_argument(
-        "--tensorboard",
-        metavar="DIR",
-        help="write losses, logs, summaries, fetched scalars, learning rates, speed and memory of each rank to "
-        "DIR/rank_0, DIR/rank_1 ...",
-    )
+    add_options(parser, _OPTIONS)
 
 
 def watch(shows: bool, folder: str | None) -> None:

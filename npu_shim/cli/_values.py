@@ -1,12 +1,47 @@
-"""The arguments of several verbs: their types, which raise an error that names the value, and those after ``--``."""
+"""The arguments of verbs: their options, their types, which raise an error that names the value, those after ``--``."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Callable
+import re
+from typing import TYPE_CHECKING, Callable, Mapping
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Value
 
 MOST_RANKS = 1024  # processes of one host
 MOST_RANKS_OF_JOB = 65536  # on all hosts
+
+
+def add_options(parser: argparse.ArgumentParser, text: str, **settings: Mapping[str, Value]) -> None:
+    """Add options to a parser, as its help shows them.
+
+    Args:
+        parser: the parser.
+        text: for each option a line with its names, the name of its value, two spaces and its help, as in
+            ``-r --report DIR  write the result to DIR``. Indented lines continue the help, ``|`` excludes the option
+            before, and a line such as ``recordings:`` begins a group. An option without a value and without settings
+            is True if it is given.
+        settings: other arguments of ``add_argument``, by the long name of the option.
+    """
+    group: argparse._ActionsContainer = parser
+    target = group
+    lines = [line for line in re.sub(r"\n +", " ", text).splitlines() if line]
+    for line, following in zip(lines, [*lines[1:], ""]):
+        if not line.startswith(("-", "|")):
+            group = parser.add_argument_group(line[:-1])
+            continue
+        if not line.startswith("|"):
+            target = group.add_mutually_exclusive_group() if following.startswith("|") else group
+        names, _, explanation = line.strip("| ").partition("  ")
+        words = names.split()
+        given = dict(settings.pop(next(word[2:].replace("-", "_") for word in words if word.startswith("--")), {}))
+        if not words[-1].startswith("-"):
+            given["metavar"] = words.pop()
+        elif not given:
+            given["action"] = "store_true"
+        target.add_argument(*words, help=explanation, **given)
+    assert not settings, settings
 
 
 def above_zero(text: str, what: str = "a positive number") -> float:

@@ -19,7 +19,7 @@ from npu_shim.cli import MIGRATE, parser_of, show
 from npu_shim.cli._guard import leave, need_tensorflow
 from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import missing_file, unwritable_file
-from npu_shim.cli._values import ranks, split
+from npu_shim.cli._values import add_options, ranks, split
 from npu_shim.distributed.world import world
 from npu_shim.import_hook import tool
 
@@ -32,6 +32,16 @@ GROUP = MIGRATE
 EXAMPLE = "npu-shim assess train.py -- --batch_size 64"
 
 _COMMAND = "npu-shim assess"
+_OPTIONS = """
+--opp FILE  list of an installed CANN: npu_supported_ops.json or aic-*-ops-info*.json; may be given several times
+--mixlist FILE  changes of the mixed-precision lists, as for modify_mixlist
+--product NAME  bound the time of a step for {}, or for TFLOPS,GB/s of a data sheet, like 320,1600
+--json FILE  write the assessment as JSON; - prints it (docs/assess.md)
+--html FILE  write it as one HTML page
+--strict  return 1 if something would not run on the card
+--ranks N  run the script on N ranks and report rank 0's step
+--alias  serve npu_bridge, npu_device and horovod from npu_shim
+"""
 _OF_RANK = "rank_{}.json"  # the assessment of a rank
 
 
@@ -108,26 +118,9 @@ def _parser() -> argparse.ArgumentParser:
         usage="%(prog)s [options] script.py [-- ARGS]",
     )
     parser.add_argument("script", help="the script; its own arguments follow --")
-    parser.add_argument(
-        "--opp",
-        metavar="FILE",
-        action="append",
-        help="list of an installed CANN: npu_supported_ops.json or aic-*-ops-info*.json; may be given several times",
-    )
-    parser.add_argument("--mixlist", metavar="FILE", help="changes of the mixed-precision lists, as for modify_mixlist")
-    parser.add_argument(
-        "--product",
-        metavar="NAME",
-        help=f"bound the time of a step for {', '.join(PRODUCTS)}, or for TFLOPS,GB/s of a data sheet, like 320,1600",
-    )
-    parser.add_argument("--json", metavar="FILE", help="write the assessment as JSON; - prints it (docs/assess.md)")
-    parser.add_argument("--html", metavar="FILE", help="write it as one HTML page")
-    parser.add_argument("--strict", action="store_true", help="return 1 if something would not run on the card")
-    parser.add_argument(
-        "--ranks", type=ranks(2), default=0, metavar="N", help="run the script on N ranks and report rank 0's step"
-    )
+    products = ", ".join(PRODUCTS)
+    add_options(parser, _OPTIONS.format(products), opp={"action": "append"}, ranks={"type": ranks(2), "default": 0})
     parser.add_argument("--of-rank", metavar="FOLDER", help=argparse.SUPPRESS)
-    parser.add_argument("--alias", action="store_true", help="serve npu_bridge, npu_device and horovod from npu_shim")
     return parser
 
 

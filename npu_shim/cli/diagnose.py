@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from npu_shim._host import host_device
 from npu_shim.cli import NUMBERS, USAGE_ERROR, parser_of, show
-from npu_shim.cli._lines import add_quiet, fail, progress
+from npu_shim.cli._lines import QUIET, fail, progress
 from npu_shim.cli._paths import missing_file, missing_folder, unwritable_folder
-from npu_shim.cli._values import above_zero, ranks, split
+from npu_shim.cli._values import above_zero, add_options, ranks, split
 from npu_shim.import_hook import migrated_run, tool
 
 if TYPE_CHECKING:
@@ -25,6 +25,15 @@ GROUP = NUMBERS
 EXAMPLE = "npu-shim diagnose --against recording train_npu.py"
 
 _COMMAND = "npu-shim diagnose"
+_OPTIONS = f"""
+--against DIR  the recording of npu-shim verify --record
+-r --report DIR  folder of all runs, dumps and reports (default: npu_diagnosis)
+--dumps CPU_DIR  what TensorFlow computes, of verify --record --dump; by default the CPU of this machine computes it
+--ranks N  run the script on N ranks, and then on one
+--tolerance X  as for npu-shim verify: relative difference at the first step
+--timeout SECONDS  end a run that takes longer
+{QUIET}
+"""
 _CODES = {"agrees": 0, "cause found": 1, "no cause found": 3}  # by verdict
 _LOSS_SCALE = re.compile(r"loss_?scale", re.IGNORECASE)
 _MOST_FINDINGS = 50
@@ -101,28 +110,15 @@ def _parser() -> argparse.ArgumentParser:
         usage="%(prog)s [options] --against DIR MIGRATED [-- ARGUMENTS]",
     )
     parser.add_argument("migrated", metavar="MIGRATED", help="the migrated script; an original is converted in memory")
-    parser.add_argument("--against", metavar="DIR", required=True, help="the recording of npu-shim verify --record")
-    parser.add_argument(
-        "-r",
-        "--report",
-        metavar="DIR",
-        default="npu_diagnosis",
-        help="folder of all runs, dumps and reports (default: npu_diagnosis)",
+    add_options(
+        parser,
+        _OPTIONS,
+        against={"required": True},
+        report={"default": "npu_diagnosis"},
+        ranks={"type": ranks(2)},
+        tolerance={"type": above_zero},
+        timeout={"type": above_zero},
     )
-    parser.add_argument(
-        "--dumps",
-        metavar="CPU_DIR",
-        help="what TensorFlow computes, of verify --record --dump; by default the CPU of this machine computes it",
-    )
-    parser.add_argument("--ranks", type=ranks(2), metavar="N", help="run the script on N ranks, and then on one")
-    parser.add_argument(
-        "--tolerance",
-        type=above_zero,
-        metavar="X",
-        help="as for npu-shim verify: relative difference at the first step",
-    )
-    parser.add_argument("--timeout", type=above_zero, metavar="SECONDS", help="end a run that takes longer")
-    add_quiet(parser)
     return parser
 
 

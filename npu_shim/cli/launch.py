@@ -17,9 +17,9 @@ import time
 from npu_shim._host import host_device, host_env
 from npu_shim._host.process_settings import to_text
 from npu_shim.cli import RANKS, _independent, _profiled, _progress, parser_of, show
-from npu_shim.cli._lines import add_quiet, fail, progress
+from npu_shim.cli._lines import QUIET, fail, progress
 from npu_shim.cli._paths import missing_script, unwritable_folder
-from npu_shim.cli._values import MOST_RANKS, MOST_RANKS_OF_JOB, above_zero, integer, ranks
+from npu_shim.cli._values import MOST_RANKS, MOST_RANKS_OF_JOB, above_zero, add_options, integer, ranks
 from npu_shim.distributed.ranktable import hostfile, writer
 from npu_shim.distributed.ranktable.generate import parse_hosts
 from npu_shim.distributed.ranktable.reader import read_text
@@ -48,6 +48,33 @@ EXAMPLE = "npu-shim launch --ranks 4 train.py --batch_size 64"
 
 _COMMAND = "npu-shim launch"
 _report = progress(_COMMAND)
+_OPTIONS = f"""
+--log-dir DIR  folder for the logs rank_0.log and so on (server_0_rank_0.log with --rehearse), which grow with each
+    run; by default npu_shim_logs/JOB_ID
+--output  the ranks whose output is shown: the first, or all, each line with the number of its rank
+{QUIET}
+--job-id ID  name of the job; by default JOB_ID or a new name
+--no-preload  start each rank as a new Python; by default, ranks on the CPU are forked from a process that has imported
+    TensorFlow
+--timeout SECONDS  end the job after this time
+--max-restarts N  restart all ranks after a failure, at most N times; a script that restores its last checkpoint
+    continues from there
+--dry-run  print the commands as shell lines, and start nothing
+
+ranks, hosts and devices:
+--ranks -np N  number of ranks, all on this host unless -H names others
+-H --hosts HOST:SLOTS,...  as in horovodrun: the hosts of the ranks, which fill the slots of a host before those of the
+    next one. mpirun starts the ranks of several hosts
+--hostfile -hostfile FILE  the same from a file with lines such as 'host1 slots=8'
+--ranktable FILE  start the ranks of this host in this rank table, without NPUs those of all its hosts through mpirun;
+    by default RANK_TABLE_FILE
+--server-index K  index of this host in the rank table, from 0; by default found by its address
+--rehearse  start the ranks of all servers of the rank table, or of all hosts of -H, on this host without NPUs
+--table-timeout SECONDS  how long to wait while the status of the rank table is 'initializing'; by default
+    {TABLE_TIMEOUT_S:g}
+--devices I,J,...  the device of each rank, with --ranks; by default 0 to N-1
+--bind-cores  bind each rank to processors and memory near its device, by npu-smi or the PCI bus, else to even shares
+"""
 _PYTHON = re.compile(r"^(.*/)?python[0-9.]*$")  # the command of horovodrun and mpirun begins with it
 
 
@@ -177,85 +204,19 @@ def _parser() -> argparse.ArgumentParser:
         "wrong usage.",
         usage="%(prog)s (--ranks N | -H HOSTS | --ranktable FILE) [options] (script.py | -m module) ...",
     )
-    placing = parser.add_argument_group("ranks, hosts and devices")
-    placing.add_argument(
-        "--ranks",
-        "-np",
-        type=ranks(1, MOST_RANKS_OF_JOB),
-        metavar="N",
-        help="number of ranks, all on this host unless -H names others",
-    )
-    placing.add_argument(
-        "-H",
-        "--hosts",
-        metavar="HOST:SLOTS,...",
-        help="as in horovodrun: the hosts of the ranks, which fill the slots of a host before those of the next one. "
-        "mpirun starts the ranks of several hosts",
-    )
-    placing.add_argument(
-        "--hostfile", "-hostfile", metavar="FILE", help="the same from a file with lines such as 'host1 slots=8'"
-    )
-    placing.add_argument(
-        "--ranktable",
-        metavar="FILE",
-        help="start the ranks of this host in this rank table, without NPUs those of all its hosts through mpirun; by "
-        "default RANK_TABLE_FILE",
-    )
-    placing.add_argument(
-        "--server-index",
-        type=integer(0),
-        metavar="K",
-        help="index of this host in the rank table, from 0; by default found by its address",
-    )
-    placing.add_argument(
-        "--rehearse",
-        action="store_true",
-        help="start the ranks of all servers of the rank table, or of all hosts of -H, on this host without NPUs",
-    )
-    placing.add_argument(
-        "--table-timeout",
-        type=_seconds,
-        default=TABLE_TIMEOUT_S,
-        metavar="SECONDS",
-        help=f"how long to wait while the status of the rank table is 'initializing'; by default {TABLE_TIMEOUT_S:g}",
-    )
-    placing.add_argument(
-        "--devices", type=_devices, metavar="I,J,...", help="the device of each rank, with --ranks; by default 0 to N-1"
-    )
-    parser.add_argument(
-        "--log-dir",
-        metavar="DIR",
-        help="folder for the logs rank_0.log and so on (server_0_rank_0.log with --rehearse), which grow with each "
-        "run; by default npu_shim_logs/JOB_ID",
-    )
-    parser.add_argument(
-        "--output",
-        choices=(FIRST, ALL),
-        default=FIRST,
-        help="the ranks whose output is shown: the first, or all, each line with the number of its rank",
-    )
-    add_quiet(parser)
-    parser.add_argument("--job-id", metavar="ID", help="name of the job; by default JOB_ID or a new name")
-    text = "bind each rank to processors and memory near its device, by npu-smi or the PCI bus, else to even shares"
-    placing.add_argument("--bind-cores", action="store_true", help=text)
-    parser.add_argument(
-        "--no-preload",
-        action="store_true",
-        help="start each rank as a new Python; by default, ranks on the CPU are forked from a process that has "
-        "imported TensorFlow",
-    )
-    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job after this time")
-    parser.add_argument(
-        "--max-restarts",
-        type=integer(0),
-        default=0,
-        metavar="N",
-        help="restart all ranks after a failure, at most N times; a script that restores its last checkpoint continues "
-        "from there",
+    add_options(
+        parser,
+        _OPTIONS,
+        ranks={"type": ranks(1, MOST_RANKS_OF_JOB)},
+        server_index={"type": integer(0)},
+        table_timeout={"type": _seconds, "default": TABLE_TIMEOUT_S},
+        devices={"type": _devices},
+        output={"choices": (FIRST, ALL), "default": FIRST},
+        timeout={"type": _seconds},
+        max_restarts={"type": integer(0), "default": 0},
     )
     _progress.add_arguments(parser)
     _profiled.add_arguments(parser)
-    parser.add_argument("--dry-run", action="store_true", help="print the commands as shell lines, and start nothing")
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, like python -m")
     parser.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
     return parser

@@ -17,6 +17,7 @@ from npu_shim._host.host_device import ASCEND_A5
 from npu_shim.cli import RANKS, USAGE_ERROR, parser_of, show
 from npu_shim.cli._lines import fail, progress
 from npu_shim.cli._paths import unwritable_file
+from npu_shim.cli._values import add_options
 from npu_shim.distributed.addresses import is_this_host
 from npu_shim.distributed.ranktable import allocation, conversion, generate, hostfile, rootinfo, writer
 from npu_shim.distributed.ranktable.model import (
@@ -41,6 +42,32 @@ _report = progress(_COMMAND)
 PROBLEMS_FOUND = 1
 _THIS_HOST = "127.0.0.1"
 _CPU = "cpu"  # instead of a product: no device rules
+_OF_MAKE = f"""
+--hosts HOSTS  HOST:COUNT or HOST:FIRST-LAST of each host, such as 10.0.0.1:8,10.0.0.2:8; ranks are numbered in this
+    order. Without a count the devices come from the hccn.conf of the host; by default this host alone
+--hostfile FILE  the hosts from a file with lines such as 'host1 slots=8'
+--slurm  the hosts and tasks of this Slurm allocation; srun reads the file with the devices on each host
+--mpi  mpirun reads the file with the devices on each host, of --hosts, --hostfile, or its allocation
+--hccn [HOST=]FILE  a copy of a host's {generate.HCCN_CONF} with the addresses of its devices, once per host; by default
+    the file of this machine for the host that is this machine
+--rootinfo [HOST=]FILE  the same for the Ascend 950: a copy of a host's {rootinfo.ROOT_INFO}
+--product  the product of the hosts: A5 (Ascend 950) needs version 2.0, rank_list
+--dialect  the dialect to write; by default server_list, for A5 rank_list
+"""
+_OF_CHECK = """
+--product PRODUCT  the product whose rules apply: 910 (Atlas training servers), A2, A3, A5 (Ascend 950), or cpu for
+    none; by default the one of the version: A5 for 2.0, A3 for 1.2, else 910
+"""
+_OF_CONVERT = """
+--to  the dialect or version to write; by default server_list, for a rank_list rank_list
+"""
+_TO_WRITE = """
+-o --output FILE  the file to write; by default standard output
+--force  replace a file that differs
+"""
+_AS_JSON = """
+--json  as JSON
+"""
 
 
 def main(arguments: list[str]) -> int:
@@ -192,50 +219,12 @@ def _parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(dest="what", metavar="make|check|show|convert")
     verbs.required = True
     make = _verb(verbs, "make", _make, "write a rank table for hosts and their devices")
-    make.add_argument(
-        "--hosts",
-        help="HOST:COUNT or HOST:FIRST-LAST of each host, such as 10.0.0.1:8,10.0.0.2:8; ranks are numbered in "
-        "this order. Without a count the devices come from the hccn.conf of the host; by default this host alone",
-    )
-    make.add_argument("--hostfile", metavar="FILE", help="the hosts from a file with lines such as 'host1 slots=8'")
-    make.add_argument(
-        "--slurm",
-        action="store_true",
-        help="the hosts and tasks of this Slurm allocation; srun reads the file with the devices on each host",
-    )
-    make.add_argument(
-        "--mpi",
-        action="store_true",
-        help="mpirun reads the file with the devices on each host, of --hosts, --hostfile, or its allocation",
-    )
-    make.add_argument(
-        "--hccn",
-        action="append",
-        metavar="[HOST=]FILE",
-        help=f"a copy of a host's {generate.HCCN_CONF} with the addresses of its devices, once per host; by default "
-        "the file of this machine for the host that is this machine",
-    )
-    make.add_argument(
-        "--rootinfo",
-        action="append",
-        metavar="[HOST=]FILE",
-        help=f"the same for the Ascend 950: a copy of a host's {rootinfo.ROOT_INFO}",
-    )
-    make.add_argument(
-        "--product", choices=PRODUCTS, help="the product of the hosts: A5 (Ascend 950) needs version 2.0, rank_list"
-    )
-    make.add_argument(
-        "--dialect", choices=DIALECTS, help="the dialect to write; by default server_list, for A5 rank_list"
-    )
+    files = {"action": "append"}
+    dialects, products = {"choices": DIALECTS}, {"choices": PRODUCTS}
+    add_options(make, _OF_MAKE + _TO_WRITE, hccn=files, rootinfo=files, product=products, dialect=dialects)
     check = _verb(verbs, "check", _check, "list the problems of a file, with path and fix")
-    check.add_argument(
-        "--product",
-        choices=PRODUCTS + (_CPU,),
-        default=BY_VERSION,
-        metavar="PRODUCT",
-        help="the product whose rules apply: 910 (Atlas training servers), A2, A3, A5 (Ascend 950), or cpu for none; "
-        "by default the one of the version: A5 for 2.0, A3 for 1.2, else 910",
-    )
+    rules = {"choices": PRODUCTS + (_CPU,), "default": BY_VERSION}
+    add_options(check, _OF_CHECK + _AS_JSON, product=rules)
     view = _verb(verbs, "show", _show, "list the ranks of a file")
     convert = _verb(
         verbs, "convert", _convert, "write a file in another dialect or version, without comments and commas"
@@ -248,16 +237,8 @@ def _parser() -> argparse.ArgumentParser:
             default=own,
             help="a rank table; by default the file in RANK_TABLE_FILE",
         )
-    for verb in (check, view):
-        verb.add_argument("--json", action="store_true", help="as JSON")
-    convert.add_argument(
-        "--to",
-        choices=conversion.TARGETS,
-        help="the dialect or version to write; by default server_list, for a rank_list rank_list",
-    )
-    for verb in (make, convert):
-        verb.add_argument("-o", "--output", metavar="FILE", help="the file to write; by default standard output")
-        verb.add_argument("--force", action="store_true", help="replace a file that differs")
+    add_options(view, _AS_JSON)
+    add_options(convert, _OF_CONVERT + _TO_WRITE, to={"choices": conversion.TARGETS})
     return parser
 
 

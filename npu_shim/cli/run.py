@@ -18,6 +18,7 @@ from npu_shim.cli import MIGRATE, _dumped, _half, _profiled, _progress, parser_o
 from npu_shim.cli._guard import exit_code
 from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import missing_script, unwritable_folder
+from npu_shim.cli._values import add_options
 from npu_shim.import_hook import migrated_run, script, tool
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 
@@ -27,6 +28,18 @@ if TYPE_CHECKING:
 GROUP = MIGRATE
 EXAMPLE = "npu-shim run train.py --batch_size 64"
 IS_SCRIPT = True
+
+_OPTIONS = """
+-i --input DIR  folder whose modules are migrated too; default: the script's folder, or the parent of the packages
+    around it
+--alias  run the script without conversion, and serve the packages npu_bridge, hccl, npu_device and horovod where they
+    are not installed
+-v --verbose  list each rewrite and each finding
+| -q --quiet  print no line about the conversion
+--no-shape-watch  do not report shapes that change between steps, for which the NPU recompiles the graph
+--numerics DIR  report the first op with Inf or NaN, loss scale and gradient norms to DIR (docs/precision.md)
+--deterministic  ask an NPU for kernels that repeat bit by bit, which are slower
+"""
 
 
 def main(arguments: list[str]) -> int:
@@ -120,39 +133,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
     parser.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
-    parser.add_argument(
-        "-i",
-        "--input",
-        metavar="DIR",
-        help="folder whose modules are migrated too; "
-        "default: the script's folder, or the parent of the packages around it",
-    )
-    parser.add_argument(
-        "--alias",
-        action="store_true",
-        help="run the script without conversion, and serve the packages npu_bridge, hccl, npu_device and horovod where "
-        "they are not installed",
-    )
-    amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("-v", "--verbose", action="store_true", help="list each rewrite and each finding")
-    amount.add_argument("-q", "--quiet", action="store_true", help="print no line about the conversion")
-    parser.add_argument(
-        "--no-shape-watch",
-        action="store_true",
-        help="do not report shapes that change between steps, for which the NPU recompiles the graph",
-    )
+    add_options(parser, _OPTIONS)
     _progress.add_arguments(parser)
     _half.add_arguments(parser)
-    parser.add_argument(
-        "--numerics",
-        metavar="DIR",
-        help="report the first op with Inf or NaN, loss scale and gradient norms to DIR (docs/precision.md)",
-    )
     _dumped.add_arguments(parser)
     _profiled.add_arguments(parser)
-    parser.add_argument(
-        "--deterministic", action="store_true", help="ask an NPU for kernels that repeat bit by bit, which are slower"
-    )
     add_rule_arguments(parser)
     return parser
 

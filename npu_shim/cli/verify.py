@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from npu_shim.cli import MIGRATE, _dumped, _half, parser_of, show
 from npu_shim.cli._guard import need_tensorflow
-from npu_shim.cli._lines import add_quiet, fail, progress
+from npu_shim.cli._lines import QUIET, fail, progress
 from npu_shim.cli._paths import missing_file, unwritable_folder
-from npu_shim.cli._values import above_zero, integer, ranks, split
+from npu_shim.cli._values import above_zero, add_options, integer, ranks, split
 from npu_shim.import_hook import tool
 from npu_shim.rehearsal.comparing import ELSEWHERE, TOLERANCE
 
@@ -27,6 +27,36 @@ EXAMPLE = "npu-shim verify train.py -- --batch_size 64"
 
 _MOVE = "Move them back to the places that files.jsonl there names, or remove this folder."
 _COMMAND = "npu-shim verify"
+_OPTIONS = f"""
+-r --report DIR  write verify.txt, .json, .xml (JUnit) and .html to DIR
+--tolerance X  relative difference allowed for float32 at the first step; by default {TOLERANCE:g}, and {ELSEWHERE:g}
+    against a recording of another version or device (docs/verify.md)
+--every N  after step 10, record gradients and variables at every N-th step only
+--steps N  end both scripts after N training steps like an early stop: finally blocks, hooks and checkpoints run
+--predict  compare predictions and metrics only: both scripts end where they would begin to train
+--ranks N  run the migrated script on N ranks, the original on one process
+--original-arguments TEXT  arguments of the original only, after the common ones, as in
+    --original-arguments='--batch_size=128'
+--migrated-arguments TEXT  arguments of the migrated script only, after the common ones
+--perturbed N  with --half or --record: the number of perturbed float32 runs from which the band follows; by default 4
+--strict  compare with the untouched original, also where the migration changes numbers on purpose
+--copy  run each script in its own copy of the current folder
+--timeout SECONDS  end a script that takes longer
+{QUIET}
+
+recordings:
+--record DIR  also write a recording of the original to DIR, to compare with on another machine
+| --against DIR  run MIGRATED only, and compare it with this recording
+--tensors STEPS  with --record: the steps whose tensors are recorded as they are, as in --tensors 1,10
+--most GB  with --record: the gigabytes that the recording may take; by default 1
+--initial-variables  with --against: begin with the variables of the recording. Other versions and devices draw others
+
+random numbers:
+--deterministic  give random ops without a seed one by call site, the same in both scripts (default); on an NPU, also
+    ask for kernels that repeat bit by bit
+| --seeds N  run N pairs with TensorFlow's own seeds instead, and compare means with a statistical band
+--seed S  first seed; by default 1
+"""
 _CODES = {"agree": 0, "differ": 1, "not reproducible": 3}  # by verdict
 
 
@@ -146,102 +176,22 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("original", metavar="ORIGINAL", help="the script before its migration")
     parser.add_argument("migrated", metavar="MIGRATED", nargs="?", help="the script after its migration")
-    parser.add_argument("-r", "--report", metavar="DIR", help="write verify.txt, .json, .xml (JUnit) and .html to DIR")
-    recordings = parser.add_argument_group("recordings")
-    travels = recordings.add_mutually_exclusive_group()
-    travels.add_argument(
-        "--record",
-        metavar="DIR",
-        help="also write a recording of the original to DIR, to compare with on another machine",
-    )
-    travels.add_argument("--against", metavar="DIR", help="run MIGRATED only, and compare it with this recording")
-    recordings.add_argument(
-        "--tensors",
-        type=_steps,
-        metavar="STEPS",
-        help="with --record: the steps whose tensors are recorded as they are, as in --tensors 1,10",
-    )
-    recordings.add_argument(
-        "--most",
-        type=above_zero,
-        metavar="GB",
-        help="with --record: the gigabytes that the recording may take; by default 1",
-    )
-    recordings.add_argument(
-        "--initial-variables",
-        action="store_true",
-        help="with --against: begin with the variables of the recording. Other versions and devices draw others",
-    )
-    numbers = parser.add_argument_group("random numbers")
-    random = numbers.add_mutually_exclusive_group()
-    random.add_argument(
-        "--deterministic",
-        action="store_true",
-        help="give random ops without a seed one by call site, the same in both scripts (default); on an NPU, also ask "
-        "for kernels that repeat bit by bit",
-    )
-    random.add_argument(
-        "--seeds",
-        type=integer(2),
-        metavar="N",
-        help="run N pairs with TensorFlow's own seeds instead, and compare means with a statistical band",
-    )
-    numbers.add_argument("--seed", type=integer(0), default=1, metavar="S", help="first seed; by default 1")
-    parser.add_argument(
-        "--tolerance",
-        type=above_zero,
-        metavar="X",
-        help=f"relative difference allowed for float32 at the first step; by default {TOLERANCE:g}, and {ELSEWHERE:g} "
-        "against a recording of another version or device (docs/verify.md)",
-    )
-    parser.add_argument(
-        "--every",
-        type=integer(1),
-        default=1,
-        metavar="N",
-        help="after step 10, record gradients and variables at every N-th step only",
-    )
-    parser.add_argument(
-        "--steps",
-        type=integer(1),
-        metavar="N",
-        help="end both scripts after N training steps like an early stop: finally blocks, hooks and checkpoints run",
-    )
-    parser.add_argument(
-        "--predict",
-        action="store_true",
-        help="compare predictions and metrics only: both scripts end where they would begin to train",
-    )
-    parser.add_argument(
-        "--ranks",
-        type=ranks(2),
-        metavar="N",
-        help="run the migrated script on N ranks, the original on one process",
-    )
-    parser.add_argument(
-        "--original-arguments",
-        metavar="TEXT",
-        help="arguments of the original only, after the common ones, as in --original-arguments='--batch_size=128'",
-    )
-    parser.add_argument(
-        "--migrated-arguments", metavar="TEXT", help="arguments of the migrated script only, after the common ones"
+    add_options(
+        parser,
+        _OPTIONS,
+        tensors={"type": _steps},
+        most={"type": above_zero},
+        seeds={"type": integer(2)},
+        seed={"type": integer(0), "default": 1},
+        tolerance={"type": above_zero},
+        every={"type": integer(1), "default": 1},
+        steps={"type": integer(1)},
+        ranks={"type": ranks(2)},
+        perturbed={"type": integer(2)},
+        timeout={"type": above_zero},
     )
     _half.add_arguments(parser)
     _dumped.add_arguments(parser)
-    parser.add_argument(
-        "--perturbed",
-        type=integer(2),
-        metavar="N",
-        help="with --half or --record: the number of perturbed float32 runs from which the band follows; by default 4",
-    )
-    parser.add_argument(
-        "--strict",
-        action="store_true",
-        help="compare with the untouched original, also where the migration changes numbers on purpose",
-    )
-    parser.add_argument("--copy", action="store_true", help="run each script in its own copy of the current folder")
-    parser.add_argument("--timeout", type=above_zero, metavar="SECONDS", help="end a script that takes longer")
-    add_quiet(parser)
     add_rule_arguments(parser)
     return parser
 

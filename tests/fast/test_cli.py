@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from npu_shim import cli
+from npu_shim.cli._values import add_options
 
 VERBS = [
     "assess",
@@ -53,6 +55,22 @@ def test_an_unknown_verb_is_an_error_with_the_closest_name(capsys: Any) -> None:
 def test_an_option_before_the_verb_is_an_error(capsys: Any) -> None:
     assert cli.main(["-v", "run", "train.py"]) == 2
     assert "'-v' comes before a verb. Write npu-shim VERB ..." in capsys.readouterr().err
+
+
+def test_options_are_added_as_their_help_shows_them() -> None:
+    parser = argparse.ArgumentParser()
+    text = (
+        "-r --report DIR  write the result\n    to DIR\n--fast  be quick\n\nnumbers:\n--one N  a\n| --two-parts N  b\n"
+    )
+    add_options(parser, text, one={"type": int})
+    args = parser.parse_args(["-r", "out", "--fast", "--one", "3"])
+    assert (args.report, args.fast, args.one, args.two_parts) == ("out", True, 3, None)
+    assert "-r DIR, --report DIR  write the result to DIR" in parser.format_help()
+    assert "numbers:\n  --one N" in parser.format_help()
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--one", "3", "--two-parts", "4"])
+    with pytest.raises(AssertionError):
+        add_options(argparse.ArgumentParser(), "--one N  a", three={"type": int})
 
 
 def test_version_prints_the_release(capsys: Any) -> None:
