@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def lazy_names(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` for a module whose names live in other modules.
 
-    Each name is loaded once. After that it is an attribute of the module, and the same object as in its home.
+    Each name is loaded once. After that it is an attribute of the module, and the same object as in its home. A module
+    that has no ``__all__`` gets one with these names.
 
     Args:
         module: ``__name__`` of the module.
@@ -24,6 +25,7 @@ def lazy_names(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], o
             ``package.module.function(table, name)`` returns.
     """
     home_of: dict[str, str] = {name: home for home, names in homes.items() for name in names.split()}
+    vars(sys.modules[module]).setdefault("__all__", sorted(home_of))
 
     def __getattr__(name: str) -> object:
         here = sys.modules[module]

@@ -15,7 +15,7 @@ from npu_shim.distributed.world import WORLD, World, world
 
 if TYPE_CHECKING:
     from npu_shim.distributed import mpi, shm
-    from npu_shim.distributed.collectives import ProcessGroup
+    from npu_shim.distributed.collectives.process_group import ProcessGroup
 
     Backend = Union[shm.Backend, mpi.Backend]
 
@@ -27,7 +27,7 @@ def connect() -> Backend:
     """Return the backend of this process; the first call waits until all ranks have joined.
 
     Raises:
-        collectives.CollectiveError: the rendezvous failed.
+        CollectiveError: the rendezvous failed.
     """
     global _backend
     with _connecting:

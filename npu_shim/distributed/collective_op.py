@@ -18,7 +18,7 @@ from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed import backend, graph_consistency, groups
 
 if TYPE_CHECKING:
-    from npu_shim.distributed.collectives import ProcessGroup
+    from npu_shim.distributed.collectives.process_group import ProcessGroup
 
     Work = Callable[[ProcessGroup, str, List[np.ndarray]], List[np.ndarray]]
     Result = Tuple[tf.DType, tf.TensorShape]

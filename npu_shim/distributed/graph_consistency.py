@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Hashable, Iterator, MutableMapping, Sequence
 
 import numpy as np
 
-from npu_shim.distributed import collectives
+from npu_shim.distributed.collectives.errors import Mismatch
+from npu_shim.distributed.collectives.op_key import LABEL
 
 if TYPE_CHECKING:
-    from npu_shim.distributed.collectives import ProcessGroup
+    from npu_shim.distributed.collectives.process_group import ProcessGroup
 
 _SUMMARY_BYTES = 32
 _lock = threading.Lock()
@@ -40,7 +41,7 @@ class CollectiveId:
         """Compare the graphs of all ranks, once per graph and group.
 
         Raises:
-            collectives.Mismatch: the graphs differ.
+            Mismatch: the graphs differ.
         """
         if self._collectives_of_graph is not None:
             self._collectives_of_graph.check(group)
@@ -63,8 +64,8 @@ class GraphCollectives:
             names: names of the tensors.
         """
         built = self._built.setdefault(group, [])
-        built.append(operation + collectives.LABEL + names)
-        key = f"{operation} (collective {len(built)} of graph {self.number}){collectives.LABEL}{names}"
+        built.append(operation + LABEL + names)
+        key = f"{operation} (collective {len(built)} of graph {self.number}){LABEL}{names}"
         return CollectiveId(key, self)
 
     def check(self, group: ProcessGroup) -> None:
@@ -78,7 +79,7 @@ def add(graph: Hashable | None, group: str, operation: str, names: str) -> Colle
     """Return the id of a collective that is built in a graph, or runs eagerly if graph is None."""
     global _graph_count
     if getattr(_named, "name", None) is not None:
-        return CollectiveId(_named.name + (collectives.LABEL + names if names else ""), None)
+        return CollectiveId(_named.name + (LABEL + names if names else ""), None)
     if graph is None:
         return CollectiveId(f"{operation} (eager)", None)
     with _lock:
@@ -119,7 +120,7 @@ class _Check:
                 self._difference = _compare(group, name, built)
                 self._done = True
         if self._difference is not None:
-            raise collectives.Mismatch(self._difference)
+            raise Mismatch(self._difference)
 
 
 def _compare(group: ProcessGroup, name: str, built: list[str]) -> str | None:
@@ -153,7 +154,7 @@ def describe_difference(name: str, ranks: Sequence[int], lists: list[list[str]])
     others = ", ".join(str(rank) for rank, one in zip(ranks, compared) if one == majority)
     own, usual = lists[odd], lists[compared.index(majority)]
     at = next((i for i, (a, b) in enumerate(zip(compared[odd], majority)) if a != b), min(len(own), len(usual)))
-    first, second = (one[at].replace(collectives.LABEL, " of ") if at < len(one) else "none" for one in (own, usual))
+    first, second = (one[at].replace(LABEL, " of ") if at < len(one) else "none" for one in (own, usual))
     return (
         f"the ranks have built different graphs: in {name} rank {ranks[odd]} has {len(own)} collectives, rank "
         f"{others} {len(usual)}. The first difference is collective {at + 1}: {first} on rank {ranks[odd]}, "
@@ -163,4 +164,4 @@ def describe_difference(name: str, ranks: Sequence[int], lists: list[list[str]])
 
 def _without_names(built: str) -> str:
     """Return the part of a collective that must be the same on every rank."""
-    return built.split(collectives.LABEL, 1)[0]
+    return built.split(LABEL, 1)[0]

@@ -8,11 +8,13 @@ import numpy as np
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
-from npu_shim.distributed import collectives, groups
+from npu_shim.distributed import groups
 from npu_shim.distributed.collective_op import BITS, differentiable_op, op, tensors_of
+from npu_shim.distributed.collectives.errors import Mismatch
+from npu_shim.distributed.collectives.reductions import BFLOAT16
 
 if TYPE_CHECKING:
-    from npu_shim.distributed.collectives import ProcessGroup
+    from npu_shim.distributed.collectives.process_group import ProcessGroup
 
 _SUM = "allreduce sum"
 
@@ -96,7 +98,7 @@ def allgather(tensor: tf.Tensor, group: str) -> tf.Tensor:
     def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
         result, rows = process_group.allgather_with_counts(arrays[0], key=key)
         if static_rows is not None and (rows != static_rows).any():
-            raise collectives.Mismatch(
+            raise Mismatch(
                 f"{key}: the ranks have {', '.join(map(str, rows))} rows, but the static shape of this rank's result "
                 f"needs {static_rows} on each. Pass the same shape on every rank, as HCCL needs it."
             )
@@ -202,4 +204,4 @@ def _raise_no_gradient(kind: str, reason: str) -> NoReturn:
 
 def type_name(inputs: list[tf.Tensor]) -> str | None:
     """Return the type name that a process group needs for the first of several tensors, which NumPy may not have."""
-    return collectives.BFLOAT16 if inputs and inputs[0].dtype == tf.bfloat16 else None
+    return BFLOAT16 if inputs and inputs[0].dtype == tf.bfloat16 else None

@@ -18,7 +18,7 @@ from npu_shim.distributed.world import world
 
 if TYPE_CHECKING:
     from npu_shim.distributed.collective_op import Gradient, Work
-    from npu_shim.distributed.collectives import ProcessGroup
+    from npu_shim.distributed.collectives.process_group import ProcessGroup
 
 
 def allgather(tensor: tf.Tensor, group: str) -> tuple[tf.Tensor, tf.Tensor]:

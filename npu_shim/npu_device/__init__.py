@@ -15,25 +15,6 @@ from __future__ import annotations
 
 from npu_shim._host.lazy_names import lazy_names
 
-__all__ = [
-    "close",
-    "compat",
-    "configs",
-    "distribute",
-    "gen_npu_ops",
-    "global_npu_ctx",
-    "global_options",
-    "is_inf_nan_enabled",
-    "keep_dtype_scope",
-    "npu_compat_function",
-    "npu_recompute_scope",
-    "npu_run_context",
-    "open",
-    "ops",
-    "set_device_sat_mode",
-    "set_npu_loop_size",
-    "train",
-]
 __getattr__, __dir__ = lazy_names(
     __name__,
     {

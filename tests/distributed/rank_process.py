@@ -58,9 +58,9 @@ def main(
 def _serve(pipe: Connection, rank: int, size: int, job: str, options: dict[str, Any]) -> None:
     import numpy as np
 
-    from npu_shim.distributed import collectives
+    from npu_shim.distributed.collectives import errors
 
-    names = {"np": np, "collectives": collectives, "rank": rank, "size": size}
+    names = {"np": np, "errors": errors, "rank": rank, "size": size}
     try:
         if options.pop("tensorflow", False):  # the environment has rank and job; the first collective joins
             exec(TENSORFLOW, names)

@@ -300,7 +300,7 @@ def test_forked_child_neither_keeps_nor_ends_the_job(ranks_of):
         if not child:
             try:
                 world.barrier(key="child")
-            except collectives.CollectiveError as error:
+            except errors.CollectiveError as error:
                 os._exit(7 if "forked" in str(error) else 1)
         result = os.waitpid(child, 0)[1] >> 8
         """)

@@ -1,78 +1,30 @@
 """The names of ``hvd`` that Horovod's modules for tf.keras and for the package keras share."""
 
-from npu_shim.horovod._keras.interface import DistributedOptimizer, PartialDistributedOptimizer, load_model
-from npu_shim.horovod._keras.values import allgather, allreduce, broadcast, broadcast_global_variables, reducescatter
-from npu_shim.horovod.common.process_sets import ProcessSet, add_process_set, global_process_set, remove_process_set
-from npu_shim.horovod.tensorflow.compression import Compression
-from npu_shim.horovod.tensorflow.mpi_ops import (
-    Adasum,
-    Average,
-    Max,
-    Min,
-    Product,
-    Sum,
-    ccl_built,
-    cross_rank,
-    cross_size,
-    cuda_built,
-    ddl_built,
-    gloo_built,
-    gloo_enabled,
-    init,
-    is_initialized,
-    local_rank,
-    local_size,
-    mpi_built,
-    mpi_enabled,
-    mpi_threads_supported,
-    nccl_built,
-    rank,
-    rocm_built,
-    shutdown,
-    size,
-    start_timeline,
-    stop_timeline,
+from npu_shim.horovod._keras.interface import (
+    DistributedOptimizer as DistributedOptimizer,
+    PartialDistributedOptimizer as PartialDistributedOptimizer,
+    load_model as load_model,
 )
-
-__all__ = [
-    "Adasum",
-    "Average",
-    "Compression",
-    "DistributedOptimizer",
-    "Max",
-    "Min",
-    "PartialDistributedOptimizer",
-    "ProcessSet",
-    "Product",
-    "Sum",
-    "add_process_set",
-    "allgather",
-    "allreduce",
-    "broadcast",
-    "broadcast_global_variables",
-    "ccl_built",
-    "cross_rank",
-    "cross_size",
-    "cuda_built",
-    "ddl_built",
-    "global_process_set",
-    "gloo_built",
-    "gloo_enabled",
-    "init",
-    "is_initialized",
-    "load_model",
-    "local_rank",
-    "local_size",
-    "mpi_built",
-    "mpi_enabled",
-    "mpi_threads_supported",
-    "nccl_built",
-    "rank",
-    "reducescatter",
-    "remove_process_set",
-    "rocm_built",
-    "shutdown",
-    "size",
-    "start_timeline",
-    "stop_timeline",
-]
+from npu_shim.horovod._keras.values import (
+    allgather as allgather,
+    allreduce as allreduce,
+    broadcast as broadcast,
+    broadcast_global_variables as broadcast_global_variables,
+    reducescatter as reducescatter,
+)
+from npu_shim.horovod.common.process_sets import (
+    ProcessSet as ProcessSet,
+    add_process_set as add_process_set,
+    global_process_set as global_process_set,
+    remove_process_set as remove_process_set,
+)
+from npu_shim.horovod.common.rank_functions import *  # noqa: F403
+from npu_shim.horovod.tensorflow.compression import Compression as Compression
+from npu_shim.horovod.tensorflow.mpi_ops import (
+    Adasum as Adasum,
+    Average as Average,
+    Max as Max,
+    Min as Min,
+    Product as Product,
+    Sum as Sum,
+)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.common import process_sets as sets
-from npu_shim.horovod.common.basics import basics as _basics
 from npu_shim.horovod.common.process_sets import (
     ProcessSet,
     add_process_set as add_process_set,
     global_process_set,
     remove_process_set as remove_process_set,
 )
+from npu_shim.horovod.common.rank_functions import *  # noqa: F403
+from npu_shim.horovod.common.rank_functions import rank, size
 from npu_shim.horovod.common.util import num_rank_is_power_2
 from npu_shim.horovod.tensorflow import transport
 from npu_shim.horovod.tensorflow.dense_allreduce import (
@@ -46,18 +47,6 @@ from npu_shim.horovod.tensorflow.util import _executing_eagerly
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Tensor, Variable
 
-init, shutdown, is_initialized = _basics.init, _basics.shutdown, _basics.is_initialized
-rank, size, local_rank, local_size = _basics.rank, _basics.size, _basics.local_rank, _basics.local_size
-cross_rank, cross_size, is_homogeneous = _basics.cross_rank, _basics.cross_size, _basics.is_homogeneous
-start_timeline, stop_timeline = _basics.start_timeline, _basics.stop_timeline
-mpi_threads_supported, mpi_enabled, mpi_built = _basics.mpi_threads_supported, _basics.mpi_enabled, _basics.mpi_built
-gloo_enabled, gloo_built, nccl_built, ddl_built = (
-    _basics.gloo_enabled,
-    _basics.gloo_built,
-    _basics.nccl_built,
-    _basics.ddl_built,
-)
-ccl_built, cuda_built, rocm_built = _basics.ccl_built, _basics.cuda_built, _basics.rocm_built
 check_num_rank_power_of_2 = num_rank_is_power_2
 
 

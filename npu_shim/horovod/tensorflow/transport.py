@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Iterator, Sequence
 from npu_shim._host import host_device
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed import backend, graph_consistency, graph_ops, uneven_ops
-from npu_shim.distributed.collectives import Mismatch
+from npu_shim.distributed.collectives.errors import Mismatch
 from npu_shim.distributed.groups import group as group_with_name
 from npu_shim.distributed.world import world
 from npu_shim.horovod.common.process_sets import ProcessSet, group_of

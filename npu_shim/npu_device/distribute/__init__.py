@@ -4,22 +4,6 @@ from __future__ import annotations
 
 from npu_shim._host.lazy_names import lazy_names
 
-__all__ = [
-    "NPUStrategy",
-    "all_reduce",
-    "broadcast",
-    "data_parallel",
-    "distributed_optimizer",
-    "grouping_broadcast",
-    "grouping_gradients_apply",
-    "is_root",
-    "npu_distributed_keras_optimizer_wrapper",
-    "shard_and_rebatch_dataset",
-    "shard_batch",
-    "shard_batches",
-    "share_random_state",
-    "sync_batch_norm",
-]
 __getattr__, __dir__ = lazy_names(
     __name__,
     {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import tensorflow as tf
 
-from npu_shim.distributed.collectives import ProcessGroup
+from npu_shim.distributed.collectives.process_group import ProcessGroup
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.recorder import Recorder
 

@@ -8,6 +8,5 @@ from __future__ import annotations
 from npu_shim._host.lazy_names import lazy_names
 from npu_shim._vendor_paths import second_names
 
-__all__ = ["SessionConfigBuilder"]
 __getattr__, __dir__ = lazy_names(__name__, {"npu_shim.npu_device.compat.utils": "SessionConfigBuilder"})
 second_names.install()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from npu_shim._host.lazy_names import lazy_names
 
-__all__ = ["NpuExperimentalLossScaleOptimizer", "NpuLossScaleOptimizer"]
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
