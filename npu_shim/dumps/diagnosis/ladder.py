@@ -103,7 +103,7 @@ class Ladder:
         before = {stage.name for stage in diagnosis.stages}
         for row in diagnosis.stages:
             self.facts = row.facts or self.facts
-            self.given.report(f"{row.name}: done before. {row.found}")
+            self.given.report(f"{row.name}: done before. {row.sentence}")
         for number, stage in enumerate(stages):
             if diagnosis.verdict:
                 break

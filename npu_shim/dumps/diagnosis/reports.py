@@ -38,7 +38,7 @@ def _lines(result: Diagnosis) -> Iterator[str]:
         yield f"fix: {cause.fix}"
     yield ""
     for row in result.stages:
-        yield f"{row.name}, {row.seconds:.0f} s: {row.found}"
+        yield f"{row.name}, {row.seconds:.0f} s: {row.sentence}"
         yield f"  {row.folder}"
     if result.findings and not cause:
         yield "findings of the migration tool in the script:"
@@ -52,7 +52,7 @@ def _body(result: Diagnosis) -> Iterator[str]:
     if cause:
         yield "<h2>Evidence</h2>" + "".join(f"<p>{clean(line)}</p>" for line in cause.evidence)
         yield f"<h2>Fix</h2><p>{clean(cause.fix)}</p>"
-    columns = {"stage": "name", "looks at": "title", "seconds": "seconds", "found": "found", "folder": "folder"}
+    columns = {"stage": "name", "looks at": "title", "seconds": "seconds", "found": "sentence", "folder": "folder"}
     rows = [[str(getattr(row, name)) for name in columns.values()] for row in result.stages]
     yield section("Stages", list(columns), rows, (2,))
     findings = [[finding.code, finding.place, finding.message] for finding in result.findings]

@@ -45,14 +45,24 @@ class Facts:
 
 @dataclass(frozen=True)
 class StageResult:
-    """A finished stage, and the sentence that it found."""
+    """A finished stage, and the sentence about what it found."""
 
     name: str
     title: str
-    found: str
+    sentence: str
     facts: Facts | None
     seconds: float
     folder: str
+
+    def to_json(self) -> JsonObject:
+        """Return the row of the stage."""
+        row = {"name": self.name, "title": self.title, "found": self.sentence}
+        return {
+            **row,
+            "facts": asdict(self.facts) if self.facts else {},
+            "seconds": self.seconds,
+            "folder": self.folder,
+        }
 
 
 @dataclass(frozen=True)
@@ -79,8 +89,7 @@ class Diagnosis:
 
     def to_json(self) -> JsonObject:
         """Return what docs/diagnose.schema.json describes."""
-        stages = [{**asdict(stage), "facts": asdict(stage.facts) if stage.facts else {}} for stage in self.stages]
-        return {**about("diagnose"), **asdict(self), "stages": stages}
+        return {**about("diagnose"), **asdict(self), "stages": [stage.to_json() for stage in self.stages]}
 
 
 def read(path: str) -> Diagnosis | None:
@@ -90,8 +99,13 @@ def read(path: str) -> Diagnosis | None:
             content = json.load(stream)
         content = {name: value for name, value in content.items() if name not in about("diagnose")}
         content["cause"] = content["cause"] and Cause(**content["cause"])
-        rows = ({**row, "facts": Facts(**row["facts"]) if row["facts"] else None} for row in content["stages"])
-        content["stages"] = [StageResult(**row) for row in rows]
+        content["stages"] = [
+            StageResult(
+                row["name"], row["title"], row["found"], facts and Facts(**facts), row["seconds"], row["folder"]
+            )
+            for row in content["stages"]
+            for facts in [row["facts"] or None]
+        ]
         content["findings"] = [ToolFinding(**row) for row in content["findings"]]
         return Diagnosis(**content)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
