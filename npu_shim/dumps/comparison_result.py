@@ -72,7 +72,7 @@ class TypeOutputs:
 
 @dataclass
 class Unpaired:
-    """What one side has and the other has not, by its cause; of many names only the first."""
+    """Names of one side without a pair on the other, and the cause; of many only the first."""
 
     side: str
     cause: str

@@ -62,7 +62,7 @@ class DumpFile:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with a file."""
+    """A file with a problem."""
 
     file: str
     problem: str

@@ -55,7 +55,7 @@ class Subject:
 
 @dataclass
 class Outcome:
-    """What a stage found.
+    """The outcome of a stage.
 
     Attributes:
         text: a sentence.

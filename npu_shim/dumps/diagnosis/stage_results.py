@@ -16,7 +16,7 @@ CAUSE, AGREES, NONE, NOT_RUN = "cause found", "agrees", "no cause found", "not r
 
 @dataclass(frozen=True)
 class Cause:
-    """Why the card computes other numbers."""
+    """The cause of other numbers on the card."""
 
     title: str
     evidence: Sequence[str]
@@ -25,7 +25,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the comparison of the first run tells the stages after it.
+    """Facts from the comparison of the first run, for the stages after it.
 
     Attributes:
         folder: of the run.
