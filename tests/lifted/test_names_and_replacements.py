@@ -10,7 +10,17 @@ import pytest
 import tensorflow as tf
 import tensorflow.compat.v1 as v1
 from convert_tf2npu.rules.compat_v1.contrib.replacements import REPLACEMENTS
-from convert_tf2npu.tf_api.name_tables import CHANGED, DIFFERENT, GONE, MISSING, MODULES, ONLY_IN_2
+from convert_tf2npu.tf_api.name_tables import (
+    CHANGED,
+    DIFFERENT,
+    GONE,
+    MISSING,
+    MODULES,
+    ONLY_IN_2,
+    PARAMETERS,
+    SESSION_METHOD_PARAMETERS,
+    SESSION_PARAMETERS,
+)
 from tensorflow.python.util import tf_inspect
 
 pytestmark = pytest.mark.smoke
@@ -54,6 +64,20 @@ def test_lifted_names_are_in_compat_v1() -> None:
 def test_the_listed_modules_can_be_imported() -> None:
     for name in sorted(MODULES) if HAS_ALL else ("nn", "train", "data.experimental"):
         importlib.import_module("tensorflow.compat.v1." + name)
+
+
+LISTED = {**PARAMETERS, **SESSION_PARAMETERS, **SESSION_METHOD_PARAMETERS}
+IN_1 = [name for name in sorted(LISTED) if "gan" not in name]  # a package of its own
+
+
+@pytest.mark.parametrize("name", IN_1 if IS_1 else ["tensorflow.Session"])
+def test_the_listed_parameters_are_those_of_the_function(name: str) -> None:
+    name, words = name.partition(".")[2], LISTED[name]
+    contrib, _, rest = name.partition("contrib.")
+    of_function = parameters(inspect.unwrap(of_contrib(rest) if not contrib else found(v1, name)))
+    # Later versions have more of them, and calls give the last ones by name.
+    assert of_function[: len(words)] == [word for word in words if word in of_function]
+    assert len(of_function) > len(words) or list(words[: len(of_function)]) == of_function
 
 
 @pytest.mark.parametrize("name", sorted(REPLACEMENTS) if HAS_ALL else ["framework.get_or_create_global_step"])

@@ -12,20 +12,11 @@ from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.signatures import bind
 from ..semantics.value_flow import origins
 from ..syntax.expressions import last_name
+from ..tf_api.name_tables import PARAMETERS
 from .gradient_sources import AVERAGED, BY_HAND, BY_OPTIMIZER, GradientSource, Trace
 from .optimizers import AROUND, MADE, role
 
-GRADIENTS = (
-    "ys",
-    "xs",
-    "grad_ys",
-    "name",
-    "colocate_gradients_with_ops",
-    "gate_gradients",
-    "aggregation_method",
-    "stop_gradients",
-    "unconnected_gradients",
-)
+GRADIENTS = PARAMETERS["tensorflow.gradients"]
 _BY_HAND = "tensorflow.gradients"
 PAIRS = ("grads_and_vars", "global_step", "name")  # parameters of apply_gradients
 _LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)

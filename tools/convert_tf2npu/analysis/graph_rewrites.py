@@ -7,10 +7,10 @@ import re
 
 from ..project.context import Context
 from ..semantics.model import Call
-from ..semantics.session_signatures import FUNCTIONS, METHODS_OF
-from ..semantics.signatures import bind
+from ..semantics.signatures import bind, session_method_parameters
 from ..semantics.value_flow import origins
 from ..syntax.expressions import constant, is_main_guard, last_name
+from ..tf_api.name_tables import SESSION_PARAMETERS
 from .device_placement import function_of, in_test
 from .optimizers import MADE, is_keras, role
 from .tensorflow_version import is_two
@@ -49,11 +49,11 @@ def _makes_session(context: Context, call: Call) -> bool:
     function = call.node.func
     name = context.called.get(call.node)
     return (
-        name in FUNCTIONS
+        name in SESSION_PARAMETERS
         or name == "tensorflow.train.MonitoredSession"
         or (
             isinstance(function, ast.Attribute)
-            and function.attr in METHODS_OF.get(context.types.of(function.value, call.where), {})
+            and bool(session_method_parameters(context.types.of(function.value, call.where), function.attr))
         )
     )
 

@@ -6,42 +6,16 @@ import ast
 from typing import NamedTuple
 
 from ..syntax.expressions import is_none
+from ..tf_api.name_tables import PARAMETERS, SESSION_METHOD_PARAMETERS
+from .tf_types import Type
 
-SESSION = ("target", "graph", "config")
-RUN_CONFIG = (
-    "model_dir",
-    "tf_random_seed",
-    "save_summary_steps",
-    "save_checkpoints_steps",
-    "save_checkpoints_secs",
-    "session_config",
-    "keep_checkpoint_max",
-    "keep_checkpoint_every_n_hours",
-    "log_step_count_steps",
-    "train_distribute",
-    "device_fn",
-    "protocol",
-    "eval_distribute",
-    "experimental_distribute",
-    "experimental_max_worker_delay_secs",
-    "session_creation_timeout_secs",
-    "checkpoint_save_graph_def",
-)
+RUN_CONFIG = PARAMETERS["tensorflow.estimator.RunConfig"]
 # The parameters that NPURunConfig has too; the others have no meaning on the NPU.
 NPU_RUN_CONFIG = frozenset(RUN_CONFIG[:9])
 ESTIMATOR = ("model_fn", "model_dir", "config", "params", "warm_start_from")
 DROPOUT_V1 = ("x", "keep_prob", "noise_shape", "seed", "name", "rate")
 DROPOUT_V2 = ("x", "rate", "noise_shape", "seed", "name")
-BUCKET_BY_LENGTH = (
-    "element_length_func",
-    "bucket_boundaries",
-    "bucket_batch_sizes",
-    "padded_shapes",
-    "padding_values",
-    "pad_to_bucket_boundary",
-    "no_padding",
-    "drop_remainder",
-)
+BUCKET_BY_LENGTH = PARAMETERS["tensorflow.data.experimental.bucket_by_sequence_length"]
 LAYERS_DROPOUT = ("inputs", "rate", "noise_shape", "seed", "training", "name")
 
 
@@ -70,6 +44,16 @@ class Bound(NamedTuple):
         """Return True if an argument is given and is not the constant None."""
         value = self.args.get(name)
         return value is not None and not is_none(value)
+
+
+def session_method_parameters(owner: object, method: str) -> tuple[str, ...]:
+    """Return the parameters of a method that makes a session; () for other methods.
+
+    Args:
+        owner: the type of the object.
+        method: the name of the method.
+    """
+    return SESSION_METHOD_PARAMETERS.get(f"{owner.value}.{method}", ()) if isinstance(owner, Type) else ()
 
 
 def bind(call: ast.Call, parameters: tuple[str, ...]) -> Bound:

@@ -50,6 +50,17 @@ KERAS_NAMES: dict[str, frozenset[str]] = {
     module: frozenset(names) for module, names in _table("keras_names.json").items()
 }
 
+
+def _parameters(section: str) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(words.split()) for name, words in _table("parameters.json")[section].items()}
+
+
+# The parameters of functions and methods that make a session, and of others whose calls rules read. They are written by
+# hand; a test compares them with TensorFlow 1.15.
+SESSION_PARAMETERS = _parameters("sessions")
+SESSION_METHOD_PARAMETERS = _parameters("session_methods")
+PARAMETERS = _parameters("others")
+
 _SUPPORT = _table("support.json")
 # The calls to warn about, with a kind for each.
 SUPPORT: dict[str, str] = _SUPPORT["kinds"]

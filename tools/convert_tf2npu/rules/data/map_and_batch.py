@@ -120,59 +120,22 @@ from ...analysis.datasets import batched_dataset
 from ...semantics.model import Call
 from ...semantics.signatures import BUCKET_BY_LENGTH, bind
 from ...semantics.tf_types import FROM_FILES, Type
-from ...syntax.expressions import constant
+from ...syntax.expressions import constant, last_part
+from ...tf_api.name_tables import PARAMETERS
 from ..base import Context, Result
 from ..compat_v1.contrib.contrib_plan import moves
 from .last_batch import StaticBatch, check_last_batch
 
 CODE = "NPU114"
 DELIBERATE = "leaves out the partial training batches"
-_MAP = ("map_func", "batch_size", "num_parallel_batches", "drop_remainder", "num_parallel_calls")
-_CSV = (
-    "file_pattern",
-    "batch_size",
-    "column_names",
-    "column_defaults",
-    "label_name",
-    "select_columns",
-    "field_delim",
-    "use_quote_delim",
-    "na_value",
-    "header",
-    "num_epochs",
-)
-_FEATURES = (
-    "file_pattern",
-    "batch_size",
-    "features",
-    "reader",
-    "label_key",
-    "reader_args",
-    "num_epochs",
-    "shuffle",
-    "shuffle_buffer_size",
-    "shuffle_seed",
-    "prefetch_buffer_size",
-    "reader_num_threads",
-    "parser_num_threads",
-    "sloppy_ordering",
-    "drop_final_batch",
-)
 _FROM_FILES = {
     f"tensorflow.keras.{home}.{name}": name
     for home in ("utils", "preprocessing", "preprocessing.image", "preprocessing.text", "preprocessing.timeseries")
     for name in FROM_FILES
 }
-_SIGNATURES: dict[str, tuple[str, ...]] = {
-    "map_and_batch": _MAP,
-    "map_and_batch_with_legacy_function": _MAP,
-    "bucket_by_sequence_length": BUCKET_BY_LENGTH,
-    "make_csv_dataset": _CSV,
-    "make_batched_features_dataset": _FEATURES,
-}
-CALLS = frozenset(
-    home + name for name in _SIGNATURES for home in ("tensorflow.data.experimental.", "tensorflow.contrib.data.")
-) | frozenset(_FROM_FILES)
+_HOMES = ("tensorflow.data.experimental.", "tensorflow.contrib.data.")
+_SIGNATURES = {name: given for name, given in PARAMETERS.items() if name.startswith(_HOMES[0])}
+CALLS = frozenset(home + last_part(name) for name in _SIGNATURES for home in _HOMES) | frozenset(_FROM_FILES)
 METHODS = frozenset({"bucket_by_sequence_length"})
 
 # Buckets may differ in their batch size, so the caller gives the size.
@@ -192,7 +155,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         yield from check_last_batch(context, call, bind(call.node, ()), StaticBatch(None), None)
         return
     home, _, word = (name or "").rpartition(".")
-    bound = bind(call.node, _SIGNATURES[word])
+    bound = bind(call.node, _SIGNATURES[_HOMES[0] + word])
     whole = batched_dataset(context, call.node)
     source = (
         whole.func.value

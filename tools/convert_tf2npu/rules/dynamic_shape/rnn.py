@@ -41,22 +41,13 @@ from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...syntax.expressions import constant
 from ...syntax.source import one_line
+from ...tf_api.name_tables import PARAMETERS
 from ..base import Context, Finding, Result
 
 CODE = "NPU207"
 _BIDIRECTIONAL = "tensorflow.nn.bidirectional_dynamic_rnn"
 CALLS = frozenset({"tensorflow.nn.dynamic_rnn", _BIDIRECTIONAL})
-_SIGNATURE = (
-    "cell",
-    "inputs",
-    "sequence_length",
-    "initial_state",
-    "dtype",
-    "parallel_iterations",
-    "swap_memory",
-    "time_major",
-    "scope",
-)
+_SIGNATURE = PARAMETERS["tensorflow.nn.dynamic_rnn"]
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:

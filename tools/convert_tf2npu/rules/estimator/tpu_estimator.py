@@ -102,29 +102,12 @@ from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
 from ...syntax.expressions import constant
 from ...syntax.source import Edit
+from ...tf_api.name_tables import PARAMETERS
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU111"
 _ROOTS = ("tensorflow.estimator.tpu.", "tensorflow.contrib.tpu.", "tensorflow.tpu.")
-_SIGNATURE = (
-    "model_fn",
-    "model_dir",
-    "config",
-    "params",
-    "use_tpu",
-    "train_batch_size",
-    "eval_batch_size",
-    "predict_batch_size",
-    "batch_axis",
-    "eval_on_tpu",
-    "export_to_tpu",
-    "export_to_cpu",
-    "warm_start_from",
-    "embedding_config_spec",
-    "export_saved_model_api_version",
-    "experimental_export_device_assignment",
-    "experimental_embedding_config_spec",
-)
+_SIGNATURE = PARAMETERS["tensorflow.estimator.tpu.TPUEstimator"]
 _CROSS_SHARD = ("opt", "reduction", "name", "group_assignment")
 _OFF = ("use_tpu", "eval_on_tpu", "export_to_tpu")
 CALLS = frozenset(root + name for root in _ROOTS for name in ("TPUEstimator", "CrossShardOptimizer"))

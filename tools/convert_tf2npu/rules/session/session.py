@@ -244,15 +244,15 @@ from ...analysis.tensorflow_version import is_idle
 from ...rewrite.call_edits import add_argument, rename
 from ...rewrite.session_config import configure_session, default_config
 from ...semantics.model import Call
-from ...semantics.session_signatures import FUNCTIONS, METHODS_OF
-from ...semantics.signatures import bind
+from ...semantics.signatures import bind, session_method_parameters
 from ...syntax.expressions import is_none, last_name, last_part
+from ...tf_api.name_tables import SESSION_METHOD_PARAMETERS, SESSION_PARAMETERS
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU101"
 _MONITORED = ("session_creator", "hooks", "stop_grace_period_secs")
-CALLS = frozenset(FUNCTIONS) | {"tensorflow.train.MonitoredSession", "functools.partial"}
-METHODS = frozenset(method for methods in METHODS_OF.values() for method in methods) | {"__init__"}
+CALLS = frozenset(SESSION_PARAMETERS) | {"tensorflow.train.MonitoredSession", "functools.partial"}
+METHODS = frozenset(map(last_part, SESSION_METHOD_PARAMETERS)) | {"__init__"}
 
 
 def check_file(context: Context) -> Iterator[Result]:
@@ -260,7 +260,9 @@ def check_file(context: Context) -> Iterator[Result]:
     names = context.names
     words = {last_name(call.node.func) for call in names.calls} if names.classes else frozenset()
     own = {
-        node.name for node, _ in names.classes if node.name in words and not names.ancestry(node).isdisjoint(FUNCTIONS)
+        node.name
+        for node, _ in names.classes
+        if node.name in words and not names.ancestry(node).isdisjoint(SESSION_PARAMETERS)
     }
     called = context.called
     one_of_each = {called[call.node]: call for call in names.calls if call.node in called}
@@ -269,8 +271,8 @@ def check_file(context: Context) -> Iterator[Result]:
         if called.get(call.node) in elsewhere or last_name(call.node.func) in own:
             its_class = names.definition(call.node.func, call.where)
             if its_class and isinstance(its_class[0], ast.ClassDef) and not its_class[1].held(its_class[0], "__init__"):
-                for base in sorted(its_class[1].ancestry(its_class[0]).intersection(FUNCTIONS)):
-                    yield from configure_session(context, call.node, call, FUNCTIONS[base], its_class[0].name)
+                for base in sorted(its_class[1].ancestry(its_class[0]).intersection(SESSION_PARAMETERS)):
+                    yield from configure_session(context, call.node, call, SESSION_PARAMETERS[base], its_class[0].name)
 
 
 def _makes_session(context: Context, call: Call) -> bool:
@@ -280,7 +282,7 @@ def _makes_session(context: Context, call: Call) -> bool:
         return False
     if re.search(rb"\bclass[\s\\]+%s[\s\\]*\(" % name.dotted.encode("utf-8"), project.raw(name.path)) is None:
         return False  # a function, or a class without bases; to parse the file takes longer
-    return not project.ancestry(name.path, name.dotted).isdisjoint(FUNCTIONS)
+    return not project.ancestry(name.path, name.dotted).isdisjoint(SESSION_PARAMETERS)
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
@@ -292,7 +294,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     elif short == "partial":
         yield from _partial(context, call)
     else:
-        yield from configure_session(context, call.node, call, FUNCTIONS[name or ""], short)
+        yield from configure_session(context, call.node, call, SESSION_PARAMETERS[name or ""], short)
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
@@ -301,7 +303,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     if function.attr == "__init__":
         yield from _base(context, call, function.value)
         return
-    signature = METHODS_OF.get(context.types.of(function.value, call.where), {}).get(function.attr)
+    signature = session_method_parameters(context.types.of(function.value, call.where), function.attr)
     if signature:
         yield from configure_session(context, call.node, call, signature, function.attr)
 
@@ -312,22 +314,24 @@ def _base(context: Context, call: Call, value: ast.expr) -> Iterator[Result]:
         owner = next((p for p in context.names.ancestors(call.node) if isinstance(p, ast.ClassDef)), None)
         for base in owner.bases if owner else ():
             name = context.resolve(base, context.names.places[owner]) if owner else None
-            if name in FUNCTIONS:
-                yield from configure_session(context, call.node, call, FUNCTIONS[name], last_part(name))
+            if name in SESSION_PARAMETERS:
+                yield from configure_session(context, call.node, call, SESSION_PARAMETERS[name], last_part(name))
                 return
     else:
         name = context.resolve(value, call.where)
-        if name in FUNCTIONS:
-            yield from configure_session(context, call.node, call, ("self",) + FUNCTIONS[name], last_part(name))
+        if name in SESSION_PARAMETERS:
+            yield from configure_session(
+                context, call.node, call, ("self",) + SESSION_PARAMETERS[name], last_part(name)
+            )
 
 
 def _partial(context: Context, call: Call) -> Iterator[Result]:
     """Prepare the configuration in a partial call of a session."""
     node = call.node
     name = context.resolve(node.args[0], call.where) if node.args else None
-    if name not in FUNCTIONS:
+    if name not in SESSION_PARAMETERS:
         return
-    signature = FUNCTIONS[name]
+    signature = SESSION_PARAMETERS[name]
     rest = ast.Call(node.func, node.args[1:], node.keywords)
     short = last_part(name)
     if not {"config", "session_config"}.intersection(bind(rest, signature).args) and _given_later(context, node):

@@ -47,12 +47,12 @@ import re
 from typing import Iterable, Iterator
 
 from ...semantics.model import Where
-from ...semantics.session_signatures import FUNCTIONS
 from ...syntax.expressions import last_part
+from ...tf_api.name_tables import SESSION_PARAMETERS
 from ..base import Context, Finding, Result
 
 CODE = "NPU204"
-_WORDS = frozenset(last_part(name) for name in FUNCTIONS)
+_WORDS = frozenset(last_part(name) for name in SESSION_PARAMETERS)
 # The text after an argument or a default value. This test is fast and excludes most files.
 _FOLLOWED = {word: re.compile(word + r"\s*[,):#\\]") for word in _WORDS}
 _QUERIES = frozenset({"isinstance", "issubclass", "hasattr", "getattr", "setattr", "type", "partial", "super", "cast"})
@@ -79,7 +79,7 @@ def _last(node: ast.AST | None) -> str:
 
 def _passed(context: Context, values: Iterable[ast.AST | None], where: Where) -> Iterator[Result]:
     for value in values:
-        if value is not None and context.resolve(value, where) in FUNCTIONS:
+        if value is not None and context.resolve(value, where) in SESSION_PARAMETERS:
             yield Finding(
                 value,
                 "other code creates this {0}. Pass functools.partial({1}, "
