@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import re
 
-from .private_aliases import SAME, public
+from .name_tables import CANONICAL_NAMES
+from .private_aliases import public
 
 _VERSIONED = ("tensorflow.compat.v1", "tensorflow.compat.v2", "tensorflow._api.v1", "tensorflow._api.v2")
 _MOVED = (
@@ -52,7 +53,7 @@ def canonical(name: str) -> str:
         return name if last == "npu_init" else _npu_name(name)
     if head in _KERAS:
         name = _OF_LAYERS.sub("tensorflow.keras.layers.", f"tensorflow.keras.{rest}" if rest else "tensorflow.keras")
-        return SAME.get(name, name)
+        return CANONICAL_NAMES.get(name, name)
     if head == "horovod":
         # One interface under several paths. The interfaces of other frameworks keep their paths.
         for prefix in ("horovod.tensorflow.keras", "horovod.tensorflow", "horovod.keras"):
@@ -69,7 +70,7 @@ def canonical(name: str) -> str:
     while version:  # compat.v1 has a compat.v1 too
         name = "tensorflow" + name[len(version) :]
         version = _version_of(name)
-    return SAME.get(public(name), public(name))
+    return CANONICAL_NAMES.get(public(name), public(name))
 
 
 def of_keras(name: str) -> bool:

@@ -36,8 +36,18 @@ MODULES: frozenset[str] = frozenset(_V1["modules"])
 CHANGED: dict[str, tuple[int, str]] = {name: (kept, removed) for name, (kept, removed) in _V1["changed"].items()}
 # Names of tf.contrib for objects that TensorFlow's core has under another name.
 CONTRIB: dict[str, str] = _V1["contrib"]
+_CONTRIB = _table("contrib_replacements.json")
+# Other names of tf.contrib that have a replacement, and those of functions that take other arguments there.
+CONTRIB_BY_HAND: dict[str, str] = _CONTRIB["plain"]
+CONTRIB_CHANGED: dict[str, dict[str, Any]] = _CONTRIB["changed"]
 # Names removed from private modules, as name=public if there is a public name.
 PRIVATE: dict[str, str] = _V1["private"]
+
+_SPELLINGS = _table("spellings.json")
+# Private modules whose names are all public in one module.
+PUBLIC_MODULES: dict[str, str] = _SPELLINGS["modules"]
+# Names that are public in two places, and their canonical spelling.
+CANONICAL_NAMES: dict[str, str] = _SPELLINGS["same"]
 
 _AFTER_26 = _table("names_after_26.json")
 # The public names of TensorFlow 2.15, and of Keras in 2.21, that 2.6 lacks.

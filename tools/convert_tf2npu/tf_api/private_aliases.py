@@ -1,52 +1,12 @@
-"""The public names of TensorFlow's private modules, and names that are public in two places."""
+"""The public names of what TensorFlow's private modules have."""
 
 from __future__ import annotations
 
 import re
 
-# Private modules whose names are all public in one module.
-_MODULES = {
-    "tensorflow.core.protobuf.config_pb2": "tensorflow",
-    "tensorflow.core.protobuf.rewriter_config_pb2.RewriterConfig": "tensorflow.RewriterConfig",
-    "tensorflow.python.client.session": "tensorflow",
-    "tensorflow.python.compiler.xla.jit": "tensorflow.contrib.compiler.jit",
-    "tensorflow.python.compiler.xla.xla": "tensorflow.xla.experimental",
-    "tensorflow.python.eager.def_function": "tensorflow",
-    "tensorflow.python.eager.backprop": "tensorflow",
-    "tensorflow.python.framework.config": "tensorflow.config",
-    "tensorflow.python.framework.constant_op": "tensorflow",
-    "tensorflow.python.framework.ops": "tensorflow",
-    "tensorflow.python.layers.core": "tensorflow.layers",
-    "tensorflow.python.layers.layers": "tensorflow.layers",
-    "tensorflow.python.ops.array_ops": "tensorflow",
-    "tensorflow.python.ops.clip_ops": "tensorflow",
-    "tensorflow.python.ops.ctc_ops": "tensorflow.nn",
-    "tensorflow.python.ops.embedding_ops": "tensorflow.nn",
-    "tensorflow.python.ops.gradients": "tensorflow",
-    "tensorflow.python.ops.gradients_impl": "tensorflow",
-    "tensorflow.python.ops.image_ops": "tensorflow.image",
-    "tensorflow.python.ops.image_ops_impl": "tensorflow.image",
-    "tensorflow.python.ops.init_ops": "tensorflow",
-    "tensorflow.python.ops.io_ops": "tensorflow",
-    "tensorflow.python.ops.logging_ops": "tensorflow",
-    "tensorflow.python.ops.lookup_ops": "tensorflow.lookup",
-    "tensorflow.python.ops.math_ops": "tensorflow.math",
-    "tensorflow.python.ops.nn": "tensorflow.nn",
-    "tensorflow.python.ops.nn_impl": "tensorflow.nn",
-    "tensorflow.python.ops.nn_ops": "tensorflow.nn",
-    "tensorflow.python.ops.parsing_ops": "tensorflow",
-    "tensorflow.python.ops.random_ops": "tensorflow",
-    "tensorflow.python.ops.script_ops": "tensorflow",
-    "tensorflow.python.ops.state_ops": "tensorflow",
-    "tensorflow.python.ops.string_ops": "tensorflow.strings",
-    "tensorflow.python.ops.variable_scope": "tensorflow",
-    "tensorflow.python.ops.variables": "tensorflow",
-    "tensorflow.python.summary.summary": "tensorflow.summary",
-    "tensorflow.contrib.slim.python.slim.learning": "tensorflow.contrib.slim.learning",
-    "tensorflow.contrib.slim.python.slim.evaluation": "tensorflow.contrib.slim.evaluation",
-    "tensorflow_estimator.estimator": "tensorflow.estimator",
-}
-# Families of such modules, where only the last name tells: the path of modules, and where it is public.
+from .name_tables import PUBLIC_MODULES
+
+# Families of private modules, where only the last name tells: the path of modules, and where it is public.
 _FAMILIES = tuple(
     (re.compile(pattern + r"\.(?=[A-Za-z_]\w*\Z)"), new)
     for pattern, new in (
@@ -70,32 +30,6 @@ _FAMILIES = tuple(
 # Packages whose other names are public under the same path.
 _PACKAGES = (("tensorflow.python.data.", "tensorflow.data."), ("tensorflow.python.keras.", "tensorflow.keras."))
 _CLASS = re.compile(r"[A-Z]")
-# Names that are public in two places, and their canonical spelling.
-SAME = {
-    "tensorflow.math.tanh": "tensorflow.tanh",
-    "tensorflow.nn.tanh": "tensorflow.tanh",
-    "tensorflow.keras.backend.tanh": "tensorflow.tanh",
-    "tensorflow.keras.activations.tanh": "tensorflow.tanh",
-    "tensorflow.math.cast": "tensorflow.cast",
-    "tensorflow.math.range": "tensorflow.range",
-    "tensorflow.math.pow": "tensorflow.pow",
-    "tensorflow.keras.backend.pow": "tensorflow.pow",
-    "tensorflow.math.sqrt": "tensorflow.sqrt",
-    "tensorflow.keras.backend.sqrt": "tensorflow.sqrt",
-    "tensorflow.math.square": "tensorflow.square",
-    "tensorflow.keras.backend.square": "tensorflow.square",
-    "tensorflow.math.multiply": "tensorflow.multiply",
-    "tensorflow.math.add": "tensorflow.add",
-    "tensorflow.math.sigmoid": "tensorflow.sigmoid",
-    "tensorflow.nn.sigmoid": "tensorflow.sigmoid",
-    "tensorflow.train.SessionRunHook": "tensorflow.estimator.SessionRunHook",
-    "tensorflow.estimator.EstimatorV2": "tensorflow.estimator.Estimator",
-    "tensorflow.contrib.slim.dropout": "tensorflow.contrib.layers.dropout",
-    "tensorflow.config.set_optimizer_jit": "tensorflow.config.optimizer.set_jit",
-    "tensorflow.keras.layers.Input": "tensorflow.keras.Input",
-    "tensorflow.keras.models.Sequential": "tensorflow.keras.Sequential",
-    "tensorflow.keras.models.Model": "tensorflow.keras.Model",
-}
 
 
 def public(name: str) -> str:
@@ -111,7 +45,7 @@ def public(name: str) -> str:
         return name
     parts = name.split(".")
     for cut in range(len(parts), 1, -1):
-        module = _MODULES.get(".".join(parts[:cut]))
+        module = PUBLIC_MODULES.get(".".join(parts[:cut]))
         if module:
             return ".".join([module] + parts[cut:])
     # The parts after the first class are its attributes.
