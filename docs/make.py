@@ -3,7 +3,8 @@
 * docs/rules/, one page for each rule and an index, from the rules' docstrings. It is not in git;
 * docs/options.md from the rows of npu_shim.options;
 * the list of names that exist on the NPU only, in docs/vendor-differences.md, from npu_shim/ops/npu_only.py;
-* the tables of docs/on_a_card.md from npu_shim.cli._diagnostics;
+* the table of checks in docs/on_a_card.md from npu_shim.cli._diagnostics;
+* the tables of docs/troubles.md and docs/zh/troubles.md from npu_shim/troubles;
 * docs/report-schema.md from docs/report.schema.json.
 
 ``python docs/make.py`` writes them all, ``--rules FOLDER`` the pages of the rules to another folder. ``--check`` writes
@@ -24,9 +25,10 @@ import schema_page  # noqa: E402
 from convert_tf2npu.rules.base import Rule  # noqa: E402
 from convert_tf2npu.rules.registry import Registry  # noqa: E402
 
-from npu_shim.cli._diagnostics import card_check, troubles  # noqa: E402
+from npu_shim.cli._diagnostics import card_check  # noqa: E402
 from npu_shim.ops import npu_only  # noqa: E402
 from npu_shim.options import page as options_page  # noqa: E402
+from npu_shim.troubles import page as troubles_page  # noqa: E402
 
 _NOTE = "<!-- made by docs/make.py; change the rule instead -->\n"
 _SCHEMA_NOTE = "<!-- made by docs/make.py; change report.schema.json or schema_page.py instead -->\n\n"
@@ -71,11 +73,13 @@ def kept_pages() -> dict[str, str]:
     """Return the generated pages that are in git, by their file names in docs/."""
     return {
         "options.md": _OPTIONS_NOTE + options_page.markdown(),
-        "on_a_card.md": with_tables(
-            "on_a_card.md", "npu_shim/cli/_diagnostics", checks=card_check.markdown(), troubles=troubles.markdown()
-        ),
+        "on_a_card.md": with_tables("on_a_card.md", "npu_shim/cli/_diagnostics", checks=card_check.markdown()),
         "report-schema.md": _SCHEMA_NOTE + schema_page.markdown(),
         "vendor-differences.md": with_tables("vendor-differences.md", "npu_shim/ops", names=npu_only.markdown()),
+        **{
+            page: with_tables(page, "npu_shim/troubles", troubles=troubles_page.markdown(language))
+            for page, language in (("troubles.md", "en"), ("zh/troubles.md", "zh"))
+        },
     }
 
 

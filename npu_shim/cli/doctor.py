@@ -3,7 +3,8 @@
 The page lists versions, the NPU and the vendor's packages, environment
 variables, processors and memory. The command also trains one step. Paste the
 page into an issue when you ask for help. ``--card-check`` checks an NPU step by step
-and explains each failure.
+and explains each failure. ``--log`` reads the logs of a training that failed, and names
+the first cause.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import os
 from typing import Iterator
 
 from npu_shim.cli import LOOK_UP, parser_of, show
+from npu_shim.cli._diagnostics import log_report
 from npu_shim.cli._diagnostics.card_check import Outcome, check_card, lines
 from npu_shim.cli._diagnostics.diagnosis import Diagnosis, diagnose
 from npu_shim.distributed.ranktable.model import counted
+from npu_shim.troubles.logs import explain_logs
 
 GROUP = LOOK_UP
 EXAMPLE = "npu-shim doctor"
@@ -28,11 +32,19 @@ def main(arguments: list[str]) -> int:
     """Print the page.
 
     Args:
-        arguments: ``--json``, ``--card-check`` or nothing.
+        arguments: ``--json``, ``--card-check``, ``--log`` with paths, or nothing.
     Returns:
-        0 if training can run on this machine, or all checks that ran passed, else 1.
+        0 if training can run on this machine, all checks that ran passed, or the logs show no known error, else 1.
     """
-    args = _parser().parse_args(arguments)
+    parser = _parser()
+    args = parser.parse_args(arguments)
+    if args.log:
+        missing = [path for path in args.log if not os.path.exists(path)]
+        if missing:
+            parser.error(f"file not found: {', '.join(missing)}. Give logs, or folders of logs such as ~/ascend/log.")
+        explanation = explain_logs(args.log)
+        report = log_report.to_json(explanation) if args.json else log_report.text(explanation)
+        return show(report, 1 if explanation.sightings else 0)
     if args.card_check:
         return _check_card(args.json)
     diagnosis = diagnose()
@@ -47,11 +59,19 @@ def _parser() -> argparse.ArgumentParser:
         "The exit code is 0 if training can run here, else 1. The last lines give the reasons.",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument(
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument(
         "--card-check",
         action="store_true",
         help="check the NPU instead, step by step: driver, access, toolkit, package, training, several NPUs; each "
         "failure comes with its cause and fix (docs/on_a_card.md)",
+    )
+    choice.add_argument(
+        "--log",
+        nargs="+",
+        metavar="FILE",
+        help="read logs of any length instead, also compressed ones (.gz) and folders such as ~/ascend/log, and say "
+        "the first cause of the failure (docs/troubles.md); exit code 1 if they show a known error, else 0",
     )
     return parser
 

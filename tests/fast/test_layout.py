@@ -41,6 +41,7 @@ cli._diagnostics
 exporting dumps profiles
 rehearsal
 launching
+troubles
 import_hook
 alias
 npu_init npu_device
@@ -386,7 +387,7 @@ VAGUE = {"found", "made", "each"}
 NAMED_ROOMS = (
     *("config", "data", "distributed", "estimator", "horovod", "npu_device", "ops", "optimizer", "options", "training"),
     *("cli", "_tensorflow", "launching", "import_hook", "_host", "alias", "npu_init", "_vendor_paths", "backports"),
-    *("dumps", "profiles", "exporting", "rehearsal"),
+    *("dumps", "profiles", "exporting", "rehearsal", "troubles"),
 )
 
 
@@ -533,7 +534,7 @@ def test_the_tool_has_no_files_beside_its_packages(repo_root: pathlib.Path) -> N
 
 def test_the_root_of_the_library_shows_its_rooms(repo_root: pathlib.Path) -> None:
     entries = [path for path in (repo_root / "npu_shim").iterdir() if path.name != "__pycache__"]
-    assert len(entries) <= 25, sorted(path.name for path in entries)
+    assert len(entries) <= 26, sorted(path.name for path in entries)
     for path in entries:
         module = path / "__init__.py" if path.is_dir() else path
         text = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8")))

@@ -33,6 +33,7 @@ _PAGES = (
     "start",
     "static-shapes",
     "tensorflow2",
+    "troubles",
     "vendor-differences",
     "verify",
 )

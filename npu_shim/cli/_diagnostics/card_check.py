@@ -13,11 +13,11 @@ from npu_shim._host import host_device, host_env
 from npu_shim._host.packages import tensorflow_version
 from npu_shim.cli._diagnostics import card_steps
 from npu_shim.cli._diagnostics.card_steps import MARK
-from npu_shim.cli._diagnostics.troubles import explain
 from npu_shim.cli._diagnostics.vendor import vendor
 from npu_shim.distributed.ranktable import generate, reader
 from npu_shim.distributed.ranktable.products import dialect_of
 from npu_shim.import_hook.tool import package_root
+from npu_shim.troubles.logs import explain
 
 TIMEOUT_S = 1200.0  # the first graph takes minutes to compile
 _MANAGER_FILES = ("/dev/davinci_manager", "/dev/devmm_svm", "/dev/hisi_hdc")
@@ -101,11 +101,12 @@ def _network() -> str:
     try:
         addresses = source.parse(reader.read_text(path), path)
     except (OSError, ValueError) as error:
-        raise Failure(f"{path}: {error}", *_advice(path)) from None
+        raise Failure(f"{path}: {error}", *_advice(f"{path} not found")) from None
     numbers = {int(number) for card in host_device.look().cards for number in re.findall(r"\d+$", card)}
     lacking = sorted(numbers - set(addresses))
     if lacking:
-        raise Failure(f"{path} has no address of NPU {', '.join(map(str, lacking))}", *_advice(path))
+        text = f"{path} has no address of NPU {', '.join(map(str, lacking))}"
+        raise Failure(text, *_advice(text))
     return f"{len(addresses)} addresses in {path}"
 
 
@@ -154,7 +155,7 @@ def in_process(command: list[str], timeout_s: float = TIMEOUT_S, environ: Mappin
 
 
 def _advice(text: str) -> list[str]:
-    return [f"{trouble.cause}. {trouble.fix}.".replace("`", "") for trouble in explain(text)]
+    return [trouble.advice() for trouble in explain(text)]
 
 
 _DOCTOR = "npu-shim doctor"
@@ -250,7 +251,7 @@ def lines(outcome: Outcome) -> Iterator[str]:
     """Return the outcome as lines of text: the claim, what was found, and what to do."""
     yield f"{outcome.state.ljust(8)}{outcome.check.claim}: {outcome.text}"
     if outcome.state == "failed":
-        for advice in outcome.advice or ("The symptom is not in the list of docs/on_a_card.md.",):
+        for advice in outcome.advice or ("The symptom is not in the table of docs/troubles.md.",):
             yield f"        {advice}"
         yield f"        To see it yourself: {outcome.check.command}"
 

@@ -1,0 +1,65 @@
+"""The report of ``npu-shim doctor --log``: the first cause in logs, then the other errors."""
+
+from __future__ import annotations
+
+import json
+
+from npu_shim.distributed.ranktable.model import counted
+from npu_shim.troubles.logs import Explanation, Sighting
+from npu_shim.troubles.table import CONSEQUENCE
+
+_MORE = 20  # sightings behind the first one
+
+
+def text(explanation: Explanation) -> str:
+    """Return the report as text."""
+    sightings, paths, problems = explanation
+    lines = [f"note: {path} was not read to its end: {problem}" for path, problem in problems.items()]
+    if not sightings:
+        return "\n".join([*lines, f"No known error in {counted(len(paths), 'file')}."])
+    first, *others = _first_of_each(sightings)
+    lines.append("The logs show only consequences:" if first.trouble.kind == CONSEQUENCE else "First cause:")
+    lines += [f"  {_place(first)}", f"    {first.text}"]
+    lines += [
+        f"  {name}: {part.en.replace('`', '')}"
+        for name, part in (
+            ("symptom", first.trouble.symptom),
+            ("cause", first.trouble.cause),
+            ("fix", first.trouble.fix),
+        )
+    ]
+    if others:
+        lines += ["", "Also found, causes first:"]
+    for sighting in others[:_MORE]:
+        lines += [f"  {_place(sighting)}", f"    {sighting.trouble.symptom.en}".replace("`", "")]
+    if others[_MORE:]:
+        lines.append(f"  and {len(others) - _MORE} more; --json lists them")
+    return "\n".join(lines)
+
+
+def to_json(explanation: Explanation) -> str:
+    """Return the report as JSON."""
+    rows = [
+        {
+            "id": trouble.id,
+            "kind": trouble.kind,
+            "file": path,
+            "line": line,
+            "time": time or None,
+            "text": shown,
+            "symptom": trouble.symptom.en,
+            "cause": trouble.cause.en,
+            "fix": trouble.fix.en,
+        }
+        for trouble, path, line, time, shown in explanation.sightings
+    ]
+    return json.dumps({"troubles": rows, "files": explanation.paths, "problems": explanation.problems}, indent=2)
+
+
+def _first_of_each(sightings: list[Sighting]) -> list[Sighting]:
+    """Return the first sighting of each trouble: ranks repeat each other."""
+    return list({sighting.trouble.id: sighting for sighting in reversed(sightings)}.values())[::-1]
+
+
+def _place(sighting: Sighting) -> str:
+    return f"{sighting.path}:{sighting.line}" + (f", {sighting.time[:-3]}" if sighting.time else "")

@@ -1,0 +1,150 @@
+"""Find the first cause of a failure in logs of any length."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import os
+import re
+import zlib
+from typing import BinaryIO, Iterable, Iterator, NamedTuple
+
+from npu_shim.troubles.table import KINDS, Trouble, troubles
+
+_BLOCK = 1 << 20  # bytes; a longer line is cut
+_SHOWN = 300  # characters of a line
+_HEAD = 200  # characters of a line in which its time and level stand
+_TIME = re.compile(r"(20\d\d-[01]\d-[0-3]\d)[-T ]([0-2]\d:[0-5]\d:[0-6]\d)(?:[.,](\d{1,6})(?:\.(\d{1,3}))?)?")
+# A line that calls itself information is no error. TensorFlow reports errors of its threads as INFO:tensorflow.
+_INFORMATION = re.compile(r"\[(?:INFO|DEBUG|EVENT|TRACE)\]|\d: I (?:tensorflow|tf_adapter)|\bI\d{4} \d\d:\d\d:\d\d")
+_LOG_NAME = re.compile(r"\.(?:log|txt|out|err)\b|(?:^|[._-])(?:log|stdout|stderr)(?:[._-]|$)")
+
+
+class Sighting(NamedTuple):
+    """Where a log first shows a trouble. ``time`` is empty if the log has no times."""
+
+    trouble: Trouble
+    path: str
+    line: int
+    time: str
+    text: str
+
+
+class Explanation(NamedTuple):
+    """The sightings in logs, the first cause first; the files that were read; problems of reading, by path."""
+
+    sightings: list[Sighting]
+    paths: list[str]
+    problems: dict[str, str]
+
+
+def explain_logs(paths: Iterable[str]) -> Explanation:
+    """Read logs, and order what they show: causes first, each kind by time, what has no time behind it.
+
+    Args:
+        paths: files, also compressed by gzip, and folders, of which each file with the name of a log is read.
+    """
+    files, problems = list(_files(paths)), {}
+    sightings: list[Sighting] = []
+    for path in files:
+        log = _Log(path)
+        try:
+            with open(path, "rb") as stream:
+                is_compressed = path.endswith(".gz")
+                log.read(gzip.GzipFile(fileobj=stream) if is_compressed else stream)  # type: ignore[arg-type]
+        except (OSError, EOFError, zlib.error) as error:  # what was read before counts
+            problems[path] = getattr(error, "strerror", None) or str(error)
+        sightings += log.sightings()
+    return Explanation(_ordered(sightings), files, problems)
+
+
+def explain(text: str) -> list[Trouble]:
+    """Return the troubles whose symptoms the output of a process has, the first cause first."""
+    log = _Log("")
+    log.scan(text)
+    return [sighting.trouble for sighting in _ordered(log.sightings())]
+
+
+def _ordered(sightings: list[Sighting]) -> list[Sighting]:
+    """Order sightings. What has no time keeps the order of files and lines: the sort is stable."""
+    return sorted(sightings, key=lambda it: (KINDS.index(it.trouble.kind), not it.time, it.time))
+
+
+def _files(paths: Iterable[str]) -> Iterator[str]:
+    for path in dict.fromkeys(paths):
+        if not os.path.isdir(path):
+            yield path
+            continue
+        for folder, folders, names in os.walk(path):
+            folders.sort()
+            files = (os.path.join(folder, name) for name in sorted(names) if _LOG_NAME.search(name))
+            yield from (file for file in files if os.path.isfile(file))
+
+
+@functools.lru_cache(maxsize=None)
+def _compiled() -> list[tuple[Trouble, re.Pattern[str]]]:
+    return [(trouble, re.compile(pattern)) for trouble in troubles() for pattern in trouble.patterns]
+
+
+class _Log:
+    """Keeps the first sighting of each trouble in a log, which it reads block by block.
+
+    A line without a time has that of the line above it, lines before the first time have that one.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._lines = 0  # in the blocks before
+        self._first_time = self._last_time = ""
+        self._sightings: dict[str, Sighting] = {}
+
+    def read(self, stream: BinaryIO) -> None:
+        rest = b""
+        while True:
+            block = stream.read(_BLOCK)
+            whole, newline, rest = (rest + block).rpartition(b"\n") if block else (rest, b"", b"")
+            if len(rest) > _BLOCK:
+                whole, newline, rest = whole + newline + rest, b"", b""
+            self.scan((whole + newline).decode("utf-8", "replace"))
+            if not block:
+                return
+
+    def scan(self, text: str) -> None:
+        """Look for the troubles in a block of whole lines."""
+        if not self._first_time:
+            self._first_time = _time(_TIME.search(text))
+        for trouble, pattern in _compiled():
+            for match in pattern.finditer(text):
+                self._see(trouble, text, match.start())
+        times = list(_TIME.finditer(text, max(0, len(text) - _BLOCK // 16)))
+        self._last_time = _time(times[-1]) if times else self._last_time
+        self._lines += text.count("\n")
+
+    def sightings(self) -> list[Sighting]:
+        seen = sorted(self._sightings.values(), key=lambda sighting: sighting.line)
+        return [sighting._replace(time=sighting.time or self._first_time) for sighting in seen]
+
+    def _see(self, trouble: Trouble, text: str, place: int) -> None:
+        """Keep a sighting if it is the first one of its trouble."""
+        begin = text.rfind("\n", 0, place) + 1
+        head = text[begin : begin + _HEAD].split("\n")[0]
+        if text[place - 1 : place].isalnum() or _INFORMATION.search(head):
+            return
+        before, time = self._sightings.get(trouble.id), _time(_TIME.search(head))
+        if before and (not time or before.time <= time):
+            return
+        if not time:
+            above = list(_TIME.finditer(text, max(0, begin - _BLOCK // 16), begin))
+            time = _time(above[-1]) if above else self._last_time
+        begin = max(begin, text.rfind("\r", begin, place) + 1, place - _SHOWN // 2)
+        shown = text[begin : begin + _SHOWN].split("\n")[0].split("\r")[0].strip()
+        line = self._lines + text.count("\n", 0, place) + 1
+        self._sightings[trouble.id] = Sighting(trouble, self._path, line, time, shown)
+
+
+def _time(match: re.Match[str] | None) -> str:
+    """Return a time in a form that sorts; an empty string if there is none."""
+    if match is None:
+        return ""
+    day, clock, *fraction = match.groups("")
+    return f"{day} {clock}.{''.join(fraction).ljust(6, '0')[:6]}"
