@@ -21,7 +21,7 @@ _LOG_NAME = re.compile(r"\.(?:log|txt|out|err)\b|(?:^|[._-])(?:log|stdout|stderr
 
 
 class Sighting(NamedTuple):
-    """Where a log first shows a trouble. ``time`` is empty if the log has no times."""
+    """The place at which a log first shows a trouble. ``time`` is empty if the log has no times."""
 
     trouble: Trouble
     path: str
