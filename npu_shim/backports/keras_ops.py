@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _Function = Function
 _nn, _math, _np = tf.nn, tf.math, tf.experimental.numpy
+_REAL = "ceil cos erf exp floor log log1p rsqrt sigmoid sin softplus sqrt tanh"
+_OF_TWO = "add equal greater greater_equal less less_equal maximum minimum multiply not_equal subtract"
 
 
 def _of(x: Unknown) -> Tensor:
@@ -47,6 +49,11 @@ def _number(x: Unknown) -> Tensor:
     """Return a tensor of numbers: truth values as int32."""
     x = _of(x)
     return tf.cast(x, tf.int32) if tf.as_dtype(x.dtype).is_bool else x
+
+
+def _truth(x: Unknown) -> Tensor:
+    """Return a tensor of truth values."""
+    return tf.cast(x, tf.bool)
 
 
 def _pair(x1: Unknown, x2: Unknown) -> tuple[Tensor, Tensor]:
@@ -249,8 +256,14 @@ def _batch_loss(function: _Function) -> _Function:
     )
 
 
-# The functions by their names.
+# The functions by their names. Those of the first rows have the names of tf.math.
 OPS: dict[str, _Function] = {
+    **{name: _one(getattr(_math, name)) for name in _REAL.split()},
+    **{name: _one(getattr(_math, name), _number) for name in ("abs", "negative", "sign", "square")},
+    **{name: _two(getattr(_math, name)) for name in _OF_TWO.split()},
+    **{name: _reduced(getattr(_math, f"reduce_{name}")) for name in ("logsumexp", "mean", "std")},
+    **{name: _reduced(getattr(_math, f"reduce_{name}"), _number) for name in ("max", "min", "prod", "sum")},
+    **{name: _reduced(getattr(_math, f"reduce_{name}"), _truth) for name in ("all", "any")},
     # sizes and types
     "array": lambda x, dtype=None: tf.cast(_of(x), dtype) if dtype else tf.identity(_of(x)),
     "cast": lambda x, dtype: tf.cast(x, dtype),
@@ -305,66 +318,32 @@ OPS: dict[str, _Function] = {
     "unstack": lambda x, num=None, axis=0: tf.unstack(_of(x), num, axis),
     "where": _where,
     # each number
-    "abs": _one(tf.abs, _number),
-    "ceil": _one(_math.ceil),
     "clip": _clip,
-    "cos": _one(tf.cos),
-    "erf": _one(_math.erf),
-    "exp": _one(tf.exp),
-    "floor": _one(tf.floor),
     "isclose": lambda x1, x2: _np.isclose(*_pair(_of(x1), _of(x2))),
     "isfinite": _one(_math.is_finite),
     "isnan": _one(_math.is_nan),
-    "log": _one(_math.log),
-    "log1p": _one(_math.log1p),
     "log2": lambda x: _math.log(_real(x)) / np.log(2.0),
-    "negative": _one(tf.negative, _number),
     "round": lambda x, decimals=0: tf.round(_real(x) * 10.0**decimals) / 10.0**decimals,
-    "rsqrt": _one(_math.rsqrt),
-    "sign": _one(tf.sign, _number),
-    "sin": _one(tf.sin),
-    "sqrt": _one(tf.sqrt),
-    "square": _one(tf.square, _number),
     # two tensors
-    "add": _two(tf.add),
     "divide": _two_real(tf.divide),
     "divide_no_nan": _two_real(_math.divide_no_nan),
-    "equal": _two(tf.equal),
-    "greater": _two(tf.greater),
-    "greater_equal": _two(tf.greater_equal),
-    "less": _two(tf.less),
-    "less_equal": _two(tf.less_equal),
-    "logical_and": lambda x1, x2: tf.logical_and(tf.cast(x1, tf.bool), tf.cast(x2, tf.bool)),
-    "logical_not": lambda x: tf.logical_not(tf.cast(x, tf.bool)),
-    "logical_or": lambda x1, x2: tf.logical_or(tf.cast(x1, tf.bool), tf.cast(x2, tf.bool)),
-    "maximum": _two(tf.maximum),
-    "minimum": _two(tf.minimum),
+    "logical_and": lambda x1, x2: tf.logical_and(_truth(x1), _truth(x2)),
+    "logical_not": lambda x: tf.logical_not(_truth(x)),
+    "logical_or": lambda x1, x2: tf.logical_or(_truth(x1), _truth(x2)),
     "mod": _two(_math.floormod),
-    "multiply": _two(tf.multiply),
-    "not_equal": _two(tf.not_equal),
     "power": _two(tf.pow),
-    "subtract": _two(tf.subtract),
     # products
     "dot": lambda x1, x2: tf.tensordot(*_pair(_of(x1), _of(x2)), axes=1),
     "einsum": lambda subscripts, *operands: tf.einsum(subscripts, *operands),
     "matmul": lambda x1, x2: tf.matmul(*_pair(_of(x1), _of(x2))),
     "tensordot": lambda x1, x2, axes=2: tf.tensordot(*_pair(_of(x1), _of(x2)), axes=axes),
     # along axes
-    "all": _reduced(tf.reduce_all, lambda x: tf.cast(x, tf.bool)),
-    "any": _reduced(tf.reduce_any, lambda x: tf.cast(x, tf.bool)),
     "argmax": _arg(tf.argmax),
     "argmin": _arg(tf.argmin),
     "cumsum": lambda x, axis=None: tf.cumsum(tf.reshape(_of(x), [-1]) if axis is None else _of(x), axis or 0),
-    "logsumexp": _reduced(tf.reduce_logsumexp),
-    "max": _reduced(tf.reduce_max, _number),
-    "mean": _reduced(tf.reduce_mean),
-    "min": _reduced(tf.reduce_min, _number),
     "moments": lambda x, axes, keepdims=False: _nn.moments(_real(x), axes, keepdims=keepdims),
     "norm": _norm,
     "normalize": lambda x, axis=-1, order=2: _real(x) / tf.maximum(_norm(x, order, axis, True), 1e-12),
-    "prod": _reduced(tf.reduce_prod, _number),
-    "std": _reduced(_math.reduce_std),
-    "sum": _reduced(tf.reduce_sum, _number),
     "var": _reduced(_math.reduce_variance),
     # spectra: pairs of real and imaginary parts
     "fft": lambda x: _parts(tf.signal.fft(tf.complex(*map(_real, x)))),
@@ -379,12 +358,9 @@ OPS: dict[str, _Function] = {
     "leaky_relu": lambda x, negative_slope=0.2: _nn.leaky_relu(_real(x), negative_slope),
     "log_softmax": lambda x, axis=-1: _nn.log_softmax(_real(x), axis),
     "relu": _one(_nn.relu),
-    "sigmoid": _one(tf.sigmoid),
     "silu": _one(_nn.silu),
     "softmax": lambda x, axis=-1: _nn.softmax(_real(x), axis),
-    "softplus": _one(_math.softplus),
     "sparse_categorical_crossentropy": _batch_loss(tf.keras.backend.sparse_categorical_crossentropy),
-    "tanh": _one(tf.tanh),
     # control flow
     "cond": lambda pred, true_fn, false_fn: tf.cond(tf.cast(pred, tf.bool), true_fn, false_fn),
     "vectorized_map": lambda function, elements: tf.vectorized_map(function, elements),
