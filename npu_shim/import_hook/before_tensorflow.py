@@ -7,16 +7,15 @@ script comes to the import.
 from __future__ import annotations
 
 import ast
-import os
 from dataclasses import dataclass, field
 from typing import Iterator, Sequence
 
 from npu_shim.import_hook.preloaded import READ_LATER
+from npu_shim.import_hook.reachable import files_of_import, read_source
 
 _PACKAGES = ("tensorflow", "keras", "tf_keras", "npu_shim", "npu_bridge", "npu_device", "horovod", "hccl", "tf_slim")
 _ENVIRONMENT = ("os.environ", "environ")
 _CHANGES = ("setdefault", "update", "pop", "clear", "popitem", "__setitem__")
-_MOST_BYTES = 2_000_000
 
 
 @dataclass
@@ -66,7 +65,7 @@ class _Reading:
         self._seen.add(file)
         tree = parse(file)
         for statement in _in_order(tree.body if tree else []):
-            for module in _modules(statement, file):
+            for module in modules_of(statement):
                 if module.partition(".")[0] in _PACKAGES or module.startswith("tensorflow"):
                     self.before.imports_tensorflow = True
                     return True
@@ -74,23 +73,15 @@ class _Reading:
                     return True
             self._note(statement, file)
         for node in ast.walk(tree) if tree else ():  # imports inside functions, which run later
-            if any(module.startswith(_PACKAGES) for module in _modules(node, file)):
+            if any(module.startswith(_PACKAGES) for module in modules_of(node)):
                 self.before.imports_tensorflow = True
         return False
 
     def _own(self, module: str, importer: str) -> Iterator[str]:
-        """Yield the files of a module of the script's own folders: of the packages around it, and its own."""
-        dots = len(module) - len(module.lstrip("."))
-        folders = list(self._path)
-        if dots:
-            folders = [os.path.dirname(importer)]
-            for _ in range(dots - 1):
-                folders[0] = os.path.dirname(folders[0])
-        for folder in folders:
-            place = folder
-            for part in filter(None, module.lstrip(".").split(".")):
-                place = os.path.join(place, part)
-                yield from filter(os.path.isfile, (os.path.join(place, "__init__.py"), place + ".py"))
+        """Return the files of a module of the script's own folders: of the packages around it, and its own."""
+        name = module.lstrip(".")
+        parts = name.split(".") if name else []
+        return files_of_import(len(module) - len(name), parts, importer, list(self._path))
 
     def _note(self, statement: ast.AST, file: str) -> None:
         """Note the environment variables that a statement sets."""
@@ -117,7 +108,7 @@ def _in_order(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _in_order([inner for item in part for inner in getattr(item, "body", [item])])
 
 
-def _modules(node: ast.AST, file: str) -> Iterator[str]:
+def modules_of(node: ast.AST) -> Iterator[str]:
     """Yield the modules that an import statement may import, with the dots of a relative import."""
     if isinstance(node, ast.Import):
         for alias in node.names:
@@ -173,11 +164,8 @@ def _text(node: ast.AST | None) -> str | None:
 
 
 def parse(file: str) -> ast.Module | None:
-    """Return the tree of a file; None if it is not Python, cannot be read or is so long that a program has made it."""
+    """Return the tree of a file; None if it is not Python. See read_source()."""
     try:
-        if os.path.getsize(file) > _MOST_BYTES:
-            return None
-        with open(file, "rb") as stream:
-            return ast.parse(stream.read())
-    except (OSError, SyntaxError, ValueError, RecursionError):
+        return ast.parse(read_source(file))
+    except (SyntaxError, ValueError, RecursionError):
         return None  # the script itself raises the error

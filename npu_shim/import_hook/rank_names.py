@@ -11,7 +11,7 @@ import re
 import sys
 from typing import Iterator, Sequence
 
-from npu_shim.import_hook.before_tensorflow import parse
+from npu_shim.import_hook.before_tensorflow import modules_of, parse
 from npu_shim.import_hook.project_files import ProjectFiles, project_root
 from npu_shim.import_hook.reachable import files_of_module, reachable_files
 
@@ -58,20 +58,13 @@ def _words(files: Sequence[str]) -> tuple[set[str], set[str], set[str]]:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 called.add(node.func.attr)
-            modules.update(_modules(node))
+            modules.update(filter(None, (module.lstrip(".") for module in modules_of(node))))
             names.update(_words_of_node(node))
     return names, modules, called
 
 
 def _top(module: str) -> str:
     return module.partition(".")[0]
-
-
-def _modules(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom):
-        yield from (f"{node.module or ''}.{alias.name}" for alias in node.names)
 
 
 def _words_of_node(node: ast.AST) -> Iterator[str]:

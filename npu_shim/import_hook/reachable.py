@@ -30,7 +30,7 @@ def reachable_files(start: Sequence[str], files: ProjectFiles, path: Sequence[st
     while waiting:
         file = waiting.pop(0)
         for dots, name in _imports(file):
-            for candidate in _files(dots, name.split("."), file, folders):
+            for candidate in files_of_import(dots, name.split("."), file, folders):
                 key = files.key(candidate)
                 if key and key not in reached:
                     reached[key] = None
@@ -44,7 +44,7 @@ def files_of_module(module: str, path: Sequence[str]) -> list[str]:
     Returns:
         Their paths; empty if the module is not found.
     """
-    executed = list(_files(0, module.split("."), "", [os.path.abspath(entry) for entry in path]))
+    executed = list(files_of_import(0, module.split("."), "", [os.path.abspath(entry) for entry in path]))
     if executed and os.path.basename(executed[-1]) == "__init__.py":
         executed.append(os.path.join(os.path.dirname(executed[-1]), "__main__.py"))
     return executed
@@ -58,12 +58,13 @@ def _may_contain(folder: str, files: ProjectFiles) -> bool:
 def _imports(file: str) -> Iterator[_Import]:
     from convert_tf2npu.api import imported_modules
 
-    for module in imported_modules(_read(file), file):
+    for module in imported_modules(read_source(file), file):
         name = module.lstrip(".")
         yield len(module) - len(name), name
 
 
-def _read(file: str) -> bytes:
+def read_source(file: str) -> bytes:
+    """Return the bytes of a file; none if it cannot be read, or is so long that a program has made it."""
     try:
         if os.path.getsize(file) > _MOST_BYTES:
             return b""
@@ -73,7 +74,7 @@ def _read(file: str) -> bytes:
         return b""  # the import of the file raises the error
 
 
-def _files(dots: int, parts: list[str], importer: str, folders: list[str]) -> Iterator[str]:
+def files_of_import(dots: int, parts: list[str], importer: str, folders: list[str]) -> Iterator[str]:
     """Yield the files that an import executes: of the module and of the packages around it."""
     if dots:
         folder = os.path.dirname(importer)
