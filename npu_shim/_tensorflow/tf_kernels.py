@@ -15,18 +15,12 @@ if TYPE_CHECKING:
 
 # Of these, TensorFlow 2 before 2.10 registers kernels for bfloat16 without code, which oneDNN replaces on some
 # processors. On others they fail.
-_PLACEHOLDERS_IN_BFLOAT16 = {
-    "AvgPool",
-    "AvgPoolGrad",
-    "Conv2D",
-    "Conv2DBackpropFilter",
-    "Conv2DBackpropInput",
-    "DepthwiseConv2dNative",
-    "FusedBatchNormGradV3",
-    "FusedBatchNormV3",
-    "MaxPool",
-    "MaxPoolGrad",
-}
+_PLACEHOLDERS_IN_BFLOAT16 = set(
+    (
+        "AvgPool AvgPoolGrad Conv2D Conv2DBackpropFilter Conv2DBackpropInput DepthwiseConv2dNative "
+        "FusedBatchNormGradV3 FusedBatchNormV3 MaxPool MaxPoolGrad"
+    ).split()
+)
 _HAS_PLACEHOLDERS = (2, 0) <= tuple(map(int, tf.__version__.split(".")[:2])) < (2, 10)
 
 

@@ -27,6 +27,7 @@ EXAMPLE = "npu-shim verify train.py -- --batch_size 64"
 
 _MOVE = "Move them back to the places that files.jsonl there names, or remove this folder."
 _COMMAND = "npu-shim verify"
+_OF_RECORDING = "seed every steps predict seeds strict original_arguments migrated_arguments half perturbed"
 _OPTIONS = f"""
 -r --report DIR  write verify.txt, .json, .xml (JUnit) and .html to DIR
 --tolerance X  relative difference allowed for float32 at the first step; by default {TOLERANCE:g}, and {ELSEWHERE:g}
@@ -223,21 +224,9 @@ def _problem_of_recording(args: argparse.Namespace) -> str | None:
         return None
     if args.migrated:
         return f"--against runs the migrated script only. Leave {args.original} out."
-    defaults = {"seed": 1, "every": 1}
-    names = (
-        "seed",
-        "every",
-        "steps",
-        "predict",
-        "seeds",
-        "strict",
-        "original_arguments",
-        "migrated_arguments",
-        "half",
-        "perturbed",
-    )
-    for name in names:
-        if getattr(args, name) != defaults.get(name, False if name in ("strict", "predict") else None):
+    parser = _parser()
+    for name in _OF_RECORDING.split():
+        if getattr(args, name) != parser.get_default(name):
             return f"--{name.replace('_', '-')} comes from the recording. Leave it out with --against."
     return None
 

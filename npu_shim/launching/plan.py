@@ -11,19 +11,10 @@ from npu_shim._host import host_env
 
 # Variables of another job, or of another description of the job: they would contradict the plan.
 _REMOVED = (
-    "RANK_ID",
-    "RANK_SIZE",
-    "RANK_TABLE_FILE",
-    "POD_NAME",
-    "ASCEND_DEVICE_ID",
-    "DEVICE_ID",
-    "DEVICE_INDEX",
-    "CM_CHIEF_IP",
-    "CM_CHIEF_PORT",
-    "CM_CHIEF_DEVICE",
-    "CM_WORKER_SIZE",
-    "CM_WORKER_IP",
-    "TF_CONFIG",
+    *(
+        "RANK_ID RANK_SIZE RANK_TABLE_FILE POD_NAME ASCEND_DEVICE_ID DEVICE_ID DEVICE_INDEX CM_CHIEF_IP CM_CHIEF_PORT "
+        "CM_CHIEF_DEVICE CM_WORKER_SIZE CM_WORKER_IP TF_CONFIG"
+    ).split(),
     host_env.REHEARSAL_VARIABLE,
 )
 OP_THREADS = "TF_NUM_INTRAOP_THREADS"  # of TensorFlow; a session config with its own value has precedence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Mapping
+from typing import Mapping
 
 from npu_shim._host import host_env, mpirun
 from npu_shim._tensorflow.types import JsonObject
@@ -13,53 +13,20 @@ from npu_shim.distributed.ranktable.products import BY_VERSION, refused
 from npu_shim.distributed.ranktable.reader import examine, read, read_text
 from npu_shim.distributed.world import world, world_size
 
-if TYPE_CHECKING:
-    pass
-
-
 # Variables of the vendor's runtime, of TensorFlow on the CPU, and of the search paths for both
-_PREFIXES = (
-    "ASCEND_",
-    "HCCL_",
-    "NPU_",
-    "CM_",
-    "GE_",
-    "DUMP_",
-    "PROFILING_",
-    "TE_",
-    "ENABLE_",
-    "OPTION_EXEC_",
-    "TF_XLA_",
-    "TF_CPU_",
-    "TF_CPP_",
-    "TF_NUM_",
-    "TF_ENABLE_",
-    "OMP_",
-    "KMP_",
+_PREFIXES = tuple(
+    (
+        "ASCEND_ HCCL_ NPU_ CM_ GE_ DUMP_ PROFILING_ TE_ ENABLE_ OPTION_EXEC_ TF_XLA_ TF_CPU_ TF_CPP_ TF_NUM_ "
+        "TF_ENABLE_ OMP_ KMP_"
+    ).split()
 )
 _NAMES = (
-    "AOE_MODE",
-    "FUSION_TENSOR_SIZE",
-    "PRINT_MODEL",
-    "POD_NAME",
-    "SOC_VERSION",
-    "RESTORE_FROM",
-    "STEP_NOW",
-    "TOTAL_STEP",
-    "LOSS_NOW",
-    "TARGET_LOSS",
-    "LOCAL_CHECKPOINT_DIR",
-    "SLOG_PRINT_TO_STDOUT",
-    "DEVICE_INDEX",
-    "RANK_INDEX",
-    "SERVER_ID",
-    "CUDA_VISIBLE_DEVICES",
-    "TF_USE_LEGACY_KERAS",
-    "TF_DETERMINISTIC_OPS",
-    "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION",
-    "PYTHONPATH",
-    "LD_LIBRARY_PATH",
-    "LD_PRELOAD",
+    *(
+        "AOE_MODE FUSION_TENSOR_SIZE PRINT_MODEL POD_NAME SOC_VERSION RESTORE_FROM STEP_NOW TOTAL_STEP LOSS_NOW "
+        "TARGET_LOSS LOCAL_CHECKPOINT_DIR SLOG_PRINT_TO_STDOUT DEVICE_INDEX RANK_INDEX SERVER_ID CUDA_VISIBLE_DEVICES "
+        "TF_USE_LEGACY_KERAS TF_DETERMINISTIC_OPS PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION PYTHONPATH LD_LIBRARY_PATH "
+        "LD_PRELOAD"
+    ).split(),
     *mpirun.VARIABLES,
 )
 _SECRET = re.compile(r"TOKEN|SECRET|PASS|CREDENTIAL|(^|_)KEY(_|$)|AUTH")

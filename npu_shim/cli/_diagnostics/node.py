@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Mapping, Sequence
+from typing import Mapping, Sequence
 
 from npu_shim._host.host_device import ASCEND_A5
 from npu_shim._tensorflow.types import JsonObject
 from npu_shim.distributed.ranktable.model import RANKS, RankTable, RankTableError
 from npu_shim.distributed.ranktable.reader import read_text
 from npu_shim.distributed.ranktable.rootinfo import ROOT_INFO, read_rootinfo
-
-if TYPE_CHECKING:
-    pass
-
 
 VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
 _REMEDY = "Delete it, so that HCCL asks the driver, or write it anew with the platform's tool."
