@@ -5,19 +5,15 @@ from __future__ import annotations
 import collections
 import re
 from dataclasses import InitVar, dataclass, field
-from typing import TYPE_CHECKING, Callable, Iterable, NamedTuple, Sequence
+from typing import Callable, Iterable, Sequence
 
 import numpy as np
 
 from npu_shim.profiles import kinds
-from npu_shim.profiles.forms import ProfileFile, number
+from npu_shim.profiles.forms import ProfileFile, TableRow, number
 from npu_shim.profiles.runs import Runs
 from npu_shim.profiles.steps import SLOW, Steps
 from npu_shim.rehearsal.assess.products import Product
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
-
 
 GAPS = "launch gaps"
 WAITS = (*kinds.CATEGORIES, GAPS)
@@ -25,8 +21,9 @@ OP = ("type", "name")  # cells of an op
 MOST_ROWS = 5
 
 
-class Row(NamedTuple):
-    """Evidence: an op, a function of the host or a rank, its calls and milliseconds in a step, and why it is shown."""
+@dataclass(frozen=True, order=True)
+class Evidence:
+    """A row of a finding: an op, a function of the host or a rank, calls and milliseconds in a step, and the reason."""
 
     what: str
     type: str
@@ -54,7 +51,7 @@ class Profile:
     files: list[ProfileFile]
     product: Product | None = None
     runs: dict[str, Runs] = field(default_factory=lambda: collections.defaultdict(Runs))
-    rows: dict[str, list[JsonObject]] = field(default_factory=lambda: collections.defaultdict(list))
+    rows: dict[str, list[TableRow]] = field(default_factory=lambda: collections.defaultdict(list))
     waits: dict[tuple[str, str], dict[str, float]] = field(default_factory=lambda: collections.defaultdict(dict))
     problems: dict[str, str] = field(default_factory=dict)
     devices: list[Device] = field(default_factory=list)
@@ -146,28 +143,28 @@ class Device:
                 groups.setdefault(tuple(getattr(self.signatures[place], key) for key in keys), []).append(int(place))
         return [places for _, places in sorted(groups.items(), key=lambda group: (-cost[group[1]].sum(), group[0]))]
 
-    def row(self, places: list[int], why: str) -> Row:
+    def row(self, places: list[int], why: str) -> Evidence:
         """Return the evidence of one op with some signatures."""
         signature, calls, ms = self.signatures[places[0]], self.calls[places].sum(), self.ms[places].sum()
-        return Row(signature.name, signature.type, self.line(places[0]), float(calls), float(ms), why)
+        return Evidence(signature.name, signature.type, self.line(places[0]), float(calls), float(ms), why)
 
     def line(self, place: int) -> str:
         """Return the line of an op, empty if it is not known."""
         names, types = self.profile.lines
         return names.get(self.signatures[place].name) or types.get(self.signatures[place].type, "")
 
-    def rows(self, places: Iterable[int], why: Callable[[int], str]) -> list[Row]:
+    def rows(self, places: Iterable[int], why: Callable[[int], str]) -> list[Evidence]:
         """Return the evidence of the ops that cost most; runs of one op with other shapes are one row."""
         return [self.row(group, why(group[0])) for group in self.groups(places, self.ms)[:MOST_ROWS]]
 
-    def functions(self, kind: str) -> list[Row]:
+    def functions(self, kind: str) -> list[Evidence]:
         """Return the functions of the host that belong to a kind of bottleneck, with their time in a step."""
-        pattern, rows = kinds.KINDS[kind].get("functions", "(?!)"), []
+        rows = []
         for api in self.profile.rows["api_statistic"]:
-            name, level = api["name"], api.get("level", "")
-            if api["source"] == self.source and re.search(pattern, f"{level} {name}", re.I):
-                calls = number(api["count"]) / len(self.length)
-                rows.append(Row(name, level, "", calls, self.total(np.array(api["total"])), "on the host"))
+            name, level = api.cells["name"], api.cells.get("level", "")
+            if api.source == self.source and re.search(kinds.KINDS[kind].functions, f"{level} {name}", re.I):
+                calls = number(api.cells["count"]) / len(self.length)
+                rows.append(Evidence(name, level, "", calls, self.total(np.array(api.times["total"])), "on the host"))
         return sorted(rows, key=lambda row: (-row.ms, row.what))[:MOST_ROWS]
 
     def _covered(self, kept: np.ndarray, edges: np.ndarray) -> np.ndarray:

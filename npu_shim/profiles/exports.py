@@ -32,17 +32,17 @@ def read_database(file: forms.ProfileFile, profile: Profile) -> None:
     address = f"file:{urllib.parse.quote(file.path)}?mode=ro&immutable=1"
     with contextlib.closing(sqlite3.connect(address, uri=True)) as base:
         base.execute("ATTACH ':memory:' AS empty")  # has the tables that the data base has not
-        for name, heads in form["tables"].items():
+        for name, heads in form.tables.items():
             base.execute(f"CREATE TABLE empty.{name} ({heads})")
         texts = dict(base.execute("SELECT id, value FROM STRING_IDS"))
         base.create_function("text", 1, lambda number: texts.get(number, ""))
         base.create_function("copies", 1, lambda core: kinds.category(kinds.Signature(core=core)) == kinds.TRANSFER)
         for query in ("operators", "collectives") if runs.wanted else ():
-            runs.add_rows((map(str, cells), start, took) for *cells, start, took in base.execute(form[query]))
-        for *link, took in base.execute(form["links"]):
+            runs.add_rows((map(str, cells), start, took) for *cells, start, took in base.execute(form.queries[query]))
+        for *link, took in base.execute(form.queries["links"]):
             runs.link(link, took)
         if not runs.marks.size:
-            runs.marks = np.array(base.execute(form["steps"]).fetchall(), np.int64).reshape(-1, 2)
+            runs.marks = np.array(base.execute(form.queries["steps"]).fetchall(), np.int64).reshape(-1, 2)
 
 
 def read_timeline(file: forms.ProfileFile, profile: Profile) -> None:

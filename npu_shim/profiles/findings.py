@@ -9,7 +9,7 @@ from typing import Iterator, NamedTuple
 import numpy as np
 
 from npu_shim.profiles import kinds
-from npu_shim.profiles.devices import GAPS, MOST_ROWS, Device, Profile, Row
+from npu_shim.profiles.devices import GAPS, MOST_ROWS, Device, Evidence, Profile
 
 LEAST = 0.03  # of a step, below which a cost is no finding
 _FULL = 0.8  # use of the matrix unit that large products reach
@@ -34,7 +34,7 @@ class Finding(NamedTuple):
 
     id: str
     ms: float
-    evidence: list[Row]
+    evidence: list[Evidence]
     needed: float = 0.0
 
 
@@ -59,9 +59,9 @@ def _by_kind(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
         rows = device.rows(places, lambda place: reason(device.signatures[place])) + device.functions(name)
         if name == "host-bound":
             spent = device.total(idle[kinds.HOST])
-            rows = rows or [Row("idle before the forward pass", "", "", 1.0, spent, "no op runs on the device")]
+            rows = rows or [Evidence("idle before the forward pass", "", "", 1.0, spent, "no op runs on the device")]
             rows += _loop(device, spent)
-        yield Finding(name, spent, rows, min(device.bound(places), spent) if kinds.KINDS[name].get("replaced") else 0.0)
+        yield Finding(name, spent, rows, min(device.bound(places), spent) if kinds.KINDS[name].replaced else 0.0)
 
 
 def reason(signature: kinds.Signature) -> str:
@@ -73,7 +73,7 @@ def reason(signature: kinds.Signature) -> str:
     return f"{why}; use {kinds.instead(signature)}" if kinds.instead(signature) else why
 
 
-def _loop(device: Device, host: float) -> list[Row]:
+def _loop(device: Device, host: float) -> list[Evidence]:
     """Return the number of steps in one call after which the host takes less than 5 % of a step, if it takes more.
 
     The host works once for each call then. Its work for the data does not go: it belongs into the input pipeline.
@@ -84,7 +84,7 @@ def _loop(device: Device, host: float) -> list[Row]:
     number = int(np.ceil(host * (1 - _LOOP_GAPS) / (_LOOP_GAPS * rest)))
     why = f"{host / number:.3f} ms of a step are left, if tf.data feeds it"
     how = "steps_per_execution of fit, else iterations_per_loop"
-    return [Row(f"{number} steps in one call", how, "", 1 / number, host / number, why)]
+    return [Evidence(f"{number} steps in one call", how, "", 1 / number, host / number, why)]
 
 
 def _gaps(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
@@ -98,7 +98,8 @@ def _gaps(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
         yield Finding("small-ops", gaps + float(device.ms[small].sum()), rows)
     else:
         ops = float(device.calls.sum())
-        yield Finding("launch-gaps", gaps, [Row("idle between ops", "", "", ops, gaps, f"{ops:.0f} ops in a step")])
+        why = f"{ops:.0f} ops in a step"
+        yield Finding("launch-gaps", gaps, [Evidence("idle between ops", "", "", ops, gaps, why)])
 
 
 def _recompiles(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
@@ -118,7 +119,7 @@ def _recompiles(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding
         idle[name], spent = idle[name] - part, spent + part
     if device.slow.any():
         why = "3 times the median or more"
-        rows = [Row("slow steps", "", "", float(device.slow.sum()), device.total(spent), why), *rows]
+        rows = [Evidence("slow steps", "", "", float(device.slow.sum()), device.total(spent), why), *rows]
     yield Finding("recompile", device.total(spent), rows[:MOST_ROWS])
 
 
@@ -147,11 +148,11 @@ def _ranks(profile: Profile, slowest: Device, waits: dict[tuple[str, str], float
             :MOST_ROWS
         ]:
             why = f"{own[device]:.3f} ms of its own work, waits {waiting[device]:.3f} ms"
-            rows.append(Row(f"rank {device.name}", "", "", 1.0, device.alone, why))
+            rows.append(Evidence(f"rank {device.name}", "", "", 1.0, device.alone, why))
     if waits:
         ms = max(ms, sum(waits.values()) / (len({rank for pair in waits for rank in pair}) - 1))
     for (rank, awaited), wait in sorted(waits.items(), key=lambda item: (-item[1], item[0]))[:MOST_ROWS]:
-        rows.append(Row(f"rank {rank}", "", "", 1.0, wait, f"waits for rank {awaited}"))
+        rows.append(Evidence(f"rank {rank}", "", "", 1.0, wait, f"waits for rank {awaited}"))
     yield Finding("slow-rank", ms, rows)
 
 
@@ -166,7 +167,7 @@ def _links(profile: Profile, device: Device) -> Iterator[Finding]:
             if size / took < _SLOW_LINK * usual:
                 why = f"{size / took:.1f} GB/s, the median is {usual:.1f}"
                 ms = device.total(took - size / usual)
-                rows.append(Row(f"rank {source} to {target}", transport, "", 1.0, ms, why))
+                rows.append(Evidence(f"rank {source} to {target}", transport, "", 1.0, ms, why))
     if rows:
         rows.sort(key=lambda row: (-row.ms, row))
         yield Finding("slow-link", min(rows[0].ms, device.alone), rows[:MOST_ROWS])

@@ -15,17 +15,38 @@ import math
 import os
 import pkgutil
 import re
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import NamedTuple, Sequence
+from typing import Mapping, NamedTuple, Sequence
 
-from npu_shim._tensorflow.types import JsonObject
 from npu_shim.dumps.files import below
 
-TABLES: dict[str, JsonObject] = json.loads(pkgutil.get_data(__name__, "tables.json") or b"")
+
+@dataclass(frozen=True)
+class Table:
+    """A kind of files.
+
+    Attributes:
+        files: their names.
+        columns: the names of each column, the latest first.
+        needs: the columns without which it cannot be read.
+        times: the columns with times.
+        tables, queries: of a data base.
+    """
+
+    files: Sequence[str]
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    needs: Sequence[str] = ()
+    times: Sequence[str] = ()
+    tables: Mapping[str, str] = field(default_factory=dict)
+    queries: Mapping[str, str] = field(default_factory=dict)
+
+
+TABLES = {kind: Table(**row) for kind, row in json.loads(pkgutil.get_data(__name__, "tables.json") or b"").items()}
 _DIGITS = {"ns": 0, "us": 3, "ms": 6, "s": 9}  # of nanoseconds
 _UNIT = re.compile(r"\s*\(([^()]*)\)\s*$")
 _FILE = re.compile(r"(\w+?)((?:_slice)?(?:_\d+)*?)(_\d{12,})?(\.csv|\.json|\.db)", re.I)  # name, numbers, time, ending
-_KINDS = {name: kind for kind, table in TABLES.items() for name in table["files"]}
+_KINDS = {name: kind for kind, table in TABLES.items() for name in table.files}
 _INSIDE = re.compile(r"((^|/)(\.|(mindstudio|ascend)_profiler_output|summary|timeline|device_[0-9]+|host))+$", re.I)
 
 
@@ -43,6 +64,22 @@ class ProfileFile(NamedTuple):
     kind: str
     source: str
     device: str
+
+
+class TableRow(NamedTuple):
+    """A row of a table without single runs.
+
+    Attributes:
+        source: of its file.
+        device: of its cell, else of its file.
+        cells: column -> text.
+        times: column of times -> nanoseconds for each head of its name.
+    """
+
+    source: str
+    device: str
+    cells: dict[str, str]
+    times: dict[str, list[int]]
 
 
 def find(folder: str) -> list[ProfileFile]:
@@ -74,12 +111,12 @@ def places(heads: Sequence[str], kind: str) -> dict[str, list[int]]:
         ValueError: a column is missing without which the table cannot be read.
     """
     plain = [_UNIT.sub("", head.strip().lower()) for head in heads]
-    columns: dict[str, list[str]] = TABLES[kind]["columns"]
+    columns = TABLES[kind].columns
     places_of = {
         column: [place for name in names for place, head in enumerate(plain) if head == name]
         for column, names in columns.items()
     }
-    missing = [columns[column][0] for column in TABLES[kind]["needs"] if not places_of[column]]
+    missing = [columns[column][0] for column in TABLES[kind].needs if not places_of[column]]
     if missing:
         raise ValueError(f"its first line has no column {', '.join(map(repr, missing))}")
     return {column: of_column for column, of_column in places_of.items() if of_column}

@@ -6,14 +6,11 @@ import json
 import math
 import pkgutil
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import Mapping, NamedTuple, Sequence
 
 from npu_shim.dumps.formats import product
 from npu_shim.rehearsal.assess.products import Product
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
-
 
 COMPUTE, AI_CPU, COMMUNICATION, TRANSFER = "compute", "AI CPU", "communication", "transfers"
 HOST, INPUT, OTHER = "host", "input pipeline", "other"
@@ -22,13 +19,35 @@ CATEGORIES = (COMPUTE, AI_CPU, COMMUNICATION, TRANSFER, HOST, INPUT)
 
 # categories: an op belongs to the first one whose patterns of the type and core fit; OTHER waits, or marks something.
 # matrix: the types of the ops of the matrix unit.
-# bottlenecks -> title: of a finding; fix: in the terms of npu_shim; see: a page of the documentation; replaced: True if
-# another op takes the place of what it names; functions: a pattern of functions of the host; ops: patterns of the
-# category, name, type and types of its ops, one row of which has to fit; instead: such patterns, and what to use
-# instead of the ops that fit the first
+# bottlenecks: rows of Kind
 _KINDS = json.loads(pkgutil.get_data(__name__, "kinds.json") or b"")
-KINDS: dict[str, JsonObject] = _KINDS["bottlenecks"]
-_OPS = [{**row, "kind": name} for name, bottleneck in KINDS.items() for row in bottleneck.get("ops", ())]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of bottleneck.
+
+    Attributes:
+        title: of a finding.
+        fix: in the terms of npu_shim.
+        see: a page of the documentation.
+        replaced: True if another op takes the place of what it names.
+        functions: a pattern of functions of the host.
+        ops: patterns of the category, name, type and types of its ops, one row of which has to fit.
+        instead: such patterns, and what to use instead of the ops that fit the first.
+    """
+
+    title: str
+    fix: str
+    see: str
+    replaced: bool = False
+    functions: str = "(?!)"
+    ops: Sequence[Mapping[str, str]] = ()
+    instead: Sequence[Mapping[str, str]] = ()
+
+
+KINDS = {name: Kind(**row) for name, row in _KINDS["bottlenecks"].items()}
+_OPS = [{**row, "kind": name} for name, kind in KINDS.items() for row in kind.ops]
 _BYTES = {"FLOAT": 4, "DOUBLE": 8, "BOOL": 1, "HALF": 2}
 
 
@@ -59,15 +78,15 @@ def kind(signature: Signature) -> str:
 
 def instead(signature: Signature) -> str:
     """Return what to use instead of an op on the AI CPU, empty if nothing is known."""
-    return _of(signature, KINDS["ai-cpu"]["instead"]).get("use", "")
+    return _of(signature, KINDS["ai-cpu"].instead).get("use", "")
 
 
-def _of(signature: Signature, rows: list[dict[str, str]]) -> dict[str, str]:
+def _of(signature: Signature, rows: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
     types = f"{signature.types};{signature.out_types}"
     return _first(rows, category=category(signature), name=signature.name.lower(), type=signature.type, types=types)
 
 
-def _first(rows: list[dict[str, str]], **cells: str) -> dict[str, str]:
+def _first(rows: Sequence[Mapping[str, str]], **cells: str) -> Mapping[str, str]:
     """Return the first row whose patterns fit the cells, an empty one if none does."""
     return next(
         (row for row in rows if all(re.fullmatch(row.get(name, ".*"), cells[name], re.S) for name in cells)), {}

@@ -63,10 +63,10 @@ def read(folder: str, graphs: Sequence[str] = (), product: Product | None = None
 def _devices(source: str, profile: Profile) -> Iterator[Device]:
     """Yield the devices of a source with their steps."""
     runs = profile.runs[source]
-    rows = [row for row in profile.rows["step_trace"] if row["source"] == source]
-    windows = [row for row in profile.rows["profiled_steps"] if row["source"] == os.path.dirname(source)]
+    rows = [row for row in profile.rows["step_trace"] if row.source == source]
+    windows = [row for row in profile.rows["profiled_steps"] if row.source == os.path.dirname(source)]
     numbers = sorted({signature.device for signature in runs.signatures}, key=lambda text: (len(text), text))
-    traced = {number: steps.traced(row for row in rows if row["device"] in (number, "")) for number in numbers}
+    traced = {number: steps.traced(row for row in rows if row.device in (number, "")) for number in numbers}
     communicate = {
         signature.device for signature, busy in zip(runs.signatures, runs.category) if busy == kinds.COMMUNICATION
     }
@@ -108,11 +108,13 @@ def _lines(folder: str, graphs: Sequence[str], profile: Profile) -> tuple[dict[s
         graphs: further folders: graph files, a profile of the CPU, the JSON of ``npu-shim assess``.
         profile: has the tables of both, and receives what is wrong with files.
     """
-    names = {row["name"]: row["line"] for row in profile.rows["lines"]}
+    names = {row.cells["name"]: row.cells["line"] for row in profile.rows["lines"]}
     originals = {
         op.name: op.originals or [] for op in graph_files.find([folder, *graphs], profile.problems)[0].values()
     }
-    originals.update((row["name"], re.split(r"\s*[,;]\s*", row["originals"])) for row in profile.rows["fusion_op"])
+    originals.update(
+        (row.cells["name"], re.split(r"\s*[,;]\s*", row.cells["originals"])) for row in profile.rows["fusion_op"]
+    )
     for name, members in originals.items():
         names.setdefault(name, next((names[member] for member in members if names.get(member)), ""))
     types: dict[str, str] = {}

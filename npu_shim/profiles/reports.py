@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Callable, Iterator, Sequence
 
-from npu_shim._tensorflow.types import JsonObject, Value
+import npu_shim
+from npu_shim._tensorflow.types import Value
 from npu_shim.distributed.ranktable.model import counted
+from npu_shim.profiles.profile_result import Bar, Bottleneck, ProfileChanges, ProfilePage
+from npu_shim.profiles.steps import WHOLE
 from npu_shim.rehearsal.sections import Section, to_html as sections_to_html, to_lines
 from npu_shim.rehearsal.web import Html, clean, page, section, verdict
 
@@ -40,57 +43,60 @@ _PAGE = (  # title, key, keys of the columns
 _COMPARISON = (("waits", "waits", _CHANGES), ("phases", "phases", _CHANGES), ("types of ops", "types", _CHANGES))
 
 
-def to_text(result: JsonObject) -> str:
+def to_text(result: ProfilePage | ProfileChanges) -> str:
     """Return the page of a profile, or of a comparison, as text that ends with a line feed."""
     return "\n".join([*answers(result), *to_lines(sections(result))]) + "\n"
 
 
-def answers(result: JsonObject) -> list[str]:
+def answers(result: ProfilePage | ProfileChanges) -> list[str]:
     """Return the sentences that a page begins with."""
-    step = result["step"]
+    if isinstance(result, ProfileChanges):
+        change = result.step
+        number_of = f"({change.new_steps} and {change.old_steps} steps)"
+        return [f"a step takes {change.new_ms:.3f} ms, before {change.old_ms:.3f} ms: {change.verdict} {number_of}"]
+    step = result.step
     if not step:
         return ["no runs of ops: only sums by type can be read. Export op_summary with msprof --export=on"]
-    if "old" in result:
-        number_of = f"({step['new_steps']} and {step['old_steps']} steps)"
-        return [f"a step takes {step['new_ms']:.3f} ms, before {step['old_ms']:.3f} ms: {step['verdict']} {number_of}"]
-    takes = f"takes {step['mean_ms']:.3f} ms on device {result['device']}"
-    if step["source"] == "the whole profile":
+    takes = f"takes {step.mean_ms:.3f} ms on device {result.device}"
+    if step.source == WHOLE:
         first = f"the profile {takes}: no step trace, so it counts as one step"
     else:
-        span = f"median {step['median_ms']:.3f}, {step['shortest_ms']:.3f} to {step['longest_ms']:.3f}"
-        first = f"a step {takes}: {span}, {counted(step['number'], 'step')} by {step['source']}"
-        first += f", without {counted(step['left_out'], 'step')} before them" if step["left_out"] else ""
-    findings = result["findings"]
+        span = f"median {step.median_ms:.3f}, {step.shortest_ms:.3f} to {step.longest_ms:.3f}"
+        first = f"a step {takes}: {span}, {counted(step.number, 'step')} by {step.source}"
+        first += f", without {counted(step.left_out, 'step')} before them" if step.left_out else ""
+    findings = result.findings
     return [first, f"first bottleneck: {_cost(findings[0])}" if findings else "no bottleneck costs 3 % of it"]
 
 
-def _cost(finding: JsonObject, colon: str = ",") -> str:
-    return f"{finding['title']}{colon} {finding['ms']:.3f} ms, {percent(finding['share'])} of the step"
+def _cost(finding: Bottleneck, colon: str = ",") -> str:
+    return f"{finding.title}{colon} {finding.ms:.3f} ms, {percent(finding.share)} of the step"
 
 
-def sections(result: JsonObject) -> Iterator[Section]:
+def sections(result: ProfilePage | ProfileChanges) -> Iterator[Section]:
     """Yield the sections of a page."""
-    for title, key, keys in _COMPARISON if "old" in result else _PAGE:
-        if len(result[key]) > (key == "devices"):
-            yield _section(_first(title, key, result), (), keys, result[key][: _MOST.get(key)])
-    for place, finding in enumerate(result.get("findings", ()), 1):
-        faster = f"; a fix makes the step at most {finding['gain']:.2f} times as fast" if finding["gain"] else ""
-        title = f"{place}. {_cost(finding, ':')} [{finding['id']}]{faster}"
-        yield _section(title, [f"   {finding['fix']} ({finding['see']})"], _EVIDENCE, finding["evidence"])
-    problems = [f"  {finding['file']}: {finding['problem']}." for finding in result["problems"]]
+    for title, key, keys in _PAGE if isinstance(result, ProfilePage) else _COMPARISON:
+        rows = getattr(result, key)
+        if len(rows) > (key == "devices"):
+            yield _section(_first(title, key, rows), (), keys, rows[: _MOST.get(key)])
+    for place, finding in enumerate(result.findings if isinstance(result, ProfilePage) else (), 1):
+        faster = f"; a fix makes the step at most {finding.gain:.2f} times as fast" if finding.gain else ""
+        title = f"{place}. {_cost(finding, ':')} [{finding.id}]{faster}"
+        yield _section(title, [f"   {finding.fix} ({finding.see})"], _EVIDENCE, finding.evidence)
+    problems = [f"  {unread.file}: {unread.problem}." for unread in result.problems]
     if problems:
-        yield Section(_first("files with problems", "problems", result), problems[: _MOST["problems"]])
+        yield Section(_first("files with problems", "problems", problems), problems[: _MOST["problems"]])
 
 
-def _first(title: str, key: str, result: JsonObject) -> str:
-    number, most = len(result[key]), _MOST.get(key, len(result[key]))
+def _first(title: str, key: str, rows: Sequence[object]) -> str:
+    number, most = len(rows), _MOST.get(key, len(rows))
     return f"{title}, the first {most} of {number}" if number > most else title
 
 
-def _section(title: str, lines: Sequence[str], keys: Sequence[str], rows: Sequence[JsonObject]) -> Section:
+def _section(title: str, lines: Sequence[str], keys: Sequence[str], rows: Sequence[object]) -> Section:
     heads = [_HEADS.get(key, key.replace("_", " ")) for key in keys]
-    numbers = [place for place, key in enumerate(keys) if not any(isinstance(row[key], (str, dict)) for row in rows)]
-    return Section(title, lines, heads, [[_cell(key, row[key]) for key in keys] for row in rows], numbers)
+    cells = [vars(row) for row in rows]
+    numbers = [place for place, key in enumerate(keys) if not any(isinstance(row[key], (str, dict)) for row in cells)]
+    return Section(title, lines, heads, [[_cell(key, row[key]) for key in keys] for row in cells], numbers)
 
 
 def _cell(key: str, value: Value) -> str:
@@ -103,29 +109,29 @@ def _cell(key: str, value: Value) -> str:
     return value if len(value) <= _WIDTH or key not in ("what", "why", "name") else "..." + value[3 - _WIDTH :]
 
 
-def to_html(result: JsonObject) -> str:
+def to_html(result: ProfilePage) -> str:
     """Return the page."""
-    footer = f"{result['tool']} {result['tool_version']}"
-    return page("Profile", "Where the time of a step goes", [result["folder"]], _body(result), footer)
+    footer = f"npu-shim profile {npu_shim.__version__}"
+    return page("Profile", "Where the time of a step goes", [result.folder], _body(result), footer)
 
 
-def _body(result: JsonObject) -> Iterator[str]:
-    yield from verdict("differ" if result["findings"] else "agree", *answers(result))
-    if result["timeline"]:
-        yield timeline(result["timeline"])
+def _body(result: ProfilePage) -> Iterator[str]:
+    yield from verdict("differ" if result.findings else "agree", *answers(result))
+    if result.timeline:
+        yield timeline(result.timeline)
     yield from sections_to_html(sections(result))
 
 
-def timeline(bars: list[JsonObject]) -> str:
+def timeline(bars: Sequence[Bar]) -> str:
     """Return what is busy in a step as a table with inline SVG, a row for each unit."""
-    until = max(bar["until"] for bar in bars)
+    until = max(bar.until for bar in bars)
     view = f'viewBox="0 0 {until} 1" preserveAspectRatio="none" width="{_BAR}" height="20" role="img"'
     drawn: dict[str, str] = {}
     for bar in bars:
-        took = bar["until"] - bar["from"]
-        more = f" and {bar['runs'] - 1} more" if bar["runs"] > 1 else ""
-        box = f'<rect x="{bar["from"]}" width="{max(took, until / _BAR / 3)}" height="1" fill="#1565c0">'
-        title = f"<title>{clean(bar['op'] + more)}: {took:.3f} ms</title>"
-        drawn[bar["what"]] = f"{drawn.get(bar['what'], '')}{box}{title}</rect>"
+        took = bar.until - bar.start
+        more = f" and {bar.runs - 1} more" if bar.runs > 1 else ""
+        box = f'<rect x="{bar.start}" width="{max(took, until / _BAR / 3)}" height="1" fill="#1565c0">'
+        title = f"<title>{clean(bar.op + more)}: {took:.3f} ms</title>"
+        drawn[bar.what] = f"{drawn.get(bar.what, '')}{box}{title}</rect>"
     rows = [(name, Html(f'<svg {view} aria-label="{clean(name)}">{bar}</svg>')) for name, bar in drawn.items()]
     return section("A typical step", ("unit", f"0 to {until:.3f} ms"), rows)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, NamedTuple, Sequence
+from typing import Iterable, NamedTuple, Sequence
 
 import numpy as np
 
+from npu_shim.profiles.forms import TableRow
 from npu_shim.profiles.kinds import HOST, INPUT, Signature
 from npu_shim.profiles.runs import END, Runs
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
-
 
 TRACED, MARKED, NUMBERED = "step_trace", "STEP_TIME", "Step Id"
 INFERRED, WHOLE = "ops that run once in each step", "the whole profile"
@@ -35,7 +32,7 @@ class Steps(NamedTuple):
     left_out: int = 0
 
 
-def traced(rows: Iterable[JsonObject]) -> tuple[Steps | None, list[tuple[int, int]]]:
+def traced(rows: Iterable[TableRow]) -> tuple[Steps | None, list[tuple[int, int]]]:
     """Return the steps of rows of a step trace, None if no row has an end, and start and duration of its messages.
 
     The exporter computes Iteration Refresh as the end of an iteration minus that of the backward pass, and Data Aug
@@ -43,20 +40,20 @@ def traced(rows: Iterable[JsonObject]) -> tuple[Steps | None, list[tuple[int, in
     phases here. Steps are those of the model that takes the longest. The first has no data phase, so it counts only if
     there is no other.
     """
-    kept = sorted((row for row in rows if row["end"][0] > 0), key=lambda row: row["end"][0])
+    kept = sorted((row for row in rows if row.times["end"][0] > 0), key=lambda row: row.times["end"][0])
     by_model: dict[str, list[list[int]]] = {}
     messages: list[tuple[int, int]] = []
     before = 0
     for number, row in enumerate(kept):
-        end, took, forward, backward = (sum(row[name][:1]) for name in ("end", "time", "fp_start", "bp_end"))
+        end, took, forward, backward = (sum(row.times[name][:1]) for name in ("end", "time", "fp_start", "bp_end"))
         start = before or (end - took if 0 < took < end else forward)
         before = end if len(kept) > 1 else 0
         if not 0 < start < end < END or (before and not number):
             continue
         forward = min(max(forward, start), end) if forward else start
         backward = min(max(backward, forward), end) if backward else end
-        by_model.setdefault(row.get("model", ""), []).append([start, forward, backward, end])
-        for begin, length in zip(row["reduce_start"], row["reduce_duration"]):
+        by_model.setdefault(row.cells.get("model", ""), []).append([start, forward, backward, end])
+        for begin, length in zip(row.times["reduce_start"], row.times["reduce_duration"]):
             # CANN 8 and 9 subtract the end of a step's first message from its start, unsigned
             length = (1 << 64) - length if length > END else length
             messages += [(begin, length)] if 0 < begin < END and 0 < length < END else []
@@ -108,13 +105,13 @@ def _by_name(code: np.ndarray, signatures: Sequence[Signature]) -> np.ndarray | 
     return np.cumsum(names == first) - 1
 
 
-def chosen(steps: Steps, windows: Sequence[JsonObject]) -> Steps:
+def chosen(steps: Steps, windows: Sequence[TableRow]) -> Steps:
     """Return the steps within windows of time, if there are any, without those at the begin that are slow.
 
     The first steps compile and warm up; each takes several times as long as those behind it.
     """
     edges = steps.edges
-    inside = [(edges[:, 0] >= row["begin"][0]) & (edges[:, -1] <= row["end"][0]) for row in windows]
+    inside = [(edges[:, 0] >= row.times["begin"][0]) & (edges[:, -1] <= row.times["end"][0]) for row in windows]
     kept = np.flatnonzero(np.any(inside, axis=0)) if np.any(inside) else np.arange(len(edges))
     first, until = kept[0], kept[-1] + 1
     length = (edges[:, -1] - edges[:, 0])[:until]

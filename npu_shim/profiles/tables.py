@@ -16,12 +16,12 @@ import numpy as np
 
 from npu_shim.profiles import forms
 from npu_shim.profiles.devices import Profile
-from npu_shim.profiles.forms import ProfileFile
+from npu_shim.profiles.forms import ProfileFile, TableRow
 from npu_shim.profiles.kinds import Signature
 from npu_shim.profiles.runs import BETWEEN
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject, Value
+    from npu_shim._tensorflow.types import Value
 
 
 _Made = TypeVar("_Made")
@@ -50,18 +50,17 @@ def _rows(file: ProfileFile, profile: Profile, make: Callable[[list[str]], _Made
 
 
 def read_rows(file: ProfileFile, profile: Profile) -> None:
-    """Read the rows of a table, column -> text. A column of times has a list: nanoseconds for each head of its name.
-
-    Each row has the file's "source", and its "device" if it has none.
-    """
+    """Read the rows of a table."""
     heads = next(_rows(file, profile, list), [])
     columns = forms.places(heads, file.kind)
 
-    def make(row: list[str]) -> JsonObject:
-        cells: JsonObject = {name: row[of[0]].strip() for name, of in columns.items()}
-        for name in forms.TABLES[file.kind].get("times", ()):
-            cells[name] = [forms.time(heads[n], row[n]) for n in columns.get(name, ()) if n < len(row)]
-        return {"source": file.source, "device": file.device, **cells}
+    def make(row: list[str]) -> TableRow:
+        cells = {name: row[places[0]].strip() for name, places in columns.items()}
+        times = {
+            name: [forms.time(heads[place], row[place]) for place in columns.get(name, ()) if place < len(row)]
+            for name in forms.TABLES[file.kind].times
+        }
+        return TableRow(file.source, cells.get("device", file.device), cells, times)
 
     profile.rows[file.kind].extend(_rows(file, profile, make, 1))
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.once
 
 def result(folder: pathlib.Path) -> dict[str, Any]:
     """Return the page of a profile without problems."""
-    found = to_result(profile.read(str(folder)), "profile")
+    found = to_result(profile.read(str(folder)), "profile").to_json()
     assert found["problems"] == []
     return found
 
