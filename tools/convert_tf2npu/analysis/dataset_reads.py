@@ -6,6 +6,7 @@ import ast
 from typing import NamedTuple
 
 from ..semantics.module_index import Names
+from ..semantics.tf_types import TRAINING_METHODS
 from .phase_evidence import TAKERS
 from .phase_words import PREPARE, TRAIN, phase_in
 
@@ -21,7 +22,6 @@ get_structure getsizeof hasattr id info isinstance len options print repr str ty
 ITERATOR = "make_initializable_iterator"
 SHAPES = frozenset({"element_spec", "output_classes", "output_shapes", "output_types"})
 READS = frozenset({"list", "reduce", "set", "sum"})  # on the host
-_FIT = frozenset({"fit", "fit_generator", "train_on_batch"})
 
 
 class Use(NamedTuple):
@@ -76,7 +76,7 @@ def phase_given(call: ast.Call, word: str, given: ast.AST) -> str | None:
     named = phase_in(keyword)
     if named:
         return named
-    if word in _FIT:
+    if word in TRAINING_METHODS:
         return TRAIN if call.args[:1] == [given] or keyword in ("x", "generator") else None
     if word in ("adapt", "save") or "vocab" in word:
         return PREPARE

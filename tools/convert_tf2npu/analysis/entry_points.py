@@ -10,14 +10,13 @@ from typing import AbstractSet, Iterator, NamedTuple
 from ..project.context import Context
 from ..semantics.model import Call
 from ..semantics.module_index import Definition, Instance, ModuleIndex, Names
-from ..semantics.tf_types import Type
+from ..semantics.tf_types import TRAINING_METHODS, Type
 from ..semantics.version_evidence import had_gelu
 from ..syntax.expressions import is_main_guard
 from ..tf_api.canonical_names import canonical
 from ..tf_api.v1_fate import NEW, V1, became
 from .command_functions import RUNNERS
 from .describing import file_describes_package
-from .keras_training import TRAINING_METHODS
 from .near_frameworks import is_near_framework
 from .preamble import FLAGS, SETTINGS
 from .tensorflow_evidence import trains_as_keras

@@ -7,13 +7,12 @@ from typing import Iterator
 
 from ..project.context import Context
 from ..semantics.model import Call
-from ..semantics.tf_types import Type
+from ..semantics.tf_types import TRAINING_METHODS, Type
 from ..syntax.expressions import is_main_guard
 from .compiled_models import is_compiled
 from .device_placement import in_test
 from .tensorflow_evidence import trains_as_keras
 
-TRAINING_METHODS = frozenset({"fit", "fit_generator", "train_on_batch"})
 _SETS_SESSION = frozenset(
     {
         "keras.backend.set_session",  # of the package, with TensorFlow 1

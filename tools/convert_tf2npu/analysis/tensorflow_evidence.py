@@ -9,7 +9,7 @@ from typing import Iterable, Iterator, NamedTuple
 
 from ..semantics.model import Call, Scope, Where
 from ..semantics.module_index import Names
-from ..semantics.tf_types import Type
+from ..semantics.tf_types import TRAINING_METHODS, Type
 from ..syntax.expressions import last_name, last_part
 from ..tf_api.canonical_names import canonical, is_known_tf2_spelling, is_version1, of_keras
 from ..tf_api.forms_in_26 import has_backport
@@ -17,7 +17,6 @@ from ..tf_api.v1_fate import NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, became, rest_
 from .compiled_models import is_compiled
 from .idle_sessions import SET_SESSION, Use, use_of
 
-_TRAINING = frozenset({"fit", "fit_generator", "train_on_batch"})
 # Arguments that fit has in Keras and hardly anywhere else.
 _OF_FIT = frozenset({"epochs", "nb_epoch", "steps_per_epoch", "validation_data", "validation_split"})
 _TAPE = "tensorflow.GradientTape"
@@ -171,11 +170,9 @@ def _all(names: Names) -> Iterator[Evidence]:
     calls_keras = shows_two = False
     known: set[tuple[Kind, Scope]] = set()
     for name, node, where in _names(names):
-        if not _shows(name):
-            continue
         dotted = canonical(name)
         calls_keras = calls_keras or dotted.startswith("tensorflow.keras.")
-        for kind in _kinds(name, dotted):
+        for kind in _kinds(name):
             if (kind, where.scope) not in known and _counts(names, kind, name, node):
                 known.add((kind, where.scope))
                 shows_two = shows_two or kind in (Kind.EAGER, Kind.ONLY_TWO)
@@ -192,13 +189,13 @@ def _all(names: Names) -> Iterator[Evidence]:
         yield _evidence(names, last_name(node.func), node, Kind.TRAINS)
 
 
-def _kinds(name: str, dotted: str) -> Iterator[Kind]:
-    """Yield the kinds of evidence that a name may be.
+@functools.lru_cache(maxsize=65536)
+def _kinds(name: str) -> tuple[Kind, ...]:
+    """Return the kinds of evidence that a name as spelled may be."""
+    return tuple(_kinds_of(name, canonical(name)))
 
-    Args:
-        name: as spelled.
-        dotted: its canonical form.
-    """
+
+def _kinds_of(name: str, dotted: str) -> Iterator[Kind]:
     if dotted == _TAPE:
         yield Kind.TRAINS
     elif dotted == _GRADIENTS:
@@ -288,25 +285,6 @@ def _around(names: Names, node: ast.AST) -> ast.AST:
     """Return the call that takes a configuration, or the configuration."""
     parent = names.parents.get(node, node)
     return names.parents.get(parent, parent) if isinstance(parent, ast.keyword) else parent
-
-
-@functools.lru_cache(maxsize=65536)
-def _shows(name: str) -> bool:
-    """Return True if a name may be evidence: a fast test, because few of them are."""
-    dotted = canonical(name)
-    return (
-        dotted in OPEN
-        or dotted in ENABLING
-        or dotted in _REPLACING
-        or dotted in _ADDED
-        or dotted in _SESSIONS
-        or dotted in _EAGER
-        or dotted == _GRADIENTS
-        or dotted.startswith("tensorflow.keras.")
-        or name.startswith(_BACKPORTS)
-        or _is_one(name, dotted)
-        or _is_two(name, dotted)
-    )
 
 
 def _is_one(name: str, dotted: str) -> bool:
@@ -429,7 +407,7 @@ def _training(names: Names, calls_keras: bool) -> Iterator[ast.Call]:
 
 def _trains(names: Names, call: Call, function: ast.Attribute, may_be_keras: bool) -> bool:
     model = function.value
-    if function.attr in _TRAINING:
+    if function.attr in TRAINING_METHODS:
         kind = names.types.of(model, call.where)
         return (
             kind == Type.MODEL
@@ -446,7 +424,7 @@ def trains_as_keras(names: Names, call: Call) -> bool:
     function = call.node.func
     return (
         isinstance(function, ast.Attribute)
-        and function.attr in _TRAINING
+        and function.attr in TRAINING_METHODS
         and (function.attr != "fit" or not _OF_FIT.isdisjoint({keyword.arg for keyword in call.node.keywords}))
         and names.types.of(function.value, call.where) is None
         and not _imports(names, "torch")

@@ -32,6 +32,7 @@ class Type(enum.Enum):
     IN_PROGRESS = "being inferred"  # of an expression that depends on itself; a join ignores it
 
 
+TRAINING_METHODS = frozenset({"fit", "fit_generator", "train_on_batch"})  # of Keras models
 # Functions of Keras that return datasets of batches.
 FROM_FILES = (
     "audio_dataset_from_directory",

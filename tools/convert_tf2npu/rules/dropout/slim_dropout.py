@@ -147,15 +147,7 @@ def _in_unknown_scope(names: Names) -> bool:
     project = names.project
     if project is None or names.path not in project.paths:
         return bool(names.mentions("arg_scope"))
-    seen, todo = {names.path}, [names.path]
-    while todo:
-        path = todo.pop()
-        if b"arg_scope" in project.raw(path):
-            return True
-        more = [other for other in project.importers(path) if other not in seen]
-        seen.update(more)
-        todo += more
-    return False
+    return any(b"arg_scope" in project.raw(path) for path in project.with_importers({names.path}))
 
 
 def _scopes(context: Context, call: Call) -> list[ast.Call]:

@@ -118,8 +118,6 @@ _LAUNCHERS = ("run", "runner", "spark", "ray")
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed != "horovod":
-        return
     imports = horovod_imports(context)
     uses = [(imported.node, imported.name) for imported in imports] + _uses(context, imports)
     is_apart = is_of_other_framework(context, imports)

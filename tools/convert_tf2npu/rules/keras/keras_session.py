@@ -113,7 +113,6 @@ from ...analysis.device_placement import serves_tests
 from ...analysis.eager_training import uses_eager
 from ...analysis.entry_points import is_started
 from ...analysis.keras_training import (
-    TRAINING_METHODS,
     first_possible_training,
     first_training,
     sets_session,
@@ -123,6 +122,7 @@ from ...analysis.opening import is_undecided, opens_for_both
 from ...analysis.tensorflow_evidence import ENABLING
 from ...analysis.tensorflow_version import Version, is_two, verdict
 from ...rewrite.insertion import added_before, at_end, first_at_work
+from ...semantics.tf_types import TRAINING_METHODS
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
 

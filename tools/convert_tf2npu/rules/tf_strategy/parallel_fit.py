@@ -85,12 +85,12 @@ from typing import Iterator
 from ...analysis.compiled_models import is_compiled
 from ...analysis.device_placement import in_test
 from ...analysis.keras_methods import is_keras_method
-from ...analysis.keras_training import TRAINING_METHODS
 from ...analysis.parallel_training import DISTRIBUTE, is_parallel
 from ...analysis.tensorflow_evidence import trains_as_keras
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
+from ...semantics.tf_types import TRAINING_METHODS
 from ..base import Change, Context, Finding, Message, Result
 
 CODE = "NPU307"

@@ -159,9 +159,7 @@ _NEW = "npu_strategy.NPUStrategy()"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed != "tf_strategy" or not any(
-        word in context.source.text for word in ("Strategy", "_distribute", "get_strategy")
-    ):
+    if not any(word in context.source.text for word in ("Strategy", "_distribute", "get_strategy")):
         return
     if is_undecided(context):
         return  # NPU121

@@ -98,7 +98,6 @@ from typing import Iterator
 
 from ...analysis.device_placement import any_updates_variables, in_test, trains
 from ...analysis.keras_methods import is_keras_method
-from ...analysis.keras_training import TRAINING_METHODS
 from ...analysis.mpi_collectives import BROADCASTS as MPI, calls_mpi
 from ...analysis.parallel_training import is_eager
 from ...analysis.tensorflow_evidence import trains_as_keras
@@ -106,7 +105,7 @@ from ...rewrite.npu_imports import name_of_tensorflow
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.signatures import bind
-from ...semantics.tf_types import Type
+from ...semantics.tf_types import TRAINING_METHODS, Type
 from ...semantics.value_flow import origins
 from ...syntax.words import has_words
 from ..base import Context, Finding, Message, Result
@@ -133,8 +132,7 @@ _METHODS = _SUPERVISED | TRAINING_METHODS | {"run"}
 def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
     if (
-        context.distributed != "tf_strategy"
-        or not has_words(text, (".run(", "session", "learning", *TRAINING_METHODS))
+        not has_words(text, (".run(", "session", "learning", *TRAINING_METHODS))
         or is_eager(context)
         or _broadcasts(context)
     ):

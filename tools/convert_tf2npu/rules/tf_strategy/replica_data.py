@@ -111,7 +111,7 @@ _SHARDING = frozenset(
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed != "tf_strategy" or is_eager(context):
+    if is_eager(context):
         return
     reported: set[ast.AST] = set()
     for call in context.names.calls:

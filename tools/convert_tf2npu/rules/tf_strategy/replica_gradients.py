@@ -125,7 +125,7 @@ contrib.slim.get_trainable_variables contrib.slim.get_model_variables""".split()
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed != "tf_strategy" or "radient" not in context.source.text or is_two(context):
+    if "radient" not in context.source.text or is_two(context):
         return
     names = context.names
     own = [a for a in applications_here(context).values() if _may_apply(context, a) and not in_test(context, a.call)]

@@ -117,14 +117,13 @@ METHODS = frozenset(method for _, method in _METHODS)
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if context.distributed == "tf_strategy" and (name != _MONITORED or trains(context)):
+    if name != _MONITORED or trains(context):
         yield from _appended(context, call, "hooks", _FUNCTIONS[name or ""], last_part(name))
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     function = call.node.func
-    if context.distributed != "tf_strategy" or not isinstance(function, ast.Attribute):
-        return
+    assert isinstance(function, ast.Attribute)
     kind = context.types.of(function.value, call.where)
     signature = _METHODS.get((kind, function.attr))
     if signature is not None and (kind != Type.MODEL or is_keras_method(context, call)):
@@ -138,12 +137,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
 
 
 def _appended(context: Context, call: Call, argument: str, signature: tuple[str, ...], short: str) -> Iterator[Result]:
-    if (
-        context.distributed != "tf_strategy"
-        or in_test(context, call.node)
-        or argument == "callbacks"
-        and is_eager(context)
-    ):
+    if in_test(context, call.node) or argument == "callbacks" and is_eager(context):
         return
     append = _HOOKS if argument == "hooks" else _CALLBACKS
     bound = bind(call.node, signature)

@@ -121,8 +121,7 @@ CALLS = frozenset(_MAKERS) | _TO_ESTIMATOR
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     function = call.node.func
     if (
-        context.distributed != "tf_strategy"
-        or not isinstance(function, ast.Attribute)
+        not isinstance(function, ast.Attribute)
         or context.types.of(function.value, call.where) != Type.MODEL
         or in_test(context, call.node)
         or is_eager(context)
@@ -169,7 +168,7 @@ def _kind(origin: Origin) -> str | None:
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if context.distributed != "tf_strategy" or in_test(context, call.node):
+    if in_test(context, call.node):
         return
     short = last_part(name)
     if name in _TO_ESTIMATOR:

@@ -219,7 +219,7 @@ NEEDS = {"distributed": "tf_strategy"}
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed != "tf_strategy" or only_predicts(context):
+    if only_predicts(context):
         return
     eager = is_eager(context)
     if eager and not serves_graphs(context):

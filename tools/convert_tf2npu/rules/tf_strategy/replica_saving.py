@@ -115,7 +115,7 @@ _RANK = re.compile(r"(?:\b|_)rank(?!ing|er|ed)|RANK_ID")
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed != "tf_strategy" or is_eager(context):
+    if is_eager(context):
         return
     for call in context.names.calls:
         fix = _fix(context, call)
