@@ -408,6 +408,22 @@ def test_names_say_what_they_hold(repo_root: pathlib.Path) -> None:
     assert vague_names("def f(made):\n    found = made\n    return [each for each in found]\n") == sorted(VAGUE)
 
 
+def one_word_questions(text: str) -> list[str]:
+    """Return the private functions of a module that return a bool and have a name of one word, as ``_makes``."""
+    return [
+        name
+        for name, function in functions_of(ast.parse(text)).items()
+        if re.fullmatch("_[a-z]+", name) and getattr(function.returns, "id", "") == "bool"
+    ]
+
+
+def test_questions_of_the_tool_name_their_object(repo_root: pathlib.Path) -> None:
+    files = sorted((repo_root / "tools" / "convert_tf2npu").rglob("*.py"))
+    short = {path.name: one_word_questions(path.read_text(encoding="utf-8")) for path in files}
+    assert {name: functions for name, functions in short.items() if functions} == {}
+    assert one_word_questions("def _makes(x: int) -> bool: ...\ndef _makes_session(x: int) -> bool: ...") == ["_makes"]
+
+
 def recurring(paths: Iterable[pathlib.Path]) -> list[str]:
     """Return the base names that several files have, those that Python and pytest ask for apart."""
     names = collections.Counter(path.name for path in paths)

@@ -54,11 +54,11 @@ def repeats_forever(context: Context, node: ast.AST, where: Where, depth: int = 
     """Return True if a dataset repeats forever before it is batched, so that no batch is partial."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         method = node.func.attr
-        if method == "repeat" and _forever(node):
+        if method == "repeat" and _is_endless_repeat(node):
             return True
         if method == "apply" and node.args and isinstance(node.args[0], ast.Call):
             name = context.resolve(node.args[0].func, where) or ""
-            if name.endswith(".shuffle_and_repeat") and _forever(node.args[0], 1):
+            if name.endswith(".shuffle_and_repeat") and _is_endless_repeat(node.args[0], 1):
                 return True
             if not name.endswith((".parallel_interleave", ".shuffle_and_repeat", ".ignore_errors")):
                 return False
@@ -99,7 +99,7 @@ def is_mixed(context: Context, node: ast.AST, where: Where, depth: int = 20) -> 
     )
 
 
-def _forever(call: ast.Call, place: int = 0) -> bool:
+def _is_endless_repeat(call: ast.Call, place: int = 0) -> bool:
     counts: list[ast.expr] = call.args[place : place + 1] + [k.value for k in call.keywords if k.arg == "count"]
     return not counts or constant(counts[0]) in ((None,), (-1,))
 

@@ -111,20 +111,20 @@ def trains(context: Context) -> bool:
 
 def trains_itself(context: Context) -> bool:
     """Return True if a file updates variables, whatever the files that it imports do."""
-    return any(word in context.source.text for word in ("train_op", "train_step")) or _updates(context.names)
+    return any(word in context.source.text for word in ("train_op", "train_step")) or _updates_variables(context.names)
 
 
 def only_predicts(context: Context) -> bool:
     """Return True if a file that no other imports predicts or evaluates, and neither it nor what it imports trains."""
     project, path = context.names.project, context.names.path
     is_imported = project is not None and path in project.paths and bool(project.importers(path))
-    return context.names.once(_calls, _PREDICTS) and not is_imported and never_trains(context)
+    return context.names.once(_calls_any_method, _PREDICTS) and not is_imported and never_trains(context)
 
 
 def never_trains(context: Context) -> bool:
     """Return True if nothing trains in a file, in the files that it imports, and in those that import it."""
     names, project, path = context.names, context.names.project, context.names.path
-    if trains_itself(context) or names.once(_calls, _TRAINS):
+    if trains_itself(context) or names.once(_calls_any_method, _TRAINS):
         return False
     if project is None or path not in project.paths:
         return True
@@ -144,14 +144,14 @@ def _one_calls(project: ModuleIndex, paths: Iterable[str], methods: frozenset[st
 def _calls_in(project: ModuleIndex, path: str, methods: frozenset[str]) -> bool:
     raw = project.raw(path) if path.endswith((".py", ".pyw")) else b""
     module = project.module(path) if has_words(raw, (f".{name}(".encode() for name in methods)) else None
-    return module is not None and _calls(module.names, methods)
+    return module is not None and _calls_any_method(module.names, methods)
 
 
-def _updates(names: Names) -> bool:
-    return names.once(_calls, _UPDATES)
+def _updates_variables(names: Names) -> bool:
+    return names.once(_calls_any_method, _UPDATES)
 
 
-def _calls(names: Names, methods: frozenset[str]) -> bool:
+def _calls_any_method(names: Names, methods: frozenset[str]) -> bool:
     """Return True if a file calls a method of one of some names, except those of libraries that train no variables."""
     return any(
         isinstance(call.node.func, ast.Attribute)

@@ -112,10 +112,10 @@ def _is_program(names: Names) -> bool:
     if any(is_main_guard(statement) for statement in names.tree.body):
         return True
     if names.project and names.path and names.project.importers(names.path):
-        return any(_trains(names, call) for call in _calls_at_top(names))
+        return any(_trains_keras_or_own_model(names, call) for call in _calls_at_top(names))
     return any(
         _is_work(names, call)
-        or _starts(names, call)
+        or _starts_own_function(names, call)
         or (is_near_framework(names) and (_is_of_model(names, call) or _runs_work(names, call)))
         for call in _calls_at_top(names)
     )
@@ -172,7 +172,7 @@ def _is_of_model(names: Names, call: Call) -> bool:
     return names.types.of(function.value, call.where) == Type.MODEL or trains_as_keras(names, call)
 
 
-def _trains(names: Names, call: Call) -> bool:
+def _trains_keras_or_own_model(names: Names, call: Call) -> bool:
     """Return True if a call trains a Keras model, or an object of a class of the project."""
     function = call.node.func
     if not isinstance(function, ast.Attribute) or function.attr not in TRAINING_METHODS:
@@ -181,7 +181,7 @@ def _trains(names: Names, call: Call) -> bool:
     return kind == Type.MODEL or isinstance(kind, Instance) or trains_as_keras(names, call)
 
 
-def _starts(names: Names, call: Call) -> bool:
+def _starts_own_function(names: Names, call: Call) -> bool:
     """Return True if a call is a whole statement and calls a function of the project, or a runner as absl's."""
     function = call.node.func
     if not isinstance(call.where.statement, ast.Expr):

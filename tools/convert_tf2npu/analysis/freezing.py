@@ -53,7 +53,7 @@ def only_freezes(context: Context, node: ast.AST) -> bool:
     if target is not None and not isinstance(target, ast.Name):
         return False
     inside = [node for node in ast.walk(block) if isinstance(node, ast.Call)]
-    if not any(last_name(call.func) in _WORDS for call in inside) or any(map(_evaluates, inside)):
+    if not any(last_name(call.func) in _WORDS for call in inside) or any(map(_evaluates_tensor, inside)):
         return False
     return target is None or all(
         _is_harmless(context, mention)
@@ -62,11 +62,11 @@ def only_freezes(context: Context, node: ast.AST) -> bool:
     )
 
 
-def _freezes(context: Context, call: ast.Call) -> bool:
+def _freezes_graph(context: Context, call: ast.Call) -> bool:
     return last_name(call.func) in _WORDS and context.resolve(call.func, context.names.place(call)) in FREEZERS
 
 
-def _evaluates(call: ast.Call) -> bool:
+def _evaluates_tensor(call: ast.Call) -> bool:
     """Return True for ``tensor.eval()``, which runs in the default session."""
     return last_name(call.func) == "eval"
 
@@ -79,24 +79,24 @@ def _is_harmless(context: Context, session: ast.Name) -> bool:
         parent = names.parents.get(parent)
     if isinstance(parent, ast.Call):
         function = parent.func
-        return last_name(function) in _TAKERS or _freezes(context, parent)
+        return last_name(function) in _TAKERS or _freezes_graph(context, parent)
     if not isinstance(parent, ast.Attribute):
         return False
     call = names.parents.get(parent)
     if parent.attr == "run" and isinstance(call, ast.Call) and len(call.args) == 1:
-        return all(_initializes(context, fetch) for fetch in getattr(call.args[0], "elts", call.args))
+        return all(_fetches_initializer(context, fetch) for fetch in getattr(call.args[0], "elts", call.args))
     return parent.attr in _READS
 
 
-def _initializes(context: Context, node: ast.expr) -> bool:
+def _fetches_initializer(context: Context, node: ast.expr) -> bool:
     """Return True if a fetch is the initializer of variables or tables, or a name of one."""
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, context.names.place(node)) or ()
         return bool(bindings) and all(
-            isinstance(binding.node, ast.Call) and _makes(binding.node) for binding in bindings
+            isinstance(binding.node, ast.Call) and _makes_initializer(binding.node) for binding in bindings
         )
-    return isinstance(node, ast.Call) and _makes(node)
+    return isinstance(node, ast.Call) and _makes_initializer(node)
 
 
-def _makes(call: ast.Call) -> bool:
+def _makes_initializer(call: ast.Call) -> bool:
     return last_name(call.func) in _INITIALIZERS

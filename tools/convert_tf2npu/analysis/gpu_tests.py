@@ -32,13 +32,17 @@ def is_true_with_gpu(context: Context, test: ast.expr, where: Where) -> bool:
         return is_true_without_gpu(context, test.operand, where)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         limit = (constant(test.comparators[0]) or (None,))[0]
-        return _counts(context, test.left, where) and (
+        return _is_number_of_gpus(context, test.left, where) and (
             isinstance(test.ops[0], (ast.Gt, ast.NotEq))
             and limit == 0
             or isinstance(test.ops[0], ast.GtE)
             and limit == 1
         )
-    return lists_gpus(context, test, where) or _counts(context, test, where) or _is(context, test, where, _TESTS)
+    return (
+        lists_gpus(context, test, where)
+        or _is_number_of_gpus(context, test, where)
+        or _is_result_of(context, test, where, _TESTS)
+    )
 
 
 def is_true_without_gpu(context: Context, test: ast.expr, where: Where) -> bool:
@@ -48,8 +52,8 @@ def is_true_without_gpu(context: Context, test: ast.expr, where: Where) -> bool:
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         limit, operator = (constant(test.comparators[0]) or (None,))[0], test.ops[0]
         if isinstance(operator, ast.NotEq) and isinstance(limit, str):  # gpu_device_name() != '/device:GPU:0'
-            return "GPU" in limit and _is(context, test.left, where, frozenset({_NAME}))
-        return _counts(context, test.left, where) and (
+            return "GPU" in limit and _is_result_of(context, test.left, where, frozenset({_NAME}))
+        return _is_number_of_gpus(context, test.left, where) and (
             isinstance(operator, ast.Eq) and limit == 0 or isinstance(operator, ast.Lt) and limit == 1
         )
     return False
@@ -57,22 +61,23 @@ def is_true_without_gpu(context: Context, test: ast.expr, where: Where) -> bool:
 
 def lists_gpus(context: Context, node: ast.AST, where: Where) -> bool:
     """Return True if an expression is the list of GPUs."""
-    return _is(context, node, where, _LISTS)
+    return _is_result_of(context, node, where, _LISTS)
 
 
-def _counts(context: Context, node: ast.expr, where: Where) -> bool:
+def _is_number_of_gpus(context: Context, node: ast.expr, where: Where) -> bool:
     """Return True if an expression is the number of GPUs."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id not in ("len", "bool"):
         return False
     return len(node.args) == 1 and lists_gpus(context, node.args[0], where)
 
 
-def _is(context: Context, node: ast.AST, where: Where, calls: frozenset[str]) -> bool:
+def _is_result_of(context: Context, node: ast.AST, where: Where, calls: frozenset[str]) -> bool:
     """Return True if an expression is the result of one of some calls, which list devices of the kind GPU."""
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, where) or []
         return bool(bindings) and all(
-            b.kind == "value" and b.node is not None and _is(context, b.node, b.where, calls) for b in bindings
+            b.kind == "value" and b.node is not None and _is_result_of(context, b.node, b.where, calls)
+            for b in bindings
         )
     name = context.resolve(node.func, where) if isinstance(node, ast.Call) else None
     if name not in calls or not isinstance(node, ast.Call):

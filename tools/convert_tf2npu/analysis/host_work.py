@@ -116,13 +116,13 @@ def stays_on_host(context: Context, node: ast.AST) -> bool:
         ):
             return True
         if isinstance(parent, _FUNCTIONS) and (
-            parent.name.startswith(("test_", "serving")) or "serving_" in parent.name or _writes(parent)
+            parent.name.startswith(("test_", "serving")) or "serving_" in parent.name or _writes_records(parent)
         ):
             return True
     return False
 
 
-def _writes(function: ast.AST) -> bool:
+def _writes_records(function: ast.AST) -> bool:
     return any(last_name(n) == "TFRecordWriter" for n in ast.walk(function))
 
 

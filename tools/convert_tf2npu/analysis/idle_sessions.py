@@ -42,7 +42,7 @@ def _use_of(names: Names, node: ast.AST) -> Use:
         return Use.PROGRAM
     name = canonical(spelled)
     if name == SET_SESSION and len(node.args) == 1 and not node.keywords:
-        use = _made(names, node.args[0], where)
+        use = _value_of(names, node.args[0], where)
         return Use.PROGRAM if use is None else use_of(names, use)
     if name not in _MAKERS or node.args or [keyword.arg for keyword in node.keywords] != ["config"]:
         return Use.PROGRAM
@@ -54,7 +54,7 @@ def _use_of(names: Names, node: ast.AST) -> Use:
     return Use.KERAS_IN_GRAPHS if given or last_part(name) == "InteractiveSession" else Use.NOTHING
 
 
-def _made(names: Names, node: ast.expr, where: Where) -> ast.AST | None:
+def _value_of(names: Names, node: ast.expr, where: Where) -> ast.AST | None:
     """Return the expression of which a value is, if there is one."""
     if not isinstance(node, ast.Name):
         return node
@@ -67,7 +67,7 @@ def _is_given_to_keras(names: Names, node: ast.Call) -> bool | None:
     parent = names.parents.get(node)
     if isinstance(parent, ast.Expr):
         return False
-    if _sets(names, parent):
+    if _sets_keras_session(names, parent):
         return True
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
         return None
@@ -80,19 +80,19 @@ def _is_given_to_keras(names: Names, node: ast.Call) -> bool | None:
             continue
         if not any(binding.node is node for binding in names.lookup(word, names.place(mention)) or ()):
             continue
-        if _sets(names, names.parents.get(mention)):
+        if _sets_keras_session(names, names.parents.get(mention)):
             given = True
-        elif not _closes(names, mention):
+        elif not _only_closes_session(names, mention):
             return None
     return given
 
 
-def _sets(names: Names, node: ast.AST | None) -> bool:
+def _sets_keras_session(names: Names, node: ast.AST | None) -> bool:
     """Return True if an expression gives Keras a session."""
     return isinstance(node, ast.Call) and names.resolve(node.func, names.place(node)) == SET_SESSION
 
 
-def _closes(names: Names, mention: ast.Name) -> bool:
+def _only_closes_session(names: Names, mention: ast.Name) -> bool:
     """Return True if a mention of a session ends it, and does nothing else."""
     parent = names.parents.get(mention)
     return isinstance(parent, ast.Delete) or isinstance(parent, ast.Attribute) and parent.attr == "close"

@@ -18,7 +18,7 @@ def is_keras_method(context: Context, call: Call) -> bool:
         isinstance(function, ast.Attribute)
         and context.types.of(function.value, call.where) == Type.MODEL
         and not any(
-            _replaces(names, creation, where, function.attr)
+            _replaces_method(names, creation, where, function.attr)
             for names, creation, where in _creations(context.names, function.value, call.where)
         )
     )
@@ -41,7 +41,7 @@ def _creations(names: Names, value: ast.expr, where: Where) -> Iterator[tuple[Na
             yield home, binding.node, binding.where
 
 
-def _replaces(names: Names, creation: ast.Call, where: Where, method: str) -> bool:
+def _replaces_method(names: Names, creation: ast.Call, where: Where, method: str) -> bool:
     """Return True if an object is of a class of the project with a method that does not call the one of its base."""
     definition = names.definition(creation.func, where)
     if definition is None or not isinstance(definition.node, ast.ClassDef):

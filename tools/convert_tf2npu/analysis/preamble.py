@@ -219,7 +219,7 @@ class _Preamble:
         if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete)):
             targets = getattr(statement, "targets", None) or [statement.target]  # type: ignore[union-attr]
             return all(self._is_variable(names, target, names.places[statement]) for target in targets)
-        return isinstance(statement, ast.Expr) and self._sets(names, statement.value, names.places[statement])
+        return isinstance(statement, ast.Expr) and self._sets_something(names, statement.value, names.places[statement])
 
     def is_harmless(self, names: Names, statement: ast.stmt) -> bool:
         if isinstance(statement, _PASSED) or self.is_setting(names, statement):
@@ -257,7 +257,7 @@ class _Preamble:
         # Not the name of the whole: in a script that assigns to sys.path, it may be anything.
         return f"{names.resolve(target.value, where)}.{target.attr}" in _VARIABLES
 
-    def _sets(self, names: Names, node: ast.AST, where: Where) -> bool:
+    def _sets_something(self, names: Names, node: ast.AST, where: Where) -> bool:
         """Return True if a call sets something, and its arguments build nothing."""
         if not isinstance(node, ast.Call):
             return False
@@ -271,12 +271,12 @@ class _Preamble:
             if isinstance(owner, ast.Name):
                 values = self._calls_held(names, owner, where)
                 self._followed.update(value for value, _ in values)
-                sets = any(self._sets(names, value, at) for value, at in values)
+                sets = any(self._sets_something(names, value, at) for value, at in values)
                 self._followed.difference_update(value for value, _ in values)
                 return sets
             if isinstance(owner, ast.Call):
-                return self._sets(names, owner, where)
-        return self._follows(names, node, where, any)
+                return self._sets_something(names, owner, where)
+        return self._calls_harmless_function(names, node, where, any)
 
     def _is_value_call(self, names: Names, node: ast.Call) -> bool:
         where = names.place(node)
@@ -308,7 +308,7 @@ class _Preamble:
                     return True
                 if names.resolve(function.value, where) in _VARIABLES:
                     return True
-        return self._follows(names, node, where, all)
+        return self._calls_harmless_function(names, node, where, all)
 
     def _calls_held(self, names: Names, name: ast.Name, where: Where) -> Sequence[tuple[ast.AST, Where]]:
         """Return the calls that a variable holds; nothing if it may hold something else."""
@@ -318,7 +318,9 @@ class _Preamble:
             return []
         return calls
 
-    def _follows(self, names: Names, node: ast.Call, where: Where, needed: Callable[[Iterable[bool]], bool]) -> bool:
+    def _calls_harmless_function(
+        self, names: Names, node: ast.Call, where: Where, needed: Callable[[Iterable[bool]], bool]
+    ) -> bool:
         """Return True if a call runs a function of the project that builds nothing; with ``any``, one that sets too."""
         definition = names.definition(node.func, where)
         if definition is None or not isinstance(definition.node, ast.FunctionDef) or definition.node in self._followed:

@@ -116,10 +116,15 @@ def _builds_on_import(names: Names, statement: ast.stmt) -> bool:
         module = "." * statement.level + (statement.module or "")
         imported = [module, *(dotted_name(module, alias.name) for alias in statement.names)]
     files = {project.find(module, names.path) for module in imported} - {None, names.path}
-    return any(project.once(_builds, path) for file in files if file for path in sorted(project.with_imports(file)))
+    return any(
+        project.once(_makes_variables_on_import, path)
+        for file in files
+        if file
+        for path in sorted(project.with_imports(file))
+    )
 
 
-def _builds(project: ModuleIndex, path: str) -> bool:
+def _makes_variables_on_import(project: ModuleIndex, path: str) -> bool:
     """Return True if a module makes variables when it is imported, and does not set up the devices."""
     raw = project.raw(path)
     module = project.module(path) if b"tensorflow" in raw or b"keras" in raw else None
@@ -155,10 +160,12 @@ def _started(names: Names, statement: ast.stmt) -> Sequence[ast.stmt] | None:
             call = call.args[0]
             continue
         given = call.args[0] if call.args else None
-        if isinstance(given, ast.Lambda) and _runs(names, given.body):  # handle_main(lambda _: app.run(main))
+        if isinstance(given, ast.Lambda) and _is_call_of_runner(
+            names, given.body
+        ):  # handle_main(lambda _: app.run(main))
             call = given.body
             continue
-        if isinstance(given, ast.Call) and len(given.args) == 2 and _runs(names, given):
+        if isinstance(given, ast.Call) and len(given.args) == 2 and _is_call_of_runner(names, given):
             call = given.args[1]  # handle_main(functools.partial(app.run, main))
             continue
         return _body(names, call.func, statement) if _has_plain_arguments(names, call) else None
@@ -181,12 +188,12 @@ def _runs_its_argument(names: Names, call: ast.Call) -> bool:
         isinstance(node, ast.Call)
         and node.args
         and getattr(node.args[0], "id", None) == given
-        and _runs(definition.names, node)
+        and _is_call_of_runner(definition.names, node)
         for node in ast.walk(function)
     )
 
 
-def _runs(names: Names, node: ast.AST) -> bool:
+def _is_call_of_runner(names: Names, node: ast.AST) -> bool:
     """Return True for a call of a runner, and for functools.partial of one."""
     if not isinstance(node, ast.Call):
         return False

@@ -64,7 +64,7 @@ def _phase_of_runs(block: list[ast.stmt], names: Names) -> str:
             for node in ast.walk(statement)
             if isinstance(node, ast.Call) and last_name(node.func) == "run" and node.args
         ]
-        if runs and isinstance(statement, (ast.Expr, ast.Assign)) and any(map(_initializes, runs)):
+        if runs and isinstance(statement, (ast.Expr, ast.Assign)) and any(map(_fetches_initializer, runs)):
             break
         for fetch in runs:
             for node in ast.walk(fetch):
@@ -78,7 +78,7 @@ def _phase_of_runs(block: list[ast.stmt], names: Names) -> str:
     return OTHER if fetched else UNKNOWN
 
 
-def _initializes(fetch: ast.AST) -> bool:
+def _fetches_initializer(fetch: ast.AST) -> bool:
     return any(isinstance(node, ast.Attribute) and node.attr == "initializer" for node in ast.walk(fetch))
 
 

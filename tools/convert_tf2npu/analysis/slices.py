@@ -32,7 +32,7 @@ class Slice(NamedTuple):
 
 def growing_slice(context: Context, value: ast.expr) -> bool:
     """Return True if a value is a slice with another length in each iteration of a loop: ``x[:i]``, ``x[i:]``."""
-    slices = [part for part in _parts(value) if isinstance(part, ast.Slice) and part.step is None]
+    slices = [part for part in _indices_of_dimensions(value) if isinstance(part, ast.Slice) and part.step is None]
     bounds = {getattr(part.upper or part.lower, "id", "") for part in slices if not (part.upper and part.lower)}
     return _is_counter(context, value, bounds)
 
@@ -88,7 +88,7 @@ def slice_of(context: Context, call: Call, value: ast.expr) -> Slice | None:
     """Return the slice in a fed value, or None if its last slice is not known to be smaller."""
     if not isinstance(value, ast.Subscript):
         return None
-    part = _parts(value)[0]
+    part = _indices_of_dimensions(value)[0]
     if isinstance(part, ast.Name):
         rows = _value_of(context, call, part)  # x[rows] with rows = order[i:i + 64]
         piece = slice_of(context, call, rows) if isinstance(rows, ast.Subscript) else None
@@ -114,7 +114,7 @@ def slice_of(context: Context, call: Call, value: ast.expr) -> Slice | None:
         size is None
         or ranged is None
         or ast.dump(ranged.args[2]) != ast.dump(size)
-        or _divides(context, call, ranged, size)
+        or _has_equal_slices(context, call, ranged, size)
     ):
         return None
     return Slice(value.value, size, ranged)
@@ -173,7 +173,7 @@ def _counting(context: Context, node: ast.AST, name: str, size: ast.expr) -> ast
     return loop if adds else None
 
 
-def _parts(value: ast.expr) -> list[ast.AST]:
+def _indices_of_dimensions(value: ast.expr) -> list[ast.AST]:
     """Return the index of each dimension in a subscript; nothing for another expression."""
     if not isinstance(value, ast.Subscript):
         return []
@@ -235,7 +235,7 @@ def _is_tested(context: Context, node: ast.AST, names: set[str]) -> bool:
     )
 
 
-def _divides(context: Context, call: Call, ranged: ast.Call, size: ast.expr) -> bool:
+def _has_equal_slices(context: Context, call: Call, ranged: ast.Call, size: ast.expr) -> bool:
     """Return True if all slices of a range have one size, or if its end is computed so that they may."""
     numbers = [constant(argument) for argument in ranged.args]
     if None not in numbers:

@@ -37,14 +37,14 @@ def is_static(names: Names, node: ast.AST | None, where: Where, asked: frozenset
         return is_static(names, node.values[-1], where, asked)
     if isinstance(node, ast.Name):
         bindings = names.lookup(node.id, where) or []
-        return bool(bindings) and all(_bound(names, b, node, asked) for b in bindings)
+        return bool(bindings) and all(_binds_python_values(names, b, node, asked) for b in bindings)
     if isinstance(node, ast.IfExp):
         return is_static(names, node.body, where, asked) and is_static(names, node.orelse, where, asked)
     if isinstance(node, ast.Attribute):
         return (
             (names.resolve(node, where) or "").startswith(_FLAGS)
             or _is_tested(where.scope.node, node)
-            or _held(names, node, where, asked)
+            or _holds_python_values(names, node, where, asked)
         )
     if isinstance(node, ast.Call):
         return (
@@ -60,7 +60,7 @@ def _is_key(names: Names, side: ast.AST, where: Where) -> bool:
     return value is not None and isinstance(value[0], str) or (names.resolve(side, where) or "").startswith(_MODE_KEYS)
 
 
-def _bound(names: Names, binding: Binding, use: ast.Name | None, asked: frozenset[int]) -> bool:
+def _binds_python_values(names: Names, binding: Binding, use: ast.Name | None, asked: frozenset[int]) -> bool:
     if binding.kind == "value":
         return is_static(names, binding.node, binding.where, asked)
     if binding.kind != "arg":
@@ -73,14 +73,14 @@ def _bound(names: Names, binding: Binding, use: ast.Name | None, asked: frozense
     return values is not None and all(is_static(v.names, v.value, v.where, asked | {key}) for v in values)
 
 
-def _held(names: Names, node: ast.Attribute, where: Where, asked: frozenset[int]) -> bool:
+def _holds_python_values(names: Names, node: ast.Attribute, where: Where, asked: frozenset[int]) -> bool:
     """Return True if all values that the project assigns to an attribute are Python values."""
     owner = names.owner(node.value, where)
     kind = names.types.of(node.value, where) if owner is None else None
     if isinstance(kind, Instance):
         owner = ClassDefinition(kind.owner, kind.names)
     held = owner[1].held(owner[0], node.attr) if owner else []
-    return bool(held) and all(_bound(other, b, None, asked) for b, other in held)
+    return bool(held) and all(_binds_python_values(other, b, None, asked) for b, other in held)
 
 
 def _is_tested(function: ast.AST, value: ast.expr) -> bool:

@@ -173,7 +173,7 @@ def _all(names: Names) -> Iterator[Evidence]:
         dotted = canonical(name)
         calls_keras = calls_keras or dotted.startswith("tensorflow.keras.")
         for kind in _kinds(name):
-            if (kind, where.scope) not in known and _counts(names, kind, name, node):
+            if (kind, where.scope) not in known and _is_evidence(names, kind, name, node):
                 known.add((kind, where.scope))
                 shows_two = shows_two or kind in (Kind.EAGER, Kind.ONLY_TWO)
                 if kind == Kind.ONE and is_version1(name) and _is_in_own_graph(names, node):
@@ -225,7 +225,7 @@ def _kinds_of(name: str, dotted: str) -> Iterator[Kind]:
         yield Kind.ONLY_TWO
 
 
-def _counts(names: Names, kind: Kind, name: str, node: ast.AST) -> bool:
+def _is_evidence(names: Names, kind: Kind, name: str, node: ast.AST) -> bool:
     """Return True unless a name runs in one version only, or is no evidence because of its use."""
     dotted = canonical(name)
     if kind in (Kind.TRAINS, Kind.GRADIENTS, Kind.OPENS, Kind.ENABLES, Kind.EAGER) or name.startswith(_BACKPORTS):
@@ -369,7 +369,7 @@ def _evidence_of_values(names: Names, shows_two: bool) -> Iterator[Evidence]:
         binding.target.partition(".")[0] == "tensorflow"
         for bindings in names.module.bindings.values()
         for binding in bindings
-    ) and not _imports(names, "torch")
+    ) and not _imports_package(names, "torch")
     for call in names.calls:
         function = call.node.func
         if of_tensorflow and isinstance(function, ast.Attribute) and function.attr == "numpy" and not call.node.args:
@@ -396,16 +396,16 @@ def _training(names: Names, calls_keras: bool) -> Iterator[ast.Call]:
 
     ``minimize`` of a Keras optimizer trains, too. Of each function the first call is enough.
     """
-    may_be_keras = calls_keras or _imports(names, "tensorflow") and not _imports(names, "torch")
+    may_be_keras = calls_keras or _imports_package(names, "tensorflow") and not _imports_package(names, "torch")
     known: set[Scope] = set()
     for call in names.calls:
         if isinstance(call.node.func, ast.Attribute) and call.where.scope not in known:
-            if _trains(names, call, call.node.func, may_be_keras):
+            if _trains_keras(names, call, call.node.func, may_be_keras):
                 known.add(call.where.scope)
                 yield call.node
 
 
-def _trains(names: Names, call: Call, function: ast.Attribute, may_be_keras: bool) -> bool:
+def _trains_keras(names: Names, call: Call, function: ast.Attribute, may_be_keras: bool) -> bool:
     model = function.value
     if function.attr in TRAINING_METHODS:
         kind = names.types.of(model, call.where)
@@ -427,11 +427,11 @@ def trains_as_keras(names: Names, call: Call) -> bool:
         and function.attr in TRAINING_METHODS
         and (function.attr != "fit" or not _OF_FIT.isdisjoint({keyword.arg for keyword in call.node.keywords}))
         and names.types.of(function.value, call.where) is None
-        and not _imports(names, "torch")
+        and not _imports_package(names, "torch")
     )
 
 
-def _imports(names: Names, package: str) -> bool:
+def _imports_package(names: Names, package: str) -> bool:
     return any(
         binding.target.partition(".")[0] == package
         for bindings in names.module.bindings.values()

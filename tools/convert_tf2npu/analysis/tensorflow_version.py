@@ -37,7 +37,7 @@ __all__ = [
     "is_two",
     "may_be_two",
     "on_cpu",
-    "serves_graphs",
+    "is_imported_by_graph_program",
     "shown_two",
     "verdict",
 ]
@@ -89,7 +89,7 @@ def is_of_graphs(context: Context) -> bool:
     return verdict(context).version in (Version.ONE, Version.BOTH)
 
 
-def serves_graphs(context: Context) -> bool:
+def is_imported_by_graph_program(context: Context) -> bool:
     """Return True if a program of TensorFlow 1 imports a file, whatever the file itself shows."""
     project, path = context.names.project, context.names.path
     if project is None or path not in project.paths:
@@ -208,7 +208,7 @@ def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
         return Verdict(judgement.version, judgement.one, judgement.two, False, False, False)
     if project is None or path not in project.paths:
         return Verdict(*judgement, own.trains, own.trains, own.opens)
-    return Verdict(*judgement, *_training(project, path, own), _opens(project, path))
+    return Verdict(*judgement, *_training(project, path, own), _opens_device(project, path))
 
 
 def _in_project(project: ModuleIndex, path: str, own: FileEvidence) -> Judgement:
@@ -241,7 +241,7 @@ def _training(project: ModuleIndex, path: str, own: FileEvidence) -> tuple[bool,
     return trains, is_trained
 
 
-def _opens(project: ModuleIndex, path: str) -> bool:
+def _opens_device(project: ModuleIndex, path: str) -> bool:
     """Return True if the program of a file opens the NPU device."""
     both = project.with_imports(path) | project.with_importers({path})
     return first_evidence(project, "opens", both) is not None

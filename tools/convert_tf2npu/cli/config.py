@@ -116,7 +116,7 @@ def _read(path: str) -> dict[str, object]:
 
 def _checked(path: str, table: dict[str, object]) -> Config:
     known = {
-        **{"select": _codes, "ignore": _codes, "exclude": _strings, "jobs": _jobs, "compat-v1": _flag},
+        **{"select": _codes, "ignore": _codes, "exclude": _strings, "jobs": _jobs, "compat-v1": _checked_boolean},
         **{"tf": _version, "tf-1": _strings, "tf-2": _strings},
     }
     values: dict[str, Any] = {}
@@ -145,7 +145,7 @@ def _codes(value: object) -> tuple[str, ...]:
     return check_codes(_strings(value))
 
 
-def _flag(value: object) -> bool:
+def _checked_boolean(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError(Message("{0} is neither true nor false", repr(value)))
     return value

@@ -89,7 +89,7 @@ class Converter:
             return failed(Message("{0}{1}: {2}", TOOL_FAILS, type(error).__name__, error))
 
     def _script(self, raw: bytes, path: str) -> FileResult:
-        if not self._concerns(raw, path):
+        if not self._concerns_rules(raw, path):
             if len(raw) <= MOST_BYTES:
                 Source(raw)  # raises if it is not Python
             return UNTOUCHED
@@ -102,7 +102,7 @@ class Converter:
 
     def _notebook(self, raw: bytes, path: str) -> FileResult:
         notebook = Notebook(raw)
-        if not notebook.cells or not self._concerns(notebook.script, path):
+        if not notebook.cells or not self._concerns_rules(notebook.script, path):
             return UNTOUCHED
         plan = self._planner.plan(notebook.script, path)
         diagnostics = by_place(_in_cell(notebook, d) for d in plan.diagnostics)
@@ -113,7 +113,7 @@ class Converter:
         _check_written(Notebook(new).script)
         return FileResult(new, diagnostics, plan.calls, listed, plan.version, plan.on_cpu)
 
-    def _concerns(self, raw: bytes, path: str) -> bool:
+    def _concerns_rules(self, raw: bytes, path: str) -> bool:
         if not self._planner.concerns(raw, path):
             return False
         if len(raw) > MOST_BYTES:

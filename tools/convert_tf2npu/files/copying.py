@@ -106,7 +106,9 @@ def differing(tree: Tree, new: dict[str, bytes], target: str, single: bool, miss
             same = os.path.islink(place) and os.readlink(place) == os.readlink(entry.path)
         elif entry.relative in new:
             content = new[entry.relative]
-            same = _is_file(place, stat.S_IMODE(os.stat(entry.path).st_mode), len(content)) and _holds(place, content)
+            same = _is_file(place, stat.S_IMODE(os.stat(entry.path).st_mode), len(content)) and _has_content(
+                place, content
+            )
         else:
             try:
                 stream = open(entry.path, "rb", buffering=0)
@@ -140,7 +142,7 @@ def _is_file(path: str, mode: int, size: int) -> bool:
     return stat.S_ISREG(status.st_mode) and stat.S_IMODE(status.st_mode) == mode and status.st_size == size
 
 
-def _holds(path: str, content: bytes) -> bool:
+def _has_content(path: str, content: bytes) -> bool:
     with open(path, "rb", buffering=0) as stream:
         return stream.read() == content
 

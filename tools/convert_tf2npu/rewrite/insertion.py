@@ -23,13 +23,13 @@ def first_at_work(context: Context, body: ast.AST) -> ast.stmt | None:
     for statement in statements[settings + 1 :]:
         if isinstance(statement, _PASSED) or is_literal(statement):
             continue
-        if is_module and _defines(context, statement):
+        if is_module and _only_defines(context, statement):
             continue
         return statement
     return None
 
 
-def _defines(context: Context, statement: ast.stmt) -> bool:
+def _only_defines(context: Context, statement: ast.stmt) -> bool:
     """Return True if a statement of a module defines or imports something and calls nothing, or defines a flag."""
     if isinstance(statement, ast.Try):
         return all(isinstance(s, (ast.Import, ast.ImportFrom)) for s in statement.body)

@@ -110,7 +110,7 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> lis
         place: ast.stmt | None = top or _in_function(source, names, change)
         if beside is not None and DEVICE_IMPORTS.keys() >= set(change.uses):
             place = beside
-        uses = {use for use in change.uses if not _available(use, names)}
+        uses = {use for use in change.uses if not _is_available(use, names)}
         if uses:
             wanted.setdefault(place or _head(source, names, first), set()).update(uses)
     starts = [edit.start for change in changes for edit in change.edits]
@@ -161,7 +161,7 @@ def shares_line(source: Source, statement: ast.AST) -> bool:
     )
 
 
-def _available(name: str, names: Names) -> bool:
+def _is_available(name: str, names: Names) -> bool:
     if name not in DEVICE_IMPORTS and any(canonical(star.module) == MODULE for star in names.stars):
         return True
     return any(

@@ -97,7 +97,7 @@ class TypeInference(Types):
             owner = self.inferred(node.func.value, where)
             if owner is Type.IN_PROGRESS:
                 return Type.IN_PROGRESS
-            if owner is None and node.func.attr == "apply" and self._transforms(node.args, where):
+            if owner is None and node.func.attr == "apply" and self._takes_transformation(node.args, where):
                 return Type.DATASET
             if owner is Type.DATASET_BUILDER and node.func.attr == AS_DATASET:
                 return type_of_loaded(node)
@@ -121,7 +121,7 @@ class TypeInference(Types):
         is_callable = self._names.resolve(annotation.value, where) in ("typing.Callable", "collections.abc.Callable")
         return self._annotated(given.elts[-1], where) if is_callable and isinstance(given, ast.Tuple) else None
 
-    def _transforms(self, arguments: list[ast.expr], where: Where) -> bool:
+    def _takes_transformation(self, arguments: list[ast.expr], where: Where) -> bool:
         """Return True if the one argument of a method is a transformation of tf.data, which only a dataset takes."""
         return (
             len(arguments) == 1

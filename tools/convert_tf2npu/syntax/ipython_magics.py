@@ -107,14 +107,14 @@ def _after(line: str, state: tuple[str, int]) -> tuple[str, int]:
         if quotes:
             closing = re.compile(rf"(?:[^\\]|\\.)*?{quotes}", re.DOTALL).match(body, at)
             if closing is None:
-                goes_on = len(quotes) == 3 or _continued(body[at:])
+                goes_on = len(quotes) == 3 or _is_continued(body[at:])
                 return (quotes if goes_on else "", depth)
             at, quotes = closing.end(), ""
             continue
         match = _TOKEN.search(body, at)
         if match is None:
             # a statement that a backslash continues is inside something as well
-            return ("", depth or -1) if _continued(body[at:]) else ("", max(depth, 0))
+            return ("", depth or -1) if _is_continued(body[at:]) else ("", max(depth, 0))
         token, at = match.group(), match.end()
         if token[0] == "#":
             return "", max(depth, 0)
@@ -126,5 +126,5 @@ def _after(line: str, state: tuple[str, int]) -> tuple[str, int]:
             quotes = token
 
 
-def _continued(rest: str) -> bool:
+def _is_continued(rest: str) -> bool:
     return (len(rest) - len(rest.rstrip("\\"))) % 2 == 1

@@ -19,7 +19,7 @@ def spread(word: str) -> str:
 def has_words(text: AnyStr, words: Iterable[AnyStr]) -> bool:
     """Return True if a text has one of some words, of names, dots and opening parentheses."""
     near = tuple(word for word in words if _longest(word) in text)
-    return any(word in text for word in near) or bool(near) and _apart(near).search(text) is not None
+    return any(word in text for word in near) or bool(near) and _pattern_of_spread_words(near).search(text) is not None
 
 
 def _parts(word: str) -> list[str]:
@@ -33,6 +33,6 @@ def _longest(word: AnyStr) -> AnyStr:
 
 
 @functools.lru_cache(maxsize=None)
-def _apart(words: tuple[AnyStr, ...]) -> Pattern[AnyStr]:
+def _pattern_of_spread_words(words: tuple[AnyStr, ...]) -> Pattern[AnyStr]:
     pattern = "|".join(spread(word if isinstance(word, str) else word.decode("ascii")) for word in words)
     return re.compile(pattern if isinstance(words[0], str) else pattern.encode("ascii"))

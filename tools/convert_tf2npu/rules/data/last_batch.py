@@ -257,7 +257,7 @@ def _trains_elsewhere(context: Context) -> bool:
         for binding in bindings
         if binding.kind == "import"
     }
-    return not imported.isdisjoint(_TRAINERS) and not any(map(_trains, [context.names, *_importers(context)]))
+    return not imported.isdisjoint(_TRAINERS) and not any(map(_calls_training, [context.names, *_importers(context)]))
 
 
 def _importers(context: Context) -> Iterator[Names]:
@@ -269,6 +269,6 @@ def _importers(context: Context) -> Iterator[Names]:
             yield module.names
 
 
-def _trains(names: Names) -> bool:
+def _calls_training(names: Names) -> bool:
     """Return True if a file calls what trains with TensorFlow."""
     return any(_TRAINS.match(names.resolve(call.node.func, call.where) or "") for call in names.calls)

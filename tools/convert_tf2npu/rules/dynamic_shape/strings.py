@@ -82,7 +82,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         return  # eager code that reads the string
     if runs_on_npu(context, call.node) and is_first_call(context, call, CALLS, context.names.tree):
         word = last_part(name)
-        if _formats(context, call):
+        if _formats_numbers(context, call):
             yield Finding(
                 call.node, "{0} runs on the host, because the NPU has no strings. Format the text in Python", word
             )
@@ -95,7 +95,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         )
 
 
-def _formats(context: Context, call: Call) -> bool:
+def _formats_numbers(context: Context, call: Call) -> bool:
     """Return True if a call makes text of numbers."""
     parts = (node for node in ast.walk(call.node) if isinstance(node, ast.Call))
     return any(context.called.get(part) in _FORMATS for part in parts)

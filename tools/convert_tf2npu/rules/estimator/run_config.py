@@ -105,7 +105,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if name != "tensorflow.estimator.RunConfig":
         yield from _without_summaries(context, call)
         return
-    if _prepared(context.names, call.node, call.where):
+    if _is_prepared(context.names, call.node, call.where):
         return
     bound = bind(call.node, RUN_CONFIG)
     if bound.hidden or bound.unknown:
@@ -182,7 +182,7 @@ def _upwards(names: Names, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         node = parent
 
 
-def _prepared(names: Names, node: ast.AST, where: Where) -> bool:
+def _is_prepared(names: Names, node: ast.AST, where: Where) -> bool:
     """Return True if a RunConfig is already an argument of npu_run_config_init."""
     for parent in names.ancestors(node):
         if isinstance(parent, ast.stmt):

@@ -83,7 +83,7 @@ _OPTION = "graph_run_mode"
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if (
         _OPTION in context.source.text
-        or not context.once(_loads)
+        or not context.once(_runs_loaded_model)
         or not never_trains(context)
         or in_test(context, call.node)
         or is_on_host(context, call.node)
@@ -98,7 +98,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     )
 
 
-def _loads(context: Context) -> bool:
+def _runs_loaded_model(context: Context) -> bool:
     """Return True if a file loads a trained model and runs it."""
     calls = context.names.calls
     words = {call.node.func.attr for call in calls if isinstance(call.node.func, ast.Attribute)}

@@ -55,7 +55,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     values = call.node.args[:1]
     if short in _BOUNDS:
         values = call.node.args[:2] if short == "maximum" else call.node.args[1:2]
-        small = next((v for v in values if _tiny(context, v, call.where)), None)
+        small = next((v for v in values if _is_tiny(context, v, call.where)), None)
     else:
         small = next(
             (
@@ -63,7 +63,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
                 for v in values
                 if isinstance(v, ast.BinOp) and isinstance(v.op, ast.Add)
                 for side in (v.left, v.right)
-                if _tiny(context, side, call.where)
+                if _is_tiny(context, side, call.where)
             ),
             None,
         )
@@ -80,14 +80,14 @@ def _mentions_float16(text: str) -> bool:
     return any(word in text for word in _FLOAT16) or re.search(r"\bfp16", text) is not None
 
 
-def _tiny(context: Context, node: ast.AST, where: Where) -> bool:
+def _is_tiny(context: Context, node: ast.AST, where: Where) -> bool:
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, where) or []
         return bool(bindings) and all(
             b.kind == "value"
             and b.node is not None
             and not isinstance(b.node, ast.Name)
-            and _tiny(context, b.node, b.where)
+            and _is_tiny(context, b.node, b.where)
             for b in bindings
         )
     value = constant(node)

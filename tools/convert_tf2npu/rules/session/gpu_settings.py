@@ -128,11 +128,11 @@ def check_file(context: Context) -> Iterator[Result]:
             edits = remove_statements(context.source, names, [statement])
             yield Change(statement, "assertion that there is a GPU removed", tuple(edits))
         elif isinstance(statement, ast.If) and is_true_without_gpu(context, statement.test, where):
-            if _ends(context, statement.body[-1], where):
+            if _ends_script(context, statement.body[-1], where):
                 yield Finding(statement, "the script ends without a GPU. Remove this test")
 
 
-def _ends(context: Context, statement: ast.stmt, where: Where) -> bool:
+def _ends_script(context: Context, statement: ast.stmt, where: Where) -> bool:
     """Return True if a statement ends the script."""
     if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
         return isinstance(statement, ast.Raise)

@@ -52,7 +52,7 @@ CALLS = frozenset({"tensorflow.config.set_soft_device_placement"})
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     value = bind(call.node, ("enabled",)).args.get("enabled")
-    if value is not None and constant(value) != (True,) and not _restores(context, call, value):
+    if value is not None and constant(value) != (True,) and not _restores_setting(context, call, value):
         yield Change(
             call.node,
             "soft device placement enabled",
@@ -60,7 +60,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         )
 
 
-def _restores(context: Context, call: Call, value: ast.AST) -> bool:
+def _restores_setting(context: Context, call: Call, value: ast.AST) -> bool:
     """Return True if the value is a setting that the program has read before."""
     if not isinstance(value, ast.Name):
         return False

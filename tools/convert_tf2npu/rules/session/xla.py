@@ -127,14 +127,14 @@ def check_file(context: Context) -> Iterator[Result]:
         statement = next(parent for parent in names.ancestors(node) if isinstance(parent, ast.stmt))
         if not any(_VARIABLE == getattr(p, "arg", (constant(p) or [""])[0]) for p in ast.walk(statement)):
             continue
-        if _sets(context, statement, node):
+        if _only_sets_flags(context, statement, node):
             edits = remove_statements(context.source, names, [statement])
             yield Change(statement, Message("{0} removed, which turns XLA on", _VARIABLE), tuple(edits))
         else:
             yield Finding(node, "XLA must be off on the NPU. Remove --tf_xla_auto_jit from {0}", _VARIABLE)
 
 
-def _sets(context: Context, statement: ast.stmt, value: ast.AST) -> bool:
+def _only_sets_flags(context: Context, statement: ast.stmt, value: ast.AST) -> bool:
     """Return True if a statement does nothing but give TF_XLA_FLAGS a value."""
     where = context.names.places[statement]
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:

@@ -122,7 +122,7 @@ def check_file(context: Context) -> Iterator[Result]:
     reported: set[ast.AST | None] = set()
     for call in names.calls:
         is_tape = tapes and context.called.get(call.node) == "tensorflow.GradientTape"
-        if not (is_tape or _minimizes(context, call)) or in_test(context, call.node):
+        if not (is_tape or _minimizes_function(context, call)) or in_test(context, call.node):
             continue
         around = functions_around(names, call.node)
         innermost = around[0] if around else None
@@ -137,7 +137,7 @@ def check_file(context: Context) -> Iterator[Result]:
         )
 
 
-def _minimizes(context: Context, call: Call) -> bool:
+def _minimizes_function(context: Context, call: Call) -> bool:
     """Return True if a call of an optimizer computes gradients of a function, and applies them."""
     function = call.node.func
     if not isinstance(function, ast.Attribute) or function.attr != "minimize" or not call.node.args:

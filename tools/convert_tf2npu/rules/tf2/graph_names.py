@@ -75,7 +75,7 @@ import functools
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
-from ...analysis.tensorflow_version import is_eager, is_idle, serves_graphs
+from ...analysis.tensorflow_version import is_eager, is_idle, is_imported_by_graph_program
 from ...tf_api.v1_fate import V1, rest_of
 from ..base import Context, Finding, Message, Result
 
@@ -125,7 +125,7 @@ def check_file(context: Context) -> Iterator[Result]:
         spelled = context.names.spelled(call.node.func, call.where) or ""
         if not spelled.startswith(V1 + ".") or not (is_eager(context) or is_idle(context, call.node)):
             continue
-        if _in_graph(context, call.node) or in_test(context, call.node) or serves_graphs(context):
+        if _in_graph(context, call.node) or in_test(context, call.node) or is_imported_by_graph_program(context):
             continue
         reported.add(graph_name)
         yield Finding(

@@ -191,7 +191,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         return
     bound = bind(call.node, ("x", "y", "batch_size"))
     batches = bound.args.get("x") or bound.args.get("generator")
-    if batches is not None and _flow(context, call, batches):
+    if batches is not None and _is_image_flow(context, call, batches):
         if not in_test(context, call.node) and is_two(context):
             yield Finding(
                 call.node,
@@ -242,7 +242,7 @@ def _of_batches(context: Context, call: Call, batches: ast.expr) -> str:
     )
 
 
-def _flow(context: Context, call: Call, value: ast.expr) -> bool:
+def _is_image_flow(context: Context, call: Call, value: ast.expr) -> bool:
     """Return True if a value is an iterator of an ImageDataGenerator."""
     for origin in origins(value, call.where, context.names):
         function = origin.node.func if isinstance(origin.node, ast.Call) else None

@@ -177,7 +177,7 @@ def check_file(context: Context) -> Iterator[Result]:
     host = names.once(host_functions)
     reads: list[tuple[ast.Name | ast.Attribute, Where]] = list(names.reads)
     reads += [(part, call.where) for call in names.calls for part in _owners(call.node)] if host else []
-    mapped = {call.node.args[0] for call in names.calls if _maps(context, call)}
+    mapped = {call.node.args[0] for call in names.calls if _maps_layer(context, call)}
     for read, where in reads:
         if (
             not isinstance(read.ctx, ast.Load)
@@ -198,7 +198,7 @@ def check_file(context: Context) -> Iterator[Result]:
             )
 
 
-def _maps(context: Context, call: Call) -> bool:
+def _maps_layer(context: Context, call: Call) -> bool:
     """Return True for ``dataset.map(layer)``."""
     function = call.node.func
     return (

@@ -252,7 +252,7 @@ def _loop(context: Context, loop: ast.For, where: Where, functions: frozenset[st
                 device_name(context.names),
             )
         return
-    if not any(_reads(call, targets) or _is_step(context, call, loop) for call in calls):
+    if not any(_reads_any_variable(call, targets) or _is_step(context, call, loop) for call in calls):
         return
     dataset = _dataset(context, loop.iter, where)
     if dataset is not None:
@@ -339,7 +339,7 @@ def _counted(iterable: ast.expr) -> ast.expr:
     return iterable.args[0] if isinstance(iterable, ast.Call) and last_name(iterable.func) == "enumerate" else iterable
 
 
-def _reads(call: ast.Call, targets: set[str]) -> bool:
+def _reads_any_variable(call: ast.Call, targets: set[str]) -> bool:
     """Return True if a call reads one of some variables."""
     return any(isinstance(node, ast.Name) and node.id in targets for node in ast.walk(call))
 
@@ -353,17 +353,17 @@ def _is_step(context: Context, call: ast.Call, loop: ast.For) -> bool:
 
 def _is_sharded(context: Context, node: ast.expr, where: Where) -> bool:
     """Return True if an iterable, or all values that it can have, are sharded."""
-    if any(isinstance(n, ast.Call) and _shards(context.resolve(n.func, where)) for n in ast.walk(node)):
+    if any(isinstance(n, ast.Call) and _is_name_of_sharding(context.resolve(n.func, where)) for n in ast.walk(node)):
         return True
     sources = origins(node, where, context.names, methods=True)
-    return bool(sources) and all(_shards(origin.resolve()) or _is_of_sharded(origin) for origin in sources)
+    return bool(sources) and all(_is_name_of_sharding(origin.resolve()) or _is_of_sharded(origin) for origin in sources)
 
 
 def _is_of_sharded(origin: Origin) -> bool:
     inner = argument_of_iter(origin.node)
     values = origins(inner, origin.where, origin.names, methods=True) if inner is not None else []
-    return bool(values) and all(_shards(value.resolve()) for value in values)
+    return bool(values) and all(_is_name_of_sharding(value.resolve()) for value in values)
 
 
-def _shards(name: str | None) -> bool:
+def _is_name_of_sharding(name: str | None) -> bool:
     return (name or "").startswith(DISTRIBUTE)

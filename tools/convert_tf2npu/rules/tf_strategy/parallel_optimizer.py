@@ -205,7 +205,7 @@ def check_file(context: Context) -> Iterator[Result]:
         if in_test(context, call.node) or context.names.key(call.node) in inside:
             continue
         its_role = role(call.node, call.where, context.names)
-        if reduces and (its_role != MADE or not _clips(call.node)):
+        if reduces and (its_role != MADE or not _clips_gradients(call.node)):
             continue
         if its_role in (MADE, AROUND) and is_keras(call.node, call.where, context.names):
             if _is_default(context, call.node):
@@ -224,7 +224,7 @@ def check_file(context: Context) -> Iterator[Result]:
             )
         elif is_mpi_optimizer(call.node, call.where, context.names):
             yield Finding(call.node, MPI)
-        elif _normalizes(context, call):
+        elif _normalizes_batches(context, call):
             if not _has_statistics_of_keras(context, call):
                 yield Finding(
                     call.node,
@@ -272,12 +272,12 @@ def _is_default(context: Context, node: ast.Call) -> bool:
     return False
 
 
-def _clips(call: ast.Call) -> bool:
+def _clips_gradients(call: ast.Call) -> bool:
     """Return True if a call passes an argument with which a Keras optimizer clips gradients."""
     return any((keyword.arg or "").startswith(("clip", "global_clip")) for keyword in call.keywords)
 
 
-def _normalizes(context: Context, call: Call) -> bool:
+def _normalizes_batches(context: Context, call: Call) -> bool:
     """Return True if a call makes a layer or a model of Keras that normalizes batches."""
     layer = context.names.definition(call.node.func, call.where)
     if layer is not None:

@@ -254,7 +254,7 @@ def check_file(context: Context) -> Iterator[Result]:
     if not is_parallel(context) or not verdict(context).is_trained:
         return
     for call in context.names.calls:
-        saves = _saves(context, call)
+        saves = _saves_model_or_writes_summaries(context, call)
         if not (saves or _may_save(context, call)) or in_test(context, call.node):
             continue
         if not _depends_on_rank(context, call.node) and not _has_path_of_rank(context, call):
@@ -273,7 +273,7 @@ def check_file(context: Context) -> Iterator[Result]:
             )
 
 
-def _saves(context: Context, call: Call) -> bool:
+def _saves_model_or_writes_summaries(context: Context, call: Call) -> bool:
     name = context.resolve(call.node.func, call.where)
     if name in _FUNCTIONS or name == _WRITER:
         return True

@@ -134,7 +134,7 @@ def check_file(context: Context) -> Iterator[Result]:
     if (
         not has_words(text, (".run(", "session", "learning", *TRAINING_METHODS))
         or is_eager(context)
-        or _broadcasts(context)
+        or _broadcasts_variables(context)
     ):
         return
     updates = trains(context) or _belongs_to_training(context)
@@ -153,7 +153,7 @@ def _belongs_to_training(context: Context) -> bool:
     )
 
 
-def _broadcasts(context: Context) -> bool:
+def _broadcasts_variables(context: Context) -> bool:
     return not _BROADCASTS.isdisjoint(context.called.values()) or calls_mpi(context.names.tree, context.names, MPI)
 
 

@@ -158,11 +158,11 @@ def _appended(context: Context, call: Call, argument: str, signature: tuple[str,
             yield Change(call.node, message, (added,), (append,))
     elif is_none(value):
         yield Change(call.node, message, (rename(context.source, value, append + "()"),), (append,))
-    elif not _broadcasts(context, value, call):
+    elif not _broadcasts_variables(context, value, call):
         yield Change(call.node, message, wrap(context.source, value, f"{append}({_LIST[append]}=", ")"), (append,))
 
 
-def _broadcasts(context: Context, value: ast.expr, call: Call) -> bool:
+def _broadcasts_variables(context: Context, value: ast.expr, call: Call) -> bool:
     """Return True if one of the hooks or callbacks already broadcasts the variables."""
     for origin in origins(value, call.where, context.names):
         members = [origin.node] + list(getattr(origin.node, "elts", ()))

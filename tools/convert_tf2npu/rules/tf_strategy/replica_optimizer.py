@@ -209,7 +209,7 @@ from ...analysis.optimizers import (
     wrapped_optimizers,
 )
 from ...analysis.parallel_training import is_eager
-from ...analysis.tensorflow_version import serves_graphs
+from ...analysis.tensorflow_version import is_imported_by_graph_program
 from ...rewrite.call_edits import wrap
 from ...semantics.model import Call
 from ..base import Change, Context, Finding, Result
@@ -222,7 +222,7 @@ def check_file(context: Context) -> Iterator[Result]:
     if only_predicts(context):
         return
     eager = is_eager(context)
-    if eager and not serves_graphs(context):
+    if eager and not is_imported_by_graph_program(context):
         return
     names = context.names
     optimizers = [call for call in names.calls if role(call.node, call.where, names) == MADE]

@@ -121,7 +121,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     child: ast.AST = call.node
     for parent in context.names.ancestors(call.node):
         if isinstance(parent, (ast.If, ast.IfExp)) and child is not parent.test:
-            if _asks(context, parent.test, call.where) and not (
+            if _asks_for_gpus(context, parent.test, call.where) and not (
                 short == "multi_gpu_model" and _is_flag(context, parent.test, call.where)
             ):
                 return
@@ -138,7 +138,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     yield Finding(call.node, "{0} runs on NVIDIA GPUs only. Use {1}", short, replacement)
 
 
-def _asks(context: Context, test: ast.expr, where: Where) -> bool:
+def _asks_for_gpus(context: Context, test: ast.expr, where: Where) -> bool:
     """Return True if a test asks for GPUs. A switch such as ``use_cudnn`` does not, unless the file sets it by a test."""
     if _GUARD.search(context.source.segment(test)):
         return True

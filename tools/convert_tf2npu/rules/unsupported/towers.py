@@ -156,12 +156,12 @@ def check_file(context: Context) -> Iterator[Result]:
         if loop is not None and advice and advice not in reported and not in_test(context, loop.node):
             reported.add(advice)
             note = ""
-            if context.distributed == "tf_strategy" and _averages(context, loop):
+            if context.distributed == "tf_strategy" and _averages_gradients(context, loop):
                 note = ", each with its own all-reduce"
             yield _finding(loop.node, note, advice)
 
 
-def _averages(context: Context, loop: _Loop) -> bool:
+def _averages_gradients(context: Context, loop: _Loop) -> bool:
     """Return True if each iteration averages gradients over the ranks."""
     calls = (call for part in (loop.node, *loop.body) for call in ast.walk(part) if isinstance(call, ast.Call))
     return any(averages_gradients(context, call) for call in calls if "gradients" in last_name(call.func))

@@ -97,7 +97,7 @@ def plan(context: Context, replaced: Spans) -> Plan:
     return Plan(tuple(changes), tuple(remaining), frozenset(moved))
 
 
-def moves(context: Context, call: ast.Call) -> bool:
+def is_call_moved(context: Context, call: ast.Call) -> bool:
     """Return True if a call of tf.contrib is converted to its replacement."""
     return context.moves_contrib and context.names.lift is not None and call in context.once(_moved)
 
