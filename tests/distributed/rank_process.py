@@ -90,5 +90,5 @@ def _serve(pipe: Connection, rank: int, size: int, job: str, options: dict[str, 
 
 def _wait_for_pending(group: Any, other: int) -> None:
     """Return when another rank is in a collective that this rank has not reached."""
-    while not group._scheduler.announcements.keys_of(other):
+    while not group.announcements.keys_of(other):
         time.sleep(0.01)

@@ -7,7 +7,6 @@ from typing import List, Sequence, TypeVar, Union, cast
 
 import numpy as np
 
-from npu_shim.distributed.collectives.buffer_pool import BufferPool
 from npu_shim.distributed.collectives.reductions import BFLOAT16
 
 Tensors = Union[np.ndarray, Sequence[np.ndarray]]
@@ -82,25 +81,6 @@ def to_arrays(tensors: Tensors, type_name: str | None = None) -> list[Array]:
     """Return one tensor, or several, as a list."""
     listed = tensors if isinstance(tensors, (list, tuple)) else [np.asarray(tensors)]
     return [Array(tensor, type_name) for tensor in listed]
-
-
-def allocate_results(arrays: list[Array], pool: BufferPool, out: Tensors | None = None) -> list[np.ndarray]:
-    """Return flat arrays for the results: from the pool, or the caller's own.
-
-    Raises:
-        ValueError: the caller's arrays do not fit.
-    """
-    if out is None:
-        return pool.allocate([(array.flat.size, array.flat.dtype) for array in arrays])
-    given: list[np.ndarray] = list(out) if isinstance(out, (list, tuple)) else [np.asarray(out)]
-    if len(given) != len(arrays) or any(
-        g.shape != a.shape or g.dtype != a.dtype or not g.flags.c_contiguous or np.may_share_memory(g, a.flat)
-        for g, a in zip(given, arrays)
-    ):
-        raise ValueError(
-            "out does not fit. Pass contiguous arrays with the tensors' shapes and types that do not overlap them."
-        )
-    return [g.reshape(-1).view(a.flat.dtype) for g, a in zip(given, arrays)]
 
 
 def common_dtype(arrays: list[Array]) -> np.dtype:

@@ -17,8 +17,8 @@ _MAX_CACHED_DIGESTS = 1024
 class Collectives:
     """The ranks of a group, and the way in which one of its collectives runs."""
 
-    def __init__(self, name: str, ranks: Sequence[int], backend: GroupBackend, pool: BufferPool) -> None:
-        self.name, self.ranks, self.rank, self.size = name, tuple(ranks), backend.rank, backend.size
+    def __init__(self, name: str, ranks: Sequence[int], rank: int, backend: GroupBackend, pool: BufferPool) -> None:
+        self.name, self.ranks, self.rank, self.size = name, tuple(ranks), rank, len(ranks)
         self._backend, self._pool = backend, pool
         self._digests: dict[str, bytes] = {}
 

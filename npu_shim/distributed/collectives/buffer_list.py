@@ -7,6 +7,8 @@ from typing import Sequence
 
 import numpy as np
 
+from npu_shim.distributed.collectives.buffer_pool import empty
+
 
 class BufferList:
     """Flat arrays of one type, one after the other. Offsets count elements from the start of the first array."""
@@ -42,6 +44,14 @@ class BufferList:
             views.append(array if array.size <= end - offset else array[: end - offset])
             offset += array.size
         return views
+
+    def array(self, begin: int, end: int, dtype: np.dtype) -> np.ndarray:
+        """Return the elements from begin to end, of a type, without a copy if one array has them all."""
+        array = self.view(begin, end)
+        if array is None:
+            array = empty(end - begin, dtype)
+            self.read(begin, end, array)
+        return array
 
     def read(self, begin: int, end: int, target: np.ndarray) -> None:
         """Copy the elements from begin to end into an array of that length."""

@@ -6,11 +6,12 @@ import abc
 import atexit
 import os
 import threading
-from typing import Callable, Sequence
+from typing import Sequence
 
 from npu_shim.distributed.collectives.buffer_pool import BufferPool
 from npu_shim.distributed.collectives.checks import check_members
 from npu_shim.distributed.collectives.process_group import ProcessGroup
+from npu_shim.distributed.collectives.transport import GroupBackend
 
 _PAIR_CHUNK_BYTES = 512 << 10
 
@@ -32,7 +33,6 @@ class JobBackend(abc.ABC):
         self._pid, self._closed = os.getpid(), False
         self._opening = threading.Lock()
         self._groups: dict[tuple[str, tuple[int, ...]], _OpenGroup] = {}
-        self._generations: dict[tuple[str, tuple[int, ...]], int] = {}
 
     def group(self, name: str, ranks: Sequence[int]) -> ProcessGroup:
         """Return the group of some ranks; the first call waits until every member on this host has called it.
@@ -41,19 +41,14 @@ class JobBackend(abc.ABC):
             name: name of the group.
             ranks: world ranks of its members, this one among them, in the order of the group.
         Returns:
-            A ProcessGroup; the same one until drop().
+            A ProcessGroup; the same one each time.
         Raises:
             ValueError: the ranks are not ranks of this job, or this rank is not among them.
             PeerLost, Stalled: a member on this host does not join.
         """
         members = tuple(ranks)
         check_members(name, members, self.rank, self.size)
-        return self._open(name, members, lambda number: self._make(name, members, self._chunk_bytes, number))
-
-    def drop(self, name: str, ranks: Sequence[int]) -> None:
-        """Forget a group; its memory is freed after its last collective."""
-        with self._opening:
-            self._groups.pop((name, tuple(ranks)), None)
+        return self._open(name, members, self._chunk_bytes)
 
     def close(self) -> None:
         """Leave the job, and show the ranks that still need this one why. Runs at process exit, too."""
@@ -64,36 +59,29 @@ class JobBackend(abc.ABC):
         self._leave()
 
     @abc.abstractmethod
-    def _make(self, name: str, members: tuple[int, ...], chunk_bytes: int, generation: int) -> ProcessGroup:
-        """Open a group; generation counts the groups of the same name and members."""
+    def _connect(self, name: str, members: tuple[int, ...], chunk_bytes: int) -> GroupBackend:
+        """Connect with the members of a group."""
 
     @abc.abstractmethod
     def _leave(self) -> None:
         """Leave the job."""
 
-    def _open(self, name: str, members: tuple[int, ...], make: Callable[[int], ProcessGroup]) -> ProcessGroup:
+    def _open(self, name: str, members: tuple[int, ...], chunk_bytes: int) -> ProcessGroup:
         with self._opening:
-            opened = self._groups.get((name, members))
-            if opened is None:
-                generation = self._generations[name, members] = self._generations.get((name, members), 0) + 1
-                opened = self._groups[name, members] = _OpenGroup(generation)
+            opened = self._groups.setdefault((name, members), _OpenGroup())
         with opened.lock:  # not self._opening: another group may be opened while this one waits
             if opened.group is None:
-                opened.group = make(opened.generation)
+                opened.group = self._process_group(name, members, self._connect(name, members, chunk_bytes))
         return opened.group
 
-    def _pairs(self, name: str, members: Sequence[int]) -> Callable[[int, int], ProcessGroup]:
-        """Return a function of two ranks of a group that returns their own group."""
-
+    def _process_group(self, name: str, members: tuple[int, ...], backend: GroupBackend) -> ProcessGroup:
         def pair(low: int, high: int) -> ProcessGroup:
-            both, own = (members[low], members[high]), f"{name} {low}-{high}"
-            return self._open(own, both, lambda number: self._make(own, both, _PAIR_CHUNK_BYTES, number))
+            return self._open(f"{name} {low}-{high}", (members[low], members[high]), _PAIR_CHUNK_BYTES)
 
-        return pair
+        return ProcessGroup(name, members, members.index(self.rank), backend, pair, self._pool)
 
 
 class _OpenGroup:
-    def __init__(self, generation: int) -> None:
-        self.generation = generation
+    def __init__(self) -> None:
         self.lock = threading.Lock()
         self.group: ProcessGroup | None = None

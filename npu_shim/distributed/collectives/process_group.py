@@ -8,8 +8,6 @@ import numpy as np
 
 from npu_shim.distributed.collectives.arrays import (
     OneOrList,
-    Tensors,
-    allocate_results,
     common_dtype,
     common_type_name,
     describe,
@@ -51,21 +49,16 @@ class ProcessGroup(RowCollectives, Exchanges):
         self,
         name: str,
         ranks: Sequence[int],
+        rank: int,
         backend: GroupBackend,
         pair: Callable[[int, int], ProcessGroup],
         pool: BufferPool,
     ) -> None:
-        super().__init__(name, ranks, backend, pool)
+        super().__init__(name, ranks, rank, backend, pool)
         self._pair = pair
 
     def allreduce(
-        self,
-        tensors: OneOrList,
-        reduction: str = "sum",
-        *,
-        key: str,
-        type_name: str | None = None,
-        out: Tensors | None = None,
+        self, tensors: OneOrList, reduction: str = "sum", *, key: str, type_name: str | None = None
     ) -> OneOrList:
         """Reduce tensors over all ranks; every rank gets the same bits.
 
@@ -74,22 +67,10 @@ class ProcessGroup(RowCollectives, Exchanges):
             reduction: 'sum', 'prod', 'max' or 'min'.
             key: the key of the collective.
             type_name: 'bfloat16' if the arrays have the bits of bfloat16 numbers as uint16.
-            out: contiguous arrays for the results, which do not overlap tensors; new arrays when None.
         Returns:
             An array, or a list of arrays.
         """
-        arrays = to_arrays(tensors, type_name)
-        results = allocate_results(arrays, self._pool, out)
-        request = self._reduction(f"allreduce {reduction}", reduction, arrays)
-        dtype, combine = common_dtype(arrays), combiner(reduction, common_type_name(arrays))
-        self._run(
-            key,
-            request,
-            lambda transport: transport.allreduce(
-                BufferList([a.flat for a in arrays]), BufferList(results), dtype, combine
-            ),
-        )
-        return restore_structure(tensors, [array.restore(result) for array, result in zip(arrays, results)])
+        return self._reduce(f"allreduce {reduction}", tensors, reduction, key, type_name)
 
     def reduce(
         self, tensors: OneOrList, reduction: str = "sum", *, root: int, key: str, type_name: str | None = None
@@ -103,15 +84,29 @@ class ProcessGroup(RowCollectives, Exchanges):
             key: the key of the collective.
             type_name: as for allreduce.
         """
+        what = f"reduce {reduction} to rank {self._member(root, 'root')}"
+        return self._reduce(what, tensors, reduction, key, type_name, is_wanted=self.rank == root)
+
+    def _reduce(
+        self,
+        what: str,
+        tensors: OneOrList,
+        reduction: str,
+        key: str,
+        type_name: str | None,
+        is_wanted: bool = True,
+    ) -> OneOrList:
+        """Reduce tensors over all ranks; return them unchanged if this rank does not want the result."""
         arrays = to_arrays(tensors, type_name)
-        request = self._reduction(f"reduce {reduction} to rank {self._member(root, 'root')}", reduction, arrays)
-        results = allocate_results(arrays, self._pool) if self.rank == root else [array.flat for array in arrays]
-        out = BufferList(results) if self.rank == root else None
+        request = self._reduction(what, reduction, arrays)
+        flat = [array.flat for array in arrays]
+        results = self._pool.allocate([(array.size, array.dtype) for array in flat]) if is_wanted else flat
+        out = BufferList(results) if is_wanted else None
         dtype, combine = common_dtype(arrays), combiner(reduction, common_type_name(arrays))
         self._run(
             key,
             request,
-            lambda transport: transport.allreduce(BufferList([a.flat for a in arrays]), out, dtype, combine),
+            lambda transport: transport.allreduce(BufferList(flat), out, dtype, combine),
         )
         return restore_structure(tensors, [array.restore(result) for array, result in zip(arrays, results)])
 

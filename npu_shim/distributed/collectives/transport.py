@@ -66,12 +66,13 @@ class Transport(abc.ABC):
     def barrier(self) -> None:
         """Return when every rank has called it."""
 
+    @abc.abstractmethod
+    def finish(self) -> None:
+        """Return when the memory of the collective may be used again; runs at its end."""
+
 
 class GroupBackend(abc.ABC):
-    """A process group as its backend sees it: ``size`` ranks, of which this process is number ``rank``."""
-
-    size: int
-    rank: int
+    """A process group as its backend sees it."""
 
     @abc.abstractmethod
     def run(self, key: str, request: str, digest: bytes, work: Callable[[Transport], T]) -> T:

@@ -25,7 +25,7 @@ from npu_shim.distributed.collectives.transport import Transport
 from npu_shim.distributed.mpi.exchange import Exchange
 from npu_shim.distributed.mpi.links import Links
 from npu_shim.distributed.mpi.span import Span
-from npu_shim.distributed.shm.algorithms import split_chunk
+from npu_shim.distributed.shm.algorithms import reduce_rows, split_chunk
 from npu_shim.distributed.shm.barrier import Barrier
 
 _BYTES = np.dtype(np.uint8)
@@ -52,24 +52,15 @@ class HostTransport(Transport):
     def allreduce(self, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combiner) -> None:
         if source.count * dtype.itemsize * self._size <= min(self._area_bytes, _SMALL_BYTES):
             if source.count:
-                self._reduce_small(source, out, dtype, combine)
+                rows = self._gather(source.array(0, source.count, dtype))
+                if out is not None:
+                    reduce_rows([rows[position] for position in self._span.positions], out, dtype, combine)
+                self._barrier.switch_half()
             return
         if self._links is not None and self._size == len(self._span.hosts):
             Exchange(self._span, self._links, source, out, dtype, combine).run()
             return
-        chain = _Chain(self._span, self._barrier, self._links, self._area_bytes, source, out, dtype, combine)
-        chain.run()
-
-    def _reduce_small(self, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combiner) -> None:
-        own = self._read(source, 0, source.count, dtype)
-        rows = self._gather(own)
-        if out is not None:
-            view = out.view(0, source.count)
-            result = empty(source.count, dtype) if view is None else view
-            combine([rows[position] for position in self._span.positions], result)
-            if view is None:
-                out.write(0, source.count, result)
-        self._barrier.switch_half()
+        _Chain(self._span, self._barrier, self._links, self._area_bytes, source, out, dtype, combine).run()
 
     def reduce_scatter(self, source: np.ndarray, out: np.ndarray, combine: Combiner) -> None:
         """Reduce all blocks, as the partial results of each pass through every host."""
@@ -156,7 +147,6 @@ class HostTransport(Transport):
         self._barrier.wait()
 
     def finish(self) -> None:
-        """Return when nothing is being sent any more."""
         if self._links is not None:
             self._links.flush(0)
             self._links.flush(1)
@@ -180,14 +170,6 @@ class HostTransport(Transport):
     def _second_area(self, dtype: np.dtype, count: int) -> np.ndarray:
         whole = self._barrier.slots(_BYTES, self._barrier.chunk_bytes)[0]
         return whole[self._area_bytes : self._area_bytes + count * dtype.itemsize].view(dtype)
-
-    @staticmethod
-    def _read(buffers: BufferList, begin: int, end: int, dtype: np.dtype) -> np.ndarray:
-        view = buffers.view(begin, end)
-        if view is None:
-            view = empty(end - begin, dtype)
-            buffers.read(begin, end, view)
-        return view
 
 
 class _Chunk:

@@ -5,28 +5,26 @@ from __future__ import annotations
 import atexit
 import hashlib
 import struct
-from typing import Callable, Sequence, TypeVar
+from typing import Callable, Sequence
 
 from npu_shim._host.host_env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
 from npu_shim.distributed import shm
 from npu_shim.distributed.collectives.buffer_pool import BufferPool
 from npu_shim.distributed.collectives.errors import CollectiveError, exit_reason
 from npu_shim.distributed.collectives.job_backend import JobBackend
-from npu_shim.distributed.collectives.process_group import ProcessGroup
 from npu_shim.distributed.collectives.transport import GroupBackend, Transport
 from npu_shim.distributed.mpi.algorithms import HostTransport
 from npu_shim.distributed.mpi.links import SPINS, Links
 from npu_shim.distributed.mpi.order import LeaderOrder
 from npu_shim.distributed.mpi.span import Span
 from npu_shim.distributed.mpi.wire import Reached, Wire, import_mpi
-from npu_shim.distributed.shm.algorithms import SharedMemoryGroup
+from npu_shim.distributed.shm.algorithms import SharedMemoryTransport
 from npu_shim.distributed.shm.announcements import Announcements
 from npu_shim.distributed.shm.barrier import Barrier
 from npu_shim.distributed.shm.liveness import mark_failed
 from npu_shim.distributed.shm.scheduler import Scheduler
 from npu_shim.distributed.shm.segment import Segment
 
-T = TypeVar("T")
 _LEADER_FIRST_S = 10.0  # a leader knows the ranks of all hosts, so its error comes first
 
 
@@ -50,7 +48,7 @@ class Backend(JobBackend):
         self._segments: dict[int, Segment] = {}
         self._wire = Wire(rank, self.size, servers, connect_timeout_s, self._reached, self._mark_failed)
         ranks = tuple(range(self.size))
-        self.world = self._open(world_name, ranks, lambda _: self._group_on(local.segment, 0, world_name, ranks))
+        self.world = self._process_group(world_name, ranks, self._scheduler(local.segment, 0, ranks))
         atexit.register(self.close)
 
     def _leave(self) -> None:
@@ -58,14 +56,14 @@ class Backend(JobBackend):
         self._local.close()
         self._wire.close(reason)
 
-    def _make(self, name: str, members: tuple[int, ...], chunk_bytes: int, generation: int) -> ProcessGroup:
+    def _connect(self, name: str, members: tuple[int, ...], chunk_bytes: int) -> GroupBackend:
         here = [self._here.index(member) for member in members if member in self._here]
-        segment = self._local.open_segment(f"{name} {members}", here, generation, chunk_bytes)
-        identity = repr((name, members, generation)).encode("utf-8")
+        segment = self._local.open_segment(f"{name} {members}", here, chunk_bytes)
+        identity = repr((name, members)).encode("utf-8")
         number = int.from_bytes(hashlib.blake2b(identity, digest_size=8).digest(), "little")
-        return self._group_on(segment, number, name, members)
+        return self._scheduler(segment, number, members)
 
-    def _group_on(self, segment: Segment, number: int, name: str, members: Sequence[int]) -> ProcessGroup:
+    def _scheduler(self, segment: Segment, number: int, members: tuple[int, ...]) -> Scheduler:
         span = Span(members, self._servers, self.rank)
         peers = self._local.peers([self._here.index(member) for member in span.here])
         place = span.here.index(self.rank)
@@ -76,18 +74,15 @@ class Backend(JobBackend):
             timeout_s += _LEADER_FIRST_S
         waiting = {"spins": SPINS} if is_remote else {}
         barrier = Barrier(segment, place, peers, timeout_s, **waiting)
-        scheduler = Scheduler(segment, place, peers, barrier, timeout_s, order, **waiting)
-        links = None
+        transport: Transport = SharedMemoryTransport(barrier)
+        if is_remote:
+            links = None if order is None else Links(self._wire, order, span, peers, segment, timeout_s)
+            transport = HostTransport(span, members.index(self.rank), barrier, links)
+        scheduler = Scheduler(segment, place, peers, barrier, transport, timeout_s, order, **waiting)
         if order is not None:
             order.announcements = self._announcements[number] = scheduler.announcements
             self._segments[number] = segment
-            links = Links(self._wire, order, span, peers, segment, timeout_s)
-
-        backend: GroupBackend = SharedMemoryGroup(scheduler, barrier)
-        if is_remote:
-            rank = list(members).index(self.rank)
-            backend = HostGroup(scheduler, HostTransport(span, rank, barrier, links), rank, len(members))
-        return ProcessGroup(name, members, backend, self._pairs(name, members), self._pool)
+        return scheduler
 
     def _reached(self, group: int, token: int, members: Sequence[int]) -> Reached:
         """Return which members on this host have announced a collective. See Wire."""
@@ -102,22 +97,6 @@ class Backend(JobBackend):
         """Show the ranks of this host that a group has failed on another one."""
         if group in self._segments:
             mark_failed(self._segments[group], 0, error)
-
-
-class HostGroup(GroupBackend):
-    """A process group on several hosts; its collectives run one at a time."""
-
-    def __init__(self, scheduler: Scheduler, transport: HostTransport, rank: int, size: int) -> None:
-        self.rank, self.size = rank, size
-        self._scheduler, self._transport = scheduler, transport
-
-    def run(self, key: str, request: str, digest: bytes, work: Callable[[Transport], T]) -> T:
-        def finished() -> T:
-            result = work(self._transport)
-            self._transport.finish()
-            return result
-
-        return self._scheduler.run(key, request, digest, finished)
 
 
 def join(

@@ -75,7 +75,7 @@ class Exchange:
         blocks = self._blocks(begin)
         self._links.flush(turn)
         for host in self._span.others:
-            self._links.send(host, self._part(blocks[host]), turn)
+            self._links.send(host, self._source.array(*blocks[host], self._dtype), turn)
         low, high = blocks[self._own]
         inputs = [room[: high - low] for room in self._rooms[turn]]
         transfers = self._links.start([(host, inputs[host]) for host in self._span.others])
@@ -84,7 +84,7 @@ class Exchange:
     def _reduce(self, chunk: _Chunk, turn: int) -> None:
         """Reduce the block of this host, send it to the others, and start to receive their results."""
         low, high = chunk.blocks[self._own]
-        chunk.inputs[self._own] = self._part((low, high))
+        chunk.inputs[self._own] = self._source.array(low, high, self._dtype)
         self._links.wait(chunk.transfers)
         result = self._target(low, high)
         if low < high:
@@ -105,14 +105,6 @@ class Exchange:
                 if result.size and self._out.view(begin, begin + result.size) is None:
                     self._out.write(begin, begin + result.size, result)
         self._arriving, self._results = [], []
-
-    def _part(self, block: tuple[int, int]) -> np.ndarray:
-        """Return elements of this rank, without a copy if one array has them all."""
-        view = self._source.view(*block)
-        if view is None:
-            view = empty(block[1] - block[0], self._dtype)
-            self._source.read(*block, view)
-        return view
 
     def _target(self, low: int, high: int) -> np.ndarray:
         """Return memory for a result: that of the caller if one array has it all."""

@@ -7,33 +7,20 @@ bits on every rank.
 
 from __future__ import annotations
 
-from typing import Callable, Sequence, TypeVar
+from typing import Sequence
 
 import numpy as np
 
 from npu_shim.distributed.collectives.buffer_list import BufferList, concatenate_into, split_into
 from npu_shim.distributed.collectives.buffer_pool import empty
 from npu_shim.distributed.collectives.reductions import Combiner
-from npu_shim.distributed.collectives.transport import GroupBackend, Transport
+from npu_shim.distributed.collectives.transport import Transport
 from npu_shim.distributed.shm.barrier import Barrier
-from npu_shim.distributed.shm.scheduler import Scheduler
 
-T = TypeVar("T")
 _BYTES = np.dtype(np.uint8)
 _SMALL_BYTES = 64 << 10  # of all ranks together: reducing them on every rank is cheaper than a second barrier
 _CACHE_LINE_BYTES = 64
 _MIN_PART = 4096  # elements: smaller tensors are concatenated first, as many small reductions take longer
-
-
-class SharedMemoryGroup(GroupBackend):
-    """A process group in shared memory; its collectives run one at a time."""
-
-    def __init__(self, scheduler: Scheduler, barrier: Barrier) -> None:
-        self.rank, self.size = barrier.rank, barrier.size
-        self._scheduler, self._transport = scheduler, SharedMemoryTransport(barrier)
-
-    def run(self, key: str, request: str, digest: bytes, work: Callable[[Transport], T]) -> T:
-        return self._scheduler.run(key, request, digest, lambda: work(self._transport))
 
 
 class SharedMemoryTransport(Transport):
@@ -43,50 +30,88 @@ class SharedMemoryTransport(Transport):
         self._barrier = barrier
 
     def allreduce(self, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combiner) -> None:
-        allreduce(self._barrier, source, out, dtype, combine)
+        barrier = self._barrier
+        if source.count * dtype.itemsize <= min(barrier.chunk_bytes, _SMALL_BYTES // barrier.size):
+            slots = barrier.slots(dtype, source.count)
+            source.read(0, source.count, slots[barrier.rank])
+            barrier.wait()
+            if out is not None and source.count:
+                reduce_rows(slots, out, dtype, combine)
+            barrier.switch_half()
+            return
+        step = barrier.chunk_bytes // dtype.itemsize
+        reducer = _ChunkReducer(barrier, source, out, dtype, combine, step)
+        for begin in range(0, source.count, step):
+            reducer.reduce(begin, min(step, source.count - begin))
 
     def reduce_scatter(self, source: np.ndarray, out: np.ndarray, combine: Combiner) -> None:
-        reduce_scatter(self._barrier, source, out, combine)
+        barrier = self._barrier
+        size, rank, width = barrier.size, barrier.rank, barrier.chunk_bytes // source.dtype.itemsize // barrier.size
+        blocks = source.reshape(size, out.size)
+        for begin in range(0, out.size, width):
+            end = min(begin + width, out.size)
+            slots = [slot.reshape(size, end - begin) for slot in barrier.slots(source.dtype, size * (end - begin))]
+            slots[rank][:rank] = blocks[:rank, begin:end]
+            slots[rank][rank + 1 :] = blocks[rank + 1 :, begin:end]
+            barrier.wait()
+            combine(
+                [blocks[rank, begin:end] if other == rank else slot[rank] for other, slot in enumerate(slots)],
+                out[begin:end],
+            )
+            barrier.switch_half()
 
     def allgather(self, source: np.ndarray, out: np.ndarray) -> None:
-        allgather(self._barrier, source, out)
+        barrier = self._barrier
+        step = barrier.chunk_bytes // source.dtype.itemsize
+        out[barrier.rank] = source
+        for begin in range(0, source.size, step):
+            end = min(begin + step, source.size)
+            slots = barrier.slots(source.dtype, end - begin)
+            slots[barrier.rank][...] = source[begin:end]
+            barrier.wait()
+            for other, slot in enumerate(slots):
+                if other != barrier.rank:
+                    out[other, begin:end] = slot
+            barrier.switch_half()
 
     def broadcast(self, data: BufferList, root: int) -> None:
-        broadcast(self._barrier, data, root)
+        barrier = self._barrier
+        for begin in range(0, data.count, barrier.chunk_bytes):
+            end = min(begin + barrier.chunk_bytes, data.count)
+            slot = barrier.slots(_BYTES, end - begin)[root]
+            if barrier.rank == root:
+                data.read(begin, end, slot)
+            barrier.wait()
+            if barrier.rank != root:
+                data.write(begin, end, slot)
+            barrier.switch_half()
 
     def all_to_all(
         self, source: np.ndarray, out: np.ndarray, counts: np.ndarray, send_at: Sequence[int], receive_at: Sequence[int]
     ) -> None:
-        all_to_all(self._barrier, source, out, counts, send_at, receive_at)
+        barrier = self._barrier
+        size, rank = barrier.size, barrier.rank
+        width = barrier.chunk_bytes // source.dtype.itemsize // size
+        count = int(counts[rank, rank])
+        out[receive_at[rank] : receive_at[rank] + count] = source[send_at[rank] : send_at[rank] + count]
+        for begin in range(0, int(counts.max()) if counts.size else 0, width):
+            slots = [slot.reshape(size, width) for slot in barrier.slots(source.dtype, size * width)]
+            for other in range(size):
+                count = min(width, int(counts[rank, other]) - begin)
+                if other != rank and count > 0:
+                    slots[rank][other, :count] = source[send_at[other] + begin : send_at[other] + begin + count]
+            barrier.wait()
+            for other in range(size):
+                count = min(width, int(counts[other, rank]) - begin)
+                if other != rank and count > 0:
+                    out[receive_at[other] + begin : receive_at[other] + begin + count] = slots[other][rank, :count]
+            barrier.switch_half()
 
     def barrier(self) -> None:
         self._barrier.wait()
 
-
-def allreduce(barrier: Barrier, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combiner) -> None:
-    """Reduce elements over all ranks. See Transport.allreduce."""
-    if source.count * dtype.itemsize <= min(barrier.chunk_bytes, _SMALL_BYTES // barrier.size):
-        _reduce_small(barrier, source, out, dtype, combine)
-        return
-    step = barrier.chunk_bytes // dtype.itemsize
-    reducer = _ChunkReducer(barrier, source, out, dtype, combine, step)
-    for begin in range(0, source.count, step):
-        reducer.reduce(begin, min(step, source.count - begin))
-
-
-def _reduce_small(
-    barrier: Barrier, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combiner
-) -> None:
-    slots = barrier.slots(dtype, source.count)
-    source.read(0, source.count, slots[barrier.rank])
-    barrier.wait()
-    if out is not None and source.count:
-        view = out.view(0, source.count)
-        result = empty(source.count, dtype) if view is None else view
-        combine(slots, result)
-        if view is None:
-            out.write(0, source.count, result)
-    barrier.switch_half()
+    def finish(self) -> None:
+        """Return at once: the other ranks copied the data before the last barrier."""
 
 
 class _ChunkReducer:
@@ -142,76 +167,13 @@ class _ChunkReducer:
             low = high
 
 
-def reduce_scatter(barrier: Barrier, source: np.ndarray, out: np.ndarray, combine: Combiner) -> None:
-    """Reduce one block per rank. See Transport.reduce_scatter."""
-    size, rank, width = barrier.size, barrier.rank, barrier.chunk_bytes // source.dtype.itemsize // barrier.size
-    blocks = source.reshape(size, out.size)
-    for begin in range(0, out.size, width):
-        end = min(begin + width, out.size)
-        slots = [slot.reshape(size, end - begin) for slot in barrier.slots(source.dtype, size * (end - begin))]
-        slots[rank][:rank] = blocks[:rank, begin:end]
-        slots[rank][rank + 1 :] = blocks[rank + 1 :, begin:end]
-        barrier.wait()
-        combine(
-            [blocks[rank, begin:end] if other == rank else slot[rank] for other, slot in enumerate(slots)],
-            out[begin:end],
-        )
-        barrier.switch_half()
-
-
-def allgather(barrier: Barrier, source: np.ndarray, out: np.ndarray) -> None:
-    """Copy the elements of every rank to every rank. See Transport.allgather."""
-    step = barrier.chunk_bytes // source.dtype.itemsize
-    out[barrier.rank] = source
-    for begin in range(0, source.size, step):
-        end = min(begin + step, source.size)
-        slots = barrier.slots(source.dtype, end - begin)
-        slots[barrier.rank][...] = source[begin:end]
-        barrier.wait()
-        for other, slot in enumerate(slots):
-            if other != barrier.rank:
-                out[other, begin:end] = slot
-        barrier.switch_half()
-
-
-def broadcast(barrier: Barrier, data: BufferList, root: int) -> None:
-    """Copy the bytes of the root rank to every rank. See Transport.broadcast."""
-    for begin in range(0, data.count, barrier.chunk_bytes):
-        end = min(begin + barrier.chunk_bytes, data.count)
-        slot = barrier.slots(_BYTES, end - begin)[root]
-        if barrier.rank == root:
-            data.read(begin, end, slot)
-        barrier.wait()
-        if barrier.rank != root:
-            data.write(begin, end, slot)
-        barrier.switch_half()
-
-
-def all_to_all(
-    barrier: Barrier,
-    source: np.ndarray,
-    out: np.ndarray,
-    counts: np.ndarray,
-    send_at: Sequence[int],
-    receive_at: Sequence[int],
-) -> None:
-    """Copy a segment from each rank to each rank. See Transport.all_to_all."""
-    size, rank = barrier.size, barrier.rank
-    width = barrier.chunk_bytes // source.dtype.itemsize // size
-    count = int(counts[rank, rank])
-    out[receive_at[rank] : receive_at[rank] + count] = source[send_at[rank] : send_at[rank] + count]
-    for begin in range(0, int(counts.max()) if counts.size else 0, width):
-        slots = [slot.reshape(size, width) for slot in barrier.slots(source.dtype, size * width)]
-        for other in range(size):
-            count = min(width, int(counts[rank, other]) - begin)
-            if other != rank and count > 0:
-                slots[rank][other, :count] = source[send_at[other] + begin : send_at[other] + begin + count]
-        barrier.wait()
-        for other in range(size):
-            count = min(width, int(counts[other, rank]) - begin)
-            if other != rank and count > 0:
-                out[receive_at[other] + begin : receive_at[other] + begin + count] = slots[other][rank, :count]
-        barrier.switch_half()
+def reduce_rows(rows: list[np.ndarray], out: BufferList, dtype: np.dtype, combine: Combiner) -> None:
+    """Reduce the rows of all ranks into the whole of ``out``."""
+    view = out.view(0, out.count)
+    result = empty(out.count, dtype) if view is None else view
+    combine(rows, result)
+    if view is None:
+        out.write(0, out.count, result)
 
 
 def split_chunk(count: int, size: int, itemsize: int) -> list[tuple[int, int]]:

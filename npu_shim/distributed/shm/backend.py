@@ -10,9 +10,9 @@ from npu_shim._host.host_env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
 from npu_shim.distributed.collectives.buffer_pool import BufferPool
 from npu_shim.distributed.collectives.errors import exit_reason
 from npu_shim.distributed.collectives.job_backend import JobBackend
-from npu_shim.distributed.collectives.process_group import ProcessGroup
+from npu_shim.distributed.collectives.transport import GroupBackend
 from npu_shim.distributed.shm import job_directory as jobs, rendezvous, segment as layout
-from npu_shim.distributed.shm.algorithms import SharedMemoryGroup
+from npu_shim.distributed.shm.algorithms import SharedMemoryTransport
 from npu_shim.distributed.shm.barrier import Barrier
 from npu_shim.distributed.shm.liveness import Peers
 from npu_shim.distributed.shm.rank_lock import RankLock
@@ -40,7 +40,8 @@ class Backend(JobBackend):
         super().__init__(rank, world.layout.size, world.layout.chunk_bytes, pool)
         self._numbers, self._host = numbers, host
         self._directory, self._lock, self.segment, self._stall_timeout_s = directory, lock, world, stall_timeout_s
-        self.world = self._group_on(world, world_name, list(range(self.size)))
+        ranks = tuple(range(self.size))
+        self.world = self._process_group(world_name, ranks, self._scheduler(world, ranks))
         self._answers = Answers(world, rank, where) if where is not None else None
         atexit.register(self.close)
 
@@ -57,13 +58,12 @@ class Backend(JobBackend):
         """Return the ranks of a group on this host as this one sees them."""
         return Peers(self._directory, self.segment, list(members), self.rank, self._numbers, self._host)
 
-    def open_segment(self, name: str, members: Sequence[int], generation: int, chunk_bytes: int) -> Segment:
+    def open_segment(self, name: str, members: Sequence[int], chunk_bytes: int) -> Segment:
         """Return the segment of a group when every member has called this.
 
         Args:
             name: of the group.
             members: its ranks on this host.
-            generation: counts the groups of the same name and members.
             chunk_bytes: size of a slot.
         Raises:
             PeerLost, Stalled: a member does not join.
@@ -71,7 +71,7 @@ class Backend(JobBackend):
         if len(members) == 1:
             return Segment.private(Layout(1, chunk_bytes))
         run = self.segment.words[self.segment.page(0) + layout.INCARNATION]
-        identity = repr((run, name, tuple(members), generation)).encode("utf-8")
+        identity = repr((run, name, tuple(members))).encode("utf-8")
         return rendezvous.open_group(
             jobs.segment_path(self._directory, hashlib.blake2b(identity, digest_size=12).hexdigest()),
             [self._numbers[member] for member in members],
@@ -82,17 +82,14 @@ class Backend(JobBackend):
             chunk_bytes,
         )
 
-    def _make(self, name: str, members: tuple[int, ...], chunk_bytes: int, generation: int) -> ProcessGroup:
-        return self._group_on(self.open_segment(name, members, generation, chunk_bytes), name, list(members))
+    def _connect(self, name: str, members: tuple[int, ...], chunk_bytes: int) -> GroupBackend:
+        return self._scheduler(self.open_segment(name, members, chunk_bytes), members)
 
-    def _group_on(self, segment: Segment, name: str, members: list[int]) -> ProcessGroup:
+    def _scheduler(self, segment: Segment, members: tuple[int, ...]) -> Scheduler:
         peers = self.peers(members)
         group_rank = members.index(self.rank)
         barrier = Barrier(segment, group_rank, peers, self._stall_timeout_s)
-        scheduler = Scheduler(segment, group_rank, peers, barrier, self._stall_timeout_s)
-
-        backend = SharedMemoryGroup(scheduler, barrier)
-        return ProcessGroup(name, members, backend, self._pairs(name, members), self._pool)
+        return Scheduler(segment, group_rank, peers, barrier, SharedMemoryTransport(barrier), self._stall_timeout_s)
 
 
 def join(

@@ -19,6 +19,7 @@ from typing import Callable, TypeVar
 
 from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, Stalled
 from npu_shim.distributed.collectives.op_key import name_of, token_of
+from npu_shim.distributed.collectives.transport import GroupBackend, Transport
 from npu_shim.distributed.shm import segment as layout
 from npu_shim.distributed.shm.announcements import Announcements, PendingCollective
 from npu_shim.distributed.shm.barrier import Barrier, wait_until
@@ -30,7 +31,7 @@ T = TypeVar("T")
 _SPINS = 300
 
 
-class Scheduler:
+class Scheduler(GroupBackend):
     """The collectives of one group as one of its ranks sees them.
 
     Args:
@@ -38,6 +39,7 @@ class Scheduler:
         rank: of this process in the segment.
         peers: the ranks of the group on this host.
         barrier: of the group.
+        transport: carries the data of a collective.
         timeout_s: how long a collective waits for a live rank.
         order: orders the collectives among hosts, on the first rank of each; None on the others, and for one host.
         spins: how long a thread waits without sleeping, see wait_until().
@@ -49,13 +51,14 @@ class Scheduler:
         rank: int,
         peers: Peers,
         barrier: Barrier,
+        transport: Transport,
         timeout_s: float,
         order: HostOrder | None = None,
         spins: int = _SPINS,
     ) -> None:
         self._order, self._spins = order, spins
         self._segment, self._rank, self._peers, self._barrier = segment, rank, peers, barrier
-        self._timeout_s = timeout_s
+        self._transport, self._timeout_s = transport, timeout_s
         self._words = segment.words
         self.announcements = Announcements(segment, rank, peers)
         self._lock = threading.Lock()
@@ -69,14 +72,14 @@ class Scheduler:
         self._scheduled: PendingCollective | None = None
         self._failure: CollectiveError | None = None
 
-    def run(self, key: str, request: str, digest: bytes, work: Callable[[], T]) -> T:
-        """Run one collective. See GroupBackend.run; ``work`` runs when the collective is scheduled."""
+    def run(self, key: str, request: str, digest: bytes, work: Callable[[Transport], T]) -> T:
         pending = self._announce(key, request, digest)
         try:
             self._await_schedule(pending)
             self._raise_mismatch()
             passes = self._barrier.passes
-            result = work()
+            result = work(self._transport)
+            self._transport.finish()
             if self._barrier.passes == passes:  # every rank must see this sequence number before the next one
                 self._barrier.wait()
             return result
