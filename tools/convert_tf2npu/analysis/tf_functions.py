@@ -33,7 +33,7 @@ class TracedFunction(NamedTuple):
     maker: ast.Call | None
 
 
-def may_call_functions(names: Names, text: str) -> bool:
+def may_use_tf_function(names: Names, text: str) -> bool:
     """Return True if a file or one that it imports may name tf.function; cheaper than name resolution."""
     return _names_function(text.encode("utf-8", "surrogatepass")) or names.once(_imports_functions)
 

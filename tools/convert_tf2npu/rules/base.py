@@ -4,7 +4,7 @@ A rule is a module of a topic package below ``rules``. Its docstring is its help
 tests; ``CODE`` is its code; ``NEEDS`` are the settings it requires. It defines one or more of these hooks:
 
 * ``CALLS`` (dotted names) and ``check_call(context, call, name)``: called for each call of one of these names;
-* ``METHODS`` (names) and ``check_method(context, call)``: called for each call of an attribute of that name;
+* ``METHODS`` (names) and ``check_method(context, call, method)``: called for each call of an attribute of that name;
 * ``check_file(context)``: called once for each file;
 * ``check_last(context, replaced)``: called once for each file after all others, with the parts of the text
   (start, end) that their rewrites replace;

@@ -57,14 +57,14 @@ class Registry:
     def _check_call(self, context: Context, call: Call) -> Iterator[tuple[Rule, Result]]:
         string = context.names.strings.get(call.node)
         unplaced = string is not None and not context.source.is_placed(call.node, string)
-        name, function = context.called.get(call.node, ""), call.node.func
-        if isinstance(function, ast.Attribute):
-            for rule in self._by_method.get(function.attr, ()):
+        name, method = context.called.get(call.node, ""), call.node.func
+        if isinstance(method, ast.Attribute):
+            for rule in self._by_method.get(method.attr, ()):
                 if unplaced:
-                    if _has_result(rule, context, call):
-                        yield rule, _unconverted(call.node, f"{function.attr}()")
+                    if _has_result(rule, context, call, method):
+                        yield rule, _unconverted(call.node, f"{method.attr}()")
                     continue
-                for result in rule.module.check_method(context, call):
+                for result in rule.module.check_method(context, call, method):
                     yield rule, result
         for rule in self._by_call.get(name, ()):
             if unplaced:
@@ -92,10 +92,10 @@ class Registry:
         return next((rule for rule in self.rules if rule.code == code.upper()), None)
 
 
-def _has_result(rule: Rule, context: Context, call: Call) -> bool:
+def _has_result(rule: Rule, context: Context, call: Call, method: ast.Attribute) -> bool:
     """Return True if a rule has something to say about a method call whose position is not known."""
     try:
-        return any(True for _ in rule.module.check_method(context, call))
+        return any(True for _ in rule.module.check_method(context, call, method))
     except (SourceError, IndexError):  # it has, and reads the text to change at a position that is wrong
         return True
 

@@ -261,10 +261,7 @@ _SIGNATURES = {
 METHODS = frozenset(_SIGNATURES)
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     node = call.node
-    assert isinstance(node.func, ast.Attribute)
-    if context.types.of(node.func.value, call.where) == Type.DATASET:
-        yield from check_last_batch(
-            context, call, bind(node, _SIGNATURES[node.func.attr]), StaticBatch(), node.func.value
-        )
+    if context.types.of(method.value, call.where) == Type.DATASET:
+        yield from check_last_batch(context, call, bind(node, _SIGNATURES[method.attr]), StaticBatch(), method.value)

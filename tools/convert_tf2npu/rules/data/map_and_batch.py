@@ -142,10 +142,9 @@ METHODS = frozenset({"bucket_by_sequence_length"})
 _BUCKETS = StaticBatch(pad="npu_shim.data.pad_last_batch(%s, batch_size=N)")
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
-    assert isinstance(call.node.func, ast.Attribute)
-    if context.types.of(call.node.func.value, call.where) == Type.DATASET:
-        yield from check_last_batch(context, call, bind(call.node, BUCKET_BY_LENGTH), _BUCKETS, call.node.func.value)
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+    if context.types.of(method.value, call.where) == Type.DATASET:
+        yield from check_last_batch(context, call, bind(call.node, BUCKET_BY_LENGTH), _BUCKETS, method.value)
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:

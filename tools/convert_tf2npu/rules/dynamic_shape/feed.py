@@ -85,20 +85,18 @@ _SIGNATURES = {"run": ("fetches", "feed_dict"), "eval": ("feed_dict", "session")
 _RECOMPILES = "last partial batch: the NPU recompiles for it. "
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
-    function = call.node.func
-    assert isinstance(function, ast.Attribute)
-    bound = bind(call.node, _SIGNATURES[function.attr])
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+    bound = bind(call.node, _SIGNATURES[method.attr])
     feeds = _dict(context, call, bound.args.get("feed_dict"))
     if feeds is None or not (
-        "feed_dict" in bound.keywords or context.types.of(function.value, call.where) == Type.SESSION
+        "feed_dict" in bound.keywords or context.types.of(method.value, call.where) == Type.SESSION
     ):
         return
     slices = [(key, slice_of(context, call, value)) for key, value in zip(feeds.keys, feeds.values) if key is not None]
     pieces = [(key, piece) for key, piece in slices if piece is not None]
     if not pieces:
         return
-    fetched = bound.args.get("fetches", function.value)
+    fetched = bound.args.get("fetches", method.value)
     if any(TRAIN in phases_in(word) or word in ("optimizer", "opt") for word in _names_in(fetched)):
         yield Finding(
             call.node, "{0}Drop it in training: {1}", _RECOMPILES, advice_for_full_range(context, pieces[0][1])

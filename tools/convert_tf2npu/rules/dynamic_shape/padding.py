@@ -82,12 +82,11 @@ METHODS = frozenset({"padded_batch", "bucket_by_sequence_length", "ragged_batch"
 _RECOMPILES = "dynamic batch length: the NPU recompiles for each new length"
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
-    assert isinstance(call.node.func, ast.Attribute)
-    if context.types.of(call.node.func.value, call.where) != Type.DATASET:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+    if context.types.of(method.value, call.where) != Type.DATASET:
         return
-    if call.node.func.attr != "padded_batch":
-        yield from check_call(context, call, _RAGGED if call.node.func.attr == "ragged_batch" else None)
+    if method.attr != "padded_batch":
+        yield from check_call(context, call, _RAGGED if method.attr == "ragged_batch" else None)
         return
     bound = bind(call.node, ("batch_size", "padded_shapes", "padding_values"))
     shapes = bound.args.get("padded_shapes")

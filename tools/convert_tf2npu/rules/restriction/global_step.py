@@ -91,9 +91,8 @@ create_global_step""".split()
 ) | {"tensorflow.contrib.framework.get_or_create_global_step", "tensorflow.contrib.framework.get_global_step"}
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
-    assert isinstance(call.node.func, ast.Attribute)
-    yield from _check(context, call, call.node.func.value, call.node.args, call.node.func.attr)
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+    yield from _check(context, call, method.value, call.node.args, method.attr)
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:

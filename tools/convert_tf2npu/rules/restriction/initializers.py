@@ -59,7 +59,7 @@ tensorflow.compat.v1.data.make_initializable_iterator tensorflow.data.Iterator.f
 )
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     yield from _check(context, call, call.node.args[:1])
 
 

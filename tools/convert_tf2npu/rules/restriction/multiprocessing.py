@@ -80,6 +80,7 @@ Untouched::
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Iterator
 
@@ -106,7 +107,7 @@ _TRAINS = re.compile(
 _SETS_START_METHOD = re.compile(r"set_start_method\(|get_context\(|mp_context\s*=")
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     forks = any(k.arg == "use_multiprocessing" and constant(k.value) == (True,) for k in call.node.keywords)
     if forks and not _SETS_START_METHOD.search(context.source.text) and is_keras_method(context, call):
         yield Finding(

@@ -216,9 +216,8 @@ _NPU = "/device:NPU:0"  # each process has one
 _GPU = re.compile(r'(?P<name>gpu)(?P<index>:(?:\d+|\*))?(?=["\'/]|\Z)', re.IGNORECASE)
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
-    assert isinstance(call.node.func, ast.Attribute)
-    if _is_scope(context, call) and context.resolve(call.node.func, call.where) not in CALLS:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+    if _is_scope(context, call) and context.resolve(method, call.where) not in CALLS:
         yield from check_call(context, call, None)
 
 

@@ -297,15 +297,13 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         yield from configure_session(context, call.node, call, SESSION_PARAMETERS[name or ""], short)
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
-    function = call.node.func
-    assert isinstance(function, ast.Attribute)
-    if function.attr == "__init__":
-        yield from _base(context, call, function.value)
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+    if method.attr == "__init__":
+        yield from _base(context, call, method.value)
         return
-    signature = session_method_parameters(context.types.of(function.value, call.where), function.attr)
+    signature = session_method_parameters(context.types.of(method.value, call.where), method.attr)
     if signature:
-        yield from configure_session(context, call.node, call, signature, function.attr)
+        yield from configure_session(context, call.node, call, signature, method.attr)
 
 
 def _base(context: Context, call: Call, value: ast.expr) -> Iterator[Result]:

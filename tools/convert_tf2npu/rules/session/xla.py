@@ -153,11 +153,10 @@ def _only_sets_flags(context: Context, statement: ast.stmt, value: ast.AST) -> b
     )
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     """Disable XLA in ``compile`` of a Keras model."""
-    assert isinstance(call.node.func, ast.Attribute)
     value = next((keyword.value for keyword in call.node.keywords if keyword.arg == "jit_compile"), None)
-    if value is None or context.types.of(call.node.func.value, call.where) != Type.MODEL:
+    if value is None or context.types.of(method.value, call.where) != Type.MODEL:
         return
     if constant(value) in ((True,), (False,), (None,)) and is_two(context):
         edits = remove_arguments(context.source, call.node, [value])

@@ -141,8 +141,8 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     yield from _created(context, call)
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
-    if isinstance(call.node.func, ast.Attribute) and getattr(call.node.func.value, "id", "") == "self":
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+    if getattr(method.value, "id", "") == "self":
         yield from _created(context, call, "Call it in build()")
 
 

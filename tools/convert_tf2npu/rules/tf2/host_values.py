@@ -118,10 +118,9 @@ METHODS = frozenset({"numpy"})
 _OF_SHAPES = frozenset({"numpy.ndim", "numpy.shape"})
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
-    assert isinstance(call.node.func, ast.Attribute)
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     if not call.node.args and not call.node.keywords:
-        yield from _read(context, call, call.node.func.value, "numpy()")
+        yield from _read(context, call, method.value, "numpy()")
 
 
 def check_file(context: Context) -> Iterator[Result]:

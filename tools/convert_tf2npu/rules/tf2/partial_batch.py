@@ -185,8 +185,7 @@ METHODS = frozenset({"fit", "fit_generator"})
 _FLOWS = frozenset({"flow", "flow_from_dataframe", "flow_from_directory"})
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
-    assert isinstance(call.node.func, ast.Attribute)
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     if not is_keras_method(context, call):
         return
     bound = bind(call.node, ("x", "y", "batch_size"))
@@ -206,7 +205,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         return
     rows = bound.args.get("y")
     if (
-        call.node.func.attr != "fit"
+        method.attr != "fit"
         or rows is None
         or "steps_per_epoch" in {keyword.arg for keyword in call.node.keywords}
         or not _may_leave_rest(context, call, rows, bound.args.get("batch_size"))

@@ -106,7 +106,7 @@ from ...analysis.slices import (
     value_of_argument,
 )
 from ...analysis.tensorflow_version import is_two
-from ...analysis.tf_functions import is_traced, may_call_functions, traced_function_of
+from ...analysis.tf_functions import is_traced, may_use_tf_function, traced_function_of
 from ...semantics.model import Call
 from ..base import Context, Finding, Message, Result
 
@@ -120,7 +120,7 @@ def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
     if not any(word in text for word in _LOOPS):
         return
-    if "_on_batch" not in text and not may_call_functions(context.names, text):
+    if "_on_batch" not in text and not may_use_tf_function(context.names, text):
         return
     if not is_two(context):
         return

@@ -66,9 +66,8 @@ METHODS = frozenset({"predict"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
-    assert isinstance(call.node.func, ast.Attribute)
-    model = call.node.func.value
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+    model = method.value
     loop = _loop(context, call.node)
     if (
         loop is None

@@ -85,7 +85,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_two
-from ...analysis.tf_functions import has_signature, is_traced, may_call_functions, traced_function_of
+from ...analysis.tf_functions import has_signature, is_traced, may_use_tf_function, traced_function_of
 from ...semantics.call_sites import passed_values, values_passed_to_method
 from ...semantics.model import Binding, Call, Where
 from ...semantics.module_index import Names
@@ -104,7 +104,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 def check_file(context: Context) -> Iterator[Result]:
     names = context.names
-    if not may_call_functions(names, context.source.text) or not is_two(context):
+    if not may_use_tf_function(names, context.source.text) or not is_two(context):
         return
     for call in names.calls:
         if context.called.get(call.node, "").startswith("tensorflow.") or not _is_traced_again(names, call):

@@ -116,12 +116,11 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         yield Finding(call.node, "all functions of the program run operation by operation. Remove this call")
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
-    assert isinstance(call.node.func, ast.Attribute)
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     switch = next((keyword.value for keyword in call.node.keywords if keyword.arg == "run_eagerly"), None)
     if switch is None or not _is_on(context, switch, call) or in_test(context, call.node) or not is_two(context):
         return
-    if context.types.of(call.node.func.value, call.where) != Type.MODEL:
+    if context.types.of(method.value, call.where) != Type.MODEL:
         return
     if constant(switch) is None:
         text = one_line(context.source.segment(switch))

@@ -98,19 +98,17 @@ NEEDS = {"distributed": "tf_strategy"}
 METHODS = TRAINING_METHODS
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
-    function = call.node.func
-    assert isinstance(function, ast.Attribute)
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     if not is_parallel(context) or in_test(context, call.node):
         return
     name = device_name(context.names)
-    model = function.value
+    model = method.value
     if isinstance(model, ast.Call) and context.resolve(model.func, call.where) == DISTRIBUTE + "data_parallel":
         return
     if is_keras_method(context, call):
         yield Change(
             call.node,
-            Message("{0} trains on this rank's part of each batch", function.attr),
+            Message("{0} trains on this rank's part of each batch", method.attr),
             wrap(context.source, model, f"{name}.distribute.data_parallel(", ")"),
             (name,),
         )
@@ -123,5 +121,5 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
             "each rank trains on its own. Write {0}.distribute.data_parallel({1}).{2}(...)",
             name,
             text,
-            function.attr,
+            method.attr,
         )

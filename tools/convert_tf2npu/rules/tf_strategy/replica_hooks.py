@@ -121,16 +121,12 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         yield from _appended(context, call, "hooks", _FUNCTIONS[name or ""], last_part(name))
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
-    function = call.node.func
-    assert isinstance(function, ast.Attribute)
-    kind = context.types.of(function.value, call.where)
-    signature = _METHODS.get((kind, function.attr))
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+    kind = context.types.of(method.value, call.where)
+    signature = _METHODS.get((kind, method.attr))
     if signature is not None and (kind != Type.MODEL or is_keras_method(context, call)):
-        yield from _appended(
-            context, call, "hooks" if kind == Type.ESTIMATOR else "callbacks", signature, function.attr
-        )
-    elif kind is None and function.attr == "train" and any(k.arg == "input_fn" for k in call.node.keywords):
+        yield from _appended(context, call, "hooks" if kind == Type.ESTIMATOR else "callbacks", signature, method.attr)
+    elif kind is None and method.attr == "train" and any(k.arg == "input_fn" for k in call.node.keywords):
         yield Finding(
             call.node, "this may be the train method of an Estimator. If it is, pass hooks={0}(hooks_list=...)", _HOOKS
         )

@@ -118,11 +118,9 @@ _TO_ESTIMATOR = frozenset(
 CALLS = frozenset(_MAKERS) | _TO_ESTIMATOR
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
-    function = call.node.func
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     if (
-        not isinstance(function, ast.Attribute)
-        or context.types.of(function.value, call.where) != Type.MODEL
+        context.types.of(method.value, call.where) != Type.MODEL
         or in_test(context, call.node)
         or is_eager(context)
         or only_predicts(context)
