@@ -8,7 +8,7 @@ import os
 from npu_shim._host import host_device
 from npu_shim.cli._paths import unwritable_folder
 from npu_shim.cli._values import add_options
-from npu_shim.dumps.dumping import Dumping
+from npu_shim.dumps.dump_settings import Dumping
 
 _OPTIONS = """
 dumps and precision on an NPU:

@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
     tool.load()
     from convert_tf2npu.api import UsageError
 
-    from npu_shim.dumps.diagnosis import ladder, reports, stages
+    from npu_shim.dumps.diagnosis import diagnosis_reports, ladder, stages
     from npu_shim.rehearsal import portable
     from npu_shim.rehearsal.planning import Plan, tolerance_against
     from npu_shim.rehearsal.reports import write_all
@@ -91,13 +91,13 @@ def main(arguments: list[str]) -> int:
             note(f"stage {stage.name}: {stage.title}")
         note(f"keeps all runs in {args.report}, ends at the first cause, and goes on after an interruption")
         diagnosis = ladder.Ladder(given).walk(stages.STAGES)
-        note(f"wrote {', '.join(write_all(diagnosis, args.report, reports.WRITERS))}")
+        note(f"wrote {', '.join(write_all(diagnosis, args.report, diagnosis_reports.WRITERS))}")
     except (UsageError, portable.RecordingError) as error:
         return fail(_COMMAND, str(error))
     except KeyboardInterrupt:
         progress(_COMMAND)("interrupted. Give the same command to go on")
         return 130
-    return show(reports.to_text(diagnosis).rstrip("\n"), _CODES.get(diagnosis.verdict, USAGE_ERROR))
+    return show(diagnosis_reports.to_text(diagnosis).rstrip("\n"), _CODES.get(diagnosis.verdict, USAGE_ERROR))
 
 
 def _parser() -> argparse.ArgumentParser:

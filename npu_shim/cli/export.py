@@ -66,7 +66,7 @@ def main(arguments: list[str]) -> int:
     need_tensorflow()
     process_environ().setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow warns of attributes that it has set itself
     from npu_shim._tensorflow import tf_api, tf_capture
-    from npu_shim.exporting.graphs import ExportError
+    from npu_shim.exporting.graph_defs import ExportError
 
     tf_api.logging.set_verbosity(tf_api.logging.ERROR)
     try:
@@ -117,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _constants(texts: list[str]) -> dict[str, Value]:
-    from npu_shim.exporting.graphs import ExportError
+    from npu_shim.exporting.graph_defs import ExportError
 
     constants = {}
     for text in texts:
@@ -155,8 +155,8 @@ def _side(title: str, ports: list[Port]) -> list[str]:
 
 
 def _export(args: argparse.Namespace, source: Source, graph: Graph) -> int:
-    from npu_shim.exporting import model, ports, proof
-    from npu_shim.exporting.graphs import ExportError
+    from npu_shim.exporting import inference_model, ports, proof
+    from npu_shim.exporting.graph_defs import ExportError
     from npu_shim.rehearsal.files.taken_back import taken_back
 
     asked_in, asked_out = map(ports.asked, args.inputs), [ports.asked_output(text) for text in args.outputs]
@@ -164,7 +164,7 @@ def _export(args: argparse.Namespace, source: Source, graph: Graph) -> int:
     inputs, outputs = ports.choose(source, graph, args.signature, asked_in, asked_out, constants)
     outputs, dropped = ports.without_strings(outputs, bool(asked_out), args.target)
     try:
-        exported = model.make(source, graph, inputs, outputs, constants, args.target == "onnx")
+        exported = inference_model.make(source, graph, inputs, outputs, constants, args.target == "onnx")
     except ValueError as error:  # of TensorFlow, which infers shapes
         raise ExportError(f"the graph does not fit the inputs: {str(error).splitlines()[0]} Give other --inputs.")
     values = proof.load(args.data, exported.inputs) if args.data else proof.draw(exported.inputs, *args.range)

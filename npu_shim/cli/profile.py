@@ -35,26 +35,28 @@ def main(arguments: list[str]) -> int:
         parser.error(wrong)
     if args.new and (args.html or args.rank_by_gain or args.product):
         parser.error("--html, --rank-by-gain and --product are for one profile. Give one folder")
-    from npu_shim.profiles import profile, reports, result
+    from npu_shim.profiles import profile_reader, profile_reports, profile_summary
     from npu_shim.profiles.profile_result import SLOWER, ProfileChanges, ProfilePage
     from npu_shim.rehearsal.assess.products import product
     from npu_shim.rehearsal.reports import to_json
 
     try:
-        profiled = profile.read(args.folder, args.graph, product(args.product) if args.product else None)
+        profiled = profile_reader.read(args.folder, args.graph, product(args.product) if args.product else None)
         shown: ProfilePage | ProfileChanges
         if args.new:
-            shown = result.compare(profiled, profile.read(args.new, args.graph), (args.folder, args.new))
+            shown = profile_summary.compare(
+                profiled, profile_reader.read(args.new, args.graph), (args.folder, args.new)
+            )
         else:
-            shown = result.to_result(profiled, args.folder, args.rank_by_gain)
+            shown = profile_summary.to_result(profiled, args.folder, args.rank_by_gain)
         if args.json:
             pathlib.Path(args.json).write_text(to_json(shown.to_json()), encoding="utf-8")
         if args.html and isinstance(shown, ProfilePage):
-            pathlib.Path(args.html).write_text(reports.to_html(shown), encoding="utf-8")
+            pathlib.Path(args.html).write_text(profile_reports.to_html(shown), encoding="utf-8")
     except ValueError as error:
         return fail("npu-shim profile", str(error))
     slower = isinstance(shown, ProfileChanges) and shown.step.verdict == SLOWER
-    return show(reports.to_text(shown).rstrip("\n"), int(slower))
+    return show(profile_reports.to_text(shown).rstrip("\n"), int(slower))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -14,7 +14,7 @@ from typing import Sequence
 
 from npu_shim.dumps import reference
 from npu_shim.dumps.figures import compare
-from npu_shim.dumps.writer import write_index
+from npu_shim.dumps.reference_writer import write_index
 from npu_shim.rehearsal.comparing.half_band import ROUNDOFF, quantile
 
 

@@ -6,7 +6,7 @@ from typing import Sequence
 
 from npu_shim._tensorflow import tf_api, tf_capture
 from npu_shim._tensorflow.types import Graph, GraphDef, Operation
-from npu_shim.exporting.graphs import ExportError, by_name, set_constant, split, unused
+from npu_shim.exporting.graph_defs import ExportError, by_name, set_constant, split, unused
 from npu_shim.exporting.ports import Port
 
 tf = tf_api.tf

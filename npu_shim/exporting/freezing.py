@@ -10,7 +10,7 @@ import numpy as np
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import GraphDef, Message
-from npu_shim.exporting.graphs import VARIABLES, attribute, by_name, set_constant, split, variable_of
+from npu_shim.exporting.graph_defs import VARIABLES, attribute, by_name, set_constant, split, variable_of
 
 tf, v1 = tf_api.tf, tf_api.v1
 

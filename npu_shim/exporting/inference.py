@@ -9,7 +9,24 @@ import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_export
 from npu_shim._tensorflow.types import GraphDef, Message, Value
-from npu_shim.exporting import graphs
+from npu_shim.exporting.graph_defs import (
+    CONTROL,
+    NORMS,
+    ExportError,
+    attribute,
+    by_name,
+    constant_value,
+    data_inputs,
+    is_of_training,
+    join,
+    rewire,
+    set_constant,
+    set_identity,
+    split,
+    subgraph,
+    unused,
+    variable_of,
+)
 from npu_shim.exporting.numbers import numbers
 
 tf = tf_api.tf
@@ -50,7 +67,7 @@ def for_inference(graph: GraphDef, averages: dict[tuple[str, int], str]) -> list
     """
     for node in graph.node:
         if node.op in _ONE_INPUT_FREE:
-            graphs.set_identity(node, node.input[0], tf.as_dtype(node.attr[_ONE_INPUT_FREE[node.op]].type))
+            set_identity(node, node.input[0], tf.as_dtype(node.attr[_ONE_INPUT_FREE[node.op]].type))
     dropouts = _replace_dropouts(graph)
     norms = _replace_batch_statistics(graph, averages)
     lines = [f"{dropouts} dropout{'s' * (dropouts > 1)} replaced by the input"] * (dropouts > 0)
@@ -64,25 +81,25 @@ def refuse(graph: GraphDef, given: Container[str]) -> None:
         graph: for inference.
         given: names of the placeholders that are inputs.
     """
-    nodes, functions = graphs.by_name(graph), {function.signature.name for function in graph.library.function}
+    nodes, functions = by_name(graph), {function.signature.name for function in graph.library.function}
     for node in [*graph.node, *(node for function in graph.library.function for node in function.node_def)]:
         op = "If" if node.op in functions else node.op
         for text in [text for pattern, text in _NEVER.items() if re.match(pattern, op) and node.name not in given]:
-            raise graphs.ExportError(f"{node.name} ({node.op}) {text.format(node.name)}")
-        if graphs.is_of_training(node):
-            raise graphs.ExportError(f"{node.name} uses statistics of the batch, and has no moving averages. {_BUILD}")
+            raise ExportError(f"{node.name} ({node.op}) {text.format(node.name)}")
+        if is_of_training(node):
+            raise ExportError(f"{node.name} uses statistics of the batch, and has no moving averages. {_BUILD}")
         if node.op == "SquaredDifference" and node.name in nodes and _is_of_batch(graph, nodes, node):
-            raise graphs.ExportError(f"{node.name} is the variance of a batch, and has no moving average. {_BUILD}")
+            raise ExportError(f"{node.name} is the variance of a batch, and has no moving average. {_BUILD}")
 
 
 def _is_of_batch(graph: GraphDef, nodes: dict[str, Message], node: Message) -> bool:
     """Return True for a variance, also over the batch, of what depends on an input."""
-    for tensor in graphs.data_inputs(node):
-        mean = nodes[graphs.split(tensor)[0]]
-        mean = nodes[graphs.split(mean.input[0])[0]] if mean.op == "Identity" else mean
-        axes = graphs.constant_value(nodes[graphs.split(mean.input[1])[0]]) if mean.op == "Mean" else None
+    for tensor in data_inputs(node):
+        mean = nodes[split(tensor)[0]]
+        mean = nodes[split(mean.input[0])[0]] if mean.op == "Identity" else mean
+        axes = constant_value(nodes[split(mean.input[1])[0]]) if mean.op == "Mean" else None
         if axes is not None and 0 in axes.reshape(-1).tolist():
-            return any(source.op == "Placeholder" for source in graphs.subgraph(graph, mean.input[:1]).node)
+            return any(source.op == "Placeholder" for source in subgraph(graph, mean.input[:1]).node)
     return False
 
 
@@ -95,21 +112,21 @@ def without_dead_branches(graph: GraphDef, kept: Sequence[str]) -> GraphDef:
     """
     known, sides = numbers(graph), {}
     for node in list(graph.node):
-        side = known.get(graphs.split(node.input[1])[0]) if node.op in ("Switch", "RefSwitch") else None
+        side = known.get(split(node.input[1])[0]) if node.op in ("Switch", "RefSwitch") else None
         if node.op in ("Merge", "RefMerge"):  # TensorFlow keeps one with a control input
-            node.input[:] = graphs.data_inputs(node)
+            node.input[:] = data_inputs(node)
         if side is not None and np.ndim(side) == 0:
-            predicate = graph.node.add(name=graphs.unused(graph, f"{node.name}/side"))
-            graphs.set_constant(predicate, bool(side), tf.bool)
-            predicate.input.append(graphs.join(graphs.split(node.input[0])[0], graphs.CONTROL))  # of the same loop
+            predicate = graph.node.add(name=unused(graph, f"{node.name}/side"))
+            set_constant(predicate, bool(side), tf.bool)
+            predicate.input.append(join(split(node.input[0])[0], CONTROL))  # of the same loop
             node.input[1], sides[node.name] = predicate.name, int(side)
-    graph = graphs.subgraph(tf_export.optimized(graph, kept, ["loop"]) if sides else graph, kept)
-    used = {graphs.split(tensor) for node in graph.node for tensor in node.input}
+    graph = subgraph(tf_export.optimized(graph, kept, ["loop"]) if sides else graph, kept)
+    used = {split(tensor) for node in graph.node for tensor in node.input}
     for node in graph.node:
         if node.name in sides and (node.name, 1 - sides[node.name]) not in used:  # 1.15 keeps the switch
-            graphs.set_identity(node, node.input[0], tf.as_dtype(node.attr["T"].type).base_dtype)
+            set_identity(node, node.input[0], tf.as_dtype(node.attr["T"].type).base_dtype)
     kept_switches = {node.name for node in graph.node if node.op in ("Switch", "RefSwitch")}
-    graphs.rewire(graph, {(name, 1): name for name in sides if name not in kept_switches})
+    rewire(graph, {(name, 1): name for name in sides if name not in kept_switches})
     return graph
 
 
@@ -117,11 +134,11 @@ def without_dead_branches(graph: GraphDef, kept: Sequence[str]) -> GraphDef:
 
 
 def _replace_dropouts(graph: GraphDef) -> int:
-    nodes, known = graphs.by_name(graph), [numbers(graph, fed) for fed in (0.5, 0.75)]
+    nodes, known = by_name(graph), [numbers(graph, fed) for fed in (0.5, 0.75)]
     instead = {node.name: source for node in graph.node for source in [_dropout_input(nodes, node, known)] if source}
     for name, source in instead.items():  # the name stays, because it may be an output
         node = nodes[name]
-        graphs.set_identity(node, source, tf.as_dtype(node.attr["T"].type or node.attr["T"].list.type[0]))
+        set_identity(node, source, tf.as_dtype(node.attr["T"].type or node.attr["T"].list.type[0]))
     return len(instead)
 
 
@@ -129,13 +146,13 @@ def _dropout_input(nodes: dict[str, Message], node: Message, known: Sequence[dic
     """Return what a dropout gets, None if a node is no dropout: an input, scaled, times a mask that is drawn."""
     if node.op in _VENDOR_DROPOUT:
         return str(node.input[0])
-    if node.op == "IdentityN" and _SHIM_DROPOUT.match(graphs.attribute(node, "_gradient_op_type", b"")):
+    if node.op == "IdentityN" and _SHIM_DROPOUT.match(attribute(node, "_gradient_op_type", b"")):
         return str(node.input[1])
     if node.op not in ("Mul", "Select", "SelectV2"):
         return None
-    inputs, x = graphs.data_inputs(node), ""
+    inputs, x = data_inputs(node), ""
     for number in known:  # with two values of numbers that are fed, such as keep_prob
-        factors: list[Value] = [number.get(graphs.split(tensor)[0]) for tensor in inputs]
+        factors: list[Value] = [number.get(split(tensor)[0]) for tensor in inputs]
         data = [at for at, factor in enumerate(factors) if factor is None]
         if len(data) != 1 or node.op != "Mul" and (data != [1] or np.any(factors[2])):
             return None
@@ -144,17 +161,17 @@ def _dropout_input(nodes: dict[str, Message], node: Message, known: Sequence[dic
         if len(levels) != 1:
             return None
         x, gain = inputs[data[0]], np.mean(mask)
-        scaling = nodes[graphs.split(x)[0]]
+        scaling = nodes[split(x)[0]]
         if abs(gain - 1) > _ROUNDING and scaling.op in ("Mul", "RealDiv", "Div", "DivNoNan"):
             one, two = scaling.input[:2]
-            if scaling.op == "Mul" and graphs.split(one)[0] in number:
+            if scaling.op == "Mul" and split(one)[0] in number:
                 one, two = two, one
-            scale = number.get(graphs.split(two)[0])
+            scale = number.get(split(two)[0])
             if scale is not None:
                 x, gain = one, gain * (scale if scaling.op == "Mul" else 1 / (scale or np.inf))
         if abs(gain - 1) > _ROUNDING:
             kept = np.mean(mask != 0)
-            raise graphs.ExportError(
+            raise ExportError(
                 f"{node.name} keeps {kept:.3g} of its input and scales it by {gain / kept:.3g}, which changes the "
                 f"mean. {_BUILD}"
             )
@@ -166,24 +183,24 @@ def _dropout_input(nodes: dict[str, Message], node: Message, known: Sequence[dic
 
 def averages(graph: GraphDef) -> dict[tuple[str, int], str]:
     """Return each batch statistic, and what reads the variable that averages it: v -= (v - statistic) (1 - decay)."""
-    nodes, reads = graphs.by_name(graph), {}
+    nodes, reads = by_name(graph), {}
     unbiased = {}  # zero-debiased averages: v = biased / (1 - decay^step), where biased is the average
     for node in graph.node:
-        value = nodes[graphs.split(node.input[1])[0]] if node.op in ("Assign", "AssignVariableOp") else None
+        value = nodes[split(node.input[1])[0]] if node.op in ("Assign", "AssignVariableOp") else None
         if value is not None and value.op == "RealDiv":
-            unbiased[graphs.variable_of(nodes, value.input[0])] = graphs.variable_of(nodes, node.input[0])
+            unbiased[variable_of(nodes, value.input[0])] = variable_of(nodes, node.input[0])
     for node in [node for node in graph.node if node.op in ("AssignSub", "AssignSubVariableOp")]:
-        variable, product = graphs.variable_of(nodes, node.input[0]), nodes[graphs.split(node.input[1])[0]]
+        variable, product = variable_of(nodes, node.input[0]), nodes[split(node.input[1])[0]]
         if product.op in ("Select", "SelectV2"):  # Keras: no update by an empty batch
-            product = nodes[graphs.split(product.input[1])[0]]
-        for factor in graphs.data_inputs(product) if product.op == "Mul" and variable else ():
-            difference = nodes[graphs.split(factor)[0]]
-            if difference.op != "Sub" or graphs.variable_of(nodes, difference.input[0]) != variable:
+            product = nodes[split(product.input[1])[0]]
+        for factor in data_inputs(product) if product.op == "Mul" and variable else ():
+            difference = nodes[split(factor)[0]]
+            if difference.op != "Sub" or variable_of(nodes, difference.input[0]) != variable:
                 continue
-            chain = [graphs.split(difference.input[1])]
+            chain = [split(difference.input[1])]
             while nodes[chain[-1][0]].op in ("Identity", "Switch", "StopGradient", "Cast"):
-                chain.append(graphs.split(nodes[chain[-1][0]].input[0]))
-            if nodes[chain[-1][0]].op in (*graphs.NORMS, "Mean", "Squeeze", "Reshape"):  # not the variables of an EMA
+                chain.append(split(nodes[chain[-1][0]].input[0]))
+            if nodes[chain[-1][0]].op in (*NORMS, "Mean", "Squeeze", "Reshape"):  # not the variables of an EMA
                 average = str(unbiased.get(variable) or variable)
                 read = f"{average}/Read/ReadVariableOp"
                 reads.update({key: read if read in nodes else average for key in chain})
@@ -192,18 +209,16 @@ def averages(graph: GraphDef) -> dict[tuple[str, int], str]:
 
 def _replace_batch_statistics(graph: GraphDef, averages: dict[tuple[str, int], str]) -> int:
     """Replace the statistics that the source averages by the averages."""
-    nodes, done = graphs.by_name(graph), set()
-    for node in [node for node in graph.node if graphs.is_of_training(node)]:
+    nodes, done = by_name(graph), set()
+    for node in [node for node in graph.node if is_of_training(node)]:
         reads = [averages.get((node.name, index)) for index in (1, 2)]
         if all(reads):
             node.input[3:5] = reads
-        if all(reads) or all(
-            graphs.variable_of(nodes, tensor) for tensor in node.input[3:5] or [""]
-        ):  # the op averages
+        if all(reads) or all(variable_of(nodes, tensor) for tensor in node.input[3:5] or [""]):  # the op averages
             node.attr["is_training"].b = False
             done.add(node.name)
-    instead = {key: read for key, read in averages.items() if key[0] in nodes and nodes[key[0]].op not in graphs.NORMS}
-    graphs.rewire(graph, instead)
+    instead = {key: read for key, read in averages.items() if key[0] in nodes and nodes[key[0]].op not in NORMS}
+    rewire(graph, instead)
     return len(done | {name.rpartition("/")[0] for name, _ in instead})
 
 
@@ -213,7 +228,7 @@ def bind(part: GraphDef, values: dict[str, Value]) -> list[str]:
     for node in part.node:
         if node.name in values or node.op != "PlaceholderWithDefault" and is_mode(node):
             value = values.get(node.name, False)
-            graphs.set_constant(node, value, tf.as_dtype(node.attr["dtype"].type))
+            set_constant(node, value, tf.as_dtype(node.attr["dtype"].type))
             lines.append(f"{node.name} is {value}")
     return lines
 
@@ -222,4 +237,4 @@ def is_mode(node: Message) -> bool:
     """Return True for a placeholder that tells training from inference."""
     if not node.op.startswith("Placeholder") or not _TRAINING.search(node.name):
         return False
-    return bool(graphs.attribute(node, "dtype") == tf.bool.as_datatype_enum)
+    return bool(attribute(node, "dtype") == tf.bool.as_datatype_enum)

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from npu_shim._tensorflow.types import GraphDef, Message, Value
-from npu_shim.exporting.graphs import attribute, by_name, constant_value, data_inputs, split
+from npu_shim.exporting.graph_defs import attribute, by_name, constant_value, data_inputs, split
 
 _UNIFORM = re.compile(r"(Stateless)?RandomUniform(V2)?$")
 _DRAWN = (np.arange(20_000) + 0.5) / 20_000  # all that may be drawn

@@ -7,7 +7,7 @@ from typing import Iterable, NamedTuple
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import DType, Graph, GraphDef, Operation, Tensor
-from npu_shim.exporting.graphs import VARIABLES, ExportError, key_of, split, subgraph
+from npu_shim.exporting.graph_defs import VARIABLES, ExportError, key_of, split, subgraph
 from npu_shim.exporting.inference import is_mode
 from npu_shim.exporting.sources import DEFAULT, Source
 

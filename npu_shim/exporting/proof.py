@@ -8,8 +8,8 @@ import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_capture
 from npu_shim._tensorflow.types import GraphDef, Session, Tensor, Value
-from npu_shim.exporting.graphs import ExportError, split
-from npu_shim.exporting.model import Model
+from npu_shim.exporting.graph_defs import ExportError, split
+from npu_shim.exporting.inference_model import Model
 from npu_shim.exporting.ports import Port
 
 tf, v1 = tf_api.tf, tf_api.v1

@@ -27,7 +27,7 @@ from npu_shim._tensorflow.types import (
     Value,
 )
 from npu_shim.exporting import sources
-from npu_shim.exporting.graphs import VARIABLES, ExportError, key_of, variables_of
+from npu_shim.exporting.graph_defs import VARIABLES, ExportError, key_of, variables_of
 from npu_shim.exporting.ports import FED, is_number
 from npu_shim.exporting.sources import Source
 from npu_shim.rehearsal.assess import until_stop

@@ -26,7 +26,7 @@ from npu_shim._tensorflow.types import (
     Value,
     Variable,
 )
-from npu_shim.exporting.graphs import ExportError, by_name, constant_value, data_inputs, split, variable_of
+from npu_shim.exporting.graph_defs import ExportError, by_name, constant_value, data_inputs, split, variable_of
 from npu_shim.rehearsal.assess.lines import relative
 
 tf, v1 = tf_api.tf, tf_api.v1

@@ -20,8 +20,8 @@ from npu_shim._tensorflow.tf_profile import ITERATOR, HostTrace, OpRun
 from npu_shim._tensorflow.types import Function, Graph, Operation, Result, Value
 from npu_shim.distributed.collectives.process_group import ProcessGroup
 from npu_shim.distributed.collectives.transport import GroupBackend
-from npu_shim.profiles.collect import Profiler
 from npu_shim.profiles.cpu_trace import HostSamples, SessionTrace
+from npu_shim.profiles.step_profiler import Profiler
 from npu_shim.rehearsal.assess.lines import line_of_caller, lines_of
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.functions import without_xla

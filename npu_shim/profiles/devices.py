@@ -9,14 +9,14 @@ from typing import Callable, Iterable, Sequence
 
 import numpy as np
 
-from npu_shim.profiles import kinds
-from npu_shim.profiles.forms import ProfileFile, TableRow, number
+from npu_shim.profiles import op_kinds
 from npu_shim.profiles.runs import Runs
 from npu_shim.profiles.steps import SLOW, Steps
+from npu_shim.profiles.table_forms import ProfileFile, TableRow, number
 from npu_shim.rehearsal.assess.products import Product
 
 GAPS = "launch gaps"
-WAITS = (*kinds.CATEGORIES, GAPS)
+WAITS = (*op_kinds.CATEGORIES, GAPS)
 OP = ("type", "name")  # cells of an op
 MOST_ROWS = 5
 
@@ -95,23 +95,23 @@ class Device:
         self.length = edges[:, -1] - edges[:, 0]
         self.slow = self.length > SLOW * np.median(self.length)
         self.phases = np.diff(edges, axis=1)
-        rank = np.array([kinds.CATEGORIES.index(category) for category in self.category], np.int8)[self.code]
+        rank = np.array([op_kinds.CATEGORIES.index(category) for category in self.category], np.int8)[self.code]
         covered = [np.zeros_like(self.phases)]
-        for place in range(len(kinds.CATEGORIES)):
+        for place in range(len(op_kinds.CATEGORIES)):
             covered.append(self._covered(rank <= place, edges) if (rank == place).any() else covered[-1])
         self.busy = covered[-1].sum(axis=1)
         idle = self.phases - covered[-1]
         self.waits = dict(zip(WAITS, [*np.diff(covered, axis=0), idle]))
-        self.waits[kinds.HOST][:, 0] += idle[:, 0]
+        self.waits[op_kinds.HOST][:, 0] += idle[:, 0]
         idle[:, 0] = 0
         self.step = np.searchsorted(edges[:, 0], self.start, "right").astype(np.int32) - 1
         self.step[self.start >= edges[self.step, -1]] = -1
-        self.takes, self.alone = self.total(self.length), self.total(self.waits[kinds.COMMUNICATION])
+        self.takes, self.alone = self.total(self.length), self.total(self.waits[op_kinds.COMMUNICATION])
         inside, number = self.step >= 0, len(self.signatures)
         self.calls = np.bincount(self.code[inside], minlength=number) / len(self.length)
         took = np.bincount(self.code[inside], (self.end - self.start)[inside], number)
         self.ms = took / len(self.length) / 1e6
-        self.kind = np.array([kinds.kind(signature) for signature in self.signatures], object)
+        self.kind = np.array([op_kinds.kind(signature) for signature in self.signatures], object)
         self.on_cpu = any(signature.core.upper() == "CPU" for signature in self.signatures)
 
     def by_type(self, types: Sequence[str]) -> np.ndarray:
@@ -132,7 +132,7 @@ class Device:
     def bound(self, places: Iterable[int]) -> float:
         """Return the milliseconds that ops take in a step at least; 0 without a product."""
         product = self.profile.product
-        least = (kinds.bound(self.signatures[place], product) * self.calls[place] for place in places if product)
+        least = (op_kinds.bound(self.signatures[place], product) * self.calls[place] for place in places if product)
         return sum(least) / 1e6
 
     def groups(self, places: Iterable[int], cost: np.ndarray, keys: Sequence[str] = OP) -> list[list[int]]:
@@ -162,7 +162,7 @@ class Device:
         rows = []
         for api in self.profile.rows["api_statistic"]:
             name, level = api.cells["name"], api.cells.get("level", "")
-            if api.source == self.source and re.search(kinds.KINDS[kind].functions, f"{level} {name}", re.I):
+            if api.source == self.source and re.search(op_kinds.KINDS[kind].functions, f"{level} {name}", re.I):
                 calls = number(api.cells["count"]) / len(self.length)
                 rows.append(Evidence(name, level, "", calls, self.total(np.array(api.times["total"])), "on the host"))
         return sorted(rows, key=lambda row: (-row.ms, row.what))[:MOST_ROWS]

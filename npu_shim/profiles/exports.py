@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Iterator
 import numpy as np
 
 from npu_shim.dumps.files import noted
-from npu_shim.profiles import forms, kinds
+from npu_shim.profiles import op_kinds, table_forms
 from npu_shim.profiles.devices import Profile
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ _SUMS = re.compile(r"Total Op Info|.*-(top|middle|bottom)\d*@")  # and single op
 _MOST_BYTES = 1 << 28  # of a timeline that is read for its links alone
 
 
-def read_database(file: forms.ProfileFile, profile: Profile) -> None:
+def read_database(file: table_forms.ProfileFile, profile: Profile) -> None:
     """Read the runs, links and steps in a data base of CANN 8 and 9, or of a plugin of PyTorch or MindSpore."""
-    runs, form = profile.runs[file.source], forms.TABLES["database"]
+    runs, form = profile.runs[file.source], table_forms.TABLES["database"]
     address = f"file:{urllib.parse.quote(file.path)}?mode=ro&immutable=1"
     with contextlib.closing(sqlite3.connect(address, uri=True)) as base:
         base.execute("ATTACH ':memory:' AS empty")  # has the tables that the data base has not
@@ -36,7 +36,9 @@ def read_database(file: forms.ProfileFile, profile: Profile) -> None:
             base.execute(f"CREATE TABLE empty.{name} ({heads})")
         texts = dict(base.execute("SELECT id, value FROM STRING_IDS"))
         base.create_function("text", 1, lambda number: texts.get(number, ""))
-        base.create_function("copies", 1, lambda core: kinds.category(kinds.Signature(core=core)) == kinds.TRANSFER)
+        base.create_function(
+            "copies", 1, lambda core: op_kinds.category(op_kinds.Signature(core=core)) == op_kinds.TRANSFER
+        )
         for query in ("operators", "collectives") if runs.wanted else ():
             runs.add_rows((map(str, cells), start, took) for *cells, start, took in base.execute(form.queries[query]))
         for *link, took in base.execute(form.queries["links"]):
@@ -45,10 +47,10 @@ def read_database(file: forms.ProfileFile, profile: Profile) -> None:
             runs.marks = np.array(base.execute(form.queries["steps"]).fetchall(), np.int64).reshape(-1, 2)
 
 
-def read_timeline(file: forms.ProfileFile, profile: Profile) -> None:
+def read_timeline(file: table_forms.ProfileFile, profile: Profile) -> None:
     """Read the runs and links in a timeline in the format of Chrome's trace viewer."""
     runs = profile.runs[file.source]
-    path, are_links_wanted = pathlib.Path(file.path), kinds.COMMUNICATION in runs.category and not runs.links
+    path, are_links_wanted = pathlib.Path(file.path), op_kinds.COMMUNICATION in runs.category and not runs.links
     if not runs.wanted and not (are_links_wanted and path.stat().st_size < _MOST_BYTES):
         return
     events = json.loads(path.read_bytes())
@@ -59,19 +61,19 @@ def read_timeline(file: forms.ProfileFile, profile: Profile) -> None:
     for event in (event for event in events if event.get("ph") == "X" and event.get("pid") in process):
         with noted(profile.problems, file.path, "events are broken and were skipped, the last one for {!r}"):
             arguments = event["args"]
-            start, took = (forms.shifted(str(event[name]), 3) for name in ("ts", "dur"))
+            start, took = (table_forms.shifted(str(event[name]), 3) for name in ("ts", "dur"))
             runs.link([*map(arguments.get, ("src rank", "dst rank", "transport type", "size(Byte)"))], took)
             # no part of a collective with an event
             if arguments.get("src rank") is None and "notify_id" not in arguments:
                 device, name = arguments.get("Device Id", arguments.get("device id", "0")), str(event.get("name", ""))
                 plain = name.rpartition("/")[2].rstrip("0123456789_") or name
                 core = "COMMUNICATION" if _COLLECTIVES.search(process[event["pid"]]) else arguments.get("Task Type", "")
-                made_of = kinds.Signature(str(device), "", name, str(arguments.get("OP Type", plain)), str(core))
+                made_of = op_kinds.Signature(str(device), "", name, str(arguments.get("OP Type", plain)), str(core))
                 rows.append((made_of, start, took))
     runs.add_rows(rows)
 
 
-def read_messages(file: forms.ProfileFile, profile: Profile) -> None:
+def read_messages(file: table_forms.ProfileFile, profile: Profile) -> None:
     """Read how long ranks wait for another, in communication.json of one rank or of all, or the traffic of links.
 
     The traffic in communication_matrix.json counts if no other file has it.
@@ -83,7 +85,7 @@ def read_messages(file: forms.ProfileFile, profile: Profile) -> None:
             continue
         if "Transport Type" not in cells:
             step = next((key for key in keys if key.startswith("step")), "")
-            whose = (*keys, forms.rank(file.source, file.device))[3]
+            whose = (*keys, table_forms.rank(file.source, file.device))[3]
             profile.waits[step, keys[2]][whose] = float(cells["Communication Time Info"]["Synchronization Time(ms)"])
         elif not is_known:
             size, took = (1e6 * float(cells[f"Transit {name}"]) for name in ("Size(MB)", "Time(ms)"))

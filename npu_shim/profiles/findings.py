@@ -8,7 +8,7 @@ from typing import Iterator, NamedTuple
 
 import numpy as np
 
-from npu_shim.profiles import kinds
+from npu_shim.profiles import op_kinds
 from npu_shim.profiles.devices import GAPS, MOST_ROWS, Device, Evidence, Profile
 
 LEAST = 0.03  # of a step, below which a cost is no finding
@@ -40,7 +40,7 @@ class Finding(NamedTuple):
 
 def search(profile: Profile, device: Device) -> list[Finding]:
     """Return the bottlenecks of a device, those that cost most first."""
-    idle = {name: device.waits[name].sum(axis=1) for name in (GAPS, kinds.HOST)}
+    idle = {name: device.waits[name].sum(axis=1) for name in (GAPS, op_kinds.HOST)}
     waits, links = _waits(profile), list(_links(profile, device))
     elsewhere = sum(link.ms for link in links) + sum(ms for (rank, _), ms in waits.items() if rank == device.name)
     all_findings = [*_recompiles(device, idle), *_ranks(profile, device, waits), *links, *_messages(device, elsewhere)]
@@ -58,19 +58,19 @@ def _by_kind(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
         places, spent = np.flatnonzero(wanted), device.only(wanted)
         rows = device.rows(places, lambda place: reason(device.signatures[place])) + device.functions(name)
         if name == "host-bound":
-            spent = device.total(idle[kinds.HOST])
+            spent = device.total(idle[op_kinds.HOST])
             rows = rows or [Evidence("idle before the forward pass", "", "", 1.0, spent, "no op runs on the device")]
             rows += _loop(device, spent)
-        yield Finding(name, spent, rows, min(device.bound(places), spent) if kinds.KINDS[name].replaced else 0.0)
+        yield Finding(name, spent, rows, min(device.bound(places), spent) if op_kinds.KINDS[name].replaced else 0.0)
 
 
-def reason(signature: kinds.Signature) -> str:
+def reason(signature: op_kinds.Signature) -> str:
     """Return why an op belongs to its kind: its types, and on the AI CPU what to use instead."""
-    if kinds.category(signature) != kinds.AI_CPU:
+    if op_kinds.category(signature) != op_kinds.AI_CPU:
         return signature.core if signature.types in ("", "N/A") else signature.types
     types = sorted(set(re.findall(r"\w*(?:INT64|STRING|COMPLEX|DOUBLE)\w*", signature.types.upper())))
     why = f"on the AI CPU for its type {', '.join(types)}" if types else "no kernel of the AI Core"
-    return f"{why}; use {kinds.instead(signature)}" if kinds.instead(signature) else why
+    return f"{why}; use {op_kinds.instead(signature)}" if op_kinds.instead(signature) else why
 
 
 def _loop(device: Device, host: float) -> list[Evidence]:
@@ -89,7 +89,7 @@ def _loop(device: Device, host: float) -> list[Evidence]:
 
 def _gaps(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     """Yield launch gaps, with the ops that are shorter than a launch if most are."""
-    computes, gaps = device.category == kinds.COMPUTE, device.total(idle[GAPS])
+    computes, gaps = device.category == op_kinds.COMPUTE, device.total(idle[GAPS])
     small = computes & (device.ms < _SMALL_MS[device.on_cpu] * device.calls)
     if 2 * device.calls[small].sum() > device.calls[computes].sum():
         groups = device.groups(np.flatnonzero(small), device.calls, ("type",))[:MOST_ROWS]
@@ -105,7 +105,9 @@ def _gaps(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
 def _recompiles(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     """Yield what compiling costs, and take it out of the idle times."""
     rows = functions = device.functions("recompile")
-    for places in device.groups(np.flatnonzero(np.isin(device.category, (kinds.COMPUTE, kinds.AI_CPU))), device.ms):
+    for places in device.groups(
+        np.flatnonzero(np.isin(device.category, (op_kinds.COMPUTE, op_kinds.AI_CPU))), device.ms
+    ):
         shapes = {device.signatures[place].shapes for place in places}
         rows = [*rows, device.row(places, f"{len(shapes)} shapes")] if len(shapes) > 1 else rows
     if not rows:
@@ -114,7 +116,7 @@ def _recompiles(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding
     if functions and not device.slow.any():
         excess[:] = int(sum(row.ms for row in functions) * 1e6)
     spent = np.zeros(len(excess), np.int64)
-    for name in (kinds.HOST, GAPS):
+    for name in (op_kinds.HOST, GAPS):
         part = np.minimum(idle[name], excess - spent)
         idle[name], spent = idle[name] - part, spent + part
     if device.slow.any():
@@ -175,7 +177,7 @@ def _links(profile: Profile, device: Device) -> Iterator[Finding]:
 
 def _messages(device: Device, elsewhere: float) -> Iterator[Finding]:
     """Yield the communication that nothing overlaps, without the time for a slower rank and slow links."""
-    wanted = device.category == kinds.COMMUNICATION
+    wanted = device.category == op_kinds.COMMUNICATION
     number, total = float(device.calls[wanted].sum()), float(device.ms[wanted].sum())
     if number:
         name = "many-messages" if number >= _MANY else "few-messages" if number <= _FEW else "communication"
@@ -188,7 +190,7 @@ def _matrix(device: Device) -> Iterator[Finding]:
     lost: dict[str, dict[int, float]] = collections.defaultdict(dict)
     for place in np.flatnonzero((device.calls > 0) & (device.kind == "")):
         signature, ms = device.signatures[place], device.ms[place]
-        if kinds.is_matrix(signature) and signature.core.upper() != "CPU":
+        if op_kinds.is_matrix(signature) and signature.core.upper() != "CPU":
             used, bound = float(device.ratios[0][place]), device.bound([place])
             used = bound / ms if bound and not np.isfinite(used) else used
             if used < _LOW:
@@ -203,8 +205,8 @@ def _use(device: Device, place: int) -> str:
     return f"{known}{signature.types} {signature.shapes.strip(chr(34))}"
 
 
-def _why_low(signature: kinds.Signature) -> str:
-    shapes = kinds.shapes(signature.shapes)[:2]
+def _why_low(signature: op_kinds.Signature) -> str:
+    shapes = op_kinds.shapes(signature.shapes)[:2]
     if re.search(r"(^|;)(DT_)?FLOAT(32)?(;|$)", signature.types, re.I):
         return "matrix-float32"
     if any(size % _TILE and size > 1 for shape in shapes for size in shape[-2:]):

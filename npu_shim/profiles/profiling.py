@@ -53,7 +53,7 @@ class Profiling:
         def begin() -> None:
             if is_npu:
                 from npu_shim.config import given_options
-                from npu_shim.profiles.collect import CardProfiler
+                from npu_shim.profiles.step_profiler import CardProfiler
 
                 whole = whole_run(folder)
                 given_options.give({"profiling_mode": False} if self.steps else whole, of_device=whole)
@@ -69,7 +69,7 @@ class Profiling:
 
 def whole_run(folder: str) -> dict[str, OptionValue]:
     """Return the NPU options that profile all that a session runs."""
-    from npu_shim.profiles.collect import METRICS
+    from npu_shim.profiles.step_profiler import METRICS
 
     wanted = {"training_trace": "on", "task_trace": "on", "aicpu": "on", "hccl": "on", "aic_metrics": METRICS}
     options = {"output": folder, **wanted, "fp_point": "", "bp_point": ""}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Iterable, Sequence
 
 import numpy as np
 
-from npu_shim.profiles import kinds
+from npu_shim.profiles import op_kinds
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Value
@@ -31,9 +31,9 @@ class Runs:
     """
 
     def __init__(self) -> None:
-        self.signatures: list[kinds.Signature] = []
+        self.signatures: list[op_kinds.Signature] = []
         self.category: list[str] = []
-        self.wanted: tuple[str, ...] = kinds.CATEGORIES
+        self.wanted: tuple[str, ...] = op_kinds.CATEGORIES
         self.marks = np.zeros((0, 2), np.int64)
         self.links: dict[tuple[int, int, str], np.ndarray] = collections.defaultdict(lambda: np.zeros(2))
         self._numbers: dict[tuple[object, ...], int] = {}
@@ -52,8 +52,8 @@ class Runs:
         """
         key = (self.wanted, device, text)
         if key not in self._numbers:
-            signature = kinds.Signature(*map(str.strip, text.split(BETWEEN, len(kinds.Signature._fields) - 1)))
-            busy = kinds.category(signature)
+            signature = op_kinds.Signature(*map(str.strip, text.split(BETWEEN, len(op_kinds.Signature._fields) - 1)))
+            busy = op_kinds.category(signature)
             self._numbers[key] = len(self.signatures) if busy in self.wanted else -1
             if busy in self.wanted:
                 self.signatures.append(

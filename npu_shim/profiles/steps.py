@@ -6,9 +6,9 @@ from typing import Iterable, NamedTuple, Sequence
 
 import numpy as np
 
-from npu_shim.profiles.forms import TableRow
-from npu_shim.profiles.kinds import HOST, INPUT, Signature
+from npu_shim.profiles.op_kinds import HOST, INPUT, Signature
 from npu_shim.profiles.runs import END, Runs
+from npu_shim.profiles.table_forms import TableRow
 
 TRACED, MARKED, NUMBERED = "step_trace", "STEP_TIME", "Step Id"
 INFERRED, WHOLE = "ops that run once in each step", "the whole profile"

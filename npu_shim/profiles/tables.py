@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Callable, Iterator, TypeVar
 
 import numpy as np
 
-from npu_shim.profiles import forms
+from npu_shim.profiles import table_forms
 from npu_shim.profiles.devices import Profile
-from npu_shim.profiles.forms import ProfileFile, TableRow
-from npu_shim.profiles.kinds import Signature
+from npu_shim.profiles.op_kinds import Signature
 from npu_shim.profiles.runs import BETWEEN
+from npu_shim.profiles.table_forms import ProfileFile, TableRow
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Value
@@ -52,13 +52,13 @@ def _rows(file: ProfileFile, profile: Profile, make: Callable[[list[str]], _Made
 def read_rows(file: ProfileFile, profile: Profile) -> None:
     """Read the rows of a table."""
     heads = next(_rows(file, profile, list), [])
-    columns = forms.places(heads, file.kind)
+    columns = table_forms.places(heads, file.kind)
 
     def make(row: list[str]) -> TableRow:
         cells = {name: row[places[0]].strip() for name, places in columns.items()}
         times = {
-            name: [forms.time(heads[place], row[place]) for place in columns.get(name, ()) if place < len(row)]
-            for name in forms.TABLES[file.kind].times
+            name: [table_forms.time(heads[place], row[place]) for place in columns.get(name, ()) if place < len(row)]
+            for name in table_forms.TABLES[file.kind].times
         }
         return TableRow(file.source, cells.get("device", file.device), cells, times)
 
@@ -69,16 +69,16 @@ def read_runs(file: ProfileFile, profile: Profile) -> None:
     """Read the runs of ops in a table."""
     rows = _rows(file, profile, list)
     heads, first = next(rows, []), next(rows, [])
-    columns = {column: places[0] for column, places in forms.places(heads, file.kind).items()}
+    columns = {column: places[0] for column, places in table_forms.places(heads, file.kind).items()}
     start, duration = columns["start"], columns["duration"]
-    digits = [forms.digits(heads[place], (first + heads)[place]) for place in (start, duration)]
+    digits = [table_forms.digits(heads[place], (first + heads)[place]) for place in (start, duration)]
     texts, ratios = ([columns.get(column, -1) for column in names] for names in (Signature._fields, _RATIOS))
     cells = operator.itemgetter(*texts)
 
     def make(row: list[str]) -> tuple[Value, ...]:
         row.append("")  # the cell of a column that the table does not have
-        times = forms.shifted(row[start], digits[0]), forms.shifted(row[duration], digits[1])
-        return (cells(row), *times, *[forms.number(row[place], np.nan) for place in ratios])
+        times = table_forms.shifted(row[start], digits[0]), table_forms.shifted(row[duration], digits[1])
+        return (cells(row), *times, *[table_forms.number(row[place], np.nan) for place in ratios])
 
     done = _in_columns(file, profile, columns, len(heads), digits)
     if done is not None:

@@ -13,7 +13,7 @@ import pytest
 from conftest import FOLDER, HERE
 from dumping_engine import PLANTED, WRONG, write_startup
 
-from npu_shim.dumps import comparison
+from npu_shim.dumps import dump_comparison
 from samples import training
 
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -72,7 +72,7 @@ def command(folder: pathlib.Path, verb: str, *arguments: str, path: str = "", co
 
 def compared(card: pathlib.Path, cpu: pathlib.Path) -> Any:
     """Return the result of a comparison."""
-    return comparison.run(str(card), str(cpu))
+    return dump_comparison.run(str(card), str(cpu))
 
 
 @pytest.mark.nightly

@@ -19,9 +19,9 @@ import npu_shim
 from npu_shim._host import host_device, patches
 from npu_shim.config import given_options
 from npu_shim.config.parameter_map import find_entry, read
-from npu_shim.profiles import profile, profiling
-from npu_shim.profiles.collect import CardProfiler
-from npu_shim.profiles.result import to_result
+from npu_shim.profiles import profile_reader, profiling
+from npu_shim.profiles.profile_summary import to_result
+from npu_shim.profiles.step_profiler import CardProfiler
 from tests.marks import of_version_1
 from tests.profiles import card
 
@@ -175,4 +175,5 @@ def test_all_steps_of_npu_device_are_profiled_and_the_wanted_ones_read(
         rank.runs.append(card.Run(card.matmul("a"), begin + 1000, end - 1000))
         rank.steps.append((number, begin + 1000, end - 1000, end - 1000))
     card.write(tmp_path, rank)
-    assert to_result(profile.read(str(tmp_path)), "")["step"]["number"] == 2  # between the hooks of steps 3 and 6
+    page = to_result(profile_reader.read(str(tmp_path)), "")
+    assert page.step is not None and page.step.number == 2  # between the hooks of steps 3 and 6

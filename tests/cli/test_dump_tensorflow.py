@@ -15,7 +15,7 @@ import tensorflow as tf
 from npu_shim import cli
 from npu_shim.cli import _dumped
 from npu_shim.dumps import reference
-from npu_shim.dumps.dumping import Dumping
+from npu_shim.dumps.dump_settings import Dumping
 from npu_shim.rehearsal import recorded_run
 from npu_shim.rehearsal.running import Run
 from samples import training

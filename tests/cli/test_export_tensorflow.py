@@ -19,7 +19,7 @@ from google.protobuf import text_format
 import npu_shim
 from npu_shim import cli
 from npu_shim._tensorflow import tf_graph
-from npu_shim.exporting import freezing, graphs, model, ports, proof, sources
+from npu_shim.exporting import freezing, graph_defs, inference_model, ports, proof, sources
 from npu_shim.ops.gelu import gelu
 from samples import training
 from tests.distributed import forks
@@ -223,7 +223,7 @@ def test_a_keras_model_with_two_inputs_and_a_loop(tmp_path: pathlib.Path) -> Non
     again = ["--outputs", f"scores={scores['tensor']}", "--range", "0", "9"]
     assert cli.main(["export", str(out / "model.pb"), "-o", str(tmp_path / "again"), *again]) == 0
     assert not read(out).library.function
-    assert not [node.name for node in read(out).node if graphs.is_of_training(node)]
+    assert not [node.name for node in read(out).node if graph_defs.is_of_training(node)]
     tf.keras.backend.clear_session()
 
 
@@ -244,7 +244,9 @@ def test_sixteen_bits_round_more(
         path = tmp_path / f"{dtype.name}.pb"
         path.write_bytes(graph.as_graph_def().SerializeToString())
         source = sources.open_source(str(path))
-        made = model.make(source, graph, *ports.choose(source, graph, None, [], [ports.asked_output("y")]), {})
+        made = inference_model.make(
+            source, graph, *ports.choose(source, graph, None, [], [ports.asked_output("y")]), {}
+        )
         assert proof.tolerance(made) == most
 
 
@@ -253,7 +255,9 @@ def test_strings_of_a_signature_are_left_out() -> None:
     kept, lines = ports.without_strings([classes, scores], False, "onnx")
     assert kept == [scores] and lines == ["classes is left out: onnx has no strings"]
     for outputs, is_asked in (([classes, scores], True), ([classes], False)):
-        with pytest.raises(graphs.ExportError, match="classes is a string, which onnx does not have. Give --outputs"):
+        with pytest.raises(
+            graph_defs.ExportError, match="classes is a string, which onnx does not have. Give --outputs"
+        ):
             ports.without_strings(outputs, is_asked, "onnx")
 
 
@@ -671,12 +675,12 @@ def test_each_version_loads_what_another_exported() -> None:
 def test_ops_that_1_15_does_not_have_are_named() -> None:
     graph = tf.Graph().as_graph_def()  # with the version of its operators
     graph.node.add(name="a", op="Abs").attr["T"].type = 1
-    assert model.later_than_1_15(graph) == []
+    assert inference_model.later_than_1_15(graph) == []
     graph.node.add(name="b", op="Abs").attr["later"].i = 1
     graph.node.add(name="c", op="BatchMatMulV3")
-    abs_, matmul = model.later_than_1_15(graph)
+    abs_, matmul = inference_model.later_than_1_15(graph)
     assert "no Abs with later: the graph" in abs_ and "no BatchMatMulV3: the graph" in matmul
-    known = model.operators_of_1_15()
+    known = inference_model.operators_of_1_15()
     for op in tf_graph.operators():
         attributes = {each.name for each in op.attr}
         if op.name in known:

@@ -11,8 +11,8 @@ import sys
 import pytest
 import tensorflow as tf
 
-from npu_shim.profiles.profile import read
-from npu_shim.profiles.result import to_result
+from npu_shim.profiles.profile_reader import read
+from npu_shim.profiles.profile_summary import to_result
 from samples import training
 from tests.distributed import forks
 

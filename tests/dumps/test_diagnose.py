@@ -16,8 +16,8 @@ import pytest
 from npu_shim._host import host_device
 from npu_shim.cli import main
 from npu_shim.dumps import reference
-from npu_shim.dumps.dumping import Dumping
-from npu_shim.dumps.writer import write as write_reference
+from npu_shim.dumps.dump_settings import Dumping
+from npu_shim.dumps.reference_writer import write as write_reference
 from npu_shim.rehearsal import portable
 from npu_shim.rehearsal.comparing.read_recording import read
 from npu_shim.rehearsal.recording.kinds import DRAW, FEED, FETCH, INITIAL, INPUT, LOSS, RATE

@@ -12,7 +12,7 @@ import pytest
 from npu_shim.dumps import dump, files, graph_files, op_debug, reference
 from npu_shim.dumps.dump import parse
 from npu_shim.dumps.formats import DumpError
-from npu_shim.dumps.writer import write as write_reference
+from npu_shim.dumps.reference_writer import write as write_reference
 from tests.dumps.engine import printed
 from tests.dumps.messages import CLASSES, dump_bytes, tensor
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from npu_shim.dumps import bands, comparison, reference
-from npu_shim.dumps.writer import write as write_reference
+from npu_shim.dumps import bands, dump_comparison, reference
+from npu_shim.dumps.reference_writer import write as write_reference
 from tests.dumps.messages import dump_bytes, tensor
 
 _A = np.random.RandomState(3).normal(size=(4, 6)).astype(np.float32)
@@ -29,7 +29,7 @@ def write(folder: pathlib.Path, name: str, array: np.ndarray, number: int = 1, e
 
 def run(card: pathlib.Path, cpu: pathlib.Path, **more: Any) -> Any:
     """Return the result of a comparison."""
-    return comparison.run(str(card), str(cpu), **more)
+    return dump_comparison.run(str(card), str(cpu), **more)
 
 
 def test_the_op_that_a_dump_names_counts_without_a_graph(tmp_path: pathlib.Path) -> None:

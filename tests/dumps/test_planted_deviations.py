@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from npu_shim.cli import main
-from npu_shim.dumps import comparison, reference
-from npu_shim.dumps.reports.text import answers
+from npu_shim.dumps import dump_comparison, reference
+from npu_shim.dumps.reports.comparison_text import answers
 from tests.dumps.engine import Engine
 from tests.dumps.messages import tensor
 
@@ -135,7 +135,7 @@ def step(
 
 def compared(card: pathlib.Path, cpu: pathlib.Path) -> Any:
     """Return the result of a comparison."""
-    return comparison.run(str(card), str(cpu))
+    return dump_comparison.run(str(card), str(cpu))
 
 
 def test_clean_dumps_agree(step: tuple[pathlib.Path, Engine, pathlib.Path], tmp_path: pathlib.Path) -> None:

@@ -6,7 +6,7 @@ import json
 import pathlib
 
 from npu_shim.cli import main
-from npu_shim.profiles.kinds import KINDS
+from npu_shim.profiles.op_kinds import KINDS
 from tests.profiles import card
 from tests.profiles.planted import PLANTED, slow_rank
 from tests.schemas.test_dumps_schema import valid

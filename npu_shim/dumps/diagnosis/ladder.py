@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim.dumps.diagnosis.stage_results import NONE, Cause, Diagnosis, Facts, StageResult, ToolFinding, read
-from npu_shim.dumps.dumping import Dumping
+from npu_shim.dumps.dump_settings import Dumping
 from npu_shim.rehearsal import recorded_original, result
 from npu_shim.rehearsal.failures import not_completed, recordings
 from npu_shim.rehearsal.reports import WRITERS, to_json, write_all

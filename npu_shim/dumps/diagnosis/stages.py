@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Iterable, Mapping, Sequence
 
-from npu_shim.dumps import comparison, overflow
+from npu_shim.dumps import device_overflows, dump_comparison
 from npu_shim.dumps.comparison_result import DumpComparison
 from npu_shim.dumps.diagnosis.ladder import Ladder, Outcome, Stage
 from npu_shim.dumps.diagnosis.stage_results import AGREES, CAUSE, NOT_RUN, Cause, Facts
-from npu_shim.dumps.dumping import Dumping
+from npu_shim.dumps.dump_settings import Dumping
 from npu_shim.dumps.reports import WRITERS, overflows
-from npu_shim.dumps.reports.text import answers
+from npu_shim.dumps.reports.comparison_text import answers
 from npu_shim.rehearsal import result
 from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.read_recording import read
@@ -128,9 +128,9 @@ def _overflow(ladder: Ladder) -> Outcome:
     problem = ladder.start("run", Dumping(folder, overflow=True))
     if not os.path.isdir(folder):
         return Outcome(f"no dumps. {problem}")
-    report = overflow.run(folder, [], None if ladder.given.has_loss_scale else 1.0)
+    report = device_overflows.run(folder, [], None if ladder.given.has_loss_scale else 1.0)
     write_all(report, ladder.path(), overflows.WRITERS)
-    bad = [entry for entry in report.overflows if entry.verdict == overflow.NOT_NORMAL]
+    bad = [entry for entry in report.overflows if entry.verdict == device_overflows.NOT_NORMAL]
     if not bad:
         return Outcome(
             f"{len(report.overflows)} overflows, none that is not normal" + (f". {problem}" if problem else "")
@@ -199,7 +199,7 @@ def _dump(ladder: Ladder, name: str, folder: str, on_host: bool = False) -> str 
 
 def _compared(ladder: Ladder, card: str, other: str, tolerance: float = 1.0) -> DumpComparison | None:
     try:
-        compared = comparison.run(card, other, tolerance=tolerance)
+        compared = dump_comparison.run(card, other, tolerance=tolerance)
     except (ValueError, OSError) as error:
         ladder.given.report(f"{ladder.stage}: {error}")
         return None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable, Mapping
 
-from npu_shim.dumps.reports.page import to_html
-from npu_shim.dumps.reports.table import to_csv
-from npu_shim.dumps.reports.text import to_text
+from npu_shim.dumps.reports.comparison_page import to_html
+from npu_shim.dumps.reports.comparison_text import to_text
+from npu_shim.dumps.reports.vendor_table import to_csv
 from npu_shim.rehearsal.reports import to_json
 
 if TYPE_CHECKING:

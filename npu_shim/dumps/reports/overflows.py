@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Callable, Iterator, Mapping
 
-from npu_shim.dumps.overflow import NOT_NORMAL, Overflow, OverflowReport, TensorRange
-from npu_shim.dumps.reports.text import unread
+from npu_shim.dumps.device_overflows import NOT_NORMAL, Overflow, OverflowReport, TensorRange
+from npu_shim.dumps.reports.comparison_text import unread
 from npu_shim.rehearsal.reports import to_json
 from npu_shim.rehearsal.sections import to_lines
 

@@ -11,7 +11,7 @@ import string
 from typing import NamedTuple, Sequence
 
 from npu_shim._tensorflow import tf_api
-from npu_shim.exporting.graphs import ExportError
+from npu_shim.exporting.graph_defs import ExportError
 from npu_shim.exporting.ports import Port
 from npu_shim.exporting.proof import Values
 

@@ -7,8 +7,8 @@ import shlex
 from argparse import Namespace
 
 from npu_shim._tensorflow import tf_capture
-from npu_shim.exporting.graphs import ExportError, attribute, split
-from npu_shim.exporting.model import Model
+from npu_shim.exporting.graph_defs import ExportError, attribute, split
+from npu_shim.exporting.inference_model import Model
 from npu_shim.exporting.proof import Values
 from npu_shim.exporting.targets import Written, check_sizes, filled, tensorflow
 from npu_shim.import_hook import tool

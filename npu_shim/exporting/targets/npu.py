@@ -9,7 +9,7 @@ from google.protobuf import text_format
 
 from npu_shim._tensorflow.types import ConfigProto
 from npu_shim.config.session import session_config
-from npu_shim.exporting.model import Model
+from npu_shim.exporting.inference_model import Model
 from npu_shim.exporting.proof import Values
 from npu_shim.exporting.targets import Written, check_sizes, tensorflow
 

@@ -14,8 +14,8 @@ import google.protobuf
 import numpy
 
 from npu_shim._tensorflow import tf_capture
-from npu_shim.exporting.graphs import ExportError
-from npu_shim.exporting.model import Model
+from npu_shim.exporting.graph_defs import ExportError
+from npu_shim.exporting.inference_model import Model
 from npu_shim.exporting.proof import Values
 from npu_shim.exporting.targets import Written
 

@@ -10,7 +10,7 @@ from google.protobuf import text_format
 
 from npu_shim._tensorflow import tf_api, tf_capture, tf_export
 from npu_shim.exporting import proof
-from npu_shim.exporting.model import Model
+from npu_shim.exporting.inference_model import Model
 from npu_shim.exporting.proof import Values
 from npu_shim.exporting.targets import Written, filled, npu
 

@@ -8,7 +8,7 @@ from argparse import Namespace
 
 from npu_shim._tensorflow import tf_api
 from npu_shim.exporting import proof
-from npu_shim.exporting.model import Model
+from npu_shim.exporting.inference_model import Model
 from npu_shim.exporting.ports import Port
 from npu_shim.exporting.proof import Values
 from npu_shim.exporting.targets import Written

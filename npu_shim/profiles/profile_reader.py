@@ -11,12 +11,12 @@ import numpy as np
 
 from npu_shim.dumps import graph_files
 from npu_shim.dumps.files import below, noted
-from npu_shim.profiles import exports, forms, kinds, steps, tables
+from npu_shim.profiles import exports, op_kinds, steps, table_forms, tables
 from npu_shim.profiles.devices import Device, Profile
 from npu_shim.rehearsal.assess.products import Product
 
-_READERS: Mapping[str, Callable[[forms.ProfileFile, Profile], None]] = {  # of kinds; small tables have one reader
-    **dict.fromkeys(forms.TABLES, tables.read_rows),
+_READERS: Mapping[str, Callable[[table_forms.ProfileFile, Profile], None]] = {  # of kinds; small tables have one reader
+    **dict.fromkeys(table_forms.TABLES, tables.read_rows),
     **dict.fromkeys(("op_summary", "task_time"), tables.read_runs),
     "database": exports.read_database,
     "timeline": exports.read_timeline,
@@ -37,12 +37,12 @@ def read(folder: str, graphs: Sequence[str] = (), product: Product | None = None
     Raises:
         ValueError: there is nothing to read.
     """
-    profile = Profile(forms.find(folder), product)
-    read_from = [*profile.files, *(file for graph in graphs for file in forms.find(graph) if file.kind in _LINES)]
-    for kind in forms.TABLES:
+    profile = Profile(table_forms.find(folder), product)
+    read_from = [*profile.files, *(file for graph in graphs for file in table_forms.find(graph) if file.kind in _LINES)]
+    for kind in table_forms.TABLES:
         for runs in filter(None, profile.runs.values()):
             # The best export has the runs. Only task_time has copies between host and device, beside op_summary.
-            runs.wanted = (kinds.TRANSFER,) if kind == "task_time" else ()
+            runs.wanted = (op_kinds.TRANSFER,) if kind == "task_time" else ()
         for file in (file for file in read_from if file.kind == kind):
             with noted(profile.problems, file.path, _PROBLEM.format(kind)):
                 _READERS[kind](file, profile)
@@ -68,11 +68,11 @@ def _devices(source: str, profile: Profile) -> Iterator[Device]:
     numbers = sorted({signature.device for signature in runs.signatures}, key=lambda text: (len(text), text))
     traced = {number: steps.traced(row for row in rows if row.device in (number, "")) for number in numbers}
     communicate = {
-        signature.device for signature, busy in zip(runs.signatures, runs.category) if busy == kinds.COMMUNICATION
+        signature.device for signature, busy in zip(runs.signatures, runs.category) if busy == op_kinds.COMMUNICATION
     }
-    runs.wanted = (kinds.COMMUNICATION,)
+    runs.wanted = (op_kinds.COMMUNICATION,)
     for number in set(numbers) - communicate:
-        cells = kinds.Signature(number, name="gradients", type="AllReduce", core="COMMUNICATION")
+        cells = op_kinds.Signature(number, name="gradients", type="AllReduce", core="COMMUNICATION")
         runs.add_rows((cells, *span) for span in traced[number][1])
     joined = runs.joined()
     of_device = np.array([signature.device for signature in runs.signatures])
@@ -88,7 +88,7 @@ def _devices(source: str, profile: Profile) -> Iterator[Device]:
 
 def _leave_earlier_runs(profile: Profile) -> None:
     """Leave out earlier runs of the same rank, and call devices by their ranks alone where these differ."""
-    ranks = {device: forms.rank(device.source, device.name.rpartition(" ")[2]) for device in profile.devices}
+    ranks = {device: table_forms.rank(device.source, device.name.rpartition(" ")[2]) for device in profile.devices}
     for device, rank in list(ranks.items()):
         if any(ranks[other] == rank and device.end.max() < other.start[0] for other in ranks):
             profile.problems[device.source] = "it is an earlier run and was left out. Give its folder alone to read it"

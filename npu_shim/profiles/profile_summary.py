@@ -10,9 +10,8 @@ from typing import Iterator, Mapping, Sequence
 import numpy as np
 
 from npu_shim.dumps.files import listed
-from npu_shim.profiles import findings, kinds
+from npu_shim.profiles import findings, op_kinds
 from npu_shim.profiles.devices import OP, WAITS, Device, Profile
-from npu_shim.profiles.forms import number
 from npu_shim.profiles.profile_result import (
     FASTER,
     SAME,
@@ -31,11 +30,12 @@ from npu_shim.profiles.profile_result import (
     Wait,
 )
 from npu_shim.profiles.steps import PHASES
+from npu_shim.profiles.table_forms import number
 
 _MOST = 10  # ops
 _MOST_BARS = 2000
 _RATIOS = ("matrix", "vector", "memory")
-_NAMES = {kinds.COMMUNICATION: "communication that nothing overlaps", kinds.TRANSFER: "copies"}
+_NAMES = {op_kinds.COMMUNICATION: "communication that nothing overlaps", op_kinds.TRANSFER: "copies"}
 _LEVEL = 0.01  # of significance
 _LEAST_STEPS = 5
 _MOST_TYPES = 20
@@ -107,7 +107,7 @@ def _phases(device: Device, waits: Mapping[str, np.ndarray]) -> Iterator[Phase]:
 
 def _finding(device: Device, finding: findings.Finding) -> Bottleneck:
     left = device.takes - (finding.ms - finding.needed)  # with a fix
-    kind, gain = kinds.KINDS[finding.id], device.takes / left if left > 0 else None
+    kind, gain = op_kinds.KINDS[finding.id], device.takes / left if left > 0 else None
     share = finding.ms / device.takes
     return Bottleneck(finding.id, kind.title, kind.fix, kind.see, finding.ms, share, gain, finding.evidence)
 
@@ -125,7 +125,7 @@ def _device(device: Device) -> DeviceTimes:
 
 def label(device: Device, name: str) -> str:
     """Return what a page calls a category."""
-    return ("ops on the CPU" if device.on_cpu else "AI Core") if name == kinds.COMPUTE else _NAMES.get(name, name)
+    return ("ops on the CPU" if device.on_cpu else "AI Core") if name == op_kinds.COMPUTE else _NAMES.get(name, name)
 
 
 def _ops(device: Device, keys: Sequence[str]) -> list[OpCost]:

@@ -22,7 +22,7 @@ import tensorflow as tf
 from npu_shim._tensorflow import tf_graph, tf_op_creation, tf_recording, tf_session
 from npu_shim._tensorflow.tf_numpy_function import array_function
 from npu_shim.dumps import reference
-from npu_shim.dumps.writer import Writer
+from npu_shim.dumps.reference_writer import Writer
 from npu_shim.rehearsal.assess.lines import line_of_caller, lines_of
 from npu_shim.rehearsal.recording import methods, updating
 from npu_shim.rehearsal.recording.functions import without_xla

@@ -11,7 +11,16 @@ import numpy as np
 from npu_shim._tensorflow import tf_api, tf_capture, tf_export
 from npu_shim._tensorflow.types import Graph, GraphDef, Value
 from npu_shim.exporting import batches, freezing, inference, plain_ops
-from npu_shim.exporting.graphs import ExportError, by_name, rewire, set_identity, split, subgraph, unused, variables_of
+from npu_shim.exporting.graph_defs import (
+    ExportError,
+    by_name,
+    rewire,
+    set_identity,
+    split,
+    subgraph,
+    unused,
+    variables_of,
+)
 from npu_shim.exporting.ports import Port, shape_of
 from npu_shim.exporting.sources import Source
 

@@ -114,7 +114,7 @@ class Dumping(dumping.Dumping):
             into, counts = folder, recorder
 
             def begin() -> None:
-                from npu_shim.dumps.collect import Dump
+                from npu_shim.dumps.cpu_dump import Dump
 
                 Dump(into, self.steps, counts, self.layers).start()
 

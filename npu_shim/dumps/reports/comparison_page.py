@@ -7,7 +7,7 @@ from typing import Iterator, Sequence
 
 import npu_shim
 from npu_shim.dumps.comparison_result import AGREES, DEPARTS, NOT_COMPARED, ComparedTensor, DumpComparison, finite
-from npu_shim.dumps.reports.text import answers, sections
+from npu_shim.dumps.reports.comparison_text import answers, sections
 from npu_shim.rehearsal.sections import to_html as html_of
 from npu_shim.rehearsal.web import clean, page, verdict
 
