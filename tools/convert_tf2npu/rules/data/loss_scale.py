@@ -263,8 +263,7 @@ _SESSION = re.compile(rb"[sS]ession\(|Supervisor\(|(?:learning|training)\.train\
 _ESTIMATOR = re.compile(rb"(?<!_)(?:Estimator|RunConfig)\(")
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    name = name or ""
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if name == _NPU:
         shared = _share_overflows(context, call.node)
         if shared is not None:

@@ -147,13 +147,13 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         yield from check_last_batch(context, call, bind(call.node, BUCKET_BY_LENGTH), _BUCKETS, method.value)
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if name in _FROM_FILES:
         if any(k.arg == "batch_size" and constant(k.value) == (None,) for k in call.node.keywords):
             return  # the dataset has no batches
         yield from check_last_batch(context, call, bind(call.node, ()), StaticBatch(None), None)
         return
-    home, _, word = (name or "").rpartition(".")
+    home, _, word = name.rpartition(".")
     bound = bind(call.node, _SIGNATURES[_HOMES[0] + word])
     whole = batched_dataset(context, call.node)
     source = (

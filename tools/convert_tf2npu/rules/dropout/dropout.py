@@ -145,7 +145,7 @@ _COMPAT = "tensorflow.compat.v1"
 _ONLY_IN_2 = frozenset({"tensorflow.function", "tensorflow.GradientTape", "tensorflow.keras.optimizers.Adam"})
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if is_two(context):
         return  # npu.open().as_default() replaces it
     source = context.source

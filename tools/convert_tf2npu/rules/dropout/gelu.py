@@ -183,7 +183,7 @@ def check_file(context: Context) -> Iterator[Result]:
                 yield _finding(context, value, before)
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if name in _OF_TENSORFLOW:
         yield from _of_tensorflow(context, call.node)
         return

@@ -40,7 +40,7 @@ CALLS = frozenset(
 )
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if "npu_convert_dropout" in context.source.text or is_two(context):
         return
     yield Finding(

@@ -127,7 +127,7 @@ CALLS = frozenset({"tensorflow.layers.dropout"})
 _NAME = "tf.layers.dropout"
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     bound = bind(call.node, LAYERS_DROPOUT)
     training = bound.args.get("training")
     literal = constant(training)

@@ -41,7 +41,7 @@ _STACKS = frozenset({"tensorflow.nn.rnn_cell.MultiRNNCell", "tensorflow.contrib.
 _SIGNATURE = ("cell", "input_keep_prob", "output_keep_prob", "state_keep_prob", "variational_recurrent")
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     given = bind(call.node, _SIGNATURE)
     if not _STACKS.isdisjoint(context.called.values()):
         return

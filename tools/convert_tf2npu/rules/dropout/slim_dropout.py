@@ -91,7 +91,7 @@ _SIGNATURE = ("inputs", "keep_prob", "noise_shape", "is_training", "outputs_coll
 _NAME = "slim.dropout"
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     bound = bind(call.node, _SIGNATURE)
     scopes = _scopes(context, call)
     training: ast.AST | None = bound.args.get("is_training")

@@ -66,7 +66,7 @@ _REDUCED = {
 }
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     statement = call.where.statement or context.names.tree
     if not runs_on_npu(context, call.node) or not is_first_call(context, call, CALLS, statement):
         return

@@ -50,7 +50,7 @@ non_max_suppression_with_scores non_max_suppression_overlaps non_max_suppression
 )
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if not runs_on_npu(context, call.node):
         return
     if name == _PADDED:

@@ -86,7 +86,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
     if context.types.of(method.value, call.where) != Type.DATASET:
         return
     if method.attr != "padded_batch":
-        yield from check_call(context, call, _RAGGED if method.attr == "ragged_batch" else None)
+        yield from check_call(context, call, _RAGGED if method.attr == "ragged_batch" else "")
         return
     bound = bind(call.node, ("batch_size", "padded_shapes", "padding_values"))
     shapes = bound.args.get("padded_shapes")
@@ -98,7 +98,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         )
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if name == _RAGGED:
         if not stays_on_host(context, call.node):
             yield Finding(call.node, "{0}. Use padded_batch with a fixed length", _RECOMPILES)

@@ -79,7 +79,7 @@ _NUMBERS = re.compile(
 _SIGNATURES = {"placeholder": ("dtype", "shape", "name"), "placeholder_with_default": ("input", "shape", "name")}
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if not _is_dynamic(context, call):
         return
     places = context.once(_dynamic, name == _SPARSE)

@@ -39,7 +39,7 @@ contrib.eager.py_func contrib.framework.py_func""".split()
 )
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if runs_on_npu(context, call.node):
         others = "or write it in TensorFlow"
         if not is_two(context):  # whose options have no mix_compile_mode

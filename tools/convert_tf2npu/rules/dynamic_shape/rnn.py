@@ -50,7 +50,7 @@ CALLS = frozenset({"tensorflow.nn.dynamic_rnn", _BIDIRECTIONAL})
 _SIGNATURE = PARAMETERS["tensorflow.nn.dynamic_rnn"]
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if not runs_on_npu(context, call.node):
         return
     if name == _BIDIRECTIONAL:

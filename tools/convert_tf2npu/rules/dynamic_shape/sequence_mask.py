@@ -30,7 +30,7 @@ CODE = "NPU239"
 CALLS = frozenset({"tensorflow.sequence_mask"})
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     bound = bind(call.node, ("lengths", "maxlen", "dtype", "name"))
     if not bound.hidden and not bound.given("maxlen") and runs_on_npu(context, call.node):
         yield Finding(

@@ -76,7 +76,7 @@ io.decode_raw io.decode_csv io.parse_example io.parse_single_example io.parse_te
 _FORMATS = frozenset({"tensorflow.as_string", "tensorflow.strings.as_string", "tensorflow.strings.format"})
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     parent = context.names.parents[call.node]
     if isinstance(parent, ast.Attribute) and parent.attr == "numpy":
         return  # eager code that reads the string

@@ -42,7 +42,7 @@ CODE = "NPU235"
 CALLS = frozenset({"tensorflow.nn.top_k", "tensorflow.math.top_k"})
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     k = bind(call.node, ("input", "k", "sorted", "name")).args.get("k")
     if is_computed(context, k, call.where) and runs_on_npu(context, call.node):
         yield Finding(

@@ -49,7 +49,7 @@ _SUMMED = "Compute and pad it in the input pipeline, or sum by id with tf.math.u
 _ADVICE = {"unique": "Write values, valid, index = npu_shim.data.unique_padded(x), or compute it in the input pipeline"}
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if runs_on_npu(context, call.node):
         advice = _ADVICE.get(last_part(name), _SUMMED)
         yield Finding(call.node, "dynamic number of values: the NPU recompiles for each. {0}", advice)

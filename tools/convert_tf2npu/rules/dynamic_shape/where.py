@@ -50,7 +50,7 @@ CALLS = frozenset(
 _SIGNATURE = ("condition", "x", "y", "name")
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     bound = bind(call.node, _SIGNATURE)
     if bound.hidden or bound.given("x") or not runs_on_npu(context, call.node):
         return

@@ -71,7 +71,7 @@ _BY_PLACE = 3
 _PLACES = {"tensorflow.contrib.learn.Estimator": 2, "tensorflow.contrib.learn.BaseEstimator": 1}
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     short = last_part(name)
     keywords = {k.arg: k.value for k in call.node.keywords}
     if None in keywords or len(call.node.args) > _BY_PLACE:
@@ -83,7 +83,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         return
     message = Message("run configuration of {0} prepared for the NPU", short)
     uses = ("npu_run_config_init",)
-    place = _PLACES.get(name or "", _BY_PLACE)
+    place = _PLACES.get(name, _BY_PLACE)
     config = keywords.get("config") or (call.node.args[place] if len(call.node.args) > place else None)
     if config is not None and not is_none(config):
         if type_after_conversion(context, config, call.where) != Type.PREPARED_RUN_CONFIG:

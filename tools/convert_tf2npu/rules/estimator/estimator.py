@@ -115,7 +115,7 @@ DELIBERATE = "leaves out the partial training batches of an input_fn"
 CALLS = frozenset({"tensorflow.estimator.Estimator"})
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     source = context.source
     bound = bind(call.node, ESTIMATOR)
     if bound.hidden or bound.unknown:

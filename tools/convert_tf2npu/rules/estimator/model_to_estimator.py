@@ -68,7 +68,7 @@ CALLS = frozenset({"tensorflow.keras.estimator.model_to_estimator"})
 _SIGNATURE = ("keras_model", "keras_model_path", "custom_objects", "model_dir", "config", "checkpoint_format")
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     source = context.source
     bound = bind(call.node, _SIGNATURE)
     if bound.hidden or bound.unknown or "checkpoint_format" in bound.positional:

@@ -100,7 +100,7 @@ CALLS = RUN_CONFIGS
 _TPU = re.compile(r"(?:\w+\.)*(?:use_tpu|is_tpu|on_tpu|tpu)")
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     source = context.source
     if name != "tensorflow.estimator.RunConfig":
         yield from _without_summaries(context, call)

@@ -68,7 +68,7 @@ _SPECS = frozenset(
 )
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if isinstance(call.where.scope.node, ast.Module) or not is_first_call(context, call, CALLS, context.names.tree):
         return
     specs = [c for c in context.names.calls if context.called.get(c.node) in _SPECS]

@@ -113,8 +113,8 @@ _OFF = ("use_tpu", "eval_on_tpu", "export_to_tpu")
 CALLS = frozenset(root + name for root in _ROOTS for name in ("TPUEstimator", "CrossShardOptimizer"))
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if (name or "").endswith("CrossShardOptimizer"):
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+    if name.endswith("CrossShardOptimizer"):
         if not _asks_for_tpu(context, call.node):
             yield _without_shards(context, call)
         return

@@ -87,7 +87,7 @@ CALLS = FREEZERS
 _PACKAGES = ("npu_shim", "npu_bridge", "npu_device")
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     is_first = is_first_call(context, call, FREEZERS, context.names.tree, on_npu=False)
     if not is_first or is_two(context) or in_test(context, call.node) or _imports_npu(context.names.tree):
         return

@@ -75,7 +75,7 @@ CALLS = FREEZERS
 _SESSION = "tensorflow.keras.backend.get_session"
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if in_test(context, call.node) or trains_itself(context):
         return
     block = function_of(context, call.node)

@@ -80,7 +80,7 @@ _SAVERS = frozenset({"tensorflow.train.Saver"})
 _OPTION = "graph_run_mode"
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if (
         _OPTION in context.source.text
         or not context.once(_runs_loaded_model)

@@ -62,7 +62,7 @@ CODE = "NPU115"
 CALLS = frozenset({"tensorflow.keras.backend.clear_session"})
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if (
         call.node.args
         or call.node.keywords

@@ -74,7 +74,7 @@ CALLS = _TYPED | _DOUBLE | _COMPLEX | _FLOATX
 _BAD = {"float64": "float64", "double": "float64", "complex64": "complex64", "complex128": "complex128"}
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     short = last_part(name)
     if name in _DOUBLE:
         kind: str | None = "float64"

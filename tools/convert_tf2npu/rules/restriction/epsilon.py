@@ -50,7 +50,7 @@ _ZERO_BELOW = 2.0**-25
 _FLOAT16 = ("float16", "mix_precision", "mixed_precision", "mixed_float", "tf.half")
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     short = last_part(name)
     values = call.node.args[:1]
     if short in _BOUNDS:

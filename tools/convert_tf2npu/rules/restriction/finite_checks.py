@@ -56,7 +56,7 @@ CALLS = names_of("finite")
 _UPDATES = re.compile(r"apply_gradients|clip_by_global_norm|minimize\s*\(")
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if not runs_on_npu(context, call.node) or not is_first_call(context, call, CALLS, function_of(context, call.node)):
         return
     short = last_part(name)

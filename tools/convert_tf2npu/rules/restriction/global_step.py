@@ -95,7 +95,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
     yield from _check(context, call, method.value, call.node.args, method.attr)
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if call.node.args:
         yield from _check(context, call, call.node.args[0], call.node.args[1:], last_part(name))
 

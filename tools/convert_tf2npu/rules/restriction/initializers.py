@@ -63,7 +63,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
     yield from _check(context, call, call.node.args[:1])
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     yield from _check(context, call, call.node.args)
 
 

@@ -56,8 +56,8 @@ CODE = "NPU240"
 CALLS = names_of("table")
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    kind = frozenset({name or ""})
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+    kind = frozenset({name})
     if is_two(context):
         if (
             runs_on_npu(context, call.node)

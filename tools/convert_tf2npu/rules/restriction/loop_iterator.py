@@ -41,7 +41,7 @@ CODE = "NPU244"
 CALLS = frozenset({"npu_shim.npu_init.util.set_iteration_per_loop"})
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if context.once(_loops)[:1] != [call]:
         return  # an iterator is reported once
     loops = _number(call)

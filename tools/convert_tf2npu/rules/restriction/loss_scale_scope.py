@@ -41,7 +41,7 @@ CALLS = frozenset(
 )
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     for parent in context.names.ancestors(call.node):
         if isinstance(parent, (ast.FunctionDef, ast.Lambda)):
             return

@@ -62,11 +62,11 @@ _REPLACEMENTS = {
 CALLS = frozenset(_REPLACEMENTS)
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if in_map_function(context, call.node):
         yield Finding(
             call.node,
             "{0} creates a variable in the input pipeline, which the NPU never initializes. Use {1}",
             last_part(name),
-            _REPLACEMENTS[name or ""],
+            _REPLACEMENTS[name],
         )

@@ -117,7 +117,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         )
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if name in _METHODS:
         values = call.node.args + [k.value for k in call.node.keywords if k.arg == "method"]
         if values and constant(values[0]) == ("fork",):

@@ -52,7 +52,7 @@ _EAGER = re.compile(
 )
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     text = context.source.text
     if (
         not isinstance(context.names.parents.get(call.node), ast.Expr)

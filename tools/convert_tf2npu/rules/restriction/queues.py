@@ -91,7 +91,7 @@ CALLS = _INPUT | _OWN
 _THREADS = {"batch": 2, "shuffle_batch": 4}  # the position of num_threads
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     short = last_part(name)
     if name in _OWN:
         yield from _own_queue(context, call, short)

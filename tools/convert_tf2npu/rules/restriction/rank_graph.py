@@ -59,7 +59,7 @@ _RANKS = frozenset({"horovod.rank", "horovod.local_rank"}) | frozenset(
 )
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     child: ast.AST = call.node
     for parent in context.names.ancestors(call.node):
         if (

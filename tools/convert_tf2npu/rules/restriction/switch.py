@@ -40,7 +40,7 @@ CALLS = frozenset(
 )
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if runs_on_npu(context, call.node):
         yield Finding(
             call.node, "the NPU cannot compile {0} on its own. Use tf.cond, tf.case or tf.while_loop", last_part(name)

@@ -218,10 +218,10 @@ _GPU = re.compile(r'(?P<name>gpu)(?P<index>:(?:\d+|\*))?(?=["\'/]|\Z)', re.IGNOR
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     if _is_scope(context, call) and context.resolve(method, call.where) not in CALLS:
-        yield from check_call(context, call, None)
+        yield from check_call(context, call, "")
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     source = context.source
     device = _device(call)
     of_strategy = name in ONE_DEVICE

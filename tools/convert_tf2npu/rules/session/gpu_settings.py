@@ -99,7 +99,7 @@ _EXITS = frozenset({"sys.exit", "os._exit"})
 _CAUGHT = frozenset({"IndexError", "LookupError", "Exception", "BaseException"})
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if not call.node.args or not isinstance(call.node.args[0], ast.Subscript):
         return
     gpus = call.node.args[0].value

@@ -285,7 +285,7 @@ def _makes_session(context: Context, call: Call) -> bool:
     return not project.ancestry(name.path, name.dotted).isdisjoint(SESSION_PARAMETERS)
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     short = last_part(name)
     if is_on_host(context, call.node) or is_idle(context, call.node):
         return
@@ -294,7 +294,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     elif short == "partial":
         yield from _partial(context, call)
     else:
-        yield from configure_session(context, call.node, call, SESSION_PARAMETERS[name or ""], short)
+        yield from configure_session(context, call.node, call, SESSION_PARAMETERS[name], short)
 
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:

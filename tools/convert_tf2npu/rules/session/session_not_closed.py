@@ -63,7 +63,7 @@ CALLS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession"})
 _ENDS = frozenset({"close", "__exit__", "__enter__"})
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     statement = context.names.parents.get(call.node)
     target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
     if (

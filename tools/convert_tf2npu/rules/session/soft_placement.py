@@ -50,7 +50,7 @@ CODE = "NPU113"
 CALLS = frozenset({"tensorflow.config.set_soft_device_placement"})
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     value = bind(call.node, ("enabled",)).args.get("enabled")
     if value is not None and constant(value) != (True,) and not _restores_setting(context, call, value):
         yield Change(

@@ -165,8 +165,8 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         yield Change(call.node, "XLA disabled", (rename(context.source, value, "False"),))
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    signature, switch, default = _SWITCHES[name or ""]
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+    signature, switch, default = _SWITCHES[name]
     bound = bind(call.node, signature)
     if switch == "jit_compile" and "experimental_compile" in bound.args:
         switch = "experimental_compile"

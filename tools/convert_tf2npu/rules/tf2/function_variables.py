@@ -137,7 +137,7 @@ _INSIDE = frozenset({"tensorflow.GradientTape", "tensorflow.name_scope"})
 _INITIAL = frozenset({"__init__", "build"})
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     yield from _created(context, call)
 
 

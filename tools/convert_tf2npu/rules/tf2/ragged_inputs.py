@@ -105,7 +105,7 @@ _SEQUENTIAL = frozenset({"tensorflow.keras.Sequential", "tensorflow.keras.models
 CALLS = _INPUTS | _RAGGED | _LOOKUPS
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if name in _INPUTS and _is_for_pipeline(context, call):
         return
     if in_test(context, call.node) or not runs_on_npu(context, call.node) or not is_two(context):

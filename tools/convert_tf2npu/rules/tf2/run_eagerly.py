@@ -110,7 +110,7 @@ _LAYERS_ALONE = frozenset({"tensorflow.keras.Sequential", "tensorflow.keras.Mode
 _PYTHON = (".numpy(", "py_function", "numpy_function", "pdb", "breakpoint(")
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
     if values and constant(values[0]) == (True,) and not in_test(context, call.node):
         yield Finding(call.node, "all functions of the program run operation by operation. Remove this call")

@@ -112,9 +112,9 @@ _KEYWORDS = frozenset({"shape", "size"})
 _AROUND = (ast.FunctionDef, ast.For, ast.While)
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     node = call.node
-    position = _MADE.get(name or "", 0)
+    position = _MADE.get(name, 0)
     given = [keyword.value for keyword in node.keywords if keyword.arg in _KEYWORDS]
     shape = given[0] if given else node.args[position] if len(node.args) > position else None
     rows = shape.elts[0] if isinstance(shape, (ast.List, ast.Tuple)) and shape.elts else shape

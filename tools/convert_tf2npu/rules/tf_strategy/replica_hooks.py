@@ -116,9 +116,9 @@ CALLS = frozenset(_FUNCTIONS)
 METHODS = frozenset(method for _, method in _METHODS)
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if name != _MONITORED or trains(context):
-        yield from _appended(context, call, "hooks", _FUNCTIONS[name or ""], last_part(name))
+        yield from _appended(context, call, "hooks", _FUNCTIONS[name], last_part(name))
 
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:

@@ -165,7 +165,7 @@ def _kind(origin: Origin) -> str | None:
     return "object" if is_optimizer else None
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if in_test(context, call.node):
         return
     short = last_part(name)
@@ -180,7 +180,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             )
         return
     bound = bind(call.node, _OPTIMIZE_LOSS if short == "optimize_loss" else ())
-    for argument in _MAKERS[name or ""]:
+    for argument in _MAKERS[name]:
         value = bound.args.get(argument)
         kinds: set[str | None] = (
             {

@@ -54,11 +54,11 @@ _ADVICE = {
 }
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     short = last_part(name)
     if (
         runs_on_npu(context, call.node)
-        and is_first_call(context, call, frozenset({name or ""}), context.names.tree)
+        and is_first_call(context, call, frozenset({name}), context.names.tree)
         and not is_two(context)
     ):
         advice = _ADVICE.get(short, "Run one step with it on an NPU before a long training")

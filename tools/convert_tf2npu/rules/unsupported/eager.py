@@ -55,7 +55,7 @@ CODE = "NPU210"
 CALLS = names_of("eager")
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     short = last_part(name)
     if not in_test(context, call.node) and not is_two(context):
         yield Finding(

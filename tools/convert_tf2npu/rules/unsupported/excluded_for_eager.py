@@ -82,16 +82,16 @@ _PREPARE = frozenset({"CategoryEncoding", "CenterCrop", "RandomCrop"})
 _COLUMN = "tensorflow.feature_column."
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     short = last_part(name)
     if (
         (is_eager(context) or is_two(context))
         and runs_on_npu(context, call.node)
         and (short not in _PREPARE or _is_called(context, call))
-        and is_first_call(context, call, frozenset({name or ""}), context.names.tree)
+        and is_first_call(context, call, frozenset({name}), context.names.tree)
         and not in_test(context, call.node)
     ):
-        prepares = short in _PREPARE or (name or "").startswith(_COLUMN)
+        prepares = short in _PREPARE or name.startswith(_COLUMN)
         advice = _ADVICE.get(
             short,
             "Compute it in dataset.map" if prepares else "Run one step with it on an NPU before a long training",

@@ -40,14 +40,14 @@ _ADVICE = {
 }
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     short = last_part(name)
     spelled = context.names.spelled(call.node.func, call.where) or ""
     if (
         context.compat_v1
         and ".compat.v2." not in spelled
         and runs_on_npu(context, call.node)
-        and is_first_call(context, call, frozenset({name or ""}), context.names.tree)
+        and is_first_call(context, call, frozenset({name}), context.names.tree)
     ):
         advice = _ADVICE.get(short, "Run one step with it on an NPU before a long training")
         yield Finding(call.node, "{0} is unsupported on the NPU with TensorFlow 2.6. {1}", short, advice)

@@ -51,7 +51,7 @@ CALLS = frozenset(
 )
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if not in_test(context, call.node) and is_first_call(context, call, CALLS, context.names.tree, on_npu=False):
         yield Finding(
             call.node,

@@ -116,7 +116,7 @@ _GUARD = re.compile(
 )
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     short = last_part(name)
     child: ast.AST = call.node
     for parent in context.names.ancestors(call.node):
@@ -126,7 +126,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             ):
                 return
         child = parent
-    if "nccl" in (name or "") or short.endswith("_all_reduce"):
+    if "nccl" in (name) or short.endswith("_all_reduce"):
         yield Finding(
             call.node,
             "{0} adds tensors of several GPUs of one process. Start one rank per device and use "

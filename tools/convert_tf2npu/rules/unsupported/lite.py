@@ -34,7 +34,7 @@ _REPLACEMENTS = {
 }
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     short = last_part(name)
     replacement = _REPLACEMENTS.get(short)
     advice = (

@@ -60,7 +60,7 @@ _BUILDS = frozenset(
 CALLS = _LOADS | _BUILDS
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     names = _LOADS if name in _LOADS else _BUILDS
     if in_test(context, call.node) or not is_first_call(context, call, names, context.names.tree, on_npu=False):
         return

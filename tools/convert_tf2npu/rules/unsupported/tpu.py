@@ -71,7 +71,7 @@ _ADVICE = {
 }
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if name in _FLAGS:
         given = bind(call.node, ("name", "default")).args
         if [constant(given.get(argument)) for argument in ("name", "default")] == [("use_tpu",), (True,)]:

@@ -45,7 +45,7 @@ CALLS = names_of("unverified") | {
 }
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if runs_on_npu(context, call.node) and not is_two(context):
         yield Finding(
             call.node,
