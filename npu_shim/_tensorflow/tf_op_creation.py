@@ -42,7 +42,6 @@ if TYPE_CHECKING:
         Function,
         Graph,
         GraphDef,
-        Module,
         Operation,
         Result,
         Structure,
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
 
 v1 = tf.compat.v1
 _IS_1 = tf.__version__.startswith("1.")
-_LIBRARY: Module = getattr(_library, "OpDefLibrary", None) if _IS_1 else _library
+_LIBRARY: Value = getattr(_library, "OpDefLibrary", None) if _IS_1 else _library
 _STRAIGHT = "NpuShimStraightThrough"
 SCOPE = "npu_shim_rehearsal/"  # of the names of ops of hooks
 _PASSED = {"Identity": _STRAIGHT, "Cast": _STRAIGHT, "ClipByValue": _STRAIGHT, "Mul": _STRAIGHT}

@@ -51,9 +51,9 @@ class NPUOptimizer(WrappingOptimizer):
                 "ExponentialUpdateLossScaleManager."
             )
         super().__init__(opt, name or "NPUOptimizer" + type(opt).__name__)
-        self._manager: LossScaleManager = loss_scale_manager
+        self._manager = loss_scale_manager if is_loss_scale else None
         self._is_distributed = is_distributed
-        self._is_loss_scale = is_loss_scale
+        self._is_loss_scale = is_loss_scale  # as the vendor's, which npu-shim run --numerics reads
 
     def compute_gradients(
         self,
@@ -65,7 +65,7 @@ class NPUOptimizer(WrappingOptimizer):
         grad_loss: Tensor | None = None,
     ) -> list[GradientAndVariable]:
         """Return the wrapped optimizer's gradients, unscaled and averaged."""
-        scale = self._manager.get_loss_scale() if self._is_loss_scale else None
+        scale = None if self._manager is None else self._manager.get_loss_scale()
         given: dict[str, object] = {"gate_gradients": gate_gradients} if gate_gradients != _GATE_OP else {}
         given.update(var_list=var_list, aggregation_method=aggregation_method, grad_loss=grad_loss)
         given.update(colocate_gradients_with_ops=colocate_gradients_with_ops or None)
@@ -81,6 +81,6 @@ class NPUOptimizer(WrappingOptimizer):
         """Apply gradients with the wrapped optimizer; with loss scaling, only if all gradients are finite."""
         pairs = tuple(grads_and_vars)
         with gradients_are_reduced() if self._is_distributed else contextlib.ExitStack():
-            if not self._is_loss_scale:
+            if self._manager is None:
                 return self._opt.apply_gradients(pairs, global_step=global_step, name=name)
             return apply_if_finite(self._opt, self._manager, pairs, global_step, name, self._is_distributed)
