@@ -105,9 +105,10 @@ def stale(folder: str, wanted: dict[str, str]) -> dict[str, str]:
 
 def write(folder: str, wanted: dict[str, str]) -> None:
     """Write the stale pages of a folder."""
-    os.makedirs(folder, exist_ok=True)
     for name, text in stale(folder, wanted).items():
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as stream:
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as stream:
             stream.write(text)
 
 

@@ -7,6 +7,8 @@ import re
 import signal
 import sysconfig
 
+from npu_shim.troubles.logs import explain
+
 CAUSE_WAIT_S = 5.0  # for the end of the rank that the rank which failed first has lost
 _TRACEBACK = "Traceback (most recent call last):"
 _FRAME = re.compile(r'(?P<indent> +)File "(?P<path>[^"]+)", line \d+')
@@ -44,6 +46,12 @@ def failure_lines(output: str) -> list[str]:
         and lines[index + 1 : index + 2] != [""]  # TensorFlow writes so that of a Python function into its message
     ]
     return _folded(lines[_first_of_chain(lines, starts) :]) if starts else lines[-10:]
+
+
+def advice_lines(output: str) -> list[str]:
+    """Return what explains an error of the vendor's stack in the output of a process; no line if none is known."""
+    known = explain(output)
+    return [f"known error: {known[0].advice()}"] if known else []
 
 
 def lost_rank(output: str) -> int | None:

@@ -16,7 +16,7 @@ from typing import Mapping
 from npu_shim._host import host_env
 from npu_shim.distributed.world import world
 from npu_shim.launching import cores
-from npu_shim.launching.failure import CAUSE_WAIT_S, failure_lines, finished, lost_rank, reported_failure
+from npu_shim.launching.failure import CAUSE_WAIT_S, advice_lines, failure_lines, finished, lost_rank, reported_failure
 from npu_shim.launching.follow import ALL, Follower, prefix_of
 from npu_shim.launching.plan import OP_THREADS, share_threads
 
@@ -100,6 +100,7 @@ def main(log_dir: str, command: list[str], bind_cores: bool = False, shows_all: 
         if here.rank:
             lines[0] += " and ends with:"
             lines += ["  " + line for line in failure_lines(output)]
+        lines += ["  " + line for line in advice_lines(output)]
         sys.stderr.write("\n".join(lines) + "\n")
     if not code:
         sys.stderr.write(finished(here.rank, here.servers[here.rank]))

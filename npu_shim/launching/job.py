@@ -233,7 +233,8 @@ class Job:
             + f". Its log is {rank.process.log}"
             + ("" if shown else " and ends with:")
         )
-        for line in [] if shown else lines:
+        advice = [] if rank.process.name else failure.advice_lines(output)
+        for line in [*([] if shown else lines), *advice]:
             self._report("  " + line)
 
     def _end_all(self, number: int) -> None:

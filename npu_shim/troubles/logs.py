@@ -82,8 +82,16 @@ def _files(paths: Iterable[str]) -> Iterator[str]:
 
 
 @functools.lru_cache(maxsize=None)
-def _compiled() -> list[tuple[Trouble, re.Pattern[str]]]:
-    return [(trouble, re.compile(pattern)) for trouble in troubles() for pattern in trouble.patterns]
+def _searches() -> list[tuple[re.Pattern[str], list[Trouble]]]:
+    """Return a search for each beginning of patterns, and the trouble of each of its groups. Most codes begin alike."""
+    alike: dict[str, list[tuple[str, Trouble]]] = {}
+    for trouble in troubles():
+        for pattern in trouble.patterns:
+            alike.setdefault(pattern[:2], []).append((pattern[2:], trouble))
+    return [
+        (re.compile(f"{begin}(?:{'|'.join(f'({rest})' for rest, _ in ends)})"), [trouble for _, trouble in ends])
+        for begin, ends in alike.items()
+    ]
 
 
 class _Log:
@@ -113,9 +121,9 @@ class _Log:
         """Look for the troubles in a block of whole lines."""
         if not self._first_time:
             self._first_time = _time(_TIME.search(text))
-        for trouble, pattern in _compiled():
-            for match in pattern.finditer(text):
-                self._see(trouble, text, match.start())
+        for search, group_troubles in _searches():
+            for match in search.finditer(text):
+                self._see(group_troubles[(match.lastindex or 0) - 1], text, match.start())
         times = list(_TIME.finditer(text, max(0, len(text) - _BLOCK // 16)))
         self._last_time = _time(times[-1]) if times else self._last_time
         self._lines += text.count("\n")

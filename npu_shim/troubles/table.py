@@ -5,7 +5,8 @@ A row has:
 * ``id``: stays the same for ever; links and JSON output name it.
 * ``symptom``, ``cause``, ``fix``: Markdown without a full stop at the end, in English (``en``) and Chinese (``zh``).
 * ``patterns``: regular expressions for one line of a log, none for a trouble without a message. Each begins with four
-  characters of plain text, because logs are long. ``lines`` are examples, one at least for each pattern.
+  characters of plain text, because logs are long, and has no group that captures.
+* ``lines``: examples of such lines, one at least for each pattern.
 * ``kind``: ``cause`` by default, ``waits`` if a rank reports so that another one failed, ``consequence`` if the message
   says nothing about the cause.
 * ``source``: the vendor's page, or the kind of public text, that names the trouble.

@@ -506,6 +506,12 @@ def test_failed_rank_is_reported_with_its_traceback_and_the_others_end(launch: A
     assert job.left() == set()
 
 
+def test_a_known_error_of_a_rank_is_explained(launch: Any) -> None:
+    raised = "raise RuntimeError('EI0004: Failed to parse the ranktable file')"
+    done = launch(f"if rank == '1':\n    {raised}\ntime.sleep(9)", "--ranks", "2").end()
+    assert re.search(r"RuntimeError: EI0004.*\n.*known error: The rank table is not JSON.*ranktable check", done.stderr)
+
+
 def test_the_rank_that_fails_first_is_reported_and_not_those_that_lose_it(launch: Any) -> None:
     lost = 'raise RuntimeError(f"PeerLost: loss cannot complete: rank {} (process 1) has exited with an error.")\n'
     script = (

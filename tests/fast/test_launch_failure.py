@@ -120,6 +120,13 @@ def test_the_traceback_in_a_message_of_tensorflow_hides_no_frame_of_the_script()
     ]
 
 
+def test_an_error_of_the_vendors_stack_is_explained() -> None:
+    output = "E19999: Inner Error!\nEL0004: Failed to allocate memory.\n" + HEAD + USER + "InternalError: GeOp1_0"
+    (line,) = failure.advice_lines(output)
+    assert line.startswith("known error: The NPU has not enough free memory") and "batch size" in line
+    assert failure.advice_lines(HEAD + USER + "ValueError: deep") == []
+
+
 @pytest.mark.parametrize("code, how", [(1, "failed with exit code 1"), (139, "was ended by SIGSEGV"), (137, "SIGKILL")])
 def test_the_code_of_a_rank_is_read_from_what_it_reports(code: int, how: str) -> None:
     line = failure.reported_failure(3, "fd00::1", code, "a log/rank_3.log")

@@ -65,6 +65,9 @@ def test_patterns_find_the_lines_of_their_row_only() -> None:
     patterns = [(row, pattern) for row in troubles() for pattern in row.patterns]
     assert len(patterns) > 250
     assert [pattern for _, pattern in patterns if not PLAIN.match(pattern)] == [], "less than four plain characters"
+    assert [
+        pattern for _, pattern in patterns if re.compile(pattern).groups or not re.match(r"[^\\]{2}", pattern)
+    ] == []
     without = [pattern for row, pattern in patterns if not any(re.search(pattern, line) for line in row.lines)]
     assert without == [], "no line for these patterns"
     found = {line: ([trouble.id for trouble in explain(line)], [row.id]) for row in troubles() for line in row.lines}
