@@ -27,7 +27,7 @@ from typing import Sequence
 from npu_shim._host import host_env
 from npu_shim._host.host_device import VENDOR_PACKAGE
 from npu_shim._host.lazy_names import lazy_names
-from npu_shim._host.packages import ALIAS, is_alias
+from npu_shim._host.packages import ALIAS, is_alias, spec_of_others
 from npu_shim._vendor_paths.second_names import Loader
 from npu_shim._vendor_paths.table import TABLE
 
@@ -61,7 +61,7 @@ class Finder(importlib.abc.MetaPathFinder):
         if root not in (*ROOTS, _MODELARTS):
             return None
         if name == root:
-            installed = self._installed(name, path, target)
+            installed = spec_of_others(self, name, path, target)
             if installed is not None:
                 if name != _MODELARTS:  # which is on its own platform then
                     warnings.warn(
@@ -79,14 +79,6 @@ class Finder(importlib.abc.MetaPathFinder):
             )
         loader = Loader(home) if home else BridgeLoader(home)
         return ModuleSpec(name, loader, origin=ALIAS, is_package=name == root)
-
-    def _installed(self, name: str, path: Sequence[str | bytes] | None, target: ModuleType | None) -> ModuleSpec | None:
-        for finder in sys.meta_path[sys.meta_path.index(self) + 1 :]:
-            find = getattr(finder, "find_spec", None)
-            spec: ModuleSpec | None = find(name, path, target) if find else None
-            if spec is not None:
-                return spec
-        return None
 
 
 class BridgeLoader(Loader):

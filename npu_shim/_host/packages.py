@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Sequence
 
 ALIAS = "alias of npu_shim"  # origin of the specs of modules that npu_shim serves under a foreign name
 _TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-aarch64", "tensorflow-cpu-aws")
@@ -39,6 +41,23 @@ def path_of(package: str) -> str | None:
     if spec is None or spec.origin == ALIAS:
         return None
     return spec.origin or next(iter(spec.submodule_search_locations or ()), None)
+
+
+def spec_of_others(
+    own: object, name: str, path: Sequence[str | bytes] | None, target: ModuleType | None
+) -> ModuleSpec | None:
+    """Return the spec of a module from the finders behind one on ``sys.meta_path``, None if they do not find it.
+
+    Args:
+        own: the finder that asks; none is asked if it has left ``sys.meta_path``.
+        name, path, target: the arguments of its ``find_spec``.
+    """
+    for finder in sys.meta_path[sys.meta_path.index(own) + 1 :] if own in sys.meta_path else []:
+        find = getattr(finder, "find_spec", None)
+        spec = find(name, path, target) if find else None
+        if spec is not None:
+            return spec
+    return None
 
 
 def is_importable(package: str) -> bool:

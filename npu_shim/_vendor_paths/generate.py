@@ -29,7 +29,6 @@ def render(module: str) -> str:
     home = module if module.startswith("npu_device.") else f"npu_bridge.{module}"
     lines = [
         f'"""The vendor\'s {home}. Generated from npu_shim/_vendor_paths/modules.json; do not edit."""',
-        "from __future__ import annotations",
     ]
     homes = {f"npu_shim.{source}": names_of(source, names) for source, names in TABLE[module].items()}
     if module in ON_IMPORT:

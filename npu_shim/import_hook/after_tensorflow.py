@@ -7,6 +7,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Callable, Sequence
 
+from npu_shim._host.packages import spec_of_others
+
 Action = Callable[[], None]
 
 
@@ -41,13 +43,10 @@ class _Waiting:
         """Return the spec of TensorFlow, Keras or a part of npu_shim with a loader that acts; None for others."""
         if name not in ("tensorflow", "keras") and not name.startswith("npu_shim."):
             return None
-        for finder in sys.meta_path[sys.meta_path.index(self) + 1 :] if self in sys.meta_path else []:
-            find = getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find else None
-            if spec is not None:
-                self._follow(spec)
-                return spec
-        return None
+        spec = spec_of_others(self, name, path, target)
+        if spec is not None:
+            self._follow(spec)
+        return spec
 
     def _follow(self, spec: ModuleSpec) -> None:
         load: Callable[[ModuleType], Any] | None = getattr(spec.loader, "exec_module", None)

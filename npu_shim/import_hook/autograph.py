@@ -18,6 +18,10 @@ from npu_shim.import_hook.lines import Lookup
 
 _PARSER = ".python.autograph.pyct.parser"  # below tensorflow; in TensorFlow 1.15 below tensorflow_core
 _SUFFIX = " (migrated)"
+_ATTRIBUTES = (
+    "argcount kwonlyargcount nlocals stacksize flags code consts names varnames filename name firstlineno lnotab "
+    "freevars cellvars"
+)
 
 
 def use_migrated_source(migrated: Lookup) -> None:
@@ -62,21 +66,6 @@ def _in_migrated_text(entity: object, migrated: Lookup) -> object:
 def _moved(code: CodeType, filename: str, first_line: int) -> CodeType:
     if sys.version_info >= (3, 8):
         return code.replace(co_filename=filename, co_firstlineno=first_line)
-    make: Callable[..., CodeType] = CodeType
-    return make(
-        code.co_argcount,
-        code.co_kwonlyargcount,
-        code.co_nlocals,
-        code.co_stacksize,
-        code.co_flags,
-        code.co_code,
-        code.co_consts,
-        code.co_names,
-        code.co_varnames,
-        filename,
-        code.co_name,
-        first_line,
-        code.co_lnotab,
-        code.co_freevars,
-        code.co_cellvars,
-    )
+    make: Callable[..., CodeType] = CodeType  # Python 3.7 takes the attributes in this order
+    values = {name: getattr(code, f"co_{name}") for name in _ATTRIBUTES.split()}
+    return make(*{**values, "filename": filename, "firstlineno": first_line}.values())

@@ -15,6 +15,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Sequence
 
+from npu_shim._host.packages import spec_of_others
 from npu_shim.import_hook import autograph
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.import_hook.conversions import Conversions
@@ -64,15 +65,10 @@ class Finder:
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return the spec of a module for an import."""
-        after = sys.meta_path[sys.meta_path.index(self) + 1 :] if self in sys.meta_path else []
-        for finder in after:
-            find = getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find else None
-            if spec is not None:
-                if type(spec.loader) is SourceFileLoader:
-                    spec.loader = self.loader(spec.loader)
-                return spec
-        return None
+        spec = spec_of_others(self, name, path, target)
+        if spec is not None and type(spec.loader) is SourceFileLoader:
+            spec.loader = self.loader(spec.loader)
+        return spec
 
     def loader(self, plain: SourceFileLoader) -> SourceFileLoader:
         """Return the loader for a file that Python would load with ``plain``."""

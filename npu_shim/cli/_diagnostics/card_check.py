@@ -158,7 +158,12 @@ def _advice(text: str) -> list[str]:
     return [trouble.advice() for trouble in explain(text)]
 
 
-_DOCTOR = "npu-shim doctor"
+def _of_step(name: str, claim: str, command: str, *needs: str) -> Check:
+    """Return the check that runs the step of this name."""
+    return Check(name, claim, command, _step(name), needs)
+
+
+_DOCTOR, _SAMPLE = "npu-shim doctor", "bash samples/digits_{}/train_1p.sh"
 CHECKS = (
     Check("cards", "the driver shows the NPUs", "npu-smi info; ls -l /dev/davinci*", _cards),
     Check("access", "this user may use them", "id; ls -l /dev/davinci*", _access, ("cards",)),
@@ -171,36 +176,13 @@ CHECKS = (
         _step("load"),
         ("cards", "toolkit"),
     ),
-    Check("session", "a step in a session trains on the NPU", _DOCTOR, _step("session"), ("access", "package")),
-    Check(
-        "function",
-        "a step in tf.function trains on the NPU",
-        "bash samples/digits_loop/train_1p.sh",
-        _step("function"),
-        ("access", "package"),
-        ("2.6",),
-    ),
-    Check(
-        "operators",
-        "gelu and dropout agree with their formulas",
-        "python -m pytest tests/ops",
-        _step("operators"),
-        ("session",),
-    ),
-    Check(
-        "loop",
-        "ten steps in one run equal ten single steps",
-        "bash samples/digits_session/train_1p.sh",
-        _step("loop"),
-        ("session",),
-    ),
-    Check(
-        "estimator",
-        "NPUEstimator trains and writes checkpoints",
-        "bash samples/digits_estimator/train_1p.sh",
-        _step("estimator"),
-        ("session",),
-    ),
+    _of_step("session", "a step in a session trains on the NPU", _DOCTOR, "access", "package"),
+    _of_step(
+        "function", "a step in tf.function trains on the NPU", _SAMPLE.format("loop"), "access", "package"
+    )._replace(versions=("2.6",)),
+    _of_step("operators", "gelu and dropout agree with their formulas", "python -m pytest tests/ops", "session"),
+    _of_step("loop", "ten steps in one run equal ten single steps", _SAMPLE.format("session"), "session"),
+    _of_step("estimator", "NPUEstimator trains and writes checkpoints", _SAMPLE.format("estimator"), "session"),
     Check("network", "each NPU has a network address", "cat /etc/hccn.conf", _network, ("cards",)),
     Check(
         "collectives",

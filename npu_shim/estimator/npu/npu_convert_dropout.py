@@ -1,5 +1,4 @@
 """The vendor's npu_bridge.estimator.npu.npu_convert_dropout. Generated from npu_shim/_vendor_paths/modules.json; do not edit."""
-from __future__ import annotations
 
 from npu_shim.ops.keras_dropout import dropout_call, switch_keras_dropout
 

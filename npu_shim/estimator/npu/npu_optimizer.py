@@ -1,5 +1,4 @@
 """The vendor's npu_bridge.estimator.npu.npu_optimizer. Generated from npu_shim/_vendor_paths/modules.json; do not edit."""
-from __future__ import annotations
 
 from typing import TYPE_CHECKING
 

@@ -1,2 +1,1 @@
 """The vendor's npu_bridge._api. Generated from npu_shim/_vendor_paths/modules.json; do not edit."""
-from __future__ import annotations

@@ -1,5 +1,4 @@
 """The vendor's npu_bridge.hccl.hccl_ops. Generated from npu_shim/_vendor_paths/modules.json; do not edit."""
-from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
