@@ -15,6 +15,7 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
+from npu_shim._host.process_settings import from_text, to_text
 from npu_shim.cli import MIGRATE, parser_of, show
 from npu_shim.cli._guard import leave, need_tensorflow
 from npu_shim.cli._lines import fail
@@ -24,9 +25,9 @@ from npu_shim.distributed.world import world
 from npu_shim.import_hook import tool
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
-    from npu_shim.rehearsal.assess.assessment import Settings
+    from npu_shim.rehearsal.assess.assessment import Assessment
     from npu_shim.rehearsal.assess.capture import Capture
+    from npu_shim.rehearsal.assess.of_capture import Settings
 
 GROUP = MIGRATE
 EXAMPLE = "npu-shim assess train.py -- --batch_size 64"
@@ -42,7 +43,7 @@ _OPTIONS = """
 --ranks N  run the script on N ranks and report rank 0's step
 --alias  serve npu_bridge, npu_device and horovod from npu_shim
 """
-_OF_RANK = "rank_{}.json"  # the assessment of a rank
+_OF_RANK = "rank_{}"  # the assessment of a rank
 
 
 def main(arguments: list[str]) -> int:
@@ -79,19 +80,19 @@ def main(arguments: list[str]) -> int:
     with until_stop.stopped(capture, args.script, rest, args.alias):
         if not capture.graphs:
             return fail(_COMMAND, _no_step(capture, args.script))
-        from npu_shim.rehearsal.assess import assessment
+        from npu_shim.rehearsal.assess.of_capture import assess
 
-        assessed = assessment.assess(capture, settings, args.script, rest)
+        assessed = assess(capture, settings, args.script, rest)
     if args.of_rank:
         with open(os.path.join(args.of_rank, _OF_RANK.format(world().rank)), "w", encoding="utf-8") as stream:
-            json.dump(assessed, stream)
-        return _finish("", {"problems": []}, False)
+            stream.write(to_text(assessed))
+        return leave(show("", 0))
     return _finish(_report(assessed, args), assessed, args.strict)
 
 
 def _on_ranks(args: argparse.Namespace, own: list[str], rest: list[str]) -> int:
     """Assess the step of each rank of a job, and report that of rank 0."""
-    from npu_shim.rehearsal.assess import of_ranks
+    from npu_shim.rehearsal.assess.assessment import Assessment, of_job
 
     with tempfile.TemporaryDirectory(prefix="npu_shim_assess_") as folder:
         launch = ["-m", "npu_shim", "launch", "--ranks", str(args.ranks), "--log-dir", folder]
@@ -103,8 +104,8 @@ def _on_ranks(args: argparse.Namespace, own: list[str], rest: list[str]) -> int:
         ranks = []
         for path in paths:
             with open(path, encoding="utf-8") as stream:
-                ranks.append(json.load(stream))
-    assessed = of_ranks.joined(ranks)
+                ranks.append(from_text(stream.read(), Assessment))
+    assessed = of_job(ranks)
     return _finish(_report(assessed, args), assessed, args.strict)
 
 
@@ -131,7 +132,7 @@ def _settings(args: argparse.Namespace) -> Settings:
     if args.mixlist:
         lists = operators.with_changes(lists, args.mixlist)
     product = products.product(args.product) if args.product else None
-    from npu_shim.rehearsal.assess.assessment import Settings
+    from npu_shim.rehearsal.assess.of_capture import Settings
 
     return Settings(lists, product, os.path.dirname(os.path.abspath(args.script)))
 
@@ -152,16 +153,16 @@ def _no_step(capture: Capture, path: str) -> str:
     )
 
 
-def _report(assessed: JsonObject, args: argparse.Namespace) -> str:
-    from npu_shim.rehearsal.assess import page, table
+def _report(assessed: Assessment, args: argparse.Namespace) -> str:
+    from npu_shim.rehearsal.assess import report
 
     if args.html:
-        pathlib.Path(args.html).write_text(page.html(assessed), encoding="utf-8")
-    text = json.dumps(assessed, indent=2)
+        pathlib.Path(args.html).write_text(report.to_html(assessed), encoding="utf-8")
+    text = json.dumps(assessed.to_json(), indent=2)
     if args.json and args.json != "-":
         pathlib.Path(args.json).write_text(text + "\n", encoding="utf-8")
-    return text if args.json == "-" else table.text(assessed)
+    return text if args.json == "-" else report.to_text(assessed)
 
 
-def _finish(text: str, assessed: JsonObject, strict: bool) -> int:
-    return leave(show(text, 1 if strict and assessed["problems"] else 0))
+def _finish(text: str, assessed: Assessment, strict: bool) -> int:
+    return leave(show(text, 1 if strict and assessed.problems else 0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,10 +20,11 @@ from npu_shim.rehearsal.assess import (
     operators,
     partition,
     precision,
-    table,
+    report,
     training_ops,
     work,
 )
+from npu_shim.rehearsal.assess.assessment import Operators
 from samples import training
 from tests.distributed import forks
 
@@ -86,10 +88,10 @@ def test_kernels_for_all_devices_are_kernels_for_cpus() -> None:
 
 
 def test_work_without_a_formula_is_not_shown_as_none() -> None:
-    row = {"op": "FFT", "flops": 0}
-    assert (table.work_text(row, {"FFT"}), table.work_text(row, set())) == ("not counted", "0 FLOP")
-    assert table.work_text({"op": "MatMul", "flops": 2000}, {"MatMul"}) == "2.00 kFLOP"
-    assert [table.duration(seconds) for seconds in (2e-9, 2e-7, 0.0)] == ["less than 0.01 us", "0.20 us", "0.00 us"]
+    row = Operators("FFT", 1, "host", 0, 0, [])
+    assert (report.work_text(row, {"FFT"}), report.work_text(row, set())) == ("not counted", "0 FLOP")
+    assert report.work_text(Operators("MatMul", 1, "device", 2000, 0, []), {"MatMul"}) == "2.00 kFLOP"
+    assert [report.duration(seconds) for seconds in (2e-9, 2e-7, 0.0)] == ["less than 0.01 us", "0.20 us", "0.00 us"]
 
 
 def test_shapes_are_those_of_the_values_that_are_fed() -> None:
@@ -164,8 +166,8 @@ def test_sizes_that_the_graph_does_not_know_are_named_where_they_come_in() -> No
         places = tf.where(y > 0)
         made = flat.flatten(graph, [places.op], {"x:0": (5, 3)})
     rows = inventory.dynamic_shapes(made.nodes, str(pathlib.Path(__file__).parent))
-    assert [(row["name"], row["shape"], row["in_this_run"]) for row in rows] == [("x", [None, 3], [5, 3])]
-    assert rows[0]["lines"][0].startswith(pathlib.Path(__file__).name + ":")
+    assert [(row.name, row.shape, row.in_this_run) for row in rows] == [("x", [None, 3], [5, 3])]
+    assert rows[0].lines[0].startswith(pathlib.Path(__file__).name + ":")
 
 
 def test_operators_that_leave_sizes_unknown_in_this_run_are_named_with_their_tensors() -> None:
@@ -177,17 +179,17 @@ def test_operators_that_leave_sizes_unknown_in_this_run_are_named_with_their_ten
         made = flat.flatten(graph, [tf.exp(sums).op], {"x:0": (5, 3)})
     found = memory.peak(made.nodes, {})
     rows = inventory.dynamic_shapes(made.nodes, str(pathlib.Path(__file__).parent), found.unknown_nodes)
-    by_op = {row["op"]: row for row in rows}
-    assert set(by_op) == {"Placeholder", "Where", "Unique"} and by_op["Placeholder"]["unknown_tensors"] == 0
-    assert by_op["Where"]["unknown_tensors"] + by_op["Unique"]["unknown_tensors"] == found.unknown > 2
-    assert by_op["Unique"]["unknown_tensors"] > 1  # its own and the sums, whose number it decides
+    by_op = {row.op: row for row in rows}
+    assert set(by_op) == {"Placeholder", "Where", "Unique"} and by_op["Placeholder"].unknown_tensors == 0
+    assert by_op["Where"].unknown_tensors + by_op["Unique"].unknown_tensors == found.unknown > 2
+    assert by_op["Unique"].unknown_tensors > 1  # its own and the sums, whose number it decides
     for row in (by_op["Where"], by_op["Unique"]):
-        assert row["in_this_run"] is None and row["lines"][0].startswith(pathlib.Path(__file__).name + ":")
-    assert table.unknown_text(by_op["Placeholder"]) == ""
-    assert table.unknown_text({"op": "Where", "unknown_tensors": 1}) == (
+        assert row.in_this_run is None and row.lines[0].startswith(pathlib.Path(__file__).name + ":")
+    assert report.unknown_text(by_op["Placeholder"]) == ""
+    assert report.unknown_text(replace(by_op["Where"], unknown_tensors=1)) == (
         "1 tensor of unknown size. Use npu_shim.data.masked_select or masked_where (docs/static-shapes.md)"
     )
-    assert "unique_padded" in table.unknown_text({"op": "UniqueV2", "unknown_tensors": 2})
+    assert "unique_padded" in report.unknown_text(replace(by_op["Unique"], op="UniqueV2"))
 
 
 SPARSE = """

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from npu_shim.cli import main
-from npu_shim.rehearsal.assess import of_ranks, operators, products
+from npu_shim.rehearsal.assess import operators, products
+from npu_shim.rehearsal.assess.assessment import Assessment, Collective, CompiledGraphs, Graph, of_job
 
 
 @pytest.mark.parametrize(
@@ -92,10 +93,11 @@ def test_a_product_can_be_given_by_its_figures() -> None:
 
 
 def test_ranks_with_other_collectives_are_a_problem() -> None:
-    def rank(count: int) -> dict[str, Any]:
-        rows = [{"op": "HcomAllReduce", "count": count, "bytes": 8}]
-        return {"problems": [], "graphs": [{"name": "session.run", "collectives": rows}]}
+    def rank(count: int) -> Assessment:
+        fields: Any = dict.fromkeys(Graph.__dataclass_fields__)
+        graph = Graph(**{**fields, "name": "session.run", "collectives": [Collective("HcomAllReduce", count, 8)]})
+        return Assessment("train.py", [], "", 1, "", CompiledGraphs(0, 1, 0), [], [graph])
 
-    assert of_ranks.joined([rank(2), rank(2)])["problems"] == []
-    [problem] = of_ranks.joined([rank(2), rank(2), rank(1)])["problems"]
-    assert problem["why"].startswith("on rank 2 are not those of rank 0: 1 HcomAllReduce of 8 bytes in place of 2")
+    assert of_job([rank(2), rank(2)]).problems == []
+    [problem] = of_job([rank(2), rank(2), rank(1)]).problems
+    assert problem.why.startswith("on rank 2 are not those of rank 0: 1 HcomAllReduce of 8 bytes in place of 2")

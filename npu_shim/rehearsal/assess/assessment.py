@@ -1,105 +1,264 @@
-"""Put the parts of an assessment together, as a plain dictionary (docs/assess.schema.json)."""
+"""The assessment of a script as data: what a card would make of its graphs. docs/assess.schema.json has its JSON."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Sequence
 
-from npu_shim._tensorflow import tf_api
-from npu_shim.rehearsal.assess import device_forms, memory, work
-from npu_shim.rehearsal.assess.capture import TRAIN, Capture, Captured
-from npu_shim.rehearsal.assess.estimates import precision_part, roofline, work_part
-from npu_shim.rehearsal.assess.inventory import (
-    collectives_of,
-    dtypes_of,
-    dynamic_shapes,
-    json_shape,
-    operators_of,
-    partition_of,
-    variables_of,
-)
-from npu_shim.rehearsal.assess.lines import lines_of
-from npu_shim.rehearsal.assess.operators import Lists
-from npu_shim.rehearsal.assess.partition import partition
-from npu_shim.rehearsal.assess.problems import problems_of
-from npu_shim.rehearsal.assess.products import Product
 from npu_shim.rehearsal.reports import about
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
 
-
-class Settings(NamedTuple):
-    """Settings of the command line: the operators of the device, a product or None, and the script's folder."""
-
-    lists: Lists
-    product: Product | None
-    folder: str
+    JsonShape = Sequence[int | None] | None
 
 
-def assess(capture: Capture, settings: Settings, script: str, arguments: Sequence[str]) -> JsonObject:
-    """Return the assessment of what a script runs until its first training step, and of that step."""
-    tf_api.logging.set_verbosity(tf_api.logging.ERROR)  # TensorFlow's profiler calls deprecated functions
-    graphs = [_graph(captured, settings) for captured in capture.graphs if _matters(captured)]
-    before = len(capture.compiled)
-    return {
-        **about("assess"),
-        "script": script,
-        "arguments": list(arguments),
-        "tensorflow": tf_api.tf.__version__,
-        "ranks": 1,
-        "operator_lists": settings.lists.source,
-        "compiled_graphs": {
-            "before_training": before,
-            "assessed": len(graphs),
-            "for_each_new_shape": sum(1 for graph in graphs if graph["dynamic_shapes"]),
-        },
-        "problems": [problem for graph in graphs for problem in problems_of(graph)],
-        "graphs": graphs,
-    }
+@dataclass(frozen=True)
+class Input:
+    """What a graph is given, with its shape."""
+
+    name: str
+    shape: JsonShape
 
 
-def _matters(captured: Captured) -> bool:
-    """Return False for runs beside training that compute nothing large, as those of an Estimator's hooks."""
-    assert captured.flat is not None
-    return captured.kind == TRAIN or any(work.MATRIX.match(node.op) for node in captured.flat.nodes)
+@dataclass(frozen=True)
+class Operators:
+    """The nodes of an operator type: number, status in the lists, work, and the lines of those off the device."""
+
+    op: str
+    count: int
+    status: str
+    flops: int
+    bytes: int
+    lines: list[str]
 
 
-def _graph(captured: Captured, settings: Settings) -> JsonObject:
-    flat = captured.flat
-    assert flat is not None
-    nodes = flat.nodes
-    device_forms.rename(nodes)
-    own = frozenset({"Npu"} | {node.op for node in nodes if device_forms.COLLECTIVE.match(node.op)})
-    lists = settings.lists._replace(device=settings.lists.device | own)
-    trips = work.trips_of(flat)
-    done = work.work_of(flat, trips)
-    # a tf.function with an operator of the host always runs in parts
-    mixed = bool(captured.parameters.get("mix_compile_mode")) or captured.session is None
-    parts = partition(nodes, lists, mixed, int(captured.parameters.get("iterations_per_loop") or 1))
-    activations = memory.peak(nodes, trips)
-    where = {i: lines_of(nodes[i].source, settings.folder) for i in parts.host}
-    graph: JsonObject = {
-        "name": captured.name,
-        "kind": captured.kind,
-        "line": captured.line,
-        "nodes": len(nodes),
-        "inputs": [{"name": name, "shape": json_shape(shape)} for name, shape in sorted(captured.given.items())],
-        "operators": operators_of(nodes, done, lists, settings.folder),
-        "partition": partition_of(nodes, parts, where, mixed),
-        "dynamic_shapes": dynamic_shapes(nodes, settings.folder, activations.unknown_nodes),
-        "dtypes": dtypes_of(nodes, settings.folder),
-        "collectives": collectives_of(nodes),
-        "variables": variables_of(nodes),
-        "memory": {
-            "peak": activations.peak,
-            "at": activations.at,
-            "unknown": activations.unknown,
-            "largest": [{"name": name, "bytes": size} for name, size in activations.largest],
-        },
-        "work": work_part(nodes, done, trips),
-        "precision": precision_part(nodes, done, lists, captured.parameters),
-        "roofline": None,
-    }
-    if settings.product is not None:
-        graph["roofline"] = roofline(nodes, done, graph, settings.product)
-    return graph
+@dataclass(frozen=True)
+class OnHost:
+    """The nodes of an operator type that stay on the host.
+
+    Attributes:
+        op, count: the type, and the number of nodes.
+        pulled: those that would run on the device if their neighbours did.
+        cpu: True if the CPU has the operator.
+        lines: of the script, that create them.
+    """
+
+    op: str
+    count: int
+    pulled: int
+    cpu: bool
+    lines: list[str]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What runs on the host, and how that cuts the step; see partition.Partition."""
+
+    host: list[OnHost]
+    clusters: list[int]
+    outside_largest: int
+    loops: list[str]
+    mix_compile_mode: bool
+
+
+@dataclass(frozen=True)
+class DynamicShape:
+    """An operator that brings sizes into the graph that it does not know."""
+
+    op: str
+    name: str
+    shape: JsonShape
+    in_this_run: JsonShape
+    unknown_tensors: int
+    lines: list[str]
+
+
+@dataclass(frozen=True)
+class RareType:
+    """A type of tensors that a card computes slowly or not at all."""
+
+    dtype: str
+    tensors: int
+    operators: list[str]
+    lines: list[str]
+
+
+@dataclass(frozen=True)
+class Collective:
+    """The collectives of a type, and what they move."""
+
+    op: str
+    count: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable."""
+
+    name: str
+    shape: JsonShape
+    dtype: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Variables:
+    """Number and size of the variables, and the largest ones."""
+
+    count: int
+    bytes: int
+    largest: list[Variable]
+
+
+@dataclass(frozen=True)
+class LargeTensor:
+    """A tensor that lives at the peak."""
+
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Activations:
+    """The peak of the activations; see memory.Memory."""
+
+    peak: int
+    at: str
+    unknown: int
+    largest: list[LargeTensor]
+
+
+@dataclass(frozen=True)
+class NotCounted:
+    """An operator type without a number of operations."""
+
+    op: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop, and how often it runs; None if that is not known."""
+
+    name: str
+    runs: int | None
+
+
+@dataclass(frozen=True)
+class WorkOfStep:
+    """The work of a step: floating-point operations, bytes, loops, and what is not known."""
+
+    flops: int
+    matrix_flops: int
+    bytes: int
+    by_profiler: list[str]
+    unknown: list[NotCounted]
+    loops: list[Loop]
+
+
+@dataclass(frozen=True)
+class OpCount:
+    """The number of nodes of an operator type."""
+
+    op: str
+    count: int
+
+
+@dataclass(frozen=True)
+class MixedPrecision:
+    """The operators that mixed precision reduces and keeps, and the reduced share of the matrix unit's work."""
+
+    mode: str
+    reduced: list[OpCount]
+    kept: list[OpCount]
+    matrix_share: float
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """A bound on the time of a step, and the sum over operators that each read and write memory."""
+
+    product: str
+    source: str
+    bound_seconds: float
+    bound_by: str
+    operators_seconds: float
+    memory_share: float | None
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A graph that the script runs: for a training step, or for another run."""
+
+    name: str
+    kind: str
+    line: str
+    nodes: int
+    inputs: list[Input]
+    operators: list[Operators]
+    partition: Cut
+    dynamic_shapes: list[DynamicShape]
+    dtypes: list[RareType]
+    collectives: list[Collective]
+    variables: Variables
+    memory: Activations
+    work: WorkOfStep
+    precision: MixedPrecision
+    roofline: Roofline | None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What would not run on the card."""
+
+    graph: str
+    what: str
+    why: str
+    lines: list[str]
+
+
+@dataclass(frozen=True)
+class CompiledGraphs:
+    """The graphs that a card compiles: before training, those that are assessed, and those with dynamic shapes."""
+
+    before_training: int
+    assessed: int
+    for_each_new_shape: int
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """The assessment of a script."""
+
+    script: str
+    arguments: Sequence[str]
+    tensorflow: str
+    ranks: int
+    operator_lists: str
+    compiled_graphs: CompiledGraphs
+    problems: list[Problem]
+    graphs: list[Graph]
+
+    def to_json(self) -> JsonObject:
+        """Return what docs/assess.schema.json describes."""
+        return {**about("assess"), **asdict(self)}
+
+
+def of_job(ranks: Sequence[Assessment]) -> Assessment:
+    """Return the assessments of all ranks of a job as one: that of rank 0 with the number of ranks.
+
+    A problem is added for each rank whose collectives are not those of rank 0, because the job would then never end.
+    """
+    problems = list(ranks[0].problems)
+    for rank, other in enumerate(ranks):
+        for ours, theirs in zip(ranks[0].graphs, other.graphs):
+            if ours.collectives != theirs.collectives:
+                why = f"on rank {rank} are not those of rank 0: {_listed(theirs)} in place of {_listed(ours)}"
+                problems.append(Problem(ours.name, "collectives", why, []))
+    return replace(ranks[0], ranks=len(ranks), problems=problems)
+
+
+def _listed(graph: Graph) -> str:
+    return ", ".join(f"{row.count} {row.op} of {row.bytes} bytes" for row in graph.collectives) or "none"

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         Function,
         Graph,
         InputFn,
-        JsonObject,
         Message,
         Operation,
         Optimizer,
@@ -73,8 +72,8 @@ class Captured(NamedTuple):
     graph: Graph
     targets: list[Operation]
     given: dict[str, Shape]
-    parameters: JsonObject
-    sizes: JsonObject
+    parameters: dict[str, Value]
+    sizes: dict[str, Value]
     flat: Flat | None = None
     session: Session | None = None
     feeds: FeedDict | None = None
@@ -287,7 +286,7 @@ def name_of(function: Value) -> str:
     return getattr(function.python_function, "__name__", "function")
 
 
-def parameters(config: ConfigProto) -> JsonObject:
+def parameters(config: ConfigProto) -> dict[str, Value]:
     """Return the options of the NpuOptimizer entry of a session config, {} without one."""
     for optimizer in config.graph_options.rewrite_options.custom_optimizers if config is not None else ():
         if optimizer.name == "NpuOptimizer":

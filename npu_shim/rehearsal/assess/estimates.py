@@ -6,6 +6,7 @@ import collections
 from typing import TYPE_CHECKING, Sequence
 
 from npu_shim.rehearsal.assess import precision, work
+from npu_shim.rehearsal.assess.assessment import Loop, MixedPrecision, NotCounted, OpCount, Roofline, WorkOfStep
 from npu_shim.rehearsal.assess.flat import Node
 from npu_shim.rehearsal.assess.inventory import ON_HOST_ANYWAY, VARIABLES
 from npu_shim.rehearsal.assess.operators import Lists
@@ -13,65 +14,71 @@ from npu_shim.rehearsal.assess.products import Product
 from npu_shim.rehearsal.assess.sizes import size_bytes
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
+    from npu_shim._tensorflow.types import Value
 
 
-def work_part(nodes: Sequence[Node], done: work.Work, trips: dict[str, int]) -> JsonObject:
-    """Return the work of a step: floating-point operations, bytes, loops, and what is not known."""
+def work_of_step(nodes: Sequence[Node], done: work.Work, trips: dict[str, int]) -> WorkOfStep:
+    """Return the work of a step."""
     loops = [node.name for node in nodes if node.op in ("While", "StatelessWhile")]
     loops += sorted(
         {node.definition.attr["frame_name"].s.decode() for node in nodes if node.op in ("Enter", "RefEnter")}
     )
-    return {
-        "flops": sum(done.flops),
-        "matrix_flops": sum(n for n, node in zip(done.flops, nodes) if work.MATRIX.match(node.op)),
-        "bytes": sum(done.bytes),
-        "by_profiler": done.by_profiler,
-        "unknown": [{"op": op, "why": why} for op, why in sorted(done.unknown.items())],
-        "loops": [{"name": name, "runs": trips.get(name)} for name in loops],
-    }
+    return WorkOfStep(
+        flops=sum(done.flops),
+        matrix_flops=sum(n for n, node in zip(done.flops, nodes) if work.MATRIX.match(node.op)),
+        bytes=sum(done.bytes),
+        by_profiler=done.by_profiler,
+        unknown=[NotCounted(op, why) for op, why in sorted(done.unknown.items())],
+        loops=[Loop(name, trips.get(name)) for name in loops],
+    )
 
 
-def precision_part(nodes: Sequence[Node], done: work.Work, lists: Lists, parameters: JsonObject) -> JsonObject:
+def precision_of(nodes: Sequence[Node], done: work.Work, lists: Lists, parameters: dict[str, Value]) -> MixedPrecision:
     """Return the operators that mixed precision reduces and keeps."""
     half = precision.reduced(nodes, lists)
     mode = parameters.get("precision_mode_v2") or parameters.get("precision_mode") or b""
     matrix = [(n, is_half) for n, node, is_half in zip(done.flops, nodes, half) if work.MATRIX.match(node.op)]
     total = sum(n for n, _ in matrix)
     own = [i for i, node in enumerate(nodes) if "float32" in node.dtypes and node.op not in VARIABLES | ON_HOST_ANYWAY]
-    return {
-        "mode": mode.decode() if isinstance(mode, bytes) else str(mode),
-        "reduced": _counts(nodes, [i for i in own if half[i]]),
-        "kept": _counts(nodes, [i for i in own if not half[i]]),
-        "matrix_share": sum(n for n, is_half in matrix if is_half) / total if total else 0.0,
-    }
+    return MixedPrecision(
+        mode=mode.decode() if isinstance(mode, bytes) else str(mode),
+        reduced=_counts(nodes, [i for i in own if half[i]]),
+        kept=_counts(nodes, [i for i in own if not half[i]]),
+        matrix_share=sum(n for n, is_half in matrix if is_half) / total if total else 0.0,
+    )
 
 
-def _counts(nodes: Sequence[Node], places: Sequence[int]) -> list[JsonObject]:
-    return [{"op": op, "count": n} for op, n in collections.Counter(nodes[i].op for i in places).most_common()]
+def _counts(nodes: Sequence[Node], places: Sequence[int]) -> list[OpCount]:
+    return [OpCount(op, n) for op, n in collections.Counter(nodes[i].op for i in places).most_common()]
 
 
-def roofline(nodes: Sequence[Node], done: work.Work, graph: JsonObject, product: Product) -> JsonObject:
-    """Return a bound on the time of a step, and the sum over operators that each read and write memory."""
-    compute = graph["work"]["matrix_flops"] / product.flops
+def roofline_of(
+    nodes: Sequence[Node], done: work.Work, step: WorkOfStep, variables: int, activations: int, product: Product
+) -> Roofline:
+    """Return a bound on the time of a step.
+
+    Args:
+        nodes, done, step: of the graph.
+        variables, activations: their bytes.
+        product: that runs the step.
+    """
+    compute = step.matrix_flops / product.flops
     inputs = sum(
         size_bytes(dtype, shape) or 0
         for node in nodes
         if node.op in ("Placeholder", "IteratorGetNext")
         for dtype, shape in zip(node.dtypes, node.shapes)
     )
-    moved = (2 * graph["variables"]["bytes"] + inputs) / product.bandwidth
+    moved = (2 * variables + inputs) / product.bandwidth
     one_by_one = sum(
         max(flops / product.flops if work.MATRIX.match(node.op) else 0.0, size / product.bandwidth)
         for flops, size, node in zip(done.flops, done.bytes, nodes)
     )
-    return {
-        "product": product.name,
-        "source": product.source,
-        "bound_seconds": max(compute, moved),
-        "bound_by": "matrix unit" if compute >= moved else "memory",
-        "operators_seconds": one_by_one,
-        "memory_share": (graph["memory"]["peak"] + graph["variables"]["bytes"]) / product.memory
-        if product.memory
-        else None,
-    }
+    return Roofline(
+        product=product.name,
+        source=product.source,
+        bound_seconds=max(compute, moved),
+        bound_by="matrix unit" if compute >= moved else "memory",
+        operators_seconds=one_by_one,
+        memory_share=(activations + variables) / product.memory if product.memory else None,
+    )

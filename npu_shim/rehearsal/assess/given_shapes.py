@@ -12,7 +12,7 @@ from npu_shim.rehearsal.assess.flat import Shape
 from npu_shim.rehearsal.assess.training_ops import all_ops
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import FeedDict, Function, Graph, JsonObject, Operation, Session, Tensor, Value
+    from npu_shim._tensorflow.types import FeedDict, Function, Graph, Operation, Session, Tensor, Value
 
     Feeds = Sequence[Tuple[Tensor, Value]]  # with their values
 
@@ -25,7 +25,7 @@ def feed_shapes(feeds: Feeds) -> tuple[Hashable, ...]:
     return tuple((tensor.name, np.shape(value)) for tensor, value in feeds)
 
 
-def fed_sizes(feeds: Feeds) -> JsonObject:
+def fed_sizes(feeds: Feeds) -> dict[str, Value]:
     """Return the fed integers and short lists of integers, on which shapes may depend, by the name of the tensor."""
     return {
         tensor.name: value
@@ -34,7 +34,9 @@ def fed_sizes(feeds: Feeds) -> JsonObject:
     }
 
 
-def iterator_shapes(session: Session, ops: list[Operation], feed_dict: FeedDict | None, run: Function) -> JsonObject:
+def iterator_shapes(
+    session: Session, ops: list[Operation], feed_dict: FeedDict | None, run: Function
+) -> dict[str, Shape]:
     """Return the shapes of the next batch of each iterator behind a run, which is read for this."""
     readers = [op for op in tf_graph.ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
     readers = [op for op in readers if session.graph.is_fetchable(op) and op.graph is session.graph]
@@ -53,7 +55,7 @@ def iterator_shapes(session: Session, ops: list[Operation], feed_dict: FeedDict 
     return given
 
 
-def _collective_shapes(ops: list[Operation]) -> JsonObject:
+def _collective_shapes(ops: list[Operation]) -> dict[str, Shape]:
     """Return the shapes of the results of collectives, which are those of the copies that the script goes on with."""
     return {
         output.name: tuple(consumer.outputs[0].shape.as_list())
@@ -64,7 +66,7 @@ def _collective_shapes(ops: list[Operation]) -> JsonObject:
     }
 
 
-def argument_shapes(graph: Graph, args: Sequence[Value], kwargs: Mapping[str, Value]) -> JsonObject:
+def argument_shapes(graph: Graph, args: Sequence[Value], kwargs: Mapping[str, Value]) -> dict[str, Shape]:
     """Return the shapes of the arguments of a tf.function, and of the next batch of each iterator among them."""
     given: dict[str, Shape] = {}
     captured = {id(inner) for _, inner in getattr(graph, "captures", ())}

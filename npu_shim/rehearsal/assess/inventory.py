@@ -7,6 +7,16 @@ from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._tensorflow import tf_api, tf_graph
 from npu_shim.rehearsal.assess import device_forms, memory, work
+from npu_shim.rehearsal.assess.assessment import (
+    Collective,
+    Cut,
+    DynamicShape,
+    OnHost,
+    Operators,
+    RareType,
+    Variable,
+    Variables,
+)
 from npu_shim.rehearsal.assess.flat import Node, Shape
 from npu_shim.rehearsal.assess.lines import lines_of
 from npu_shim.rehearsal.assess.operators import DEVICE, INPUT, Lists
@@ -14,7 +24,8 @@ from npu_shim.rehearsal.assess.partition import Partition
 from npu_shim.rehearsal.assess.sizes import elements, size_bytes
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, JsonObject
+    from npu_shim._tensorflow.types import DType
+    from npu_shim.rehearsal.assess.assessment import JsonShape
 
 
 VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
@@ -24,7 +35,7 @@ _MOST_LINES = 3
 _NO_SHAPE = ("variant", "resource")
 
 
-def operators_of(nodes: Sequence[Node], done: work.Work, lists: Lists, folder: str) -> list[JsonObject]:
+def operators_of(nodes: Sequence[Node], done: work.Work, lists: Lists, folder: str) -> list[Operators]:
     """Return a row for each operator type: number, place, work, and the lines of those off the device."""
     by_type: dict[str, list[int]] = collections.defaultdict(list)
     for i, node in enumerate(nodes):
@@ -32,17 +43,10 @@ def operators_of(nodes: Sequence[Node], done: work.Work, lists: Lists, folder: s
     rows = []
     for op, places in by_type.items():
         status = DEVICE if op in ON_HOST_ANYWAY else lists.status(op)
-        rows.append(
-            {
-                "op": op,
-                "count": len(places),
-                "status": status,
-                "flops": sum(done.flops[i] for i in places),
-                "bytes": sum(done.bytes[i] for i in places),
-                "lines": _lines(nodes, places, folder) if status not in (DEVICE, INPUT) else [],
-            }
-        )
-    return sorted(rows, key=lambda row: (-row["flops"], -row["count"], row["op"]))
+        flops, size = sum(done.flops[i] for i in places), sum(done.bytes[i] for i in places)
+        lines = _lines(nodes, places, folder) if status not in (DEVICE, INPUT) else []
+        rows.append(Operators(op, len(places), status, flops, size, lines))
+    return sorted(rows, key=lambda row: (-row.flops, -row.count, row.op))
 
 
 def _lines(nodes: Sequence[Node], places: Sequence[int], folder: str) -> list[str]:
@@ -51,32 +55,26 @@ def _lines(nodes: Sequence[Node], places: Sequence[int], folder: str) -> list[st
     return [line for line, _ in counted.most_common(_MOST_LINES)]
 
 
-def partition_of(nodes: Sequence[Node], parts: Partition, where: dict[int, list[str]], mixed: bool) -> JsonObject:
+def cut_of(nodes: Sequence[Node], parts: Partition, where: dict[int, list[str]], mixed: bool) -> Cut:
     """Return what runs on the host, and how the step is cut."""
-    rows: dict[str, list[int]] = collections.defaultdict(list)
+    by_type: dict[str, list[int]] = collections.defaultdict(list)
     for i in parts.host:
-        rows[nodes[i].op].append(i)
+        by_type[nodes[i].op].append(i)
     pulled = set(parts.pulled)
     host = [
-        {
-            "op": op,
-            "count": len(places),
-            "pulled": sum(1 for i in places if i in pulled),
-            "cpu": tf_graph.has_cpu_kernel(op),
-            "lines": list(dict.fromkeys(line for i in places for line in where[i][:1]))[:_MOST_LINES],
-        }
-        for op, places in rows.items()
+        OnHost(
+            op,
+            len(places),
+            pulled=sum(1 for i in places if i in pulled),
+            cpu=tf_graph.has_cpu_kernel(op),
+            lines=list(dict.fromkeys(line for i in places for line in where[i][:1]))[:_MOST_LINES],
+        )
+        for op, places in by_type.items()
     ]
-    return {
-        "host": sorted(host, key=lambda row: (-int(str(row["count"])), str(row["op"]))),
-        "clusters": parts.clusters,
-        "outside_largest": parts.cut,
-        "loops": parts.loops,
-        "mix_compile_mode": mixed,
-    }
+    return Cut(sorted(host, key=lambda row: (-row.count, row.op)), parts.clusters, parts.cut, parts.loops, mixed)
 
 
-def dynamic_shapes(nodes: Sequence[Node], folder: str, unknown: Sequence[int] = ()) -> list[JsonObject]:
+def dynamic_shapes(nodes: Sequence[Node], folder: str, unknown: Sequence[int] = ()) -> list[DynamicShape]:
     """Return the operators that bring sizes into the graph that it does not know, with the lines that create them.
 
     An operator whose inputs, or what computes its shape, are open already brings in nothing new, unless the inputs of
@@ -87,7 +85,7 @@ def dynamic_shapes(nodes: Sequence[Node], folder: str, unknown: Sequence[int] = 
         folder: of the script.
         unknown: places of the nodes that make tensors without a size in this run, one for each tensor.
     """
-    rows: list[JsonObject] = []
+    rows: list[DynamicShape] = []
     follows = [False] * len(nodes)
     order = memory.order(nodes)
     causes = _causes(nodes, order)
@@ -101,17 +99,10 @@ def dynamic_shapes(nodes: Sequence[Node], folder: str, unknown: Sequence[int] = 
         )
         is_new = not follows[i] and node.op not in VARIABLES and node.op != "BroadcastGradientArgs"
         if opens and (is_new or tensors[i]):
-            now = node.shapes[opens[0]]
-            rows.append(
-                {
-                    "op": node.op,
-                    "name": node.name,
-                    "shape": json_shape(node.declared[opens[0]]),
-                    "in_this_run": None if _is_open(now) else json_shape(now),
-                    "unknown_tensors": tensors[i],
-                    "lines": lines_of(node.source, folder),
-                }
-            )
+            shape, now = node.declared[opens[0]], node.shapes[opens[0]]
+            in_this_run = None if _is_open(now) else json_shape(now)
+            lines = lines_of(node.source, folder)
+            rows.append(DynamicShape(node.op, node.name, json_shape(shape), in_this_run, tensors[i], lines))
     return rows
 
 
@@ -138,21 +129,15 @@ def _is_open(shape: Shape) -> bool:
     return elements(shape) is None
 
 
-def dtypes_of(nodes: Sequence[Node], folder: str) -> list[JsonObject]:
+def rare_types_of(nodes: Sequence[Node], folder: str) -> list[RareType]:
     """Return a row for each type of tensors that a card computes slowly or not at all."""
     rows = []
     for dtype in _RARE_TYPES:
         places = [i for i, node in enumerate(nodes) if dtype in node.dtypes and not _is_small_constant(node)]
         if places:
             ops = collections.Counter(nodes[i].op for i in places)
-            rows.append(
-                {
-                    "dtype": dtype,
-                    "tensors": sum(nodes[i].dtypes.count(dtype) for i in places),
-                    "operators": [op for op, _ in ops.most_common()],
-                    "lines": _lines(nodes, places, folder),
-                }
-            )
+            tensors = sum(nodes[i].dtypes.count(dtype) for i in places)
+            rows.append(RareType(dtype, tensors, [op for op, _ in ops.most_common()], _lines(nodes, places, folder)))
     return rows
 
 
@@ -161,27 +146,24 @@ def _is_small_constant(node: Node) -> bool:
     return node.op == "Const" and node.dtypes == ["string"]
 
 
-def collectives_of(nodes: Sequence[Node]) -> list[JsonObject]:
+def collectives_of(nodes: Sequence[Node]) -> list[Collective]:
     """Return a row for each collective, with what it moves."""
-    rows: dict[str, JsonObject] = {}
+    sizes: dict[str, list[int]] = {}
     for node in nodes:
         if device_forms.COLLECTIVE.match(node.op):
-            row = rows.setdefault(node.op, {"op": node.op, "count": 0, "bytes": 0})
-            row["count"] += 1
-            row["bytes"] += sum(size_bytes(dtype, shape) or 0 for dtype, shape in zip(node.dtypes, node.shapes))
-    return list(rows.values())
+            size = sum(size_bytes(dtype, shape) or 0 for dtype, shape in zip(node.dtypes, node.shapes))
+            sizes.setdefault(node.op, []).append(size)
+    return [Collective(op, len(moved), sum(moved)) for op, moved in sizes.items()]
 
 
-def variables_of(nodes: Sequence[Node]) -> JsonObject:
+def variables_of(nodes: Sequence[Node]) -> Variables:
     """Return number and size of the variables, and the largest ones."""
     rows = []
     for node in nodes:
         if node.op in VARIABLES:
             shape, dtype = _variable_type(node)
-            rows.append({"name": _variable_name(node), "shape": json_shape(shape), "dtype": dtype,
-                         "bytes": size_bytes(dtype, shape) or 0})  # fmt: skip
-    largest = sorted(rows, key=lambda row: -int(str(row["bytes"])))[:5]
-    return {"count": len(rows), "bytes": sum(int(str(row["bytes"])) for row in rows), "largest": largest}
+            rows.append(Variable(_variable_name(node), json_shape(shape), dtype, size_bytes(dtype, shape) or 0))
+    return Variables(len(rows), sum(row.bytes for row in rows), sorted(rows, key=lambda row: -row.bytes)[:5])
 
 
 def _variable_type(node: Node) -> DType:
@@ -198,6 +180,6 @@ def _variable_name(node: Node) -> str:
     return shared.partition(":")[0] or node.name
 
 
-def json_shape(shape: Shape) -> list[int | None] | None:
+def json_shape(shape: Shape) -> JsonShape:
     """Return a shape for JSON."""
     return None if shape is None else list(shape)
