@@ -11,15 +11,14 @@ import numpy as np
 from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.half_band import band
 from npu_shim.rehearsal.comparing.read_recording import Recording, read
-from npu_shim.rehearsal.comparing.seeds import Band
 from npu_shim.rehearsal.half_result import half_part
 from npu_shim.rehearsal.half_run import HalfReport, Overflow, Precision
 from npu_shim.rehearsal.half_values import add_bands
 from npu_shim.rehearsal.recording.kinds import GRADIENT, INPUT, LOSS, METRIC, RATE, VARIABLE
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import Writer
-from npu_shim.rehearsal.result import AGREE, DIFFER, Element, Result, Terms, run_part
-from npu_shim.rehearsal.result_values import add_values, mean_bands
+from npu_shim.rehearsal.result import AGREE, DIFFER, Element, MeanBand, Result, Terms, run_part
+from npu_shim.rehearsal.result_values import add_values
 from npu_shim.rehearsal.running import Run
 
 Change = Callable[[int, str, str, np.ndarray], Any]  # step, kind, name, value -> value, None for no value
@@ -103,7 +102,7 @@ def verified_half(folder: pathlib.Path, change: Change, saturate: bool = False) 
     return made
 
 
-def verified(folder: pathlib.Path, change: Change = unchanged, bands: Sequence[Band] = ()) -> Result:
+def verified(folder: pathlib.Path, change: Change = unchanged, bands: Sequence[MeanBand] = ()) -> Result:
     """Return the result for an unchanged and a changed recording, with bands of several seeds."""
     ours, theirs = recording(folder / "original"), recording(folder / "migrated", change)
     found = compare(ours, theirs)
@@ -111,6 +110,6 @@ def verified(folder: pathlib.Path, change: Change = unchanged, bands: Sequence[B
     parts = [run_part(run, 0, [each]) for run, each in zip(runs, (ours, theirs))]
     made = Result(DIFFER if found.departures else AGREE, TERMS, *parts)
     made.problems = ["A <problem>."] if found.departures else []
-    made.bands = mean_bands(bands)
+    made.bands = list(bands)
     add_values(made, found, [Element([0, 1], "1", "nan")])
     return made

@@ -26,19 +26,19 @@ class _FileSystem:
     def __init__(self, module: ModuleType, notes: Value) -> None:
         self._module = module
         calls: dict[str, Function] = {
-            "DeleteFile": lambda path, *rest: notes.replace(path, creates=False),
-            "DeleteRecursively": lambda path, *rest: notes.replace(path, creates=False),
-            "CreateDir": lambda path, *rest: notes.folder(path),
-            "RecursivelyCreateDir": lambda path, *rest: notes.folder(path),
-            "CopyFile": lambda source, target, *rest: notes.write(target),
+            "DeleteFile": lambda path, *rest: notes.note_replace(path, creates=False),
+            "DeleteRecursively": lambda path, *rest: notes.note_replace(path, creates=False),
+            "CreateDir": lambda path, *rest: notes.note_folder(path),
+            "RecursivelyCreateDir": lambda path, *rest: notes.note_folder(path),
+            "CopyFile": lambda source, target, *rest: notes.note_write(target),
             "EventsWriter": lambda path, *rest: _note_events(notes, os.path.dirname(os.fsdecode(path))),
         }
         for name in ("WritableFile", "CreateWritableFile"):
-            calls[name] = lambda path, *rest: notes.write(path)
+            calls[name] = lambda path, *rest: notes.note_write(path)
 
         def rename(source: Value, target: Value, *rest: object) -> None:
-            notes.replace(source, creates=False)
-            notes.replace(target)
+            notes.note_replace(source, creates=False)
+            notes.note_replace(target)
 
         calls["RenameFile"] = rename
         for name, note in calls.items():
@@ -71,7 +71,7 @@ def watch(notes: Value) -> list[Callable[[], None]]:
         for name in ("_pywrap_file_io", "_pywrap_events_writer", "pywrap_tensorflow"):
             if name in vars(module):
                 replace(module, name, _FileSystem(vars(module)[name], notes))
-    around(tf.io.TFRecordWriter, "__init__", lambda writer, path, *args, **kwargs: notes.write(path))
+    around(tf.io.TFRecordWriter, "__init__", lambda writer, path, *args, **kwargs: notes.note_write(path))
     for owner in savers():
         around(owner, "save", lambda saver, *args, **kwargs: _note_save(notes, *args, **kwargs))
     around(
@@ -109,18 +109,18 @@ def _note_save(
     given = [save_path, file_prefix, *args[:2]]
     path = next((text for text in map(path_of, given) if text), None)
     if path:
-        notes.prefix(path, is_checkpoint=True)
+        notes.note_prefix(path, is_checkpoint=True)
 
 
 def _note_events(notes: Value, folder: Value) -> None:
     if folder:
-        notes.folder(folder)
-        notes.prefix(os.path.join(folder, _EVENTS))
+        notes.note_folder(folder)
+        notes.note_prefix(os.path.join(folder, _EVENTS))
 
 
 def _note_h5(notes: Value, file: Value, name: Value, mode: Value = None, *args: object, **kwargs: object) -> None:
     if mode != "r" and (mode is not None or importlib.import_module("h5py").version.version_tuple < (3,)):
-        notes.write(name)
+        notes.note_write(name)
 
 
 def path_of(value: Value) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Callable, ContextManager, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Callable, ContextManager, Iterable, Iterator, Mapping, Sequence, TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import DType, Graph, Message, Operation, Structure, Tensor, Variable
 
 v1 = tf.compat.v1
+_Node = TypeVar("_Node")
 _REHEARSAL_OPS = "npu_shim_rehearsal_ops"  # attribute of a graph: the number of ops that rehearsals have added
 
 
@@ -90,16 +91,38 @@ def has_cpu_kernel(op_type: str) -> bool:
     return any(kernel.device_type in ("CPU", "DEFAULT") for kernel in kernels.kernel)
 
 
-def ancestors(ops: Iterable[Operation]) -> list[Operation]:
-    """Return ops and all ops that run before them: their inputs and control inputs, and so on."""
-    seen: dict[Operation, None] = {}
-    stack = list(ops)
-    while stack:
-        op = stack.pop()
-        if op not in seen:
-            seen[op] = None
-            stack += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
-    return list(seen)
+def reached(
+    starts: Iterable[_Node], neighbours: Callable[[_Node], Iterable[_Node]], most: int | None = None
+) -> dict[_Node, None]:
+    """Return, as keys, some nodes of a graph and those that a walk from them reaches, or the first of these.
+
+    Args:
+        starts: operations of a graph, or nodes of any other kind.
+        neighbours: returns those to which one step leads.
+        most: ends the walk when so many are reached.
+    """
+    waiting = list(starts)
+    seen = dict.fromkeys(waiting)
+    while waiting and (most is None or len(seen) < most):
+        new = [other for other in dict.fromkeys(neighbours(waiting.pop())) if other not in seen]
+        seen.update(dict.fromkeys(new))
+        waiting += new
+    return seen
+
+
+def makers(op: Operation) -> list[Operation]:
+    """Return the ops that compute the inputs of an op."""
+    return [tensor.op for tensor in op.inputs]
+
+
+def waited_for(op: Operation) -> list[Operation]:
+    """Return the ops for which an op waits: those of its inputs and control inputs."""
+    return makers(op) + list(op.control_inputs)
+
+
+def ancestors(ops: Iterable[Operation]) -> dict[Operation, None]:
+    """Return, as keys, ops and all ops that run before them: their inputs and control inputs, and so on."""
+    return reached(ops, waited_for)
 
 
 def add_rehearsal_ops(graph: Graph, number: int) -> None:

@@ -24,7 +24,7 @@ from npu_shim._tensorflow.tf_numpy_function import array_function
 from npu_shim.dumps import reference
 from npu_shim.dumps.reference_writer import Writer
 from npu_shim.rehearsal.assess.lines import line_of_caller, lines_of
-from npu_shim.rehearsal.recording import methods, updating
+from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.functions import without_xla
 from npu_shim.rehearsal.recording.names import pairs
 from npu_shim.rehearsal.recording.recorder import Watcher
@@ -122,7 +122,7 @@ class Dump(tf_op_creation.OpHook):
     def _to_fetch(self, session: Session, fetches: Fetches) -> list[Tensor]:
         """Return the tensors of an imported graph that a run computes."""
         fetched = [tf_recording.fetched_op(session.graph, fetch) for fetch, _ in pairs(fetches, fetches)]
-        ops = updating.ancestors(op for op in fetched if op) & set(self._imported) if self._imported else ()
+        ops = tf_graph.ancestors(op for op in fetched if op).keys() & set(self._imported) if self._imported else ()
         return [tensor for op in ops for tensor in op.outputs if _is_number(tensor)]
 
     def _entry(self, op: Operation, inputs: Sequence[Value]) -> reference.Output:

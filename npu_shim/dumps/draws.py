@@ -26,7 +26,7 @@ from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api, tf_capture, tf_graph, tf_op_creation, tf_recording, tf_session
 from npu_shim.dumps.reference import DRAWS
 from npu_shim.ops.dropout import dropout
-from npu_shim.rehearsal.recording import methods, random_seeds, updating
+from npu_shim.rehearsal.recording import methods, random_seeds
 from npu_shim.rehearsal.recording.graph_inputs import FEW, is_random
 from npu_shim.rehearsal.recording.kinds import DRAW
 from npu_shim.rehearsal.recording.names import pairs
@@ -373,7 +373,7 @@ class SharedDraws(tf_op_creation.OpHook):
         ops = [tf_recording.fetched_op(graph, fetch) for fetch, _ in pairs(fetches, fetches)]
         key = len(draws), frozenset(op for op in ops if op)
         if key not in known:
-            above = updating.ancestors(key[1])
+            above = tf_graph.ancestors(key[1])
             known[key] = [draw for draw in draws if draw.target.op in above]
         return known[key]
 
@@ -400,7 +400,7 @@ def _follows(op: Operation) -> bool:
 
     In eager code that is a function called with arguments. In functions and branches inside of others nothing follows.
     """
-    outside, above = getattr(op.graph, "outer_graph", None), updating.ancestors(tensor.op for tensor in op.inputs)
+    outside, above = getattr(op.graph, "outer_graph", None), tf_graph.ancestors(tensor.op for tensor in op.inputs)
     is_inside = outside is not None and (outside.building_function or tf_graph.outermost(outside) is not None)
     return (
         not is_inside

@@ -115,19 +115,19 @@ def given(original: Run, migrated: Sequence[Recording]) -> Run:
     if original.deliberate is None or not migrated:
         return original
     events = migrated[0].deliberate
-    batches = [(event["function"], event["number"]) for event in events if event["what"] == BATCH]
-    had = {event["what"] for event in events}
+    batches = [(event.function, event.number) for event in events if event.what == BATCH]
+    had = {event.what for event in events}
     # With TensorFlow 1 the package keras is another library, whose training is not recorded. A script notes it at its
     # end.
     notes = migrated[0].notes
-    is_other = str(notes.get("tensorflow", "")).startswith("1.") and not notes.get("keras")
-    library = is_other and bool(migrated[0].end) and LIBRARY_CODE in original.deliberate.places
+    is_other = str(notes.tensorflow).startswith("1.") and not notes.keras
+    library = is_other and migrated[0].end is not None and LIBRARY_CODE in original.deliberate.places
     changes = Changes(original.deliberate.places, batches, INPUT_FN in had, POLICY not in had, library)
     run = replace(original, deliberate=changes)
     return replace(run, convert=_only([LIBRARY_CODE])) if library else run
 
 
-def unlike(original: Run, migrated: Sequence[Recording]) -> list[str]:
+def missing_changes(original: Run, migrated: Sequence[Recording]) -> list[str]:
     """Return a sentence if the migrated script has deliberate changes that a recording of the original lacks."""
     had = original.manifest.deliberate if isinstance(original, Recorded) else None
     has = given(replace(original, deliberate=Changes()), migrated).deliberate
@@ -154,10 +154,10 @@ def named(recorded: Sequence[Recording], in_half: bool = False) -> list[Change]:
     """
     codes = sentences()
     changes = [
-        Change(event["code"], codes[event["code"]], event["cost"], event["place"])
+        Change(event.code, codes[event.code], event.cost, event.place)
         for recording in recorded
         for event in recording.deliberate
-        if event["what"] == GIVEN and not (in_half and event["code"] == POLICY_CODE)
+        if event.what == GIVEN and not (in_half and event.code == POLICY_CODE)
     ]
     return list(dict.fromkeys(changes))
 

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import textwrap
+from typing import NamedTuple
 
 from npu_shim.import_hook.other_version import SPEAKS
 from npu_shim.rehearsal.comparing.read_recording import Recording, read
@@ -26,19 +27,36 @@ class NotRepeated(RuntimeError):
     """A script that has run to its end does not run to it again."""
 
 
+class Ended(NamedTuple):
+    """A run that has ended: the recordings of its ranks, none if it never started, and its part of a result."""
+
+    recordings: list[Recording]
+    part: RunPart
+
+
+def run_to_end(run: Run, precision: str | None = None) -> Ended:
+    """Make a run.
+
+    Args:
+        run: the run.
+        precision: of its ops, with ``--half``.
+    """
+    os.makedirs(run.folder, exist_ok=True)
+    code = run.start()
+    recorded = recordings(run)
+    return Ended(recorded, run_part(run, code, recorded, precision))
+
+
 def run_again(run: Run) -> Recording:
     """Make a run of a script that has run to its end before, and return its recording.
 
     Raises:
         NotRepeated: if it ends in another way now.
     """
-    os.makedirs(run.folder, exist_ok=True)
-    code = run.start()
-    recorded = recordings(run)
-    if code or not recorded:
-        text = not_completed(run_part(run, code, recorded))
-        raise NotRepeated(f"A run that repeats a completed one failed. {text}")
-    return recorded[0]
+    ended = run_to_end(run)
+    if ended.part.exit_code or not ended.recordings:
+        raise NotRepeated(f"A run that repeats a completed one failed. {not_completed(ended.part)}")
+    return ended.recordings[0]
 
 
 def recordings(run: Run) -> list[Recording]:

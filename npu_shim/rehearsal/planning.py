@@ -168,7 +168,7 @@ class Plan:
         return original, migrated
 
     def _settings(self) -> verifying.Settings:
-        return verifying.Settings(self.tolerance or TOLERANCE, self.seeds, places=self._places_of_ranks)
+        return verifying.Settings(self.tolerance or TOLERANCE, self.seeds, places=self._findings_about_ranks)
 
     def _folder(self, name: str) -> str:
         own = os.path.join(self.folder, name)
@@ -184,7 +184,7 @@ class Plan:
             return None
         return Changes(deliberate_changes.places(migrated_run.conversions([self.original], self.rules).convert_all()))
 
-    def _places_of_ranks(self) -> list[str]:
+    def _findings_about_ranks(self) -> list[str]:
         """Return code and place of each finding about ranks in the migrated script, or in the original without one."""
         rules = self.rules
         if self.migrated and not rules.distributed:  # the mode in which the tool converts what is not made for ranks

@@ -134,8 +134,8 @@ def write(folder: str, run: Run, code: int, recorded: Recording, half: Half | No
         tensors=list(run.whole.steps) if run.whole is not None else [],
         deliberate=run.deliberate,
         environment={
-            "python": recorded.start.get("python"),
-            "tensorflow": recorded.notes.get("tensorflow"),
+            "python": recorded.python,
+            "tensorflow": recorded.notes.tensorflow,
             "numpy": np.__version__,
             "platform": platform.platform(),
         },

@@ -12,7 +12,7 @@ from npu_shim.rehearsal.comparing.half_band import ANY
 from npu_shim.rehearsal.comparing.read_recording import Recording, read
 from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits
 from npu_shim.rehearsal.failures import NotRepeated, recordings, run_again
-from npu_shim.rehearsal.half_run import Half, HalfReport, HalfRun
+from npu_shim.rehearsal.half_run import Half, HalfRun
 from npu_shim.rehearsal.recording.kinds import KINDS, PRINT
 from npu_shim.rehearsal.result import AGREE, NOT_REPRODUCIBLE, NOT_RUN, Result
 from npu_shim.rehearsal.running import Run
@@ -46,7 +46,7 @@ def record(
     run, about = deliberate_changes.given(original, theirs), None
     if half is not None and theirs:
         run = replace(run, half=HalfRun(half.precision, 0.0, theirs[0].skips))
-        about = replace(half, report=HalfReport.from_json(theirs[0].end.get("half")))
+        about = replace(half, report=theirs[0].end.half if theirs[0].end else None)
     report(f"{run.starting} again, to compare it with itself")
     try:
         again = run_again(replace(run, whole=None, folder=os.path.join(run.folder, reproducing.AGAIN)))

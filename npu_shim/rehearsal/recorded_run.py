@@ -17,6 +17,7 @@ from npu_shim.rehearsal.comparing.read_recording import initial_variables
 from npu_shim.rehearsal.files.file_watch import Watch
 from npu_shim.rehearsal.files.kept import STORE, Kept
 from npu_shim.rehearsal.recording import random_seeds
+from npu_shim.rehearsal.recording.events import End
 from npu_shim.rehearsal.recording.install import install_hooks
 from npu_shim.rehearsal.recording.random_seeds import Apart
 from npu_shim.rehearsal.recording.recorder import Recorder
@@ -66,14 +67,14 @@ def main(arguments: list[str]) -> int:
         else:
             migrated_run.run_converted(run.convert, target[0], target[1:])
         ended = _at_end(recorder, rank)
-    except SystemExit as end:
-        ended = _at_end(recorder, rank) if end.code in (None, 0) else "error"
+    except SystemExit as error:
+        ended = _at_end(recorder, rank) if error.code in (None, 0) else "error"
         raise
     finally:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         half = begun[0].end() if begun else None
-        last = {"peak_bytes": peak, "half": half and half.to_json(), "reduced": recorder.reduced}
-        writer.event("end", ended=ended, steps=recorder.steps, seconds=writer.seconds(), **last)
+        end = End(ended, recorder.steps, writer.seconds(), peak, half, recorder.reduced)
+        writer.event("end", **end.to_json())
     return 0
 
 

@@ -134,12 +134,6 @@ def _parts(itself: Comparison, first: Departure) -> list[Departure]:
     return []
 
 
-def may_vary(recorded: Recording, again: Recording) -> bool:
-    """Return True if a script has what makes some of its runs depart from others, and not all."""
-    notes = {**recorded.notes, **again.notes}
-    return any(notes.get(name) for name in ("queue_thread", "unordered_op", "racing_update"))
-
-
 def _cause(recorded: Recording, again: Recording, kind: str) -> str | None:
     """Return a sentence about the cause, where it is known."""
     for path in again.restored:
@@ -148,14 +142,14 @@ def _cause(recorded: Recording, again: Recording, kind: str) -> str | None:
     for (call, value, line), (_, other, _) in zip(recorded.seeds, again.seeds):
         if value != other:
             return f"{call} gets {value} and {other} at {line}, from the clock or the system."
-    thread = recorded.notes.get("queue_thread")
+    notes, thread = recorded.notes, recorded.notes.queue_thread
     if thread:
         return f"A thread of the script fills a queue at {thread}, and its speed decides what is read."
-    if recorded.notes.get("unordered_op"):
-        return "The op {unordered_op} at {unordered_line} is not deterministic.".format(**recorded.notes)
-    if again.notes.get("racing_update") and kind != INPUT:
+    if notes.unordered_op:
+        return f"The op {notes.unordered_op} at {notes.unordered_line} is not deterministic."
+    if again.notes.racing_update and kind != INPUT:
         return (
-            f"The update at {again.notes['racing_update']} writes variables while the same run computes with them, "
+            f"The update at {again.notes.racing_update} writes variables while the same run computes with them, "
             "and no op orders the two."
         )
     if kind == FETCH:

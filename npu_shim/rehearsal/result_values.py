@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Sequence
 
 from npu_shim.rehearsal.comparing.comparison import Compared, Comparison, Departure
 from npu_shim.rehearsal.comparing.read_recording import Stream
-from npu_shim.rehearsal.comparing.seeds import Band
 from npu_shim.rehearsal.recording.digest import NOT_FINITE, scalar_of
 from npu_shim.rehearsal.recording.kinds import FETCH, FINAL, LOG, LOSS, METRIC, RESULT, SUMMARY
 from npu_shim.rehearsal.recording.losses import BY_INPUTS, FIRST
@@ -19,7 +18,6 @@ from npu_shim.rehearsal.result import (
     FirstDeparture,
     Loss,
     LossPoint,
-    MeanBand,
     Metric,
     Point,
     Result,
@@ -79,21 +77,6 @@ def add_values(result: Result, comparison: Comparison, elements: Sequence[Elemen
     result.redefined = comparison.redefined
     result.only_original = _alone(comparison.matches.only_original)
     result.only_migrated = _alone(comparison.matches.only_migrated)
-
-
-def mean_bands(bands: Sequence[Band]) -> list[MeanBand]:
-    """Return the bands of several seeds for a result."""
-    return [
-        MeanBand(
-            band.kind,
-            band.name,
-            original=_finite(band.original),
-            migrated=_finite(band.migrated),
-            band=_finite(band.band),
-            inside=band.is_inside,
-        )
-        for band in bands
-    ]
 
 
 def _first(comparison: Comparison, first: Departure, elements: Sequence[Element]) -> FirstDeparture:

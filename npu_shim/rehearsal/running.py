@@ -104,7 +104,7 @@ class Run:
     server: ForkServer | None = None
 
     @property
-    def log(self) -> str:
+    def log_path(self) -> str:
         """Path of the file with the output of the script."""
         return os.path.join(self.folder, "output.log")
 
@@ -187,11 +187,11 @@ class Run:
         return environment
 
     def _run(self, directory: str) -> int:
-        with open(self.log, "wb") as log:
+        with open(self.log_path, "wb") as log:
             try:
                 if self.server is not None:
                     command, environ = self.command()[1:], self.environment()
-                    return self.server.fork("this run", command, self.log, environ, directory).finish(self.timeout)
+                    return self.server.fork("this run", command, self.log_path, environ, directory).finish(self.timeout)
                 return subprocess.run(
                     self.command(),
                     stdin=subprocess.DEVNULL,

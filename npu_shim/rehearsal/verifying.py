@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass, replace
 from typing import Callable, NamedTuple, Sequence
@@ -13,7 +12,7 @@ from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits
 from npu_shim.rehearsal.elements import largest_differences
-from npu_shim.rehearsal.failures import NotRepeated, not_completed, recordings, run_again
+from npu_shim.rehearsal.failures import Ended, NotRepeated, not_completed, run_again, run_to_end
 from npu_shim.rehearsal.recording.kinds import CALL, FETCH, FINAL, INITIAL, METRIC, PREDICTION, PRINT, RESULT
 from npu_shim.rehearsal.result import (
     AGREE,
@@ -23,12 +22,12 @@ from npu_shim.rehearsal.result import (
     Change,
     Element,
     Itself,
+    MeanBand,
     Result,
     RunPart,
     Terms,
-    run_part,
 )
-from npu_shim.rehearsal.result_values import add_values, mean_bands
+from npu_shim.rehearsal.result_values import add_values
 from npu_shim.rehearsal.running import Run
 
 _TRIES = 3  # to make a script depart from itself that has threads of its own
@@ -85,7 +84,7 @@ class _Verification:
         self.differences: list[str] = []
         self.changes: list[Change] = []
         self.elements: list[Element] = []
-        self.bands: list[seeds.Band] = []
+        self.bands: list[MeanBand] = []
         self.again = _OriginalAgain()
         self.compared: Comparison | None = None
         self.until: int | None = None
@@ -113,7 +112,7 @@ class _Verification:
         if self.settings.seeds and not incomplete:
             averaged = [ranks.averaged_over_ranks(second, first[0]) for first, second in done]
             self.bands = seeds.bands([first[0] for first, _ in done], averaged)
-            self.differences = [_outside(band) for band in self.bands if not band.is_inside]
+            self.differences = [_outside(band) for band in self.bands if not band.inside]
             self.compared = None
         elif self.differences and not incomplete:
             try:
@@ -135,7 +134,7 @@ class _Verification:
         Raises:
             NotRepeated: if a script ends otherwise when it runs again.
         """
-        rounded = deliberate_changes.rounded(self.original, compared, ours.notes.get("half"))
+        rounded = deliberate_changes.rounded(self.original, compared, ours.notes.half)
         if rounded is not None:
             self.report(rounded.starting)
             again = run_again(rounded)
@@ -159,7 +158,7 @@ class _Verification:
                 self.compared = compared = banded
                 self.differences, self.is_rounding = _sentences(banded), banded.first is None
         if self.differences:
-            self.differences += deliberate_changes.unlike(self.original, theirs) + _versions(ours, theirs[0])
+            self.differences += deliberate_changes.missing_changes(self.original, theirs) + _versions(ours, theirs[0])
             self.elements = largest_differences(compared, self.original, self.migrated, self.report)
 
     def _result(self, verdict: str) -> Result:
@@ -173,7 +172,7 @@ class _Verification:
             itself=self.again.departure,
             unsteady_prints=list(self.again.unsteady_prints),
             enlarged_rounding=self.is_rounding,
-            bands=mean_bands(self.bands),
+            bands=self.bands,
         )
         if self.compared is not None:
             add_values(result, self.compared, self.elements)
@@ -188,7 +187,7 @@ def _shorter(original: Run, migrated: Run) -> int | None:
 
 def _nothing(original: Run, compared: Comparison | None, ours: Recording, theirs: Recording) -> str | None:
     """Return a sentence if nothing was recorded or compared."""
-    if theirs.notes.get("on_device") and compared is not None and not compared.has_values():
+    if theirs.notes.on_device and compared is not None and not compared.has_values():
         return NOTHING_COMPARED
     if original.steps == 0 and not _predicts(ours):
         return NOTHING_PREDICTED
@@ -226,18 +225,15 @@ def _departure_of_original(
             prints = reproducing.drop_prints(comparison, recorded, again, tolerance)
             return _OriginalAgain(unsteady_prints=prints)
         departure = reproducing.departure_from_itself(comparison, recorded, again, tolerance)
-        if departure is not None or not reproducing.may_vary(recorded, again):
+        if departure is not None or not (recorded.notes.may_vary or again.notes.may_vary):
             return _OriginalAgain(departure)
     return _OriginalAgain()
 
 
-def _run(run: Run, settings: Settings, report: Report) -> tuple[list[Recording], RunPart]:
-    os.makedirs(run.folder, exist_ok=True)
+def _run(run: Run, settings: Settings, report: Report) -> Ended:
     apart = ", each rank with random numbers of its own" if run.apart is not None else ""
     report(run.starting + (f", seed {run.seed}" if settings.seeds else apart))
-    code = run.start()
-    recorded = recordings(run)
-    return recorded, run_part(run, code, recorded)
+    return run_to_end(run)
 
 
 def _run_migrated(run: Run, settings: Settings, report: Report) -> tuple[list[Recording], RunPart, list[Recording]]:
@@ -327,7 +323,7 @@ def _sentences(comparison: Comparison) -> list[str]:
 
 
 def _versions(ours: Recording, theirs: Recording) -> list[str]:
-    one, other = [recording.notes.get("tensorflow") for recording in (ours, theirs)]
+    one, other = [recording.notes.tensorflow for recording in (ours, theirs)]
     if one == other:
         return []
     return [f"The recording is of TensorFlow {one}, the migrated script ran with {other}. Versions may differ, too."]
@@ -337,6 +333,7 @@ def _rank_sentence(rank: int, first: Departure) -> str:
     return f"Rank {rank} departs from rank 0 at step {first.step}: {first.kind} {first.name!r}, {first.text}."
 
 
-def _outside(band: seeds.Band) -> str:
-    beyond = "of which one is not finite" if math.isnan(band.band) else f"outside the band of {band.band:.2g}"
-    return f"{band.kind} {band.name!r}: the means are {band.original:.6g} and {band.migrated:.6g}, {beyond}."
+def _outside(band: MeanBand) -> str:
+    beyond = "of which one is not finite" if band.band is None else f"outside the band of {band.band:.2g}"
+    ours, theirs = ("nan" if mean is None else f"{mean:.6g}" for mean in (band.original, band.migrated))
+    return f"{band.kind} {band.name!r}: the means are {ours} and {theirs}, {beyond}."

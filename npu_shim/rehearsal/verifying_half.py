@@ -13,12 +13,12 @@ from npu_shim.rehearsal.comparing.comparison import Comparison, compare
 from npu_shim.rehearsal.comparing.half_band import ANY
 from npu_shim.rehearsal.comparing.read_recording import Recording, drop_overflows
 from npu_shim.rehearsal.elements import largest_differences
-from npu_shim.rehearsal.failures import NotRepeated, not_completed, recordings
+from npu_shim.rehearsal.failures import Ended, NotRepeated, not_completed, run_to_end
 from npu_shim.rehearsal.half_result import half_part
 from npu_shim.rehearsal.half_run import Half, HalfReport, HalfRun
 from npu_shim.rehearsal.half_values import add_bands
 from npu_shim.rehearsal.recording.kinds import KINDS, PRINT
-from npu_shim.rehearsal.result import AGREE, DIFFER, NOT_RUN, Result, RunPart, run_part
+from npu_shim.rehearsal.result import AGREE, DIFFER, NOT_RUN, Result
 from npu_shim.rehearsal.result_values import add_values
 from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Report, Settings
@@ -43,25 +43,26 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
     """
     report(f"running {migrated.script} in {half.dtype}")
     rounded = replace(migrated, half=HalfRun(half.precision) if half.report is None else None)
-    part, theirs = _run(rounded, half.dtype)
+    of_rounded, part = run_to_end(rounded, half.dtype)
     report(f"{original.starting} in float32")
-    original = deliberate_changes.given(original, [theirs] if theirs else [])
+    theirs = of_rounded[0] if of_rounded else None
+    original = deliberate_changes.given(original, of_rounded)
     exact = replace(original, half=HalfRun(half.precision, 0.0, theirs.skips if theirs else []))
-    exact_part, ours = _run(exact, "float32")
-    half_report = half.report or (HalfReport.from_json(theirs.end.get("half")) if theirs else None)
+    of_exact, exact_part = run_to_end(exact, "float32")
+    half_report = half.report or (theirs.end.half if theirs and theirs.end else None)
     result = Result(NOT_RUN, verifying.terms(settings, original), exact_part, part)
-    if ours is None or theirs is None or not half_report:
+    if not of_exact or theirs is None or not half_report:
         result.problems = [not_completed(run) for run in (exact_part, part) if not run.completed]
         result.problems = result.problems or [
             f"{migrated.script} did not import TensorFlow. Give the script that trains."
         ]
         return result
-    pair = _Pair(exact, rounded, ours, theirs, half_report, half)
+    pair = _Pair(exact, rounded, of_exact[0], theirs, half_report, half)
     # Without a complete run and ops in 16 bits there is nothing to compare.
     perturbed = pair.perturbed(report) if exact_part.completed and half_report.ops else []
-    parts = [exact_part, part, *(run for run, _ in perturbed)]
+    parts = [exact_part, part, *(run.part for run in perturbed)]
     result.problems = [not_completed(run) for run in parts if not run.completed] + pair.problems()
-    return pair.judge(result, [recorded for _, recorded in perturbed if recorded is not None], settings, report)
+    return pair.judge(result, [run.recordings[0] for run in perturbed if run.recordings], settings, report)
 
 
 @dataclass(frozen=True)
@@ -88,15 +89,15 @@ class _Pair:
             self.half.dtype, report.ops, report.casts if self.everywhere else report.matrix_casts
         )
 
-    def perturbed(self, report: Report) -> list[tuple[RunPart, Recording | None]]:
-        """Make the perturbed runs. Return the part and the recording of each."""
+    def perturbed(self, report: Report) -> list[Ended]:
+        """Make the perturbed runs."""
         runs, original, half = [], self.exact, self.half
         for number in range(1, half.perturbed + 1):
             report(f"{original.starting} in float32, perturbed ({number} of {half.perturbed})")
             name = f"{PERTURBED}{number}"
             folder, dumping = os.path.join(original.folder, name), original.dumping and original.dumping.beside(name)
             given = HalfRun(half.precision, self.size, self.theirs.skips, original.seed + number, self.everywhere)
-            runs.append(_run(replace(original, folder=folder, dumping=dumping, half=given), "float32"))
+            runs.append(run_to_end(replace(original, folder=folder, dumping=dumping, half=given), "float32"))
         return runs
 
     def problems(self) -> list[str]:
@@ -136,13 +137,6 @@ class _Pair:
         result.deliberate = deliberate_changes.named([self.ours], in_half=True)
         result.half = part
         return result
-
-
-def _run(run: Run, precision: str) -> tuple[RunPart, Recording | None]:
-    os.makedirs(run.folder, exist_ok=True)
-    code = run.start()
-    recorded = recordings(run)
-    return run_part(run, code, recorded, precision), recorded[0] if recorded else None
 
 
 def _differences(report: HalfReport, skips: Sequence[tuple[int, int]], compared: Comparison | None) -> list[str]:

@@ -174,7 +174,7 @@ def test_a_session_runs_what_it_runs_without_a_recording(tmp_path: pathlib.Path)
     kinds = {kind for kind, _ in found.streams}
     assert {FEED, FETCH, FINAL} <= kinds <= {FEED, FETCH, FINAL, PRINT}
     assert [value.step for value in found.streams[FETCH, "loss"].values] == [1, 2, 3]
-    assert found.notes["on_device"] and len(found.streams[FINAL, "w"].values) == 1
+    assert found.notes.on_device and len(found.streams[FINAL, "w"].values) == 1
 
 
 @of_version_1

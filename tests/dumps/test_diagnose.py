@@ -82,7 +82,7 @@ class Card:
             self.record(folder, run, self.differs(run, dumping))
         if dumping.folder:
             self.dump(pathlib.Path(dumping.folder), run, dumping)
-        pathlib.Path(run.log).write_text("trained\n")
+        pathlib.Path(run.log_path).write_text("trained\n")
         return 0
 
     def differs(self, run: Run, dumping: Dumping) -> float:

@@ -6,6 +6,7 @@ import argparse
 import json
 import pathlib
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from npu_shim.import_hook import migrated_run, tool
 from npu_shim.rehearsal import deliberate_changes
 from npu_shim.rehearsal.comparing.read_recording import Recording
+from npu_shim.rehearsal.recording.events import Deliberate, End, Notes
 from npu_shim.rehearsal.recording.settings import Changes
 from npu_shim.rehearsal.reports.text import verdict
 from npu_shim.rehearsal.result import Result, RunPart, Terms
@@ -31,11 +33,11 @@ model.evaluate(test)
 """
 
 
-def recording(*events: dict[str, Any]) -> Recording:
-    return Recording({}, {}, {}, {}, deliberate=list(events))
+def recording(*events: Deliberate) -> Recording:
+    return Recording({}, deliberate=list(events))
 
 
-def changes(*events: dict[str, Any]) -> Changes:
+def changes(*events: Deliberate) -> Changes:
     """Return the changes of the original after a migrated run with these events."""
     made = deliberate_changes.given(Run("original", "a.py", [], "", deliberate=Changes()), [recording(*events)])
     assert made.deliberate is not None
@@ -60,21 +62,21 @@ def test_each_deliberate_rule_says_in_a_clause_what_it_changes() -> None:
 
 def test_half_precision_does_not_name_the_policy() -> None:
     tool.load()
-    event = {"what": "given", "code": "NPU116", "cost": "", "place": "train.py:4"}
+    event = Deliberate("given", code="NPU116", place="train.py:4")
     assert deliberate_changes.named([recording(event)], in_half=True) == []
     assert [each.code for each in deliberate_changes.named([recording(event)])] == ["NPU116"]
 
 
 def test_the_original_is_given_what_the_migrated_script_has() -> None:
-    batch = {"what": "static batch", "function": "read", "number": 2}
+    batch = Deliberate("static batch", "read", 2)
     made = changes(batch)
     assert (
         made
         == Changes(batches=[("read", 2)], float32=True)
         == Changes.from_json(json.loads(json.dumps(made.to_json())))
     )
-    assert changes({"what": "mixed policy"}).float32 is False
-    assert changes({"what": "static input"}).input is True
+    assert changes(Deliberate("mixed policy")).float32 is False
+    assert changes(Deliberate("static input")).input is True
     untouched = Run("original", "a.py", [], "")
     assert deliberate_changes.given(untouched, [recording(batch)]) is untouched
 
@@ -82,18 +84,18 @@ def test_the_original_is_given_what_the_migrated_script_has() -> None:
 @pytest.mark.parametrize(
     "notes, end, given",
     [
-        ({"tensorflow": "1.15.5"}, {"ended": "exit"}, True),
-        ({"tensorflow": "2.15.1"}, {"ended": "exit"}, False),
-        ({"tensorflow": "1.15.5", "keras": True}, {"ended": "exit"}, False),
-        ({"tensorflow": "1.15.5"}, {}, False),
+        (Notes("1.15.5"), End("error", 1, 1.0, 1), True),
+        (Notes("2.15.1"), End("error", 1, 1.0, 1), False),
+        (Notes("1.15.5", keras=True), End("error", 1, 1.0, 1), False),
+        (Notes("1.15.5"), None, False),
     ],
     ids=["another library", "the same library", "the package itself", "unknown, since the script was killed"],
 )
 def test_the_original_takes_keras_of_tensorflow_where_the_package_is_another_library(
-    notes: dict[str, Any], end: dict[str, Any], given: bool
+    notes: Notes, end: End | None, given: bool
 ) -> None:
     original = Run("original", "a.py", [], "", deliberate=Changes({"NPU123": [("a.py", 3, 3)]}))
-    made = deliberate_changes.given(original, [Recording({}, {}, notes, end)])
+    made = deliberate_changes.given(original, [Recording({}, notes, end=end)])
     assert made.deliberate is not None and made.deliberate.library == given
     assert made.convert == (["--select=NPU123"] if given else None)
 
@@ -101,8 +103,8 @@ def test_the_original_takes_keras_of_tensorflow_where_the_package_is_another_lib
 @pytest.mark.parametrize("state, text", [("agree", "The two scripts agree."), ("differ", "The two scripts differ.")])
 def test_the_verdict_names_each_change_once(state: str, text: str) -> None:
     tool.load()
-    event = {"what": "given", "code": "NPU109", "cost": "4 of 100 examples", "place": "train.py:4"}
-    named = deliberate_changes.named([recording(event, event, {**event, "cost": ""})])
+    event = Deliberate("given", code="NPU109", cost="4 of 100 examples", place="train.py:4")
+    named = deliberate_changes.named([recording(event, event, replace(event, cost=""))])
     change = "NPU109 leaves out the partial training batches"
     part = RunPart("a.py", [], False, 1, 0, True, 1, 1.0, None, None, None, None, "log")
     found = Result(state, Terms(1e-5, 1, None, True, 1), part, part)

@@ -110,10 +110,10 @@ def test_names_of_checkpoints(folder: pathlib.Path, tmp_path: pathlib.Path) -> N
     before = state(folder)
     code = """
     for number in 1, 2, 3:  # one more, which removes the oldest one
-        kept.prefix('model/ckpt', is_checkpoint=True)
+        kept.note_prefix('model/ckpt', is_checkpoint=True)
         os.system(f'echo > model/new; mv model/new model/ckpt-{number}.data-00000-of-00001; echo > model/ckpt-{number}.index')
     for number in 1, 2:
-        kept.replace(f'model/ckpt-{number}.index', creates=False)
+        kept.note_replace(f'model/ckpt-{number}.index', creates=False)
         os.remove(f'model/ckpt-{number}.index')
     """
     run(code, tmp_path / "store", folder)

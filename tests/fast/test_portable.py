@@ -211,7 +211,7 @@ def test_a_process_ends_when_its_recording_is_too_large(tmp_path: pathlib.Path, 
 def test_values_that_versions_define_differently_are_dropped(tmp_path: pathlib.Path) -> None:
     both = [recording(tmp_path / str(number)) for number in range(2)]
     for each, version in zip(both, ("1.15.5", "2.6.5")):
-        each.notes["tensorflow"] = version
+        each.notes.tensorflow = version
     assert drop_redefined(*both) == []
     for each in both:
         each.streams[LOG, "batch loss"] = each.streams[LOG, "epoch loss"] = next(iter(each.streams.values()))
@@ -222,7 +222,7 @@ def test_values_that_versions_define_differently_are_dropped(tmp_path: pathlib.P
 def test_counts_that_keras_3_does_not_make_are_not_compared(tmp_path: pathlib.Path) -> None:
     both = [recording(tmp_path / str(number)) for number in range(2)]
     for each, version in zip(both, ("2.21.0", "2.6.5")):
-        each.notes["tensorflow"] = version
+        each.notes.tensorflow = version
         for name in ("normalization/count", "total/count"):
             each.streams[FINAL, name] = next(iter(each.streams.values()))
     assert "Normalization" in drop_redefined(*both)[0]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.comparing.together import must_draw_apart
+from npu_shim.rehearsal.recording.events import Notes
 
 ONE, OTHER = ("tf.random.set_seed", "1", "a.py:2"), ("tf.random.set_seed", "2", "a.py:2")
-SENT = {"broadcast": True}
+SENT = Notes(broadcast=True)
 
 
-def rank(notes: dict[str, Any], *seeds: tuple[str, str, str]) -> Recording:
-    return Recording({}, {}, notes, {}, seeds=list(seeds))
+def rank(notes: Notes, *seeds: tuple[str, str, str]) -> Recording:
+    return Recording({}, notes, seeds=list(seeds))
 
 
 @pytest.mark.parametrize(
@@ -25,8 +24,8 @@ def rank(notes: dict[str, Any], *seeds: tuple[str, str, str]) -> Recording:
         ([rank(SENT, ONE), rank(SENT, OTHER)], True),
         ([rank(SENT, ONE), rank(SENT)], True),
         ([rank(SENT, ("numpy.random.seed", "1", "a.py:3")), rank(SENT, ("numpy.random.seed", "2", "a.py:3"))], False),
-        ([rank({}, ONE), rank({}, ONE)], True),
-        ([rank({"on_device": True}, ONE), rank({"on_device": True}, OTHER)], False),
+        ([rank(Notes(), ONE), rank(Notes(), ONE)], True),
+        ([rank(Notes(on_device=True), ONE), rank(Notes(on_device=True), OTHER)], False),
     ],
     ids=["equal seeds", "no seeds", "two seeds", "one seed", "seeds of NumPy", "no broadcast", "on a card"],
 )

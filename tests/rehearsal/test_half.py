@@ -37,7 +37,7 @@ def verify(repo_root: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.
         for folder in (FILES, "tmp"):
             (pathlib.Path(run.folder) / folder).mkdir(parents=True, exist_ok=True)
         command = run.command()[3:]
-        log = pathlib.Path(run.log)
+        log = pathlib.Path(run.log_path)
         try:
             forks.run_script(process_of_a_run(repo_root), *command, log=log, environ=environment(), cwd=tmp_path)
         except AssertionError:

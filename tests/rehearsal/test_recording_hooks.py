@@ -15,15 +15,16 @@ from tensorflow.python.eager import context
 from tensorflow.python.framework import random_seed
 
 from npu_shim._tensorflow import tf_op_creation, tf_recording
+from npu_shim.rehearsal.recording.by_version import ByVersion
 from npu_shim.rehearsal.recording.graph_inputs import inputs_of, rates_of
 from npu_shim.rehearsal.recording.keras_models import named_results
 from npu_shim.rehearsal.recording.kinds import FINAL, RATE
 from npu_shim.rehearsal.recording.methods import wrap
 from npu_shim.rehearsal.recording.optimizers import UpdateRecording
-from npu_shim.rehearsal.recording.queue_sizes import QueueSizes, tags
+from npu_shim.rehearsal.recording.queue_sizes import following, tags
 from npu_shim.rehearsal.recording.random_seeds import seed_ops_by_call_site
 from npu_shim.rehearsal.recording.recorder import Recorder
-from npu_shim.rehearsal.recording.sessions import Untrained, fed_arrays
+from npu_shim.rehearsal.recording.sessions import fed_arrays, untrained_in
 from npu_shim.rehearsal.recording.summaries import scalars_of
 from npu_shim.rehearsal.recording.unordered_reads import Races, UnorderedReads
 from npu_shim.rehearsal.recording.variables import weights_of
@@ -62,7 +63,7 @@ def test_variables_whose_reads_are_dumped_are_updated_all_the_same(use_resource:
             w = v1.get_variable("w", [4], use_resource=use_resource)
             v1.get_variable("mean", [4], use_resource=use_resource, trainable=False)
             v1.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(w * w))
-            names = [name for name, _ in Untrained().of(graph)]
+            names = [name for name, _ in untrained_in(graph)]
     finally:
         tf_op_creation.remove(hook)
     assert names == ["mean"]  # not beta1_power and beta2_power
@@ -179,7 +180,7 @@ def test_a_step_that_is_assigned_beside_the_update_races_with_its_rate(is_ordere
 @pytest.mark.parametrize("is_resource", [False, True])
 def test_values_that_follow_from_the_size_of_a_queue_are_found(is_resource: bool) -> None:
     with tf.Graph().as_default() as graph:
-        sizes = QueueSizes()
+        sizes = ByVersion(following)
         queue = v1.FIFOQueue(10, [tf.float32], [[]])
         assert sizes.of(graph) == set()
         fill = tf.cast(queue.size(), tf.float32)

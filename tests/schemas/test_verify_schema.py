@@ -8,7 +8,7 @@ import pathlib
 import jsonschema
 import numpy as np
 
-from npu_shim.rehearsal.comparing.seeds import Band
+from npu_shim.rehearsal.comparing.seeds import mean_band
 from tests.recordings import perturbed, verified, verified_half
 from tests.schemas.test_schemas import closed
 
@@ -23,7 +23,7 @@ def test_results_are_valid(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> N
     for found in (
         verified(tmp_path / "equal"),
         verified(tmp_path / "different", change),
-        verified(tmp_path / "seeds", bands=[Band("loss", "loss", 0.5, float("nan"), float("nan"))]),
+        verified(tmp_path / "seeds", bands=[mean_band("loss", "loss", 0.5, float("nan"), float("nan"))]),
         verified_half(tmp_path / "inside", perturbed(9)),
         verified_half(tmp_path / "saturated", change, True),
     ):

@@ -86,7 +86,7 @@ def test_every_update_of_each_variable(tmp_path: pathlib.Path, repo_root: pathli
     for kind in (GRADIENT, VARIABLE):
         assert [len(stream.values) for stream in found.of_kind(kind)] == [2] * variables
     assert len(found.of_kind(FINAL)) == variables - 2 * IS_KERAS3  # nothing ends a loop
-    assert found.of_kind(LOG) and found.end["ended"] == "returned"
+    assert found.of_kind(LOG) and found.end and found.end.ended == "returned"
 
 
 if tf.__version__ >= "2":
@@ -103,7 +103,7 @@ if tf.__version__ >= "2":
 def test_gradients_are_summed_over_the_replicas_unless_the_script_has_done_that() -> None:
     class Hooks(UpdateHooks):
         def _around(self, optimizer: Any, pairs: Any, apply: Any, is_reduced: bool = False) -> Any:
-            return apply(), is_reduced
+            return apply(pairs), is_reduced
 
     def applied(optimizer: str, pairs: list[tuple[int, str]], **options: bool) -> str:
         return f"{optimizer} {pairs}"

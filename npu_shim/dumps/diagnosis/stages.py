@@ -224,7 +224,7 @@ def _because(ladder: Ladder, title: str, evidence: Iterable[str], fix: str, code
 
 def _options(folder: str) -> Mapping[str, OptionValue]:
     """Return the NPU options that the run got; none of ranks and of a process that never started."""
-    return read(folder).notes.get("npu_options", {}) if os.path.isfile(f"{folder}/{FILE}") else {}
+    return read(folder).notes.npu_options if os.path.isfile(f"{folder}/{FILE}") else {}
 
 
 STAGES = (

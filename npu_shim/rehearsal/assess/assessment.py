@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Input:
-    """What a graph is given, with its shape."""
+    """A tensor that a graph is given, with its shape."""
 
     name: str
     shape: JsonShape
@@ -53,7 +53,7 @@ class OnHost:
 
 @dataclass(frozen=True)
 class Cut:
-    """What runs on the host, and how that cuts the step; see partition.Partition."""
+    """The nodes on the host, and how they cut the step; see partition.Partition."""
 
     host: list[OnHost]
     clusters: list[int]
@@ -211,7 +211,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class Problem:
-    """What would not run on the card."""
+    """A part of a graph that would not run on the card."""
 
     graph: str
     what: str

@@ -261,17 +261,12 @@ class _Flattening:
 
 def _needed(targets: Iterable[Operation], given: Mapping[str, Shape]) -> set[Operation]:
     """Return the operations that run for some others. Those before a value that is given do not run."""
-    needed: set[Operation] = set()
-    stack = list(targets)
-    while stack:
-        op = stack.pop()
-        if op in needed:
-            continue
-        needed.add(op)
-        if op.outputs and all(output.name in given for output in op.outputs) and not op.type.startswith("IteratorGet"):
-            continue
-        stack += [value.op for value in op.inputs] + list(op.control_inputs)
-    return needed
+
+    def before(op: Operation) -> list[Operation]:
+        is_given = op.outputs and all(output.name in given for output in op.outputs)
+        return [] if is_given and not op.type.startswith("IteratorGet") else tf_graph.waited_for(op)
+
+    return set(tf_graph.reached(targets, before))
 
 
 def _arguments(graph: Graph) -> list[Tensor]:

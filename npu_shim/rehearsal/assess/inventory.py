@@ -133,7 +133,7 @@ def rare_types_of(nodes: Sequence[Node], folder: str) -> list[RareType]:
     """Return a row for each type of tensors that a card computes slowly or not at all."""
     rows = []
     for dtype in _RARE_TYPES:
-        places = [i for i, node in enumerate(nodes) if dtype in node.dtypes and not _is_small_constant(node)]
+        places = [i for i, node in enumerate(nodes) if dtype in node.dtypes and not _is_text_constant(node)]
         if places:
             ops = collections.Counter(nodes[i].op for i in places)
             tensors = sum(nodes[i].dtypes.count(dtype) for i in places)
@@ -141,7 +141,7 @@ def rare_types_of(nodes: Sequence[Node], folder: str) -> list[RareType]:
     return rows
 
 
-def _is_small_constant(node: Node) -> bool:
+def _is_text_constant(node: Node) -> bool:
     """Return True for text in constants: names of files and summaries, messages of assertions."""
     return node.op == "Const" and node.dtypes == ["string"]
 

@@ -8,8 +8,9 @@ a constant goes with a consumer. Neighbouring candidates join unless that makes 
 from __future__ import annotations
 
 import collections
-from typing import NamedTuple, Sequence
+from typing import Iterator, NamedTuple, Sequence
 
+from npu_shim._tensorflow import tf_graph
 from npu_shim.rehearsal.assess.flat import Node
 from npu_shim.rehearsal.assess.operators import HOST, INPUT, Lists
 
@@ -60,7 +61,7 @@ def partition(nodes: Sequence[Node], lists: Lists, mixed: bool = False, iteratio
     pulled = _pull(nodes, owner, candidate, uses, iterations_per_loop)
     top = [i for i in range(len(nodes)) if owner[i] == i]
     host = [i for i in top if not candidate[i] and nodes[i].op not in _FEED and lists.status(nodes[i].op) != INPUT]
-    clusters = _clusters(nodes, owner, {i for i in top if candidate[i] and nodes[i].op not in _FEED})
+    clusters = _cluster_sizes(nodes, owner, {i for i in top if candidate[i] and nodes[i].op not in _FEED})
     return Partition(host, [i for i in host if i in pulled], clusters, bad_loops, sum(clusters[1:]))
 
 
@@ -109,7 +110,7 @@ def _pull(
     return pulled
 
 
-def _clusters(nodes: Sequence[Node], owner: Sequence[int], device: set[int]) -> list[int]:
+def _cluster_sizes(nodes: Sequence[Node], owner: Sequence[int], device: set[int]) -> list[int]:
     """Return the sizes of the clusters of device nodes.
 
     Nodes with the same number of host stretches before them cannot be on both ends of a path through the host, so
@@ -170,14 +171,10 @@ def _join(groups: dict[int, int], before: dict[int, list[int]], device: set[int]
     changed = True
     while changed:
         changed = False
-        after: dict[int, set[int]] = collections.defaultdict(set)
-        edges = set()
-        for i, sources in before.items():
-            for source in sources:
-                if source in groups and i in groups and groups[source] != groups[i]:
-                    after[groups[source]].add(groups[i])
-                    if source in device and i in device:
-                        edges.add((groups[source], groups[i]))
+        after = _after(groups, before)
+        edges = {
+            (groups[source], groups[i]) for source, i in _edges(groups, before) if source in device and i in device
+        }
         for first, second in sorted(edges):
             if not _other_path(first, second, after):
                 for i, group in groups.items():
@@ -189,13 +186,9 @@ def _join(groups: dict[int, int], before: dict[int, list[int]], device: set[int]
 
 def _merge_apart(groups: dict[int, int], before: dict[int, list[int]], device: set[int]) -> None:
     """Merge clusters into the largest one if no path leads from one to the other, as the adapter's pass does."""
-    after: dict[int, set[int]] = collections.defaultdict(set)
-    for i, sources in before.items():
-        for source in sources:
-            if source in groups and i in groups and groups[source] != groups[i]:
-                after[groups[source]].add(groups[i])
+    after = _after(groups, before)
     sizes = collections.Counter(groups[i] for i in device)
-    reach = {group: _reached(group, after) for group in sizes}
+    reach = {group: tf_graph.reached(after[group], lambda other: after.get(other, ())) for group in sizes}
     merged: list[int] = []
     for group, _ in sizes.most_common():
         if all(group not in reach[other] and other not in reach[group] for other in merged):
@@ -205,14 +198,20 @@ def _merge_apart(groups: dict[int, int], before: dict[int, list[int]], device: s
             groups[i] = merged[0]
 
 
-def _reached(group: int, after: dict[int, set[int]]) -> set[int]:
-    stack, seen = list(after[group]), set()
-    while stack:
-        other = stack.pop()
-        if other not in seen:
-            seen.add(other)
-            stack += after.get(other, ())
-    return seen
+def _edges(groups: dict[int, int], before: dict[int, list[int]]) -> Iterator[tuple[int, int]]:
+    """Yield the edges between groups, as pairs of nodes."""
+    for i, sources in before.items():
+        for source in sources:
+            if source in groups and i in groups and groups[source] != groups[i]:
+                yield source, i
+
+
+def _after(groups: dict[int, int], before: dict[int, list[int]]) -> dict[int, set[int]]:
+    """Return the groups to which edges lead from each group."""
+    after: dict[int, set[int]] = collections.defaultdict(set)
+    for source, i in _edges(groups, before):
+        after[groups[source]].add(groups[i])
+    return after
 
 
 def _other_path(first: int, second: int, after: dict[int, set[int]]) -> bool:

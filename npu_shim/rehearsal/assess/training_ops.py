@@ -22,7 +22,7 @@ def all_ops(graph: Graph) -> list[Operation]:
 
 def needed_ops(ops: Iterable[Operation]) -> list[Operation]:
     """Return operations, those that run before them, and those of the functions that these run."""
-    return _with_functions(tf_graph.ancestors(ops))
+    return _with_functions([*tf_graph.ancestors(ops)])
 
 
 def trains(ops: list[Operation]) -> bool:

@@ -152,7 +152,7 @@ def compare(
         limits: what is allowed beyond the tolerance.
     """
     redefined = drop_redefined(original, migrated)
-    if migrated.notes.get("on_device"):
+    if migrated.notes.on_device:
         kinds = [kind for kind in kinds if kind in HOST_KINDS]
     matches = match(original, migrated)
     pairs = [pair for pair in matches.pairs if pair[0].kind in kinds]
@@ -223,7 +223,7 @@ def _compare(
         zero_gradients.note(one, a.step, difference)
         limit = allowed(one.dtype, one.kind, a.step, tolerance) * zero_gradients.factor(one, a.step)
         limit = limits.widen(limit, one, place, a.step)
-        if difference > limit and zero_gradients.decides(one, a, b):
+        if difference > limit and zero_gradients.explains(one, a, b):
             continue
         compared.differences.append((a.step, difference))
         if difference > limit:

@@ -39,7 +39,7 @@ def averaged_over_ranks(ranks: list[Recording], whole: Recording) -> Recording:
     """
     first = ranks[0]
     factor = len(ranks) if _adds_losses(ranks, whole) else 1
-    shares = metrics_of_shares(whole, ranks) if first.end.get("reduced") else []
+    shares = metrics_of_shares(whole, ranks) if first.end and first.end.reduced else []
     streams = {
         key: _mean([rank.streams[key] for rank in ranks if key in rank.streams], factor if stream.kind in _MEANS else 1)
         if stream.kind in _MEANS or (stream.kind == METRIC and stream.name in shares)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, List, NamedTuple, Sequence, Tuple
 import numpy as np
 
 from npu_shim.rehearsal.recording.digest import NOT_FINITE, width
+from npu_shim.rehearsal.recording.events import Deliberate, End, Notes
 from npu_shim.rehearsal.recording.kinds import FETCH, GRADIENT, INITIAL, LOG, LOSS, SUMMARY, TAPE, VARIABLE
 from npu_shim.rehearsal.recording.writer import FILE, TENSORS
 
@@ -73,24 +74,25 @@ class Recording:
 
     Attributes:
         streams: by kind and name.
-        start, end: the fields of the events at the start and the end; ``end`` is empty if the process was killed.
-        notes: the fields of other events.
+        notes: what the run notes about itself.
+        python: the version of Python.
+        end: None if the process was killed.
         seeds: call, value and line of each seed that the script sets.
         lines: by kind and name, the line of the script that makes the values.
         skips: number of the optimizer, from 0, and its step, from 1, of each step that the loss scale skipped.
-        deliberate: the events of recording.deliberate.
+        deliberate: the deliberate changes.
         saved: path and line of each checkpoint that a rank writes.
         restored: path and line of each checkpoint from which the script starts.
     """
 
     streams: dict[tuple[str, str], Stream]
-    start: JsonObject
-    notes: JsonObject
-    end: JsonObject
+    notes: Notes = field(default_factory=Notes)
+    python: str | None = None
+    end: End | None = None
     skips: list[tuple[int, int]] = field(default_factory=list)
     seeds: list[tuple[str, str, str]] = field(default_factory=list)
     lines: dict[tuple[str, str], str] = field(default_factory=dict)
-    deliberate: list[JsonObject] = field(default_factory=list)
+    deliberate: list[Deliberate] = field(default_factory=list)
     saved: dict[str, str] = field(default_factory=dict)
     restored: dict[str, str] = field(default_factory=dict)
 
@@ -121,7 +123,7 @@ def read(folder: str) -> Recording:
     Raises:
         OSError: if there is none.
     """
-    recording = Recording({}, {}, {}, {})
+    recording = Recording({})
     tables: dict[int, list[Shape]] = {}
     ahead: list[Stream] = []  # with losses and gradients of tapes since the last update
     with open(os.path.join(folder, FILE), encoding="utf-8") as file:
@@ -156,16 +158,16 @@ def read(folder: str) -> Recording:
             elif kind == "restored":
                 recording.restored.setdefault(event["path"], event["line"])
             elif kind == "deliberate":
-                recording.deliberate.append(event)
+                recording.deliberate.append(Deliberate(**event))
             elif kind == "start":
-                recording.start = event
+                recording.python = event.get("python")
             elif kind == "end":
-                recording.end = event
+                recording.end = End.from_json(event)
             else:
                 recording.notes.update(event)
     recording.streams = {key: stream for key, stream in recording.streams.items() if stream.values}
     counted = recording.of_kind(GRADIENT) or recording.of_kind(VARIABLE)
-    if not counted and not recording.notes.get("on_device"):
+    if not counted and not recording.notes.on_device:
         _count_tapes(recording)
     return recording
 

@@ -13,60 +13,30 @@ from __future__ import annotations
 
 import math
 import statistics
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.comparing.read_recording import Recording, Stream
 from npu_shim.rehearsal.recording.digest import scalar_of
 from npu_shim.rehearsal.recording.kinds import FETCH, LOG, LOSS, METRIC, RESULT, SUMMARY
+from npu_shim.rehearsal.result import MeanBand
 
 # Quantiles 0.995 for 1, 2, 3 ... degrees of freedom
-_QUANTILES: tuple[float, ...] = (
-    63.657,
-    9.925,
-    5.841,
-    4.604,
-    4.032,
-    3.707,
-    3.499,
-    3.355,
-    3.25,
-    3.169,
-    3.106,
-    3.055,
-    3.012,
-    2.977,
-    2.947,
-)
-_QUANTILES += (2.921, 2.898, 2.878, 2.861, 2.845, 2.831, 2.819, 2.807, 2.797, 2.787, 2.779, 2.771, 2.763, 2.756, 2.75)
+_QUANTILES = (
+    63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.25, 3.169, 3.106, 3.055, 3.012, 2.977, 2.947,
+    2.921, 2.898, 2.878, 2.861, 2.845, 2.831, 2.819, 2.807, 2.797, 2.787, 2.779, 2.771, 2.763, 2.756, 2.75,
+)  # fmt: skip
 _MANY = 2.75  # for more degrees of freedom; a little wider than exact
 
 
-class Band(NamedTuple):
-    """The means of a quantity over the seeds of original and migrated script, and the band of their difference."""
-
-    kind: str
-    name: str
-    original: float
-    migrated: float
-    band: float
-
-    @property
-    def is_inside(self) -> bool:
-        """True if the means differ by no more than the band, or if both scripts come to Inf or NaN."""
-        if math.isnan(self.original) or math.isnan(self.migrated):
-            return math.isnan(self.original) and math.isnan(self.migrated)
-        return abs(self.original - self.migrated) <= self.band
-
-
-def bands(originals: Sequence[Recording], migrated: Sequence[Recording]) -> list[Band]:
+def bands(originals: Sequence[Recording], migrated: Sequence[Recording]) -> list[MeanBand]:
     """Return the bands of the quantities that all runs have.
 
     Args:
         originals, migrated: a recording for each seed, at least two of each.
     Returns:
         For losses, logs, summaries and scalars that sessions fetch: the mean over the second half of the run. For
-        metrics: the last value. With an Inf or a NaN in one of them, the mean and the band are NaN.
+        metrics: the last value. With an Inf or a NaN in one of them, the mean and the band are None.
     """
     ours, theirs = (
         [_quantities(recording) for recording in originals],
@@ -81,13 +51,21 @@ def bands(originals: Sequence[Recording], migrated: Sequence[Recording]) -> list
     return shared
 
 
-def _band(key: tuple[str, str], ours: list[float], theirs: list[float]) -> Band:
+def _band(key: tuple[str, str], ours: list[float], theirs: list[float]) -> MeanBand:
     count = len(ours)
     degrees = 2 * count - 2
     quantile = _QUANTILES[degrees - 1] if degrees <= len(_QUANTILES) else _MANY
     spread = math.sqrt((statistics.variance(ours) + statistics.variance(theirs)) / count)
     one, other = statistics.mean(ours), statistics.mean(theirs)
-    return Band(key[0], key[1], one, other, quantile * spread + TOLERANCE * max(abs(one), abs(other)))
+    return mean_band(key[0], key[1], one, other, quantile * spread + TOLERANCE * max(abs(one), abs(other)))
+
+
+def mean_band(kind: str, name: str, original: float, migrated: float, band: float) -> MeanBand:
+    """Return the means of a quantity and the band of their difference; NaN in both scripts is inside."""
+    is_nan = math.isnan(original), math.isnan(migrated)
+    inside = all(is_nan) if any(is_nan) else abs(original - migrated) <= band
+    one, other, width = (value if math.isfinite(value) else None for value in (original, migrated, band))
+    return MeanBand(kind, name, one, other, width, inside)
 
 
 def _quantities(recording: Recording) -> dict[tuple[str, str], float]:

@@ -38,7 +38,7 @@ def must_draw_apart(ranks: Sequence[Recording]) -> bool:
     A recording gives all ranks the same random numbers where the script sets no seed, and does not use the global seed
     of the script. That hides variables that nobody broadcasts, and data that each rank shuffles by itself.
     """
-    if ranks[0].notes.get("on_device"):
+    if ranks[0].notes.on_device:
         return False  # the seeds are those of the script
     seeds = [global_seeds(rank) for rank in ranks]
     return (
@@ -51,7 +51,7 @@ def must_draw_apart(ranks: Sequence[Recording]) -> bool:
 
 def has_broadcast(ranks: Sequence[Recording]) -> bool:
     """Return True if the ranks have broadcast numbers, such as their variables."""
-    return all(rank.notes.get("broadcast") for rank in ranks)
+    return all(rank.notes.broadcast for rank in ranks)
 
 
 def global_seeds(recording: Recording) -> list[str]:
@@ -100,7 +100,7 @@ def faults(whole: Recording, ranks: Sequence[Recording], places: Places) -> list
         counts = [_rows(stream)[0].number for stream in ranks[0].of_kind(ROWS)]
         rows = f"{max(counts)} rows" if counts else "data"
         sentences.append(f"{who} train on the same {rows}; {_averaging(ranks[0])}{_at(places)}.")
-    if not ranks[0].end.get("reduced"):  # after the last step
+    if not (ranks[0].end and ranks[0].end.reduced):  # after the last step
         for name in metrics_of_shares(whole, ranks):
             sentences.append(
                 f"Metric {name!r} of rank 0 is that of its share; the mean over the ranks is right. Average it."

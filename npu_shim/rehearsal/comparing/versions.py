@@ -32,5 +32,5 @@ def drop_redefined(original: Recording, migrated: Recording) -> list[str]:
 
 def _version(recording: Recording) -> tuple[int, ...]:
     """Return the first two numbers of the version of TensorFlow; an empty tuple if it is unknown."""
-    version = recording.notes.get("tensorflow")
+    version = recording.notes.tensorflow
     return tuple(map(int, version.split(".")[:2])) if version else ()

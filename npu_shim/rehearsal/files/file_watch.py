@@ -59,30 +59,30 @@ class Watch:
 
     def _open(self, file: object, mode: object = "r", *args: object, **kwargs: object) -> None:
         if isinstance(mode, str) and set(mode) & set("wax+"):
-            self._kept.write(file)
+            self._kept.note_write(file)
 
     def _open_file(self, path: object, flags: int, *args: object, dir_fd: object = None, **kwargs: object) -> None:
         if flags & _WRITES and dir_fd is None:
-            self._kept.write(path)
+            self._kept.note_write(path)
 
     def _folder(self, path: object, *args: object, dir_fd: object = None, **kwargs: object) -> None:
         if dir_fd is None:
-            self._kept.folder(path)
+            self._kept.note_folder(path)
 
     def _deleted(self, path: object, *args: object, dir_fd: object = None, **kwargs: object) -> None:
         if dir_fd is None:
-            self._kept.replace(path, creates=False)
+            self._kept.note_replace(path, creates=False)
 
     def _truncated(self, path: object, *args: object) -> None:
-        self._kept.write(path)
+        self._kept.note_write(path)
 
     def _both(self, src: object, dst: object, **kwargs: object) -> None:
         if not any(value is not None for value in kwargs.values()):
-            self._kept.replace(src, creates=False)
-            self._kept.replace(dst)
+            self._kept.note_replace(src, creates=False)
+            self._kept.note_replace(dst)
 
     def _second(self, src: object, dst: object, *args: object, **kwargs: object) -> None:
-        self._kept.replace(dst)
+        self._kept.note_replace(dst)
 
     # ---
 

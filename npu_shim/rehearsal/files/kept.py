@@ -34,7 +34,11 @@ class Kept:
     Args:
         store: a folder for the journal and the copies. Several processes may share it.
         apart: folders whose files are not noted.
+    Attributes:
+        stays: True to leave what is written.
     """
+
+    stays = False
 
     def __init__(self, store: str, apart: Sequence[str] = ()) -> None:
         os.makedirs(store, exist_ok=True)
@@ -46,10 +50,10 @@ class Kept:
         self._lock = threading.RLock()
         self._count = 0
 
-    def write(self, path: object) -> None:
+    def note_write(self, path: object) -> None:
         """Note a file that is about to be opened for writing."""
         with self._lock:
-            full = self._full(path, follows=True)
+            full = self._path_to_note(path, follows=True)
             if full is None:
                 return
             if not os.path.lexists(full):
@@ -57,10 +61,10 @@ class Kept:
             elif os.path.isfile(full) and (full not in self._copies or _same(full, self._copies[full])):
                 self._keep(full, is_replaced=False)
 
-    def replace(self, path: object, creates: bool = True) -> None:
+    def note_replace(self, path: object, creates: bool = True) -> None:
         """Note a file or folder that is about to be replaced or made, or deleted with ``creates=False``."""
         with self._lock:
-            full = self._full(path)
+            full = self._path_to_note(path)
             if full is None:
                 return
             if not os.path.lexists(full):
@@ -71,10 +75,10 @@ class Kept:
             elif full not in self._copies:
                 self._keep(full, is_replaced=True)
 
-    def folder(self, path: object) -> None:
+    def note_folder(self, path: object) -> None:
         """Note a folder that is about to be made with its parents."""
         with self._lock:
-            full = self._full(path)
+            full = self._path_to_note(path)
             missing = []
             while full and not os.path.exists(full) and os.path.dirname(full) != full:
                 missing.append(full)
@@ -82,14 +86,14 @@ class Kept:
             if missing:
                 self._create(missing[-1])
 
-    def prefix(self, path: object, is_checkpoint: bool = False) -> None:
+    def note_prefix(self, path: object, is_checkpoint: bool = False) -> None:
         """Note the files whose paths begin so, which a kernel of TensorFlow adds, or changes if it is a checkpoint."""
         with self._lock:
-            full = self._full(path)
+            full = self._path_to_note(path)
             if full is None:
                 return
             if not os.path.isdir(os.path.dirname(full)):
-                self.folder(os.path.dirname(full))
+                self.note_folder(os.path.dirname(full))
                 return
             before = [file for file in _with_prefix(full) if not self._is_created(file)]
             if full not in self._prefixes:
@@ -97,9 +101,9 @@ class Kept:
                 self._note(prefix=full, before=before)
             for file in before if is_checkpoint else ():
                 if ".data-" in file:  # TensorFlow renames a new file, but opens the index and those of other forms
-                    self.replace(file)
+                    self.note_replace(file)
                 else:
-                    self.write(file)
+                    self.note_write(file)
 
     def changed(self) -> list[str]:
         """Return the files that were there before and have another content now."""
@@ -108,7 +112,7 @@ class Kept:
 
     # ---
 
-    def _full(self, path: object, follows: bool = False) -> str | None:
+    def _path_to_note(self, path: object, follows: bool = False) -> str | None:
         """Return the full path; None if it is not to be noted. Links in the folders of the path are followed."""
         if not isinstance(path, (str, bytes, os.PathLike)):
             return None  # a file descriptor
@@ -151,7 +155,7 @@ class Kept:
         for folder, folders, names in os.walk(full):
             self._note(path=folder, mode=stat.S_IMODE(os.stat(folder).st_mode))
             for name in names + [name for name in folders if os.path.islink(os.path.join(folder, name))]:
-                self.replace(os.path.join(folder, name))
+                self.note_replace(os.path.join(folder, name))
 
     def _note(self, **fields: object) -> None:
         """Write a line at once. Other processes write to the same file."""

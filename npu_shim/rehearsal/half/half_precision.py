@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
-from npu_shim._tensorflow import tf_keras, tf_op_creation
+from npu_shim._tensorflow import tf_op_creation
 from npu_shim.ops.overflow import OVERFLOW
 from npu_shim.rehearsal.half.modes import MIXED, Mode
 from npu_shim.rehearsal.half.rounding import Rounding
 from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.update_hooks import optimizer_classes
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, Optimizer, Result
@@ -30,7 +31,7 @@ class HalfPrecision:
         OVERFLOW.rehearsed = True
         OVERFLOW.set_mode(0 if saturate else 1)
         tf_op_creation.add(self._rounding)
-        for owner in {tf.compat.v1.train.Optimizer, *tf_keras.optimizer_classes()}:
+        for owner in optimizer_classes():
             methods.wrap(owner, ("apply_gradients", "apply"), self._in_float32)
         return self
 

@@ -7,24 +7,24 @@ and its loss scale has the same history.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from typing import TYPE_CHECKING, Callable, Collection
 
 import numpy as np
 import tensorflow as tf
 
-from npu_shim._tensorflow import tf_keras, tf_op_creation
+from npu_shim._tensorflow import tf_op_creation
 from npu_shim._tensorflow.tf_numpy_function import array_function
 from npu_shim.rehearsal.numerics.update_values import scale_of
-from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.calls import Calls
+from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Gradient, Optimizer, Result, Structure, Tensor, Value
-    from npu_shim.rehearsal.recording.update_hooks import Pairs
+    from npu_shim._tensorflow.types import Gradient, Optimizer, Result, Tensor, Value
+    from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs
 
 
-class Skips:
+class Skips(UpdateHooks):
     """Hooks around the methods of all optimizers.
 
     Args:
@@ -37,42 +37,23 @@ class Skips:
         self._skipped = skipped
         self._numbers: weakref.WeakKeyDictionary[Optimizer, int] = weakref.WeakKeyDictionary()
         self._counts: dict[int, int] = {}
-        self._inside = threading.local()
+        self._calls = Calls()
 
-    def install(self) -> None:
-        """Put the hooks around the methods."""
-        for owner in {tf.compat.v1.train.Optimizer, *tf_keras.optimizer_classes()}:
-            methods.wrap(owner, ("apply_gradients",), self.apply_gradients)
-            methods.wrap(owner, ("apply",), self.apply)
-
-    def apply_gradients(
-        self, original: Function, optimizer: Optimizer, grads_and_vars: Pairs, *args: object, **kwargs: object
-    ) -> Result:
+    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
         """Apply gradients, of steps to skip with an infinity."""
-        pairs = list(grads_and_vars)
-        with _Outermost(self._inside) as outermost:
-            if outermost:
-                changed = self._changed(optimizer, [gradient for gradient, _ in pairs])
-                pairs = [(gradient, variable) for gradient, (_, variable) in zip(changed, pairs)]
-            return original(optimizer, pairs, *args, **kwargs)
+        with self._calls.inside("update") as outermost:
+            return apply(self._changed(optimizer, pairs) if outermost else pairs)
 
-    def apply(
-        self, original: Function, optimizer: Optimizer, grads: Structure, *args: object, **kwargs: object
-    ) -> Result:
-        """Apply gradients as apply() of Keras 3 does, of steps to skip with an infinity."""
-        given = list(grads)
-        with _Outermost(self._inside) as outermost:
-            return original(optimizer, self._changed(optimizer, given) if outermost else given, *args, **kwargs)
-
-    def _changed(self, optimizer: Optimizer, gradients: list[Gradient]) -> list[Gradient]:
+    def _changed(self, optimizer: Optimizer, pairs: Pairs) -> Pairs:
         number = self._numbers.setdefault(optimizer, len(self._numbers))
         scale = scale_of(optimizer)
-        place = next((n for n, gradient in enumerate(gradients) if gradient is not None), None)
+        place = next((n for n, (gradient, _) in enumerate(pairs) if gradient is not None), None)
         if scale is None or not scale.skips or place is None:
-            return gradients
+            return pairs
+        gradient, variable = pairs[place]
         with tf_op_creation.suspended():
-            gradients[place] = _times(gradients[place], self._factor(number))
-        return gradients
+            changed = _times(gradient, self._factor(number))
+        return [*pairs[:place], (changed, variable), *pairs[place + 1 :]]
 
     def _factor(self, number: int) -> Tensor:
         """Return a scalar tensor: infinity in the steps to skip, 1 in others."""
@@ -89,21 +70,6 @@ class Skips:
         outputs: Result = array_function(factor, [tf.constant(0)], [tf.float32])
         outputs[0].set_shape([])
         return outputs[0]
-
-
-class _Outermost:
-    """A context manager that returns True for the outermost one of a thread."""
-
-    def __init__(self, inside: threading.local) -> None:
-        self._inside = inside
-
-    def __enter__(self) -> bool:
-        self._before = getattr(self._inside, "depth", 0)
-        self._inside.depth = self._before + 1
-        return not self._before
-
-    def __exit__(self, *error: object) -> None:
-        self._inside.depth = self._before
 
 
 def _times(gradient: Gradient, factor: Tensor) -> Gradient:

@@ -2,5 +2,5 @@
 
 * ``numerics_watch`` has the function that users call. ``ops`` checks the output of each op,
   ``update_values`` reads each update.
-* ``history`` collects both by step and finds problems. ``events`` and ``numerics_page`` report them.
+* ``history`` collects both by step and finds problems. ``numerics_page`` shows them.
 """

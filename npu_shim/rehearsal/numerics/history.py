@@ -88,6 +88,21 @@ class Step(NamedTuple):
         """The norm of all gradients together."""
         return math.sqrt(sum(value * value for value in self.norms.values()))
 
+    def scalars(self, with_norms: bool) -> dict[str, float]:
+        """Return the scalars for TensorBoard by their tags; with the norm of each gradient and layer, if wanted."""
+        values = {
+            "gradient_norm": self.norm,
+            "ops_with_inf_or_nan": float(len(self.ops)),
+            "skipped": float(self.skipped),
+        }
+        values.update({"loss": self.loss} if self.loss is not None else {})
+        values.update({"loss_scale": self.scale} if self.scale is not None else {})
+        if with_norms:
+            values.update({f"gradient_norm/{name}": norm for name, norm in self.norms.items()})
+            values.update({f"layer_norm/{name}": norm for name, norm in layer_norms(self.norms).items()})
+        mark = f"_of_optimizer_{self.optimizer + 1}" if self.optimizer else ""
+        return {f"numerics{mark}/{name}": value for name, value in values.items()}
+
     @property
     def is_bad(self) -> bool:
         """True if the loss or a gradient has Inf or NaN."""
@@ -122,7 +137,7 @@ class History:
         """Note an update of an optimizer. The ops that were noted since the update before belong to it."""
         with self._lock:
             number = self._counts[update.optimizer] = self._counts.get(update.optimizer, 0) + 1
-            ops = self._from_the_cause(self._take(), update.place)
+            ops = self._cause_first(self._take(), update.place)
             step = Step(number, *update[:-1], tuple(ops[:_MOST_OPS]))
             self.count += 1
             self.skipped += step.skipped
@@ -186,7 +201,7 @@ class History:
         """True if each step with Inf or NaN was skipped, as an adapting loss scale needs it, and a good one follows."""
         return self.bad == self.skipped and self._skipped_in_a_row < SKIPPED_AT_END
 
-    def _from_the_cause(self, ops: list[BadOp], place: int) -> list[BadOp]:
+    def _cause_first(self, ops: list[BadOp], place: int) -> list[BadOp]:
         """Return the ops with harmless ones last, and those of an update that made variables bad first."""
         ordered = sorted(ops, key=lambda op: op.key in self.harmless)
         updates = [op for op in ops if op.order > place] if ordered and ordered[0].has_bad_input else []

@@ -13,8 +13,8 @@ import tensorflow as tf
 from npu_shim._host.messages import report
 from npu_shim._tensorflow import tf_op_creation
 from npu_shim.distributed.ranks import world
+from npu_shim.rehearsal.event_file import EventFile
 from npu_shim.rehearsal.numerics import numerics_page
-from npu_shim.rehearsal.numerics.events import Events
 from npu_shim.rehearsal.numerics.history import BadOp, History, Step, Update
 from npu_shim.rehearsal.numerics.ops import OpWatch
 from npu_shim.rehearsal.numerics.update_values import OptimizerWatch
@@ -47,7 +47,7 @@ class NumericsWatch:
         self._history = History()
         self._is_open = True
         os.makedirs(self.folder, exist_ok=True)
-        self._events = Events(self.folder)
+        self._events = EventFile(self.folder, ".numerics")
         order = itertools.count()
         self._ops = OpWatch(self._history, lambda: self._is_open, order)
         self._optimizers = OptimizerWatch(self._note, lambda: self._is_open, order)
@@ -105,7 +105,7 @@ class NumericsWatch:
     def _note(self, update: Update) -> None:
         before = self._history.first
         step = self._history.step(update)
-        self._events.add(step, step.step % self._every == 0 or step.step == 1)
+        self._events.write(step.scalars(step.step % self._every == 0 or step.step == 1), step.step)
         if self._noted is not None:
             self._noted(step)
         first: Result = self._history.first

@@ -8,26 +8,26 @@ from __future__ import annotations
 
 import itertools
 import math
-import threading
 import weakref
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from npu_shim._tensorflow import tf_graph, tf_keras, tf_op_creation, tf_recording
+from npu_shim._tensorflow import tf_graph, tf_op_creation, tf_recording
 from npu_shim._tensorflow.tf_numpy_function import array_function
 from npu_shim.ops.overflow import OVERFLOW
 from npu_shim.rehearsal.numerics.history import Update
 from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.calls import Calls
 from npu_shim.rehearsal.recording.digest import squared_norm
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.scaled_losses import ScaledLosses
-from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
+from npu_shim.rehearsal.recording.update_hooks import UpdateHooks, optimizer_classes
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, GradientTape, Graph, Optimizer, Result, Structure, Tensor, Value
-    from npu_shim.rehearsal.recording.update_hooks import Pairs
+    from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs
 
 v1 = tf.compat.v1
 
@@ -60,37 +60,32 @@ class OptimizerWatch(UpdateHooks):
         self._losses: weakref.WeakKeyDictionary[Graph, Tensor] = weakref.WeakKeyDictionary()
         self._eager_loss: float | None = None
         self._numbers: weakref.WeakKeyDictionary[Optimizer, int] = weakref.WeakKeyDictionary()
-        self._inside = threading.local()
+        self._calls = Calls()
 
     def install(self) -> None:
         """Put the hooks around the methods."""
-        for owner in {v1.train.Optimizer, *tf_keras.optimizer_classes()}:
+        super().install()
+        for owner in optimizer_classes():
             methods.wrap(owner, ("compute_gradients", "get_gradients"), self.losses)
-            methods.wrap(owner, ("apply_gradients",), self.apply_gradients)
-            methods.wrap(owner, ("apply",), self.apply)
         methods.wrap(tf.GradientTape, ("gradient",), self.gradient)
         self._scaled.watch()
 
     def losses(self, original: Function, optimizer: Optimizer, loss: Tensor, *args: object, **kwargs: object) -> Result:
         """Remember the loss that the outermost optimizer differentiates."""
-        outermost = not getattr(self._inside, "losses", False)
-        self._inside.losses = True
-        try:
+        with self._calls.inside("losses") as outermost:
             if outermost:
                 self._remember(loss)
             return original(optimizer, loss, *args, **kwargs)
-        finally:
-            self._inside.losses = not outermost
 
     def gradient(
         self, original: Function, tape: GradientTape, target: Structure, *args: object, **kwargs: object
     ) -> Result:
         """Remember the value that a tape differentiates."""
-        if not getattr(self._inside, "losses", False):
+        if not self._calls.is_inside("losses"):
             self._remember(target)
         return original(tape, target, *args, **kwargs)
 
-    def _remember(self, loss: Tensor) -> None:
+    def _remember(self, loss: Structure) -> None:
         loss = self._scaled.unscaled(
             next((tensor for tensor in tf.nest.flatten(loss) if isinstance(tensor, tf.Tensor)), None)
         )
@@ -101,20 +96,15 @@ class OptimizerWatch(UpdateHooks):
         else:
             self._losses[v1.get_default_graph()] = weakref.ref(loss)
 
-    def _around(
-        self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Result], is_reduced: bool = False
-    ) -> Result:
-        if getattr(self._inside, "applying", False) or not self._is_open():
-            return apply()
-        self._inside.applying = True
-        try:
+    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
+        with self._calls.inside("update") as outermost:
+            if not outermost or not self._is_open():
+                return apply(pairs)
             with tf_op_creation.own_ops(None if tf.executing_eagerly() else v1.get_default_graph()):
                 noted = self._read(optimizer, [pair for pair in pairs if pair[0] is not None])
             # A function runs ops in the order of their effects, and could not create variables with dependencies.
             with tf.control_dependencies([noted] if tf_graph.in_plain_graph() else []):
-                return apply()
-        finally:
-            self._inside.applying = False
+                return apply(pairs)
 
     def _read(self, optimizer: Optimizer, pairs: Pairs) -> Result:
         """Read the values of an update. Return the op that does it in a graph."""

@@ -115,7 +115,7 @@ def compare(
         found = npu_shim.rehearsal.compare(original_gelu, npu_unary_ops.gelu, np.linspace(-3, 3, 100, dtype="f4"))
         assert found.first is None, found
     """
-    ours, theirs = _both(f, g, inputs, loss, learning_rate)
+    ours, theirs = _values_of_both(f, g, inputs, loss, learning_rate)
     rows, unmatched = [], []
     for stage in STAGES:
         one = [output for output in ours if output.stage == stage]
@@ -126,7 +126,7 @@ def compare(
     return OpComparison(rows, unmatched)
 
 
-def _both(
+def _values_of_both(
     f: Function | Graph, g: Function | Graph, inputs: Structure, loss: Loss | None, rate: float
 ) -> tuple[list[OpValue], list[OpValue]]:
     are_graphs = [isinstance(program, tf.Graph) for program in (f, g)]

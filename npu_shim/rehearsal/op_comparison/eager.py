@@ -7,17 +7,10 @@ from typing import TYPE_CHECKING, Sequence
 import numpy as np
 import tensorflow as tf
 
-from npu_shim.rehearsal.op_comparison.values import (
-    Fetch,
-    Loss,
-    OpValue,
-    all_fetches,
-    by_variable_of,
-    tensors_of,
-)
+from npu_shim.rehearsal.op_comparison.values import Fetch, Loss, OpValue, staged
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Structure, Tensor, Value
+    from npu_shim._tensorflow.types import Function, Gradient, Structure, Tensor, Variable
 
 
 def eager_values(function: Function, arguments: Sequence[Structure], loss: Loss | None, rate: float) -> list[OpValue]:
@@ -36,23 +29,14 @@ def eager_values(function: Function, arguments: Sequence[Structure], loss: Loss 
 
     @tf.function(autograph=False)
     def all_values(*tensors: Structure) -> list[Tensor]:
-        graph = tf.compat.v1.get_default_graph()
-        marks = [len(graph.get_operations())]
-        by_variable: dict[str, list[tuple[str, Value]]] = {}
         with tf.GradientTape() as tape:
-            output = called(*tensors)
-            marks.append(len(graph.get_operations()))
-            value = None if loss is None else loss(output)
-        outputs = tensors_of(output)
-        if value is not None:
-            marks.append(len(graph.get_operations()))
-            outputs.append(value)
-            variables = tape.watched_variables()
-            gradients = tape.gradient(value, variables)
-            marks.append(len(graph.get_operations()))
-            by_variable = by_variable_of(variables, gradients, rate)
-            marks.append(marks[-1])  # of the update, only the results
-        fetches[:] = all_fetches(graph, marks, outputs, by_variable)
+
+            def differentiate(value: Tensor) -> tuple[Sequence[Variable], Sequence[Gradient]]:
+                variables = tape.watched_variables()
+                return variables, tape.gradient(value, variables)
+
+            graph = tf.compat.v1.get_default_graph()
+            fetches[:] = staged(graph, lambda: called(*tensors), loss, rate, differentiate)
         return [fetch.tensor for fetch in fetches]
 
     values = all_values(*tf.nest.map_structure(tf.convert_to_tensor, list(arguments)))

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Dict, Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
+from npu_shim._tensorflow import tf_graph
 from npu_shim.rehearsal.op_comparison.values import (
     INFERENCE,
     Fetch,
     Loss,
     OpValue,
-    all_fetches,
-    by_variable_of,
     fetches_of,
-    needed_for,
-    tensors_of,
+    staged,
 )
 from npu_shim.rehearsal.recording.names import plain_name
 
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import (
         FeedDict,
         Function,
+        Gradient,
         Graph,
         Operation,
         Session,
@@ -53,21 +52,15 @@ def function_values(
     with graph.as_default():
         flat = [np.asarray(array) for array in tf.nest.flatten(list(arguments))]
         fed = [v1.placeholder(array.dtype, array.shape) for array in flat]
-        marks = [len(graph.get_operations())]
-        by_variable: dict[str, list[tuple[str, Value]]] = {}
-        output = function(*tf.nest.pack_sequence_as(list(arguments), fed))
-        marks.append(len(graph.get_operations()))
-        outputs = tensors_of(output)
-        if loss is not None:
-            value = loss(output)
-            outputs.append(value)
-            marks.append(len(graph.get_operations()))
+
+        def compute() -> Structure:
+            return function(*tf.nest.pack_sequence_as(list(arguments), fed))
+
+        def differentiate(value: Tensor) -> tuple[Sequence[Variable], Sequence[Gradient]]:
             trained = v1.trainable_variables()
-            gradients = v1.gradients(value, trained)
-            marks.append(len(graph.get_operations()))
-            by_variable = by_variable_of(trained, gradients, rate)
-            marks.append(marks[-1])
-        fetches = all_fetches(graph, marks, outputs, by_variable)
+            return trained, v1.gradients(value, trained)
+
+        fetches = staged(graph, compute, loss, rate, differentiate)
     return _run(graph, fetches, dict(zip(fed, flat)), variables)
 
 
@@ -93,7 +86,7 @@ def graph_values(graph: Graph, inputs: Mapping[Tensor, Value], variables: Variab
 
 def _needs_more(op: Operation, fed: set[Operation]) -> bool:
     """Return True if an op needs a value that is not fed, or changes a state."""
-    needed = needed_for(list(op.inputs)) | {op}
+    needed = tf_graph.reached([op], tf_graph.makers)
     return any(other.type == "Placeholder" and other not in fed or "Assign" in other.type for other in needed)
 
 

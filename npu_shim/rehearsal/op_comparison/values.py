@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Callable, Iterable, NamedTuple, Sequence
 import numpy as np
 import tensorflow as tf
 
-from npu_shim._tensorflow import tf_recording
+from npu_shim._tensorflow import tf_graph, tf_recording
 from npu_shim._tensorflow.types import Structure, Tensor
 from npu_shim.rehearsal.recording.names import plain_name
 
@@ -56,16 +56,35 @@ def fetches_of(stage: str, ops: Iterable[Operation], graph: Graph) -> list[Fetch
     ]
 
 
-def needed_for(tensors: Sequence[Tensor]) -> set[Operation]:
-    """Return the ops from which tensors are computed."""
-    needed: set[Operation] = set()
-    waiting = [tensor.op for tensor in tensors]
-    while waiting:
-        op = waiting.pop()
-        if op not in needed:
-            needed.add(op)
-            waiting += [tensor.op for tensor in op.inputs]
-    return needed
+def staged(
+    graph: Graph,
+    compute: Callable[[], Structure],
+    loss: Loss | None,
+    rate: float,
+    differentiate: Callable[[Tensor], tuple[Sequence[Variable], Sequence[Gradient]]],
+) -> list[Fetch]:
+    """Build a computation in a graph, stage by stage, and return its fetches.
+
+    Args:
+        graph: receives the ops.
+        compute: returns the output.
+        loss: a function of it; None to stop after inference.
+        rate: the learning rate of the update.
+        differentiate: returns the variables of the loss, and the gradient of each.
+    """
+    marks = [len(graph.get_operations())]
+    by_variable: dict[str, list[tuple[str, Value]]] = {}
+    output = compute()
+    marks.append(len(graph.get_operations()))
+    outputs = tensors_of(output)
+    if loss is not None:
+        outputs.append(loss(output))
+        marks.append(len(graph.get_operations()))
+        variables, gradients = differentiate(outputs[-1])
+        marks.append(len(graph.get_operations()))
+        by_variable = by_variable_of(variables, gradients, rate)
+        marks.append(marks[-1])  # of the update, only the results
+    return all_fetches(graph, marks, outputs, by_variable)
 
 
 def all_fetches(
@@ -80,7 +99,8 @@ def all_fetches(
         by_variable: for GRADIENT and UPDATE: name of each variable and its tensor.
     """
     ops = graph.get_operations()
-    needed = needed_for([*outputs, *(tensor for named in by_variable.values() for _, tensor in named)])
+    tensors = [*outputs, *(tensor for named in by_variable.values() for _, tensor in named)]
+    needed = tf_graph.reached([tensor.op for tensor in tensors], tf_graph.makers)
     fetches: list[Fetch] = []
     for stage, start, end in zip(STAGES, marks, marks[1:]):
         fetches += fetches_of(stage, [op for op in ops[start:end] if op in needed], graph)

@@ -6,5 +6,5 @@ The hooks are those of a recording as far as they add no op to a graph, so train
 * ``counted_updates``, ``counted_functions``, ``tape_losses`` and ``counted_sessions`` are the hooks that
   differ from those of a recording.
 * ``recording_progress`` shows a run of ``npu-shim verify`` from outside, by its recording.
-* ``reporter`` reports to the display. ``events`` writes event files. ``start`` starts all of it.
+* ``reporter`` reports to the display. ``start`` starts all of it.
 """

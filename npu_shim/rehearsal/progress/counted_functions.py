@@ -61,7 +61,7 @@ class Functions(TracedUpdates[Steps]):
             self._losses.setdefault(function, []).append(loss)
             self._training.setdefault(function, {})
 
-    def called(self, function: Function, result: Result) -> None:
+    def count_call(self, function: Function, result: Result) -> None:
         """Count the steps of a call, and show their loss and learning rate now and then."""
         progress, training = self._progress, self._training[function]
         for number, steps in training.items():

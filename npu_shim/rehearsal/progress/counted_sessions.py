@@ -6,19 +6,18 @@ wanted. They are tensors that the graph has, and only those that the run compute
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Container, NamedTuple
 
 import tensorflow as tf
 
 from npu_shim._host import host_device
-from npu_shim._tensorflow import tf_recording, tf_session
+from npu_shim._tensorflow import tf_graph, tf_recording, tf_session
 from npu_shim.rehearsal.progress.counted_updates import updates_of
 from npu_shim.rehearsal.progress.progress import Progress
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.kinds import FETCH, SUMMARY
 from npu_shim.rehearsal.recording.names import name_of, pairs, singles
 from npu_shim.rehearsal.recording.summaries import scalars_of
-from npu_shim.rehearsal.recording.updating import ancestors
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Fetches, Function, Graph, Operation, Result, Session, Tensor, Value, Variable
@@ -135,7 +134,7 @@ class Sessions:
 
     def _made(self, session: Session, fetches: Fetches, leaves: tuple[Fetches, ...], updates: list[Operation]) -> _Plan:
         elements = tf_session.fetched_elements(session, fetches)
-        runs = ancestors([element.op if isinstance(element, tf.Tensor) else element for element in elements])
+        runs = tf_graph.ancestors([element.op if isinstance(element, tf.Tensor) else element for element in elements])
         run_updates = [update for update in updates if any(op in runs for op in update.ops)]
         shown: dict[tuple[str, str], Tensor] = {}
         for update in run_updates:
@@ -147,7 +146,7 @@ class Sessions:
         return _Plan(leaves, numbers, tuple((*key, value) for key, value in shown.items()), _global_step(session.graph))
 
 
-def _is_computed(op: Operation, runs: set[Operation]) -> bool:
+def _is_computed(op: Operation, runs: Container[Operation]) -> bool:
     """Return True if a run computes an op, but for stateless ops and reads of variables."""
     waiting, seen = [op], set()
     while waiting:

@@ -9,7 +9,6 @@ from npu_shim.rehearsal.progress.progress import Progress
 from npu_shim.rehearsal.progress.tape_losses import watch_tapes
 from npu_shim.rehearsal.recording.estimators import watch_estimators
 from npu_shim.rehearsal.recording.keras_models import watch_keras_models
-from npu_shim.rehearsal.recording.optimizers import watch_optimizers
 from npu_shim.rehearsal.recording.summaries import watch_summaries
 
 
@@ -19,7 +18,7 @@ def watch_all(progress: Progress) -> None:
     functions.watch()
     Sessions(progress).watch()
     watch_tapes(progress, functions)
-    watch_optimizers(Updates(progress, functions))
+    Updates(progress, functions).install()
     watch_summaries(progress)
     watch_keras_models(progress)
     watch_estimators(progress)

@@ -7,7 +7,7 @@ import os
 
 from npu_shim.distributed.world import world
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
-from npu_shim.rehearsal.progress.events import Events
+from npu_shim.rehearsal.event_file import EventFile
 from npu_shim.rehearsal.progress.progress import Progress
 from npu_shim.rehearsal.progress.reporter import Reporter
 from npu_shim.rehearsal.progress.waits import Waits
@@ -21,8 +21,8 @@ def start(pipe: int | None, folder: str | None) -> None:
         folder: the event file goes to its folder ``rank_0``, ``rank_1`` ...; None without one.
     """
     rank = world().rank
-    events = None if folder is None else Events(os.path.join(folder, f"rank_{rank}"))
-    write = None if events is None else events.write
+    events = None if folder is None else EventFile(os.path.join(folder, f"rank_{rank}"))
+    write = None if events is None else lambda tag, value, step: events.write({tag: value}, step)
     progress, waits = Progress(write), Waits()
     reporter = Reporter(rank, progress, waits, pipe, write)
 
@@ -37,7 +37,7 @@ def start(pipe: int | None, folder: str | None) -> None:
     def end() -> None:
         reporter.end()
         if events is not None:
-            events.end()
+            events.close()
 
     atexit.register(end)
     after_tensorflow(watch)

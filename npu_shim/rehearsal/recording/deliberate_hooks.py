@@ -134,11 +134,11 @@ class _Changes:
     ) -> Result:
         if mode != "train":
             return original(estimator, input_fn, mode, *rest, **more)
-        with tf_estimator.changed_iterators(self._static):
+        with tf_estimator.changed_iterators(self._with_static_batches):
             result = original(estimator, input_fn, mode, *rest, **more)
-        return self._static(result) if isinstance(result, tf.compat.v2.data.Dataset) else result
+        return self._with_static_batches(result) if isinstance(result, tf.compat.v2.data.Dataset) else result
 
-    def _static(self, dataset: Dataset) -> Dataset:
+    def _with_static_batches(self, dataset: Dataset) -> Dataset:
         steps = batching.find_batching(dataset) if batching.has_dynamic_batch(dataset) else None
         costs = [self._partial(step.examples, step.size) for step in steps or ()]
         if all(cost is None for cost in costs):

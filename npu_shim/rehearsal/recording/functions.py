@@ -43,7 +43,7 @@ def watch_functions(recorder: Recorder, known: EagerVariables) -> None:
 
 def without_xla() -> None:
     """Make ``tf.function`` and ``compile`` of Keras ignore jit_compile=True from now on."""
-    methods.wrap(tf.keras.Model, ("compile",), _compile_model)
+    methods.wrap(tf.keras.Model, ("compile",), _compile_without_xla)
     original = tf.function
 
     @functools.wraps(original)
@@ -58,7 +58,7 @@ def without_xla() -> None:
             setattr(module, "function", function)
 
 
-def _compile_model(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
+def _compile_without_xla(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
     if "jit_compile" in inspect.signature(original).parameters:
         kwargs["jit_compile"] = False
     return original(model, *args, **kwargs)

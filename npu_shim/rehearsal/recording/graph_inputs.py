@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Callable, Iterable, List, Sequence, Tuple
 
 import tensorflow as tf
 
-from npu_shim._tensorflow import tf_recording
+from npu_shim._tensorflow import tf_graph, tf_recording
 from npu_shim.rehearsal.recording.kinds import DRAW, INPUT
 from npu_shim.rehearsal.recording.recorder import Recorder
 
@@ -104,12 +104,6 @@ def rates_of(ops: Sequence[Operation], graph: Graph) -> Found:
 
 def _above(tensors: Iterable[Tensor], graph: Graph, is_wanted: Callable[[Operation], bool]) -> list[Operation]:
     """Return the wanted ops from which tensors are computed, in the order of the graph."""
-    seen: set[Operation] = set()
-    waiting = [tensor.op for tensor in tensors if tensor.graph is graph]
-    while waiting:
-        op = waiting.pop()
-        if op not in seen:
-            seen.add(op)
-            waiting += [tensor.op for tensor in op.inputs]
-    wanted = [op for op in graph.get_operations() if op in seen and is_wanted(op)]
+    above = tf_graph.reached([tensor.op for tensor in tensors if tensor.graph is graph], tf_graph.makers)
+    wanted = [op for op in graph.get_operations() if op in above and is_wanted(op)]
     return [op for op in wanted if tf_recording.is_reachable(op, graph)]

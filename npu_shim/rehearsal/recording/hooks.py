@@ -16,7 +16,7 @@ from npu_shim.rehearsal.recording.host_values import HostUpdates
 from npu_shim.rehearsal.recording.initial import InitialVariables
 from npu_shim.rehearsal.recording.keras_models import watch_keras_models
 from npu_shim.rehearsal.recording.limit import Limit
-from npu_shim.rehearsal.recording.optimizers import UpdateRecording, watch_optimizers
+from npu_shim.rehearsal.recording.optimizers import UpdateRecording
 from npu_shim.rehearsal.recording.order_of_data import order_data
 from npu_shim.rehearsal.recording.prints import watch_prints
 from npu_shim.rehearsal.recording.queues import order_queues
@@ -47,7 +47,7 @@ def install_all(recorder: Recorder, settings: HookSettings) -> None:
         limit.watch_sessions()
     if settings.given is not None or (settings.records_initial and not on_device):
         InitialVariables(recorder, settings.given, not on_device).watch()
-    watch_optimizers(counting)
+    counting.install()
     watch_sessions(recorder, counting.variables_of if isinstance(counting, HostUpdates) else variables_of)
     if variables is not None:
         watch_tapes(recorder, variables)

@@ -6,7 +6,7 @@ variables at the end.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Iterator
+from typing import TYPE_CHECKING, Iterator
 
 import tensorflow as tf
 
@@ -19,7 +19,7 @@ from npu_shim.rehearsal.recording.traced_updates import TracedUpdates
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Fetches, Function, Optimizer, Result, Saver, Session, Value
-    from npu_shim.rehearsal.recording.update_hooks import Pairs
+    from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs
 
 
 class _Functions(TracedUpdates[None]):
@@ -29,7 +29,7 @@ class _Functions(TracedUpdates[None]):
         super().__init__(recorder)
         self._recorder = recorder
 
-    def called(self, function: Function, result: Result) -> None:
+    def count_call(self, function: Function, result: Result) -> None:
         """Count the step."""
         for number in self._training[function]:
             self._recorder.update(number, [])
@@ -67,11 +67,9 @@ class HostUpdates(Watch):
         self._saved = (result, self._recorder.steps)
         return result
 
-    def _around(
-        self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Result], is_reduced: bool = False
-    ) -> Result:
+    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
         before = self._watched
-        result = apply()
+        result = apply(pairs)
         if self._watched == before:
             self._watched += 1
             if not tf.executing_eagerly():

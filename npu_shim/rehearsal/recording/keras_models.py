@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -11,6 +11,7 @@ import tensorflow as tf
 from npu_shim._tensorflow import tf_keras
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.kinds import LOG, METRIC, PREDICTION, UNTRAINED
+from npu_shim.rehearsal.recording.methods import Around
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.recorder import Watcher
 from npu_shim.rehearsal.recording.variables import array_of, weights_of
@@ -18,8 +19,13 @@ from npu_shim.rehearsal.recording.variables import array_of, weights_of
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, KerasCallback, KerasModel, Logs, Result, Value
 
-_BATCH = {"train_on_batch": LOG, "test_on_batch": METRIC, "predict_on_batch": PREDICTION}
-_FIT = ("fit", "fit_generator")
+_RETURN = {  # methods that return numbers: their kind, and the call that names them
+    **dict.fromkeys(("evaluate", "evaluate_generator"), (METRIC, "evaluate")),
+    **dict.fromkeys(("predict", "predict_generator"), (PREDICTION, "predict")),
+    "train_on_batch": (LOG, "train_on_batch"),
+    "test_on_batch": (METRIC, "test_on_batch"),
+    "predict_on_batch": (PREDICTION, "predict_on_batch"),
+}
 
 
 def watch_keras_models(recorder: Watcher) -> None:
@@ -36,40 +42,22 @@ def watch_keras_models(recorder: Watcher) -> None:
             _final(recorder, model)
         return result
 
-    def evaluate(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
-        return _returned(recorder, METRIC, "evaluate", original, model, args, kwargs)
-
-    def predict(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
-        return _returned(recorder, PREDICTION, "predict", original, model, args, kwargs)
-
-    def on_batch(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
-        name = original.__name__
-        return _returned(recorder, _BATCH[name], name, original, model, args, kwargs)
-
-    for names, around in (
-        (_FIT, fit),
-        (("evaluate", "evaluate_generator"), evaluate),
-        (("predict", "predict_generator"), predict),
-        (tuple(_BATCH), on_batch),
-    ):
-        methods.wrap(tf.keras.Model, names, around)
+    methods.wrap(tf.keras.Model, ("fit", "fit_generator"), fit)
+    for name, (kind, call) in _RETURN.items():
+        methods.wrap(tf.keras.Model, (name,), _recorded(recorder, kind, call))
 
 
-def _returned(
-    recorder: Watcher,
-    kind: str,
-    name: str,
-    original: Function,
-    model: KerasModel,
-    args: Sequence[Value],
-    kwargs: Mapping[str, Value],
-) -> Result:
-    """Call a method, and record the numbers that it returns."""
-    with recorder.inside(name) as outermost:
-        result = original(model, *args, **kwargs)
-    if outermost and not tf.is_tensor(result) and (kind != LOG or recorder.ends_batch(0)):
-        recorder.values(kind, named_results(model, name, result))
-    return result
+def _recorded(recorder: Watcher, kind: str, call: str) -> Around:
+    """Return a function that calls a method, and records the numbers that it returns."""
+
+    def around(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
+        with recorder.inside(call) as outermost:
+            result = original(model, *args, **kwargs)
+        if outermost and not tf.is_tensor(result) and (kind != LOG or recorder.ends_batch(0)):
+            recorder.values(kind, named_results(model, call, result))
+        return result
+
+    return around
 
 
 def named_results(model: KerasModel, call: str, result: Result) -> list[tuple[str, Value]]:

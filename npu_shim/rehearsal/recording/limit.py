@@ -16,8 +16,9 @@ from npu_shim._tensorflow import tf_recording, tf_session
 from npu_shim._tensorflow.tf_estimator import estimator_class
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import name_of, singles
-from npu_shim.rehearsal.recording.optimizers import Watch, optimizer_classes
+from npu_shim.rehearsal.recording.optimizers import Watch
 from npu_shim.rehearsal.recording.recorder import Recorder
+from npu_shim.rehearsal.recording.update_hooks import optimizer_classes
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import (

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 
 OF_OPTIMIZER = " of optimizer "  # between a name and the number of its optimizer
+OWN_WRITER = "npu_shim_own"  # attribute of a FileWriter whose summaries are not those of the script
 
 
 def plain_name(value: Value) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from typing import TYPE_CHECKING, Callable, Iterable, List, Tuple
+from typing import TYPE_CHECKING, Callable, List, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -19,28 +19,13 @@ from npu_shim.rehearsal.recording.graph_inputs import data_of, rates_of
 from npu_shim.rehearsal.recording.kinds import GRADIENT, LOSS, RATE, VARIABLE
 from npu_shim.rehearsal.recording.names import OF_OPTIMIZER, plain_name
 from npu_shim.rehearsal.recording.recorder import Recorder
-from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
+from npu_shim.rehearsal.recording.update_hooks import UpdateHooks, optimizer_classes
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, Gradient, Graph, Optimizer, Result, Tensor, Value, Variable
-    from npu_shim.rehearsal.recording.update_hooks import Pairs
+    from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs
 
     Named = List[Tuple[str, str, Tensor]]  # kind, name, tensor
-
-
-def watch_optimizers(watch: Watch) -> None:
-    """Watch the updates of all optimizers of this process, those of classes that are defined later included."""
-    for owner in optimizer_classes():
-        methods.wrap(owner, ("compute_gradients", "get_gradients"), watch.losses)
-        methods.wrap(owner, ("apply_gradients",), watch.apply_gradients)
-        methods.wrap(owner, ("apply",), watch.apply)
-
-
-def optimizer_classes() -> Iterable[type]:
-    """Return the base classes of optimizers of TensorFlow and Keras."""
-    legacy = getattr(tf.keras.optimizers, "legacy", None)
-    classes = (tf.compat.v1.train.Optimizer, tf.keras.optimizers.Optimizer, getattr(legacy, "Optimizer", None))
-    return {owner for owner in classes if isinstance(owner, type)}
 
 
 class Watch(UpdateHooks):
@@ -56,6 +41,12 @@ class Watch(UpdateHooks):
         self._updates: weakref.WeakKeyDictionary[Optimizer, itertools.count[int]] = weakref.WeakKeyDictionary()
         self._watched = 0  # updates, to see if a nested call has watched one
 
+    def install(self) -> None:
+        """Put the functions around the methods of all optimizers of this process."""
+        super().install()
+        for owner in optimizer_classes():
+            methods.wrap(owner, ("compute_gradients", "get_gradients"), self.losses)
+
     def losses(self, original: Function, optimizer: Optimizer, loss: Tensor, *args: Value, **kwargs: Value) -> Result:
         """Remember the loss of which gradients are computed in a graph, and their variables."""
         in_function = getattr(getattr(loss, "graph", None), "building_function", False)
@@ -70,14 +61,12 @@ class Watch(UpdateHooks):
             variables.update(plain_name(variable) for gradient, variable in pairs if gradient is not None)
         return result
 
-    def _around(
-        self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Result], is_reduced: bool = False
-    ) -> Result:
+    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
         before = self._watched
         graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         start = len(graph.get_operations()) if graph is not None else 0
         with tf.control_dependencies(_ahead_of_update(graph, pairs)):
-            result = apply()
+            result = apply(pairs)
         if self._watched != before:
             return result
         self._watched += 1
@@ -158,9 +147,7 @@ class UpdateRecording(Watch):
         self._after_eager = after_eager
         self._rate: Value = None
 
-    def _around(
-        self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Result], is_reduced: bool = False
-    ) -> Result:
+    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
         # With Keras 2.11 and later a property, which computes the rate of a schedule from the number of updates.
         is_computed = isinstance(getattr(type(optimizer), "learning_rate", None), property)
         with tf_op_creation.suspended():

@@ -7,10 +7,9 @@ compute different values.
 from __future__ import annotations
 
 import re
-import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Iterator
 
-from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow import tf_api, tf_graph
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Graph, Operation
@@ -21,34 +20,16 @@ _ASSIGNS = re.compile(r"Assign|(Resource)?Scatter")
 _ENDS = re.compile(r"(Ref)?Switch|(Stateless)?(If|While|Case)|Enter|(Resource)?(Sparse)?Apply")
 
 
-class QueueSizes:
-    """The ops that follow from sizes of queues, found once for each version of a graph."""
-
-    def __init__(self) -> None:
-        self._known: weakref.WeakKeyDictionary[Graph, tuple[int, set[Operation]]] = weakref.WeakKeyDictionary()
-
-    def of(self, graph: Graph) -> set[Operation]:
-        """Return the ops. The variables that receive such values are among them."""
-        known = self._known.get(graph)
-        if known is None or known[0] != graph.version:
-            known = self._known[graph] = (graph.version, following(graph))
-        return known[1]
-
-
 def following(graph: Graph) -> set[Operation]:
     """Return the ops whose values follow from sizes of queues, and the variables that receive such values."""
-    waiting = [op for op in graph.get_operations() if op.type in _SIZES]
-    followers = set(waiting)
-    while waiting:
-        op = waiting.pop()
-        reached = [consumer for tensor in op.outputs for consumer in tensor.consumers()]
-        if _ASSIGNS.match(op.type):
-            reached.append(op.inputs[0].op)
-        for other in reached:
-            if other not in followers and not _ENDS.match(other.type):
-                followers.add(other)
-                waiting.append(other)
-    return followers
+    return set(tf_graph.reached([op for op in graph.get_operations() if op.type in _SIZES], _followers))
+
+
+def _followers(op: Operation) -> Iterator[Operation]:
+    assigned = [op.inputs[0].op] if _ASSIGNS.match(op.type) else []
+    for follower in (*(consumer for tensor in op.outputs for consumer in tensor.consumers()), *assigned):
+        if not _ENDS.match(follower.type):
+            yield follower
 
 
 def tags(ops: set[Operation]) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import weakref
 import zlib
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, AbstractSet, Callable, Iterable, Iterator
 
 import numpy as np
 
+from npu_shim.rehearsal.recording.calls import Calls
 from npu_shim.rehearsal.recording.kinds import DRAW, FINAL, GRADIENT, INPUT, LOSS, RATE, REDUCED, ROWS, TAPE, VARIABLE
 from npu_shim.rehearsal.recording.losses import Losses
 from npu_shim.rehearsal.recording.row_sums import sum_of_rows
@@ -24,7 +24,7 @@ _NUMBERED = (TAPE, GRADIENT, VARIABLE, FINAL)
 _EACH_STEP = (INPUT, LOSS, RATE, DRAW, REDUCED)  # also if tensors are recorded at every n-th step only
 
 
-class Watcher:
+class Watcher(Calls):
     """The interface of the hooks to a recorder, without the values of ops that they add to a graph.
 
     Attributes:
@@ -36,9 +36,9 @@ class Watcher:
     records_tensors = True
 
     def __init__(self) -> None:
+        super().__init__()
         self.at_fit: list[Callable[[KerasModel], None]] = []  # functions to call with a model when Keras' fit begins
         self.steps = self.final_step = 0
-        self._inside = threading.local()
 
     def values(self, kind: str, values: Iterable[tuple[str, Value]], step: int | None = None) -> None:
         """Take named values of one kind, of the current step if it is None."""
@@ -60,29 +60,6 @@ class Watcher:
     def ends_batch(self, batch: int) -> bool:
         """Return True if the logs of this batch of Keras' fit are wanted."""
         return True
-
-    def enter(self, what: str) -> bool:
-        """Begin a call that may call itself through a wrapper. Return True for the outermost one in this thread."""
-        depth = getattr(self._inside, what, 0)
-        setattr(self._inside, what, depth + 1)
-        return not depth
-
-    @contextlib.contextmanager
-    def inside(self, what: str) -> Iterator[bool]:
-        """Do so for a block. Yield True for the outermost one."""
-        outermost = self.enter(what)
-        try:
-            yield outermost
-        finally:
-            self.leave(what)
-
-    def is_inside(self, *whats: str) -> bool:
-        """Return True in a call that enter() began in this thread."""
-        return any(getattr(self._inside, what, 0) for what in whats)
-
-    def leave(self, what: str) -> None:
-        """End a call that enter() began."""
-        setattr(self._inside, what, getattr(self._inside, what) - 1)
 
 
 class Recorder(Watcher):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from typing import TYPE_CHECKING, Callable, Iterable, Iterator
 
 import numpy as np
@@ -11,6 +10,7 @@ import tensorflow as tf
 
 from npu_shim._tensorflow import script_frames, tf_op_creation, tf_recording, tf_session
 from npu_shim.rehearsal.recording import methods, queue_sizes
+from npu_shim.rehearsal.recording.by_version import ByVersion
 from npu_shim.rehearsal.recording.kinds import FEED, FETCH, SUMMARY, UNTRAINED
 from npu_shim.rehearsal.recording.names import name_of, pairs, plain_name
 from npu_shim.rehearsal.recording.recorder import Recorder
@@ -35,7 +35,8 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
     def note(update: Operation) -> None:
         recorder.writer.event("note", racing_update=tf_recording.line_of(update))
 
-    unordered, untrained, sizes, races = UnorderedReads(), Untrained(), queue_sizes.QueueSizes(), Races(note)
+    unordered, races = UnorderedReads(), Races(note)
+    untrained, sizes = ByVersion(untrained_in), ByVersion(queue_sizes.following)
     last: list[Session] = []  # the last one that is open
 
     def run(
@@ -101,22 +102,13 @@ def fed_arrays(session: Session, feed_dict: FeedDict | None) -> Iterator[tuple[s
             yield plain_name(tensor), array
 
 
-class Untrained:
-    """The variables of graphs that no optimizer updates, found once for each graph."""
-
-    def __init__(self) -> None:
-        self._known: weakref.WeakKeyDictionary[Graph, tuple[int, list[tuple[str, Value]]]] = weakref.WeakKeyDictionary()
-
-    def of(self, graph: Graph) -> list[tuple[str, Value]]:
-        """Return their names and tensors. The slots of an optimizer are not among them."""
-        ops, known = graph.get_operations(), self._known.get(graph, (0, []))
-        if len(ops) != known[0]:
-            taken = [tf_op_creation.original(tensor) for op in ops if "Apply" in op.type for tensor in op.inputs]
-            reads = [tensor.op.inputs[0] for tensor in taken if tensor.op.type == "ReadVariableOp"]
-            updated = {tensor.op for tensor in taken + reads}
-            untrained = [(name, value) for name, value in _variables(graph) if not _sources(value) & updated]
-            known = self._known[graph] = (len(ops), untrained)
-        return known[1]
+def untrained_in(graph: Graph) -> list[tuple[str, Value]]:
+    """Return name and tensor of the variables that no optimizer updates, without the slots of an optimizer."""
+    ops = graph.get_operations()
+    taken = [tf_op_creation.original(tensor) for op in ops if "Apply" in op.type for tensor in op.inputs]
+    reads = [tensor.op.inputs[0] for tensor in taken if tensor.op.type == "ReadVariableOp"]
+    updated = {tensor.op for tensor in taken + reads}
+    return [(name, value) for name, value in _variables(graph) if not _sources(value) & updated]
 
 
 def _sources(value: Tensor) -> set[Operation]:

@@ -24,11 +24,11 @@ def watch_collectives(recorder: Recorder) -> None:
 
     def reduce(original: Function, group: ProcessGroup, tensors: Tensors, *args: object, **kwargs: object) -> Result:
         with recorder.lock:
-            recorder.reduced += _floats(tensors, kwargs.get("type_name"))
+            recorder.reduced += _count_floats(tensors, kwargs.get("type_name"))
         return original(group, tensors, *args, **kwargs)
 
     def broadcast(original: Function, group: ProcessGroup, tensors: Tensors, *args: object, **kwargs: object) -> Result:
-        if not recorder.has_broadcast and _floats(tensors):
+        if not recorder.has_broadcast and _count_floats(tensors):
             recorder.has_broadcast = True
             recorder.writer.event("note", broadcast=True)
         return original(group, tensors, *args, **kwargs)
@@ -54,7 +54,7 @@ def watch_checkpoints(recorder: Recorder) -> None:
         methods.wrap(owner, ("save", "write"), save)
 
 
-def _floats(tensors: Structure, type_name: object = None) -> int:
+def _count_floats(tensors: Structure, type_name: object = None) -> int:
     """Return the number of elements of one or several arrays of floats."""
     several = tensors if isinstance(tensors, (list, tuple)) else [tensors]
     return sum(

@@ -11,13 +11,13 @@ import tensorflow as tf
 from npu_shim._tensorflow import tf_recording
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.kinds import SUMMARY
+from npu_shim.rehearsal.recording.names import OWN_WRITER
 from npu_shim.rehearsal.recording.recorder import Watcher
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import EventWriter, Function, Message, Result, Structure
 
 
-OWN_WRITER = "npu_shim_own"  # attribute of a FileWriter whose summaries are not those of the script
 # tags of hooks that measure speed, and of queues: how full they are depends on threads
 _BY_CHANCE = re.compile(r".*(/sec|fraction_(of|over)_\d+(_of_\d+)?_full(_\d+)?|queue_size)$")
 

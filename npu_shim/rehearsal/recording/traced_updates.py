@@ -49,7 +49,7 @@ class TracedUpdates(Generic[_Update]):
         if function is not None:
             self._training.setdefault(function, {})[number] = update
 
-    def called(self, function: Function, result: Result) -> None:
+    def count_call(self, function: Function, result: Result) -> None:
         """Count the steps of a call of a function that trains."""
         raise NotImplementedError
 
@@ -64,5 +64,5 @@ class TracedUpdates(Generic[_Update]):
             self._calling.function = None
             self._watcher.leave(_CALL)
         if function in self._training and tf.executing_eagerly():
-            self.called(function, result)
+            self.count_call(function, result)
         return result

@@ -15,7 +15,7 @@ import re
 import weakref
 from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Sequence
 
-from npu_shim._tensorflow import tf_recording
+from npu_shim._tensorflow import tf_graph, tf_recording
 from npu_shim.rehearsal.recording.names import singles
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Races:
 def racing_update(fetches: Iterable[Operation]) -> Operation | None:
     """Return an update that writes a variable in place while the run computes with it, or None."""
     above: dict[Operation, list[Operation]] = {}  # TensorFlow 1 makes the list of control inputs anew each time
-    run = _reached(fetches, lambda op: above.setdefault(op, list(_waited_for(op))))
+    run = tf_graph.reached(fetches, lambda op: above.setdefault(op, tf_graph.waited_for(op)))
     optimizers: dict[Operation, list[Operation]] = {}  # the updates of one wait for the same gradients
     below: dict[Operation, list[Operation]] = {}
     for op in run:
@@ -88,7 +88,10 @@ def racing_update(fetches: Iterable[Operation]) -> Operation | None:
             waits = frozenset(above[op]) - {tensor.op for tensor in op.inputs}
             optimizers.setdefault(waits or op, []).append(op)
     for updates in optimizers.values():
-        ordered = _reached(updates, above.__getitem__) | _reached(updates, lambda op: below.get(op, ()))
+        ordered = {
+            **tf_graph.reached(updates, above.__getitem__),
+            **tf_graph.reached(updates, lambda op: below.get(op, ())),
+        }
         for update in updates:
             if any(user in run and user not in ordered for user in _users(update.inputs[0])):
                 return update
@@ -109,7 +112,7 @@ def _racing(ops: dict[str, Operation]) -> Iterator[str]:
     variables = {variable for pairs in reads.values() for _, variable in pairs}
     if not variables:
         return
-    updates: dict[Operation, dict[Operation, set[Operation]]] = {}  # by variable and update, what this waits for
+    updates: dict[Operation, dict[Operation, dict[Operation, None]]] = {}  # by variable and update, what this waits for
     for op in _above(ops.values()):
         if _UPDATE.match(op.type):
             for tensor in op.inputs:
@@ -134,24 +137,6 @@ def _reads(fetch: Operation) -> Iterator[tuple[Operation, Operation]]:
                     yield op, tensor.op
 
 
-def _above(ops: Iterable[Operation], most: int | None = None) -> set[Operation]:
-    """Return some ops and all that they wait for, or the first of these."""
-    return _reached(ops, _waited_for, most)
-
-
-def _waited_for(op: Operation) -> Iterator[Operation]:
-    yield from (tensor.op for tensor in op.inputs)
-    yield from op.control_inputs
-
-
-def _reached(
-    ops: Iterable[Operation], neighbours: Callable[[Operation], Iterable[Operation]], most: int | None = None
-) -> set[Operation]:
-    waiting = list(ops)
-    reached = set(waiting)
-    while waiting and (most is None or len(reached) < most):
-        for other in neighbours(waiting.pop()):
-            if other not in reached:
-                reached.add(other)
-                waiting.append(other)
-    return reached
+def _above(ops: Iterable[Operation], most: int | None = None) -> dict[Operation, None]:
+    """Return, as keys, some ops and all that they wait for, or the first of these."""
+    return tf_graph.reached(ops, tf_graph.waited_for, most)

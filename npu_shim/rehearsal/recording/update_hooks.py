@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Callable, List, Tuple
 
+import tensorflow as tf
+
 from npu_shim._tensorflow import tf_keras
+from npu_shim.rehearsal.recording import methods
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, Gradient, Optimizer, Result, Structure, Variable
 
     Pairs = List[Tuple[Gradient, Variable]]
+    Apply = Callable[[Pairs], Result]
+
+
+def optimizer_classes() -> set[type]:
+    """Return the base classes of optimizers of TensorFlow and Keras."""
+    return {tf.compat.v1.train.Optimizer, *tf_keras.optimizer_classes()}
 
 
 class UpdateHooks:
     """Functions around the methods of optimizers that apply gradients. Subclasses say what is done around an update."""
 
+    def install(self) -> None:
+        """Put the functions around the methods of all optimizers, those of classes that are defined later included."""
+        for owner in optimizer_classes():
+            methods.wrap(owner, ("apply_gradients",), self.apply_gradients)
+            methods.wrap(owner, ("apply",), self.apply)
+
     def apply_gradients(
         self, original: Function, optimizer: Optimizer, grads_and_vars: Pairs, *args: object, **kwargs: object
     ) -> Result:
         """Do what is done around an update of apply_gradients()."""
-        pairs = list(grads_and_vars)
         is_reduced = kwargs.get("experimental_aggregate_gradients") is False or kwargs.get("skip_gradients_aggregation")
-        return self._around(optimizer, pairs, lambda: original(optimizer, pairs, *args, **kwargs), bool(is_reduced))
+
+        def apply(pairs: Pairs) -> Result:
+            return original(optimizer, pairs, *args, **kwargs)
+
+        return self._around(optimizer, list(grads_and_vars), apply, bool(is_reduced))
 
     def apply(
         self,
@@ -32,12 +51,13 @@ class UpdateHooks:
         **kwargs: object,
     ) -> Result:
         """Do what is done around an update of apply(), which Keras 3 has."""
-        given = trainable_variables
-        used = tf_keras.built_variables(optimizer) if given is None else given
-        return self._around(optimizer, list(zip(grads, used)), lambda: original(optimizer, grads, given, **kwargs))
+        used = tf_keras.built_variables(optimizer) if trainable_variables is None else trainable_variables
 
-    def _around(
-        self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Result], is_reduced: bool = False
-    ) -> Result:
-        """Call apply(). `is_reduced` is False if it reduces the gradients over the replicas first."""
+        def apply(pairs: Pairs) -> Result:
+            return original(optimizer, [gradient for gradient, _ in pairs], trainable_variables, **kwargs)
+
+        return self._around(optimizer, list(itertools.zip_longest(grads, used)), apply)
+
+    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
+        """Call apply() with the pairs. `is_reduced` is False if it reduces the gradients over the replicas first."""
         raise NotImplementedError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable
 
-from npu_shim._tensorflow import tf_recording
+from npu_shim._tensorflow import tf_graph, tf_recording
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Graph, Operation, Result
@@ -32,19 +32,7 @@ def updates_in(graph: Graph, fetches: Iterable[object]) -> tuple[int, ...]:
     key = len(updates), frozenset(ops)
     known: dict[object, tuple[int, ...]] = getattr(graph, _KNOWN, None) or {}
     if key not in known:
-        above = ancestors(ops)
+        above = tf_graph.ancestors(ops).keys()
         known[key] = tuple(number for number, update_ops in enumerate(updates) if update_ops & above)
         setattr(graph, _KNOWN, known)
     return known[key]
-
-
-def ancestors(ops: Iterable[Operation]) -> set[Operation]:
-    """Return ops with all ops that they need."""
-    needed: set[Operation] = set()
-    waiting = list(ops)
-    while waiting:
-        op = waiting.pop()
-        if op not in needed:
-            needed.add(op)
-            waiting += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
-    return needed
