@@ -70,8 +70,10 @@ def look() -> Device:
         return Device("cpu", f"the driver shows no card ({DEVICE_FILES} matches nothing)")
     packages = _installed()
     if not packages:
-        return Device("cpu", f"{_shown(cards)}, but {_wanted()} is not installed for {sys.executable}", cards=cards)
-    return _served(cards, packages[0])
+        return Device(
+            "cpu", f"{_cards_text(cards)}, but {_wanted_package()} is not installed for {sys.executable}", cards=cards
+        )
+    return _npu_served_by(cards, packages[0])
 
 
 def product(root: str = "/") -> str | None:
@@ -120,9 +122,9 @@ def find() -> Device:
     for package in _installed():
         failure = _load_failure(package)
         if failure is None:
-            return _served(visible.cards, package)
+            return _npu_served_by(visible.cards, package)
         failures.append(f"{package} does not load ({failure})")
-    return Device("cpu", f"{_shown(visible.cards)}, but {' and '.join(failures)}", cards=visible.cards)
+    return Device("cpu", f"{_cards_text(visible.cards)}, but {' and '.join(failures)}", cards=visible.cards)
 
 
 def is_npu() -> bool:
@@ -131,7 +133,7 @@ def is_npu() -> bool:
     Raises:
         RuntimeError: if the driver shows a card that no package can use, and NPU_SHIM_FALLBACK does not allow the CPU.
     """
-    return _allowed(device()).is_npu
+    return _checked(device()).is_npu
 
 
 def resolve() -> Device:
@@ -142,7 +144,7 @@ def resolve() -> Device:
     Raises:
         RuntimeError: if there is no NPU and NPU_SHIM_FALLBACK does not allow the CPU.
     """
-    chosen = _allowed(device())
+    chosen = _checked(device())
     if chosen.is_npu:
         vendor(VENDOR_PACKAGE + ".estimator.npu_ops")  # loading it registers NpuOptimizer with TensorFlow
         return chosen
@@ -151,7 +153,7 @@ def resolve() -> Device:
     if policy == "error":
         raise RuntimeError(
             f"There is no NPU here ({chosen.reason}) and NPU_SHIM_FALLBACK=error forbids the CPU. Install the vendor's "
-            f"driver and {_wanted()}, or export NPU_SHIM_FALLBACK=warn (or silent) to run on the CPU."
+            f"driver and {_wanted_package()}, or export NPU_SHIM_FALLBACK=warn (or silent) to run on the CPU."
         )
     if policy == "warn" and not environment.rank_id:  # one rank speaks for its job
         _report_once(f"the NPU is not used: {chosen.reason}" if chosen.cards else "no NPU here")
@@ -168,11 +170,12 @@ def unused_card(available: Device) -> str | None:
     elif _installed():
         fix = "Source the set_env.sh of CANN's toolkit and of its TensorFlow plugin, and compare their versions"
     else:
-        fix = f"Install CANN's TensorFlow plugin (TF Adapter), which has {_wanted()}, and add its folder to PYTHONPATH"
+        plugin = "CANN's TensorFlow plugin (TF Adapter)"
+        fix = f"Install {plugin}, which has {_wanted_package()}, and add its folder to PYTHONPATH"
     return f"The card is not used: {available.reason}. {fix}; npu-shim doctor shows what is installed"
 
 
-def _allowed(available: Device) -> Device:
+def _checked(available: Device) -> Device:
     """Return the device, and raise an error if a card would stay unused by mistake."""
     problem = unused_card(available)
     if problem and host_env.read().fallback in (None, "error"):
@@ -188,7 +191,7 @@ def _installed() -> list[str]:
     return [package for package in packages if is_importable(package)]
 
 
-def _wanted() -> str:
+def _wanted_package() -> str:
     """Return the vendor's package for this TensorFlow, or both."""
     version = tensorflow_version() or ""
     if version.startswith("1."):
@@ -198,13 +201,13 @@ def _wanted() -> str:
     return f"{VENDOR_PACKAGE} (TensorFlow 1.15) or {VENDOR_PACKAGE_TF2} (TensorFlow 2.6)"
 
 
-def _shown(cards: tuple[str, ...]) -> str:
+def _cards_text(cards: tuple[str, ...]) -> str:
     return f"the driver shows {len(cards)} card(s), first {cards[0]}"
 
 
-def _served(cards: tuple[str, ...], package: str) -> Device:
+def _npu_served_by(cards: tuple[str, ...], package: str) -> Device:
     others = [other for other in _installed() if other != package]
-    text = f"{_shown(cards)}; {package} serves TensorFlow {tensorflow_version() or 'of unknown version'}"
+    text = f"{_cards_text(cards)}; {package} serves TensorFlow {tensorflow_version() or 'of unknown version'}"
     if package == VENDOR_PACKAGE_TF2:
         text += f", in graph mode {_GRAPH_MODE_OF_TF2}"
     if others:
@@ -237,7 +240,7 @@ def vendor(module: str) -> ModuleType:
         ValueError: the ranks of mpirun or srun are on several hosts, and there is no rank table.
     """
     root = module.partition(".")[0]
-    mpirun.check_table(host_env.process_environ())
+    mpirun.need_table_across_hosts(host_env.process_environ())
     host_env.export_ranks()
     if root == VENDOR_PACKAGE:
         host_env.process_environ().setdefault(
@@ -267,7 +270,7 @@ def find_vendor(module: str) -> ModuleType | None:
     Raises:
         RuntimeError: if the driver shows a card that no package can use, and NPU_SHIM_FALLBACK does not allow the CPU.
     """
-    if not _allowed(find()).is_npu:
+    if not _checked(find()).is_npu:
         return None
     try:
         return vendor(module)
@@ -290,7 +293,7 @@ def vendors_or(own: _Object, module: str) -> _Object:
 
 def has_npu_device() -> bool:
     """Return True if there is an NPU and the vendor's package for TensorFlow 2 serves it."""
-    chosen = _allowed(find())
+    chosen = _checked(find())
     return chosen.is_npu and chosen.package == VENDOR_PACKAGE_TF2
 
 

@@ -116,7 +116,7 @@ def variables(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in of_rank.items() if not environ.get(name, "").strip()}
 
 
-def check_table(environ: Mapping[str, str]) -> None:
+def need_table_across_hosts(environ: Mapping[str, str]) -> None:
     """Raise an error if a launcher has ranks on several hosts and there is no rank table, which NPUs need.
 
     Raises:

@@ -37,7 +37,7 @@ def variables(environ: Mapping[str, str]) -> dict[str, str]:
     return values
 
 
-def keeps(environ: Mapping[str, str], tensorflow: str) -> bool:
+def keeps_memory(environ: Mapping[str, str], tensorflow: str) -> bool:
     """Return True if a version of TensorFlow keeps the memory of tensors with these variables."""
     if environ.get(ALLOCATOR):
         return environ[ALLOCATOR].lower() in ("1", "true")

@@ -34,7 +34,7 @@ MAKE_CALLABLE = "_make_callable_from_options"  # of a session; Keras in graph mo
 HAS_FLOPS = frozenset(key.split(",")[0] for key in _ops._stats_registry._registry if key.endswith(",flops"))
 
 
-def results(session: Session, fetches: Fetches, value: Callable[[Tensor], Value]) -> Structure:
+def results_without_run(session: Session, fetches: Fetches, value: Callable[[Tensor], Value]) -> Structure:
     """Return what ``session.run(fetches)`` would return, with ``value(tensor)`` in the place of each tensor."""
     with session.graph.as_default():
         mapper = _session._FetchMapper.for_fetch(fetches)
@@ -42,11 +42,11 @@ def results(session: Session, fetches: Fetches, value: Callable[[Tensor], Value]
     return mapper.build_results(values)
 
 
-def body(graph: Graph, name: str) -> Graph | None:
+def function_body(graph: Graph, name: str) -> Graph | None:
     """Return the graph of a function in the library of a graph, or None if there is no such function."""
     function = graph._get_function(name)
     if function is None and isinstance(getattr(graph, "outer_graph", None), tf.Graph):
-        return body(graph.outer_graph, name)
+        return function_body(graph.outer_graph, name)
     traced = getattr(function, "graph", None)
     if traced is not None:
         return traced

@@ -107,7 +107,7 @@ def record(
     _tape.record_operation(op_type, list(results), list(sources), backward)
 
 
-def registered(op_type: str) -> Function | None:
+def registered_gradient(op_type: str) -> Function | None:
     """Return the gradient of an op type; None if it has none."""
     try:
         return _gradients.lookup(op_type)

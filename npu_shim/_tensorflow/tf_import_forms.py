@@ -42,20 +42,24 @@ def with_forms(graph_def: GraphDef, forms: Mapping[str, Form], load: Load) -> Gr
         load: imports a GraphDef.
     """
     functions = graph_def.library.function
-    if not any(_wanted(nodes, forms) for nodes in (graph_def.node, *(function.node_def for function in functions))):
+    if not any(
+        _names_with_forms(nodes, forms) for nodes in (graph_def.node, *(function.node_def for function in functions))
+    ):
         return graph_def
-    registered = _registered(functions)
+    registered = _registered_functions(functions)
     result = v1.GraphDef(versions=graph_def.versions)
     result.library.gradient.extend(graph_def.library.gradient)
     with tf.Graph().as_default():
-        nodes = _with_forms(_Body(graph_def.node, False), forms, _loaded(graph_def, load, forms))
+        nodes = _with_forms(_Body(graph_def.node, False), forms, _ops_with_forms(graph_def, load, forms))
         result.node.extend(nodes.all)
         bodies = [nodes]
         for function in functions:
             definition = registered.get(function.signature.name, function)
-            if definition is function and _wanted(function.node_def, forms):
+            if definition is function and _names_with_forms(function.node_def, forms):
                 bodies.append(
-                    _with_forms(_Body(function.node_def, True), forms, _loaded_function(function, load, forms))
+                    _with_forms(
+                        _Body(function.node_def, True), forms, _ops_of_function_with_forms(function, load, forms)
+                    )
                 )
                 definition = _with_nodes(function, bodies[-1])
             result.library.function.add().CopyFrom(definition)
@@ -85,7 +89,7 @@ class _Nodes(NamedTuple):
     renamed: dict[str, dict[str, str]]
 
 
-def _wanted(nodes: Sequence[Message], forms: Mapping[str, Form]) -> list[str]:
+def _names_with_forms(nodes: Sequence[Message], forms: Mapping[str, Form]) -> list[str]:
     """Return the names of the nodes that may have a form."""
     scopes = scopes_of_forms(nodes)
     return [
@@ -101,7 +105,7 @@ def _may_have(form: Form, node: Message) -> bool:
     return not form.dtypes or any(dtype.as_datatype_enum in types for dtype in form.dtypes)
 
 
-def _registered(functions: Iterable[Message]) -> dict[str, Message]:
+def _registered_functions(functions: Iterable[Message]) -> dict[str, Message]:
     """Return the functions with these names that TensorFlow has already, and refuses to change."""
     names = {function.signature.name for function in functions}
     graph, context = tf.compat.v1.get_default_graph(), _context.context()
@@ -115,16 +119,16 @@ def _registered(functions: Iterable[Message]) -> dict[str, Message]:
     return known
 
 
-def _loaded(graph_def: GraphDef, load: Load, forms: Mapping[str, Form]) -> dict[str, Operation]:
+def _ops_with_forms(graph_def: GraphDef, load: Load, forms: Mapping[str, Form]) -> dict[str, Operation]:
     """Return the ops that may have a form, for their shapes; none if they need functions of another graph."""
-    names = _wanted(graph_def.node, forms)
+    names = _names_with_forms(graph_def.node, forms)
     try:
         return dict(zip(names, load(graph_def, names) or []))
     except (ValueError, KeyError, tf.errors.OpError):
         return {}
 
 
-def _loaded_function(definition: Message, load: Load, forms: Mapping[str, Form]) -> dict[str, Operation]:
+def _ops_of_function_with_forms(definition: Message, load: Load, forms: Mapping[str, Form]) -> dict[str, Operation]:
     """Return the ops of a function that may have a form; none if they need functions of another graph."""
     shapes: Any = None
     if "_input_shapes" in definition.attr:
@@ -132,18 +136,18 @@ def _loaded_function(definition: Message, load: Load, forms: Mapping[str, Form])
         shapes = [None if arg.type == tf.resource.as_datatype_enum else shape for shape, arg in given]
     with contextlib.suppress(ValueError, KeyError):
         graph_def, _ = _functions.function_def_to_graph_def(definition, shapes)
-        return _loaded(graph_def, load, forms)
+        return _ops_with_forms(graph_def, load, forms)
     return {}
 
 
 def _with_forms(body: _Body, forms: Mapping[str, Form], known: Mapping[str, Operation]) -> _Nodes:
     """Return the nodes of a body with their forms."""
     result = _Nodes([], [], {})
-    wanted = set(_wanted(body.nodes, forms))
+    wanted = set(_names_with_forms(body.nodes, forms))
     for node in body.nodes:
         nodes = _form_of(node, forms[node.op], known.get(node.name), body, result) if node.name in wanted else []
         if nodes:
-            result.renamed[node.name] = _outputs(node) if body.is_function else {}
+            result.renamed[node.name] = _output_names(node) if body.is_function else {}
         result.all.extend(nodes or [type(node).FromString(node.SerializeToString())])
     if body.is_function:
         for node in result.all:
@@ -165,17 +169,17 @@ def _new_name(name: str, nodes: _Nodes) -> str:
     return nodes.renamed.get(name.split(":")[0], {}).get(name, name)
 
 
-def _outputs(node: Message) -> dict[str, str]:
+def _output_names(node: Message) -> dict[str, str]:
     """Return the names in a function of the outputs of a node, and those of the results of its form."""
     names = [
         f"{node.name}:{arg.name}:{place}"
         for arg in definition_of(node.op).output_arg
-        for place in range(_number(arg, node.attr))
+        for place in range(_number_of_tensors(arg, node.attr))
     ]
     return {name: f"{node.name}:output:{place}" for place, name in enumerate(names)}
 
 
-def _number(arg: Message, attributes: Mapping[str, Message]) -> int:
+def _number_of_tensors(arg: Message, attributes: Mapping[str, Message]) -> int:
     """Return the number of tensors of an argument of a node."""
     if arg.number_attr:
         return int(attributes[arg.number_attr].i)
@@ -189,7 +193,10 @@ def _form_of(node: Message, form: Form, known: Operation | None, body: _Body, re
     fragment = tf.Graph()
     with fragment.as_default():
         shapes = known.inputs if known is not None else [None] * len(given)
-        inputs = [_input(place, dtype, like) for place, (dtype, like) in enumerate(zip(dtypes_of_inputs(node), shapes))]
+        inputs = [
+            _constant_or_placeholder(place, dtype, like)
+            for place, (dtype, like) in enumerate(zip(dtypes_of_inputs(node), shapes))
+        ]
         asked = as_asked(node, inputs)
         try:
             formed = in_graph(form, node.op, _RESULT, {**asked.attributes, **asked.inputs}, list)
@@ -237,14 +244,14 @@ def _form_of(node: Message, form: Form, known: Operation | None, body: _Body, re
 def _output_suffix(op: Operation, place: int) -> str:
     """Return the name of an output of an op behind the colon, as functions have it."""
     for arg in definition_of(op.type).output_arg:
-        number = _number(arg, op.node_def.attr)
+        number = _number_of_tensors(arg, op.node_def.attr)
         if place < number:
             return f"{arg.name}:{place}"
         place -= number
     raise ValueError(f"{op.name} has too few outputs")
 
 
-def _input(place: int, dtype: DType, known: Tensor | None) -> Tensor:
+def _constant_or_placeholder(place: int, dtype: DType, known: Tensor | None) -> Tensor:
     """Return a constant for an input of constant sizes, and a placeholder for another one."""
     if known is not None and dtype.is_integer and known.shape.rank in (0, 1):
         if known.shape.rank == 0 or (known.shape[0] or 0) <= _SIZES:

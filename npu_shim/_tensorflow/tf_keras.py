@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence
 
 import tensorflow as tf
 
@@ -196,18 +196,28 @@ def strategy_of(model: KerasModel) -> Strategy:
     return strategy or tf.distribute.get_strategy()
 
 
-def classes_of_epochs() -> tuple[type | None, type | None, type | None]:
-    """Return the classes with which fit reads epochs, each None where Keras lacks it.
+class EpochClasses(NamedTuple):
+    """The classes with which fit reads epochs, each None where Keras lacks it.
 
-    Returns:
-        That of the loop over epochs of Keras 2, that of its data sets, and that of an epoch of Keras 3.
+    Attributes:
+        handler: the loop over epochs of Keras 2.
+        adapter: the data sets of that loop.
+        iterator: an epoch of Keras 3.
     """
+
+    handler: type | None
+    adapter: type | None
+    iterator: type | None
+
+
+def epoch_classes() -> EpochClasses:
+    """Return the classes with which fit of this Keras reads epochs."""
     package = tf.keras.Model.__module__.rpartition(".")[0]
     try:
         module = importlib.import_module(f"{package}.data_adapter")
     except ImportError:  # Keras 3
-        return None, None, importlib.import_module("keras.src.trainers.epoch_iterator").EpochIterator
-    return getattr(module, "DataHandler", None), getattr(module, "DatasetAdapter", None), None
+        return EpochClasses(None, None, importlib.import_module("keras.src.trainers.epoch_iterator").EpochIterator)
+    return EpochClasses(getattr(module, "DataHandler", None), getattr(module, "DatasetAdapter", None), None)
 
 
 def adapter_of(handler: DataAdapter) -> DataAdapter:

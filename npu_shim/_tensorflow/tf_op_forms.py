@@ -145,21 +145,21 @@ def in_graph(
         change: returns the inputs that the op gets instead of its own.
     """
     values = flat(keywords.values())
-    given = _given(op_type, keywords) if not _STATE.is_plain and form.is_for(values) else None
+    given = _op_as_given(op_type, keywords) if not _STATE.is_plain and form.is_for(values) else None
     if given is None or form.choose(given) is None:
         return None  # before anything is added to the graph
     with _ops._get_graph_from_inputs(values).as_default() as graph:
-        given = given._replace(inputs=_like(given.inputs, _captured(graph, flat(given.inputs.values()))))
+        given = given._replace(inputs=_nested_as(given.inputs, _captured(graph, flat(given.inputs.values()))))
         if form.choose(given) is None:
             return None  # inside a function, what it takes from outside is no result of a form
         # Some code of TensorFlow asks for a GPU by its name.
         with v1.device("/device:CPU:0"), v1.name_scope(name or op_type) as scope:
             asked = _as_tensors(given)
-            asked = asked._replace(inputs=_like(asked.inputs, _captured(graph, flat(asked.inputs.values()))))
+            asked = asked._replace(inputs=_nested_as(asked.inputs, _captured(graph, flat(asked.inputs.values()))))
             _bring_in(graph, flat(asked.inputs.values()))
             before = number_of_ops()
-            asked = asked._replace(inputs=_like(asked.inputs, change(flat(asked.inputs.values()))))
-            results = _results(form, asked, scope)
+            asked = asked._replace(inputs=_nested_as(asked.inputs, change(flat(asked.inputs.values()))))
+            results = _results_of_form(form, asked, scope)
         set_op_attr(results[0].op, _RESULT, True)
         add_rehearsal_ops(graph, number_of_ops() - before - 1)  # on the NPU it is one op
         return FormedOp(asked, results[0].op, results)
@@ -178,20 +178,20 @@ def _bring_in(graph: Graph, inputs: Sequence[Tensor]) -> None:
         context.AddValue(tensor)
 
 
-def _results(form: Form, asked: AskedOp, scope: str) -> list[Tensor]:
+def _results_of_form(form: Form, asked: AskedOp, scope: str) -> list[Tensor]:
     """Return the results of a form, which are those of one node.
 
     With TensorFlow 1 its gradient is that of the op, as on the NPU: the number of ops in a graph is a seed there. A
     graph that is saved has the gradient of the ops of the form where npu_shim is not imported.
     """
-    if not _IS_1 or tf_gradients.registered(asked.type) is None:
-        results = list(_chosen(form, asked)())
+    if not _IS_1 or tf_gradients.registered_gradient(asked.type) is None:
+        results = list(_computation(form, asked)())
         if len(results) == 1:
             return [tf.identity(results[0], name=scope)]
         return list(tf.identity_n(results, name=scope))
     inputs = flat(asked.inputs.values())
     with tf_gradients.stop_recording():
-        results = list(_chosen(form, asked)())
+        results = list(_computation(form, asked)())
         named = tf.identity_n([*results, *inputs], name=scope)[: len(results)]
     set_op_attr(named[0].op, _NODE, _node_of(asked).SerializeToString())
     tf_gradients.record(asked.type, named, inputs, lambda *upstream: _gradient(_Op(named[0].op), upstream))
@@ -202,7 +202,7 @@ def _node_of(asked: AskedOp) -> Message:
     """Return the node that the op would have, from a graph of its own."""
     with tf.Graph().as_default(), plain_ops():
         inputs = [v1.placeholder(tensor.dtype.base_dtype, tensor.shape) for tensor in flat(asked.inputs.values())]
-        return asked._replace(inputs=_like(asked.inputs, inputs)).run({})[0].op.node_def
+        return asked._replace(inputs=_nested_as(asked.inputs, inputs)).run({})[0].op.node_def
 
 
 class _Op:
@@ -220,7 +220,7 @@ class _Op:
     def get_attr(self, name: str) -> Value:
         """Return an attribute of the op."""
         value = self._node.attr[name]
-        return tf.as_dtype(value.type) if value.WhichOneof("value") == "type" else _value(value)
+        return tf.as_dtype(value.type) if value.WhichOneof("value") == "type" else _python_value(value)
 
     def __getattr__(self, name: str) -> Value:
         return getattr(self._last, name)
@@ -260,7 +260,7 @@ def _gradient_of_op(last: Operation, *upstream: Tensor) -> list[Tensor | None]:
 
 
 def _gradient(op: _Op, upstream: Sequence[Tensor]) -> list[Tensor | None]:
-    function = tf_gradients.registered(op.type)
+    function = tf_gradients.registered_gradient(op.type)
     assert function is not None, op.type
     return flat([function(op, *upstream)])
 
@@ -284,8 +284,8 @@ def eagerly(form: Form, op_type: str, arguments: Sequence[Structure]) -> list[Te
     keywords.update(zip(map(tf.compat.as_str, rest[::2]), rest[1::2]))
     if any(isinstance(value, tf.Tensor) and not hasattr(value, "numpy") for value in flat(keywords.values())):
         return None  # a tensor of a graph, which the caller adds the op to
-    given = _given(op_type, keywords)
-    return None if given is None or form.choose(given) is None else list(_chosen(form, _as_tensors(given))())
+    given = _op_as_given(op_type, keywords)
+    return None if given is None or form.choose(given) is None else list(_computation(form, _as_tensors(given))())
 
 
 def result_of(tensor: Tensor) -> Tensor | None:
@@ -332,7 +332,7 @@ def dtypes_of_inputs(node: Message) -> list[DType]:
 
 def _attribute(node: Message, name: str) -> Value:
     """Return an attribute of a node, which may leave default values out."""
-    return _value(node.attr[name]) if name in node.attr else _defaults(node.op)[name]
+    return _python_value(node.attr[name]) if name in node.attr else _defaults(node.op)[name]
 
 
 def flat(values: Iterable[Structure]) -> list[Value]:
@@ -340,7 +340,7 @@ def flat(values: Iterable[Structure]) -> list[Value]:
     return [part for value in values for part in (value if isinstance(value, (list, tuple)) else [value])]
 
 
-def _like(inputs: Mapping[str, Structure], values: Sequence[Tensor]) -> dict[str, Structure]:
+def _nested_as(inputs: Mapping[str, Structure], values: Sequence[Tensor]) -> dict[str, Structure]:
     left = iter(values)
     return {
         name: [next(left) for _ in value] if isinstance(value, (list, tuple)) else next(left)
@@ -363,7 +363,9 @@ def _inferred(op_type: str) -> frozenset[str]:
 @functools.lru_cache(maxsize=None)
 def _defaults(op_type: str) -> Mapping[str, Value]:
     return {
-        attr.name: _value(attr.default_value) for attr in definition_of(op_type).attr if attr.HasField("default_value")
+        attr.name: _python_value(attr.default_value)
+        for attr in definition_of(op_type).attr
+        if attr.HasField("default_value")
     }
 
 
@@ -374,7 +376,7 @@ class _Constant:
         self.value, self.shape = value, tf.TensorShape(np.shape(value))
 
 
-def _given(op_type: str, keywords: Mapping[str, Structure]) -> AskedOp | None:
+def _op_as_given(op_type: str, keywords: Mapping[str, Structure]) -> AskedOp | None:
     """Return an op with its inputs as they are given; None if one is missing, which its creation reports."""
     definition = definition_of(op_type)
     attributes = dict(_defaults(op_type))
@@ -420,13 +422,13 @@ def _as_tensors(given: AskedOp) -> AskedOp:
     return given._replace(inputs=inputs)
 
 
-def _chosen(form: Form, asked: AskedOp) -> Callable[[], Sequence[Tensor]]:
+def _computation(form: Form, asked: AskedOp) -> Callable[[], Sequence[Tensor]]:
     compute = form.choose(asked)
     assert compute is not None, asked.type  # the shapes are those of before
     return compute
 
 
-def _value(default: Message) -> Value:
+def _python_value(default: Message) -> Value:
     kind = default.WhichOneof("value")
     value = getattr(default, kind)
     if kind != "list":

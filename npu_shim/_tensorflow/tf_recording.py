@@ -253,7 +253,7 @@ def is_made_by_script(variable: Variable) -> bool:
     return is_resource(variable) or type(variable).__name__ == "UnliftedInitializerVariable"
 
 
-def has_value(variable: Variable) -> bool:
+def has_eager_value(variable: Variable) -> bool:
     """Return True for a variable of eager code, and for one of a strategy: only its replicas have handles."""
     one = getattr(variable, "_primary", variable)
     return hasattr(getattr(one, "handle", None), "numpy")

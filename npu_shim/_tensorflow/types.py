@@ -92,7 +92,7 @@ OptionValue = Unknown  # bool, int or str: the value of an NPU option; or anothe
 
 
 class SessionRunContext(Protocol):
-    """What hooks use of tf.compat.v1.train.SessionRunContext."""
+    """The part of tf.compat.v1.train.SessionRunContext that hooks use."""
 
     session: Session
     original_args: SessionRunArgs
@@ -102,13 +102,13 @@ class SessionRunContext(Protocol):
 
 
 class SessionRunValues(Protocol):
-    """What hooks use of tf.compat.v1.train.SessionRunValues."""
+    """The part of tf.compat.v1.train.SessionRunValues that hooks use."""
 
     results: Structure
 
 
 class LossScaleManager(Protocol):
-    """What loss scaling uses of a manager, of npu_shim or of the vendor."""
+    """The part of a manager, of npu_shim or of the vendor, that loss scaling uses."""
 
     def get_enable_overflow_check(self) -> bool:
         """Return False if gradients that are not finite are applied, too."""

@@ -146,7 +146,7 @@ def _eager(function: Compiled, types: DTypes) -> Callable[..., Tensor]:
 def _any_size(function: Compiled, types: DTypes) -> GraphFunction:
     """Return the function for tensors of any shape. In a graph's library it is one op where it is not called."""
     in_parts = function._variant(_in_parts, types)
-    limit = MOST_ELEMENTS if allocator.keeps(host_env.process_environ(), tf.__version__) else _VERY_LARGE
+    limit = MOST_ELEMENTS if allocator.keeps_memory(host_env.process_environ(), tf.__version__) else _VERY_LARGE
 
     def npu_shim_any_size(*tensors: Tensor) -> Tensor:
         flat = [tf.reshape(x, [-1]) for x in tensors]

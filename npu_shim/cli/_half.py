@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, _OPTIONS, half={"choices": TYPES}, precision_mode={"choices": _MODES})
 
 
-def spelled_out(arguments: Sequence[str]) -> list[str]:
+def with_type_of_half(arguments: Sequence[str]) -> list[str]:
     """Return arguments with a type for the first --half that has none, so that it does not take the script for one."""
     words = list(arguments)
     if "--half" in words:

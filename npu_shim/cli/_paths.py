@@ -53,7 +53,7 @@ def unwritable_file(option: str, path: str | None) -> str | None:
         if os.path.exists(path):
             with open(path, "ab"):
                 return None
-        return _full(option, path, above)
+        return _problem_of_disk(option, path, above)
     except OSError as error:
         return f"{option} {path} cannot be written: {error.strerror}. Name another file."
 
@@ -77,12 +77,12 @@ def unwritable_folder(option: str, path: str | None, empty: bool = False) -> str
     try:
         if empty and os.path.isdir(path) and os.listdir(path):
             return f"{option} {path}: the folder is not empty. Give another one, or remove it."
-        return _full(option, path, above)
+        return _problem_of_disk(option, path, above)
     except OSError as error:
         return f"{option} {path} cannot be written: {error.strerror}. Name a writable folder."
 
 
-def _full(option: str, path: str, folder: str) -> str | None:
+def _problem_of_disk(option: str, path: str, folder: str) -> str | None:
     """Make a file that has no name in an existing folder, and see that its disk has space.
 
     Raises:

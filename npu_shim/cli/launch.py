@@ -103,7 +103,7 @@ def main(arguments: list[str]) -> int:
         problem = unwritable_folder("--log-dir", log_dir)
         if problem:
             raise ValueError(problem)
-        assignment = _assign(args, log_dir)
+        assignment = _ranks_of_job(args, log_dir)
         if not given and len(assignment.slots) < assignment.world_size:
             job_id = _job_of_table(assignment)
         available = sorted(os.sched_getaffinity(0))
@@ -256,7 +256,7 @@ def _after_python(args: argparse.Namespace) -> argparse.Namespace:
     return argparse.Namespace(**{**vars(args), "script": rest})
 
 
-def _assign(args: argparse.Namespace, log_dir: str) -> JobRanks:
+def _ranks_of_job(args: argparse.Namespace, log_dir: str) -> JobRanks:
     options = {"-H": args.hosts, "--hostfile": args.hostfile, "--ranktable": args.ranktable}
     given = [name for name, value in options.items() if value is not None]
     if args.ranks is not None and args.ranktable is not None:

@@ -156,14 +156,14 @@ def _check(args: argparse.Namespace) -> int:
     table, problems = examine(read_text(args.file), None if args.product == _CPU else args.product)
     if args.json:
         listed = [dataclasses.asdict(problem) for problem in problems]
-        return show(json.dumps({"file": args.file, "problems": listed}, indent=2), _code(table, problems))
+        return show(json.dumps({"file": args.file, "problems": listed}, indent=2), _code_of_check(table, problems))
     lines = [f"{args.file}: {problem.severity}: {problem}" for problem in problems]
     if not problems and table is not None:
         lines = [f"{args.file}: {_summary(table)}; no problems found"]
-    return show("\n".join(lines), _code(table, problems))
+    return show("\n".join(lines), _code_of_check(table, problems))
 
 
-def _code(table: RankTable | None, problems: Sequence[Problem]) -> int:
+def _code_of_check(table: RankTable | None, problems: Sequence[Problem]) -> int:
     if table is None and all(problem.path.startswith("line ") for problem in problems):
         return USAGE_ERROR  # not JSON
     return PROBLEMS_FOUND if problems else 0

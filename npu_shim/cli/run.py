@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> int:
     from convert_tf2npu.api import UsageError
 
     parser = _parser()
-    args = parser.parse_args(_half.spelled_out(arguments))
+    args = parser.parse_args(_half.with_type_of_half(arguments))
     if _half.DEFAULT in (args.module or args.script):  # it belongs to the script
         args = parser.parse_args(arguments)
     target = args.module or args.script

@@ -80,7 +80,7 @@ def main(arguments: list[str]) -> int:
     from npu_shim.rehearsal.reports.text import to_text
 
     own, scripts_arguments = split(arguments)
-    args = _parser().parse_args(_half.spelled_out(own))
+    args = _parser().parse_args(_half.with_type_of_half(own))
     wrong = _problem(args)
     if wrong:
         return fail(_COMMAND, wrong)

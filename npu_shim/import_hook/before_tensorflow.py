@@ -64,26 +64,26 @@ class _Reading:
             return False
         self._seen.add(file)
         tree = parse(file)
-        for statement in _in_order(tree.body if tree else []):
+        for statement in _statements_in_order(tree.body if tree else []):
             for module in modules_of(statement):
                 if module.partition(".")[0] in _PACKAGES or module.startswith("tensorflow"):
                     self.before.imports_tensorflow = True
                     return True
-                if any(self.read(path) for path in self._own(module, file)):
+                if any(self.read(path) for path in self._own_files(module, file)):
                     return True
-            self._note(statement, file)
+            self._note_variables(statement, file)
         for node in ast.walk(tree) if tree else ():  # imports inside functions, which run later
             if any(module.startswith(_PACKAGES) for module in modules_of(node)):
                 self.before.imports_tensorflow = True
         return False
 
-    def _own(self, module: str, importer: str) -> Iterator[str]:
+    def _own_files(self, module: str, importer: str) -> Iterator[str]:
         """Return the files of a module of the script's own folders: of the packages around it, and its own."""
         name = module.lstrip(".")
         parts = name.split(".") if name else []
         return files_of_import(len(module) - len(name), parts, importer, list(self._path))
 
-    def _note(self, statement: ast.AST, file: str) -> None:
+    def _note_variables(self, statement: ast.AST, file: str) -> None:
         """Note the environment variables that a statement sets."""
         for name, value, is_default in _assignments(statement):
             if name is not None and name.startswith(READ_LATER):
@@ -96,7 +96,7 @@ class _Reading:
                     self.before.variables[name] = value
 
 
-def _in_order(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+def _statements_in_order(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """Yield the statements that run when a module is imported, in the order of the text."""
     for statement in body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -105,7 +105,7 @@ def _in_order(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         if not any(parts):
             yield statement
         for part in parts:
-            yield from _in_order([inner for item in part for inner in getattr(item, "body", [item])])
+            yield from _statements_in_order([inner for item in part for inner in getattr(item, "body", [item])])
 
 
 def modules_of(node: ast.AST) -> Iterator[str]:
@@ -132,13 +132,15 @@ def _assignments(statement: ast.AST) -> Iterator[tuple[str | None, str | None, b
         targets = statement.targets
     for target in targets:
         if isinstance(target, ast.Subscript) and _dotted(target.value) in _ENVIRONMENT:
-            yield _text(_index(target)), _text(value), False
+            yield _literal_text(_index(target)), _literal_text(value), False
     for node in ast.walk(statement):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
         if _dotted(node.func.value) in _ENVIRONMENT and node.func.attr in _CHANGES:
             is_default = node.func.attr == "setdefault" and len(node.args) == 2
-            yield (_text(node.args[0]), _text(node.args[1]), True) if is_default else (None, None, False)
+            yield (
+                (_literal_text(node.args[0]), _literal_text(node.args[1]), True) if is_default else (None, None, False)
+            )
         elif _dotted(node.func) in ("os.putenv", "os.unsetenv"):
             yield None, None, False
 
@@ -154,7 +156,7 @@ def _index(target: ast.Subscript) -> ast.AST:
     return getattr(index, "value") if type(index).__name__ == "Index" else index  # before Python 3.9
 
 
-def _text(node: ast.AST | None) -> str | None:
+def _literal_text(node: ast.AST | None) -> str | None:
     """Return the value of a literal string, None for anything else."""
     try:
         value = ast.literal_eval(node) if node is not None else None

@@ -18,9 +18,9 @@ from npu_shim.import_hook.project_files import ProjectFiles
 
 _JOIN = """import sys
 sys.path.insert(0, {root!r})
-from npu_shim.import_hook.children import join
+from npu_shim.import_hook.children import convert_as_parent
 sys.path.remove({root!r})
-join({state!r})"""
+convert_as_parent({state!r})"""
 _ALIAS = """import sys
 sys.path.insert(0, {root!r})
 import npu_shim.alias
@@ -51,21 +51,21 @@ class _AliasOnUnpickle:
         return exec, (_ALIAS.format(root=tool.package_root()),)
 
 
-def follow(finder: Finder) -> None:
+def convert_in_children(finder: Finder) -> None:
     """Make every process that multiprocessing starts from now on convert the same files.
 
     Args:
         finder: of this process.
     """
-    _describe(_InstallOnUnpickle(finder))
+    _extend_description(_InstallOnUnpickle(finder))
 
 
-def follow_alias() -> None:
+def alias_in_children() -> None:
     """Make every process that multiprocessing starts from now on use the alias."""
-    _describe(_AliasOnUnpickle())
+    _extend_description(_AliasOnUnpickle())
 
 
-def _describe(first: object) -> None:
+def _extend_description(first: object) -> None:
     """Make the description of the parent process begin with an object.
 
     Args:
@@ -82,7 +82,7 @@ def _describe(first: object) -> None:
     setattr(multiprocessing.spawn, "get_preparation_data", get_preparation_data)
 
 
-def join(state: bytes) -> None:
+def convert_as_parent(state: bytes) -> None:
     """Convert the same files in this process as in its parent.
 
     Args:
@@ -91,4 +91,4 @@ def join(state: bytes) -> None:
     """
     tool.load()  # it has the class of the configuration
     configuration, root, paths, watch_shapes = pickle.loads(state)
-    follow(hook.install(Conversions(configuration, ProjectFiles(root), paths), watch_shapes))
+    convert_in_children(hook.install(Conversions(configuration, ProjectFiles(root), paths), watch_shapes))

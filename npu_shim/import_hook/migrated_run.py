@@ -67,7 +67,7 @@ def serve_vendor_packages() -> None:
     """Install the alias in this process and in the Python processes that it starts."""
     importlib.import_module("npu_shim.alias")
     host_env.process_environ()[host_env.ALIAS_VARIABLE] = "1"
-    children.follow_alias()
+    children.alias_in_children()
 
 
 def enter(target: str, is_module: bool) -> list[str]:
@@ -94,7 +94,7 @@ def install(
     converted = conversions(files, args, root, sys.path, report.late)
     report.all(converted.convert_all())
     finder = hook.install(converted, watches_shapes)
-    children.follow(finder)
+    children.convert_in_children(finder)
     return finder
 
 

@@ -57,7 +57,7 @@ class Preloaded:
         self._start_again, self._first = start_again, first
         self._path = list(sys.path)
         self._modules = {
-            name: module for name, module in sys.modules.items() if name not in before and not _stays(name)
+            name: module for name, module in sys.modules.items() if name not in before and not _is_never_hidden(name)
         }
         self._tops = {name for name in self._modules if "." not in name}
 
@@ -115,7 +115,7 @@ class Preloaded:
         if sys.path == self._path:
             return None
         for package in self._tops if everything else {top}:
-            hidden = hides(package, self._modules.get(package))
+            hidden = hiding_file(package, self._modules.get(package))
             if hidden:
                 return f"{hidden} in the search path of the script hides the module {package}"
         return None
@@ -138,7 +138,7 @@ class _Loader(Loader):
         module.__spec__ = self._spec
 
 
-def hides(name: str, module: ModuleType | None) -> str | None:
+def hiding_file(name: str, module: ModuleType | None) -> str | None:
     """Return the file that an import of a name would load now, if it is not the file of the module; else None.
 
     Args:
@@ -154,7 +154,7 @@ def hides(name: str, module: ModuleType | None) -> str | None:
     return current.origin
 
 
-def _stays(name: str) -> bool:
+def _is_never_hidden(name: str) -> bool:
     """Return True for a module that is not hidden: of Python, and of npu_shim, which read no variables at import."""
     top = name.partition(".")[0]
     if top in ("__main__", "__mp_main__", "npu_shim"):

@@ -19,7 +19,7 @@ from typing import Collection
 from npu_shim._host import host_env
 from npu_shim._host.process_settings import from_text, to_text
 from npu_shim.import_hook import script
-from npu_shim.import_hook.preloaded import TENSORFLOW, Preloaded, hides
+from npu_shim.import_hook.preloaded import TENSORFLOW, Preloaded, hiding_file
 from npu_shim.launching.fork_request import Answer, ForkRequest
 
 
@@ -72,7 +72,7 @@ def _import_tensorflow(before: Collection[str]) -> str | None:
     for name, module in list(sys.modules.items()):
         if name in before or "." in name or name == "npu_shim":
             continue
-        hidden = hides(name, module)
+        hidden = hiding_file(name, module)
         if hidden:
             return f"{hidden} hides the module {name}"
         spec = getattr(module, "__spec__", None)

@@ -43,7 +43,7 @@ def test_variables(monkeypatch, environ, memory_mb, wanted):
     ],
 )
 def test_tensorflow_keeps_memory(environ, version, kept):
-    assert allocator.keeps(environ, version) == kept
+    assert allocator.keeps_memory(environ, version) == kept
 
 
 def test_the_memory_of_the_machine_is_known():

@@ -13,9 +13,11 @@ from npu_shim.cli import _half, main
 
 
 def test_half_without_a_type_does_not_take_the_script() -> None:
-    assert _half.spelled_out(["--half", "train.py"]) == ["--half=float16", "train.py"]
-    assert _half.spelled_out(["--half", "bfloat16", "train.py"]) == ["--half", "bfloat16", "train.py"]
-    assert _half.spelled_out(["train.py"]) == ["train.py"] and _half.spelled_out(["--half"]) == ["--half=float16"]
+    assert _half.with_type_of_half(["--half", "train.py"]) == ["--half=float16", "train.py"]
+    assert _half.with_type_of_half(["--half", "bfloat16", "train.py"]) == ["--half", "bfloat16", "train.py"]
+    assert _half.with_type_of_half(["train.py"]) == ["train.py"] and _half.with_type_of_half(["--half"]) == [
+        "--half=float16"
+    ]
 
 
 @pytest.mark.parametrize(

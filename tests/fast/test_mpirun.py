@@ -66,9 +66,9 @@ def test_npus_on_several_hosts_need_a_rank_table() -> None:
     with pytest.raises(
         ValueError, match="COMM_WORLD_SIZE=4 and OMPI_COMM_WORLD_LOCAL_SIZE=2: .*make --mpi, and export RANK_TABLE_FILE"
     ):
-        mpirun.check_table(environ)
+        mpirun.need_table_across_hosts(environ)
     for other in (OPEN_MPI, {**environ, "RANK_TABLE_FILE": "t.json"}, {**environ, "RANK_ID": "0", "RANK_SIZE": "1"}):
-        mpirun.check_table(other)
+        mpirun.need_table_across_hosts(other)
 
 
 def test_ranks_of_mpirun_with_a_rank_table(tmp_path: pathlib.Path) -> None:
@@ -152,7 +152,7 @@ def test_ranks_on_several_nodes_of_slurm() -> None:
     with pytest.raises(ValueError, match="SLURM_PROCID=3 of 4 is SLURM_LOCALID=1 of 3 on its host, so .*=block"):
         world({**several, "SLURM_LOCALID": "1"})
     with pytest.raises(ValueError, match="SLURM_STEP_NUM_TASKS=4 and SLURM_STEP_TASKS_PER_NODE=1,3: .*make --slurm"):
-        mpirun.check_table(several)
+        mpirun.need_table_across_hosts(several)
     for wrong in ({"SLURM_STEP_TASKS_PER_NODE": "all"}, {"SLURM_NODEID": "2"}, {"SLURM_NODEID": "x"}):
         with pytest.raises(
             ValueError, match="SLURM_STEP_TASKS_PER_NODE='.*' does not have the tasks of SLURM_NODEID='"

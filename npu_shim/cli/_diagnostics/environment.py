@@ -48,7 +48,7 @@ def variables(environ: Mapping[str, str] | None = None) -> dict[str, dict | list
     if environ is None:
         environ = host_env.process_environ()
     values = {
-        name: _shown(name, value)
+        name: _without_secrets(name, value)
         for name, value in sorted(environ.items())
         if name in host_env.VARIABLES or name in _NAMES or name.startswith(_PREFIXES)
     }
@@ -118,7 +118,7 @@ def visibility_contradictions(environ: Mapping[str, str] | None = None) -> list[
     return visibility_problems(environ, table)
 
 
-def _shown(name: str, value: str) -> str:
+def _without_secrets(name: str, value: str) -> str:
     return HIDDEN if _SECRET.search(name) and name != "TF_CONFIG" else _without_login(value)
 
 

@@ -137,7 +137,7 @@ class Capture:
             if not self._takes(session.graph, ops, feeds):
                 return original(session, fetches, feed_dict, options, run_metadata)
             self._record_run(session, ops, feeds, feed_dict, fetches, original)
-            return tf_capture.results(session, fetches, zeros)
+            return tf_capture.results_without_run(session, fetches, zeros)
 
         return run
 

@@ -117,7 +117,7 @@ class _Flattening:
             start = len(self._nodes)
             function = op.get_attr("f").name if op.type in _CALLS else op.type
             called = (
-                tf_capture.body(graph, function)
+                tf_capture.function_body(graph, function)
                 if op.type in _CALLS or tf_capture.is_function(graph, op.type)
                 else None
             )
@@ -201,7 +201,7 @@ class _Flattening:
         for attribute in attributes:
             functions = op.get_attr(attribute)
             for function in functions if isinstance(functions, list) else [functions]:
-                called = tf_capture.body(graph, function.name)
+                called = tf_capture.function_body(graph, function.name)
                 if called is None:
                     continue
                 inner = next(self._calls)

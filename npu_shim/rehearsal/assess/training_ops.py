@@ -45,5 +45,5 @@ def _with_functions(ops: list[Operation]) -> list[Operation]:
 def _inside(op: Operation) -> list[Operation]:
     """Return the operations of the functions that an operation runs: calls, loops, branches, parts of datasets."""
     names = [attribute.func.name for attribute in op.node_def.attr.values() if attribute.HasField("func")]
-    bodies = [tf_capture.body(op.graph, name) for name in names]
+    bodies = [tf_capture.function_body(op.graph, name) for name in names]
     return [inner for body in bodies if body is not None for inner in all_ops(body)]

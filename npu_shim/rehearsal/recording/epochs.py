@@ -36,7 +36,7 @@ def make_no_idle_iterators() -> None:
     def get_iterator(original: Function, epochs: DataAdapter) -> Result:
         return () if tf_keras.has_all_batches(epochs) else original(epochs)
 
-    handler, adapter, iterator = tf_keras.classes_of_epochs()
+    handler, adapter, iterator = tf_keras.epoch_classes()
     if iterator is not None:
         methods.wrap(iterator, ("_get_iterator",), get_iterator)
     if handler is not None and adapter is not None:

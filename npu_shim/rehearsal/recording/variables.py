@@ -76,7 +76,7 @@ class EagerVariables:
         seen: set[int] = set()
         called = self._called.values()
         for variable in [*(weight for model in (*models, *called) for weight in weights_of(model)), *self._own]:
-            if id(variable) not in seen and tf_recording.has_value(variable):
+            if id(variable) not in seen and tf_recording.has_eager_value(variable):
                 seen.add(id(variable))
                 yield self._name(variable), variable
 
