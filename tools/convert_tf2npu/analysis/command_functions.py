@@ -35,8 +35,7 @@ def started_functions(names: Names, statement: ast.stmt) -> list[ast.FunctionDef
 
 def _is_group(names: Names, node: ast.Name, where: Where) -> bool:
     """Return True if a name is a function that click.group decorates, or a typer.Typer."""
-    bindings = names.lookup(node.id, where) or []
-    binding = bindings[0] if len(bindings) == 1 else None
+    binding = names.only_binding(node, where)
     if binding is None or binding.node is None:
         return False
     if binding.kind == "value":

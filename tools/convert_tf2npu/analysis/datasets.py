@@ -65,12 +65,11 @@ def repeats_forever(context: Context, node: ast.AST, where: Where, depth: int = 
         elif method not in _KEEPS_ON and method != "repeat":
             return False
         node = node.func.value
-    if isinstance(node, ast.Name):
-        bindings = context.names.lookup(node.id, where) or []
-        value = bindings[0].node if len(bindings) == 1 and bindings[0].kind == "value" else None
-        # A name without other bindings may refer to itself.
-        return value is not None and depth > 0 and repeats_forever(context, value, bindings[0].where, depth - 1)
-    return False
+    binding = context.names.only_binding(node, where, "value")
+    if binding is None or binding.node is None:
+        return False
+    # A name without other bindings may refer to itself.
+    return depth > 0 and repeats_forever(context, binding.node, binding.where, depth - 1)
 
 
 def is_cached(context: Context, node: ast.AST) -> bool:

@@ -334,11 +334,9 @@ def _passed_functions(value: ast.expr, definitions: dict[str, list[ast.AST]]) ->
 
 def _called_methods(names: Names, value: ast.expr, where: Where) -> list[ast.FunctionDef]:
     """Return the methods that a call of an object runs: of ``Augment()``, or of a variable that holds it."""
-    if isinstance(value, ast.Name):
-        bindings = names.lookup(value.id, where) or []
-        if len(bindings) != 1 or bindings[0].kind != "value" or not isinstance(bindings[0].node, ast.Call):
-            return []
-        value, where = bindings[0].node, bindings[0].where
+    binding = names.only_binding(value, where, "value")
+    if binding is not None and isinstance(binding.node, ast.Call):
+        value, where = binding.node, binding.where
     definition = names.definition(value.func, where) if isinstance(value, ast.Call) else None
     if definition is None or definition.names is not names or not isinstance(definition.node, ast.ClassDef):
         return []

@@ -200,9 +200,9 @@ def _evaluate(node: ast.AST, local: dict[str, _Value], names: Names, where: Wher
 
 def _outer(node: ast.Name, local: dict[str, _Value], names: Names, where: Where) -> _Value:
     """Return the value of a constant outside of the function."""
-    bindings = names.lookup(node.id, where) or []
-    if len(bindings) == 1 and bindings[0].kind == "value" and bindings[0].node is not None:
-        value = _evaluate(bindings[0].node, {}, names, bindings[0].where)
+    binding = names.only_binding(node, where, "value")
+    if binding is not None and binding.node is not None:
+        value = _evaluate(binding.node, {}, names, binding.where)
         if not value.tensor:
             return value
     raise _Unknown

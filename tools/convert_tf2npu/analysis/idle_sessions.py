@@ -58,8 +58,8 @@ def _value_of(names: Names, node: ast.expr, where: Where) -> ast.AST | None:
     """Return the expression of which a value is, if there is one."""
     if not isinstance(node, ast.Name):
         return node
-    bindings = names.lookup(node.id, where) or []
-    return bindings[0].node if len(bindings) == 1 and bindings[0].kind == "value" else None
+    binding = names.only_binding(node, where, "value")
+    return binding.node if binding is not None else None
 
 
 def _is_given_to_keras(names: Names, node: ast.Call) -> bool | None:

@@ -107,10 +107,9 @@ def _callees(function: ast.expr, where: Where, names: Names) -> Iterator[Origin]
 
 def _parameter(origin: Origin) -> Binding | None:
     """Return the parameter of a function of the project that an origin names, if it names one."""
-    node = origin.node
-    bindings = origin.names.lookup(node.id, origin.where) or [] if isinstance(node, ast.Name) else []
-    is_parameter = len(bindings) == 1 and bindings[0].kind == "arg"
-    return bindings[0] if is_parameter and isinstance(bindings[0].where.scope.node, ast.FunctionDef) else None
+    parameter = origin.names.only_binding(origin.node, origin.where, "arg")
+    is_of_function = parameter is not None and isinstance(parameter.where.scope.node, ast.FunctionDef)
+    return parameter if is_of_function else None
 
 
 def is_keras(call: ast.Call, where: Where, names: Names) -> bool:

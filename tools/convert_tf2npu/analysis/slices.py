@@ -68,10 +68,8 @@ def _is_counter(context: Context, value: ast.expr, words: set[str]) -> bool:
 
 def value_of_argument(context: Context, call: Call, value: ast.expr) -> ast.expr:
     """Return the expression that an argument names, or the argument."""
-    bindings = context.names.lookup(value.id, call.where) or [] if isinstance(value, ast.Name) else []
-    if len(bindings) == 1 and bindings[0].kind == "value" and isinstance(bindings[0].node, ast.expr):
-        return bindings[0].node
-    return value
+    binding = context.names.only_binding(value, call.where, "value")
+    return binding.node if binding is not None and isinstance(binding.node, ast.expr) else value
 
 
 def advice_for_full_range(context: Context, piece: Slice) -> str:

@@ -122,6 +122,11 @@ class Names(ModuleTables, ABC):
     def _canonical(self, dotted: str) -> str:
         return dotted if self.keras_apart and of_keras(dotted) else canonical(dotted)
 
+    def only_binding(self, node: ast.AST | None, where: Where, kind: str = "") -> Binding | None:
+        """Return the binding of a variable that has one, of the kind if one is given; None for other expressions."""
+        bindings = self.lookup(node.id, where) if isinstance(node, ast.Name) else None
+        return bindings[0] if bindings and len(bindings) == 1 and kind in ("", bindings[0].kind) else None
+
     def star_exports(self, name: str) -> bool:
         """Return True if a star import of this module exports a name that it binds."""
         bindings = self.module.bindings.get("__all__", [])

@@ -115,10 +115,9 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
 
 def _dict(context: Context, call: Call, node: ast.AST | None) -> ast.Dict | None:
     """Return the dict literal that is fed, directly or through a name."""
-    if isinstance(node, ast.Name):
-        bindings = context.names.lookup(node.id, call.where) or []
-        node = bindings[0].node if len(bindings) == 1 and bindings[0].kind == "value" else None
-    return node if isinstance(node, ast.Dict) else None
+    binding = context.names.only_binding(node, call.where, "value")
+    value = binding.node if binding is not None else node
+    return value if isinstance(value, ast.Dict) else None
 
 
 def _names_in(node: ast.AST | None) -> list[str]:

@@ -115,13 +115,9 @@ def _has_dynamic_length(context: Context, shapes: ast.AST | None, where: Where) 
     A shape of None is not reported.
     """
     if isinstance(shapes, ast.Name):
-        bindings = context.names.lookup(shapes.id, where) or []
-        return (
-            len(bindings) == 1
-            and bindings[0].kind == "value"
-            and not isinstance(bindings[0].node, ast.Name)
-            and _has_dynamic_length(context, bindings[0].node, bindings[0].where)
-        )
+        binding = context.names.only_binding(shapes, where, "value")
+        is_known = binding is not None and not isinstance(binding.node, ast.Name)
+        return is_known and binding is not None and _has_dynamic_length(context, binding.node, binding.where)
     return shapes is not None and any(
         isinstance(node, (ast.List, ast.Tuple)) and any(constant(e) in ((None,), (-1,)) for e in node.elts)
         for node in ast.walk(shapes)

@@ -160,10 +160,9 @@ def _ignores_step(its_class: ast.ClassDef, names: Names) -> bool:
 
 
 def _is_next(context: Context, node: ast.expr, where: Where) -> bool:
-    if isinstance(node, ast.Name):
-        bindings = context.names.lookup(node.id, where) or []
-        if len(bindings) == 1 and isinstance(bindings[0].node, ast.BinOp):
-            node, where = bindings[0].node, bindings[0].where
+    binding = context.names.only_binding(node, where)
+    if binding is not None and isinstance(binding.node, ast.BinOp):
+        node, where = binding.node, binding.where
     return (
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Add)

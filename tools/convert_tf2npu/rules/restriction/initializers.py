@@ -87,11 +87,8 @@ def _source(context: Context, node: ast.expr, where: Where) -> Call | None:
     """Return the call that created a value."""
     if isinstance(node, ast.Call):
         return Call(node, where)
-    if isinstance(node, ast.Name):
-        bindings = context.names.lookup(node.id, where) or []
-        if len(bindings) == 1 and isinstance(bindings[0].node, ast.Call):
-            return Call(bindings[0].node, bindings[0].where)
-    return None
+    binding = context.names.only_binding(node, where)
+    return Call(binding.node, binding.where) if binding is not None and isinstance(binding.node, ast.Call) else None
 
 
 def _of_variables(context: Context, node: ast.expr, where: Where) -> bool:
@@ -100,10 +97,9 @@ def _of_variables(context: Context, node: ast.expr, where: Where) -> bool:
 
 
 def _of_iterator(context: Context, node: ast.expr, where: Where) -> bool:
-    if isinstance(node, ast.Name):
-        bindings = context.names.lookup(node.id, where) or []
-        if len(bindings) == 1 and isinstance(bindings[0].node, (ast.Attribute, ast.Call)):
-            node, where = bindings[0].node, bindings[0].where
+    binding = context.names.only_binding(node, where)
+    if binding is not None and isinstance(binding.node, (ast.Attribute, ast.Call)):
+        node, where = binding.node, binding.where
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "make_initializer":
         return True
     if not (isinstance(node, ast.Attribute) and node.attr == "initializer"):

@@ -136,9 +136,9 @@ def _is_on(context: Context, switch: ast.expr, call: Call) -> bool:
     sources = origins(switch, call.where, context.names)
     if sources and all(constant(origin.node) == (True,) for origin in sources):
         return True
-    bound = context.names.lookup(switch.id, call.where) or [] if isinstance(switch, ast.Name) else []
+    parameter = context.names.only_binding(switch, call.where, "arg")
     is_unknown = len(sources) == 1 and sources[0].node is switch
-    return is_unknown and len(bound) == 1 and bound[0].kind == "arg" and constant(default_of(bound[0])) == (True,)
+    return is_unknown and parameter is not None and constant(default_of(parameter)) == (True,)
 
 
 def _is_of_layers(context: Context, call: Call) -> bool:
