@@ -29,6 +29,7 @@ from npu_shim.cli._diagnostics import card_check  # noqa: E402
 from npu_shim.ops import npu_only  # noqa: E402
 from npu_shim.options import page as options_page  # noqa: E402
 from npu_shim.troubles import page as troubles_page  # noqa: E402
+from npu_shim.troubles.table import troubles  # noqa: E402
 
 _NOTE = "<!-- made by docs/make.py; change the rule instead -->\n"
 _SCHEMA_NOTE = "<!-- made by docs/make.py; change report.schema.json or schema_page.py instead -->\n\n"
@@ -52,7 +53,13 @@ def rule_page(rule: Rule) -> str:
             in_code = True
         text = line[4:] if in_code else re.sub(r"``([^`]+)``", r"`\1`", line)
         made.append(f"**{text[:-2]}**" if text.endswith("::") and not in_code else text)
-    return "\n".join(made + (["```"] if in_code else [])).rstrip() + "\n"
+    return "\n".join(made + (["```"] if in_code else []) + _troubles(rule.code)).rstrip() + "\n"
+
+
+def _troubles(code: str) -> list[str]:
+    """Return the lines with the troubles that a rule finds, by which people search for its page."""
+    rows = [f"* [{row.symptom.en}](../troubles.md#{row.id})" for row in troubles() if code in row.found_by]
+    return ["", "**Troubles that it finds**", "", *rows] if rows else []
 
 
 def index_page() -> str:

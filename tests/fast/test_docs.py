@@ -11,6 +11,8 @@ import sys
 import pytest
 from convert_tf2npu.rules.registry import Registry
 
+from npu_shim.troubles.table import troubles
+
 pytestmark = pytest.mark.once
 
 
@@ -38,6 +40,8 @@ def test_every_rule_gets_a_page_and_a_row_of_the_index(repo_root: pathlib.Path, 
         title = rule.title.rstrip(".")
         assert f"# {rule.code}: {title}\n" in made[rule.code + ".md"]
         assert made[rule.code + ".md"].count("```") % 2 == 0
+        found = [row for row in troubles() if rule.code in row.found_by]
+        assert all(f"* [{row.symptom.en}](../troubles.md#{row.id})\n" in made[rule.code + ".md"] for row in found)
         assert f"| [{rule.code}]({rule.code}.md) | {rule.title} |\n" in made["README.md"]
 
 
