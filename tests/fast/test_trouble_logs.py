@@ -122,7 +122,10 @@ def test_the_report(tmp_path: pathlib.Path, capsys: Any) -> None:
     assert (row["id"], row["kind"], row["line"]) == ("device-memory", "cause", 2)
     (tmp_path / "a.log").write_text(plog("08:02:11", INNER))
     assert cli.main(["doctor", "--log", f"{tmp_path}/a.log"]) == 1
-    assert capsys.readouterr().out.startswith("The logs show only consequences:\n")
+    assert capsys.readouterr().out.startswith("The logs show only consequences; ")
+    (tmp_path / "a.log").write_text(plog("08:02:11", INNER) + plog("08:02:12", WAITS))
+    assert cli.main(["doctor", "--log", f"{tmp_path}/a.log"]) == 1
+    assert capsys.readouterr().out.startswith("A rank lost another one. ")
     (tmp_path / "a.log").write_text("all is well\n")
     assert cli.main(["doctor", "--log", f"{tmp_path}/a.log"]) == 0
     assert capsys.readouterr().out == "No known error in 1 file.\n"

@@ -6,8 +6,13 @@ import json
 
 from npu_shim.distributed.ranktable.model import counted
 from npu_shim.troubles.logs import Explanation, Sighting
-from npu_shim.troubles.table import CONSEQUENCE
+from npu_shim.troubles.table import CAUSE, CONSEQUENCE, WAITS
 
+_HEADS = {
+    CAUSE: "First cause:",
+    WAITS: "A rank lost another one. The cause is in the logs of the other ranks; give all of them:",
+    CONSEQUENCE: "The logs show only consequences; read the lines above the first one:",
+}
 _MORE = 20  # sightings behind the first one
 
 
@@ -18,7 +23,7 @@ def text(explanation: Explanation) -> str:
     if not sightings:
         return "\n".join([*lines, f"No known error in {counted(len(paths), 'file')}."])
     first, *others = _first_of_each(sightings)
-    lines.append("The logs show only consequences:" if first.trouble.kind == CONSEQUENCE else "First cause:")
+    lines.append(_HEADS[first.trouble.kind])
     lines += [f"  {_place(first)}", f"    {first.text}"]
     lines += [
         f"  {name}: {part.en.replace('`', '')}"
