@@ -86,8 +86,3 @@ def split(arguments: list[str]) -> tuple[list[str], list[str]]:
     """Return the arguments before and after ``--``."""
     place = arguments.index("--") if "--" in arguments else len(arguments)
     return arguments[:place], arguments[place + 1 :]
-
-
-def ranks(least: int, most: int = MOST_RANKS) -> Callable[[str], int]:
-    """Return the type of ``--ranks``."""
-    return integer(least, most)

@@ -20,7 +20,7 @@ from npu_shim.cli import MIGRATE, parser_of, show
 from npu_shim.cli._guard import leave, need_tensorflow
 from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import missing_file, unwritable_file
-from npu_shim.cli._values import add_options, ranks, split
+from npu_shim.cli._values import MOST_RANKS, add_options, integer, split
 from npu_shim.distributed.world import world
 from npu_shim.import_hook import tool
 
@@ -120,7 +120,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("script", help="the script; its own arguments follow --")
     products = ", ".join(PRODUCTS)
-    add_options(parser, _OPTIONS.format(products), opp={"action": "append"}, ranks={"type": ranks(2), "default": 0})
+    add_options(
+        parser,
+        _OPTIONS.format(products),
+        opp={"action": "append"},
+        ranks={"type": integer(2, MOST_RANKS), "default": 0},
+    )
     parser.add_argument("--of-rank", metavar="FOLDER", help=argparse.SUPPRESS)
     return parser
 

@@ -15,7 +15,7 @@ from npu_shim._host import host_device
 from npu_shim.cli import NUMBERS, USAGE_ERROR, parser_of, show
 from npu_shim.cli._lines import QUIET, fail, progress
 from npu_shim.cli._paths import missing_file, missing_folder, unwritable_folder
-from npu_shim.cli._values import above_zero, add_options, ranks, split
+from npu_shim.cli._values import MOST_RANKS, above_zero, add_options, integer, split
 from npu_shim.import_hook import migrated_run, tool
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
         _OPTIONS,
         against={"required": True},
         report={"default": "npu_diagnosis"},
-        ranks={"type": ranks(2)},
+        ranks={"type": integer(2, MOST_RANKS)},
         tolerance={"type": above_zero},
         timeout={"type": above_zero},
     )

@@ -128,20 +128,10 @@ def _versions(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     if "tensorflow" not in tensorflow:
         yield "TensorFlow", tensorflow["error"]
         return
-    yield (
-        "TensorFlow",
-        (
-            f"{tensorflow['tensorflow']} ({tensorflow['tensorflow_path']}), imported in "
-            f"{tensorflow['import_seconds']:g} s"
-        ),
-    )
-    yield (
-        "",
-        (
-            f"Estimator: {_yes(tensorflow['estimator'])}; Keras sessions: {_yes(tensorflow['keras_sessions'])}; "
-            f"numpy {tensorflow['numpy']}, protobuf {tensorflow['protobuf']}"
-        ),
-    )
+    path, seconds = tensorflow["tensorflow_path"], tensorflow["import_seconds"]
+    yield "TensorFlow", f"{tensorflow['tensorflow']} ({path}), imported in {seconds:g} s"
+    features = f"Estimator: {_yes(tensorflow['estimator'])}; Keras sessions: {_yes(tensorflow['keras_sessions'])}"
+    yield "", f"{features}; numpy {tensorflow['numpy']}, protobuf {tensorflow['protobuf']}"
     if "trained_on" in tensorflow:
         yield "one step", f"trained on the {tensorflow['trained_on']} in {tensorflow['step_seconds']:g} s"
 

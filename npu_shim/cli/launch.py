@@ -19,7 +19,7 @@ from npu_shim._host.process_settings import to_text
 from npu_shim.cli import RANKS, _independent, _profiled, _progress, parser_of, show
 from npu_shim.cli._lines import QUIET, fail, progress
 from npu_shim.cli._paths import missing_script, unwritable_folder
-from npu_shim.cli._values import MOST_RANKS, MOST_RANKS_OF_JOB, above_zero, add_options, integer, ranks
+from npu_shim.cli._values import MOST_RANKS, MOST_RANKS_OF_JOB, above_zero, add_options, integer
 from npu_shim.distributed.ranktable import hostfile, writer
 from npu_shim.distributed.ranktable.generate import parse_hosts
 from npu_shim.distributed.ranktable.reader import read_text
@@ -167,9 +167,9 @@ def _run(
         plan,
         _report,
         sys.stdout.buffer,
-        args.timeout,
-        args.max_restarts,
-        environ=environ,
+        environ,
+        timeout=args.timeout,
+        max_restarts=args.max_restarts,
         display=display,
         preload=preload,
         shows=args.output,
@@ -207,7 +207,7 @@ def _parser() -> argparse.ArgumentParser:
     add_options(
         parser,
         _OPTIONS,
-        ranks={"type": ranks(1, MOST_RANKS_OF_JOB)},
+        ranks={"type": integer(1, MOST_RANKS_OF_JOB)},
         server_index={"type": integer(0)},
         table_timeout={"type": _seconds, "default": TABLE_TIMEOUT_S},
         devices={"type": _devices},

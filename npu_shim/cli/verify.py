@@ -15,7 +15,7 @@ from npu_shim.cli import MIGRATE, _dumped, _half, parser_of, show
 from npu_shim.cli._guard import need_tensorflow
 from npu_shim.cli._lines import QUIET, fail, progress
 from npu_shim.cli._paths import missing_file, unwritable_folder
-from npu_shim.cli._values import above_zero, add_options, integer, ranks, split
+from npu_shim.cli._values import MOST_RANKS, above_zero, add_options, integer, split
 from npu_shim.import_hook import tool
 from npu_shim.rehearsal.comparing import ELSEWHERE, TOLERANCE
 
@@ -187,7 +187,7 @@ def _parser() -> argparse.ArgumentParser:
         tolerance={"type": above_zero},
         every={"type": integer(1), "default": 1},
         steps={"type": integer(1)},
-        ranks={"type": ranks(2)},
+        ranks={"type": integer(2, MOST_RANKS)},
         perturbed={"type": integer(2)},
         timeout={"type": above_zero},
     )

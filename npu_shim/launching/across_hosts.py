@@ -14,6 +14,7 @@ from npu_shim.launching.follow import FIRST
 from npu_shim.launching.job import RESTART_VARIABLE
 from npu_shim.launching.plan import RankProcess, RankSlot, Share, processes
 
+_OF_RANK = ("RANK_ID", "RANK_SIZE", "ASCEND_DEVICE_ID", "DEVICE_ID")  # which mpirun gives
 _FORWARDED = ("PYTHON", "NPU_SHIM_", "HCCL_", "TF_", "OMP_", "KERAS_", "PATH", "LD_LIBRARY_PATH", "UCX_", "FI_")
 
 
@@ -44,11 +45,7 @@ def mpirun_process(
     environ = host_env.process_environ() if environ is None else environ
     size = sum(len(host.devices or ()) for host in hosts)
     (rank,) = processes([RankSlot(0, 0)], size, command, job_id, log_dir, rank_table, environ=environ)
-    own = {
-        name: value
-        for name, value in rank.environment.items()
-        if name not in ("RANK_ID", "RANK_SIZE", "ASCEND_DEVICE_ID", "DEVICE_ID")
-    }
+    own = {name: value for name, value in rank.environment.items() if name not in _OF_RANK}
     forwarded = {
         name: environ[name] for name in sorted(environ) if name.startswith(_FORWARDED) and name not in rank.removed
     }
@@ -57,7 +54,7 @@ def mpirun_process(
     processors = host_rank.BOUND if bind_cores else host_rank.SHARED
     words += [sys.executable, "-m", host_rank.__name__, os.path.abspath(log_dir), processors, shows, *command]
     mpirun = allocation.find_mpirun()
-    removed = ("RANK_ID", "RANK_SIZE", "ASCEND_DEVICE_ID", "DEVICE_ID", *rank.removed)
+    removed = (*_OF_RANK, *rank.removed)
     return RankProcess(
         rank=0,
         command=(*mpirun_command(mpirun, allocation.run([mpirun, "--version"]), hosts), *words),

@@ -7,9 +7,9 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import BinaryIO, Callable, Iterator, Mapping, Sequence
 
-from npu_shim._host import host_env
 from npu_shim.launching import failure, guardian
 from npu_shim.launching.follow import ALL, FIRST, Follower, Followers, prefix_of
 from npu_shim.launching.fork_server import ForkServer
@@ -21,9 +21,11 @@ ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 FORWARDED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)
 TIMED_OUT, NOT_STARTED = 124, 126  # as in the timeout command and the shell
 _POLL_INTERVAL_S = 0.05
+_GRACE_S = 10.0  # between terminating and killing a rank
 RESTART_VARIABLE = "NPU_SHIM_RESTART"
 
 
+@dataclass
 class Job:
     """The ranks of this host.
 
@@ -31,42 +33,27 @@ class Job:
         processes: the processes to start.
         report: prints a line for the user.
         output: receives the output of the first rank, or of all, in addition to their logs.
+        environ: the variables of the launcher.
         shows: "first", or "all" for each line of all ranks with the number of its rank.
         timeout: seconds for the job, restarts included; None for no limit.
         max_restarts: maximum number of restarts after a rank has failed.
-        grace: seconds between terminating and killing a rank.
-        environ: the variables of the launcher; those of this process when None.
         display: shows the progress of the ranks; None if nobody wants it.
         preload: environment variables with which a process imports TensorFlow, from which the ranks are forked; None
             to start each rank as a new Python.
     """
 
-    def __init__(
-        self,
-        processes: Sequence[RankProcess],
-        report: Callable[[str], None],
-        output: BinaryIO,
-        timeout: float | None = None,
-        max_restarts: int = 0,
-        grace: float = 10.0,
-        environ: Mapping[str, str] | None = None,
-        display: Display | None = None,
-        preload: Mapping[str, str] | None = None,
-        shows: str = FIRST,
-    ) -> None:
-        self._shows = shows
-        self._preload = preload
-        self._display = display
-        self._processes = processes
-        self._report = report
-        self._output = output
-        self._max_restarts = max_restarts
-        self._grace = grace
-        self._environ = host_env.process_environ() if environ is None else environ
-        self._timeout = timeout
-        self._begin = time.monotonic()
-        self._signals: list[int] = []
-        self._ranks: list[Rank] = []
+    processes: Sequence[RankProcess]
+    report: Callable[[str], None]
+    output: BinaryIO
+    environ: Mapping[str, str]
+    timeout: float | None = None
+    max_restarts: int = 0
+    display: Display | None = None
+    preload: Mapping[str, str] | None = None
+    shows: str = FIRST
+    _begin: float = field(init=False, default_factory=time.monotonic)
+    _signals: list[int] = field(init=False, default_factory=list)
+    _ranks: list[Rank] = field(init=False, default_factory=list)
 
     def run(self) -> int:
         """Run the job.
@@ -77,55 +64,55 @@ class Job:
         """
         try:
             with self._collect_signals(), self._start_fork_server() as fork_server:
-                for restarts in range(self._max_restarts + 1):
+                for restarts in range(self.max_restarts + 1):
                     with _guardian() as pipe:
                         code, again = self._once(restarts, pipe, fork_server)
-                    if not again or restarts == self._max_restarts:
+                    if not again or restarts == self.max_restarts:
                         break
-                    self._report(
-                        f"restarting all {len(self._processes)} ranks, restart {restarts + 1} of {self._max_restarts}; "
+                    self.report(
+                        f"restarting all {len(self.processes)} ranks, restart {restarts + 1} of {self.max_restarts}; "
                         "training continues from the last checkpoint if the script restores it"
                     )
         finally:
-            if self._display is not None:
-                self._display.end()
+            if self.display is not None:
+                self.display.end()
         return code
 
     @contextmanager
     def _start_fork_server(self) -> Iterator[ForkServer | None]:
         """Yield the process that ranks are forked from; None if they start as new processes."""
-        if self._preload is None:
+        if self.preload is None:
             yield None
             return
         try:
-            progress = None if self._display is None else self._display.pipe
-            server = ForkServer(self._processes[0].command[1:], self._preload, progress)
+            progress = None if self.display is None else self.display.pipe
+            server = ForkServer(self.processes[0].command[1:], self.preload, progress)
         except (OSError, subprocess.SubprocessError) as error:
-            self._report(f"ranks start as plain processes: {error}")
+            self.report(f"ranks start as plain processes: {error}")
             yield None
             return
         try:
             problem = server.wait(self._is_over)
             if problem:
-                self._report(f"ranks start as plain processes: {problem}")
+                self.report(f"ranks start as plain processes: {problem}")
             yield None if problem else server
         finally:
             server.close()
 
     def _is_over(self) -> bool:
         """Return True if a signal or the time limit ends the job."""
-        is_late = self._timeout is not None and time.monotonic() - self._begin > self._timeout
+        is_late = self.timeout is not None and time.monotonic() - self._begin > self.timeout
         return is_late or any(number in ENDING_SIGNALS for number in self._signals)
 
     def _once(self, restarts: int, pipe: int, fork_server: ForkServer | None) -> tuple[int, bool]:
         """Start all ranks and wait for them. Return the exit code, and True if a restart may help."""
-        environ = {**self._environ, RESTART_VARIABLE: str(restarts)}
+        environ = {**self.environ, RESTART_VARIABLE: str(restarts)}
         self._ranks = []
         if fork_server is not None and self._is_over():
             return self._end_early(), False
-        progress = None if self._display is None else self._display.pipe
+        progress = None if self.display is None else self.display.pipe
         try:
-            for process in self._processes:
+            for process in self.processes:
                 header = (
                     f"== {process.name or _ranks([process.rank])} of job {process.environment['JOB_ID']}, "
                     f"{time.strftime('%Y-%m-%d %H:%M:%S')}" + (f", restart {restarts}" if restarts else "")
@@ -137,24 +124,24 @@ class Job:
             finally:
                 follower.finish()
         except (OSError, subprocess.SubprocessError) as error:
-            self._report(f"rank {process.rank} cannot start: {error}")
+            self.report(f"rank {process.rank} cannot start: {error}")
             return NOT_STARTED, False
         finally:
             self._end_all(signal.SIGTERM)
 
     def _follower(self) -> Followers:
         """Return what shows the output of the ranks. mpirun is one process, which prefixes the lines of its ranks."""
-        if self._shows == ALL and not self._ranks[0].process.name:
+        if self.shows == ALL and not self._ranks[0].process.name:
             shown = [(rank, prefix_of(rank.process.rank)) for rank in self._ranks]
         else:
             shown = [(self._ranks[0], "")]
-        return Followers([Follower(rank.process.log, rank.begin, self._output, prefix) for rank, prefix in shown])
+        return Followers([Follower(rank.process.log, rank.begin, self.output, prefix) for rank, prefix in shown])
 
     def _end_early(self) -> int:
         """Report the end of a job before its ranks have started. Return the exit code."""
         number = next((received for received in self._signals if received in ENDING_SIGNALS), None)
-        how = f"timeout after {self._timeout:g} s (--timeout)" if number is None else signal.Signals(number).name
-        self._report(f"{how}: the ranks have not started")
+        how = f"timeout after {self.timeout:g} s (--timeout)" if number is None else signal.Signals(number).name
+        self.report(f"{how}: the ranks have not started")
         return TIMED_OUT if number is None else 128 + number
 
     def _watch(self, follower: Followers) -> tuple[int, bool]:
@@ -166,7 +153,7 @@ class Job:
                     for rank in self._ranks:
                         rank.send(number)
                     continue
-                self._report(f"{signal.Signals(number).name}: forwarding it to all ranks")
+                self.report(f"{signal.Signals(number).name}: forwarding it to all ranks")
                 self._end_all(number)
                 follower.copy()
                 return 128 + number, False
@@ -189,14 +176,14 @@ class Job:
                 lost = failure.unfinished(self._ranks[0].output(), process.starts)
                 if lost:
                     seconds = time.monotonic() - self._begin
-                    self._report(
+                    self.report(
                         f"{process.name} ended after {seconds:.0f} s, but {_ranks(lost)} did not finish. Its log is "
                         f"{process.log}"
                     )
                 return int(bool(lost)), bool(lost)
-            if self._timeout is not None and time.monotonic() - self._begin > self._timeout:
+            if self.timeout is not None and time.monotonic() - self._begin > self.timeout:
                 left = [rank.process.rank for rank in self._ranks if rank.poll() is None]
-                self._report(f"timeout after {self._timeout:g} s (--timeout): ending {_ranks(left)}")
+                self.report(f"timeout after {self.timeout:g} s (--timeout): ending {_ranks(left)}")
                 self._end_all(signal.SIGTERM)
                 follower.copy()
                 return TIMED_OUT, False
@@ -223,10 +210,10 @@ class Job:
         # mpirun has shown what its ranks report
         shown = (
             bool(rank.process.name)
-            or (rank is self._ranks[0] or self._shows == ALL)
+            or (rank is self._ranks[0] or self.shows == ALL)
             and output.rstrip().endswith("\n".join(lines))
         )  # and nothing was left out
-        self._report(
+        self.report(
             f"{rank.process.name or _ranks([rank.process.rank])} {failure.ending(code)} after "
             f"{time.monotonic() - self._begin:.0f} s"
             + (f"; ending {_ranks(others)}" if others else "")
@@ -235,19 +222,19 @@ class Job:
         )
         advice = [] if rank.process.name else failure.advice_lines(output)
         for line in [*([] if shown else lines), *advice]:
-            self._report("  " + line)
+            self.report("  " + line)
 
     def _end_all(self, number: int) -> None:
         """Terminate the running ranks, and kill them after a while, or at once after another signal."""
         left = [rank for rank in self._ranks if rank.poll() is None]
         for rank in left:
             rank.send(number)
-        deadline = time.monotonic() + self._grace
+        deadline = time.monotonic() + _GRACE_S
         while left and time.monotonic() < deadline and not any(s in ENDING_SIGNALS for s in self._signals):
             time.sleep(_POLL_INTERVAL_S)
             left = [rank for rank in left if rank.poll() is None]
         if left:
-            self._report(
+            self.report(
                 f"{_ranks([rank.process.rank for rank in left])} did not end and "
                 f"{'are' if len(left) > 1 else 'is'} killed"
             )
