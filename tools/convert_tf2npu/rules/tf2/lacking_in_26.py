@@ -84,49 +84,34 @@ from ...analysis.later_uses import later_calls, later_stars
 from ...analysis.tensorflow_version import is_two, may_be_two
 from ...rewrite.later_conversions import conversions
 from ...rewrite.spans import Spans
-from ...tf_api.forms_in_26 import ARGUMENT_NAMES
+from ...tf_api.forms_in_26 import ARGUMENT_NAMES, MOVED
 from ...tf_api.name_tables import ARGUMENTS_AFTER_26
 from ..base import Context, Finding, Message, Result
 
 CODE = "NPU275"
-# The names of TensorFlow 2.6 for the same thing.
+# What TensorFlow 2.6 has in place of names without another spelling.
 _INSTEAD = {
     "config.experimental.enable_op_determinism": "the environment variable TF_DETERMINISTIC_OPS=1",
-    "data.Dataset.choose_from_datasets": "tf.data.experimental.choose_from_datasets",
     "data.Dataset.ignore_errors": "dataset.apply(tf.data.experimental.ignore_errors())",
-    "data.Dataset.load": "tf.data.experimental.load",
     "data.Dataset.ragged_batch": "dataset.apply(tf.data.experimental.dense_to_ragged_batch(...))",
     "data.Dataset.rejection_resample": "dataset.apply(tf.data.experimental.rejection_resample(...))",
-    "data.Dataset.sample_from_datasets": "tf.data.experimental.sample_from_datasets",
     "data.Dataset.save": "tf.data.experimental.save",
     "function.reduce_retracing": "experimental_relax_shapes=True",
     "keras.layers.LeakyReLU.negative_slope": "alpha",
-    "keras.Initializer": "tf.keras.initializers.Initializer",
-    "keras.InputSpec": "tf.keras.layers.InputSpec",
-    "keras.Layer": "tf.keras.layers.Layer",
-    "keras.Loss": "tf.keras.losses.Loss",
-    "keras.Metric": "tf.keras.metrics.Metric",
     "keras.Model.compute_loss": "self.compiled_loss",
     "keras.Model.compute_metrics": "self.compiled_metrics",
     "keras.Model.export": "model.save",
     "keras.Optimizer.apply": "apply_gradients(zip(gradients, variables))",
-    "keras.Optimizer": "tf.keras.optimizers.Optimizer",
-    "keras.Regularizer": "tf.keras.regularizers.Regularizer",
     "keras.Variable": "tf.Variable",
     "keras.activations.silu": "tf.keras.activations.swish",
     "keras.callbacks.BackupAndRestore": "tf.keras.callbacks.experimental.BackupAndRestore",
     "keras.layers.EinsumDense": "tf.keras.layers.experimental.EinsumDense",
     "keras.layers.Identity": "tf.keras.layers.Lambda(tf.identity)",
-    "keras.mixed_precision.set_dtype_policy": "tf.keras.mixed_precision.set_global_policy",
     "keras.ops": "tf, tf.math and tf.nn",
-    "keras.optimizers.LossScaleOptimizer": "tf.keras.mixed_precision.LossScaleOptimizer",
     "keras.optimizers.experimental": "the same optimizer of tf.keras.optimizers",
     "keras.optimizers.legacy": "the same optimizer of tf.keras.optimizers",
     "keras.random": "tf.random",
     "keras.tree": "tf.nest",
-    "keras.utils.PyDataset": "tf.keras.utils.Sequence",
-    "keras.utils.clear_session": "tf.keras.backend.clear_session",
-    "keras.utils.pad_sequences": "tf.keras.preprocessing.sequence.pad_sequences",
     "keras.utils.set_random_seed": "random.seed, numpy.random.seed and tf.random.set_seed",
     "io.gfile.join": "os.path.join",
 }
@@ -143,7 +128,7 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
         if newer in reported or not is_two(context) or _is_converted(context, node, replaced):
             continue
         reported.add(newer)
-        instead = _INSTEAD.get(newer, "")
+        instead = f"tf.{MOVED[newer]}" if newer in MOVED else _INSTEAD.get(newer, "")
         owner, _, last = newer.rpartition(".")
         what = (
             Message("the argument {0} of tf.{1}", last, owner)
