@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Dict, Union
 
 from npu_shim._host import host_env
-from npu_shim._host.checks import check_positive_int
+from npu_shim._host.argument_checks import check_positive_int
 from npu_shim._tensorflow import tf_api
 from npu_shim.optimizer import loop_variables
 from npu_shim.optimizer.iterations_per_loop import ITERATION_OP, StepRunner, iteration_op

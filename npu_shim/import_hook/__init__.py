@@ -3,7 +3,7 @@
 * ``tool`` finds the migration tool.
 * ``project_files`` tells the script's own files from libraries. ``reachable``
   lists those that the script may import.
-* ``conversions`` converts them. ``lines`` compiles the migrated text with the
+* ``conversions`` converts them. ``migrated_code`` compiles the migrated text with the
   line numbers of the original.
 * ``hook`` gives that code to the import system, ``children`` to the processes
   of multiprocessing, ``autograph`` to TensorFlow. ``after_tensorflow`` acts

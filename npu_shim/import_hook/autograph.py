@@ -14,7 +14,7 @@ import sys
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Callable
 
-from npu_shim.import_hook.lines import Lookup
+from npu_shim.import_hook.migrated_code import Lookup
 
 _PARSER = ".python.autograph.pyct.parser"  # below tensorflow; in TensorFlow 1.15 below tensorflow_core
 _SUFFIX = " (migrated)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Callable, Iterable, List, Tuple
 
-from npu_shim.import_hook.lines import Migrated
+from npu_shim.import_hook.migrated_code import Migrated
 from npu_shim.import_hook.project_files import ProjectFiles
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from npu_shim._host.packages import spec_of_others
 from npu_shim.import_hook import autograph
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.import_hook.conversions import Conversions
-from npu_shim.import_hook.lines import Migrated
+from npu_shim.import_hook.migrated_code import Migrated
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, Structure

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from typing import ContextManager
 
-from npu_shim._host.checks import check_positive_int
+from npu_shim._host.argument_checks import check_positive_int
 from npu_shim._tensorflow import tf_api, tf_graph
 
 

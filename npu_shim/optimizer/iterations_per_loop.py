@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Callable, Sequence
 
-from npu_shim._host.checks import check_positive_int
+from npu_shim._host.argument_checks import check_positive_int
 from npu_shim._tensorflow import tf_api, tf_session, tf_threads
 from npu_shim.config.session import session_option
 from npu_shim.optimizer import loop_variables, single_thread

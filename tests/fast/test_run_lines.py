@@ -10,7 +10,7 @@ from typing import Any, Iterator
 import pytest
 from convert_tf2npu.api import text_of
 
-from npu_shim.import_hook.lines import Migrated
+from npu_shim.import_hook.migrated_code import Migrated
 from tests.convert.test_rules import CONVERTER, WITH, pairs
 
 WRITTEN = {

@@ -6,10 +6,10 @@ from npu_shim._host import host_device, host_env
 from npu_shim._tensorflow.types import JsonObject
 from npu_shim.cli._diagnostics.environment import RankTableFacts, rank_table, variables, visibility_contradictions
 from npu_shim.cli._diagnostics.host import host
+from npu_shim.cli._diagnostics.installed_versions import versions
 from npu_shim.cli._diagnostics.node import root_info
 from npu_shim.cli._diagnostics.probe import probe
 from npu_shim.cli._diagnostics.vendor import vendor
-from npu_shim.cli._diagnostics.versions import versions
 
 SCHEMA = 1  # version of the dictionary, for readers of the JSON
 Diagnosis = JsonObject  # ready for JSON
