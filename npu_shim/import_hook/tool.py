@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import os
 import sys
+from typing import Mapping
 
 PACKAGE = "convert_tf2npu"
 
@@ -45,3 +46,9 @@ def load() -> None:
 def package_root() -> str:
     """Return the folder that contains the package npu_shim."""
     return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def with_package(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return environment variables with which Python finds the package npu_shim first."""
+    paths = [package_root(), environ.get("PYTHONPATH", "")]
+    return {**environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}

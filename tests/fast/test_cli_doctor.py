@@ -260,7 +260,9 @@ def test_the_product_is_that_of_the_pci_devices(devices: list[str], product: Any
 
 def on_npus(monkeypatch: Any, product: str | None, node_files: str = "/no/such/folder") -> None:
     """Make the machine one with NPUs of a product."""
-    monkeypatch.setattr(diagnosis, "vendor", lambda: {**vendor(), "product": product, "cards": ["/dev/davinci0"]})
+    monkeypatch.setattr(
+        diagnosis, "vendor", lambda environ: {**vendor(environ), "product": product, "cards": ["/dev/davinci0"]}
+    )
     monkeypatch.setattr(diagnosis, "root_info", lambda product: root_info(product, node_files))
 
 

@@ -16,7 +16,7 @@ from npu_shim.cli._diagnostics.card_steps import MARK
 from npu_shim.cli._diagnostics.vendor import vendor
 from npu_shim.distributed.ranktable import generate, reader
 from npu_shim.distributed.ranktable.products import dialect_of
-from npu_shim.import_hook.tool import package_root
+from npu_shim.import_hook.tool import with_package
 from npu_shim.troubles.logs import explain
 
 TIMEOUT_S = 1200.0  # the first graph takes minutes to compile
@@ -84,7 +84,7 @@ def _toolkit() -> str:
 
 
 def _versions() -> str:
-    installed = vendor()
+    installed = vendor(host_env.process_environ())
     missing = [name for name in ("driver", "toolkit") if not installed[name]]
     if missing:
         raise Failure(
@@ -129,9 +129,7 @@ def in_process(command: list[str], timeout_s: float = TIMEOUT_S, environ: Mappin
     Raises:
         Failure: it did not print a result; with the last error and the advice for each known symptom.
     """
-    own = host_env.process_environ()
-    path = [package_root()] + [p for p in (own.get("PYTHONPATH"),) if p]
-    env = {**own, "PYTHONPATH": os.pathsep.join(path), "NPU_SHIM_FALLBACK": "error", **(environ or {})}
+    env = {**with_package(host_env.process_environ()), "NPU_SHIM_FALLBACK": "error", **(environ or {})}
     try:
         done = subprocess.run(
             command,

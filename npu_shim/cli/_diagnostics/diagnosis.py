@@ -22,7 +22,8 @@ def diagnose() -> Diagnosis:
         A dictionary for JSON with a part for each module of this package, ``device``, ``problems`` (why training
         cannot run; empty if it can) and ``notes`` (findings that do not prevent training).
     """
-    tensorflow, installed = dict(probe()), vendor()
+    environ = host_env.process_environ()
+    tensorflow, installed = dict(probe()), vendor(environ)
     product = installed["product"]
     diagnosis: Diagnosis = {
         "schema": SCHEMA,
@@ -30,10 +31,10 @@ def diagnose() -> Diagnosis:
         "tensorflow": tensorflow,
         "device": tensorflow.pop("device", None) or _found_device(),
         "vendor": installed,
-        "environment": variables(),
-        "rank_table": rank_table(product=product),
+        "environment": variables(environ),
+        "rank_table": rank_table(environ, product),
         "root_info": root_info(product),
-        "visibility": visibility_contradictions(),
+        "visibility": visibility_contradictions(environ),
         "host": host(),
     }
     diagnosis["problems"], diagnosis["notes"] = problems(diagnosis), notes(diagnosis)

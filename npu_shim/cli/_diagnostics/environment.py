@@ -36,17 +36,15 @@ HIDDEN = "(set, not shown)"
 RankTableFacts = JsonObject  # path, error, ranks, servers, version, refused, warnings
 
 
-def variables(environ: Mapping[str, str] | None = None) -> dict[str, dict | list | int | str | None]:
+def variables(environ: Mapping[str, str]) -> dict[str, dict | list | int | str | None]:
     """Return the relevant variables and contradictions between them.
 
     Args:
-        environ: the variables; those of this process if None.
+        environ: the variables of the process.
     Returns:
         ``set``: values by name, without secrets. ``not_set``: other names that npu_shim reads. ``rank_size``: None
         if it is unknown. ``error``: the first contradiction, None if there is none.
     """
-    if environ is None:
-        environ = host_env.process_environ()
     values = {
         name: _without_secrets(name, value)
         for name, value in sorted(environ.items())
@@ -67,19 +65,17 @@ def variables(environ: Mapping[str, str] | None = None) -> dict[str, dict | list
     return facts
 
 
-def rank_table(environ: Mapping[str, str] | None = None, product: str | None = None) -> RankTableFacts | None:
+def rank_table(environ: Mapping[str, str], product: str | None = None) -> RankTableFacts | None:
     """Return facts about the file that RANK_TABLE_FILE names, None if it is not set.
 
     Args:
-        environ: the variables; those of this process if None.
+        environ: the variables of the process.
         product: of the NPUs of this machine; None if it is unknown or there are none.
     Returns:
         ``path``. ``error``: why it cannot be used, None if it can. ``ranks``, ``servers`` and ``version``: None if
         unknown. ``refused``: why HCCL of the product refuses the version, else None. ``warnings``: entries that an NPU
         may refuse.
     """
-    if environ is None:
-        environ = host_env.process_environ()
     path = environ.get("RANK_TABLE_FILE", "").strip()
     if not path:
         return None
@@ -100,14 +96,12 @@ def rank_table(environ: Mapping[str, str] | None = None, product: str | None = N
     return facts
 
 
-def visibility_contradictions(environ: Mapping[str, str] | None = None) -> list[str]:
+def visibility_contradictions(environ: Mapping[str, str]) -> list[str]:
     """Return contradictions of ASCEND_RT_VISIBLE_DEVICES with ASCEND_DEVICE_ID and the rank table.
 
     Args:
-        environ: the variables; those of this process if None.
+        environ: the variables of the process.
     """
-    if environ is None:
-        environ = host_env.process_environ()
     path = environ.get("RANK_TABLE_FILE", "").strip()
     table = None
     if path:

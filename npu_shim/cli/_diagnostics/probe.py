@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Mapping
 from npu_shim._host import host_env
 from npu_shim._host.packages import install_command
 from npu_shim.cli._diagnostics import card_steps
-from npu_shim.import_hook.tool import package_root
+from npu_shim.import_hook.tool import with_package
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
@@ -41,10 +41,7 @@ def probe(
     Returns:
         The facts that main() prints until it ends, and ``error``: why it cannot train, None if it can.
     """
-    if environ is None:
-        environ = host_env.process_environ()
-    path = [package_root()] + [p for p in (environ.get("PYTHONPATH"),) if p]
-    env = {**environ, "PYTHONPATH": os.pathsep.join(path)}
+    env = with_package(host_env.process_environ() if environ is None else environ)
     try:
         done = subprocess.run(
             command or [sys.executable, "-m", "npu_shim.cli._diagnostics.probe"],

@@ -7,7 +7,6 @@ import os
 import re
 from typing import TYPE_CHECKING, Mapping
 
-from npu_shim._host import host_env
 from npu_shim._host.host_device import DEVICE_FILES, product
 from npu_shim._host.packages import path_of, version_of
 
@@ -22,15 +21,13 @@ _INSTALLED = "usr/local/Ascend"
 _VERSION = re.compile(r"^\s*version\s*=\s*(\S+)", re.IGNORECASE | re.MULTILINE)
 
 
-def vendor(environ: Mapping[str, str] | None = None, root: str = "/") -> JsonObject:
+def vendor(environ: Mapping[str, str], root: str = "/") -> JsonObject:
     """Return the vendor's packages, driver, toolkit, cards, and their product (None if unknown).
 
     Args:
-        environ: the variables, which may give the folder of the toolkit; those of this process if None.
+        environ: the variables, which may give the folder of the toolkit.
         root: root of the file system.
     """
-    if environ is None:
-        environ = host_env.process_environ()
     packages = []
     for name in PACKAGES:
         path = path_of(name)
