@@ -167,7 +167,7 @@ def _export(args: argparse.Namespace, source: Source, graph: Graph) -> int:
         exported = inference_model.make(source, graph, inputs, outputs, constants, args.target == "onnx")
     except ValueError as error:  # of TensorFlow, which infers shapes
         raise ExportError(f"the graph does not fit the inputs: {str(error).splitlines()[0]} Give other --inputs.")
-    values = proof.load(args.data, exported.inputs) if args.data else proof.draw(exported.inputs, *args.range)
+    values = proof.load(args.data, exported.inputs) if args.data else proof.random_inputs(exported.inputs, *args.range)
     with taken_back() as files:
         os.makedirs(args.out, exist_ok=True)
         written = importlib.import_module(f"npu_shim.exporting.targets.{args.target}").write(exported, args, values)

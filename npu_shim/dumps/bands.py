@@ -42,7 +42,7 @@ def add(folder: str, perturbed: Sequence[str], dtype: str) -> None:
 def _distance(exact: reference.Reference, place: int, run: reference.Reference | None) -> float:
     """Return the distance of an output in a perturbed run; NaN if it is not there, or of another shape."""
     output = exact.outputs[place]
-    other = run.place(output.op, output.output) if run else None
+    other = run.position(output.op, output.output) if run else None
     if run is None or other is None:
         return math.nan
     ours, theirs = exact.load(place), run.load(other)

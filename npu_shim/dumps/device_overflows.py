@@ -143,7 +143,7 @@ def _overflow(
     report: op_debug.Report,
     dump_files: list[files.DumpFile],
     ops: dict[str, graph_files.GraphOp],
-    problems: dict[str, str],
+    problems: files.Problems,
 ) -> Overflow:
     """Return an overflow with its operator, not yet judged."""
     place = os.path.dirname(report.file.path)

@@ -116,16 +116,16 @@ class _Draw:
         self._fill(self._most)
         return np.stack(self._numbers[: self._most])
 
-    def take(self, number: int) -> bool:
+    def consume(self, runs: int) -> bool:
         """Go on behind a run in which the op ran so often. Return False if the run had fewer numbers."""
         if self.is_lost:
             return True
-        self._fill(number)
-        del self._numbers[:number]
-        self._past.append((self._inputs, number))
-        is_enough = self.counter is None or number <= self._most
+        self._fill(runs)
+        del self._numbers[:runs]
+        self._past.append((self._inputs, runs))
+        is_enough = self.counter is None or runs <= self._most
         if not is_enough and isinstance(self.target, tf.Tensor):  # a variable keeps its shape
-            self._most = 2 * number
+            self._most = 2 * runs
         return is_enough
 
 
@@ -205,11 +205,11 @@ class SharedDraws(tf_op_creation.OpHook):
             self._leave(op.name, why)
             return list(outputs)
         self._shared.append(op.name)
-        draw = self._made(op, inputs)
+        draw = self._new_draw(op, inputs)
         with tf_op_creation.own_ops(op.graph):
             return [tf.identity(draw.target) if draw.counter is None else _in_turn(draw, op)]
 
-    def _made(self, op: Operation, inputs: Sequence[np.ndarray | None]) -> _Draw:
+    def _new_draw(self, op: Operation, inputs: Sequence[np.ndarray | None]) -> _Draw:
         """Return the draw of an op, with the tensor or variable that gets its numbers."""
         own, graph, around = op.outputs[0], tf_graph.outermost(op.graph), tf_graph.control_flow_around(op.graph)
         draw = _Draw(op, inputs, self._plain_run, "While" in around)
@@ -243,7 +243,7 @@ class SharedDraws(tf_op_creation.OpHook):
         *a: object,
         **k: object,
     ) -> Result:
-        draws = self._of_run(session.graph, fetches)
+        draws = self._needed_by_run(session.graph, fetches)
         if not draws:
             return original(session, fetches, feed_dict, *a, **k)
         shapes = {
@@ -263,13 +263,13 @@ class SharedDraws(tf_op_creation.OpHook):
         **k: object,
     ) -> Function:
         """Return session.run() where the session would not call it, as nothing is fed."""
-        if feed_list or not self._of_run(session.graph, fetches):
+        if feed_list or not self._needed_by_run(session.graph, fetches):
             return original(session, fetches, feed_list, *a, **k)
         return functools.partial(session.run, fetches)
 
     def _make_callable(self, original: Function, session: Session, options: Message) -> Function:
         """Return what Keras in graph mode runs instead of a session; it gets the numbers as further arguments."""
-        draws = self._of_run(session.graph, [*options.fetch, *options.target])
+        draws = self._needed_by_run(session.graph, [*options.fetch, *options.target])
         callables: dict[Hashable, Function] = {}
 
         def call(*args: object, **keywords: object) -> Result:
@@ -299,7 +299,7 @@ class SharedDraws(tf_op_creation.OpHook):
         counters = [draw.counter for draw in given if draw.counter is not None]
         self._plain_run(session, [counter.initializer for counter in counters])
         result = run({draw.target: value for draw, value in given.items()})
-        self._take(given, self._plain_run(session, counters))
+        self._consume(given, self._plain_run(session, counters))
         return result
 
     def _call(
@@ -322,7 +322,7 @@ class SharedDraws(tf_op_creation.OpHook):
                 if draw.counter is not None:
                     draw.counter.assign(0)
         result = original(function, args, *rest, **keywords)
-        self._take(given, [draw.counter.numpy() for draw in given if draw.counter is not None])
+        self._consume(given, [draw.counter.numpy() for draw in given if draw.counter is not None])
         return result
 
     def _given(
@@ -339,12 +339,12 @@ class SharedDraws(tf_op_creation.OpHook):
             self._recorder.values(DRAW, rows, self._recorder.steps + 1)
         return given
 
-    def _take(self, draws: Iterable[_Draw], counts: Iterable[int]) -> None:
+    def _consume(self, draws: Iterable[_Draw], counts: Iterable[int]) -> None:
         """Go on behind a run in which the draws that have counters ran so often."""
         counted = iter(counts)
         for draw in draws:
             number = 1 if draw.counter is None else int(next(counted))
-            if not draw.take(number):
+            if not draw.consume(number):
                 self._leave(draw.name, "in a run, its loop took more numbers than the host gave")
 
     def _inputs(self, draw: _Draw, graph: Graph, shapes: Mapping[str, Sequence[int]]) -> Sequence[np.ndarray] | None:
@@ -365,7 +365,7 @@ class SharedDraws(tf_op_creation.OpHook):
         self._left += [] if row in self._left else [row]
         self._shared = [name for name in self._shared if name != op]
 
-    def _of_run(self, graph: Graph, fetches: Fetches) -> list[_Draw]:
+    def _needed_by_run(self, graph: Graph, fetches: Fetches) -> list[_Draw]:
         """Return the random ops of which a run needs numbers."""
         draws, known = self._of_graph.get(graph), self._needed.setdefault(graph, {})
         if not draws:

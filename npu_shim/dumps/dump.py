@@ -10,19 +10,15 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
 import numpy as np
 
 from npu_shim._tensorflow.types import Value
 from npu_shim.dumps import formats, small_types
-from npu_shim.dumps.files import DumpFile, noted
+from npu_shim.dumps.files import DumpFile, Problems, noted
 from npu_shim.dumps.formats import DumpError
 from npu_shim.dumps.graph_files import GraphOp
-
-if TYPE_CHECKING:
-    pass
-
 
 _VARINT, _BYTES, _FIXED = 0, 2, {1: 8, 5: 4}  # wire types, and bytes of those of fixed size
 _MOST_MESSAGE = 1 << 31  # protobuf's own limit
@@ -224,7 +220,7 @@ def read(path: str) -> DumpData:
     return data
 
 
-def read_all(files: Iterable[DumpFile], problems: dict[str, str]) -> list[DumpData]:
+def read_all(files: Iterable[DumpFile], problems: Problems) -> list[DumpData]:
     """Read dump files; a message without a name has that of its file, what is wrong is added to ``problems``."""
     operators = []
     for file in files:

@@ -101,7 +101,7 @@ def run(
     )
 
 
-def _shared_draws(device: str, problems: dict[str, str]) -> set[str]:
+def _shared_draws(device: str, problems: files.Problems) -> set[str]:
     """Return the random ops whose numbers the device got from the host, as files have their names."""
     names: set[str] = set()
     for path in files.below(device, reference.DRAWS):

@@ -14,9 +14,10 @@ import os
 import re
 import sqlite3
 from dataclasses import dataclass
-from typing import Iterator, Mapping
+from typing import Dict, Iterator, Mapping
 
 MAPPING = "mapping.csv"
+Problems = Dict[str, str]  # path of a file -> what is wrong with it
 _ERRORS = (
     ValueError,
     OSError,
@@ -68,10 +69,10 @@ class Problem:
     problem: str
 
 
-def find(folder: str) -> tuple[list[DumpFile], dict[str, str]]:
+def find(folder: str) -> tuple[list[DumpFile], Problems]:
     """Return the dump files of a folder and what is wrong with other files, by path."""
     dump_files: list[DumpFile] = []
-    problems: dict[str, str] = {}
+    problems: Problems = {}
     for place, paths in itertools.groupby(below(folder), os.path.dirname):
         full = mapping(place, problems)
         for path in paths:
@@ -102,7 +103,7 @@ def below(folder: str, endings: str | tuple[str, ...] = "") -> Iterator[str]:
         yield from (os.path.join(place, name) for name in sorted(names) if name.endswith(endings))
 
 
-def mapping(folder: str, problems: dict[str, str]) -> dict[str, str]:
+def mapping(folder: str, problems: Problems) -> dict[str, str]:
     """Return the rows of a folder's mapping.csv, number -> name; what is wrong with it is added to ``problems``."""
     path, names = os.path.join(folder, MAPPING), {}
     if os.path.exists(path):
@@ -136,7 +137,7 @@ def listed(problems: Mapping[str, str]) -> list[Problem]:
 
 
 @contextlib.contextmanager
-def noted(problems: dict[str, str], path: str, text: str = "{}") -> Iterator[None]:
+def noted(problems: Problems, path: str, text: str = "{}") -> Iterator[None]:
     """Return a context manager that adds an error about a file to ``problems`` and goes on.
 
     A file that another program wrote may have anything in the place of a number, a list or a table.

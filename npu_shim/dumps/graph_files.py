@@ -51,7 +51,7 @@ class GraphOp:
     outputs: list[Output] = field(default_factory=list)
 
 
-def find(folders: list[str], problems: dict[str, str]) -> tuple[dict[str, GraphOp], list[str]]:
+def find(folders: list[str], problems: files.Problems) -> tuple[dict[str, GraphOp], list[str]]:
     """Read the graph files below folders; what is wrong with one is added to ``problems``.
 
     Returns:

@@ -94,7 +94,7 @@ class Pairing:
         asked += [] if asked else self._returned(originals or [], index, tensor)
         asked += [(name, index)] if originals is None else []
         for output_of in asked:
-            place = self.reference.place(*output_of)
+            place = self.reference.position(*output_of)
             if place is not None:
                 return place, named.layout
         if originals == [] and not tensor.original and not named.name:
@@ -105,21 +105,21 @@ class Pairing:
         """Return the outputs that an operator made from these ops may return, the likeliest first."""
         if len(originals) < 2:
             return [(name, index) for name in originals]
-        known = [name for name in originals if self.reference.place(name, 0) is not None]
+        known = [name for name in originals if self.reference.position(name, 0) is not None]
         taken = {flat(of.rpartition(":")[0] or of) for name in known for of in self._inputs_of(name)}
         last = [name for name in known if flat(name) not in taken] or known
         likely = sorted((self._fits(name, tensor), place == index, place, name) for place, name in enumerate(last))
         return [(name, 0) for *_, name in reversed(likely)]
 
     def _inputs_of(self, name: str) -> list[str]:
-        place = self.reference.place(name, 0)
+        place = self.reference.position(name, 0)
         return [] if place is None else self.reference.outputs[place].inputs
 
     def _fits(self, name: str, tensor: Tensor) -> bool:
         try:
             return (
                 not tensor.shape
-                or self.reference.load(self.reference.place(name, 0) or 0).shape == tensor.original_shape
+                or self.reference.load(self.reference.position(name, 0) or 0).shape == tensor.original_shape
             )
         except ValueError:
             return True
@@ -128,7 +128,7 @@ class Pairing:
         """Return what the ops of a pair take in TensorFlow, in their order; None for what is not known."""
         names = pair.operator.originals or [self.reference.outputs[pair.place].op]
         inside = set(map(flat, names))
-        places = [self.reference.place_of(of) for name in names for of in self._inputs_of(name)]
+        places = [self.reference.position_of(of) for name in names for of in self._inputs_of(name)]
         return [None if at is None or flat(self.reference.outputs[at].op) in inside else (at, "") for at in places]
 
     def _produced(self, name: str, index: int) -> Origin | str:

@@ -62,14 +62,14 @@ class Reference:
         self.outputs, self.tensors = list(outputs), list(tensors)
         self._places = {(flat(output.op), output.output): place for place, output in enumerate(self.outputs)}
 
-    def place(self, op: str, output: int) -> int | None:
-        """Return the place of an output among all, None if there is none."""
+    def position(self, op: str, output: int) -> int | None:
+        """Return the position of an output among all, None if there is none."""
         return self._places.get((flat(op), output))
 
-    def place_of(self, tensor: str) -> int | None:
-        """Return the place of an output by its name, OP:OUTPUT or OP."""
+    def position_of(self, tensor: str) -> int | None:
+        """Return the position of an output by its name, OP:OUTPUT or OP."""
         op, _, output = tensor.rpartition(":")
-        return self.place(op, int(output)) if op and output.isdigit() else self.place(tensor, 0)
+        return self.position(op, int(output)) if op and output.isdigit() else self.position(tensor, 0)
 
     def load(self, place: int) -> np.ndarray:
         """Return the elements of an output, mapped.
@@ -96,7 +96,7 @@ def steps(folder: str) -> dict[int, str]:
     return folders or {-1: folder}
 
 
-def read_steps(folder: str, problems: dict[str, str]) -> dict[int, Reference]:
+def read_steps(folder: str, problems: files.Problems) -> dict[int, Reference]:
     """Read all steps of a reference, or of a folder of dumps of another run, which has no files of NumPy."""
     if next(files.below(folder, (".npy",)), None):
         return {step: read(path, problems) for step, path in steps(folder).items()}
@@ -104,7 +104,7 @@ def read_steps(folder: str, problems: dict[str, str]) -> dict[int, Reference]:
     return {step: _of_device(folder, dump.read_all(members, problems)) for step, members in dumped.items()}
 
 
-def as_dumps(folder: str, problems: dict[str, str]) -> dict[int, list[dump.DumpData]]:
+def as_dumps(folder: str, problems: files.Problems) -> dict[int, list[dump.DumpData]]:
     """Return the outputs of each step of a run on the CPU as those of a device, to compare them with another run."""
     by_step: dict[int, list[dump.DumpData]] = {}
     for step, side in read_steps(folder, problems).items():
@@ -125,7 +125,7 @@ def _of_device(folder: str, dumps: Iterable[dump.DumpData]) -> Reference:
     return Reference(folder, outputs, True, [tensor for _, _, tensor in tensors])
 
 
-def read(folder: str, problems: dict[str, str]) -> Reference:
+def read(folder: str, problems: files.Problems) -> Reference:
     """Read the index of a step, or else the names of its files; what is wrong with one is added to ``problems``."""
     path = os.path.join(folder, INDEX)
     if os.path.exists(path):
@@ -159,7 +159,7 @@ def _indexed(path: str) -> list[Output]:
     return outputs
 
 
-def _named(folder: str, problems: dict[str, str]) -> list[Output]:
+def _named(folder: str, problems: files.Problems) -> list[Output]:
     full = files.mapping(folder, problems)
     latest: dict[tuple[str, int], tuple[int, str]] = {}
     for name in sorted(name for name in os.listdir(folder) if name.endswith(".npy")):

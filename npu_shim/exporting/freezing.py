@@ -42,13 +42,13 @@ def freeze(graph: GraphDef, values: dict[str, np.ndarray], kept: Sequence[str]) 
     return v1.graph_util.convert_variables_to_constants(session, graph, list(kept))
 
 
-def _gather_from_value(nodes: Message, node: Message, value: str = "", output: str = "") -> None:
+def _gather_from_value(nodes: Message, node: Message, value_suffix: str = "", output_suffix: str = "") -> None:
     """Let a gather from a variable, which TensorFlow does not freeze in loops, take what a new op reads from it.
 
     Args:
         nodes: of the graph, or of a function.
         node: any.
-        value, output: what follows the names of results inside a function.
+        value_suffix, output_suffix: of the names of results inside a function.
     """
     if node.op not in ("ResourceGather", "ResourceGatherNd"):
         return
@@ -56,14 +56,14 @@ def _gather_from_value(nodes: Message, node: Message, value: str = "", output: s
     read = nodes.add(name=f"{node.name}/npu_shim_read", op="ReadVariableOp", input=[node.input[0]])
     read.attr["dtype"].type = dtype
     node.op = "GatherV2" if node.op == "ResourceGather" else "GatherNd"
-    node.input[0] = read.name + value
+    node.input[0] = read.name + value_suffix
     node.attr["Tparams"].type = dtype
     for name in set(node.attr) - {"Tparams", "Tindices"}:
         node.attr.pop(name)
     if node.op == "GatherV2":
         axis = nodes.add(name=f"{node.name}/npu_shim_axis")
         set_constant(axis, batch, tf.int32)
-        if not output:  # a constant of a loop of TensorFlow 1 needs an input from the loop
+        if not output_suffix:  # a constant of a loop of TensorFlow 1 needs an input from the loop
             axis.input.append(f"^{split(node.input[1])[0]}")
-        node.input.insert(2, axis.name + output)
+        node.input.insert(2, axis.name + output_suffix)
         node.attr["Taxis"].type, node.attr["batch_dims"].i = tf.int32.as_datatype_enum, batch

@@ -38,7 +38,7 @@ class Difference(NamedTuple):
         return f"{self.key}: {self.shapes or f'largest difference {self.largest:.1e}'}"
 
 
-def draw(inputs: list[Port], low: float, high: float, seed: int = 0) -> Values:
+def random_inputs(inputs: list[Port], low: float, high: float, seed: int = 0) -> Values:
     """Return inputs drawn by shape and range; integers are at least 0 and below ``high``, or 2."""
     random, arrays = np.random.RandomState(seed), {}
     for port in inputs:

@@ -110,7 +110,7 @@ class _Predicting(Capture):
             constants = {tensor.op.name: value for tensor, value in feeds if not np.ndim(value)}
             inputs, outputs = ({key_of(tensor.name): tensor.name for tensor in side} for side in (given, results))
             signatures[sources.DEFAULT] = inputs, outputs
-        kind, lines = f"graph at {self._line()}", functools.partial(_lines, graph, self._folder)
+        kind, lines = f"graph at {self._line()}", functools.partial(_lines_of_node, graph, self._folder)
         self._stop(sources.Source, kind, definition, read, signatures, constants, lines)
 
     def _estimator_train(self, original: Function) -> Function:
@@ -167,7 +167,7 @@ def _read(session: Session, names: list[str], run: Function) -> sources.Read:
     return lambda wanted: values
 
 
-def _lines(graph: Graph, folder: str, name: str) -> list[str]:
+def _lines_of_node(graph: Graph, folder: str, name: str) -> list[str]:
     """Return the lines of a node, or of that in whose place it is."""
     ops = {op.name: op for op in graph.get_operations()}
     callers = [ops[prefix] for prefix in itertools.accumulate(name.split("/"), "{}/{}".format) if prefix in ops]
@@ -204,7 +204,7 @@ def _keras_source(
     path: str, kind: str, models: dict[str, tuple[KerasModel, Structure]], checkpoint: str | None
 ) -> Source:
     if checkpoint:
-        models = {name: called for name, called in models.items() if sources.restores(called[0], checkpoint)}
+        models = {name: called for name, called in models.items() if sources.restore_weights(called[0], checkpoint)}
         if not models:
             raise ExportError(f"{checkpoint} has no weights for the {kind}. Give the checkpoint of this model.")
     return sources.keras_source(path, kind, models)

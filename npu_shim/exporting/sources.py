@@ -236,7 +236,7 @@ def function_source(
     return source._replace(signatures={name: source.signatures[name] for name in functions})  # in their order
 
 
-def restores(model: KerasModel, path: str) -> bool:
+def restore_weights(model: KerasModel, path: str) -> bool:
     """Give a model of Keras the weights of a file or checkpoint; return False if they are of another model.
 
     Args:

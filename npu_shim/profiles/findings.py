@@ -196,10 +196,10 @@ def _matrix(device: Device) -> Iterator[Finding]:
             if used < _LOW:
                 lost[_why_low(signature)][place] = ms * (1 - used / _FULL)
     for name, members in lost.items():
-        yield Finding(name, sum(members.values()), device.rows(members, lambda place: _use(device, place)))
+        yield Finding(name, sum(members.values()), device.rows(members, lambda place: _matrix_use_text(device, place)))
 
 
-def _use(device: Device, place: int) -> str:
+def _matrix_use_text(device: Device, place: int) -> str:
     signature, used = device.signatures[place], float(device.ratios[0][place])
     known = f"{100 * used:.0f} % of the matrix unit, " if np.isfinite(used) else ""
     return f"{known}{signature.types} {signature.shapes.strip(chr(34))}"

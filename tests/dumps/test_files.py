@@ -203,7 +203,7 @@ def test_a_reference_comes_back(tmp_path: pathlib.Path) -> None:
         (long, 0, "", [], None),
     ]
     np.testing.assert_array_equal(found.load(0), np.arange(3))
-    assert found.outputs[1].shape == [2, 0] and found.place("a_b", 1) == 0 and found.place("a/b", 0) is None
+    assert found.outputs[1].shape == [2, 0] and found.position("a_b", 1) == 0 and found.position("a/b", 0) is None
     (tmp_path / "index.json").unlink()  # as tfdbg writes it
     named = reference.read(str(tmp_path), problems)
     assert {each.op for each in named.outputs} == {"a_b", files.flat(long)} and not named.indexed
@@ -211,5 +211,5 @@ def test_a_reference_comes_back(tmp_path: pathlib.Path) -> None:
     (tmp_path / "a_b.1.9999999999999999.npy").write_bytes(b"no array")
     again = reference.read(str(tmp_path), problems)
     with pytest.raises(ValueError, match="is no array of NumPy"):
-        again.load(again.place("a/b", 1) or 0)
+        again.load(again.position("a/b", 1) or 0)
     assert [text[:15] for text in problems.values()] == ["its name is not"]

@@ -164,7 +164,7 @@ def planted(names: list[str], step: tuple[pathlib.Path, Engine, pathlib.Path], f
             operator, change, _ = PLANTED[name]
             made = engine.operators[operator]
             array = made.arrays[0]
-            place = engine.reference.place(made.originals[-1], 0)
+            place = engine.reference.position(made.originals[-1], 0)
             assert place is not None
             if "of float16" in name:  # the reference has numbers that float16 lacks
                 np.save(folder / "cpu" / engine.reference.outputs[place].file, at(2, 7e4)(array))

@@ -156,7 +156,7 @@ class Ladder:
             on_host: True to leave the device alone.
             alone: True for one process in place of several ranks.
         """
-        run = self._run(name, given, on_host, alone)
+        run = self._planned_run(name, given, on_host, alone)
         settings = Settings(self.given.tolerance(run.on_host))
         verified = recorded_original.against(self.given.reference, run, settings, self._progress, not run.on_host)
         write_all(verified, run.folder, WRITERS)
@@ -166,13 +166,13 @@ class Ladder:
         self, name: str, given: Dumping | None = None, on_host: bool = False, steps: int | None = None
     ) -> str | None:
         """Run the script, or some steps of it. Return why it did not run to its end, None if it did."""
-        run = self._run(name, given, on_host)
+        run = self._planned_run(name, given, on_host)
         run = run if steps is None else replace(run, steps=steps)
         self._progress(run.starting)
         part = result.run_part(run, run.start(), recordings(run))
         return None if part.completed else not_completed(part)
 
-    def _run(self, name: str, given: Dumping | None, on_host: bool, alone: bool = False) -> Run:
+    def _planned_run(self, name: str, given: Dumping | None, on_host: bool, alone: bool = False) -> Run:
         dumping = replace(given or Dumping(), draws=self.given.reference.seed)
         run = replace(self.given.run, folder=self.path(name), dumping=dumping, on_host=on_host)
         if alone or self.facts.alone:

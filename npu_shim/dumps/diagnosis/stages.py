@@ -166,7 +166,7 @@ def _repeat(ladder: Ladder) -> Outcome:
     if first is None or first.step > ladder.facts.step:
         return Outcome("a second run computes the same" + (f" until step {first.step}" if first else ""))
     folders = [ladder.path(name) for name in ("first", "second")]
-    problems = [_dump(ladder, f"run_of_{os.path.basename(folder)}", folder) for folder in folders]
+    problems = [_try_to_dump(ladder, f"run_of_{os.path.basename(folder)}", folder) for folder in folders]
     dumped = _compared(ladder, folders[0], folders[1], _EXACT) if not any(problems) else None
     about = [f"two runs differ at step {first.step}: {first.kind} {first.name!r}, {first.text}", *_named(dumped)]
     fix = "Run with --deterministic. If both runs agree then, an atomic addition is the cause; else check the hardware."
@@ -186,12 +186,12 @@ def _departures(ladder: Ladder) -> DumpComparison | None:
     """Dump the card, and compare with what TensorFlow computes. Return the result, None if there is nothing."""
     cpu = ladder.given.dumps or ladder.path("cpu")
     if not ladder.given.dumps:
-        _dump(ladder, "run_of_cpu", cpu, on_host=True)
-    _dump(ladder, "run_of_card", ladder.path("card"))
+        _try_to_dump(ladder, "run_of_cpu", cpu, on_host=True)
+    _try_to_dump(ladder, "run_of_card", ladder.path("card"))
     return _compared(ladder, ladder.path("card"), cpu)
 
 
-def _dump(ladder: Ladder, name: str, folder: str, on_host: bool = False) -> str | None:
+def _try_to_dump(ladder: Ladder, name: str, folder: str, on_host: bool = False) -> str | None:
     """Dump the first step, and the one that departs. Return why the run did not end, None if it did."""
     last = max(ladder.facts.step, 1)
     return ladder.start(name, Dumping(folder, sorted({0, last - 1})), steps=last, on_host=on_host)

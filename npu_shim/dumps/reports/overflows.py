@@ -32,7 +32,7 @@ def _lines(result: OverflowReport, most: int | None) -> Iterator[str]:
         of_unit = f"{overflow.unit}, status {overflow.status:#x}, {overflow.verdict}"
         yield f"  {_name(overflow)}: {of_unit}\n    {overflow.reason}"
         for side, tensors in (("input", overflow.inputs), ("output", overflow.outputs)):
-            yield from (f"    {side} {place}: {_range(tensor)}" for place, tensor in enumerate(tensors))
+            yield from (f"    {side} {place}: {_range_text(tensor)}" for place, tensor in enumerate(tensors))
     if len(overflows[:most]) < len(overflows):
         yield f"... and {len(overflows) - len(overflows[:most])} more: see -r DIR"
     yield from to_lines(unread(result.problems), most)
@@ -45,7 +45,7 @@ def _name(overflow: Overflow) -> str:
     return f"{overflow.operator} ({overflow.type}{made_from})"
 
 
-def _range(tensor: TensorRange) -> str:
+def _range_text(tensor: TensorRange) -> str:
     what = f"{tensor.type} {tensor.shape}"
     if tensor.problem:
         return f"{what}, {tensor.problem}"
