@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
     if args.new and (args.html or args.rank_by_gain or args.product):
         parser.error("--html, --rank-by-gain and --product are for one profile. Give one folder")
     from npu_shim.profiles import profile_reader, profile_reports, profile_summary
-    from npu_shim.profiles.profile_result import SLOWER, ProfileChanges, ProfilePage
+    from npu_shim.profiles.pages import SLOWER, ProfileChanges, ProfilePage
     from npu_shim.rehearsal.assess.products import product
     from npu_shim.rehearsal.reports import to_json
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import pkgutil
 import re
 from typing import Container, Sequence
 
@@ -34,19 +36,8 @@ _BUILD = (
     "Build the graph for inference (training=False, is_training=False or ModeKeys.PREDICT), restore the checkpoint "
     "there, and export that graph."
 )
-_NEVER = {
-    "Placeholder|(OneShot)?Iterator|Queue|Reader": "is not given. Give --inputs {0}:SHAPE, or a constant with --set "
-    "{0}=VALUE.",
-    "(Stateless)?(Random|Truncated|ParameterizedTruncated|Multinomial)": "makes the outputs random. Make it an input, "
-    "--inputs {0}:SHAPE, or: " + _BUILD,
-    "(Mutable)?HashTable|LookupTableFind": "is a lookup table, which a frozen graph cannot have. Look up on the host, "
-    "and make its result an input with --inputs.",
-    "(Eager)?PyFunc": "calls Python. Compute it on the host, and make its result an input with --inputs.",
-    "(Stateful)?PartitionedCall$|If$": "is still a function. Export from a graph without it, with --inputs after it or "
-    "--outputs before it.",
-    "Assign|Scatter(Nd)?(Add|Sub|Update)|Resource(Scatter|StridedSlice)": "changes a variable while the model "
-    "predicts. Make the state an input and an output.",
-}
+# Pattern of the types of ops that no exported graph may have -> the rest of the sentence that begins with the op.
+_NEVER: dict[str, str] = json.loads(pkgutil.get_data(__name__, "refusals.json") or b"")
 _ROUNDING = 1e-3  # of a scale in 16 bits
 _TRAINING = re.compile(r"train|phase|learning", re.I)
 _SHIM_DROPOUT = re.compile(rb"^NpuShim(Chosen)?Dropout$")

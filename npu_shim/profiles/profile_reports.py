@@ -7,7 +7,7 @@ from typing import Callable, Iterator, Sequence
 import npu_shim
 from npu_shim._tensorflow.types import Value
 from npu_shim.distributed.ranktable.model import counted
-from npu_shim.profiles.profile_result import Bar, Bottleneck, ProfileChanges, ProfilePage
+from npu_shim.profiles.pages import Bar, Bottleneck, ProfileChanges, ProfilePage
 from npu_shim.profiles.steps import WHOLE
 from npu_shim.rehearsal.sections import Section, to_html as sections_to_html, to_lines
 from npu_shim.rehearsal.web import Html, clean, page, section, verdict

@@ -10,25 +10,8 @@ from typing import Iterator, Mapping, Sequence
 import numpy as np
 
 from npu_shim.dumps.files import listed
-from npu_shim.profiles import findings, op_kinds
+from npu_shim.profiles import findings, op_kinds, pages
 from npu_shim.profiles.devices import OP, WAITS, Device, Profile
-from npu_shim.profiles.profile_result import (
-    FASTER,
-    SAME,
-    SLOWER,
-    UNKNOWN,
-    Bar,
-    Bottleneck,
-    Change,
-    DeviceTimes,
-    OpCost,
-    Phase,
-    ProfileChanges,
-    ProfilePage,
-    StepChange,
-    StepLength,
-    Wait,
-)
 from npu_shim.profiles.steps import PHASES
 from npu_shim.profiles.table_forms import number
 
@@ -52,7 +35,7 @@ def slowest(profile: Profile, folder: str) -> Device:
     return max(profile.devices, key=lambda device: device.takes - device.alone)
 
 
-def to_result(profile: Profile, folder: str, by_gain: bool = False) -> ProfilePage:
+def to_result(profile: Profile, folder: str, by_gain: bool = False) -> pages.ProfilePage:
     """Return the page.
 
     Args:
@@ -60,7 +43,7 @@ def to_result(profile: Profile, folder: str, by_gain: bool = False) -> ProfilePa
         folder: as given.
         by_gain: rank findings by what a fix saves at most.
     """
-    page = ProfilePage(
+    page = pages.ProfilePage(
         folder=folder,
         product=profile.product.name if profile.product else None,
         files=dict(Counter(file.kind for file in profile.files)),
@@ -71,7 +54,7 @@ def to_result(profile: Profile, folder: str, by_gain: bool = False) -> ProfilePa
     return _with_step(page, slowest(profile, folder), by_gain) if profile.devices else page
 
 
-def _with_step(page: ProfilePage, device: Device, by_gain: bool) -> ProfilePage:
+def _with_step(page: pages.ProfilePage, device: Device, by_gain: bool) -> pages.ProfilePage:
     """Return a page with what a step of a device costs."""
     bottlenecks, length = findings.search(device.profile, device), device.length / 1e6
     if by_gain:
@@ -80,7 +63,7 @@ def _with_step(page: ProfilePage, device: Device, by_gain: bool) -> ProfilePage:
     return replace(
         page,
         device=device.name,
-        step=StepLength(
+        step=pages.StepLength(
             source=device.steps.source,
             number=len(length),
             left_out=device.steps.left_out,
@@ -90,7 +73,7 @@ def _with_step(page: ProfilePage, device: Device, by_gain: bool) -> ProfilePage:
             shortest_ms=float(np.min(length)),
             longest_ms=float(np.max(length)),
         ),
-        waits=[Wait(name, *_share(device, spent)) for name, spent in waits.items()],
+        waits=[pages.Wait(name, *_share(device, spent)) for name, spent in waits.items()],
         phases=list(_phases(device, waits)),
         ops=_ops(device, OP),
         types=_ops(device, ("type",)),
@@ -99,17 +82,17 @@ def _with_step(page: ProfilePage, device: Device, by_gain: bool) -> ProfilePage:
     )
 
 
-def _phases(device: Device, waits: Mapping[str, np.ndarray]) -> Iterator[Phase]:
+def _phases(device: Device, waits: Mapping[str, np.ndarray]) -> Iterator[pages.Phase]:
     for place in np.flatnonzero(device.phases.any(axis=0)):
         of_phase = {name: device.total(spent[:, place]) for name, spent in waits.items() if spent[:, place].any()}
-        yield Phase(PHASES[place], *_share(device, device.phases[:, place]), of_phase)
+        yield pages.Phase(PHASES[place], *_share(device, device.phases[:, place]), of_phase)
 
 
-def _finding(device: Device, finding: findings.Finding) -> Bottleneck:
+def _finding(device: Device, finding: findings.Finding) -> pages.Bottleneck:
     left = device.takes - (finding.ms - finding.needed)  # with a fix
     kind, gain = op_kinds.KINDS[finding.id], device.takes / left if left > 0 else None
     share = finding.ms / device.takes
-    return Bottleneck(finding.id, kind.title, kind.fix, kind.see, finding.ms, share, gain, finding.evidence)
+    return pages.Bottleneck(finding.id, kind.title, kind.fix, kind.see, finding.ms, share, gain, finding.evidence)
 
 
 def _share(device: Device, nanoseconds: np.ndarray) -> tuple[float, float]:
@@ -118,9 +101,9 @@ def _share(device: Device, nanoseconds: np.ndarray) -> tuple[float, float]:
     return ms, ms / device.takes
 
 
-def _device(device: Device) -> DeviceTimes:
+def _device(device: Device) -> pages.DeviceTimes:
     steps, busy = len(device.length), device.total(device.busy)
-    return DeviceTimes(device.name, steps, len(device.code), device.takes, busy, device.alone)
+    return pages.DeviceTimes(device.name, steps, len(device.code), device.takes, busy, device.alone)
 
 
 def label(device: Device, name: str) -> str:
@@ -128,14 +111,14 @@ def label(device: Device, name: str) -> str:
     return ("ops on the CPU" if device.on_cpu else "AI Core") if name == op_kinds.COMPUTE else _NAMES.get(name, name)
 
 
-def _ops(device: Device, keys: Sequence[str]) -> list[OpCost]:
+def _ops(device: Device, keys: Sequence[str]) -> list[pages.OpCost]:
     """Return the ops, or types of ops, those that cost most first."""
     rows = []
     for places in device.groups(range(len(device.signatures)), device.ms, keys)[:_MOST]:
         most, ms = max(places, key=lambda place: device.ms[place]), float(device.ms[places].sum())
         signature = device.signatures[most]
         rows.append(
-            OpCost(
+            pages.OpCost(
                 name=signature.name if "name" in keys else "",
                 type=signature.type,
                 line=device.line(most),
@@ -156,13 +139,13 @@ def _mean(ratio: np.ndarray, weight: np.ndarray) -> float | None:
     return float(np.average(ratio[known], weights=weight[known])) if known.any() else None
 
 
-def _timeline(device: Device) -> list[Bar]:
+def _timeline(device: Device) -> list[pages.Bar]:
     """Return what is busy in the step of the median length, in milliseconds from its start; short runs are joined."""
     middle = np.argsort(device.length, kind="stable")[(len(device.length) - 1) // 2]
     start, end = device.steps.edges[middle, [0, -1]].tolist()
     least = (end - start) / 1e6 / _MOST_BARS
-    bars: list[Bar] = []
-    last: dict[str, Bar] = {}  # bar by category
+    bars: list[pages.Bar] = []
+    last: dict[str, pages.Bar] = {}  # bar by category
     for run in np.flatnonzero((device.start < end) & (device.end > start)).tolist():
         category = str(device.category[device.code[run]])
         begin, until = ((min(max(int(edge[run]), start), end) - start) / 1e6 for edge in (device.start, device.end))
@@ -171,12 +154,12 @@ def _timeline(device: Device) -> list[Bar]:
             bar.until, bar.runs = max(bar.until, until), bar.runs + 1
         else:
             name = device.signatures[device.code[run]].name
-            last[category] = Bar(label(device, category), name, begin, until)
+            last[category] = pages.Bar(label(device, category), name, begin, until)
             bars.append(last[category])
     return bars[: 2 * _MOST_BARS]
 
 
-def _totals(profile: Profile) -> list[OpCost]:
+def _totals(profile: Profile) -> list[pages.OpCost]:
     """Return the op types of tables without single runs."""
     sums = [
         (sum(row.times["total"]) / 1e6, float(int(number(row.cells["count"]))), row.cells, table)
@@ -185,13 +168,13 @@ def _totals(profile: Profile) -> list[OpCost]:
     ]
     total = sum(ms for ms, *_ in sums) or 1.0
     rows = [
-        OpCost("", cells["type"], "", cells.get("core") or table, "", calls, ms, ms / total)
+        pages.OpCost("", cells["type"], "", cells.get("core") or table, "", calls, ms, ms / total)
         for ms, calls, cells, table in sums
     ]
     return sorted(rows, key=lambda row: (-row.ms, row.type))[:_MOST]
 
 
-def compare(old: Profile, new: Profile, folders: tuple[str, str]) -> ProfileChanges:
+def compare(old: Profile, new: Profile, folders: tuple[str, str]) -> pages.ProfileChanges:
     """Return the comparison.
 
     Raises:
@@ -204,10 +187,10 @@ def compare(old: Profile, new: Profile, folders: tuple[str, str]) -> ProfileChan
     changes.sort(key=lambda change: (-abs(change.new_ms - change.old_ms), change.what))
     idle = [(label(sides[1], name), [side.waits[name].sum(axis=1) for side in sides]) for name in WAITS]
     before, after = (side.length for side in sides)
-    return ProfileChanges(
+    return pages.ProfileChanges(
         old=folders[0],
         new=folders[1],
-        step=StepChange(**vars(_change("step", before, after)), old_steps=len(before), new_steps=len(after)),
+        step=pages.StepChange(**vars(_change("step", before, after)), old_steps=len(before), new_steps=len(after)),
         waits=[_change(name, *of_sides) for name, of_sides in idle if any(map(np.any, of_sides))],
         phases=[_change(name, *[side.phases[:, place] for side in sides]) for place, name in enumerate(PHASES)],
         types=changes[:_MOST_TYPES],
@@ -230,8 +213,16 @@ def significance(old: np.ndarray, new: np.ndarray) -> float | None:
     return math.erfc(distance / math.sqrt(2 * variance)) if variance > 0 else 1.0
 
 
-def _change(what: str, old: np.ndarray, new: np.ndarray) -> Change:
+def _change(what: str, old: np.ndarray, new: np.ndarray) -> pages.Change:
     before, after = float(old.mean()) / 1e6, float(new.mean()) / 1e6
     chance = significance(old, new)
-    verdict = UNKNOWN if chance is None else SAME if chance >= _LEVEL else FASTER if after < before else SLOWER
-    return Change(what, before, after, after / before - 1 if before else None, chance, verdict)
+    verdict = (
+        pages.UNKNOWN
+        if chance is None
+        else pages.SAME
+        if chance >= _LEVEL
+        else pages.FASTER
+        if after < before
+        else pages.SLOWER
+    )
+    return pages.Change(what, before, after, after / before - 1 if before else None, chance, verdict)

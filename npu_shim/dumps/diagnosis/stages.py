@@ -5,8 +5,10 @@ Each changes one thing and compares with the recording. If the difference goes w
 
 from __future__ import annotations
 
+import json
 import os
-from typing import TYPE_CHECKING, Iterable, Mapping, Sequence
+import pkgutil
+from typing import TYPE_CHECKING, Iterable, Mapping
 
 from npu_shim.dumps import device_overflows, dump_comparison
 from npu_shim.dumps.comparison_result import DumpComparison
@@ -25,33 +27,16 @@ from npu_shim.rehearsal.reports import write_all
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import OptionValue
 
-_DATA = ("NPU109", "NPU114", "NPU223", "NPU224", "NPU252", "NPU255")
-_RANKS = ("NPU251", "NPU252", "NPU255", "NPU303", "NPU304", "NPU305", "NPU307", "NPU308", "NPU309")
-_PRECISION = ("NPU116", "NPU209", "NPU222", "NPU227", "NPU242")
+# causes: title, fix, and codes of findings of the migration tool that are about it; looks: the word that the cause of a
+# departure begins with, and the fix
+_TEXTS = json.loads(pkgutil.get_data(__name__, "causes.json") or b"")
 _MODES = (
     "force_fp16 fp16 allow_mix_precision allow_mix_precision_fp16 allow_mix_precision_bf16 mixed_float16 mixed_bfloat16"
 ).split()
 _DEFAULT_MODE = "allow_fp32_to_fp16"
 _FEW = 5
 _EXACT = 1e-3  # of the limits, for two runs of one kernel
-_ON_CPU = "Compare with npu-shim verify ORIGINAL MIGRATED on the CPU, and correct the line that it names."
-_OF_SCRIPT = {  # kind of the first departure -> title and fix
-    INPUT: ("data order", "Read and shuffle with fixed seeds in one thread, and drop the same last batch. " + _ON_CPU),
-    INITIAL: ("initial variables", "Load a checkpoint, or set the seeds of the original. " + _ON_CPU),
-    RATE: ("learning rate", "Give the schedule the global batch and the steps of the original. " + _ON_CPU),
-}
-_OF_SCRIPT[FEED] = _OF_SCRIPT[INPUT]
-_OF_LOOKS = {  # the word that a cause of a departure begins with -> fix
-    "factor": "Look for a missing or doubled scale, or a mean over another axis.",
-    "offset": "Look for a missing or doubled bias.",
-    "layout": "The operator takes one order of axes for another. Report it, or correct the custom operator.",
-    "float16": "Keep the operator in float32 with modify_mixlist, or scale the loss.",
-    "Inf": "Keep the operator in float32 with modify_mixlist, and look for a division by zero.",
-    "isolated": "Run twice with --dump and compare both: a race or a memory fault differs each time.",
-    "zeros": "The operator did not run, or its output was overwritten. Report it.",
-    "spread": "Keep the operator in float32 with modify_mixlist. If it stays, report it.",
-    "shape": "Dump both sides at the same step with the same arguments.",
-}
+_OF_SCRIPT = {INPUT: "data order", FEED: "data order", INITIAL: "initial variables", RATE: "learning rate"}
 
 
 def _card(ladder: Ladder) -> Outcome:
@@ -62,9 +47,7 @@ def _card(ladder: Ladder) -> Outcome:
         is_alone, folder = True, ladder.path("one_rank")
         alone = ladder.compare("one_rank", alone=True)
         if alone.verdict == result.AGREE:
-            title = "sharding: one rank agrees with the recording, several do not"
-            fix = "Give each rank its own rows, and average gradients and metrics over the ranks."
-            return _because(ladder, title, verified.problems, fix, _RANKS)
+            return _because(ladder, "sharding", verified.problems)
         verified = alone
     first = verified.first_departure
     about = verified.problems or ["no problem"]
@@ -76,9 +59,9 @@ def _card(ladder: Ladder) -> Outcome:
     if verified.verdict == result.NOT_RUN:
         return Outcome(about[0], NOT_RUN, None, facts)
     if verified.verdict == result.NOT_REPRODUCIBLE:
-        return _because(ladder, "the original departs from itself", about, about[-1])
+        return _because(ladder, "original", about, fix=about[-1])
     if first and first.kind in (INPUT, FEED):
-        return _because(ladder, "data order: the card gets other data", about, _OF_SCRIPT[INPUT][1], _DATA)
+        return _because(ladder, "other data", about)
     theirs = read(folder)
     drawn = {value.digest.tobytes() for draw in theirs.of_kind(DRAW) for value in draw.values}
     missing = []
@@ -87,10 +70,7 @@ def _card(ladder: Ladder) -> Outcome:
             line = ours.lines.get((DRAW, draw.name), "an unknown line")
             missing.append(f"{draw.name} at {line} does not get the numbers of the recording")
     if missing:
-        fix = (
-            "Record again without dropout and other random ops, and give the same arguments here, as in -- --dropout=0."
-        )
-        return _because(ladder, "random numbers: the card draws its own in training", [*missing[:_FEW], *about], fix)
+        return _because(ladder, "random numbers", [*missing[:_FEW], *about])
     return Outcome(about[0], facts=facts)
 
 
@@ -101,8 +81,7 @@ def _script(ladder: Ladder) -> Outcome:
         return Outcome("the CPU agrees with the recording: the script is right, the card differs")
     if verified.verdict != result.DIFFER:
         return Outcome(f"the script is not ruled out. {about[0]}")
-    title, fix = _OF_SCRIPT.get(first.kind if first else "", ("the script", _ON_CPU))
-    return _because(ladder, f"{title}: the CPU departs from the recording, too", about, fix, _DATA + _PRECISION)
+    return _because(ladder, _OF_SCRIPT.get(first.kind if first else "", "script"), about)
 
 
 def _precision(ladder: Ladder) -> Outcome:
@@ -115,12 +94,10 @@ def _precision(ladder: Ladder) -> Outcome:
     verified = ladder.compare("float32", Dumping(precision=_DEFAULT_MODE))
     if verified.verdict != result.AGREE:
         return Outcome(f"with precision_mode={_DEFAULT_MODE} it differs as with {mode}")
-    scale = "npu-shim verify --half on the CPU names the op; keep it in float32 with modify_mixlist."
-    if not ladder.given.has_loss_scale:
-        scale = "Add NPULossScaleOptimizer with a dynamic loss scale: small gradients are zero in float16 without one."
     about = [f"precision_mode={mode} differs, {_DEFAULT_MODE} agrees"]
-    about += [] if ladder.given.has_loss_scale else ["the script has no loss scale"]
-    return _because(ladder, f"precision mode {mode}", about, scale, _PRECISION)
+    if ladder.given.has_loss_scale:
+        return _because(ladder, "precision", about, mode=mode)
+    return _because(ladder, "loss scale", [*about, "the script has no loss scale"], mode=mode)
 
 
 def _overflow(ladder: Ladder) -> Outcome:
@@ -136,9 +113,10 @@ def _overflow(ladder: Ladder) -> Outcome:
             f"{len(report.overflows)} overflows, none that is not normal" + (f". {problem}" if problem else "")
         )
     lines = [line for line in overflows.to_text(report).splitlines() if line.startswith(" ")]
-    title = f"overflow in {bad[0].operator or 'an operator'} ({bad[0].type or 'not dumped'})"
-    fix = bad[0].reason.partition(": ")[2] or "keep the operator in float32"
-    return _because(ladder, title, lines[:6], fix[:1].upper() + fix[1:] + ".", _PRECISION)
+    first = bad[0]
+    fix = first.reason.partition(": ")[2] or "keep the operator in float32"
+    where = {"operator": first.operator or "an operator", "type": first.type or "not dumped"}
+    return _because(ladder, "overflow", lines[:6], **where, fix=f"{fix[:1].upper()}{fix[1:]}.")
 
 
 def _fusion(ladder: Ladder) -> Outcome:
@@ -148,10 +126,7 @@ def _fusion(ladder: Ladder) -> Outcome:
         return Outcome("without fusion it agrees, but so does a second run with it: the difference is random")
     compared = _departures(ladder)
     about = ["without fusion the card agrees, with it twice not", *_named(compared)]
-    fix = (
-        "Switch this fusion off in the file of fusion_switch_file; --fusion off switches all off. Report the operator."
-    )
-    return _because(ladder, "fusion of operators", about, fix)
+    return _because(ladder, "fusion", about)
 
 
 def _repeat(ladder: Ladder) -> Outcome:
@@ -169,8 +144,7 @@ def _repeat(ladder: Ladder) -> Outcome:
     problems = [_try_to_dump(ladder, f"run_of_{os.path.basename(folder)}", folder) for folder in folders]
     dumped = _compared(ladder, folders[0], folders[1], _EXACT) if not any(problems) else None
     about = [f"two runs differ at step {first.step}: {first.kind} {first.name!r}, {first.text}", *_named(dumped)]
-    fix = "Run with --deterministic. If both runs agree then, an atomic addition is the cause; else check the hardware."
-    return _because(ladder, "random error: two runs differ", about, fix)
+    return _because(ladder, "random error", about)
 
 
 def _operators(ladder: Ladder) -> Outcome:
@@ -178,8 +152,9 @@ def _operators(ladder: Ladder) -> Outcome:
     first = compared and compared.first_departure
     if not first:
         return Outcome(_named(compared)[0])
-    fix = next((fix for word, fix in _OF_LOOKS.items() if first.cause.startswith(word)), _OF_LOOKS["spread"])
-    return _because(ladder, f"operator {first.operator} ({first.type})", _named(compared), fix)
+    looks = _TEXTS["looks"]
+    fix = next((fix for word, fix in looks.items() if first.cause.startswith(word)), looks["spread"])
+    return _because(ladder, "operator", _named(compared), operator=first.operator, type=first.type, fix=fix)
 
 
 def _departures(ladder: Ladder) -> DumpComparison | None:
@@ -216,10 +191,19 @@ def _named(compared: DumpComparison | None) -> list[str]:
     return [line.strip() for line in answers(compared)]
 
 
-def _because(ladder: Ladder, title: str, evidence: Iterable[str], fix: str, codes: Sequence[str] = ()) -> Outcome:
-    """Return a cause, with the findings of the tool that are about it."""
+def _because(ladder: Ladder, name: str, evidence: Iterable[str], **values: str) -> Outcome:
+    """Return a cause, with the findings of the tool that are about it.
+
+    Args:
+        ladder: the walk.
+        name: of the cause in causes.json.
+        evidence: sentences.
+        values: for its title and its fix.
+    """
+    text = _TEXTS["causes"][name]
+    title, codes = text["title"].format(**values), text.get("findings", "").split()
     findings = [f"{of.place}: {of.code} {of.message}" for of in ladder.given.findings if of.code in codes]
-    return Outcome(title, CAUSE, Cause(title, [*evidence, *findings], fix))
+    return Outcome(title, CAUSE, Cause(title, [*evidence, *findings], text["fix"].format(**values)))
 
 
 def _options(folder: str) -> Mapping[str, OptionValue]:
