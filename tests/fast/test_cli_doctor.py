@@ -205,8 +205,8 @@ def test_errors_of_a_rank_table(content: str, error: Any, tmp_path: pathlib.Path
     path = tmp_path / "table.json"
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
     found = rank_table({"RANK_TABLE_FILE": str(path)})
-    assert found is not None and found["path"] == str(path)
-    assert found["error"] is None if error is None else found["error"].startswith(error)
+    assert found is not None and found.path == str(path)
+    assert found.error is None if error is None else str(found.error).startswith(error)
     assert rank_table({"RANK_TABLE_FILE": " "}) is None
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from npu_shim._host import host_device, host_env
 from npu_shim._tensorflow.types import JsonObject
-from npu_shim.cli._diagnostics.environment import RankTableFacts, rank_table, variables, visibility_contradictions
+from npu_shim.cli._diagnostics.environment import rank_table, variables, visibility_contradictions
 from npu_shim.cli._diagnostics.host import host
 from npu_shim.cli._diagnostics.installed_versions import versions
 from npu_shim.cli._diagnostics.node import root_info
@@ -25,6 +27,7 @@ def diagnose() -> Diagnosis:
     environ = host_env.process_environ()
     tensorflow, installed = dict(probe()), vendor(environ)
     product = installed["product"]
+    table, node = rank_table(environ, product), root_info(product)
     diagnosis: Diagnosis = {
         "schema": SCHEMA,
         "versions": versions(),
@@ -32,8 +35,8 @@ def diagnose() -> Diagnosis:
         "device": tensorflow.pop("device", None) or _found_device(),
         "vendor": installed,
         "environment": variables(environ),
-        "rank_table": rank_table(environ, product),
-        "root_info": root_info(product),
+        "rank_table": table and asdict(table),
+        "root_info": node and asdict(node),
         "visibility": visibility_contradictions(environ),
         "host": host(),
     }
@@ -101,5 +104,5 @@ def _reads_rank_table(diagnosis: Diagnosis) -> bool:
     return diagnosis["environment"]["rank_size"] != 1 or diagnosis["device"]["kind"] == "npu"
 
 
-def _table_text(table: RankTableFacts) -> str:
+def _table_text(table: JsonObject) -> str:
     return f"RANK_TABLE_FILE={table['path']!r} cannot be used: {table['error']}."

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import Mapping
 
 from npu_shim._host import host_env, mpirun
-from npu_shim._tensorflow.types import JsonObject
 from npu_shim.cli._diagnostics.node import visibility_problems
 from npu_shim.distributed.ranktable.model import RankTableError
 from npu_shim.distributed.ranktable.products import BY_VERSION, refused
@@ -33,7 +33,26 @@ _SECRET = re.compile(r"TOKEN|SECRET|PASS|CREDENTIAL|(^|_)KEY(_|$)|AUTH")
 _LOGIN = re.compile(r"(://)[^/@\s]+@")
 HIDDEN = "(set, not shown)"
 
-RankTableFacts = JsonObject  # path, error, ranks, servers, version, refused, warnings
+
+@dataclass
+class RankTableFacts:
+    """Facts about the file that RANK_TABLE_FILE names.
+
+    Attributes:
+        path: of the file.
+        error: why it cannot be used, None if it can.
+        ranks, servers, version: None if unknown.
+        refused: why HCCL of the product refuses the version, else None.
+        warnings: entries that an NPU may refuse.
+    """
+
+    path: str
+    error: str | None = None
+    ranks: int | None = None
+    servers: int | None = None
+    version: str | None = None
+    refused: str | None = None
+    warnings: list[str] = field(default_factory=list)
 
 
 def variables(environ: Mapping[str, str]) -> dict[str, dict | list | int | str | None]:
@@ -71,28 +90,23 @@ def rank_table(environ: Mapping[str, str], product: str | None = None) -> RankTa
     Args:
         environ: the variables of the process.
         product: of the NPUs of this machine; None if it is unknown or there are none.
-    Returns:
-        ``path``. ``error``: why it cannot be used, None if it can. ``ranks``, ``servers`` and ``version``: None if
-        unknown. ``refused``: why HCCL of the product refuses the version, else None. ``warnings``: entries that an NPU
-        may refuse.
     """
     path = environ.get("RANK_TABLE_FILE", "").strip()
     if not path:
         return None
-    facts: RankTableFacts = dict.fromkeys(("path", "error", "ranks", "servers", "version", "refused"))
-    facts.update(path=path, warnings=[])
+    facts = RankTableFacts(path)
     try:
         table = read(path)
-        facts["ranks"], facts["servers"] = table.size, len({server.server_id for server in table.servers})
-        facts["version"] = table.version
+        facts.ranks, facts.servers = table.size, len({server.server_id for server in table.servers})
+        facts.version = table.version
         refusal = None if product is None else refused(table, product)
-        facts["refused"] = None if refusal is None else str(refusal)
+        facts.refused = None if refusal is None else str(refusal)
         problems = examine(read_text(path), product or BY_VERSION)[1]
-        facts["warnings"] = [str(problem) for problem in problems if problem != refusal]
+        facts.warnings = [str(problem) for problem in problems if problem != refusal]
     except OSError as problem:
-        facts["error"] = problem.strerror or str(problem)
+        facts.error = problem.strerror or str(problem)
     except RankTableError as problem:
-        facts["error"] = problem.summary
+        facts.error = problem.summary
     return facts
 
 

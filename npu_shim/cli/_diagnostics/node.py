@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field
 from typing import Mapping, Sequence
 
 from npu_shim._host.host_device import ASCEND_A5
-from npu_shim._tensorflow.types import JsonObject
 from npu_shim.distributed.ranktable.model import RANKS, RankTable, RankTableError
 from npu_shim.distributed.ranktable.reader import read_text
 from npu_shim.distributed.ranktable.rootinfo import ROOT_INFO, read_rootinfo
@@ -14,7 +14,22 @@ from npu_shim.distributed.ranktable.rootinfo import ROOT_INFO, read_rootinfo
 VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
 _REMEDY = "Delete it, so that HCCL asks the driver, or write it anew with the platform's tool."
 
-RootInfoFacts = JsonObject  # path, version, topology_file, devices, error
+
+@dataclass
+class RootInfoFacts:
+    """Facts about the node's hccl_rootinfo.json.
+
+    Attributes:
+        path: of the file.
+        version, topology_file, devices: as it has them; devices are their numbers.
+        error: why HCCL refuses the file, None if it does not, or does not read it.
+    """
+
+    path: str
+    version: str | None = None
+    topology_file: str | None = None
+    devices: list[int] = field(default_factory=list)
+    error: str | None = None
 
 
 def root_info(product: str | None, root: str = "/") -> RootInfoFacts | None:
@@ -23,19 +38,16 @@ def root_info(product: str | None, root: str = "/") -> RootInfoFacts | None:
     Args:
         product: of the NPUs; only HCCL of an A5 reads the file. None if it is unknown.
         root: root of the file system.
-    Returns:
-        ``path``, ``version``, ``topology_file``, ``devices`` (their numbers), and ``error``: why HCCL refuses the file,
-        None if it does not, or does not read it.
     """
     path = os.path.join(root, ROOT_INFO.lstrip("/"))
     if not os.path.exists(path):
         return None
-    facts: RootInfoFacts = {"path": path, "version": None, "topology_file": None, "devices": [], "error": None}
+    facts = RootInfoFacts(path)
     error = None
     try:
         rootinfo = read_rootinfo(read_text(path), path)
-        facts.update(version=rootinfo.version, topology_file=rootinfo.topology_file, devices=sorted(rootinfo.devices))
-        topology = rootinfo.topology_file
+        facts.version, facts.devices = rootinfo.version, sorted(rootinfo.devices)
+        topology = facts.topology_file = rootinfo.topology_file
         if rootinfo.version != RANKS:
             error = f"its version is {rootinfo.version!r}, but HCCL of A5 reads {RANKS!r} only (EI0016)"
         elif topology is None or not os.path.exists(os.path.join(root, topology.lstrip("/"))):
@@ -45,7 +57,7 @@ def root_info(product: str | None, root: str = "/") -> RootInfoFacts | None:
     except RankTableError as problem:
         error = problem.summary
     if error and product in (ASCEND_A5, None):
-        facts["error"] = f"{error}. {_REMEDY}"
+        facts.error = f"{error}. {_REMEDY}"
     return facts
 
 
