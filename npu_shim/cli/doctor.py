@@ -26,6 +26,7 @@ GROUP = LOOK_UP
 EXAMPLE = "npu-shim doctor"
 
 _WIDTH = 16
+_GIVE_LOGS = "Give logs, or folders of logs such as ~/ascend/log."
 
 
 def main(arguments: list[str]) -> int:
@@ -39,10 +40,12 @@ def main(arguments: list[str]) -> int:
     parser = _parser()
     args = parser.parse_args(arguments)
     if args.log:
-        missing = [path for path in args.log if not os.path.exists(path)]
+        missing = [path for path in args.log if not os.access(path, os.R_OK)]
         if missing:
-            parser.error(f"file not found: {', '.join(missing)}. Give logs, or folders of logs such as ~/ascend/log.")
+            parser.error(f"not found or not readable: {', '.join(missing)}. {_GIVE_LOGS}")
         explanation = explain_logs(args.log)
+        if not explanation.paths:
+            parser.error(f"no file with the name of a log in {', '.join(args.log)}. {_GIVE_LOGS}")
         report = log_report.to_json(explanation) if args.json else log_report.text(explanation)
         return show(report, 1 if explanation.sightings else 0)
     if args.card_check:

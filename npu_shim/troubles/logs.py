@@ -17,6 +17,7 @@ _HEAD = 200  # characters of a line in which its time and level stand
 _TIME = re.compile(r"(20\d\d-[01]\d-[0-3]\d)[-T ]([0-2]\d:[0-5]\d:[0-6]\d)(?:[.,](\d{1,6})(?:\.(\d{1,3}))?)?")
 # A line that calls itself information is no error. TensorFlow reports errors of its threads as INFO:tensorflow.
 _INFORMATION = re.compile(r"\[(?:INFO|DEBUG|EVENT|TRACE)\]|\d: I (?:tensorflow|tf_adapter)|\bI\d{4} \d\d:\d\d:\d\d")
+_COLOR = re.compile(r"\x1b\[[\d;]*m")
 _LOG_NAME = re.compile(r"\.(?:log|txt|out|err)\b|(?:^|[._-])(?:log|stdout|stderr)(?:[._-]|$)")
 
 
@@ -136,7 +137,7 @@ class _Log:
         """Keep a sighting if it is the first one of its trouble."""
         begin = text.rfind("\n", 0, place) + 1
         head = text[begin : begin + _HEAD].split("\n")[0]
-        if text[place - 1 : place].isalnum() or _INFORMATION.search(head):
+        if _COLOR.sub("", text[max(0, place - 9) : place])[-1:].isalnum() or _INFORMATION.search(head):
             return
         before, time = self._sightings.get(trouble.id), _time(_TIME.search(head))
         if before and (not time or before.time <= time):
@@ -145,7 +146,7 @@ class _Log:
             above = list(_TIME.finditer(text, max(0, begin - _BLOCK // 16), begin))
             time = _time(above[-1]) if above else self._last_time
         begin = max(begin, text.rfind("\r", begin, place) + 1, place - _SHOWN // 2)
-        shown = text[begin : begin + _SHOWN].split("\n")[0].split("\r")[0].strip()
+        shown = _COLOR.sub("", text[begin : begin + _SHOWN].split("\n")[0].split("\r")[0]).strip()
         line = self._lines + text.count("\n", 0, place) + 1
         self._sightings[trouble.id] = Sighting(trouble, self._path, line, time, shown)
 

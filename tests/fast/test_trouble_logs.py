@@ -83,6 +83,12 @@ def test_information_is_no_error(line: str) -> None:
     assert explain(line) == []
 
 
+def test_colors_are_no_part_of_a_line(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "a.log").write_text(f"\x1b[31;1m{MEMORY}\x1b[0m\n")
+    (sighting,) = explain_logs([str(tmp_path)]).sightings
+    assert sighting.text == MEMORY
+
+
 def test_garbage_and_long_lines_do_no_harm(tmp_path: pathlib.Path) -> None:
     log = tmp_path / "train.log"
     noise = bytes(range(256)) * 20000
@@ -137,9 +143,12 @@ def test_a_missing_file_is_one_error(tmp_path: pathlib.Path, capsys: Any) -> Non
         cli.main(["doctor", "--log", f"{tmp_path}/a.log", f"{tmp_path}/b.log", f"{tmp_path}/c.log"])
     (line,) = capsys.readouterr().err.splitlines()
     assert end.value.code == 2
-    assert line.endswith(
-        f"file not found: {tmp_path}/b.log, {tmp_path}/c.log. Give logs, or folders of logs such as ~/ascend/log."
-    )
+    advice = "Give logs, or folders of logs such as ~/ascend/log."
+    assert line.endswith(f"not found or not readable: {tmp_path}/b.log, {tmp_path}/c.log. {advice}")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SystemExit):
+        cli.main(["doctor", "--log", f"{tmp_path}/empty"])
+    assert f"no file with the name of a log in {tmp_path}/empty. {advice}" in capsys.readouterr().err
 
 
 def read_much(folder: pathlib.Path, megabytes: int) -> tuple[float, int]:
