@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         Variable,
     )
 
-v1 = tf.compat.v1
 MAKE_CALLABLE = "_make_callable_from_options"  # of a session; Keras in graph mode runs its functions through it
 HAS_FLOPS = frozenset(key.split(",")[0] for key in _ops._stats_registry._registry if key.endswith(",flops"))
 

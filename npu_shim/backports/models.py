@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npu_shim._tensorflow import tf_keras
+
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import KerasModel, Structure, Tensor, Value
 
@@ -36,13 +38,7 @@ def get_metrics_result(model: KerasModel) -> dict[str, Value]:
 
     A metric with a dictionary of results, such as a nested one, gives its own names.
     """
-    if hasattr(model, "get_metrics_result"):
-        return model.get_metrics_result()
-    results: dict[str, Value] = {}
-    for metric in model.metrics:
-        result = metric.result()
-        results.update(result if isinstance(result, dict) else {metric.name: result})
-    return results
+    return model.get_metrics_result() if hasattr(model, "get_metrics_result") else tf_keras.metric_results(model)
 
 
 def compute_metrics(
