@@ -137,10 +137,10 @@ class _Log:
         """Keep a sighting if it is the first one of its trouble."""
         begin = text.rfind("\n", 0, place) + 1
         head = text[begin : begin + _HEAD].split("\n")[0]
-        if _COLOR.sub("", text[max(0, place - 9) : place])[-1:].isalnum() or _INFORMATION.search(head):
-            return
         before, time = self._sightings.get(trouble.id), _time(_TIME.search(head))
-        if before and (not time or before.time <= time):
+        if before and (not time or before.time <= time):  # first, because errors repeat
+            return
+        if _COLOR.sub("", text[max(0, place - 9) : place])[-1:].isalnum() or _INFORMATION.search(head):
             return
         if not time:
             above = list(_TIME.finditer(text, max(0, begin - _BLOCK // 16), begin))
