@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import gzip
+import io
 import os
 import re
 import zlib
-from typing import BinaryIO, Iterable, Iterator, NamedTuple
+from typing import Iterable, Iterator, NamedTuple
 
 from npu_shim.troubles.table import KINDS, Trouble, troubles
 
@@ -52,7 +53,7 @@ def explain_logs(paths: Iterable[str]) -> Explanation:
         try:
             with open(path, "rb") as stream:
                 is_compressed = path.endswith(".gz")
-                log.read(gzip.GzipFile(fileobj=stream) if is_compressed else stream)  # type: ignore[arg-type]
+                log.read(gzip.GzipFile(fileobj=stream) if is_compressed else stream)
         except (OSError, EOFError, zlib.error) as error:  # what was read before counts
             problems[path] = getattr(error, "strerror", None) or str(error)
         sightings += log.sightings()
@@ -107,10 +108,10 @@ class _Log:
         self._first_time = self._last_time = ""
         self._sightings: dict[str, Sighting] = {}
 
-    def read(self, stream: BinaryIO) -> None:
+    def read(self, stream: io.BufferedIOBase) -> None:
         rest = b""
         while True:
-            block = stream.read(_BLOCK)
+            block = stream.read1(_BLOCK)  # what can be read now: a compressed log may be cut off
             whole, newline, rest = (rest + block).rpartition(b"\n") if block else (rest, b"", b"")
             if len(rest) > _BLOCK:
                 whole, newline, rest = whole + newline + rest, b"", b""
