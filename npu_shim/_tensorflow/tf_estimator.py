@@ -110,13 +110,13 @@ def changed_iterators(change: Callable[[Dataset], Dataset]) -> Iterator[None]:
 
     def wrapped(original: Callable[..., object]) -> Callable[..., object]:
         @functools.wraps(original)
-        def make(self: Dataset, *args: object, **kwargs: object) -> object:
+        def make_iterator(self: Dataset, *args: object, **kwargs: object) -> object:
             changed = change(self)
             if not isinstance(changed, owner):
                 changed = dataset_ops.DatasetV1Adapter(changed)
             return original(changed, *args, **kwargs)
 
-        return make
+        return make_iterator
 
     for name, original in originals.items():
         setattr(owner, name, wrapped(original))

@@ -230,7 +230,7 @@ def has_all_batches(epochs: DataAdapter) -> bool:
     return epochs.steps_per_epoch is None and 0 < (epochs._num_batches or 0) <= epochs._steps_seen
 
 
-def as_traced(function: Function) -> Function:
+def with_autograph_of_caller(function: Function) -> Function:
     """Return a function that AutoGraph converts if it converts the code around."""
     autograph = tf.__internal__.autograph
     return autograph.tf_convert(function, autograph.control_status_ctx())

@@ -264,7 +264,7 @@ INITIALIZE = (
 )
 
 
-def made_in_function(initializers: Structure) -> list[Variable]:
+def initialized_variables(initializers: Structure) -> list[Variable]:
     """Return the variables of the argument of INITIALIZE, each with its initializer."""
     return [entry[0] if isinstance(entry, tuple) else entry for entry in initializers]
 

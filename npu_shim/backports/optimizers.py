@@ -82,7 +82,7 @@ class AdamW(tf.keras.optimizers.Adam):
         """Return the arguments of the optimizer."""
         return {**super().get_config(), "weight_decay": self.weight_decay}
 
-    def _decayed(self, variable: Variable, apply_state: dict[tuple[str, DType], JsonObject]) -> list[Operation]:
+    def _decay_ops(self, variable: Variable, apply_state: dict[tuple[str, DType], JsonObject]) -> list[Operation]:
         if id(variable) in self._excluded or any(re.search(name, variable.name) for name in self._excluded_names):
             return []
         rate = apply_state[variable.device, variable.dtype.base_dtype]["lr_t"]
@@ -92,11 +92,11 @@ class AdamW(tf.keras.optimizers.Adam):
     def _resource_apply_dense(
         self, grad: Tensor, var: Variable, apply_state: dict[tuple[str, DType], JsonObject]
     ) -> Operation:
-        with tf.control_dependencies(self._decayed(var, apply_state)):
+        with tf.control_dependencies(self._decay_ops(var, apply_state)):
             return super()._resource_apply_dense(grad, var, apply_state)
 
     def _resource_apply_sparse(
         self, grad: Tensor, var: Variable, indices: Tensor, apply_state: dict[tuple[str, DType], JsonObject]
     ) -> Operation:
-        with tf.control_dependencies(self._decayed(var, apply_state)):
+        with tf.control_dependencies(self._decay_ops(var, apply_state)):
             return super()._resource_apply_sparse(grad, var, indices, apply_state)

@@ -104,7 +104,7 @@ class _Parallel:
             weight = weight_of_shard(data)
         counted = None if weight is None else RowsThatCount(self._model)
         with step_with_weight(weight):
-            logs = tf_keras.as_traced(self._train_step)(data)
+            logs = tf_keras.with_autograph_of_caller(self._train_step)(data)
         if counted is not None:
             logs = counted.logs(logs, weight)
         if self._logs_every_step:

@@ -92,7 +92,7 @@ class InitialVariables:
     def _of_function(self, original: Function, function: Function, initializers: Structure) -> None:
         original(function, initializers)
         with tf.init_scope():  # not in a function that calls this one
-            for variable in tf_recording.made_in_function(initializers) if tf.executing_eagerly() else ():
+            for variable in tf_recording.initialized_variables(initializers) if tf.executing_eagerly() else ():
                 self._record(variable)
 
     @tf_op_creation.suspended()
