@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 from dataclasses import dataclass, field
@@ -11,12 +10,12 @@ from typing import TYPE_CHECKING, List, NamedTuple, Sequence, Tuple
 import numpy as np
 
 from npu_shim.rehearsal.recording.digest import NOT_FINITE, width
-from npu_shim.rehearsal.recording.events import Deliberate, End, Notes
+from npu_shim.rehearsal.recording.events import Deliberate, End, Notes, Rows
 from npu_shim.rehearsal.recording.kinds import FETCH, GRADIENT, INITIAL, LOG, LOSS, SUMMARY, TAPE, VARIABLE
 from npu_shim.rehearsal.recording.writer import FILE, TENSORS
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
+    pass
 
 
 Shape = Tuple[str, str, str, List[int]]  # kind, name, type and shape of a value
@@ -135,8 +134,9 @@ def read(folder: str) -> Recording:
             if kind == "table":
                 tables[event["table"]] = event["rows"]
             elif kind == "rows":
-                kinds = {row[0] for row in tables[event["table"]]}
-                streams = _add(recording, tables[event["table"]], event)
+                rows = Rows(**event)
+                kinds = {row[0] for row in tables[rows.table]}
+                streams = _add(recording, tables[rows.table], rows)
                 ahead = (
                     [] if GRADIENT in kinds else ahead + [stream for stream in streams if stream.kind in (LOSS, TAPE)]
                 )
@@ -206,17 +206,17 @@ def drop_overflows(rounded: Recording, others: Sequence[Recording]) -> None:
                         del recording.streams[kind, stream.name]
 
 
-def _add(recording: Recording, rows: list[Shape], event: JsonObject) -> list[Stream]:
+def _add(recording: Recording, shapes: list[Shape], rows: Rows) -> list[Stream]:
     """Add the values of an event. Return their streams."""
     streams = []
-    numbers = np.frombuffer(base64.b64decode(event["values"]), "<f8")
+    numbers = rows.digests()
     start = 0
-    for kind, name, dtype, shape in rows:
+    for kind, name, dtype, shape in shapes:
         end = start + width(tuple(shape))
         stream = recording.streams.get((kind, name))
         if stream is None:
             stream = recording.streams[kind, name] = Stream(kind, name, dtype, len(recording.streams))
-        stream.values.append(Value(event["step"], event["seconds"], tuple(shape), numbers[start:end]))
+        stream.values.append(Value(rows.step, rows.seconds, tuple(shape), numbers[start:end]))
         streams.append(stream)
         start = end
     return streams

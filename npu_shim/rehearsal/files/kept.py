@@ -12,18 +12,33 @@ import os
 import shutil
 import stat
 import threading
-from typing import TYPE_CHECKING, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Iterator, Sequence
 
 from npu_shim._host import host_env
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
-
 
 JOURNAL = "files.jsonl"
 STORE = "kept"  # the folder of the copies in that of a run
 _SYSTEM = ("/dev/", "/proc/", "/sys/")
 _OPEN = os.open  # the functions of this module as they are before files are watched
+
+
+@dataclass(frozen=True)
+class _Note:
+    """A line of the journal.
+
+    Attributes:
+        created: a file or folder that a process creates.
+        prefix, before: the start of the paths of files that it adds, and those that had it before.
+        path, copy, mode: a file or folder that was there before, with the name of its copy, or its mode.
+    """
+
+    created: str = ""
+    prefix: str = ""
+    before: Sequence[str] = ()
+    path: str = ""
+    copy: str = ""
+    mode: int = 0
 
 
 class Kept:
@@ -174,40 +189,38 @@ def take_back(store: str) -> None:
         OSError: if a file cannot be restored. The store stays.
     """
     created: list[str] = []
-    before: dict[str, JsonObject] = {}  # by path, the last note of what was there before
+    before: dict[str, _Note] = {}  # by path, the last note of what was there before
     for note in _notes(store):
-        if "prefix" in note:
-            created += [path for path in _with_prefix(note["prefix"]) if path not in note["before"]]
-        elif "created" in note:
-            created.append(note["created"])
-        elif not (note["path"] + os.sep).startswith(tuple(path + os.sep for path in created)):
-            before[note["path"]] = note  # else another process has created it
+        if note.prefix:
+            created += [path for path in _with_prefix(note.prefix) if path not in note.before]
+        elif note.created:
+            created.append(note.created)
+        elif not (note.path + os.sep).startswith(tuple(path + os.sep for path in created)):
+            before[note.path] = note  # else another process has created it
     for path in reversed(created):
         _remove(path)
     for path, note in before.items():
-        if "mode" in note:
-            os.makedirs(path, exist_ok=True)
-            os.chmod(path, note["mode"])
+        if note.copy:
+            _restore(path, os.path.join(store, note.copy))
         else:
-            _restore(path, os.path.join(store, note["copy"]))
+            os.makedirs(path, exist_ok=True)
+            os.chmod(path, note.mode)
     shutil.rmtree(store, ignore_errors=True)
 
 
 def kept_copies(folder: str) -> list[str]:
     """Return the stores below a folder that still have copies of the user's files, because a run was killed."""
-    return [
-        path for path, _, names in os.walk(folder) if JOURNAL in names and any("copy" in note for note in _notes(path))
-    ]
+    return [path for path, _, names in os.walk(folder) if JOURNAL in names and any(note.copy for note in _notes(path))]
 
 
-def _notes(store: str) -> Iterator[JsonObject]:
+def _notes(store: str) -> Iterator[_Note]:
     path = os.path.join(store, JOURNAL)
     if not os.path.exists(path):
         return
     with open(path, encoding="ascii") as file:
         for line in file:
             if line.endswith("\n"):
-                yield json.loads(line)
+                yield _Note(**json.loads(line))
 
 
 def _restore(path: str, copy: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import os
@@ -10,18 +9,17 @@ import threading
 import time
 from typing import TYPE_CHECKING, Callable, Iterator, Sequence
 
-import numpy as np
-
 from npu_shim.launching.progress.display import DRAW_INTERVAL_S, Display
 from npu_shim.launching.progress.status import Status, encode, send
 from npu_shim.rehearsal.comparing.read_recording import Shape
 from npu_shim.rehearsal.recording.digest import scalar_of, width
+from npu_shim.rehearsal.recording.events import Rows
 from npu_shim.rehearsal.recording.kinds import LOSS
 from npu_shim.rehearsal.recording.losses import FIRST
 from npu_shim.rehearsal.recording.writer import FILE
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
+    pass
 
 
 @contextlib.contextmanager
@@ -113,20 +111,21 @@ class RecordedRun:
             return
         self._place += len(new)
         *lines, self._left = (self._left + new).split(b"\n")
-        last: JsonObject | None = None
+        last: Rows | None = None
         for line in lines:
             event = json.loads(line)
-            if event["event"] == "table":
+            kind = event.pop("event")
+            if kind == "table":
                 self._note_loss(event["table"], event["rows"])
-            elif event["event"] == "rows":
-                last = event if event["table"] in self._losses else last
-                if event["step"] > self._last[0]:
-                    self._last = event["step"], event["seconds"]
+            elif kind == "rows":
+                rows = Rows(**event)
+                last = rows if rows.table in self._losses else last
+                if rows.step > self._last[0]:
+                    self._last = rows.step, rows.seconds
                     self._first = self._first or self._last
                     self._last_time = time.monotonic()
         if last is not None:
-            values = np.frombuffer(base64.b64decode(last["values"]), "<f8")
-            self._loss = scalar_of(values[self._losses[last["table"]] :])
+            self._loss = scalar_of(last.digests()[self._losses[last.table] :])
 
     def _note_loss(self, table: int, rows: list[Shape]) -> None:
         place = 0

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from npu_shim.rehearsal.half_run import HalfReport
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject, Value
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Values of one step: the number of their table, the seconds since the start, and the digests, as base64."""
+
+    table: int
+    step: int
+    seconds: float
+    values: str
+
+    def digests(self) -> np.ndarray:
+        """Return the digests, one after the other."""
+        return np.frombuffer(base64.b64decode(self.values), "<f8")
+
+    @staticmethod
+    def encoded(digests: np.ndarray) -> str:
+        """Return digests as ``values``."""
+        return base64.b64encode(digests.astype("<f8").tobytes()).decode()
 
 
 @dataclass

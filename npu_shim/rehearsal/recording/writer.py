@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import sys
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Hashable, Sequence, Tuple
 import numpy as np
 
 from npu_shim.rehearsal.recording.digest import Digests, as_numbers, is_numeric
+from npu_shim.rehearsal.recording.events import Rows
 from npu_shim.rehearsal.recording.kinds import GRADIENT, TAPE, VARIABLE
 from npu_shim.rehearsal.recording.settings import WholeTensors
 
@@ -110,7 +110,7 @@ class Writer:
                 table=self._tables[key],
                 step=step,
                 seconds=self.seconds(),
-                values=base64.b64encode(numbers.astype("<f8").tobytes()).decode(),
+                values=Rows.encoded(numbers),
             )
             if self._tensors is not None and os.getpid() == self._pid:
                 self._write_whole(step, kept)
