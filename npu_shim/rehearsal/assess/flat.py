@@ -122,7 +122,7 @@ class _Flattening:
                 else None
             )
             if called is not None:
-                self._inline(called, op, call, f"{prefix}{op.name}/", inside)
+                self._inline(called, op.inputs, op.outputs, call, f"{prefix}{op.name}/", inside)
             elif not (call and op.type == "Placeholder" and (call, op.outputs[0].name) in self._alias):
                 self._add_node(graph, op, call, prefix, inside)
                 self._add_bodies(graph, op, call, prefix)
@@ -186,15 +186,6 @@ class _Flattening:
                 node.definition.attr["shape"].shape.CopyFrom(outer.shape.as_proto())
             return
 
-    def _inline(self, called: Graph, op: Operation, call: int, prefix: str, inside: str) -> None:
-        inner = next(self._calls)
-        arguments = _arguments(called)
-        for argument, value in zip(arguments, op.inputs):
-            self._alias[inner, argument.name] = (call, value.name)
-        self.add(called, _targets(called), inner, prefix, inside)
-        for output, value in zip(op.outputs, _outputs(called)):
-            self._alias[call, output.name] = (inner, value.name)
-
     def _add_bodies(self, graph: Graph, op: Operation, call: int, prefix: str) -> None:
         """Add the functions of a loop or branch once each. Its results are those of its last function."""
         attributes, skipped = _BODIES.get(op.type, ((), 0))
@@ -202,15 +193,27 @@ class _Flattening:
             functions = op.get_attr(attribute)
             for function in functions if isinstance(functions, list) else [functions]:
                 called = tf_capture.function_body(graph, function.name)
-                if called is None:
-                    continue
-                inner = next(self._calls)
-                for argument, value in zip(_arguments(called), list(op.inputs)[skipped:]):
-                    self._alias[inner, argument.name] = (call, value.name)
-                self.add(called, _targets(called), inner, f"{prefix}{op.name}/{attribute}/", prefix + op.name)
-                if attribute != "cond":
-                    for output, result in zip(op.outputs, _outputs(called)):
-                        self._alias[call, output.name] = (inner, result.name)
+                if called is not None:
+                    inputs, outputs = list(op.inputs)[skipped:], [] if attribute == "cond" else op.outputs
+                    below = f"{prefix}{op.name}/{attribute}/"
+                    self._inline(called, inputs, outputs, call, below, prefix + op.name)
+
+    def _inline(
+        self,
+        called: Graph,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+        call: int,
+        prefix: str,
+        inside: str,
+    ) -> None:
+        """Add the body of a function. Its arguments are the inputs, and the outputs are its results."""
+        inner = next(self._calls)
+        for argument, value in zip(_arguments(called), inputs):
+            self._alias[inner, argument.name] = (call, value.name)
+        self.add(called, _targets(called), inner, prefix, inside)
+        for output, value in zip(outputs, _outputs(called)):
+            self._alias[call, output.name] = (inner, value.name)
 
     def _resolve(self, place: _Place) -> tuple[int, int] | None:
         seen = set()

@@ -6,22 +6,11 @@ import collections
 from typing import Counter, NamedTuple, Sequence
 
 from npu_shim.rehearsal.assess.flat import LOOPS, Node
+from npu_shim.rehearsal.assess.op_types import types
 from npu_shim.rehearsal.assess.sizes import size_bytes
 
-# These hand on their input's buffer.
-_VIEWS = frozenset(
-    "Identity IdentityN Reshape Squeeze ExpandDims StopGradient PreventGradient CheckNumerics Enter Exit NextIteration "
-    "Merge Switch RefIdentity RefEnter RefSwitch RefMerge ReadVariableOp Snapshot Bitcast EnsureShape "
-    "PlaceholderWithDefault".split()
-)
-# These write into an input's buffer if nothing else needs it.
-_IN_PLACE = frozenset(
-    "Relu Relu6 Elu Selu LeakyRelu Sigmoid Tanh Exp Log Log1p Expm1 Neg Sqrt Rsqrt Square Abs Sign Floor Ceil Round "
-    "Rint Reciprocal Inv Softplus Softsign Erf Sin Cos LogicalNot "
-    "Add AddV2 Sub Mul RealDiv Div DivNoNan Maximum Minimum Pow SquaredDifference FloorDiv FloorMod BiasAdd AddN "
-    "ReluGrad Relu6Grad EluGrad SeluGrad LeakyReluGrad SigmoidGrad TanhGrad SqrtGrad RsqrtGrad SoftplusGrad Softmax "
-    "LogSoftmax LogicalAnd LogicalOr Xdivy Xlogy MulNoNan Select SelectV2".split()
-)
+_VIEWS = types("keeps its input's buffer")
+_IN_PLACE = types("writes into its input's buffer")  # if nothing else needs it
 _NONE = frozenset({"Const", "VariableV2", "Variable", "VarHandleOp", "AssignVariableOp", "Assign"}) | LOOPS
 _CHEAP = _VIEWS | _NONE | {"NoOp", "Shape", "Size", "Rank", "BroadcastGradientArgs", "Placeholder", "IteratorGetNext"}
 _PUSH = frozenset({"TensorListPushBack", "StackPushV2", "TensorListSetItem"})

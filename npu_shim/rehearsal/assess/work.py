@@ -13,6 +13,7 @@ from npu_shim._tensorflow import tf_capture
 from npu_shim._tensorflow.tf_api import static_value
 from npu_shim.rehearsal.assess.device_forms import COLLECTIVE
 from npu_shim.rehearsal.assess.flat import LOOPS, Flat, Node, Shape
+from npu_shim.rehearsal.assess.op_types import pattern
 from npu_shim.rehearsal.assess.sizes import elements, size_bytes
 
 # What the matrix unit computes; all else runs on the vector unit.
@@ -20,25 +21,9 @@ MATRIX = re.compile(
     r"^(Conv[23]D|DepthwiseConv2d|(Batch|Sparse)?MatMul|Einsum|BasicLSTMCell|DynamicRnn|DynamicGru|BlockLSTM)"
 )
 # They move, name or order values, or are no part of the computation.
-_NO_WORK = re.compile(
-    r"^(Const|Placeholder\w*|NoOp|Identity\w*|Reshape|Squeeze|ExpandDims|Shape\w*|Size|Rank|VarHandleOp|Variable\w*|Transpose|"
-    r"ReadVariableOp|Assign|AssignVariableOp|StopGradient|PreventGradient|Cast|ConcatV?2?|ConcatOffset|Split\w*|Slice|"
-    r"StridedSlice\w*|Pack|Unpack|Tile|Fill|ZerosLike|OnesLike|Gather\w*|ResourceGather\w*|OneHot|Pad\w*|MirrorPad\w*|Range|"
-    r"Broadcast\w*|DynamicStitch|DynamicPartition|Where|Unique\w*|InvertPermutation|TensorList\w+|TensorArray\w+|Stack\w*|"
-    r"EmptyTensorList|Enter|Exit|Switch|Merge|NextIteration|LoopCond|Assert|Control\w+|\w*Iterator\w*|\w*Dataset\w*|While|"
-    r"StatelessWhile|If|StatelessIf|Case|Reverse\w*|SpaceTo\w+|DepthTo\w+|BatchTo\w+|VariableShape|IsVariableInitialized|"
-    r"VarIsInitializedOp|\w*Summary\w*|EnsureShape|Bitcast|Snapshot|Stateless\w+Key\w*|StatelessRandomGetAlg|LinSpace|"
-    r"TopK\w*|Random\w+|StatelessRandom\w+|TruncatedNormal|StatelessTruncatedNormal\w*|Logical\w+|Select\w*|All|Any|"
-    r"DisableCopyOnRead|CheckNumerics|Diag\w*|MatrixDiag\w*|MatrixSetDiag\w*|MatrixBandPart|GatherNd|ScatterNd|Timestamp|"
-    r"StringFormat|PrintV2|Print|Unravel\w+|EuclideanNorm|InTopK\w*|BroadcastArgs|DestroyResourceOp|RefSwitch|RefMerge)$"
-)
-_ONE = re.compile(
-    r"^(Relu6?|Elu|Selu|LeakyRelu|\w+Grad|Exp|Expm1|Log1p|Erfc?|Sigmoid|Tanh|Sqrt|Abs|Sign|Sin|Cos|Tan|Floor|Ceil|Round|Rint|"
-    r"Softplus|Softsign|AddV2|Div|DivNoNan|FloorDiv|FloorMod|Mod|TruncateDiv|MulNoNan|Xdivy|Xlogy|IsFinite|IsNan|IsInf|"
-    r"AssignAddVariableOp|AssignSubVariableOp|Inv|ClipByValue|Acos|Asin|Atan2?|Sinh|Cosh|Digamma|Lgamma|Erfinv|Ndtri|"
-    r"ApproximateEqual|BatchNorm\w*|BiasAddV1|LRN)$"
-)
-_READS = re.compile(r"^(Max|Min|Prod|Cumsum|Cumprod|L2Loss|UnsortedSegment\w+|Segment\w+|SparseSegment\w+|Bincount)$")
+_NO_WORK = pattern("no work")
+_ONE = pattern("one operation an element")
+_READS = pattern("reads its input")
 # Operations for each element of the variable (the first input).
 _UPDATES = {
     "GradientDescent": 2, "Momentum": 4, "KerasMomentum": 4, "Adagrad": 5, "AdagradV2": 6, "Adam": 12, "AdaMax": 9,
@@ -198,11 +183,7 @@ _OWN: dict[str, Callable[[Node, Sequence[Shape]], int | None]] = {
     "ScatterAdd": lambda node, shapes: elements(shapes[-1]),
     "ResourceScatterSub": lambda node, shapes: elements(shapes[-1]),
 }
-_VIEWS = re.compile(
-    r"^(Const|Placeholder\w*|NoOp|Identity\w*|Reshape|Squeeze|ExpandDims|Shape\w*|Size|Rank|VarHandleOp|Variable\w*|Enter|Exit|"
-    r"ReadVariableOp|StopGradient|PreventGradient|Switch|Merge|NextIteration|LoopCond|While|StatelessWhile|If|StatelessIf|Case|"
-    r"EnsureShape|Bitcast|Snapshot|Control\w+|\w*Iterator\w*|TensorList\w+|EmptyTensorList)$"
-)
+_VIEWS = pattern("no bytes")
 _GATHERS = re.compile(r"^(Resource)?Gather(V2)?$")
 _CHANGES = re.compile(
     r"^((Resource)?(Sparse)?Apply\w+|(?P<only_writes>Assign|AssignVariableOp|(Resource)?ScatterUpdate)|"

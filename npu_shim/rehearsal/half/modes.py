@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Callable, Mapping
 
 from npu_shim.rehearsal.assess import operators
+from npu_shim.rehearsal.assess.op_types import types
 from npu_shim.rehearsal.assess.operators import DEVICE, UNCLEAR, Lists
 from npu_shim.rehearsal.assess.work import MATRIX
 
@@ -17,12 +18,7 @@ MIXED, FORCED, LOWERED, MATRIX_INPUTS = (
 HALF, FLOAT, FOLLOWS, INPUTS = "half", "float", "follows", "inputs"  # INPUTS: rounds its inputs only
 
 # These hold or hand on values, tell whether they are finite, or run other ops.
-_NEVER = frozenset(
-    "Assign AssignVariableOp Case CheckNumerics Const Enter Exit Identity IdentityN If IsFinite IsInf IsNan Merge "
-    "NextIteration PartitionedCall Placeholder PlaceholderWithDefault PreventGradient ReadVariableOp RefEnter RefExit "
-    "RefIdentity RefMerge RefSwitch StatefulPartitionedCall StatelessCase StatelessIf StatelessWhile StopGradient "
-    "Switch VarHandleOp Variable VariableV2 While".split()
-)
+_NEVER = types("never in 16 bits")
 
 
 def _mixed(lists: Lists, op: str) -> str:

@@ -36,6 +36,7 @@ class NumericsWatch:
 
     Attributes:
         folder: of the event file and the page.
+        history: all that was noted.
     """
 
     def __init__(self, folder: str, every: int, noted: Callable[[Step], None] | None = None) -> None:
@@ -44,12 +45,12 @@ class NumericsWatch:
         self.folder = world().folder_in(folder)
         self._every = every
         self._noted = noted
-        self._history = History()
+        self.history = History()
         self._is_open = True
         os.makedirs(self.folder, exist_ok=True)
         self._events = EventFile(self.folder, ".numerics")
         order = itertools.count()
-        self._ops = OpWatch(self._history, lambda: self._is_open, order)
+        self._ops = OpWatch(self.history, lambda: self._is_open, order)
         self._optimizers = OptimizerWatch(self._note, lambda: self._is_open, order)
 
     def start(self) -> NumericsWatch:
@@ -63,22 +64,17 @@ class NumericsWatch:
     @property
     def first(self) -> BadOp | None:
         """The first op with Inf or NaN in the first step whose loss or gradients have them."""
-        return None if self._history.first is None else self._history.first[1]
-
-    @property
-    def history(self) -> History:
-        """All that was noted."""
-        return self._history
+        return None if self.history.first is None else self.history.first[1]
 
     @property
     def steps(self) -> list[Step]:
         """The steps so far; of a long run every n-th one."""
-        return list(self._history.steps)
+        return list(self.history.steps)
 
     @property
     def problems(self) -> list[str]:
         """A sentence for each problem; an empty list for a run without one."""
-        return list(self._history.problems())
+        return list(self.history.problems())
 
     def close(self) -> None:
         """End the watch, write the page and report problems on standard error. A second call does nothing."""
@@ -87,11 +83,11 @@ class NumericsWatch:
         self._is_open = False
         atexit.unregister(self.close)
         tf_op_creation.remove(self._ops)
-        self._history.finish()
+        self.history.finish()
         self._events.close()
         path = os.path.join(self.folder, PAGE)
         with open(path, "w", encoding="utf-8") as file:
-            file.write(numerics_page.to_html(self._history, " ".join(sys.argv), tf.__version__))
+            file.write(numerics_page.to_html(self.history, " ".join(sys.argv), tf.__version__))
         for problem in self.problems:
             report(problem)
         report(f"wrote {path}")
@@ -103,12 +99,12 @@ class NumericsWatch:
         self.close()
 
     def _note(self, update: Update) -> None:
-        before = self._history.first
-        step = self._history.step(update)
+        before = self.history.first
+        step = self.history.step(update)
         self._events.write(step.scalars(step.step % self._every == 0 or step.step == 1), step.step)
         if self._noted is not None:
             self._noted(step)
-        first: Result = self._history.first
+        first: Result = self.history.first
         if before is None and first is not None:
             report(f"step {first[0]}: the first op with Inf or NaN is {first[1]}.")
 

@@ -18,23 +18,14 @@ import tensorflow as tf
 from npu_shim._tensorflow import script_frames, tf_graph, tf_op_creation
 from npu_shim._tensorflow.tf_numpy_function import array_function
 from npu_shim.rehearsal.assess.lines import lines_of, relative
+from npu_shim.rehearsal.assess.op_types import types
 from npu_shim.rehearsal.numerics.history import BadOp, History
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Operation, Tensor, Value
 
 # These hand values on, read them from the outside, hold variables, or run other ops, which are checked themselves.
-_NO_CHECK = frozenset(
-    "Assign AssignAdd AssignSub BatchToSpaceND BroadcastTo Case Concat ConcatV2 Const DepthToSpace DynamicStitch "
-    "Empty EnsureShape Enter Exit ExpandDims Fill Gather GatherNd GatherV2 Identity IdentityN If InvertPermutation "
-    "IsVariableInitialized LoopCond Merge NextIteration OnesLike Pack Pad PadV2 ParallelConcat ParallelDynamicStitch "
-    "PartitionedCall Placeholder PlaceholderWithDefault PreventGradient RandomShuffle RandomStandardNormal "
-    "RandomUniform Range ReadVariableOp RefIdentity RefMerge RefSwitch Reshape ResourceGather ResourceGatherNd "
-    "RestoreV2 ReverseV2 Slice SpaceToBatchND Split SplitV Squeeze StatefulPartitionedCall StatelessCase StatelessIf "
-    "StatelessRandomNormalV2 StatelessRandomUniformV2 StatelessTruncatedNormalV2 StatelessWhile StopGradient "
-    "StridedSlice StridedSliceGrad Switch TemporaryVariable TensorListGetItem TensorListStack Tile Transpose "
-    "TruncatedNormal Unpack VarHandleOp Variable VariableV2 While ZerosLike".split()
-)
+_NO_CHECK = types("not checked for Inf and NaN")
 _FUNCTION = "__"  # begins the type of an op that calls a tf.function
 _MOST_INPUTS = 6
 
