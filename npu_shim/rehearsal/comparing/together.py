@@ -32,6 +32,9 @@ class Rows(NamedTuple):
         return Rows(self.number + other.number, (self.checksum + other.checksum) % MODULUS)
 
 
+_NO_ROWS = Rows(0, 0)
+
+
 def must_draw_apart(ranks: Sequence[Recording]) -> bool:
     """Return True if a script must run again with random numbers of its own on each rank, to see what ranks do.
 
@@ -171,14 +174,14 @@ def _about_rows(whole: Recording, ranks: Sequence[Recording], are_equal: bool) -
             or one.values[0].shape[1:] != other.values[0].shape[1:]
         ):
             continue  # every rank has it, as a rate, or slices it in the step; or its rows are along another axis
-        first = _sum([rows[0] for rows in rows_of_ranks])
+        first = sum([rows[0] for rows in rows_of_ranks], _NO_ROWS)
         if first.number != ours[0].number:
             yield (
                 f"At step 1 the ranks train on {first.number} rows together, the original on {ours[0].number}. Set the "
                 "batch sizes with --original-arguments and --migrated-arguments."
             )
         elif first != ours[0]:
-            is_order = _sum(ours) == _sum([part for rows in rows_of_ranks for part in rows])
+            is_order = sum(ours, _NO_ROWS) == sum([part for rows in rows_of_ranks for part in rows], _NO_ROWS)
             order = " but those of the whole run are" if is_order else ""
             equal = " The ranks average their gradients and stay equal." if are_equal and averages(ranks[0]) else ""
             yield (
@@ -196,15 +199,8 @@ def _rows(stream: Stream) -> list[Rows]:
     for value in stream.values:
         elements = few_elements(value.digest, value.shape)
         assert elements is not None
-        by_step[value.step] = by_step.get(value.step, Rows(0, 0)) + Rows(*map(int, elements))
+        by_step[value.step] = by_step.get(value.step, _NO_ROWS) + Rows(*map(int, elements))
     return list(by_step.values())
-
-
-def _sum(rows: Sequence[Rows]) -> Rows:
-    total = Rows(0, 0)
-    for part in rows:
-        total += part
-    return total
 
 
 def _equal(ranks: Sequence[Recording], kind: str) -> dict[str, bool]:

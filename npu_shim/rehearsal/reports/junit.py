@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape, quoteattr
 
 from npu_shim.rehearsal.reports.text import full_name, number, to_text
 from npu_shim.rehearsal.result import DIFFER, NOT_REPRODUCIBLE, NOT_RUN, Result
@@ -44,14 +44,10 @@ def to_junit(result: Result) -> str:
         name = f"{result.half.dtype} run is within the band of float32" if result.half else _AGREES
         cases.append(_case(name, 0, "failure" if differs else "", text))
     head = f'<testsuite name="npu-shim verify" tests="{len(cases)}" failures="{failures}" errors="{errors}">'
-    output = f"<system-out>{_text(to_text(result))}</system-out>"
+    output = f"<system-out>{escape(to_text(result))}</system-out>"
     return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, *cases, output, "</testsuite>", ""])
 
 
 def _case(name: str, seconds: float, element: str, text: str) -> str:
     start = f'<testcase classname="verify" name={quoteattr(name)} time="{seconds:.3f}"'
     return f"{start}><{element} message={quoteattr(text)}/></testcase>" if element else f"{start}/>"
-
-
-def _text(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
