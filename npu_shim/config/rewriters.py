@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api
-from npu_shim.config.session import session_config
+from npu_shim.config.session import copied, session_config
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import ConfigProto, Message, OptionValue, RunConfig
@@ -37,7 +37,7 @@ def npu_graph_options(graph_options: Message | None = None) -> Message:
     Raises:
         TypeError: for another type.
     """
-    result = _copy(graph_options, tf_api.v1.GraphOptions, "graph_options")
+    result = copied(graph_options, tf_api.v1.GraphOptions, "graph_options")
     result.optimizer_options.global_jit_level = tf_api.v1.OptimizerOptions.OFF
     return result
 
@@ -52,7 +52,7 @@ def npu_optimizer_options(optimizer_options: Message | None = None) -> Message:
     Raises:
         TypeError: for another type.
     """
-    result = _copy(optimizer_options, tf_api.v1.OptimizerOptions, "optimizer_options")
+    result = copied(optimizer_options, tf_api.v1.OptimizerOptions, "optimizer_options")
     result.global_jit_level = tf_api.v1.OptimizerOptions.OFF
     return result
 
@@ -91,12 +91,3 @@ def estimator_base_config(run_config: RunConfig) -> ConfigProto:
     if not host_device.is_npu():
         config.graph_options.rewrite_options.meta_optimizer_iterations = tf_api.RewriterConfig.ONE
     return config
-
-
-def _copy(given: Message | None, kind: type[Message], name: str) -> Message:
-    if given is not None and not isinstance(given, kind):
-        raise TypeError(f"{name}={given!r} is {type(given).__name__}, but must be a {kind.__name__} or None.")
-    result = kind()
-    if given is not None:
-        result.CopyFrom(given)
-    return result

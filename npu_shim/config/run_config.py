@@ -10,12 +10,13 @@ from npu_shim._tensorflow import tf_api
 from npu_shim.config.estimator_map import estimator_options, given_options
 from npu_shim.config.nested import bind, check_argument, vendors_attributes
 from npu_shim.config.placeholder import needs_estimator
+from npu_shim.config.session import copied
 from npu_shim.options import page
 from npu_shim.options.check import check_together, warn_if_deprecated
 from npu_shim.options.table import arguments_of, signature_of
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import ConfigProto, EstimatorModule, OptionValue, RunConfig
+    from npu_shim._tensorflow.types import EstimatorModule, OptionValue, RunConfig
 
 _API: EstimatorModule = tf_api.estimator()
 _ARGUMENTS = arguments_of(None)
@@ -83,7 +84,7 @@ if _API is not None:
                 if checked.get(name) is not None:
                     warn_if_deprecated(_ARGUMENTS[name], name)
             check_together(given_options(checked, names))
-            _check_session_config(checked.get("session_config"))
+            copied(checked.get("session_config"), tf_api.ConfigProto, "session_config")  # checks it
             _check_cluster(checked)
             self._npu_values = {name: value for name, value in checked.items() if name not in _PARENT}
             for name, value in self._npu_values.items():
@@ -136,13 +137,6 @@ def _parent_arguments(values: dict[str, OptionValue]) -> dict[str, OptionValue]:
     if values["distribute"] is not None and parent["train_distribute"] is None:
         parent["train_distribute"] = values["distribute"]
     return parent
-
-
-def _check_session_config(config: ConfigProto | None) -> None:
-    if config is not None and not isinstance(config, tf_api.ConfigProto):
-        raise TypeError(
-            f"session_config={config!r} is {type(config).__name__}, but must be a tf.compat.v1.ConfigProto or None."
-        )
 
 
 def _check_cluster(values: dict[str, OptionValue]) -> None:

@@ -10,7 +10,7 @@ from npu_shim.config.parameter_map import NPU_OPTIMIZER
 from npu_shim.options.check import check_session_options, check_together
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import ConfigProto, CustomOptimizer, OptionValue, RewriterConfig, Session
+    from npu_shim._tensorflow.types import ConfigProto, CustomOptimizer, Message, OptionValue, RewriterConfig, Session
 
 
 def session_config(config: ConfigProto | None = None, **options: OptionValue) -> ConfigProto:
@@ -40,7 +40,7 @@ def session_config(config: ConfigProto | None = None, **options: OptionValue) ->
         ValueError: if an option is unknown, not allowed, or contradicts another.
     """
     checked = check_session_options(options)
-    result = _copy(config)
+    result = copied(config, tf_api.ConfigProto, "config")
     has_own_entry = parameter_map.find_entry(result) is not None
     entry = _single_entry(result.graph_options.rewrite_options)
     parameter_map.check(entry)
@@ -59,7 +59,7 @@ def session_option(session: Session, name: str) -> OptionValue | None:
 
 def without_entries(config: ConfigProto) -> ConfigProto:
     """Return a copy of a session config without its NpuOptimizer entries."""
-    result = _copy(config)
+    result = copied(config, tf_api.ConfigProto, "config")
     rewrite = result.graph_options.rewrite_options
     kept = [custom for custom in rewrite.custom_optimizers if custom.name != NPU_OPTIMIZER]
     copies = [type(custom).FromString(custom.SerializeToString()) for custom in kept]
@@ -68,15 +68,20 @@ def without_entries(config: ConfigProto) -> ConfigProto:
     return result
 
 
-def _copy(config: ConfigProto | None) -> ConfigProto:
-    if config is not None and not isinstance(config, tf_api.ConfigProto):
-        raise TypeError(
-            f"config={config!r} is {type(config).__name__}, but must be a tf.compat.v1.ConfigProto or None. "
-            "Write config=tf.compat.v1.ConfigProto(...)."
-        )
-    result = tf_api.ConfigProto()
-    if config is not None:
-        result.CopyFrom(config)
+def copied(given: Message | None, kind: type[Message], name: str) -> Message:
+    """Return a copy of an argument that is a message, or an empty message for None.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    result = kind()
+    if given is not None:
+        if not isinstance(given, kind):
+            right = f"tf.compat.v1.{kind.__name__}"
+            raise TypeError(
+                f"{name}={given!r} is {type(given).__name__}, but must be a {right} or None. Write {name}={right}(...)."
+            )
+        result.CopyFrom(given)
     return result
 
 

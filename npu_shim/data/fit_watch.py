@@ -16,22 +16,42 @@ tf = tf_api.tf
 _MAX_SHOWN = 4  # signatures of one call, in the summary
 
 
-def most_of(counts: dict[str, int]) -> str:
-    """Return the first signatures with their counts as text."""
-    shown = "; ".join(f"({text}) {count:,}x" for text, count in list(counts.items())[:_MAX_SHOWN])
-    hidden = len(counts) - _MAX_SHOWN
-    return shown + (f"; and {hidden:,} more" if hidden > 0 else "")
+class SignatureCounts:
+    """Counts of signatures, by the place in the script. Subclasses say what has the signatures."""
+
+    _title, _noun = "", ""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, Counter[str]] = collections.defaultdict(collections.Counter)
+
+    def changes(self) -> list[tuple[str, dict[str, int]]]:
+        """Return the places for which the NPU compiles more than one graph, with the count of each signature."""
+        return [(source, dict(counts)) for source, counts in self._counts.items() if self._is_change(counts)]
+
+    def summary(self) -> str:
+        """Return the changes as text, or an empty string if there is none."""
+        lines = []
+        for source, counts in self.changes():
+            shown = "; ".join(f"({text}) {count:,}x" for text, count in list(counts.items())[:_MAX_SHOWN])
+            hidden = f"; and {len(counts) - _MAX_SHOWN:,} more" if len(counts) > _MAX_SHOWN else ""
+            lines.append(f"  {source}: {sum(counts.values()):,} {self._noun}: {shown}{hidden}")
+        return "\n".join([f"npu_shim: {self._title}", *lines] if lines else [])
+
+    def _is_change(self, counts: Counter[str]) -> bool:
+        return len(counts) > 1
 
 
-class FitWatch:
+class FitWatch(SignatureCounts):
     """Count the signatures of training batches: the type and shape of each part.
 
     It counts ``Model.fit`` of data sets, arrays and generators, and ``Model.train_on_batch``. Batches of evaluation and
     prediction are not counted, nor are those that a tf.distribute strategy of TensorFlow distributes.
     """
 
+    _title, _noun = "batches of Keras training. The NPU compiles a graph for each signature:", "batches"
+
     def __init__(self) -> None:
-        self._counts: dict[str, Counter[str]] = collections.defaultdict(collections.Counter)
+        super().__init__()
         self._lock = threading.Lock()
 
     def iterate(self, dataset: Dataset, original: Function) -> Result:
@@ -47,19 +67,6 @@ class FitWatch:
         source = _training_call()
         if source is not None:
             self._count(source, ", ".join(_text(part.dtype, part.shape) for part in parts))
-
-    def changes(self) -> list[tuple[str, dict[str, int]]]:
-        """Return the calls that had batches of more than one signature, with the number of batches of each."""
-        return [(source, dict(counts)) for source, counts in self._counts.items() if len(counts) > 1]
-
-    def summary(self) -> str:
-        """Return the counts as text, or an empty string if no call had batches of two signatures."""
-        lines = []
-        for source, counts in self.changes():
-            lines.append(f"  {source}: {sum(counts.values()):,} batches: {most_of(counts)}")
-        if lines:
-            lines.insert(0, "npu_shim: batches of Keras training. The NPU compiles a graph for each signature:")
-        return "\n".join(lines)
 
     def _counted(self, dataset: Dataset, source: str) -> Dataset:
         """Return the dataset with a step that counts its elements."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import collections
 import inspect
 import os
 from typing import TYPE_CHECKING, Counter, Mapping, Sequence
 
 from npu_shim._tensorflow import script_frames, tf_api
-from npu_shim.data.fit_watch import most_of
+from npu_shim.data.fit_watch import SignatureCounts
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, Result, Structure, TracedFunction, Value
@@ -17,7 +16,7 @@ tf = tf_api.tf
 _KERAS_FOLDER = os.sep + "keras" + os.sep
 
 
-class RetraceWatch:
+class RetraceWatch(SignatureCounts):
     """Count the traces of each tf.function that a script calls, by the signature of the call.
 
     A call traces if TensorFlow has no graph for its arguments: a tensor of another shape or type, another Python value,
@@ -25,8 +24,7 @@ class RetraceWatch:
     of TensorFlow and Keras; see FitWatch.
     """
 
-    def __init__(self) -> None:
-        self._counts: dict[str, Counter[str]] = collections.defaultdict(collections.Counter)
+    _title, _noun = "traces of tf.functions. The NPU compiles a graph for each:", "traces"
 
     def call(
         self, function: TracedFunction, original: Function, args: Sequence[object], kwargs: Mapping[str, object]
@@ -40,18 +38,8 @@ class RetraceWatch:
             self._count(function, (args, kwargs))
         return result
 
-    def changes(self) -> list[tuple[str, dict[str, int]]]:
-        """Return the functions that were traced more than once, with the number of traces of each signature."""
-        return [(name, dict(counts)) for name, counts in self._counts.items() if sum(counts.values()) > 1]
-
-    def summary(self) -> str:
-        """Return the counts as text, or an empty string if nothing was traced again."""
-        lines = []
-        for name, counts in self.changes():
-            lines.append(f"  {name}: {sum(counts.values()):,} traces: {most_of(counts)}")
-        if lines:
-            lines.insert(0, "npu_shim: traces of tf.functions. The NPU compiles a graph for each:")
-        return "\n".join(lines)
+    def _is_change(self, counts: Counter[str]) -> bool:
+        return sum(counts.values()) > 1
 
     def _count(self, function: TracedFunction, given: Structure) -> None:
         path, line, name = _definition(function.python_function)

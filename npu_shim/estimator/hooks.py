@@ -40,10 +40,6 @@ class NPUCheckpointSaverHook(tf_api.v1.train.CheckpointSaverHook):
         super().after_run(run_context, run_values)
         tf_api.logging.info("npu_shim: global step %s", run_values.results)
 
-    def end(self, session: Session) -> None:
-        """Save the last step."""
-        super().end(session)
-
 
 class SetIterationsVarHook(tf_api.SessionRunHook):
     """Make each run of the op named ``IterationOp`` do N training steps.

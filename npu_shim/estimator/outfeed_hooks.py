@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Callable, Sequence, TextIO
+from typing import TYPE_CHECKING, Sequence, TextIO
 
 from npu_shim._tensorflow import tf_api
 from npu_shim.ops.outfeed import LOG_CHANNEL, existing_channel, outfeed_dequeue_op
@@ -15,28 +15,24 @@ if TYPE_CHECKING:
 tf = tf_api.tf
 
 
-class _Reader:
-    """Run an op in a thread until its channel is closed and empty.
+class _ReadingHook(tf_api.SessionRunHook):
+    """A hook that runs an op in a thread until its channel is closed and empty. Its begin() calls _set_input()."""
 
-    Args:
-        fetches: the op or tensors to run.
-        use: called with the values of each run.
-        queue: the channel; None if the graph never writes to it.
-    """
+    _close: Operation | None = None
+    _thread: threading.Thread | None = None
 
-    def __init__(self, fetches: Fetches, use: Callable[[Sequence[Value]], None], queue: Queue | None) -> None:
-        self._fetches, self._use = fetches, use
+    def _set_input(self, fetches: Fetches, queue: Queue | None) -> None:
+        """Set the op or tensors to run, and the channel; None if the graph never writes to it."""
+        self._fetches = fetches
         self._close = None if queue is None else queue.close()
-        self._thread: threading.Thread | None = None
 
-    def start(self, session: Session) -> None:
+    def after_create_session(self, session: Session, coord: object) -> None:
         """Start the thread, once per session."""
-        if self._close is None:
-            return
-        self._thread = threading.Thread(target=self._read, args=(session,), daemon=True)
-        self._thread.start()
+        if self._close is not None:
+            self._thread = threading.Thread(target=self._read, args=(session,), daemon=True)
+            self._thread.start()
 
-    def finish(self, session: Session) -> None:
+    def end(self, session: Session) -> None:
         """Close the channel and wait until all its values are used."""
         if self._thread is not None:
             session.run(self._close)
@@ -50,19 +46,8 @@ class _Reader:
                 return  # the channel or the session is closed
             self._use(values)
 
-
-class _ReadingHook(tf_api.SessionRunHook):
-    """A hook whose begin() makes a reader."""
-
-    _reader: _Reader
-
-    def after_create_session(self, session: Session, coord: object) -> None:
-        """Start the thread."""
-        self._reader.start(session)
-
-    def end(self, session: Session) -> None:
-        """Wait until the channel is empty."""
-        self._reader.finish(session)
+    def _use(self, values: Sequence[Value]) -> None:
+        """Use the values of a run."""
 
 
 class NPULogOutfeedSessionHook(_ReadingHook):
@@ -79,9 +64,9 @@ class NPULogOutfeedSessionHook(_ReadingHook):
         """Create the op that reads the channel."""
         queue = existing_channel(LOG_CHANNEL)
         texts = None if queue is None else outfeed_dequeue_op(LOG_CHANNEL, queue.dtypes, [None] * len(queue.dtypes))
-        self._reader = _Reader(texts, self._write, queue)
+        self._set_input(texts, queue)
 
-    def _write(self, values: Sequence[Value]) -> None:
+    def _use(self, values: Sequence[Value]) -> None:
         for value in values:
             for text in getattr(value, "flat", [value]):
                 self._stream.write(tf.compat.as_str(text) + "\n" if isinstance(text, bytes) else f"{text}\n")
@@ -108,7 +93,7 @@ class NPUInfeedOutfeedSessionHook(_ReadingHook):
             raise ValueError(
                 f"channel_name={self._name!r}: nothing is put on this channel. Call npu_ops.outfeed_enqueue_op first."
             )
-        self._reader = _Reader(self._ops, lambda values: None, queue)
+        self._set_input(self._ops, queue)
 
 
 class NPUShutDownHook(tf_api.SessionRunHook):

@@ -23,8 +23,9 @@ def log_intervals(config: RunConfig) -> None:
         steps,
         steps,
     )
-    for name, value in _intervals(config):
-        if value % steps:
+    for name in ("save_checkpoints_steps", "save_summary_steps", "log_step_count_steps"):
+        value = getattr(config, name)
+        if value and value % steps:
             tf_api.logging.warning(
                 "npu_shim: %s=%d is not a multiple of iterations_per_loop=%d, so the interval varies by up to %d "
                 "steps. Use a multiple of %d.",
@@ -34,11 +35,6 @@ def log_intervals(config: RunConfig) -> None:
                 steps,
                 steps,
             )
-
-
-def _intervals(config: RunConfig) -> list[tuple[str, int]]:
-    names = ("save_checkpoints_steps", "save_summary_steps", "log_step_count_steps")
-    return [(name, getattr(config, name)) for name in names if getattr(config, name)]
 
 
 def log_overrun(iterations: int, start: int, steps: int | None, max_steps: int | None) -> None:

@@ -3,22 +3,7 @@
 from __future__ import annotations
 
 from npu_shim._host import host_device
-from npu_shim.config.device_options import (
-    DeprecatedValue as DeprecatedValue,
-    GraphMemoryOptimizeConfig as GraphMemoryOptimizeConfig,
-    LogicalDeviceDeployConfig as LogicalDeviceDeployConfig,
-    MemoryConfig as MemoryConfig,
-    ModelDeployConfig as ModelDeployConfig,
-    NpuAoeConfig as NpuAoeConfig,
-    NpuBaseConfig as NpuBaseConfig,
-    NpuConfig as NpuConfig,
-    NpuDumpConfig as NpuDumpConfig,
-    NpuExperimentalConfig as NpuExperimentalConfig,
-    NpuMultiBranchesConfig as NpuMultiBranchesConfig,
-    NpuProfilingConfig as NpuProfilingConfig,
-    NpuRunContextOptions as NpuRunContextOptions,
-    OptionValue as OptionValue,
-)
+from npu_shim.config.device_options import *  # noqa: F403
 
 # the vendor's module below npu_device.configs -> its classes
 _MODULES = {

@@ -69,14 +69,7 @@ def dropout(
             "npu_ops.dropout works in graph mode: call tf.compat.v1.disable_eager_execution() at the start of the "
             "script, or call it inside a tf.function."
         )
-    if isinstance(keep_prob, numbers.Real) and not 0 < float(keep_prob) <= 1:
-        raise ValueError(
-            f"keep_prob={keep_prob!r} is not allowed: it is the probability to keep an element, a number greater "
-            "than 0 and at most 1. For a dropout rate write keep_prob=1 - rate."
-        )
-    x = tf.convert_to_tensor(x, name="x")
-    if not x.dtype.is_floating:
-        raise ValueError(f"x={x!r} is {x.dtype.name}, but must be a float tensor: write tf.cast(x, tf.float32).")
+    x = checked_input(x, keep_prob)
     if isinstance(keep_prob, numbers.Real) and keep_prob == 1:
         return x
     if noise_shape is not None or _is_small(x) or xla.stays_plain(x) or not xla.usable():
@@ -85,6 +78,23 @@ def dropout(
         )
     with tf.name_scope(name or "dropout"):
         return _hashed(x, keep_prob, seed)
+
+
+def checked_input(x: Tensor, keep_prob: float | Tensor) -> Tensor:
+    """Return the input of a dropout as a tensor.
+
+    Raises:
+        ValueError: it is not a float tensor, or keep_prob is a number outside (0, 1].
+    """
+    if isinstance(keep_prob, numbers.Real) and not 0 < float(keep_prob) <= 1:
+        raise ValueError(
+            f"keep_prob={keep_prob!r} is not allowed: it is the probability to keep an element, a number greater "
+            "than 0 and at most 1. For a dropout rate write keep_prob=1 - rate."
+        )
+    x = tf.convert_to_tensor(x, name="x")
+    if not x.dtype.is_floating:
+        raise ValueError(f"x={x!r} is {x.dtype.name}, but must be a float tensor: write tf.cast(x, tf.float32).")
+    return x
 
 
 def _is_small(x: Tensor) -> bool:
@@ -96,7 +106,7 @@ def _hashed(x: Tensor, keep_prob: float | Tensor, seed: int | None) -> Tensor:
     """Return the dropout of a large tensor, or of one whose size is known at run time only."""
     keep = tf.convert_to_tensor(_scalar(keep_prob, tf.float64), tf.float64)
     if x.shape.num_elements() is None and tf_graph.in_plain_graph():
-        return _chosen_at_run_time(x, keep, seed)
+        return _dropout_of_dynamic_shape(x, keep, seed)
     key = counter_rng.new_key(seed)
     return tf_gradients.with_gradient(_applied(x, key, keep), [x, key, keep], "NpuShimDropout")
 
@@ -124,7 +134,7 @@ def _applied(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
     return xla.by_size(x, small, lambda: _by_key(x, key, keep), _LEAST_HASHED)
 
 
-def _chosen_at_run_time(x: Tensor, keep: Tensor, seed: int | None) -> Tensor:
+def _dropout_of_dynamic_shape(x: Tensor, keep: Tensor, seed: int | None) -> Tensor:
     """Return the dropout of a dynamic shape. Its gradient gets the factors or the key.
 
     A small tensor uses TensorFlow's random numbers.
@@ -202,24 +212,24 @@ def _wide(x: Tensor) -> DType:
     return tf.float64 if x.dtype == tf.float64 else tf.float32
 
 
-def npu_shim_dropout(x: Tensor, key: Tensor, most: Tensor, scale: Tensor, ones: Tensor) -> Tensor:
+def npu_shim_dropout(x: Tensor, key: Tensor, largest_kept: Tensor, scale: Tensor, word_of_ones: Tensor) -> Tensor:
     """Return the dropout by a key. It is compiled; its name is that of the graph's function.
 
-    ``ones`` is a word of ones, passed as an argument so that the compiler does
+    ``word_of_ones`` is passed as an argument so that the compiler does
     not know its value. It keeps or clears the bits of the product. A select
     between product and zero would become a masked load and product on
     processors with AVX-512, which takes twice as long as all the rest.
     """
-    kept = tf.reshape(counter_rng.bits(key, tf.size(x)) <= most, tf.shape(x))
+    kept = tf.reshape(counter_rng.bits(key, tf.size(x)) <= largest_kept, tf.shape(x))
     y = tf.cast(x, scale.dtype) * scale
     word = tf.int64 if y.dtype == tf.float64 else tf.int32
-    mask = _where(kept, tf.cast(ones, word), tf.constant(0, word))
+    mask = _where(kept, tf.cast(word_of_ones, word), tf.constant(0, word))
     return tf.cast(tf.bitcast(tf.bitwise.bitwise_and(tf.bitcast(y, word), mask), y.dtype), x.dtype)
 
 
-def npu_shim_dropout_factors(count: Tensor, key: Tensor, most: Tensor, scale: Tensor) -> Tensor:
+def npu_shim_dropout_factors(count: Tensor, key: Tensor, largest_kept: Tensor, scale: Tensor) -> Tensor:
     """Return the dropout factors of ``count`` elements, 0 or the scale. It is compiled, too."""
-    return _where(counter_rng.bits(key, count) <= most, scale, tf.zeros_like(scale))
+    return _where(counter_rng.bits(key, count) <= largest_kept, scale, tf.zeros_like(scale))
 
 
 _COMPILED = xla.Compiled(npu_shim_dropout)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_api
 from npu_shim.ops import dropout_masks
-from npu_shim.ops.dropout import dropout
+from npu_shim.ops.dropout import checked_input, dropout
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import DType, Tensor, TensorShape
@@ -37,14 +36,7 @@ def dropout_v3(
     Source:
         Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", JMLR 15, 2014.
     """
-    x = tf.convert_to_tensor(x, name="x")
-    if not x.dtype.is_floating:
-        raise ValueError(f"x={x!r} is {x.dtype.name}, but must be a float tensor: write tf.cast(x, tf.float32).")
-    if isinstance(keep_prob, numbers.Real) and not 0 < float(keep_prob) <= 1:
-        raise ValueError(
-            f"keep_prob={keep_prob!r} is not allowed: it is the probability to keep an element, a number greater "
-            "than 0 and at most 1. For a dropout rate write keep_prob=1 - rate."
-        )
+    x = checked_input(x, keep_prob)
     if isinstance(noise_shape, (list, tuple)) and None in noise_shape:
         noise_shape = [tf.shape(x)[axis] if size is None else size for axis, size in enumerate(noise_shape)]
     if not tf.executing_eagerly():

@@ -81,6 +81,21 @@ def gelu(features: Tensor, name: str | None = None) -> Tensor:
         return tf_gradients.with_gradient(y, [x, slope], "NpuShimGeluWithSlope")
 
 
+def gelu_grad(gradients: Tensor, features: Tensor, activations: Tensor, name: str | None = None) -> Tensor:
+    """Return the gradient of gelu, dy gelu'(x).
+
+    Args:
+        gradients: dy, of the shape of x.
+        features: x, a float tensor of any shape.
+        activations: gelu(x); not used.
+        name: name of the ops.
+    Returns:
+        A tensor with x's shape and type.
+    """
+    with tf.name_scope(name or "gelu_grad"):
+        return _times(_forward(tf.convert_to_tensor(features))[1](), tf.convert_to_tensor(gradients))
+
+
 def _is_small(x: Tensor) -> bool:
     count = x.shape.num_elements()
     return count is not None and count < LEAST_ELEMENTS

@@ -39,7 +39,7 @@ _HOMES = {
         "npu_alloc_float_status npu_clear_float_status npu_clear_float_status_v2 npu_get_float_status "
         "npu_get_float_status_v2"
     ),
-    "gelu_operators": "gelu gelu_grad",
+    "gelu": "gelu gelu_grad",
     "gru": "dynamic_augru dynamic_gru_v2",
     "k_means_centroids": "k_means_centroids_v2",
     "lars": "lars lars_v2",

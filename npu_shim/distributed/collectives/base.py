@@ -11,7 +11,6 @@ from npu_shim.distributed.collectives.reductions import check_reduction
 from npu_shim.distributed.collectives.transport import GroupBackend, Transport
 
 T = TypeVar("T")
-_MAX_CACHED_DIGESTS = 1024
 
 
 class Collectives:
@@ -20,15 +19,9 @@ class Collectives:
     def __init__(self, name: str, ranks: Sequence[int], rank: int, backend: GroupBackend, pool: BufferPool) -> None:
         self.name, self.ranks, self.rank, self.size = name, tuple(ranks), rank, len(ranks)
         self._backend, self._pool = backend, pool
-        self._digests: dict[str, bytes] = {}
 
     def _run(self, key: str, request: str, work: Callable[[Transport], T]) -> T:
-        digest = self._digests.get(request)
-        if digest is None:
-            if len(self._digests) >= _MAX_CACHED_DIGESTS:
-                self._digests.clear()
-            digest = self._digests[request] = digest_of(request)
-        return self._backend.run(key, request, digest, work)
+        return self._backend.run(key, request, digest_of(request), work)
 
     def _reduction(self, what: str, reduction: str, arrays: list[Array]) -> str:
         for name in {array.type_name for array in arrays} or {"float32"}:

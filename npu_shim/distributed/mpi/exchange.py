@@ -78,7 +78,7 @@ class Exchange:
             self._links.send(host, self._source.array(*blocks[host], self._dtype), turn)
         low, high = blocks[self._own]
         inputs = [room[: high - low] for room in self._rooms[turn]]
-        transfers = self._links.start([(host, inputs[host]) for host in self._span.others])
+        transfers = self._links.start_receiving([(host, inputs[host]) for host in self._span.others])
         return _Chunk(blocks, inputs, transfers)
 
     def _reduce(self, chunk: _Chunk, turn: int) -> None:
@@ -93,7 +93,7 @@ class Exchange:
             self._links.send(host, result, turn)
         self._receive_results()
         self._results = [(chunk.blocks[host][0], self._target(*chunk.blocks[host])) for host in self._span.others]
-        self._arriving = self._links.start(
+        self._arriving = self._links.start_receiving(
             [(host, target) for host, (_, target) in zip(self._span.others, self._results)]
         )
         self._results.append((low, result))

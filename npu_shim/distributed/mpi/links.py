@@ -52,9 +52,9 @@ class Links:
 
     def receive(self, parts: list[tuple[int, np.ndarray]]) -> None:
         """Receive arrays from hosts, and return when all are complete."""
-        self.wait(self.start(parts))
+        self.wait(self.start_receiving(parts))
 
-    def start(self, parts: list[tuple[int, np.ndarray]]) -> Transfers:
+    def start_receiving(self, parts: list[tuple[int, np.ndarray]]) -> Transfers:
         """Start to receive arrays from hosts."""
         tag = self._order.tags[self._span.own]
         started = [(host, self._wire.receive(self._span.leaders[host], tag, data)) for host, data in parts if data.size]

@@ -25,20 +25,21 @@ def layer_problems(devices: list[DevicePath]) -> Iterator[Problem]:
     Args:
         devices: those of a table of version 2.0.
     """
-    for one in devices:
-        yield from _numbers(one)
-        for at, layer in enumerate(one.device.layers):
-            path = f"{one.path}.level_list[{at}]"
-            yield from _layer(layer, one.device.layers[at - 1] if at else None, path)
+    for place in devices:
+        yield from _problems_of_device(place)
+        before = None
+        for path, layer in _layers([place]):
+            yield from _problems_of_layer(layer, before, path)
             for number, address in enumerate(layer.addresses):
-                yield from _address(address, f"{path}.rank_addr_list[{number}]")
+                yield from _problems_of_address(address, f"{path}.rank_addr_list[{number}]")
+            before = layer
     yield from _repeated_local_ids(devices)
-    yield from _sizes(devices)
+    yield from _unequal_address_counts(devices)
     yield from _repeated_eids(devices)
 
 
-def _numbers(one: DevicePath) -> Iterator[Problem]:
-    device, path = one.device, one.path
+def _problems_of_device(place: DevicePath) -> Iterator[Problem]:
+    device, path = place.device, place.path
     for key, value in (("device_id", device.device_id), ("local_id", device.local_id or 0)):
         if value > _MAX_ID:
             yield _warn(f"{path}.{key}", f"is {value}", f"Write 0 to {_MAX_ID}")
@@ -53,46 +54,47 @@ def _numbers(one: DevicePath) -> Iterator[Problem]:
 def _repeated_local_ids(devices: list[DevicePath]) -> Iterator[Problem]:
     """Check that each device of an instance of layer 0 has its own local_id; several servers may share an instance."""
     first: dict[tuple[str, int | None], str] = {}
-    for one in devices:
-        key = (one.device.layers[0].instance, one.device.local_id)
+    for place in devices:
+        key = (place.device.layers[0].instance, place.device.local_id)
         if key in first:
             yield _warn(
-                f"{one.path}.local_id",
+                f"{place.path}.local_id",
                 f"local_id {key[1]} of {key[0]!r} is given twice, first at {first[key]}.local_id",
                 "Write the number that the device has in the topology file",
             )
-        first.setdefault(key, one.path)
+        first.setdefault(key, place.path)
 
 
-def _sizes(devices: list[DevicePath]) -> Iterator[Problem]:
+def _unequal_address_counts(devices: list[DevicePath]) -> Iterator[Problem]:
     """Check that the devices of an instance have the same number of addresses in it."""
     first: dict[tuple[int, str], tuple[int, str]] = {}
-    for one in devices:
-        for at, layer in enumerate(one.device.layers):
-            path, size = f"{one.path}.level_list[{at}]", len(layer.addresses)
-            wanted, other = first.setdefault((layer.number, layer.instance), (size, path))
-            if size != wanted:
-                yield _warn(
-                    f"{path}.rank_addr_list",
-                    f"has {counted(size, 'address', 'addresses')}, but {wanted} in {other} with the same "
-                    "net_instance_id",
-                    "Give each rank of an instance the same number",
-                )
+    for path, layer in _layers(devices):
+        size = len(layer.addresses)
+        wanted, other = first.setdefault((layer.number, layer.instance), (size, path))
+        if size != wanted:
+            text = f"has {counted(size, 'address', 'addresses')}, but {wanted} in {other} with the same net_instance_id"
+            yield _warn(f"{path}.rank_addr_list", text, "Give each rank of an instance the same number")
 
 
 def _repeated_eids(devices: list[DevicePath]) -> Iterator[Problem]:
     first: dict[str, str] = {}
-    for one in devices:
-        for at, layer in enumerate(one.device.layers):
-            for number, address in enumerate(layer.addresses):
-                path = f"{one.path}.level_list[{at}].rank_addr_list[{number}].addr"
-                if address.kind == EID and address.address in first:
-                    text = f"{address.address!r} is given twice, first at {first[address.address]}"
-                    yield _warn(path, text, "Copy the EIDs of each device from hccn_tool")
-                first.setdefault(address.address, path)
+    for layer_path, layer in _layers(devices):
+        for number, address in enumerate(layer.addresses):
+            path = f"{layer_path}.rank_addr_list[{number}].addr"
+            if address.kind == EID and address.address in first:
+                text = f"{address.address!r} is given twice, first at {first[address.address]}"
+                yield _warn(path, text, "Copy the EIDs of each device from hccn_tool")
+            first.setdefault(address.address, path)
 
 
-def _layer(layer: NetLayer, before: NetLayer | None, path: str) -> Iterator[Problem]:
+def _layers(devices: list[DevicePath]) -> Iterator[tuple[str, NetLayer]]:
+    """Yield the layers of devices, each with its JSON path."""
+    for place in devices:
+        for at, layer in enumerate(place.device.layers):
+            yield f"{place.path}.level_list[{at}]", layer
+
+
+def _problems_of_layer(layer: NetLayer, before: NetLayer | None, path: str) -> Iterator[Problem]:
     number = layer.number
     if number > _MAX_LAYER:
         yield _warn(f"{path}.net_layer", f"is {number}", f"Write 0 to {_MAX_LAYER}")
@@ -110,29 +112,29 @@ def _layer(layer: NetLayer, before: NetLayer | None, path: str) -> Iterator[Prob
         yield _warn(f"{path}.rank_addr_list", text, f"Write at most {_MAX_ADDRESSES}")
 
 
-def _address(one: NetAddress, path: str) -> Iterator[Problem]:
-    if one.kind not in ADDRESS_KINDS:
-        text = f"is {one.kind!r}{_near(one.kind.upper(), ADDRESS_KINDS)}"
+def _problems_of_address(address: NetAddress, path: str) -> Iterator[Problem]:
+    if address.kind not in ADDRESS_KINDS:
+        text = f"is {address.kind!r}{_near(address.kind.upper(), ADDRESS_KINDS)}"
         yield _warn(f"{path}.addr_type", text, f"Write one of {', '.join(map(repr, ADDRESS_KINDS))}")
-    elif not _fits(one):
-        form = "32 hexadecimal digits" if one.kind == EID else f"an {one.kind[:2]}v{one.kind[-1]} address"
-        yield _warn(f"{path}.addr", f"{one.address!r} is not {form}", f"Correct it, or addr_type {one.kind!r}")
-    if not 1 <= len(set(one.ports)) <= _MAX_PORTS:
-        yield _warn(f"{path}.ports", f"has {len(set(one.ports))} ports", f"Write 1 to {_MAX_PORTS}")
-    for port in one.ports:
+    elif not _fits(address):
+        form = "32 hexadecimal digits" if address.kind == EID else f"an {address.kind[:2]}v{address.kind[-1]} address"
+        yield _warn(f"{path}.addr", f"{address.address!r} is not {form}", f"Correct it, or addr_type {address.kind!r}")
+    if not 1 <= len(set(address.ports)) <= _MAX_PORTS:
+        yield _warn(f"{path}.ports", f"has {len(set(address.ports))} ports", f"Write 1 to {_MAX_PORTS}")
+    for port in address.ports:
         if not 1 <= len(port) <= _MAX_PORT_NAME:
             text = f"{port[:40]!r} has {len(port)} characters"
             yield _warn(f"{path}.ports", text, 'Write DIE/PORT, such as "0/4"')
-    plane = extra(one.extras, "plane_id")
+    plane = extra(address.extras, "plane_id")
     if plane is not None and not isinstance(plane, str):
         yield _warn(f"{path}.plane_id", f"is {plane!r}", 'Write a string, such as "0"')
 
 
-def _fits(one: NetAddress) -> bool:
-    if one.kind == EID:
-        return _EID.match(one.address) is not None
+def _fits(address: NetAddress) -> bool:
+    if address.kind == EID:
+        return _EID.match(address.address) is not None
     try:
-        return ipaddress.ip_address(one.address).version == int(one.kind[-1])
+        return ipaddress.ip_address(address.address).version == int(address.kind[-1])
     except ValueError:
         return False
 

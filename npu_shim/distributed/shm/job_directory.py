@@ -50,7 +50,7 @@ def clean_up(directory: str) -> None:
             unlink(path)
     finally:
         for path, fd in acquired.items():
-            rank_lock.release_stale(fd, path, remove=len(acquired) == len(lock_files) or os.fstat(fd).st_size == 0)
+            rank_lock.release_acquired(fd, path, remove=len(acquired) == len(lock_files) or os.fstat(fd).st_size == 0)
     try:
         os.rmdir(directory)
     except OSError:  # a rank has joined again, or cleans up as well

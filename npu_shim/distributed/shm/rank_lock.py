@@ -93,7 +93,7 @@ def find_holder(path: str) -> Holder | None:
 
 
 def acquire_stale(path: str) -> int | None:
-    """Acquire a lock that no live process holds, to clean up. Return a descriptor for release_stale, or None."""
+    """Acquire a lock that no live process holds, to clean up. Return a descriptor for release_acquired, or None."""
     if _is_mine(path):
         return None
     try:
@@ -106,7 +106,7 @@ def acquire_stale(path: str) -> int | None:
     return None
 
 
-def release_stale(fd: int, path: str, remove: bool) -> None:
+def release_acquired(fd: int, path: str, remove: bool) -> None:
     """Release a lock from acquire_stale; ``remove`` deletes the file first."""
     if remove:
         os.unlink(path)

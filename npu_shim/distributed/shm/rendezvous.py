@@ -193,7 +193,7 @@ def _await_members(
                 break
             if text:
                 raise PeerLost(text)
-            deadline.pause(lambda: f"{_ranks_text(segment, members)} did not join")
+            deadline.pause(lambda: f"{_missing_ranks_text(segment, members)} did not join")
         unlink(path)
         segment.reserve()
     except CollectiveError as error:
@@ -214,7 +214,7 @@ def _await_ready(segment: Segment, deadline: Deadline, find_lost: Callable[[], s
                 raise PeerLost(text)
             deadline.pause(
                 lambda: (
-                    f"{_ranks_text(segment, members)} did not join"
+                    f"{_missing_ranks_text(segment, members)} did not join"
                     if _missing(segment)
                     else f"rank {members[0]} did not complete the setup"
                 )
@@ -233,7 +233,7 @@ def _missing(segment: Segment) -> list[int]:
     return [rank for rank in range(segment.layout.size) if not segment.words[segment.page(rank) + layout.INCARNATION]]
 
 
-def _ranks_text(segment: Segment, members: list[int]) -> str:
+def _missing_ranks_text(segment: Segment, members: list[int]) -> str:
     """Return 'rank 3' or 'ranks 1, 3' for the members that have not registered yet; empty if all have."""
     missing = [members[rank] for rank in _missing(segment)]
     return f"rank{'s' if len(missing) > 1 else ''} {', '.join(map(str, missing))}" if missing else ""

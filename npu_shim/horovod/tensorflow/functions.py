@@ -33,7 +33,7 @@ def broadcast_variables(
     Returns:
         In a graph an op that does it; otherwise None.
     """
-    values = broadcast_([_variable(variable) for variable in variables], root_rank, process_set=process_set)
+    values = broadcast_([_tensorflow_variable(variable) for variable in variables], root_rank, process_set=process_set)
     return None if _executing_eagerly() else tf.group(*values)
 
 
@@ -127,7 +127,7 @@ def _value(tensor: Tensor, session: Session | None) -> np.ndarray:
     return used.run(tensor)
 
 
-def _variable(given: Variable) -> Variable:
+def _tensorflow_variable(given: Variable) -> Variable:
     """Return the TensorFlow variable of a Keras 3 variable, or the variable itself."""
     value = getattr(given, "value", None)
     return value if value is not None and not callable(value) else given

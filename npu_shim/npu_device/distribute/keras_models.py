@@ -17,7 +17,7 @@ from npu_shim.npu_device.distribute.global_batches import (
 )
 from npu_shim.npu_device.distribute.gradient_sharing import distributed_optimizer
 from npu_shim.npu_device.distribute.hccl import is_worker
-from npu_shim.npu_device.distribute.rank_callbacks import for_this_rank, reads_batches
+from npu_shim.npu_device.distribute.rank_callbacks import for_this_rank, need_batch_metrics
 from npu_shim.npu_device.distribute.rank_metrics import RowsThatCount, figures, global_logs
 from npu_shim.training.strategy_data import check_are_batches, is_sharded, slice_of_batches
 
@@ -117,7 +117,7 @@ class _Parallel:
         bound = inspect.signature(self._fit).bind_partial(*args, **kwargs)
         given = _arguments_of_fit(bound)
         x = given.get("x", args[0] if args else None)
-        logs_every_step, expected = reads_batches(given.get("callbacks")), _BATCHES
+        logs_every_step, expected = need_batch_metrics(given.get("callbacks")), _BATCHES
         if isinstance(x, tf.data.Dataset) and not self._is_of_strategy:
             check_are_batches(x)
             if "x" in given and are_even(x):

@@ -32,7 +32,7 @@ def for_this_rank(callbacks: Structure, rank: int) -> list[KerasCallback]:
     return [MetricsOfAll(), *own, Agreement()]
 
 
-def reads_batches(callbacks: Structure) -> bool:
+def need_batch_metrics(callbacks: Structure) -> bool:
     """Return True if a callback may decide on the metrics of a batch, which then are those of all ranks."""
     return any(
         _is(callback, ("TerminateOnNaN", "LambdaCallback"))

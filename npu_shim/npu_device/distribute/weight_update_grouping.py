@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Iterable, Sequence
 from npu_shim._host import host_device
 from npu_shim.npu_device.distribute import hccl
 from npu_shim.npu_device.npu_device import global_npu_ctx
+from npu_shim.optimizer.gradient_shares import GradDivisionItem, fair_division
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, Result, Variable
@@ -31,16 +32,8 @@ class GroupingVars:
                 f"rank_size={rank_size} is not allowed for {count} variables: each rank needs one. Use "
                 "npu.distribute.all_reduce and apply all gradients on each rank."
             )
-        sizes = [(variable.shape.num_elements() or 1) * variable.dtype.size for variable in self._variables]
-        self._ranks: list[int] = []
-        rank, sent, left = 0, 0, sum(sizes)
-        for place, size in enumerate(sizes):
-            share = left / (rank_size - rank)
-            is_full = sent and abs(sent + size - share) > abs(sent - share)
-            if rank < rank_size - 1 and sent and (is_full or count - place == rank_size - 1 - rank):
-                rank, sent, left = rank + 1, 0, left - sent
-            self._ranks.append(rank)
-            sent += size
+        items = [GradDivisionItem(variable, variable) for variable in self._variables]
+        self._ranks = [item.root_rank_id for item in fair_division(items, rank_size)]
 
     def get_gid_by_var(self, var: Variable) -> int:
         """Return the rank that updates a variable, -1 for another variable."""
