@@ -7,6 +7,8 @@ import re
 from typing import TYPE_CHECKING, Callable, Mapping
 
 if TYPE_CHECKING:
+    from argparse import _ActionsContainer
+
     from npu_shim._tensorflow.types import Value
 
 MOST_RANKS = 1024  # processes of one host
@@ -24,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser, text: str, **settings: Mapping[
             is True if it is given.
         settings: other arguments of ``add_argument``, by the long name of the option.
     """
-    group: argparse._ActionsContainer = parser
+    group: _ActionsContainer = parser
     target = group
     lines = [line for line in re.sub(r"\n +", " ", text).splitlines() if line]
     for line, following in zip(lines, [*lines[1:], ""]):

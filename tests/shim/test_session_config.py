@@ -144,7 +144,7 @@ def test_options_get_xla_off_in_a_copy(make, kind):
     assert made.global_jit_level == tf.compat.v1.OptimizerOptions.OFF
     assert inner.global_jit_level == tf.compat.v1.OptimizerOptions.ON_1
     assert isinstance(make(), kind)
-    with pytest.raises(TypeError, match=f"must be a {kind.__name__} or None"):
+    with pytest.raises(TypeError, match=f"must be a tf.compat.v1.{kind.__name__} or None"):
         make("x")
 
 

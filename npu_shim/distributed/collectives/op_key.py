@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import struct
 
@@ -21,7 +20,6 @@ def token_of(key: str, count: int) -> int:
     return int.from_bytes(raw, "little") or 1
 
 
-@functools.lru_cache(maxsize=1024)
 def digest_of(request: str) -> bytes:
     """Return the digest by which ranks compare their requests."""
     return hashlib.blake2b(request.encode("utf-8"), digest_size=DIGEST_BYTES).digest()
