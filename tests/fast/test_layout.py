@@ -436,6 +436,31 @@ def test_files_of_the_tool_and_of_the_tests_have_unique_names(repo_root: pathlib
     assert recurring(map(pathlib.Path, ("a/plan.py", "b/plan.py", "a/__init__.py", "b/__init__.py"))) == ["plan.py"]
 
 
+TYPED_ROOMS = ("dumps", "profiles", "exporting")
+
+
+def untyped_interfaces(text: str) -> list[str]:
+    """Return the public functions and methods of a module, but for to_json, that take or return dictionaries of JSON."""
+    tree = ast.parse(text)
+    owners = [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
+    functions = [node for owner in owners for node in owner.body if isinstance(node, ast.FunctionDef)]
+    public = [node for node in functions if not node.name.startswith("_") and node.name != "to_json"]
+    hints = {
+        node.name: [of.annotation for of in node.args.args + node.args.kwonlyargs] + [node.returns] for node in public
+    }
+    parts = ((name, part) for name, types in hints.items() for hint in filter(None, types) for part in ast.walk(hint))
+    return sorted({name for name, part in parts if getattr(part, "id", "") == "JsonObject"})
+
+
+def test_results_are_classes_and_json_is_made_at_the_edge(repo_root: pathlib.Path) -> None:
+    files = [path for room in TYPED_ROOMS for path in sorted((repo_root / "npu_shim" / room).rglob("*.py"))]
+    assert len(files) > 60
+    untyped = {path.name: untyped_interfaces(path.read_text(encoding="utf-8")) for path in files}
+    assert {name: functions for name, functions in untyped.items() if functions} == {}
+    case = "def run(folder: str) -> JsonObject: ...\nclass C:\n    def show(self, rows: list[JsonObject]) -> str: ...\n"
+    assert untyped_interfaces(case + "    def to_json(self) -> JsonObject: ...\n") == ["run", "show"]
+
+
 def functions_of(tree: ast.AST) -> dict[str, ast.FunctionDef]:
     return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
