@@ -300,6 +300,19 @@ def _used_on_host(function: ast.AST, names: Names, seen: set[ast.AST]) -> bool:
     return bool(used) and all(_on_host(user.ancestors(mention), user, seen) for mention, user in used)
 
 
+def is_passed_to_data(mention: ast.AST, names: Names) -> bool:
+    """Return True if a mention of a function passes it to a method of a dataset, directly or in a partial."""
+    for parent in names.ancestors(mention):
+        if isinstance(parent, ast.Call) and last_name(parent.func) != "partial":
+            function = parent.func
+            return mention is not function and isinstance(function, ast.Attribute) and function.attr in _TAKERS and (
+                names.types.of(function.value, names.place(parent)) == Type.DATASET
+            )  # fmt: skip
+        if isinstance(parent, ast.stmt):
+            break
+    return False
+
+
 def _is_passed_on(mention: ast.AST, names: Names) -> bool:
     """Return True if a mention of a function passes it to tf.data, to Python, or as an input function."""
     child = mention

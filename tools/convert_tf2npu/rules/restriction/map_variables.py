@@ -1,8 +1,12 @@
-"""Variables created in the input pipeline.
+"""Variables in the input pipeline.
 
 A function that ``dataset.map`` calls runs on the host, in its own graph. A variable created in it is never
 initialized on the NPU, and the run fails with an error about an uninitialized variable. ``tf.keras.backend.zeros``
 and similar functions create variables too. Use a constant.
+
+In TensorFlow 1, the session also initializes variables on the NPU that such a function only reads, or that are the size
+of batches or of a buffer: ``Error while reading resource variable``, ``Resource ... does not exist``. Use a constant or a
+value of Python, or a placeholder for what changes. In TensorFlow 2 these are NPU278.
 
 Reported::
 
@@ -21,6 +25,28 @@ Reported::
 
     dataset = tf.data.Dataset.range(8).map(lambda i: K.zeros([3]))
 
+Reported::
+
+    import tensorflow as tf
+
+    batch_size = tf.Variable(tf.placeholder(tf.int64, []), trainable=False, collections=[])
+    dataset = tf.data.TFRecordDataset(files).batch(batch_size, drop_remainder=True)
+    iterator = dataset.make_initializable_iterator()
+
+Reported::
+
+    import tensorflow as tf
+
+    class Images:
+        def __init__(self):
+            self.mean = tf.get_variable('mean', [3])
+
+        def normalize(self, image):
+            return image - self.mean
+
+        def read(self, files):
+            return tf.data.TFRecordDataset(files).map(self.normalize).make_one_shot_iterator()
+
 Untouched::
 
     import tensorflow as tf
@@ -36,6 +62,14 @@ Untouched::
 
     import tensorflow as tf
 
+    x = tf.Variable(0.5)
+    dataset = tf.data.TFRecordDataset(files).map(lambda x: x / 255).batch(8, drop_remainder=True)
+    iterator = dataset.make_initializable_iterator()
+
+Untouched::
+
+    import tensorflow as tf
+
     weights = pool.map(lambda i: tf.Variable(i))
 """
 
@@ -43,9 +77,12 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import in_map_function
+from ...analysis.device_placement import in_map_function, in_test
+from ...analysis.pipeline_variables import pipeline_reads
+from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
+from ...syntax.words import has_words
 from ..base import Context, Finding, Result
 
 CODE = "NPU224"
@@ -60,6 +97,8 @@ _REPLACEMENTS = {
     "tensorflow.keras.backend.random_normal_variable": "tf.random.normal",
 }
 CALLS = frozenset(_REPLACEMENTS)
+_GLOBAL_STEP = tuple(f"tensorflow.train.{name}_global_step" for name in ("create", "get", "get_or_create"))
+_MAKERS = CALLS.union(_GLOBAL_STEP)
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
@@ -70,3 +109,15 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             last_part(name),
             _REPLACEMENTS[name],
         )
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    is_near = not _MAKERS.isdisjoint(context.called.values()) or has_words(context.source.text, (".map(", ".batch("))
+    if is_near and not is_two(context):
+        for read in pipeline_reads(context, _MAKERS, sizes=True):
+            if not in_test(context, read.node):
+                yield Finding(
+                    read.node,
+                    "the input pipeline reads this variable on the host, and the NPU initializes it. "
+                    "Use a constant, a value of Python or a placeholder",
+                )

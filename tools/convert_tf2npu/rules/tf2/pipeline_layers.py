@@ -133,14 +133,11 @@ Untouched::
 
 from __future__ import annotations
 
-import ast
 from typing import Iterator
 
-from ...analysis.device_placement import host_functions, in_map_function, in_test
+from ...analysis.device_placement import in_map_function, in_test
+from ...analysis.pipeline_variables import pipeline_reads
 from ...analysis.tensorflow_version import is_two, may_be_two
-from ...semantics.model import Call, Where
-from ...semantics.tf_types import Type
-from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
 from ...syntax.words import has_words
 from ..base import Context, Finding, Result
@@ -156,97 +153,31 @@ _MAKERS = _MADE_INSIDE.union(
     ["tensorflow.Variable"],  # in a function of dataset.map: NPU224
     [f"tensorflow.random.{home}Generator.from_seed" for home in ("", "experimental.")],
 )
-_SEQUENTIAL = frozenset({"tensorflow.keras.Sequential"})
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    names = context.names
-    if not has_words(context.source.text, (".map(",)) or not may_be_two(context):
+    if not may_be_two(context):
         return
-    if not any(name in _MAKERS for name in context.called.values()):
-        return
-    reported: set[ast.AST] = set()
-    for node, name in context.called.items():
-        if name in _MADE_INSIDE and in_map_function(context, node) and not in_test(context, node) and is_two(context):
+    if has_words(context.source.text, (".map(",)):
+        for node, name in context.called.items():
+            if (
+                name in _MADE_INSIDE
+                and in_map_function(context, node)
+                and not in_test(context, node)
+                and is_two(context)
+            ):
+                yield Finding(
+                    node,
+                    "dataset.map creates this {0}, and its variables are on the NPU. "
+                    "Create it before, under with tf.device('/CPU:0'):",
+                    last_part(name),
+                )
+    is_near = not _MAKERS.isdisjoint(context.called.values()) or has_words(context.source.text, (".map(",))
+    for read in pipeline_reads(context, _MAKERS) if is_near else ():
+        if not in_test(context, read.node) and is_two(context):
             yield Finding(
-                node,
-                "dataset.map creates this {0}, and its variables are on the NPU. "
-                "Create it before, under with tf.device('/CPU:0'):",
-                last_part(name),
-            )
-    host = names.once(host_functions)
-    reads: list[tuple[ast.Name | ast.Attribute, Where]] = list(names.reads)
-    reads += [(part, call.where) for call in names.calls for part in _owners(call.node)] if host else []
-    mapped = {call.node.args[0] for call in names.calls if _maps_layer(context, call)}
-    for read, where in reads:
-        if (
-            not isinstance(read.ctx, ast.Load)
-            or read not in mapped
-            and not any(p in host for p in names.ancestors(read))
-        ):
-            continue
-        for maker in _makers(context, read, where):
-            if maker in reported or in_test(context, maker) or not is_two(context):
-                continue
-            reported.add(maker)
-            name = last_part(context.called[maker]).replace("from_seed", "Generator")
-            yield Finding(
-                maker,
+                read.node,
                 "dataset.map uses this {0} on the host, and its variables are on the NPU. "
                 "Create it under with tf.device('/CPU:0'):",
-                name,
+                last_part(read.name).replace("from_seed", "Generator"),
             )
-
-
-def _maps_layer(context: Context, call: Call) -> bool:
-    """Return True for ``dataset.map(layer)``."""
-    function = call.node.func
-    return (
-        isinstance(function, ast.Attribute)
-        and function.attr == "map"
-        and bool(call.node.args)
-        and context.types.of(function.value, call.where) == Type.DATASET
-    )
-
-
-def _owners(call: ast.Call) -> Iterator[ast.Attribute]:
-    """Yield the attributes of objects that a call calls or has a method of: ``self.flip(x)``, ``self.count.assign_add(1)``."""
-    node: ast.expr = call.func
-    while isinstance(node, ast.Attribute):
-        yield node
-        node = node.value
-
-
-def _makers(context: Context, read: ast.Name | ast.Attribute, where: Where) -> Iterator[ast.Call]:
-    """Yield the calls that make the variable or layer that a name has, except those on the CPU."""
-    for origin in origins(read, where, context.names):
-        node = origin.node
-        if not isinstance(node, ast.Call) or origin.names is not context.names:
-            continue
-        name = origin.resolve()
-        if name in _SEQUENTIAL:
-            inner = [n for n in ast.walk(node) if isinstance(n, ast.Call) and context.called.get(n) in _MAKERS]
-            node = inner[0] if inner else node
-        if context.called.get(node) in _MAKERS and not _is_on_cpu(context, node):
-            if not any(p in context.names.once(host_functions) for p in context.names.ancestors(node)):
-                yield node
-
-
-def _is_on_cpu(context: Context, node: ast.AST) -> bool:
-    """Return True if a call is in a context of the CPU, or if all objects are made there whose class has the call."""
-    for parent in context.names.ancestors(node):
-        if isinstance(parent, ast.With) and any(
-            "cpu" in context.source.segment(item.context_expr).lower() for item in parent.items
-        ):
-            return True
-        if isinstance(parent, ast.ClassDef):
-            definitions = [context.names.definition(call.node.func, call.where) for call in context.names.calls]
-            calls = [
-                c.node
-                for c, definition in zip(context.names.calls, definitions)
-                if definition is not None and definition.node is parent
-            ]
-            return bool(calls) and all(
-                _is_on_cpu(context, call) for call in calls if parent not in context.names.ancestors(call)
-            )
-    return False
