@@ -1,8 +1,10 @@
 """Variables and an iterator initialized in one run.
 
-An iterator is initialized on the host and starts to read data. Variables are initialized on the NPU. One
-``session.run`` puts both into one graph, which fails if the input pipeline reads something initialized in the same
-run. Run the variables' initializer first, then the iterator's in a separate run.
+An iterator is initialized on the host. One ``session.run`` that also initializes variables puts both into one graph, and
+the NPU cannot take this graph: the variables are initialized on the host, and on the NPU they stay zero. The loss does
+not fall, and no error says why. Run the variables' initializer first, then the iterator's in a separate run.
+
+An initializer that is added to the collection ``TABLE_INITIALIZERS`` is part of ``tf.tables_initializer()``.
 
 Reported::
 
@@ -19,6 +21,30 @@ Reported::
     iterator = tf.data.make_initializable_iterator(dataset)
     init = tf.global_variables_initializer()
     start = tf.group(init, iterator.initializer)
+
+Reported::
+
+    import tensorflow as tf
+
+    iterator = dataset.make_initializable_iterator()
+    tf.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, iterator.initializer)
+    start = [tf.global_variables_initializer(), tf.tables_initializer()]
+    sess.run(start)
+
+Untouched::
+
+    import tensorflow as tf
+
+    iterator = dataset.make_initializable_iterator()
+    tf.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, iterator.initializer)
+    sess.run(tf.global_variables_initializer())
+    sess.run(tf.tables_initializer())
+
+Untouched::
+
+    import tensorflow as tf
+
+    sess.run([tf.global_variables_initializer(), tf.tables_initializer()])
 
 Untouched::
 
@@ -39,6 +65,7 @@ Untouched::
 from __future__ import annotations
 
 import ast
+import re
 from typing import Iterator
 
 from ...semantics.model import Call, Where
@@ -58,6 +85,13 @@ _ITERATORS = frozenset(
 tensorflow.compat.v1.data.make_initializable_iterator tensorflow.data.Iterator.from_structure""".split()
 )
 
+_TABLES = frozenset(
+    f"tensorflow.{name}" for name in ("tables_initializer", "initialize_all_tables", "initializers.tables_initializer")
+)
+_COLLECT = frozenset({"tensorflow.add_to_collection"})
+_COLLECTION = "tensorflow.GraphKeys.TABLE_INITIALIZERS"
+_COLLECTS = re.compile(rb"TABLE_INITIALIZERS,\s*[\w.]*iterator\w*\.initializer")
+
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     yield from _check(context, call, call.node.args[:1])
@@ -68,19 +102,28 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
 
 
 def _check(context: Context, call: Call, values: list[ast.expr]) -> Iterator[Result]:
-    parts: list[ast.expr] = []
+    parts: list[tuple[ast.expr, Where]] = []
     for value in values:
-        parts += value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
+        listed, where = _listed(context, value, call.where)
+        parts += [(part, where) for part in listed]
     if (
         len(parts) > 1
-        and any(_of_variables(context, p, call.where) for p in parts)
-        and any(_of_iterator(context, p, call.where) for p in parts)
+        and any(_of_variables(context, *part) for part in parts)
+        and any(_of_iterator(context, *part) for part in parts)
     ):
         yield Finding(
             call.node,
-            "one run initializes variables on the NPU and an iterator on the host. "
+            "one run initializes variables and an iterator, so the NPU's variables stay zero. "
             "Run the variables' initializer first, then the iterator's in a separate run",
         )
+
+
+def _listed(context: Context, value: ast.expr, where: Where) -> tuple[list[ast.expr], Where]:
+    """Return the members of a list or tuple, also of one that a name has, with their place; else the value."""
+    binding = context.names.only_binding(value, where)
+    if binding is not None and isinstance(binding.node, (ast.List, ast.Tuple)):
+        return binding.node.elts, binding.where
+    return (value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]), where
 
 
 def _source(context: Context, node: ast.expr, where: Where) -> Call | None:
@@ -100,8 +143,10 @@ def _of_iterator(context: Context, node: ast.expr, where: Where) -> bool:
     binding = context.names.only_binding(node, where)
     if binding is not None and isinstance(binding.node, (ast.Attribute, ast.Call)):
         node, where = binding.node, binding.where
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "make_initializer":
-        return True
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "make_initializer":
+            return True
+        return context.resolve(node.func, where) in _TABLES and context.once(_collects_iterators)
     if not (isinstance(node, ast.Attribute) and node.attr == "initializer"):
         return False
     source = _source(context, node.value, where)
@@ -110,3 +155,15 @@ def _of_iterator(context: Context, node: ast.expr, where: Where) -> bool:
     return context.resolve(source.node.func, source.where) in _ITERATORS or (
         isinstance(source.node.func, ast.Attribute) and source.node.func.attr == "make_initializable_iterator"
     )
+
+
+def _collects_iterators(context: Context) -> bool:
+    """Return True if the program adds the initializer of an iterator to those of tables."""
+    for call in context.names.calls:
+        if context.called.get(call.node) in _COLLECT and len(call.node.args) == 2:
+            collection, value = call.node.args
+            if context.resolve(collection, call.where) == _COLLECTION and _of_iterator(context, value, call.where):
+                return True
+    project, path = context.names.project, context.names.path
+    others = project.with_imports(path) - {path} if project is not None and path in project.paths else ()
+    return any(_COLLECTS.search(project.raw(other)) for other in others if project is not None)

@@ -53,7 +53,9 @@ from ...tf_api.name_tables import names_of
 from ..base import Context, Finding, Result
 
 CODE = "NPU240"
-CALLS = names_of("table")
+_PUBLIC = names_of("table")
+# tensorflow.python.ops.lookup_ops has the functions of contrib.
+CALLS = _PUBLIC | {name.replace(".contrib.", ".") for name in _PUBLIC}
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:

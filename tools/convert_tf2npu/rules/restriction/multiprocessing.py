@@ -2,7 +2,8 @@
 
 A forked process has copies of the NPU runtime's locks and handles, which belong to threads of the parent process. It
 can hang or fail at any time. Start processes with a fork server that is created before the first session or tensor. The rule
-reports only files that train. Keras forks processes for ``use_multiprocessing=True``; threads are safe.
+reports only code that a program which trains may run, in whichever of its files. Keras forks processes for
+``use_multiprocessing=True``; threads are safe.
 
 Reported::
 
@@ -56,6 +57,13 @@ Reported::
     model = keras.Sequential([keras.layers.Dense(1)])
     model.fit(batches, workers=4, use_multiprocessing=True)
 
+Reported::
+
+    import tensorflow as tf
+
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.fit_generator(batches, workers=FLAGS.workers, use_multiprocessing=FLAGS.workers > 1)
+
 Untouched::
 
     import multiprocessing
@@ -86,6 +94,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import is_first_call
 from ...analysis.keras_methods import is_keras_method
+from ...analysis.training_programs import texts_of_training
 from ...semantics.model import Call
 from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
@@ -97,24 +106,20 @@ _WORKERS = frozenset(
 multiprocessing.process.Process concurrent.futures.ProcessPoolExecutor
 concurrent.futures.process.ProcessPoolExecutor""".split()
 )
-_FORK = "os.fork"
-CALLS = _METHODS | _WORKERS | {_FORK}
-METHODS = frozenset({"fit", "fit_generator"})
-_TRAINS = re.compile(
-    r"\.Session\(|\.InteractiveSession\(|\.MonitoredTrainingSession\(|\.Supervisor\(|"
-    r"\.Estimator\(|\.TPUEstimator\(|train_and_evaluate\(|\.fit\(|\.fit_generator\(|\.GradientTape\(|\.train_on_batch\("
+_ENQUEUERS = frozenset(
+    f"tensorflow.keras.utils.{name}" for name in ("GeneratorEnqueuer", "OrderedEnqueuer", "SequenceEnqueuer")
 )
-_SETS_START_METHOD = re.compile(r"set_start_method\(|get_context\(|mp_context\s*=")
+_FORK = "os.fork"
+CALLS = _METHODS | _WORKERS | _ENQUEUERS | {_FORK}
+METHODS = frozenset(
+    "evaluate evaluate_generator fit fit_generator predict predict_generator".split()
+)  # Keras' methods that take workers
+_SETS_START_METHOD = re.compile(rb"set_start_method\(|get_context\(|mp_context\s*=")
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
-    forks = any(k.arg == "use_multiprocessing" and constant(k.value) == (True,) for k in call.node.keywords)
-    if forks and not _SETS_START_METHOD.search(context.source.text) and is_keras_method(context, call):
-        yield Finding(
-            call.node,
-            "use_multiprocessing=True forks processes, which can hang or fail with the NPU runtime. "
-            "Use threads: use_multiprocessing=False",
-        )
+def check_method(context: Context, call: Call) -> Iterator[Result]:
+    if _may_fork(call) and is_keras_method(context, call):
+        yield from _of_keras(context, call)
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
@@ -122,20 +127,35 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         values = call.node.args + [k.value for k in call.node.keywords if k.arg == "method"]
         if values and constant(values[0]) == ("fork",):
             yield Finding(call.node, "forked processes can hang or fail with the NPU runtime. Use 'forkserver'")
-        return
-    text = context.source.text
-    if not _TRAINS.search(text) or not ("tensorflow" in text or "keras" in text):
-        return
-    if name == _FORK:
+    elif name in _ENQUEUERS:
+        if _may_fork(call):
+            yield from _of_keras(context, call)
+    elif name == _FORK:
+        if texts_of_training(context, call.node):
+            yield Finding(
+                call.node,
+                "a forked process can hang or fail with the NPU runtime. Start it with multiprocessing and 'forkserver'",
+            )
+    elif is_first_call(context, call, _WORKERS, context.names.tree, on_npu=False):
+        program = texts_of_training(context, call.node)
+        if program and not any(_SETS_START_METHOD.search(text) for text in program):
+            yield Finding(
+                call.node,
+                "forked processes can hang or fail with the NPU runtime. "
+                "Call multiprocessing.set_start_method('forkserver') at the start of the main program",
+            )
+
+
+def _may_fork(call: Call) -> bool:
+    given = [keyword.value for keyword in call.node.keywords if keyword.arg == "use_multiprocessing"]
+    return any(constant(value) not in ((False,), (None,)) for value in given)
+
+
+def _of_keras(context: Context, call: Call) -> Iterator[Result]:
+    program = texts_of_training(context, call.node) or [context.source.text.encode("utf-8", "replace")]
+    if not any(_SETS_START_METHOD.search(text) for text in program):
         yield Finding(
             call.node,
-            "a forked process can hang or fail with the NPU runtime. Start it with multiprocessing and 'forkserver'",
-        )
-    elif not _SETS_START_METHOD.search(text) and is_first_call(
-        context, call, _WORKERS, context.names.tree, on_npu=False
-    ):
-        yield Finding(
-            call.node,
-            "forked processes can hang or fail with the NPU runtime. "
-            "Call multiprocessing.set_start_method('forkserver') at the start of the main program",
+            "use_multiprocessing=True forks processes, which can hang or fail with the NPU runtime. "
+            "Use threads: use_multiprocessing=False",
         )
