@@ -32,12 +32,12 @@ def texts_of_training(context: Context, node: ast.AST) -> list[bytes]:
     part = Part(path, _name_of_part(context, node))
     for program in [path, *programs_importing(project, path)]:
         parts = project.once(reached_code, program, not is_program(project, program))
-        if (parts is None or part in parts) and _trains(project, program, parts):
+        if (parts is None or part in parts) and _program_trains(project, program, parts):
             return [project.raw(file) for file in sorted(project.with_imports(program))]
     return []
 
 
-def _trains(project: ModuleIndex, program: str, parts: frozenset[Part] | None) -> bool:
+def _program_trains(project: ModuleIndex, program: str, parts: frozenset[Part] | None) -> bool:
     """Return True if code that a program reaches trains; if that is not known, if its own file does."""
     for path in sorted(project.with_imports(program)) if parts is not None else [program]:
         raw = project.raw(path)

@@ -6,6 +6,8 @@ Each batch is as long as its longest element, and the NPU recompiles for each ne
 * ``bucket_by_sequence_length`` without ``pad_to_bucket_boundary=True``;
 * ``dense_to_ragged_batch`` and ``ragged_batch``.
 
+As for NPU234, such a graph cannot have the loops and conditions of TensorFlow 1.
+
 Pad to a fixed length, or to the lengths of a few buckets with ``npu_shim.data.bucket_by_length(dataset, length_of,
 [LENGTHS], batch_size)``. Then the NPU compiles once for each length.
 
@@ -62,6 +64,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
+from ...analysis.graph_control_flow import ADVICE, has_old_control_flow
 from ...analysis.host_work import stays_on_host
 from ...semantics.model import Call, Where
 from ...semantics.signatures import BUCKET_BY_LENGTH, bind
@@ -96,6 +99,8 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         yield Finding(
             call.node, "{0}. Give padded_shapes a fixed length, or use npu_shim.data.bucket_by_length", _RECOMPILES
         )
+        if has_old_control_flow(context):
+            yield Finding(call.node, ADVICE)
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:

@@ -8,6 +8,10 @@ file, with the number of such placeholders.
 Give every dimension, including the batch, and the shape ``[]`` for one number. Drop the last partial batch, or pad it
 with ``npu_shim.data.padded_batches``. Feed a dense tensor in place of a sparse one, or the same number of values each time.
 
+If the shapes stay dynamic, the graph cannot have the loops and conditions of TensorFlow 1 (``... is v1 control operator,
+which is not supported``). The rule reports that once for a file: call ``tf.enable_control_flow_v2()`` and
+``tf.enable_resource_variables()`` after the import, or export ``ENABLE_FORCE_V2_CONTROL=1``.
+
 Reported::
 
     import tensorflow as tf
@@ -34,6 +38,13 @@ Reported::
 
     shape = [size if training else None] + [28, 28]
     x = tf.placeholder(tf.float32, shape)
+
+Reported::
+
+    import tensorflow as tf
+
+    x = tf.placeholder(tf.float32, [None, 10, 3])
+    outputs, state = tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)
 
 Untouched::
 
@@ -64,6 +75,7 @@ import re
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
+from ...analysis.graph_control_flow import ADVICE, has_old_control_flow
 from ...semantics.model import Call, Where
 from ...semantics.signatures import Bound, bind
 from ...syntax.expressions import is_none, last_name
@@ -101,6 +113,8 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         "the batch; pad the last batch with npu_shim.data.padded_batches",
         placeholders,
     )
+    if has_old_control_flow(context):
+        yield Finding(call.node, ADVICE)
 
 
 def _dynamic(context: Context, sparse: bool) -> list[Call]:

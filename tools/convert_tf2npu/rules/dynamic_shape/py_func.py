@@ -5,7 +5,8 @@ results are unknown. In the input pipeline it is fine.
 
 * Move the function into the one that ``dataset.map`` calls, and set the shapes of its results with ``set_shape``.
 * Or write it with TensorFlow operations.
-* Or, in TensorFlow 1, set ``mix_compile_mode=True`` on the session. This needs ``iterations_per_loop=1``.
+* Or, in TensorFlow 1, set ``mix_compile_mode=True`` on the session. This needs ``iterations_per_loop=1``. With batch
+  normalization, it also needs ``with tf.compat.forward_compatibility_horizon(2019, 5, 1):`` around the model.
 
 Reported::
 
@@ -26,10 +27,11 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
+from ...analysis.mixed_computing import further_need
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Message, Result
 
 CODE = "NPU237"
 CALLS = frozenset(
@@ -41,9 +43,9 @@ contrib.eager.py_func contrib.framework.py_func""".split()
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if runs_on_npu(context, call.node):
-        others = "or write it in TensorFlow"
+        others: Message | str = "or write it in TensorFlow"
         if not is_two(context):  # whose options have no mix_compile_mode
-            others = "write it in TensorFlow, or set mix_compile_mode=True"
+            others = Message("write it in TensorFlow, or set mix_compile_mode=True{0}", further_need(context))
         yield Finding(
             call.node,
             "{0} runs Python on the host, and its result has no static shape. Move it into dataset.map, {1}",

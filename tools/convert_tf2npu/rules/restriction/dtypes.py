@@ -4,6 +4,9 @@ The NPU computes in float16, float32 and integers. It cannot compile float64 or 
 pipeline, which runs on the host, these are fine and not reported. Cast them before they reach the model. Complex
 numbers can also be written as two float32 tensors, one for the real and one for the imaginary part.
 
+NumPy computes in float64 unless it is asked for another type. A variable or a constant made of ``np.random.rand`` or
+``np.linspace`` is float64, too. Write ``.astype(np.float32)`` or ``dtype=tf.float32``.
+
 Reported::
 
     import tensorflow as tf
@@ -19,6 +22,27 @@ Reported::
     w = tf.get_variable('w', [3], dtype='float64')
     v = tf.constant(0.5, dtype=np.float64)
     spectrum = tf.signal.rfft(w)
+
+Reported::
+
+    import numpy as np
+    import tensorflow as tf
+
+    start = 0.1 * np.random.rand(3)
+    w = tf.Variable(start)
+    centres = tf.constant(np.linspace(0, 1, 5))
+    table = tf.get_variable('table', initializer=np.array([0.5, 1]))
+
+Untouched::
+
+    import numpy as np
+    import tensorflow as tf
+
+    w = tf.Variable(np.random.rand(3).astype(np.float32))
+    centres = tf.constant(np.linspace(0, 1, 5), dtype=tf.float32)
+    steps = tf.constant(np.arange(5))
+    mask = tf.constant(np.ones([3], np.float32))
+    table = tf.get_variable('table', initializer=np.array([1, 2]))
 
 Untouched::
 
@@ -44,6 +68,8 @@ from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call, Where
+from ...semantics.module_index import Names
+from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_part
 from ..base import Context, Finding, Result
 
@@ -73,6 +99,23 @@ _TYPE_FIRST = _FLOATX | {"tensorflow.placeholder"}
 CALLS = _TYPED | _DOUBLE | _COMPLEX | _FLOATX
 _BAD = {"float64": "float64", "double": "float64", "complex64": "complex64", "complex128": "complex128"}
 
+# The position of the array, and that of the type.
+_TAKES_ARRAY = {
+    "tensorflow.Variable": ("initial_value", 6),
+    "tensorflow.constant": ("value", 1),
+    "tensorflow.convert_to_tensor": ("value", 1),
+    "tensorflow.get_variable": ("initializer", 2),
+}
+_DOUBLES = frozenset(
+    "numpy." + name
+    for name in """random.rand random.randn random.normal random.uniform random.random random.random_sample
+random.standard_normal random.beta random.gamma random.exponential linspace logspace geomspace zeros ones eye identity
+empty hanning hamming blackman""".split()
+)
+_TYPE_AT = {"zeros": 1, "ones": 1, "empty": 1, "identity": 1, "eye": 3, "linspace": 5, "array": 1, "asarray": 1}
+_LITERALS = frozenset({"numpy.array", "numpy.asarray"})
+_DEEPEST = 3  # names around an array
+
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     short = last_part(name)
@@ -86,6 +129,13 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             k.value for k in call.node.keywords if k.arg in ("dtype", "DstT") or name in _FLOATX
         ]
         kind = next((k for k in (_type(context, v, call.where) for v in values) if k), None)
+    if kind is None and name in _TAKES_ARRAY and _is_made_of_doubles(context, call, name):
+        if runs_on_npu(context, call.node):
+            yield Finding(
+                call.node,
+                "this NumPy array is float64, which is unsupported on the NPU. Write .astype(np.float32) behind it",
+            )
+        return
     if kind is None or not runs_on_npu(context, call.node):
         return
     if name in _FLOATX:
@@ -112,3 +162,35 @@ def _type(context: Context, node: ast.AST, where: Where) -> str | None:
     if rest.startswith("dtypes."):
         rest = rest[len("dtypes.") :]
     return _BAD.get(rest) if root in ("tensorflow", "numpy") else None
+
+
+def _is_made_of_doubles(context: Context, call: Call, name: str) -> bool:
+    """Return True if a variable or constant without a type is made of a NumPy array of float64."""
+    argument, type_at = _TAKES_ARRAY[name]
+    given = {keyword.arg: keyword.value for keyword in call.node.keywords}
+    if None in given or "dtype" in given or len(call.node.args) > type_at:
+        return False
+    value = given.get(argument) or (call.node.args[0] if call.node.args and argument != "initializer" else None)
+    return value is not None and _is_double(value, call.where, context.names, _DEEPEST)
+
+
+def _is_double(value: ast.expr, where: Where, names: Names, depth: int) -> bool:
+    """Return True if a value certainly is a NumPy array of float64."""
+    if isinstance(value, ast.BinOp):
+        return any(_is_double(side, where, names, depth) for side in (value.left, value.right))
+    if isinstance(value, ast.Name) and depth:
+        sources = origins(value, where, names)
+        return bool(sources) and all(
+            isinstance(source.node, (ast.BinOp, ast.Call))
+            and _is_double(source.node, source.where, source.names, depth - 1)
+            for source in sources
+        )
+    if not isinstance(value, ast.Call):
+        return False
+    name = names.resolve(value.func, where) or ""
+    if any(keyword.arg == "dtype" for keyword in value.keywords) or len(value.args) > _TYPE_AT.get(last_part(name), 99):
+        return False
+    if name in _LITERALS and value.args:
+        numbers = [constant(part) for part in ast.walk(value.args[0])]
+        return any(number is not None and isinstance(number[0], float) for number in numbers)
+    return name in _DOUBLES and (bool(value.args) or not name.startswith("numpy.random."))

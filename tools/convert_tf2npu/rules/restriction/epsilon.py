@@ -1,8 +1,12 @@
-"""Constants that underflow in float16.
+"""Constants that float16 cannot hold.
 
-The smallest positive number of float16 is 6e-8. Constants below half of it become zero in mixed precision: in
-``tf.log(x + 1e-8)`` the 1e-8 vanishes, and the result is minus infinity. Use 1e-4 or more, or cast to float32 first.
-The rule reports only files that mention float16 or mixed precision.
+The smallest positive number of float16 is 6e-8, the largest 65504. In mixed precision, constants below half of the one
+become zero: in ``tf.log(x + 1e-8)`` and ``x / (y + 1e-8)`` the 1e-8 vanishes, and the result is infinite. Constants
+above the other become infinite: a mask of -1e9 overflows in each step, and the loss scale falls. Use 1e-4 or more and
+masks such as -1e4, or cast to float32 first.
+
+The rule reports them in files that mention float16 or mixed precision, and in those of programs that use mixed precision
+or scale their loss in another file.
 
 Reported::
 
@@ -13,82 +17,197 @@ Reported::
     loss = -tf.reduce_mean(y * tf.log(x + 1e-8))
     scale = tf.rsqrt(variance + EPSILON)
 
+Reported::
+
+    import tensorflow as tf
+
+    config = npu_config_proto(precision_mode='allow_mix_precision')
+    width = tf.square(boxes)
+    ratio = boxes / (width + 1e-8)
+    other = tf.div(boxes, width + 1e-8)
+
+Reported::
+
+    import tensorflow as tf
+
+    config = npu_config_proto(precision_mode='allow_mix_precision')
+    unit = tf.nn.l2_normalize(features, axis=1)
+    normal = tf.keras.layers.LayerNormalization(epsilon=1e-12)(unit)
+
+Reported::
+
+    import tensorflow as tf
+
+    INFINITY = -1e9
+    config = npu_config_proto(precision_mode='allow_mix_precision')
+    scores += (1.0 - tf.cast(mask, tf.float32)) * INFINITY
+    scores = tf.where(mask, scores, tf.fill(tf.shape(scores), -1e9))
+
 Untouched::
 
     import tensorflow as tf
 
     loss = -tf.reduce_mean(y * tf.log(x + 1e-8))
+    scores = tf.where(mask, scores, tf.fill(tf.shape(scores), -1e9))
 
 Untouched::
 
+    import numpy as np
     import tensorflow as tf
 
     x = tf.cast(x, tf.float16)
     loss = -tf.reduce_mean(y * tf.log(x + 1e-4))
+    share = np.sum(counts) / (np.max(counts) + 1e-9) * 1e9
+    optimizer = tf.train.AdamOptimizer(1e-3, epsilon=1e-8)
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from typing import Iterator
+from typing import Callable, Iterator
 
 from ...analysis.device_placement import runs_on_npu
+from ...analysis.tensors import is_tensor
 from ...semantics.model import Call, Where
+from ...semantics.module_index import ModuleIndex
 from ...syntax.expressions import constant, last_part
 from ..base import Context, Finding, Result
 
 CODE = "NPU227"
-CALLS = frozenset(
+_PROTECTED = frozenset(
     "tensorflow." + name
     for name in """log math.log sqrt rsqrt math.rsqrt math.reciprocal
 reciprocal clip_by_value maximum math.maximum keras.backend.log keras.backend.sqrt
 keras.backend.clip""".split()
 )
 _BOUNDS = {"clip_by_value": 1, "clip": 1, "maximum": 1}  # the position of the lower bound
-_ZERO_BELOW = 2.0**-25
+_DIVISIONS = frozenset(f"tensorflow.{name}" for name in "div divide truediv math.divide math.truediv".split())
+_L2 = frozenset(f"tensorflow.{name}" for name in ("nn.l2_normalize", "math.l2_normalize", "linalg.l2_normalize"))
+_L2_EPSILON = "1e-12"
+_EPSILONS = frozenset({"eps", "epsilon", "variance_epsilon"})
+_OPTIMIZERS = re.compile(r"tensorflow\.(?:train|contrib\.opt|keras\.optimizers|optimizers)\.")
+_FILLS = frozenset(
+    f"tensorflow.{name}" for name in "constant fill maximum minimum math.maximum math.minimum where one_hot".split()
+)
+_ZERO_BELOW, _LARGEST = 2.0**-25, 65504.0
+_SMALL_OR_LARGE = re.compile(r"\d[eE][+-]?\d|\d{6}|0\.0{7}")
 _FLOAT16 = ("float16", "mix_precision", "mixed_precision", "mixed_float", "tf.half")
+# Mixed precision and loss scaling of the program, in another file.
+_MIXED = re.compile(
+    rb"allow_mix_precision|allow_fp32_to_fp16|enable_mixed_precision_graph_rewrite|mixed_float16|auto_mixed_precision|"
+    rb"LossScaleOptimizer\(|LossScaleManager\("
+)
+
+_TEST = re.compile(r"(?:^|[/_])tests?[/_.]")
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    short = last_part(name)
-    values = call.node.args[:1]
-    if short in _BOUNDS:
+def check_file(context: Context) -> Iterator[Result]:
+    if not _SMALL_OR_LARGE.search(context.source.text) and "l2_normalize" not in context.source.text:
+        return
+    if not context.once(_computes_in_float16):
+        return
+    for call in context.names.calls:
+        name = context.called.get(call.node, "")
+        if name.startswith("tensorflow.") and not _OPTIMIZERS.match(name):
+            yield from _in_call(context, call, name)
+    for node in ast.walk(context.names.tree):
+        if isinstance(node, ast.BinOp):
+            yield from _in_operation(context, node)
+
+
+def _in_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+    short, where = last_part(name), call.where
+    small: ast.AST | None = None
+    if name in _PROTECTED and short in _BOUNDS:
         values = call.node.args[:2] if short == "maximum" else call.node.args[1:2]
-        small = next((v for v in values if _is_tiny(context, v, call.where)), None)
-    else:
-        small = next(
-            (
-                side
-                for v in values
-                if isinstance(v, ast.BinOp) and isinstance(v.op, ast.Add)
-                for side in (v.left, v.right)
-                if _is_tiny(context, side, call.where)
-            ),
-            None,
-        )
-    if small is not None and _mentions_float16(context.source.text) and runs_on_npu(context, call.node):
+        small = next((value for value in values if _is_small(context, value, where)), None)
+    elif name in _PROTECTED:
+        small = _small_addend(context, call.node.args[0], where) if call.node.args else None
+    elif name in _DIVISIONS:
+        small = _small_addend(context, call.node.args[1], where) if len(call.node.args) > 1 else None
+    small = small or next(
+        (k.value for k in call.node.keywords if k.arg in _EPSILONS and _is_small(context, k.value, where)), None
+    )
+    has_default = name in _L2 and len(call.node.args) < 3 and not any(k.arg in _EPSILONS for k in call.node.keywords)
+    if (small is not None or has_default) and runs_on_npu(context, call.node):
         yield Finding(
             call.node,
             "{0} becomes zero in float16 and does not protect {1}. Use 1e-4 or more, or cast to float32 first",
-            context.source.segment(small),
+            context.source.segment(small) if small is not None else _L2_EPSILON,
             short,
         )
+    large = next((v for v in call.node.args if name in _FILLS and _is_large(context, v, where)), None)
+    if large is not None and runs_on_npu(context, call.node):
+        yield _infinite(context, large)
 
 
-def _mentions_float16(text: str) -> bool:
-    return any(word in text for word in _FLOAT16) or re.search(r"\bfp16", text) is not None
+def _in_operation(context: Context, node: ast.BinOp) -> Iterator[Result]:
+    """Report a constant in a division, or in a mask, of tensors."""
+    where = context.names.place(node)
+    if isinstance(node.op, ast.Div):
+        small = _small_addend(context, node.right, where)
+        if small is not None and is_tensor(context, node, where) and runs_on_npu(context, node):
+            yield Finding(
+                node,
+                "{0} becomes zero in float16 and does not protect {1}. Use 1e-4 or more, or cast to float32 first",
+                context.source.segment(small),
+                "the division",
+            )
+    elif isinstance(node.op, (ast.Add, ast.Mult, ast.Sub)):
+        large = next((side for side in (node.left, node.right) if _is_large(context, side, where)), None)
+        if large is not None and is_tensor(context, node, where) and runs_on_npu(context, node):
+            yield _infinite(context, large)
 
 
-def _is_tiny(context: Context, node: ast.AST, where: Where) -> bool:
+def _infinite(context: Context, node: ast.AST) -> Finding:
+    return Finding(
+        node,
+        "{0} becomes infinite in float16, so the loss scale falls. Use a smaller number, such as -1e4 in a mask",
+        context.source.segment(node),
+    )
+
+
+def _small_addend(context: Context, node: ast.AST, where: Where) -> ast.AST | None:
+    """Return the constant in ``x + 1e-8``."""
+    sides = (node.left, node.right) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) else ()
+    return next((side for side in sides if _is_small(context, side, where)), None)
+
+
+def _computes_in_float16(context: Context) -> bool:
+    """Return True if a file mentions float16, or a program that it belongs to uses mixed precision or scales its loss."""
+    text = context.source.text
+    if any(word in text for word in _FLOAT16) or re.search(r"\bfp16", text) is not None:
+        return True
+    project, path = context.names.project, context.names.path
+    if project is None or path not in project.paths:
+        return False
+    programs = [program for program in project.with_importers({path}) if not _TEST.search(program)]
+    return any(project.once(_mixes, file) for program in programs for file in project.with_imports(program))
+
+
+def _mixes(project: ModuleIndex, path: str) -> bool:
+    return not _TEST.search(path) and _MIXED.search(project.raw(path)) is not None
+
+
+def _is_small(context: Context, node: ast.AST, where: Where) -> bool:
+    return _is_constant(context, node, where, lambda value: 0.0 < value < _ZERO_BELOW)
+
+
+def _is_large(context: Context, node: ast.AST, where: Where) -> bool:
+    return _is_constant(context, node, where, lambda value: _LARGEST < abs(value) < float("inf"))
+
+
+def _is_constant(context: Context, node: ast.AST, where: Where, holds: Callable[[float], bool]) -> bool:
+    """Return True for a number for which a test holds, and for a name that has no other."""
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, where) or []
         return bool(bindings) and all(
             b.kind == "value"
             and b.node is not None
             and not isinstance(b.node, ast.Name)
-            and _is_tiny(context, b.node, b.where)
+            and _is_constant(context, b.node, b.where, holds)
             for b in bindings
         )
     value = constant(node)
-    return value is not None and isinstance(value[0], float) and 0.0 < value[0] < _ZERO_BELOW
+    return value is not None and isinstance(value[0], float) and holds(value[0])

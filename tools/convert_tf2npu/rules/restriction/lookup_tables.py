@@ -1,13 +1,17 @@
-"""Lookup tables.
+"""Lookup tables and accumulators.
 
 A lookup table is in the memory of the host. The rule reports each kind of table once for each file.
 
 * In TensorFlow 1, the session initializes a table, and the NPU runs that unless an option says otherwise. The lookup in
   ``dataset.map`` runs on the host and fails with ``Table not initialized``; in the model it has no operation. Set
   ``mix_compile_mode=True`` on the session or in ``NPURunConfig``: then tables are initialized and read on the host. This
-  needs ``iterations_per_loop=1``. A file that names ``mix_compile_mode`` is not reported.
+  needs ``iterations_per_loop=1``, and with batch normalization ``with
+  tf.compat.forward_compatibility_horizon(2019, 5, 1):`` around the model. A file that names ``mix_compile_mode`` is not
+  reported.
 * In TensorFlow 2, a table is initialized where it is made. Look up in the function that ``dataset.map`` calls; a table
   that only such functions use is not reported.
+* Accumulators of gradients (``ConditionalAccumulator``, ``SyncReplicasOptimizer``) work, but each use copies memory between
+  host and NPU. The same option keeps them on the host.
 
 Reported::
 
@@ -24,6 +28,13 @@ Reported::
     def input_fn():
         table = tf.contrib.lookup.index_table_from_file('vocabulary.txt')
         return tf.data.TextLineDataset(files).map(lambda line: table.lookup(line))
+
+Reported::
+
+    import tensorflow as tf
+
+    sums = tf.ConditionalAccumulator(tf.float32, [3])
+    training = tf.layers.batch_normalization(tf.constant(sums.num_accumulated()))
 
 Untouched::
 
@@ -47,20 +58,35 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test, is_first_call, runs_on_npu
+from ...analysis.mixed_computing import OPTION, further_need
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
+from ...syntax.expressions import last_part
 from ...tf_api.name_tables import names_of
 from ..base import Context, Finding, Result
 
 CODE = "NPU240"
 _PUBLIC = names_of("table")
 # tensorflow.python.ops.lookup_ops has the functions of contrib.
-CALLS = _PUBLIC | {name.replace(".contrib.", ".") for name in _PUBLIC}
+_TABLES = _PUBLIC | {name.replace(".contrib.", ".") for name in _PUBLIC}
+_ACCUMULATORS = frozenset(
+    f"tensorflow.{name}"
+    for name in ("ConditionalAccumulator", "SparseConditionalAccumulator", "train.SyncReplicasOptimizer")
+)
+CALLS = _TABLES | _ACCUMULATORS
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     kind = frozenset({name})
-    if is_two(context):
+    if name in _ACCUMULATORS:
+        if not is_two(context) and OPTION not in context.source.text and runs_on_npu(context, call.node):
+            yield Finding(
+                call.node,
+                "each use of {0} copies memory between host and NPU. Set mix_compile_mode=True on the session{1}",
+                last_part(name),
+                further_need(context),
+            )
+    elif is_two(context):
         if (
             runs_on_npu(context, call.node)
             and is_first_call(context, call, kind, context.names.tree)
@@ -70,11 +96,13 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     elif (
         is_first_call(context, call, kind, context.names.tree, on_npu=False)
         and not in_test(context, call.node)
-        and "mix_compile_mode" not in context.source.text
+        and OPTION not in context.source.text
     ):
         yield Finding(
             call.node,
-            "the NPU initializes this lookup table, which is read on the host. Set mix_compile_mode=True on the session",
+            "the NPU initializes this lookup table, which is read on the host. "
+            "Set mix_compile_mode=True on the session{0}",
+            further_need(context),
         )
 
 

@@ -117,7 +117,7 @@ METHODS = frozenset(
 _SETS_START_METHOD = re.compile(rb"set_start_method\(|get_context\(|mp_context\s*=")
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     if _may_fork(call) and is_keras_method(context, call):
         yield from _of_keras(context, call)
 

@@ -1,7 +1,13 @@
-"""tf.print without effect.
+"""Prints without effect.
 
 In a graph ``tf.print`` creates an operation. An operation that nothing depends on never runs, on any device. Make it
 a control dependency of an operation that runs. In ``tf.function`` and in eager execution it runs without that.
+
+In a session the NPU puts what it prints into the channel ``_npu_log``, and nothing reads it: the script prints nothing.
+``NPUEstimator`` has a thread that reads. A monitored session gets it with
+``hooks=[NPULogOutfeedSessionHook(sys.stderr)]``; another session needs a thread of the script, in which a session of its
+own runs ``tf.print(npu_ops.outfeed_dequeue_op(channel_name='_npu_log', output_types=[tf.string], output_shapes=[()]))``
+once for each print. The rule reports the first print of a file that has sessions and no Estimator.
 
 Reported::
 
@@ -10,6 +16,24 @@ Reported::
     def model_fn(features, labels, mode):
         tf.print('loss', loss)
         return tf.estimator.EstimatorSpec(mode, loss=loss)
+
+Reported::
+
+    import tensorflow as tf
+
+    loss = tf.Print(loss, [loss])
+    with tf.Session() as sess:
+        sess.run(tf.train.AdamOptimizer().minimize(loss))
+
+Untouched::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    loss = tf.Print(loss, [loss])
+    hooks = [NPULogOutfeedSessionHook(sys.stderr)]
+    with tf.train.MonitoredTrainingSession(hooks=hooks, config=npu_config_proto()) as sess:
+        sess.run(tf.train.AdamOptimizer().minimize(loss))
 
 Untouched::
 
@@ -36,7 +60,7 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.device_placement import runs_on_npu
+from ...analysis.device_placement import is_first_call, runs_on_npu
 from ...semantics.model import Call
 from ..base import Context, Finding, Result
 
@@ -51,15 +75,26 @@ _EAGER = re.compile(
     r"to_graph|GradientTape|autograph"
 )
 
+_SESSION = re.compile(r"Session\(")
+# An Estimator reads the prints; so does a hook, or a thread of the script.
+_READS = re.compile(r"Estimator\w*\(|EstimatorSpec\(|NPULogOutfeedSessionHook|outfeed_dequeue_op")
+
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     text = context.source.text
-    if (
-        not isinstance(context.names.parents.get(call.node), ast.Expr)
-        or not _GRAPH.search(text)
-        or _EAGER.search(text)
-        or not runs_on_npu(context, call.node)
-    ):
+    if not _GRAPH.search(text) or _EAGER.search(text) or not runs_on_npu(context, call.node):
+        return
+    if not isinstance(context.names.parents.get(call.node), ast.Expr):
+        if (
+            _SESSION.search(text)
+            and not _READS.search(text)
+            and is_first_call(context, call, CALLS, context.names.tree)
+        ):
+            yield Finding(
+                call.node,
+                "a session on the NPU does not show its prints. Pass hooks=[NPULogOutfeedSessionHook(sys.stderr)] "
+                "to a monitored one, or read the channel _npu_log in a thread",
+            )
         return
     for parent in context.names.ancestors(call.node):
         if isinstance(parent, ast.FunctionDef) and (parent.decorator_list or parent.name == "call"):

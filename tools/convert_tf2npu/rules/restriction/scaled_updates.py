@@ -81,7 +81,7 @@ _SCALES = GRAPH_REWRITES | {
 _DEEPEST = 4  # lists, groups and names around an update
 
 
-def check_method(context: Context, call: Call) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     if _SCALES.isdisjoint(context.called.values()) or not call.node.args:
         return
     updates = _scaled_updates(call.node.args[0], call.where, context.names, _DEEPEST)

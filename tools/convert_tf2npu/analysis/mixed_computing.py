@@ -1,0 +1,20 @@
+"""Decide if mixed computing, which keeps operations on the host, needs more than its option."""
+
+from __future__ import annotations
+
+import re
+
+from ..project.context import Context
+from .eager_training import program_texts
+
+OPTION = "mix_compile_mode"
+_NORMALIZES = re.compile(rb"batch_norm|BatchNorm")
+_HORIZON = re.compile(rb"forward_compatibility_horizon")
+
+
+def further_need(context: Context) -> str:
+    """Return how advice to set the option ends: FusedBatchNormV3 of TensorFlow 1.15 does not work with it."""
+    texts = program_texts(context)
+    if any(_NORMALIZES.search(raw) for raw in texts) and not any(_HORIZON.search(raw) for raw in texts):
+        return ", and build the model under tf.compat.forward_compatibility_horizon(2019, 5, 1)"
+    return ""
