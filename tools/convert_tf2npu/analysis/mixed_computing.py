@@ -13,8 +13,8 @@ _HORIZON = re.compile(rb"forward_compatibility_horizon")
 
 
 def further_need(context: Context) -> str:
-    """Return how advice to set the option ends: FusedBatchNormV3 of TensorFlow 1.15 does not work with it."""
+    """Return how advice to set the option ends: batch normalization of TensorFlow 1.15 does not work with it as it is."""
     texts = program_texts(context)
     if any(_NORMALIZES.search(raw) for raw in texts) and not any(_HORIZON.search(raw) for raw in texts):
-        return ", and build the model under tf.compat.forward_compatibility_horizon(2019, 5, 1)"
+        return " (with batch normalization, see NPU240)"
     return ""

@@ -8,8 +8,8 @@ file, with the number of such placeholders.
 Give every dimension, including the batch, and the shape ``[]`` for one number. Drop the last partial batch, or pad it
 with ``npu_shim.data.padded_batches``. Feed a dense tensor in place of a sparse one, or the same number of values each time.
 
-If the shapes stay dynamic, the graph cannot have the loops and conditions of TensorFlow 1 (``... is v1 control operator,
-which is not supported``). The rule reports that once for a file: call ``tf.enable_control_flow_v2()`` and
+If the shapes stay dynamic, the graph cannot have the loops and conditions of TensorFlow 1 (error: ``v1 control
+operator``). The rule reports that once for a file: call ``tf.enable_control_flow_v2()`` and
 ``tf.enable_resource_variables()`` after the import, or export ``ENABLE_FORCE_V2_CONTROL=1``.
 
 Reported::

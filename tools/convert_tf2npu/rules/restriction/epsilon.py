@@ -99,7 +99,7 @@ _MIXED = re.compile(
     rb"LossScaleOptimizer\(|LossScaleManager\("
 )
 
-_TEST = re.compile(r"(?:^|[/_])tests?[/_.]")
+_TEST = re.compile(r"(?:^|/)(?:tests?/[^/]*|test_[^/]*|[^/]*_tests?\.py)\Z")
 
 
 def check_file(context: Context) -> Iterator[Result]:
@@ -183,10 +183,10 @@ def _computes_in_float16(context: Context) -> bool:
     if project is None or path not in project.paths:
         return False
     programs = [program for program in project.with_importers({path}) if not _TEST.search(program)]
-    return any(project.once(_mixes, file) for program in programs for file in project.with_imports(program))
+    return any(project.once(_mixes_precision, file) for program in programs for file in project.with_imports(program))
 
 
-def _mixes(project: ModuleIndex, path: str) -> bool:
+def _mixes_precision(project: ModuleIndex, path: str) -> bool:
     return not _TEST.search(path) and _MIXED.search(project.raw(path)) is not None
 
 

@@ -3,11 +3,12 @@
 In a graph ``tf.print`` creates an operation. An operation that nothing depends on never runs, on any device. Make it
 a control dependency of an operation that runs. In ``tf.function`` and in eager execution it runs without that.
 
-In a session the NPU puts what it prints into the channel ``_npu_log``, and nothing reads it: the script prints nothing.
-``NPUEstimator`` has a thread that reads. A monitored session gets it with
-``hooks=[NPULogOutfeedSessionHook(sys.stderr)]``; another session needs a thread of the script, in which a session of its
-own runs ``tf.print(npu_ops.outfeed_dequeue_op(channel_name='_npu_log', output_types=[tf.string], output_shapes=[()]))``
-once for each print. The rule reports the first print of a file that has sessions and no Estimator.
+In a session the NPU puts what it prints into the channel ``_npu_log``, and nothing reads it: the script prints
+nothing. ``NPUEstimator`` has a thread that reads. A monitored session gets it with the hook
+``npu_shim.estimator.npu.npu_hook.NPULogOutfeedSessionHook(sys.stderr)``; another session needs a thread of the
+script, in which a session of its own runs ``tf.print(npu_ops.outfeed_dequeue_op(channel_name='_npu_log',
+output_types=[tf.string], output_shapes=[()]))`` once for each print. The rule reports the first print of a file that
+has sessions and no Estimator.
 
 Reported::
 
@@ -31,7 +32,7 @@ Untouched::
     from npu_shim.npu_init import *
 
     loss = tf.Print(loss, [loss])
-    hooks = [NPULogOutfeedSessionHook(sys.stderr)]
+    hooks = [npu_shim.estimator.npu.npu_hook.NPULogOutfeedSessionHook(sys.stderr)]
     with tf.train.MonitoredTrainingSession(hooks=hooks, config=npu_config_proto()) as sess:
         sess.run(tf.train.AdamOptimizer().minimize(loss))
 
@@ -77,7 +78,7 @@ _EAGER = re.compile(
 
 _SESSION = re.compile(r"Session\(")
 # An Estimator reads the prints; so does a hook, or a thread of the script.
-_READS = re.compile(r"Estimator\w*\(|EstimatorSpec\(|NPULogOutfeedSessionHook|outfeed_dequeue_op")
+_READS = re.compile(r"Estimator\w*\(|EstimatorSpec\(|LogOutfeedSessionHook|outfeed_dequeue_op")
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
@@ -92,8 +93,8 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         ):
             yield Finding(
                 call.node,
-                "a session on the NPU does not show its prints. Pass hooks=[NPULogOutfeedSessionHook(sys.stderr)] "
-                "to a monitored one, or read the channel _npu_log in a thread",
+                "a session on the NPU does not show its prints. "
+                "Read the channel _npu_log in a hook or a thread, as NPU225 explains",
             )
         return
     for parent in context.names.ancestors(call.node):

@@ -125,12 +125,12 @@ def check_file(context: Context) -> Iterator[Result]:
             continue
         if is_summary or _builds_graph(context, call):
             reported.add(test)
-            yield Finding(
-                call.node,
-                "only some ranks build this part of the graph, so the ranks deadlock. "
-                "Build {0} on all ranks and write it on one",
-                "the summary" if is_summary else "it",
+            where = (
+                "Build the summary on all ranks and write it on one"
+                if is_summary
+                else "Build it on all ranks and write its value on one"
             )
+            yield Finding(call.node, "only some ranks build this part of the graph, so the ranks deadlock. {0}", where)
 
 
 def _builds_graph(context: Context, call: Call) -> bool:
