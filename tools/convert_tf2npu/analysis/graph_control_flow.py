@@ -20,17 +20,17 @@ _VERSION_2 = re.compile(rb"enable_control_flow_v2|ENABLE_FORCE_V2_CONTROL")
 
 
 def has_old_control_flow(context: Context) -> bool:
-    """Return True if a file of TensorFlow 1, or what it imports or is imported by, has such operations."""
+    """Return True if a file of TensorFlow 1, or a file that it imports, has such operations."""
     return context.once(_has_old_control_flow)
 
 
 def _has_old_control_flow(context: Context) -> bool:
     project, path = context.names.project, context.names.path
-    texts = program_texts(context)
+    texts = [context.source.text.encode("utf-8", "replace")]
     if project is not None and path in project.paths:
-        texts += [project.raw(other) for other in sorted(project.with_imports(path) - {path})]
+        texts += [project.raw(file) for file in sorted(project.with_imports(path) - {path})]
     return (
-        any(_CONTROL_FLOW.search(raw) for raw in texts)
-        and not any(_VERSION_2.search(raw) for raw in texts)
+        any(map(_CONTROL_FLOW.search, texts))
+        and not any(map(_VERSION_2.search, [*texts, *program_texts(context)]))
         and not is_two(context)
     )

@@ -6,7 +6,7 @@ Each batch is as long as its longest element, and the NPU recompiles for each ne
 * ``bucket_by_sequence_length`` without ``pad_to_bucket_boundary=True``;
 * ``dense_to_ragged_batch`` and ``ragged_batch``.
 
-As for NPU234, such a graph cannot have the loops and conditions of TensorFlow 1.
+Such a graph cannot have the loops and conditions of TensorFlow 1 either: see NPU234.
 
 Pad to a fixed length, or to the lengths of a few buckets with ``npu_shim.data.bucket_by_length(dataset, length_of,
 [LENGTHS], batch_size)``. Then the NPU compiles once for each length.
