@@ -13,7 +13,7 @@ _HORIZON = re.compile(rb"forward_compatibility_horizon")
 
 
 def further_need(context: Context) -> str:
-    """Return how advice to set the option ends: batch normalization of TensorFlow 1.15 does not work with it as it is."""
+    """Return how advice to set the option ends: batch normalization of TensorFlow 1.15 needs more."""
     texts = program_texts(context)
     if any(_NORMALIZES.search(raw) for raw in texts) and not any(_HORIZON.search(raw) for raw in texts):
         return " (with batch normalization, see NPU240)"
