@@ -17,14 +17,6 @@ from npu_shim.dumps.reference import INDEX, Output
 _MOST_NAME = 255
 
 
-def write(folder: str, outputs: Iterable[tuple[Output, np.ndarray]]) -> None:
-    """Write the outputs of a step, in the order of the graph, and their index."""
-    writer = Writer(folder)
-    for place, (entry, array) in enumerate(outputs):
-        writer.add(place, entry, array)
-    writer.close()
-
-
 class Writer:
     """Write the outputs of a step one by one, and their index at the end.
 

@@ -6,7 +6,7 @@ from typing import Sequence
 
 from npu_shim._tensorflow import tf_api, tf_capture
 from npu_shim._tensorflow.types import Graph, GraphDef, Operation
-from npu_shim.exporting.graph_defs import ExportError, by_name, set_constant, split, unused
+from npu_shim.exporting.graph_defs import ExportError, by_name, set_constant, unused
 from npu_shim.exporting.ports import Port
 
 tf = tf_api.tf
@@ -45,20 +45,15 @@ def free_batch(part: GraphDef, graph: Graph, inputs: Sequence[Port], outputs: Se
         if imported.get_tensor_by_name(f"{name}:0").op.inputs[0].shape.as_list()[0] != new:
             raise ExportError(_problem(old, new, f"{name} does not keep the batch."))
     for port in outputs:
-        if _batch(graph, port) == old and imported.get_tensor_by_name(_full(port)).shape.as_list()[:1] == [old]:
+        if _batch(graph, port) == old and imported.get_tensor_by_name(port.tensor).shape.as_list()[:1] == [old]:
             raise ExportError(_problem(old, new, f"{port.tensor} keeps {old}."))
     return [f"reshapes to the batch {old} of training take any batch"] if written else []
 
 
 def _batch(graph: Graph, port: Port) -> int | None:
     """Return the batch of an input in the source; None if it has no fixed one."""
-    shape = graph.get_tensor_by_name(_full(port)).shape
+    shape = graph.get_tensor_by_name(port.tensor).shape
     return shape.as_list()[0] if shape.rank else None
-
-
-def _full(port: Port) -> str:
-    node, index = split(port.tensor)
-    return f"{node}:{index}"
 
 
 def _keeps(op: Operation, batch: int) -> bool:

@@ -80,13 +80,14 @@ def _returned(result: Any) -> Any:
 
 
 def _dump(folder: pathlib.Path, step: int, tensors: list[Any], arrays: list[np.ndarray]) -> None:
-    from npu_shim.dumps import reference, reference_writer
+    from npu_shim.dumps import reference
     from tests.dumps.engine import Engine
     from tests.dumps.messages import tensor as as_dumped
     from tests.dumps.recorded_step import entry
+    from tests.dumps.written_reference import write as write_reference
 
     with tempfile.TemporaryDirectory() as beside:
-        reference_writer.write(beside, [(entry(tensor, ""), array) for tensor, array in zip(tensors, arrays)])
+        write_reference(beside, [(entry(tensor, ""), array) for tensor, array in zip(tensors, arrays)])
         engine = Engine(reference.read(beside, {}))
         engine.write(folder, step)
         name = os.environ.get(PLANTED)

@@ -13,7 +13,7 @@ import numpy as np
 from tensorflow.python.client import session
 
 from npu_shim.dumps import reference
-from npu_shim.dumps.reference_writer import write as write_reference
+from tests.dumps.written_reference import write as write_reference
 
 _UPDATES = ("Apply", "Assign")
 

@@ -17,13 +17,13 @@ from npu_shim._host import host_device
 from npu_shim.cli import main
 from npu_shim.dumps import reference
 from npu_shim.dumps.dump_settings import Dumping
-from npu_shim.dumps.reference_writer import write as write_reference
 from npu_shim.rehearsal import portable
 from npu_shim.rehearsal.comparing.read_recording import read
 from npu_shim.rehearsal.recording.kinds import DRAW, FEED, FETCH, INITIAL, INPUT, LOSS, RATE
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import Writer
 from npu_shim.rehearsal.running import Run
+from tests.dumps.written_reference import write as write_reference
 
 pytestmark = pytest.mark.once
 STEPS = 4

@@ -12,9 +12,9 @@ import pytest
 from npu_shim.dumps import dump, files, graph_files, op_debug, reference
 from npu_shim.dumps.dump import parse
 from npu_shim.dumps.formats import DumpError
-from npu_shim.dumps.reference_writer import write as write_reference
 from tests.dumps.engine import printed
 from tests.dumps.messages import CLASSES, dump_bytes, tensor
+from tests.dumps.written_reference import write as write_reference
 
 _FAST = hypothesis.settings(max_examples=150, deadline=None, database=None, derandomize=True)
 _GOOD = dump_bytes(

@@ -12,8 +12,8 @@ import pytest
 
 from npu_shim.dumps import dump, formats, reference, small_types
 from npu_shim.dumps.formats import DumpError
-from npu_shim.dumps.reference_writer import write
 from tests.dumps.messages import TYPES, dump_bytes, tensor
+from tests.dumps.written_reference import write
 
 LIBRARY: Any = importlib.import_module("ml_dtypes") if importlib.util.find_spec("ml_dtypes") else None
 _CASES = [

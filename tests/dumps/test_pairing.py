@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from npu_shim.dumps import bands, dump_comparison, reference
-from npu_shim.dumps.reference_writer import write as write_reference
 from tests.dumps.messages import dump_bytes, tensor
+from tests.dumps.written_reference import write as write_reference
 
 _A = np.random.RandomState(3).normal(size=(4, 6)).astype(np.float32)
 

@@ -13,8 +13,8 @@ import pytest
 
 from npu_shim.cli import main
 from npu_shim.dumps import reference
-from npu_shim.dumps.reference_writer import write as write_reference
 from tests.dumps.test_diagnose import Bench, Card
+from tests.dumps.written_reference import write as write_reference
 from tests.schemas.test_schemas import closed
 
 

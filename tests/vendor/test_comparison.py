@@ -13,9 +13,9 @@ import numpy as np
 
 from npu_shim.cli import main
 from npu_shim.dumps import reference
-from npu_shim.dumps.reference_writer import write as write_reference
 from tests.dumps.make_vendor_figures import FILE, figures, vendor_folder
 from tests.dumps.messages import dump_bytes, tensor
+from tests.dumps.written_reference import write as write_reference
 
 
 def test_the_kept_figures_are_those_of_the_vendor() -> None:
