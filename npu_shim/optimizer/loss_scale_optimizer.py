@@ -8,7 +8,7 @@ from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api, tf_graph
 from npu_shim.distributed.world import WORLD, world_size
 from npu_shim.ops import overflow
-from npu_shim.optimizer import float_status
+from npu_shim.optimizer import overflow_flag
 from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class NPULossScaleOptimizer(WrappingOptimizer):
     apply_gradients skips the whole step, including slots and global step, if a
     gradient is not finite. Then the manager updates the scale. The CPU has no
     overflow flag, so the gradients themselves are checked. On an NPU in graph
-    mode of TensorFlow 2, the flag is (float_status).
+    mode of TensorFlow 2, the flag is (overflow_flag).
 
     Args:
         opt: a tf.compat.v1.train.Optimizer.
@@ -116,7 +116,7 @@ def apply_if_finite(
     """
     if not manager.get_enable_overflow_check():
         return opt.apply_gradients(pairs, global_step=global_step, name=name)
-    finite = float_status.no_overflow([gradient for gradient, _ in pairs], is_distributed)
+    finite = overflow_flag.no_overflow([gradient for gradient, _ in pairs], is_distributed)
     if finite is None:
         finite = all_finite(pairs)
         if is_distributed:

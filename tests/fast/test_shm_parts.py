@@ -15,9 +15,9 @@ from npu_shim.distributed.collectives import reductions
 from npu_shim.distributed.collectives.buffer_list import BufferList
 from npu_shim.distributed.collectives.buffer_pool import ALIGNMENT, BufferPool, empty
 from npu_shim.distributed.shm import job_directory as jobs, rank_lock, rendezvous
-from npu_shim.distributed.shm.algorithms import split_chunk
 from npu_shim.distributed.shm.liveness import Peers
 from npu_shim.distributed.shm.segment import INCARNATION, Layout, Segment, _full_fence
+from npu_shim.distributed.shm.slot_transport import split_chunk
 from npu_shim.distributed.world import world
 
 

@@ -6,10 +6,10 @@ from typing import Sequence
 
 import numpy as np
 
+from npu_shim.distributed.collectives.argument_checks import Counts, check_count_matrix, check_segments, check_splits
 from npu_shim.distributed.collectives.arrays import Array
 from npu_shim.distributed.collectives.base import Collectives
 from npu_shim.distributed.collectives.buffer_pool import empty
-from npu_shim.distributed.collectives.checks import Counts, check_count_matrix, check_segments, check_splits
 from npu_shim.distributed.collectives.errors import check_counts
 from npu_shim.distributed.collectives.transport import Transport
 

@@ -8,8 +8,8 @@ import os
 import threading
 from typing import Sequence
 
+from npu_shim.distributed.collectives.argument_checks import check_members
 from npu_shim.distributed.collectives.buffer_pool import BufferPool
-from npu_shim.distributed.collectives.checks import check_members
 from npu_shim.distributed.collectives.process_group import ProcessGroup
 from npu_shim.distributed.collectives.transport import GroupBackend
 

@@ -13,17 +13,17 @@ from npu_shim.distributed.collectives.buffer_pool import BufferPool
 from npu_shim.distributed.collectives.errors import CollectiveError, exit_reason
 from npu_shim.distributed.collectives.job_backend import JobBackend
 from npu_shim.distributed.collectives.transport import GroupBackend, Transport
-from npu_shim.distributed.mpi.algorithms import HostTransport
+from npu_shim.distributed.mpi.host_transport import HostTransport
 from npu_shim.distributed.mpi.links import SPINS, Links
 from npu_shim.distributed.mpi.order import LeaderOrder
 from npu_shim.distributed.mpi.span import Span
 from npu_shim.distributed.mpi.wire import Reached, Wire, import_mpi
-from npu_shim.distributed.shm.algorithms import SharedMemoryTransport
 from npu_shim.distributed.shm.announcements import Announcements
 from npu_shim.distributed.shm.barrier import Barrier
 from npu_shim.distributed.shm.liveness import mark_failed
 from npu_shim.distributed.shm.scheduler import Scheduler
 from npu_shim.distributed.shm.segment import Segment
+from npu_shim.distributed.shm.slot_transport import SharedMemoryTransport
 
 _LEADER_FIRST_S = 10.0  # a leader knows the ranks of all hosts, so its error comes first
 

@@ -17,7 +17,7 @@ from npu_shim.distributed.collectives.buffer_pool import empty
 from npu_shim.distributed.collectives.reductions import Combiner
 from npu_shim.distributed.mpi.links import Links
 from npu_shim.distributed.mpi.span import Span
-from npu_shim.distributed.shm.algorithms import split_chunk
+from npu_shim.distributed.shm.slot_transport import split_chunk
 
 if TYPE_CHECKING:
     from npu_shim.distributed.mpi.links import Transfers

@@ -12,13 +12,13 @@ from npu_shim.distributed.collectives.errors import exit_reason
 from npu_shim.distributed.collectives.job_backend import JobBackend
 from npu_shim.distributed.collectives.transport import GroupBackend
 from npu_shim.distributed.shm import job_directory as jobs, rendezvous, segment as layout
-from npu_shim.distributed.shm.algorithms import SharedMemoryTransport
 from npu_shim.distributed.shm.barrier import Barrier
 from npu_shim.distributed.shm.liveness import Peers
 from npu_shim.distributed.shm.rank_lock import RankLock
 from npu_shim.distributed.shm.scheduler import Scheduler
 from npu_shim.distributed.shm.script_lines import Answers
 from npu_shim.distributed.shm.segment import Layout, Segment, fence
+from npu_shim.distributed.shm.slot_transport import SharedMemoryTransport
 
 
 class Backend(JobBackend):

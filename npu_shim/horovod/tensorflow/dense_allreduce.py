@@ -8,7 +8,7 @@ from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.common import process_sets as sets
 from npu_shim.horovod.common.basics import ADASUM, AVERAGE, MAX, MIN, PRODUCT, SUM, basics
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
-from npu_shim.horovod.tensorflow import transport
+from npu_shim.horovod.tensorflow import group_collectives
 from npu_shim.horovod.tensorflow.gradients import scaled
 from npu_shim.horovod.tensorflow.naming import collective_name
 
@@ -97,7 +97,7 @@ def _grouped_allreduce(
         suffix = "" if len(types) == 1 else f"_{dtype.name}"
         sent = [inputs[index] for index in members]
         full_name = collective_name(kind, None if name is None else name + suffix, sent, ignore_name_scope)
-        for index, reduced in zip(members, transport.allreduce(sent, reduction, full_name, process_set)):
+        for index, reduced in zip(members, group_collectives.allreduce(sent, reduction, full_name, process_set)):
             results[index] = scaled(reduced, postscale_factor, ranks if op == Average else 1)
     return results
 

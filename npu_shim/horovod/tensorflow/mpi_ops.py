@@ -19,7 +19,7 @@ from npu_shim.horovod.common.process_sets import (
 from npu_shim.horovod.common.rank_functions import *  # noqa: F403
 from npu_shim.horovod.common.rank_functions import rank, size
 from npu_shim.horovod.common.util import num_rank_is_power_2
-from npu_shim.horovod.tensorflow import transport
+from npu_shim.horovod.tensorflow import group_collectives
 from npu_shim.horovod.tensorflow.dense_allreduce import (
     Adasum as Adasum,
     Average,
@@ -68,7 +68,7 @@ def allgather(
     """
     sent = tf.convert_to_tensor(tensor)
     full_name = collective_name("Allgather", name, [sent], ignore_name_scope)
-    return transport.allgather(with_scaled_gradient(sent, 1.0 / size_of(process_set)), full_name, process_set)
+    return group_collectives.allgather(with_scaled_gradient(sent, 1.0 / size_of(process_set)), full_name, process_set)
 
 
 def grouped_allgather(
@@ -104,7 +104,7 @@ def broadcast(
     """
     sent = tf.convert_to_tensor(tensor)
     full_name = collective_name("Broadcast", name, [sent], ignore_name_scope)
-    (value,) = transport.broadcast([sent], root_rank, full_name, process_set)
+    (value,) = group_collectives.broadcast([sent], root_rank, full_name, process_set)
 
     number = process_set.process_set_id or 0
 
@@ -137,7 +137,9 @@ def broadcast_(
     order = sorted(range(len(variables)), key=lambda index: variables[index].name)
     listed = [variables[index] for index in order]
     full_name = collective_name("Broadcast", name, listed, False)
-    sent = transport.broadcast([tf.convert_to_tensor(source) for source in listed], root_rank, full_name, process_set)
+    sent = group_collectives.broadcast(
+        [tf.convert_to_tensor(source) for source in listed], root_rank, full_name, process_set
+    )
     assigned = [variable.assign(value) for variable, value in zip(listed, sent)]
     with tf.control_dependencies([] if _executing_eagerly() else [tf.group(*assigned)]):
         values = dict(zip(order, [tf.identity(value) for value in sent]))
@@ -165,7 +167,7 @@ def alltoall(
     sent = tf.convert_to_tensor(tensor)
     parts = None if splits is None else tf.convert_to_tensor(splits)
     full_name = collective_name("Alltoall", name, [sent], ignore_name_scope)
-    output, received = transport.alltoall(sent, parts, full_name, process_set)
+    output, received = group_collectives.alltoall(sent, parts, full_name, process_set)
     return output if parts is None else (output, tf.cast(received, tf.int32))
 
 
@@ -194,7 +196,7 @@ def _reducescatter(
     reduction, ranks = reduction_of(op, "hvd.reducescatter"), size_of(process_set)
     sent = tf.convert_to_tensor(tensor)
     full_name = collective_name("Reducescatter", name, [sent], ignore_name_scope)
-    block = transport.reduce_scatter(
+    block = group_collectives.reduce_scatter(
         scaled(with_scaled_gradient(sent, ranks), prescale_factor), reduction, full_name, process_set
     )
     return scaled(block, postscale_factor, ranks if op == Average else 1)
@@ -216,4 +218,4 @@ def join() -> Tensor:
 
 def barrier(process_set: ProcessSet = global_process_set) -> None:
     """Return when every rank of a process set has called it. In a graph, use an op with the result of an allreduce."""
-    transport.barrier(process_set)
+    group_collectives.barrier(process_set)

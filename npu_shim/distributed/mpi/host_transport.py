@@ -1,4 +1,4 @@
-"""The algorithms of the collectives of several hosts: shared memory within a host, MPI between the leaders.
+"""The transport of the collectives of several hosts: shared memory within a host, MPI between the leaders.
 
 A large reduction passes along the hosts: each adds its ranks to the partial result
 of the host before, in rank order, and the last sends the result back. Each
@@ -25,8 +25,8 @@ from npu_shim.distributed.collectives.transport import Transport
 from npu_shim.distributed.mpi.exchange import Exchange
 from npu_shim.distributed.mpi.links import Links
 from npu_shim.distributed.mpi.span import Span
-from npu_shim.distributed.shm.algorithms import reduce_rows, split_chunk
 from npu_shim.distributed.shm.barrier import Barrier
+from npu_shim.distributed.shm.slot_transport import reduce_rows, split_chunk
 
 _BYTES = np.dtype(np.uint8)
 _SMALL_BYTES = 512 << 10  # of all ranks together: a second message would take longer than its part of the data

@@ -1,4 +1,4 @@
-"""The algorithms of the collectives in shared memory.
+"""The transport of the collectives of one host: through slots of shared memory.
 
 Each element is reduced by one rank, in rank order, and copied by the others (small
 tensors are reduced by every rank in the same order), so the result has the same
