@@ -11,13 +11,13 @@ from .device_placement import in_test
 from .entry_points import SWITCHES, is_started
 from .program_start import first_working_statement
 from .tensorflow_evidence import ENABLING, OPEN
-from .tensorflow_version import Version, verdict
+from .tensorflow_version import Version, may_train, verdict
 
 
 def starts_training(context: Context) -> bool:
     """Return True if a file starts a program, no test, that trains and does not open the NPU device itself."""
     body = context.names.tree.body
-    if not body or not is_started(context) or in_test(context, body[0]):
+    if not body or not is_started(context) or in_test(context, body[0]) or not may_train(context):
         return False
     judged = verdict(context)
     return judged.trains and not judged.opens and not describes_package(context.names)

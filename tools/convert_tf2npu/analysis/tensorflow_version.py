@@ -36,6 +36,7 @@ __all__ = [
     "is_of_graphs",
     "is_two",
     "may_be_two",
+    "may_train",
     "on_cpu",
     "is_imported_by_graph_program",
     "shown_two",
@@ -211,6 +212,18 @@ def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
     return Verdict(*judgement, *_training(project, path, own), _opens_device(project, path))
 
 
+def may_train(context: Context) -> bool:
+    """Return True if a file, or one that it imports, trains with some version. This takes less time than a verdict."""
+    return context.names.once(_may_train)
+
+
+def _may_train(names: Names) -> bool:
+    own, project = names.once(evidence_of), names.project
+    if project is None or names.path not in project.paths:
+        return own.trains
+    return _reaches_training(project, names.path, own)
+
+
 def _in_project(project: ModuleIndex, path: str, own: FileEvidence) -> Judgement:
     """Return the version of a file of a project."""
     scripts = project.once(programs_importing, path)
@@ -231,14 +244,18 @@ def _in_project(project: ModuleIndex, path: str, own: FileEvidence) -> Judgement
 def _training(project: ModuleIndex, path: str, own: FileEvidence) -> tuple[bool, bool]:
     """Return True if a file or one that it imports trains, and True if its program does."""
     scripts = project.once(programs_importing, path)
-    if _is_root(project, path):
-        trains = project.once(script_trains, path)
-    else:
-        trains = own.trains or first_evidence(project, "trains", project.with_imports(path) - {path}) is not None
+    trains = _reaches_training(project, path, own)
     is_trained = trains and _is_root(project, path) or any(project.once(script_trains, script) for script in scripts)
     if not is_trained and not scripts:  # tests may train it
         is_trained = first_evidence(project, "trains", project.with_importers({path}) - {path}) is not None
     return trains, is_trained
+
+
+def _reaches_training(project: ModuleIndex, path: str, own: FileEvidence) -> bool:
+    """Return True if a file or one that it imports trains."""
+    if _is_root(project, path):
+        return project.once(script_trains, path)
+    return own.trains or first_evidence(project, "trains", project.with_imports(path) - {path}) is not None
 
 
 def _opens_device(project: ModuleIndex, path: str) -> bool:

@@ -135,12 +135,14 @@ _CLOSE = "close_session(npu_keras_sess)"
 def check_file(context: Context) -> Iterator[Result]:
     if not any(word in context.source.text for word in TRAINING_METHODS) or serves_tests(context):
         return
+    trained = first_training(context)
+    possible = None if trained or sets_session(context) else first_possible_training(context)
+    if trained is None and possible is None:
+        return  # without a verdict, which takes longer
     if verdict(context).opens or opens_for_both(context):
         return  # the device gives Keras a session in graph mode
     opens = is_two(context) or is_undecided(context)  # NPU121
-    trained = first_training(context)
     if trained is None:
-        possible = None if sets_session(context) else first_possible_training(context)
         if possible is not None and not opens:
             yield Finding(
                 possible.node,
