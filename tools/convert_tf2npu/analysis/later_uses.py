@@ -114,6 +114,11 @@ def later_uses(names: Names, source: Source) -> Iterator[LaterUse]:
     if not _WORDS.search(source.text):
         return
     for root, where in names.reads:
+        bindings = names.lookup(root.id, where) or []
+        targets = {canonical(bound.target) if bound.kind == "import" else "" for bound in bindings}
+        binding = bindings[0] if len(targets) == 1 and "" not in targets else None
+        if bindings and binding is None or binding is not None and public(binding.target) != binding.target:
+            continue
         chain: list[ast.expr] = [root]
         while isinstance(names.parents.get(chain[-1]), ast.Attribute):
             chain.append(names.parents[chain[-1]])  # type: ignore[arg-type]
@@ -124,11 +129,6 @@ def later_uses(names: Names, source: Source) -> Iterator[LaterUse]:
         spelled = names.resolve(chain[-1], where) or ""
         name = _known(spelled) if spelled.startswith(_ROOT) else ""
         if not name or _is_left(names, source, root):
-            continue
-        bindings = names.lookup(root.id, where) or []
-        targets = {canonical(bound.target) if bound.kind == "import" else "" for bound in bindings}
-        binding = bindings[0] if len(targets) == 1 and "" not in targets else None
-        if bindings and binding is None or binding is not None and public(binding.target) != binding.target:
             continue
         rest = rest_of(spelled)[len(name) + 1 :]
         depth = len(chain) - 1 - (rest.count(".") + 1 if rest else 0)
