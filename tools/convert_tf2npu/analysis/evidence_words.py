@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from ..semantics.module_index import ModuleIndex
-from ..syntax.words import has_words
+from ..syntax.words import has_words, spread
 from .near_frameworks import near_frameworks
 
 _EAGER, _GRADIENTS = "eager", "gradients"
@@ -31,8 +33,9 @@ _WORDS: dict[str, tuple[bytes, ...]] = {
     "only_one": (b"contrib", b"enable_", b"layers.", b"placeholder", b"Session", b"get_variable", b"tf.app"),
     "enables": (b"enable_",),
     _GRADIENTS: (b".gradients",),
-    "trains": (b"GradientTape", b"fit_generator", b"train_on_batch", b".fit", b".minimize"),
+    "trains": (b"GradientTape", b"fit_generator", b"train_on_batch", b".minimize"),  # and fit
 }
+_FIT = re.compile(spread(".fit").encode("ascii") + rb"(?!\w)")  # many words begin with it
 _ARGUMENTS = (b"nb_epoch", b"border_mode", b"samples_per_epoch")  # of methods of Keras
 
 
@@ -49,6 +52,8 @@ def kinds_in(project: ModuleIndex, path: str) -> frozenset[str]:
 def kinds_of(raw: bytes) -> frozenset[str]:
     """Return the kinds of evidence of which a file has a word."""
     kinds = {kind for kind, words in _WORDS.items() if has_words(raw, words)}
+    if b"fit" in raw and _FIT.search(raw):
+        kinds.add("trains")
     if any(word in raw for word in _ARGUMENTS):
         kinds.add("one")
     if b"npu_shim" in raw and has_words(raw, (b".open",)):
