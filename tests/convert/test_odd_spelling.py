@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pathlib
 import sys
 
 import pytest
+from convert_tf2npu.analysis.evidence_words import kinds_of
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.project.project import Project
 
 TF = "import tensorflow as tf\n"
 STAR = "from npu_shim.npu_init import *\n"
@@ -153,3 +156,18 @@ def test_the_import_comes_before_what_needs_it(text: str) -> None:
     at = new.decode().index("from npu_shim.npu_init import")
     assert 0 <= at < new.decode().index("npu_config_proto()")
     assert Converter().convert(new).new is None
+
+
+def test_definitions_in_another_file_are_found_however_they_are_spelled(tmp_path: pathlib.Path) -> None:
+    defined = "class \\\n Own (tf.Session): pass\ndef\\\n get (): return tf\n"
+    used = "import a\na.Own()\na.get().Session()\n"
+    (tmp_path / "a.py").write_text(TF + defined)
+    (tmp_path / "b.py").write_text(used)
+    project = Project([str(tmp_path / name) for name in ("a.py", "b.py")])
+    new = Converter(Settings(), project).convert(used.encode(), str(tmp_path / "b.py")).new
+    assert new is not None and new.decode().count("(config=npu_config_proto())") == 2
+
+
+@pytest.mark.parametrize("call,trains", [("model . fit ", True), ("model.fit\\\n", True), ("model.fitted", False)])
+def test_a_call_of_fit_is_found_however_it_is_spelled(call: str, trains: bool) -> None:
+    assert ("trains" in kinds_of(f"import keras\n{call}(x)\n".encode())) is trains

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import os
 import re
-from typing import Callable, Collection, Iterable, KeysView, Pattern, TypeVar, cast
+import sys
+from typing import Callable, Collection, Iterable, KeysView, NamedTuple, Pattern, TypeVar, cast
 
 from ..semantics.module_index import Module, ModuleIndex, Names
 from ..semantics.resolved_name import ResolvedName
@@ -20,6 +21,9 @@ from .source_files import SourceFiles, names_frameworks
 _Key = TypeVar("_Key")
 _Answer = TypeVar("_Answer")
 _IMPORTED = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t]*(?:from|import)[ \t]+(\.|\w+)", re.MULTILINE)
+# A fixed beginning makes the search fast.
+_FUNCTION = re.compile(rb"def(?<!\wdef)[\s\\]+([^\s\\(\[]+)")
+_DERIVED = re.compile(rb"class(?<!\wclass)[\s\\]+([^\s\\(\[:]+)[\s\\]*[(\[]")
 Prepare = Callable[[ModuleIndex, Source, Names], None]
 
 
@@ -55,6 +59,7 @@ class Project(ModuleIndex):
         self._attributes: dict[tuple[str, str], ResolvedName | None] = {}
         self._ancestries: dict[tuple[str, str], frozenset[str]] = {}
         self._returned: dict[tuple[str, str, str], ResolvedName | None] = {}
+        self._defined: dict[str, frozenset[str]] = {}  # by files that have been analysed
 
     def __reduce__(self) -> tuple[object, ...]:
         # Another process reads the files itself.
@@ -143,6 +148,8 @@ class Project(ModuleIndex):
         names = Resolver(source.tree, self, path, keras_apart or (said == "1" if said else self._keras_apart))
         if self._prepare and path not in self._fixed:
             self._prepare(self, source, names)
+        if path:
+            self._defined[path] = names.only_defined()
         return Module(path, source, names, TypeInference(names))
 
     # The names of modules.
@@ -183,6 +190,8 @@ class Project(ModuleIndex):
 
     def ancestry(self, path: str, name: str) -> frozenset[str]:
         key = path, name
+        if key not in self._ancestries and name not in self.once(_definitions, path).derived:
+            return frozenset()  # to parse the file takes longer
         module = None if key in self._ancestries else self._defining(path, name, "class")
         if module is None:
             return self._ancestries.get(key, frozenset())
@@ -191,6 +200,8 @@ class Project(ModuleIndex):
 
     def returned(self, path: str, name: str, part: str) -> ResolvedName | None:
         key = path, name, part
+        if key not in self._returned and name not in self.once(_definitions, path).functions:
+            return None  # to parse the file takes longer
         module = None if key in self._returned else self._defining(path, name, "def")
         if module is None:
             return self._returned.get(key)
@@ -217,6 +228,8 @@ class Project(ModuleIndex):
 
     def _exported(self, path: str, name: str) -> ResolvedName | None:
         """Return what a module-level name is to the modules that import it."""
+        if name in self._defined.get(path, ()):
+            return ResolvedName(name, path)  # to parse the file again takes longer
         module = self.module(path)
         return module.names.exported(name) if module else None
 
@@ -244,3 +257,26 @@ class Project(ModuleIndex):
         else:
             del known[key]
         return answer
+
+
+class _Definitions(NamedTuple):
+    """Names that a file may define.
+
+    Attributes:
+        functions: of functions and methods.
+        derived: of classes with bases.
+    """
+
+    functions: frozenset[str]
+    derived: frozenset[str]
+
+
+def _definitions(project: Project, path: str) -> _Definitions:
+    """Return the words of a file that may be names of functions and classes; a string has such words, too."""
+    raw = project.raw(path)
+    return _Definitions(
+        *(
+            frozenset(sys.intern(word.decode("utf-8", "replace")) for word in pattern.findall(raw))
+            for pattern in (_FUNCTION, _DERIVED)
+        )
+    )

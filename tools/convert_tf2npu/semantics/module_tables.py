@@ -45,6 +45,14 @@ class ModuleTables(Once):
         self._call_places: dict[ast.AST, Where] | None = None
         self._call_numbers: dict[ast.AST, int] | None = None
 
+    def only_defined(self) -> frozenset[str]:
+        """Return the names of the functions and classes of the module that nothing else binds."""
+        return frozenset(
+            name
+            for name, (first, *others) in self.module.bindings.items()
+            if first.kind in ("class", "def") and not others and first.where.scope is self.module
+        )
+
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """Yield the nodes around a node, the innermost first."""
         parents = self.parents

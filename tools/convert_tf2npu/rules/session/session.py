@@ -236,7 +236,6 @@ Untouched::
 from __future__ import annotations
 
 import ast
-import re
 from typing import Iterator
 
 from ...analysis.host_work import is_on_host
@@ -280,8 +279,6 @@ def _makes_session(context: Context, call: Call) -> bool:
     name, project = context.names.named(call.node.func, call.where), context.names.project
     if name is None or not name.is_definition or project is None:
         return False
-    if re.search(rb"\bclass[\s\\]+%s[\s\\]*\(" % name.dotted.encode("utf-8"), project.raw(name.path)) is None:
-        return False  # a function, or a class without bases; to parse the file takes longer
     return not project.ancestry(name.path, name.dotted).isdisjoint(SESSION_PARAMETERS)
 
 
