@@ -12,8 +12,10 @@ import numpy as np
 
 from npu_shim._host import patches
 from npu_shim._tensorflow import script_frames, tf_api, tf_data, tf_graph, tf_session
+from npu_shim.config import parameter_map
 from npu_shim.data.drop_watch import DropWatch, counting
 from npu_shim.data.fit_watch import FitWatch
+from npu_shim.data.pipeline_resources import pipeline_resources
 from npu_shim.data.reading_call import ITERATOR, KERAS_MODULES, ReadingCall
 from npu_shim.data.retrace_watch import RetraceWatch
 
@@ -68,6 +70,7 @@ class ShapeWatch:
         self.drops = DropWatch()
         self._counts: dict[_Source, Counter[tuple[Shape, ...]]] = collections.defaultdict(collections.Counter)
         self._lines: dict[_Source, str] = {}
+        self._reported: set[Operation] = set()
         self._iterator_outputs: dict[tuple[Graph, tuple[str, ...]], list[list[Tensor]]] = {}
 
     def changes(self) -> list[tuple[str, dict[TensorShape, int]]]:
@@ -136,6 +139,7 @@ class ShapeWatch:
         ops = [element if isinstance(element, tf.Operation) else element.op for element in elements]
         key = (session.graph, tuple(op.name for op in ops))
         if key not in self._iterator_outputs:
+            self._check_pipeline(session, ops)
             iterator_ops = [
                 op for op in tf_graph.ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")
             ]
@@ -143,6 +147,15 @@ class ShapeWatch:
                 list(op.outputs) for op in iterator_ops if session.graph.is_fetchable(op) and _is_dynamic(op)
             ]
         return self._iterator_outputs[key]
+
+    def _check_pipeline(self, session: Session, ops: list[Operation]) -> None:
+        """Report the variables and tables that datasets of a run read on the host, each once."""
+        entry = parameter_map.find_entry(tf_session.reported_config(session))
+        mixed = entry is not None and parameter_map.read(entry).get("mix_compile_mode") is True
+        for op, reason in pipeline_resources(tf_graph.ancestors(ops), mixed).items():
+            if op not in self._reported:
+                self._reported.add(op)
+                tf_api.logging.warning(f"npu_shim: {_definition_line(op)}: {op.name}: {reason}. Reported once.")
 
     def _count(self, source: _Source, shapes: tuple[Shape, ...], op: Operation) -> None:
         counts = self._counts[source]

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from typing import Iterator, NamedTuple, Sequence
 
 from npu_shim._tensorflow import tf_api
+from npu_shim.data.pipeline_resources import pipeline_resources
 from npu_shim.rehearsal.assess import device_forms, memory, work
-from npu_shim.rehearsal.assess.assessment import Activations, Assessment, CompiledGraphs, Graph, Input, LargeTensor
+from npu_shim.rehearsal.assess.assessment import (
+    Activations,
+    Assessment,
+    CompiledGraphs,
+    Graph,
+    Input,
+    LargeTensor,
+    Problem,
+)
 from npu_shim.rehearsal.assess.capture import TRAIN, Capture, Captured
 from npu_shim.rehearsal.assess.estimates import precision_of, roofline_of, work_of_step
 from npu_shim.rehearsal.assess.inventory import (
@@ -48,9 +57,24 @@ def assess(capture: Capture, settings: Settings, script: str, arguments: Sequenc
             assessed=len(graphs),
             for_each_new_shape=sum(1 for graph in graphs if graph.dynamic_shapes),
         ),
-        problems=[problem for graph in graphs for problem in problems_of(graph)],
+        problems=[
+            *(problem for graph in graphs for problem in problems_of(graph)),
+            *_pipeline_problems(capture, settings.folder),
+        ],
         graphs=graphs,
     )
+
+
+def _pipeline_problems(capture: Capture, folder: str) -> Iterator[Problem]:
+    """Yield the variables and tables that the input pipeline of a session reads on the host."""
+    seen: set[str] = set()
+    for captured in capture.graphs:
+        if captured.session is not None:
+            mixed = bool(captured.parameters.get("mix_compile_mode"))
+            for op, reason in pipeline_resources(captured.graph.get_operations(), mixed).items():
+                if op.name not in seen:
+                    seen.add(op.name)
+                    yield Problem(captured.name, f"{op.type} {op.name}", reason, lines_of(op, folder)[:1])
 
 
 def _matters(captured: Captured) -> bool:

@@ -9,6 +9,8 @@ from npu_shim.rehearsal.assess.assessment import Graph, Problem
 
 _SUMMARY = re.compile(r"^(\w*Summary\w*|WriteSummary)$")  # they run on the host after the device's part of a step
 
+_OLD_CONTROL_FLOW = frozenset({"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"})
+
 
 def problems_of(graph: Graph) -> Iterator[Problem]:
     """Yield what would not run on the card in a graph."""
@@ -25,6 +27,13 @@ def problems_of(graph: Graph) -> Iterator[Problem]:
     for name in graph.partition.loops:
         why = "runs on the host as a whole: it contains an operator that the device does not have"
         yield Problem(graph.name, name, why, [])
+    old = sorted({row.op for row in graph.operators} & _OLD_CONTROL_FLOW)
+    if old and graph.dynamic_shapes:
+        why = (
+            "loops and conditions of TensorFlow 1, which a graph with dynamic shapes cannot have on the device. Call "
+            "tf.enable_control_flow_v2() and tf.enable_resource_variables() after the import"
+        )
+        yield Problem(graph.name, ", ".join(old), why, [])
     cut = graph.partition.outside_largest
     if cut and not graph.partition.mix_compile_mode:
         why = (
