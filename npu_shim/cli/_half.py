@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 from dataclasses import asdict
-from typing import Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._host import host_env
 from npu_shim.cli._values import add_options
 from npu_shim.rehearsal.half_run import Precision
+
+if TYPE_CHECKING:
+    from npu_shim.rehearsal.half.half_precision import HalfPrecision
 
 TYPES = ("float16", "bfloat16")
 DEFAULT = "--half=float16"
@@ -38,6 +42,9 @@ def with_type_of_half(arguments: Sequence[str]) -> list[str]:
     return words
 
 
+_MOST_OPS = 10  # named at the end of a run
+
+
 def problem(args: argparse.Namespace) -> str | None:
     """Return why the options cannot be used, None if they can."""
     if not args.half:
@@ -62,6 +69,16 @@ def settings(args: argparse.Namespace) -> Precision | None:
     return Precision(args.half, args.precision_mode or _MODES[0], mixlist, args.saturate)
 
 
+def _log_saturated(rehearsal: HalfPrecision) -> None:
+    """Name the ops whose values were larger than the largest number of 16 bits, the most frequent first."""
+    from npu_shim._tensorflow import tf_api
+
+    counts = sorted(rehearsal.saturated.items(), key=lambda counted: -counted[1])
+    names = [f"{op} ({times} {'time' if times == 1 else 'times'})" for op, times in counts[:_MOST_OPS]]
+    more = f" and {len(counts) - _MOST_OPS} more" if len(counts) > _MOST_OPS else ""
+    tf_api.logging.warning("npu_shim: saturated in 16 bits: %s", (", ".join(names) or "none") + more)
+
+
 def start(given: Precision) -> None:
     """Rehearse half precision as soon as the script has imported TensorFlow."""
     from npu_shim.import_hook.after_tensorflow import after_tensorflow
@@ -71,6 +88,8 @@ def start(given: Precision) -> None:
     def begin() -> None:
         from npu_shim.rehearsal.half.half_precision import half_precision
 
-        half_precision(**asdict(given))
+        rehearsal = half_precision(**asdict(given))
+        if given.saturate:
+            atexit.register(_log_saturated, rehearsal)
 
     after_tensorflow(begin)

@@ -2,7 +2,8 @@
 
 A dynamic loss scale grows until a gradient overflows; the step is skipped and the scale falls. So single overflows in
 the gradients are normal. These are not: an overflow in the forward pass, which no loss scale reaches; more steps in a
-row than the scale needs to fall; a scale at 1; any overflow with a fixed scale, which trains on with it.
+row than the scale needs to fall; a scale at 1; any overflow with a fixed scale, which trains on with it. An overflow in
+the zeros that fill up a memory format such as FRACTAL_NZ is harmless, but a dynamic scale falls because of it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Sequence
 
 import numpy as np
 
-from npu_shim.dumps import dump, files, graph_files, op_debug
+from npu_shim.dumps import dump, files, formats, graph_files, op_debug
 from npu_shim.dumps.dump import DumpData, Tensor
 from npu_shim.dumps.limits import LARGEST_HALF
 from npu_shim.rehearsal.reports import about
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 NORMAL, NOT_NORMAL, UNDECIDED = "normal", "not normal", "normal with a dynamic loss scale only"
 _GRADIENT = re.compile(r"(^|/|_)(gradients?(_\d+)?|gradient_tape|grad)(/|_|$)|Backprop|Grad$", re.I)
 _FORWARD = "it is in the forward pass, which no loss scale reaches: keep the operator in float32"
+_PADDING = (
+    "its numbers are finite: the zeros overflow that fill up its memory format, and no result uses them. Use "
+    "FixedLossScaleManager(loss_scale, enable_overflow_check=False)"
+)
 _MOST_IN_A_ROW = 10  # steps: from 2**15, the scale that most scripts start with, down to 2**5
 
 
@@ -108,8 +113,9 @@ def run(folder: str, graphs: list[str], loss_scale: dict[int, float] | float | N
         with files.noted(problems, file.path):
             reports += op_debug.read(file)
     reports.sort(key=lambda report: (report.file.step, report.file.time))
-    overflows = [_overflow(report, dump_files, ops, problems) for report in reports]
-    _judge(overflows, loss_scale)
+    judged = [_overflow(report, dump_files, ops, problems) for report in reports]
+    _judge(judged, loss_scale)
+    overflows = [overflow for overflow, _ in judged]
     verdict = NOT_NORMAL if NOT_NORMAL in {overflow.verdict for overflow in overflows} else NORMAL
     kind = "fixed" if isinstance(loss_scale, float) else "dynamic" if loss_scale else "unknown"
     return OverflowReport(folder, kind, verdict if overflows else "none", overflows, files.listed(problems))
@@ -144,14 +150,14 @@ def _overflow(
     dump_files: list[files.DumpFile],
     ops: dict[str, graph_files.GraphOp],
     problems: files.Problems,
-) -> Overflow:
-    """Return an overflow with its operator, not yet judged."""
+) -> tuple[Overflow, bool]:
+    """Return an overflow with its operator, not yet judged, and True if only what fills its memory format can overflow."""
     place = os.path.dirname(report.file.path)
     beside = (file for file in dump_files if file.op_type != files.OP_DEBUG and os.path.dirname(file.path) == place)
     file = min(filter(report.is_of, beside), key=lambda dumped: dumped.time, default=files.DumpFile())
     data = next(iter(dump.read_all([file] if file.path else [], problems)), DumpData(file.op_name, file=file))
     data.op = ops.get(files.flat(data.op_name))
-    return Overflow(
+    overflow = Overflow(
         step=report.file.step,
         time=report.file.time,
         unit=report.unit,
@@ -165,6 +171,18 @@ def _overflow(
         outputs=list(map(_range, data.outputs)),
         file=report.file.path,
         dump=file.path or None,
+    )
+    return overflow, _is_in_padding(data, [*overflow.inputs, *overflow.outputs])
+
+
+def _is_in_padding(data: DumpData, ranges: Sequence[TensorRange]) -> bool:
+    """Return True if all numbers of an operator are finite, and a tensor has more of them in memory than in the graph."""
+    is_padded = any(
+        formats.product(tensor.shape) > formats.product(tensor.original_shape)
+        for tensor in [*data.inputs, *data.outputs]
+    )
+    return is_padded and all(
+        values.high is not None and not (values.not_finite or values.saturated) for values in ranges
     )
 
 
@@ -184,12 +202,12 @@ def _range(tensor: Tensor) -> TensorRange:
     return values
 
 
-def _judge(overflows: list[Overflow], loss_scale: dict[int, float] | float | None) -> None:
+def _judge(overflows: list[tuple[Overflow, bool]], loss_scale: dict[int, float] | float | None) -> None:
     """Set verdict, reason and loss scale of overflows, which are sorted."""
-    in_a_row = _in_a_row(sorted({overflow.step for overflow in overflows}))
+    in_a_row = _in_a_row(sorted({overflow.step for overflow, _ in overflows}))
     step = None
     is_fixed = isinstance(loss_scale, float)
-    for overflow in overflows:
+    for overflow, is_in_padding in overflows:
         overflow.first, step = overflow.step != step, overflow.step
         scale = loss_scale if isinstance(loss_scale, float) else (loss_scale or {}).get(step)
         is_gradient = any(map(_GRADIENT.search, [overflow.operator, overflow.type, *overflow.originals]))
@@ -199,6 +217,7 @@ def _judge(overflows: list[Overflow], loss_scale: dict[int, float] | float | Non
             (bad and not overflow.first, NORMAL, f"{of_input} overflown before: see the first of the step"),
             (bad, NOT_NORMAL, f"{of_input} Inf, NaN or {LARGEST_HALF:g} already: look at what computes it"),
             (not overflow.operator, UNDECIDED, "there is no dump of its operator"),
+            (is_in_padding, NOT_NORMAL, _PADDING),
             (not is_gradient, NOT_NORMAL, _FORWARD),
             (is_fixed, NOT_NORMAL, f"the loss scale is fixed at {scale or 0:g}: use a dynamic one, or a smaller one"),
             (scale and scale <= 1, NOT_NORMAL, "the loss scale has fallen to 1, and the gradients still overflow"),

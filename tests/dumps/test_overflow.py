@@ -116,6 +116,24 @@ def test_the_verdict_follows_from_the_loss_scale(
     assert reason in found.overflows[0].reason
 
 
+@pytest.mark.parametrize(
+    "largest, reason", [(2.0, "enable_overflow_check=False"), (np.inf, "it is in the forward pass")]
+)
+def test_an_overflow_of_what_fills_a_format_up_differs_from_others(
+    largest: float, reason: str, tmp_path: pathlib.Path
+) -> None:
+    numbers = np.array([[1.0, 2.0, largest], [0.5, 1.0, 1.0]], np.float16)
+    nz = tensor(numbers, "FRACTAL_NZ")
+    stored = np.frombuffer(nz["raw"], np.float16).copy()
+    stored[stored == 0] = -np.inf  # the logarithm of what fills the blocks up
+    write(tmp_path, 3, "log", new_report(7, 3, 0, [8]), op_type="Log")
+    (file,) = tmp_path.rglob("Log.log.*")
+    given = tensor(np.abs(np.where(np.isinf(numbers), 2, numbers)), "FRACTAL_NZ")
+    file.write_bytes(dump_bytes("log", [{**nz, "raw": stored.tobytes()}], [given]))
+    (overflow,) = device_overflows.run(str(tmp_path), [], {3: 1024.0}).overflows
+    assert overflow.verdict == device_overflows.NOT_NORMAL and reason in overflow.reason
+
+
 def test_an_operator_after_the_first_has_its_overflow_from_there(tmp_path: pathlib.Path) -> None:
     write(tmp_path, 1, GRADIENT, old_report(7, 3, 2, 32))
     folder = next(tmp_path.rglob("Opdebug*")).parent
