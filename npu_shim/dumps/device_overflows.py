@@ -151,7 +151,7 @@ def _overflow(
     ops: dict[str, graph_files.GraphOp],
     problems: files.Problems,
 ) -> tuple[Overflow, bool]:
-    """Return an overflow with its operator, not yet judged, and True if only what fills its memory format can overflow."""
+    """Return an overflow that is not judged yet, and True if only what fills its memory format up can overflow."""
     place = os.path.dirname(report.file.path)
     beside = (file for file in dump_files if file.op_type != files.OP_DEBUG and os.path.dirname(file.path) == place)
     file = min(filter(report.is_of, beside), key=lambda dumped: dumped.time, default=files.DumpFile())
@@ -176,7 +176,7 @@ def _overflow(
 
 
 def _is_in_padding(data: DumpData, ranges: Sequence[TensorRange]) -> bool:
-    """Return True if all numbers of an operator are finite, and a tensor has more of them in memory than in the graph."""
+    """Return True if all numbers of an operator are finite, and the memory format of a tensor is filled up."""
     is_padded = any(
         formats.product(tensor.shape) > formats.product(tensor.original_shape)
         for tensor in [*data.inputs, *data.outputs]
@@ -189,7 +189,7 @@ def _is_in_padding(data: DumpData, ranges: Sequence[TensorRange]) -> bool:
 def _range(tensor: Tensor) -> TensorRange:
     values = TensorRange(dump.type_name(tensor), list(tensor.original_shape))
     try:
-        array = dump.values(tensor)
+        array = _numbers(tensor)
     except ValueError as error:
         values.problem = str(error)
         return values
@@ -200,6 +200,14 @@ def _range(tensor: Tensor) -> TensorRange:
     values.not_finite = int(array.size - finite.size)
     values.saturated = int((np.abs(finite) == LARGEST_HALF).sum()) if values.type == "float16" else 0
     return values
+
+
+def _numbers(tensor: Tensor) -> np.ndarray:
+    """Return the elements that a tensor has in the graph; those in memory if its layout is unknown."""
+    try:
+        return dump.original(tensor)
+    except formats.DumpError:
+        return dump.values(tensor)
 
 
 def _judge(overflows: list[tuple[Overflow, bool]], loss_scale: dict[int, float] | float | None) -> None:

@@ -33,7 +33,7 @@ class Job:
         processes: the processes to start.
         report: prints a line for the user.
         output: receives the output of the first rank, or of all, in addition to their logs.
-        environ: the variables of the launcher.
+        variables: the environment variables of the launcher.
         shows: "first", or "all" for each line of all ranks with the number of its rank.
         timeout: seconds for the job, restarts included; None for no limit.
         max_restarts: maximum number of restarts after a rank has failed.
@@ -45,7 +45,7 @@ class Job:
     processes: Sequence[RankProcess]
     report: Callable[[str], None]
     output: BinaryIO
-    environ: Mapping[str, str]
+    variables: Mapping[str, str]
     timeout: float | None = None
     max_restarts: int = 0
     display: Display | None = None
@@ -106,7 +106,7 @@ class Job:
 
     def _once(self, restarts: int, pipe: int, fork_server: ForkServer | None) -> tuple[int, bool]:
         """Start all ranks and wait for them. Return the exit code, and True if a restart may help."""
-        environ = {**self.environ, RESTART_VARIABLE: str(restarts)}
+        environ = {**self.variables, RESTART_VARIABLE: str(restarts)}
         self._ranks = []
         if fork_server is not None and self._is_over():
             return self._end_early(), False

@@ -211,6 +211,8 @@ STATE = {
     "ops/feature_mapping.py": {"_tables"},
     "optimizer/gradient_shares.py": {"_items", "_values"},
     "rehearsal/recording/entropy.py": {"_assignments"},
+    "troubles/logs.py": {"_searches"},
+    "troubles/table.py": {"titles", "troubles"},
 }
 
 

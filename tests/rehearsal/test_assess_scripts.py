@@ -46,6 +46,35 @@ def test_collectives_of_ranks_are_listed_and_cut_no_step(repo_root: pathlib.Path
     assert 4 * 37_000 < row["bytes"] < 4 * 40_000, "the gradients of 38,266 weights"
 
 
+PIPELINE = """
+import numpy as np
+import tensorflow as tf
+v1 = tf.compat.v1
+v1.disable_v2_behavior()
+mean = v1.get_variable("mean", [], tf.float32, use_resource=True)
+data = tf.data.Dataset.from_tensor_slices([1.0, 2.0]).map(lambda x: x - mean).batch(2).repeat()
+batch = v1.data.make_initializable_iterator(data)
+fed = v1.placeholder(tf.float32, [None, 4])
+_, total = tf.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s + tf.reduce_sum(fed)), [0, 0.0])
+weight = v1.get_variable("weight", [])
+loss = (tf.reduce_sum(batch.get_next()) * weight) ** 2 + total
+train = v1.train.GradientDescentOptimizer(0.001).minimize(loss)
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+    session.run(batch.initializer)
+    session.run([train, loss], {fed: np.zeros([3, 4])})
+"""
+
+
+def test_a_variable_of_the_pipeline_and_old_control_flow_are_problems(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "train.py").write_text(PIPELINE)
+    problems = assess(str(tmp_path / "train.py"))["problems"]
+    [pipeline] = [row for row in problems if row["what"] == "VarHandleOp mean"]
+    assert "the NPU initializes it" in pipeline["why"] and pipeline["lines"] == ["train.py:6"]
+    [control] = [row for row in problems if "NextIteration" in row["what"]]
+    assert "tf.enable_control_flow_v2()" in control["why"]
+
+
 if HAS_ESTIMATOR:
 
     def test_the_evaluation_of_train_and_evaluate_is_a_graph(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:

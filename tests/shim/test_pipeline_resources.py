@@ -54,7 +54,7 @@ def plain(_: pathlib.Path) -> Any:
         (plain, False, ""),
     ],
 )
-def test_what_a_pipeline_reads_and_the_npu_initializes_is_reported(
+def test_resources_that_a_pipeline_reads_and_the_npu_initializes_are_reported(
     make: Callable[[pathlib.Path], Any],
     mixed: bool,
     name: str,
