@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 v1 = tf.compat.v1
 _Node = TypeVar("_Node")
+OLD_CONTROL_FLOW = frozenset({"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"})  # of version 1
 _REHEARSAL_OPS = "npu_shim_rehearsal_ops"  # attribute of a graph: the number of ops that rehearsals have added
 
 

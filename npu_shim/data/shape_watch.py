@@ -167,7 +167,7 @@ class ShapeWatch:
             tf_api.logging.warning(
                 f"npu_shim: {self._lines[source]}: the shape of {source} changed from {_shapes_text(before)} to "
                 f"{_shapes_text(shapes)}, and the NPU recompiles for each new shape. Use static shapes: "
-                "batch(n, drop_remainder=True), npu_shim.data. Reported once."
+                f"batch(n, drop_remainder=True), npu_shim.data.{_advice_on_control_flow(op.graph)} Reported once."
             )
 
 
@@ -248,6 +248,16 @@ def _log_summary(watch: ShapeWatch) -> None:
     text = watch.summary()
     if text:
         tf_api.logging.warning("%s", text)
+
+
+def _advice_on_control_flow(graph: Graph) -> str:
+    """Return what loops and conditions of TensorFlow 1 in a graph with dynamic shapes need."""
+    if not any(op.type in tf_graph.OLD_CONTROL_FLOW for op in graph.get_operations()):
+        return ""
+    return (
+        " Loops and conditions of TensorFlow 1 in it fail then: call tf.enable_control_flow_v2() and "
+        "tf.enable_resource_variables() after the import."
+    )
 
 
 def _is_dynamic(op: Operation) -> bool:

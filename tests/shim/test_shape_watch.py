@@ -44,6 +44,21 @@ def test_fed_shapes(watch, log):
     assert "The NPU would compile 3 graphs" in watch.summary()
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_loops_of_version_1_are_reported_beside_dynamic_shapes(watch, log, version):
+    (v1.disable_control_flow_v2 if version == 1 else v1.enable_control_flow_v2)()
+    try:
+        with tf.Graph().as_default(), v1.Session() as sess:
+            x = v1.placeholder(tf.float32, [None, 3], "x")
+            total = tf.while_loop(lambda i, _: i < 2, lambda i, s: (i + 1, s + tf.reduce_sum(x)), [0, 0.0])[1]
+            for rows in (4, 2):
+                sess.run(total, {x: np.ones([rows, 3])})
+    finally:
+        (v1.disable_control_flow_v2 if tf.__version__ < "2" else v1.enable_control_flow_v2)()
+    (warned,) = [m for m in log() if "recompiles" in m]
+    assert ("call tf.enable_control_flow_v2()" in warned) == (version == 1)
+
+
 def test_a_sparse_placeholder_has_the_shape_of_its_values(watch):
     with tf.Graph().as_default(), v1.Session() as sess:
         x = v1.sparse_placeholder(tf.float32, [3, 3], "x")

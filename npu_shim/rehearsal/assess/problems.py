@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import Iterator
 
+from npu_shim._tensorflow import tf_graph
 from npu_shim.rehearsal.assess.assessment import Graph, Problem
 
 _SUMMARY = re.compile(r"^(\w*Summary\w*|WriteSummary)$")  # they run on the host after the device's part of a step
-
-_OLD_CONTROL_FLOW = frozenset({"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"})
 
 
 def problems_of(graph: Graph) -> Iterator[Problem]:
@@ -27,7 +26,7 @@ def problems_of(graph: Graph) -> Iterator[Problem]:
     for name in graph.partition.loops:
         why = "runs on the host as a whole: it contains an operator that the device does not have"
         yield Problem(graph.name, name, why, [])
-    old = sorted({row.op for row in graph.operators} & _OLD_CONTROL_FLOW)
+    old = sorted({row.op for row in graph.operators} & tf_graph.OLD_CONTROL_FLOW)
     if old and graph.dynamic_shapes:
         why = (
             "loops and conditions of TensorFlow 1, which a graph with dynamic shapes cannot have on the device. Call "
