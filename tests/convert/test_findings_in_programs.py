@@ -251,7 +251,7 @@ ADAM = "opt = tf.train.experimental.enable_mixed_precision_graph_rewrite(tf.trai
 @pytest.mark.parametrize(
     "text",
     [
-        "sess = tf.Session(config=config)\n" + ADAM,
+        ADAM + "sess = tf.Session(config=config)\n",
         "def build():\n    "
         + ADAM
         + "    return opt.minimize(loss)\ndef main():\n    op = build()\n    sess = tf.Session()\n",
@@ -273,6 +273,7 @@ def test_a_graph_rewrite_becomes_the_precision_mode_of_each_session(text: str) -
     "text",
     [
         "if fp16:\n    " + ADAM + "sess = tf.Session()\n",  # in some runs only
+        "sess = tf.Session()\n" + ADAM,  # rewrites no graph of an earlier session
         "def build():\n    " + ADAM + "def other():\n    sess = tf.Session()\n",  # may not run before
         ADAM.replace("tf.train.AdamOptimizer()", "tf.keras.optimizers.Adam()") + "sess = tf.Session()\n",
         ADAM.replace("())", "(), scale)") + "sess = tf.Session()\n",

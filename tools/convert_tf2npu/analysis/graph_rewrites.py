@@ -85,17 +85,23 @@ def _is_known(context: Context, call: Call) -> bool:
 
 
 def _runs_before(context: Context, call: Call, sessions: list[Call]) -> bool:
-    """Return True if a rewrite runs whenever one of some sessions is made: in its function, or called by that."""
-    around = function_of(context, call.node)
+    """Return True if a rewrite runs before each of some sessions is made: in its function, or called by that.
+
+    TensorFlow rewrites no graph of a session that was made earlier.
+    """
+    around, node = function_of(context, call.node), call.node
     places = {function_of(context, session.node) for session in sessions} | {context.names.tree}
-    if _is_conditional(context, call.node):
-        return False
-    if around in places:
-        return True
-    callers = [caller for caller in context.names.calls if last_name(caller.node.func) == getattr(around, "name", None)]
-    return len(callers) == 1 and not _is_conditional(context, callers[0].node) and (
-        function_of(context, callers[0].node) in places
-    )  # fmt: skip
+    if around not in places:
+        callers = [c for c in context.names.calls if last_name(c.node.func) == getattr(around, "name", None)]
+        if len(callers) != 1 or _is_conditional(context, call.node):
+            return False
+        node = callers[0].node
+        around = function_of(context, node)
+    return (
+        around in places
+        and not _is_conditional(context, node)
+        and all(node.lineno < s.node.lineno for s in sessions if function_of(context, s.node) is around)
+    )
 
 
 def _is_conditional(context: Context, node: ast.AST) -> bool:
