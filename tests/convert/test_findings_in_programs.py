@@ -233,6 +233,7 @@ def test_the_mixed_precision_of_keras_in_eager_programs() -> None:
         ("tf.train.Supervisor().managed_session()", "npu_config_proto"),
         ("tf.contrib.slim.learning.train(op, 'logs')", "npu_config_proto"),
         ("", "npu_config_proto"),
+        ("tf.keras.Sequential().train_on_batch(x, y)", "set_keras_session_npu_config(config=npu_config_proto("),
         ("tf.keras.Sequential().fit(x, y)", "set_keras_session_npu_config(config=npu_config_proto("),
     ],
 )
@@ -274,6 +275,15 @@ def test_a_graph_rewrite_becomes_the_precision_mode_of_each_session(text: str) -
     [
         "if fp16:\n    " + ADAM + "sess = tf.Session()\n",  # in some runs only
         "sess = tf.Session()\n" + ADAM,  # rewrites no graph of an earlier session
+        "def train():\n    " + ADAM + "    sess = tf.Session()\ndef evaluate():\n    sess = tf.Session()\n",
+        "def build(opt):\n    if not amp:\n        return opt\n    return "
+        "tf.train.experimental.enable_mixed_precision_graph_rewrite(tf.train.AdamOptimizer())\n"
+        "op = build(o)\nsess = tf.Session()\n",
+        "from npu_shim.npu_init import *\n" + ADAM + "sess = tf.Session(config=npu_config_proto())\n",
+        ADAM + "sess = tf.Session(**options)\n",
+        ADAM + "make = functools.partial(tf.Session, graph=graph)\nsess = tf.Session()\n",
+        ADAM + "sess = tf.Session()  # npu: ignore[NPU101]\n",
+        ADAM + "sess = tf.Session()\nmodel.train_on_batch(x, y)\n",
         "def build():\n    " + ADAM + "def other():\n    sess = tf.Session()\n",  # may not run before
         ADAM.replace("tf.train.AdamOptimizer()", "tf.keras.optimizers.Adam()") + "sess = tf.Session()\n",
         ADAM.replace("())", "(), scale)") + "sess = tf.Session()\n",
@@ -281,9 +291,17 @@ def test_a_graph_rewrite_becomes_the_precision_mode_of_each_session(text: str) -
     ],
 )
 def test_a_graph_rewrite_that_may_not_hold_for_all_sessions_is_reported(text: str) -> None:
-    assert len(found(TF + "tf.disable_v2_behavior()\n" + text, "NPU116", "")) == 1
-    written = Converter(Settings()).convert((TF + text).encode()).new
+    text = TF + "import functools\ntf.disable_v2_behavior()\n" + text
+    assert len(found(text, "NPU116", "")) == 1
+    written = Converter(Settings()).convert(text.encode()).new
     assert written is None or b"precision_mode" not in written
+
+
+@pytest.mark.parametrize("code", ["NPU101", "NPU116"])
+def test_a_graph_rewrite_stays_if_one_of_its_two_rules_is_off(code: str) -> None:
+    text = TF + "tf.disable_v2_behavior()\n" + ADAM + "sess = tf.Session()\n"
+    written = Converter(Settings(ignore=(code,))).convert(text.encode()).new
+    assert written is None or b"precision_mode" not in written and b"NPULossScaleOptimizer" not in written
 
 
 @pytest.mark.parametrize(

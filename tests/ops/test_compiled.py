@@ -265,7 +265,7 @@ def plus_twice(x, y):
 
 @pytest.mark.parametrize("name", ["float32", "float16", "bfloat16"])
 def test_very_large_tensors_are_processed_in_parts(monkeypatch, name):
-    monkeypatch.setattr(xla.allocator, "keeps", lambda environ, version: False)
+    monkeypatch.setattr(xla.allocator, "keeps_memory", lambda environ, version: False)
     monkeypatch.setattr(xla, "_VERY_LARGE", 1 << 16)
     monkeypatch.setattr(xla, "_PART", 1 << 14)
     with tf.Graph().as_default(), v1.Session() as sess:

@@ -8,8 +8,9 @@ import re
 from ..project.context import Context
 from ..semantics.model import Call
 from ..semantics.signatures import bind, session_method_parameters
+from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
-from ..syntax.expressions import constant, is_main_guard, last_name
+from ..syntax.expressions import constant, is_main_guard, is_none, last_name
 from ..tf_api.name_tables import SESSION_PARAMETERS
 from .device_placement import function_of, in_test
 from .optimizers import MADE, is_keras, role
@@ -21,7 +22,9 @@ GRAPH_REWRITES = frozenset(
 )
 # Code of other files, and of Estimators and Keras, that may make the sessions of a program.
 _MAKES_SESSIONS = re.compile(rb"[sS]ession\w*\(|Supervisor\(|(?:learning|training)\.train\(|gan_train\(|Estimator\(")
-_TRAINS_OTHERWISE = re.compile(rb"Estimator\(|RunConfig\(|\.fit(?:_generator)?\(")
+_TRAINS_OTHERWISE = re.compile(
+    rb"Estimator\(|RunConfig\(|\.fit(?:_generator)?\(|\.train_on_batch\(|set_keras_session_npu_config\("
+)
 _CONDITIONAL = (ast.If, ast.IfExp, ast.Lambda, ast.For, ast.While, ast.Try, ast.BoolOp)
 
 
@@ -36,26 +39,38 @@ def replaced_graph_rewrites(context: Context) -> frozenset[ast.Call]:
 
 def _replaced(context: Context) -> frozenset[ast.Call]:
     rewrites = [call for call in context.names.calls if context.called.get(call.node) in GRAPH_REWRITES]
-    if not rewrites or is_two(context):
+    if not rewrites or not context.moves_precision or is_two(context) or "npu: ignore" in context.source.text:
         return frozenset()
-    sessions = [call for call in context.names.calls if _makes_session(context, call)]
-    if not sessions or _has_other_sessions(context):
+    sessions = [(call, _parameters(context, call)) for call in context.names.calls]
+    made = [(call, parameters) for call, parameters in sessions if parameters]
+    if not made or _has_other_sessions(context) or not all(_takes_mode(context, *session) for session in made):
         return frozenset()
-    known = all(_is_known(context, call) and _runs_before(context, call, sessions) for call in rewrites)
+    known = all(_is_known(context, call) and _runs_before(context, call, [s for s, _ in made]) for call in rewrites)
     return frozenset(call.node for call in rewrites) if known else frozenset()
 
 
-def _makes_session(context: Context, call: Call) -> bool:
-    function = call.node.func
-    name = context.called.get(call.node)
-    return (
-        name in SESSION_PARAMETERS
-        or name == "tensorflow.train.MonitoredSession"
-        or (
-            isinstance(function, ast.Attribute)
-            and bool(session_method_parameters(context.types.of(function.value, call.where), function.attr))
-        )
-    )
+def _parameters(context: Context, call: Call) -> tuple[str, ...]:
+    """Return the parameters of a call that makes a session; none for another call."""
+    function, name = call.node.func, context.called.get(call.node)
+    if name == "tensorflow.train.MonitoredSession":
+        return ("session_creator", "hooks", "stop_grace_period_secs")
+    if name == "functools.partial":
+        makes = call.node.args and context.resolve(call.node.args[0], call.where) in SESSION_PARAMETERS
+        return ("func",) if makes else ()
+    if name in SESSION_PARAMETERS:
+        return SESSION_PARAMETERS[name]
+    if isinstance(function, ast.Attribute):
+        return session_method_parameters(context.types.of(function.value, call.where), function.attr) or ()
+    return ()
+
+
+def _takes_mode(context: Context, call: Call, parameters: tuple[str, ...]) -> bool:
+    """Return True if the tool certainly gives a session a configuration with the mode."""
+    bound = bind(call.node, parameters)
+    config = bound.args.get("session_config" if "session_config" in parameters else "config")
+    if bound.hidden or context.called.get(call.node) == "functools.partial" or "session_creator" in bound.args:
+        return False
+    return config is None or is_none(config) or context.types.of(config, call.where) != Type.NPU_CONFIG
 
 
 def _has_other_sessions(context: Context) -> bool:
@@ -90,22 +105,24 @@ def _runs_before(context: Context, call: Call, sessions: list[Call]) -> bool:
     TensorFlow rewrites no graph of a session that was made earlier.
     """
     around, node = function_of(context, call.node), call.node
-    places = {function_of(context, session.node) for session in sessions} | {context.names.tree}
-    if around not in places:
+    if _is_conditional(context, node):
+        return False
+    if any(function_of(context, session.node) is not around for session in sessions):
         callers = [c for c in context.names.calls if last_name(c.node.func) == getattr(around, "name", None)]
-        if len(callers) != 1 or _is_conditional(context, call.node):
+        if len(callers) != 1:
             return False
         node = callers[0].node
         around = function_of(context, node)
-    return (
-        around in places
-        and not _is_conditional(context, node)
-        and all(node.lineno < s.node.lineno for s in sessions if function_of(context, s.node) is around)
+    return not _is_conditional(context, node) and all(
+        function_of(context, session.node) is around and node.lineno < session.node.lineno for session in sessions
     )
 
 
-def _is_conditional(context: Context, node: ast.AST) -> bool:
+def _is_conditional(context: Context, node: ast.expr) -> bool:
     """Return True if an expression runs only sometimes when its function, or the program, does."""
+    body = function_of(context, node)
+    if any(isinstance(p, (ast.Return, ast.Raise)) and p.lineno < node.lineno for p in ast.walk(body)):
+        return True  # it may have ended before
     for parent in context.names.ancestors(node):
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return False

@@ -17,8 +17,10 @@ from ..rewrite.spans import Spans
 from ..rules.base import Change, Context, Result, Rule
 from ..rules.compat_v1.lift_bindings import as_lifted
 from ..rules.compat_v1.lift_plan import MOVING
+from ..rules.data import loss_scale
 from ..rules.keras import keras_backend
 from ..rules.registry import Registry
+from ..rules.session import session
 from ..semantics.module_index import Module
 from ..syntax.source import Edit, Source
 from ..syntax.suppressions import ignored, suppressed
@@ -117,6 +119,7 @@ class Planner:
             compat_v1=settings.compat_v1,
             main=settings.main,
             moves_contrib=moves,
+            moves_precision=settings.enabled(session.CODE) and settings.enabled(loss_scale.CODE),
             tf=settings.tf_files.of(module.path) or settings.tf,
             words=words,
         )

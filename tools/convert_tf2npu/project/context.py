@@ -23,6 +23,7 @@ class Context(Once):
             ``tf_strategy``, or the empty string.
         compat_v1: True if the script is to run on TensorFlow 2.
         main: the path of the entry script, if the user names it.
+        moves_precision: True if the rules are on that replace a graph rewrite with the precision mode of sessions.
         moves_contrib: True if the rule is on that takes names of tf.contrib from their new homes.
         tf: the version of TensorFlow that the programs speak, 1 or 2, if the user names it.
         words: the last words of the names that the script can call; None allows all.
@@ -36,13 +37,15 @@ class Context(Once):
         compat_v1: bool = False,
         main: str = "",
         moves_contrib: bool = False,
+        moves_precision: bool = False,
         tf: str = "",
         words: frozenset[str] | None = None,
     ) -> None:
         super().__init__()
         self.source, self.names, self.types = module.source, module.names, module.types
         self.distributed, self.compat_v1, self.main = distributed, compat_v1, main
-        self.moves_contrib, self.tf, self.words = moves_contrib, tf, words
+        self.moves_contrib, self.moves_precision = moves_contrib, moves_precision
+        self.tf, self.words = tf, words
         self._known: dict[ast.AST, str | None] = {}
         self._called: dict[ast.Call, str] | None = None
 

@@ -382,7 +382,9 @@ def _mixed_precision(context: Context, scale: bool = False) -> str:
     texts = program_texts(context)
     if any((b"Estimator(" in raw or b"RunConfig(" in raw) and _ESTIMATOR.search(raw) for raw in texts):
         return "pass precision_mode='allow_mix_precision' to NPURunConfig"
-    if any(b".fit" in raw for raw in texts) and not any(_SESSION.search(raw) for raw in texts):
+    if any(b".fit" in raw or b".train_on_batch" in raw for raw in texts) and not any(
+        _SESSION.search(raw) for raw in texts
+    ):
         return Message("write set_keras_session_npu_config(config={0})", _CONFIG)
     return Message("pass {0} to npu_config_proto", PRECISION_MODE)
 

@@ -42,6 +42,9 @@ Untouched::
     centres = tf.constant(np.linspace(0, 1, 5), dtype=tf.float32)
     steps = tf.constant(np.arange(5))
     mask = tf.constant(np.ones([3], np.float32))
+    scaled = tf.constant(2.0 * np.random.rand(3) * tf.ones([3]))
+    counts = tf.constant(np.array([int(0.5 * n), 2]))
+    names = tf.constant(np.array(['a', str(0.5)]))
     table = tf.get_variable('table', initializer=np.array([1, 2]))
 
 Untouched::
@@ -168,7 +171,7 @@ def _is_made_of_doubles(context: Context, call: Call, name: str) -> bool:
     """Return True if a variable or constant without a type is made of a NumPy array of float64."""
     argument, type_at = _TAKES_ARRAY[name]
     given = {keyword.arg: keyword.value for keyword in call.node.keywords}
-    if None in given or "dtype" in given or len(call.node.args) > type_at:
+    if None in given or "dtype" in given or "preferred_dtype" in given or len(call.node.args) > type_at:
         return False
     value = given.get(argument) or (call.node.args[0] if call.node.args and argument != "initializer" else None)
     return value is not None and _is_double(value, call.where, context.names, _DEEPEST)
@@ -177,7 +180,8 @@ def _is_made_of_doubles(context: Context, call: Call, name: str) -> bool:
 def _is_double(value: ast.expr, where: Where, names: Names, depth: int) -> bool:
     """Return True if a value certainly is a NumPy array of float64."""
     if isinstance(value, ast.BinOp):
-        return any(_is_double(side, where, names, depth) for side in (value.left, value.right))
+        sides = [side for side in (value.left, value.right) if constant(side) is None]
+        return bool(sides) and all(_is_double(side, where, names, depth) for side in sides)
     if isinstance(value, ast.Name) and depth:
         sources = origins(value, where, names)
         return bool(sources) and all(
@@ -191,6 +195,18 @@ def _is_double(value: ast.expr, where: Where, names: Names, depth: int) -> bool:
     if any(keyword.arg == "dtype" for keyword in value.keywords) or len(value.args) > _TYPE_AT.get(last_part(name), 99):
         return False
     if name in _LITERALS and value.args:
-        numbers = [constant(part) for part in ast.walk(value.args[0])]
-        return any(number is not None and isinstance(number[0], float) for number in numbers)
+        numbers = list(_literals(value.args[0]))
+        return all(isinstance(number, (float, int)) for number in numbers) and any(
+            isinstance(number, float) for number in numbers
+        )
     return name in _DOUBLES and (bool(value.args) or not name.startswith("numpy.random."))
+
+
+def _literals(node: ast.AST) -> Iterator[object]:
+    """Yield the values in a literal of lists and tuples; None for what is no literal."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        for element in node.elts:
+            yield from _literals(element)
+    else:
+        value = constant(node)
+        yield None if value is None else value[0]

@@ -52,6 +52,23 @@ Untouched::
 
 Untouched::
 
+    import tensorflow as tf
+
+    x = tf.cast(x, tf.float16)
+    loss = tf.log(tf.cast(x, tf.float32) + 1e-8)
+    steps = tf.constant(1e6)
+    limit = tf.constant(1e9, dtype=tf.int32)
+    optimizer = tf.contrib.optimizer_v2.AdamOptimizer(1e-3, epsilon=1e-8)
+
+Untouched::
+
+    import tensorflow as tf
+
+    x = tf.cast(x, tf.bfloat16)
+    loss = tf.log(x + 1e-8)
+
+Untouched::
+
     import numpy as np
     import tensorflow as tf
 
@@ -86,17 +103,17 @@ _DIVISIONS = frozenset(f"tensorflow.{name}" for name in "div divide truediv math
 _L2 = frozenset(f"tensorflow.{name}" for name in ("nn.l2_normalize", "math.l2_normalize", "linalg.l2_normalize"))
 _L2_EPSILON = "1e-12"
 _EPSILONS = frozenset({"eps", "epsilon", "variance_epsilon"})
-_OPTIMIZERS = re.compile(r"tensorflow\.(?:train|contrib\.opt|keras\.optimizers|optimizers)\.")
+_OPTIMIZERS = re.compile(r"tensorflow\.(?:train|contrib\.opt\w*|keras\.optimizers|optimizers)\.")
 _FILLS = frozenset(
-    f"tensorflow.{name}" for name in "constant fill maximum minimum math.maximum math.minimum where one_hot".split()
+    f"tensorflow.{name}" for name in "fill maximum minimum math.maximum math.minimum where one_hot".split()
 )
 _ZERO_BELOW, _LARGEST = 2.0**-25, 65504.0
 _SMALL_OR_LARGE = re.compile(r"\d[eE][+-]?\d|\d{6}|0\.0{7}")
-_FLOAT16 = ("float16", "mix_precision", "mixed_precision", "mixed_float", "tf.half")
+_FLOAT16 = re.compile(r"(?<!b)float16|mix_precision|mixed_precision|mixed_float|tf\.half|\bfp16")
 # Mixed precision and loss scaling of the program, in another file.
 _MIXED = re.compile(
     rb"allow_mix_precision|allow_fp32_to_fp16|enable_mixed_precision_graph_rewrite|mixed_float16|auto_mixed_precision|"
-    rb"LossScaleOptimizer\(|LossScaleManager\("
+    rb"(?<!class )(?<!\w)(?:MixedPrecision|NPU|Npu)?LossScaleOptimizer\(|\b(?:Fixed|ExponentialUpdate)LossScaleManager\("
 )
 
 _TEST = re.compile(r"(?:^|/)(?:tests?/[^/]*|test_[^/]*|[^/]*_tests?\.py)\Z")
@@ -169,15 +186,27 @@ def _infinite(context: Context, node: ast.AST) -> Finding:
 
 
 def _small_addend(context: Context, node: ast.AST, where: Where) -> ast.AST | None:
-    """Return the constant in ``x + 1e-8``."""
-    sides = (node.left, node.right) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) else ()
+    """Return the constant in ``x + 1e-8``, unless x is cast to float32."""
+    sides = [node.left, node.right] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) else []
+    if any(isinstance(side, ast.Call) and _is_in_float32(context, side, where) for side in sides):
+        return None
     return next((side for side in sides if _is_small(context, side, where)), None)
+
+
+def _is_in_float32(context: Context, call: ast.Call, where: Where) -> bool:
+    name = context.resolve(call.func, where)
+    types = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "dtype")]
+    return name == "tensorflow.to_float" or (
+        name == "tensorflow.cast"
+        and any(
+            context.resolve(dtype, where) == "tensorflow.float32" or constant(dtype) == ("float32",) for dtype in types
+        )
+    )
 
 
 def _computes_in_float16(context: Context) -> bool:
     """Return True if a file mentions float16, or a program that it belongs to uses mixed precision or scales its loss."""
-    text = context.source.text
-    if any(word in text for word in _FLOAT16) or re.search(r"\bfp16", text) is not None:
+    if _FLOAT16.search(context.source.text):
         return True
     project, path = context.names.project, context.names.path
     if project is None or path not in project.paths:

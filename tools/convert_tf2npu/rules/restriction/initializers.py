@@ -94,7 +94,8 @@ _COLLECTS = re.compile(rb"TABLE_INITIALIZERS,\s*[\w.]*iterator\w*\.initializer")
 
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
-    yield from _check(context, call, call.node.args[:1])
+    fetches = [keyword.value for keyword in call.node.keywords if keyword.arg == "fetches"]
+    yield from _check(context, call, fetches or call.node.args[:1])
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:

@@ -79,7 +79,12 @@ CALLS = _TABLES | _ACCUMULATORS
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     kind = frozenset({name})
     if name in _ACCUMULATORS:
-        if not is_two(context) and OPTION not in context.source.text and runs_on_npu(context, call.node):
+        if (
+            not is_two(context)
+            and OPTION not in context.source.text
+            and runs_on_npu(context, call.node)
+            and is_first_call(context, call, kind, context.names.tree)
+        ):
             yield Finding(
                 call.node,
                 "each use of {0} copies memory between host and NPU. Set mix_compile_mode=True on the session{1}",

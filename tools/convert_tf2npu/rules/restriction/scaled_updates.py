@@ -82,9 +82,10 @@ _DEEPEST = 4  # lists, groups and names around an update
 
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
-    if _SCALES.isdisjoint(context.called.values()) or not call.node.args:
+    fetches = [*call.node.args[:1], *(keyword.value for keyword in call.node.keywords if keyword.arg == "fetches")]
+    if _SCALES.isdisjoint(context.called.values()) or len(fetches) != 1:
         return
-    updates = _scaled_updates(call.node.args[0], call.where, context.names, _DEEPEST)
+    updates = _scaled_updates(fetches[0], call.where, context.names, _DEEPEST)
     if updates > 1:
         yield Finding(
             call.node,
@@ -109,7 +110,8 @@ def _scaled_updates(node: ast.expr, where: Where, names: Names, depth: int) -> i
                 parts = value.args
             elif _is_scaled_update(value, origin.where, origin.names):
                 most = max(most, 1)
-        most = max(most, sum(_scaled_updates(part, origin.where, origin.names, depth - 1) for part in parts))
+        different = {ast.dump(part): part for part in parts}.values()
+        most = max(most, sum(_scaled_updates(part, origin.where, origin.names, depth - 1) for part in different))
     return most
 
 
