@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 
 import pytest
 from convert_tf2npu.main import main
@@ -22,6 +23,16 @@ MAP = TF + "from pre import centre\nit = tf.data.TFRecordDataset(f).map(centre).
 COLLECT = TF + "def read(data):\n    iterator = data.make_initializable_iterator()\n"
 COLLECT += "    tf.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, iterator.initializer)\n    return iterator\n"
 TABLES = TF + "import pipeline\nsess.run([tf.global_variables_initializer(), tf.tables_initializer()])\n"
+OPEN = TF + "x = tf.placeholder(tf.float32, [None, 3])\n"
+RNN = TF + "def encode(x):\n    return tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)\n"
+PADDED = "data = tf.data.TextLineDataset(f).padded_batch(8, [None], drop_remainder=True)\n"
+OWN_LOOPS = "def scan(f, x):\n    return x\nscan(len, db.scan(x))  # tf.scan(\ntf.data.experimental.scan(0, len)\n"
+HOST_LOOPS = "data = tf.data.TextLineDataset(f).map(lambda x: tf.map_fn(tf.identity, x))\n"
+ON_2 = OPEN.replace("import tensorflow", "import tensorflow.compat.v1") + "tf.cond(a, b, c)\n"
+HVD = TF + "import horovod.tensorflow as hvd\ntf.placeholder(tf.float32, [8])\n"
+CHIEF = "import horovod.tensorflow as hvd\ndef is_chief():\n    return FLAGS.one or not hvd.rank()\n"
+RANK = "rank, size = hvd.rank(), hvd.size()\n"
+CONSTANT = "    tf.constant(1)\n"
 
 
 @pytest.mark.parametrize(
@@ -37,6 +48,42 @@ TABLES = TF + "import pipeline\nsess.run([tf.global_variables_initializer(), tf.
         ({"pre.py": VARIABLE, "train.py": MAP}, "NPU224", ["pre.py:2"]),
         ({"pipeline.py": COLLECT, "train.py": TABLES}, "NPU220", ["train.py:3"]),
         ({"pipeline.py": TF, "train.py": TABLES}, "NPU220", []),
+        ({"train.py": OPEN + OWN_LOOPS + HOST_LOOPS}, "NPU234", ["train.py:2"]),
+        ({"train.py": OPEN + "tf.scan(f, x)\n"}, "NPU234", ["train.py:2"] * 2),
+        (
+            {"train.py": OPEN + "tf.scan(f, x)\n", "main.py": TF + "import train\ntf.enable_v2_behavior()\n"},
+            "NPU234",
+            ["train.py:2"],
+        ),
+        ({"train.py": ON_2 + "tf.disable_v2_behavior()\n"}, "NPU234", ["train.py:2"] * 2),
+        ({"train.py": ON_2 + "tf.disable_eager_execution()\n"}, "NPU234", ["train.py:2"]),
+        ({"train.py": RNN + PADDED + PADDED}, "NPU238", ["train.py:4", "train.py:4", "train.py:5"]),
+        ({"train.py": RNN + OPEN + PADDED}, "NPU234,NPU238", ["train.py:5", "train.py:5", "train.py:6"]),
+        ({"train.py": TF + PADDED + "tf.while_loop(a, b, c)\nmodel.fit(data)\n"}, "NPU238", ["train.py:2"]),
+        (
+            {"util.py": CHIEF, "train.py": HVD + "import util\nif util.is_chief():\n" + CONSTANT},
+            "NPU241",
+            ["train.py:6"],
+        ),
+        ({"train.py": HVD + RANK + "if rank in (0, 8) and FLAGS.log:\n" + CONSTANT}, "NPU241", ["train.py:6"]),
+        ({"train.py": HVD + RANK + "first = rank % size == 0\nif not first:\n" + CONSTANT}, "NPU241", ["train.py:7"]),
+        ({"train.py": HVD + RANK + "d = {'r': rank, 'f': f}\nhalf = d['f']\nif half:\n" + CONSTANT}, "NPU241", []),
+        ({"train.py": HVD + RANK + "seed = 1 + rank\nif seed is not None or size > 1:\n" + CONSTANT}, "NPU241", []),
+        (
+            {"train.py": HVD + "g = tf.Graph()\nif hvd.rank() == 0:\n  with g.as_default():\n" + CONSTANT},
+            "NPU241",
+            ["train.py:7"],
+        ),
+        (
+            {"train.py": HVD + "if hvd.rank() == 0:\n  g = tf.Graph()\n  with g.as_default():\n" + CONSTANT},
+            "NPU241",
+            [],
+        ),
+        (
+            {"train.py": HVD + "if hvd.rank() == 0:\n  def log(l):\n    tf.summary.scalar('l', l)\n"},
+            "NPU241",
+            ["train.py:6"],
+        ),
     ],
 )
 def test_a_trouble_is_found_across_the_files_of_a_program(
@@ -48,7 +95,7 @@ def test_a_trouble_is_found_across_the_files_of_a_program(
         path.write_text(text)
     main(["-i", str(tmp_path), "--select", code, "-v", "--no-cache"])
     shown = capsys.readouterr()
-    lines = [line for line in (shown.out + shown.err).splitlines() if f": {code} " in line]
-    assert [
-        line[len(str(tmp_path)) + 1 :].rpartition(":")[0].split(f": {code}")[0].rpartition(":")[0] for line in lines
-    ] == places
+    lines = [
+        line for line in (shown.out + shown.err).splitlines() if any(f": {one} " in line for one in code.split(","))
+    ]
+    assert [re.sub(r":\d+: NPU.*", "", line)[len(str(tmp_path)) + 1 :] for line in lines] == places

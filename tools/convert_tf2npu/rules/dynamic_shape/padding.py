@@ -64,7 +64,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.graph_control_flow import ADVICE, has_old_control_flow
+from ...analysis.graph_control_flow import control_flow_advice
 from ...analysis.host_work import stays_on_host
 from ...semantics.model import Call, Where
 from ...semantics.signatures import BUCKET_BY_LENGTH, bind
@@ -99,8 +99,9 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         yield Finding(
             call.node, "{0}. Give padded_shapes a fixed length, or use npu_shim.data.bucket_by_length", _RECOMPILES
         )
-        if has_old_control_flow(context):
-            yield Finding(call.node, ADVICE)
+        advice = control_flow_advice(context, call.node)
+        if advice:
+            yield Finding(call.node, advice)
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:

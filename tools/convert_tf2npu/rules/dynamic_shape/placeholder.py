@@ -9,8 +9,9 @@ Give every dimension, including the batch, and the shape ``[]`` for one number. 
 with ``npu_shim.data.padded_batches``. Feed a dense tensor in place of a sparse one, or the same number of values each time.
 
 If the shapes stay dynamic, the graph cannot have the loops and conditions of TensorFlow 1 (error: ``v1 control
-operator``). The rule reports that once for a file: call ``tf.enable_control_flow_v2()`` and
-``tf.enable_resource_variables()`` after the import, or export ``ENABLE_FORCE_V2_CONTROL=1``.
+operator``). The rule reports that once for a file that has both: call ``tf.enable_control_flow_v2()`` and
+``tf.enable_resource_variables()`` after the import and after ``tf.disable_v2_behavior()``, or export
+``ENABLE_FORCE_V2_CONTROL=1``. ``npu-shim assess`` finds them across files.
 
 Reported::
 
@@ -46,6 +47,14 @@ Reported::
     x = tf.placeholder(tf.float32, [None, 10, 3])
     outputs, state = tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)
 
+Reported::
+
+    import tensorflow.compat.v1 as tf
+
+    tf.disable_v2_behavior()
+    x = tf.placeholder(tf.float32, [None, 10, 3])
+    total = tf.foldl(tf.add, x)
+
 Untouched::
 
     import tensorflow as tf
@@ -75,7 +84,7 @@ import re
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
-from ...analysis.graph_control_flow import ADVICE, has_old_control_flow
+from ...analysis.graph_control_flow import control_flow_advice
 from ...semantics.model import Call, Where
 from ...semantics.signatures import Bound, bind
 from ...syntax.expressions import is_none, last_name
@@ -113,8 +122,9 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         "the batch; pad the last batch with npu_shim.data.padded_batches",
         placeholders,
     )
-    if has_old_control_flow(context):
-        yield Finding(call.node, ADVICE)
+    advice = control_flow_advice(context, call.node)
+    if advice:
+        yield Finding(call.node, advice)
 
 
 def _dynamic(context: Context, sparse: bool) -> list[Call]:

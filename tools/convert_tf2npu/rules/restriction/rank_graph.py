@@ -6,7 +6,7 @@ otherwise on these ranks, and the ranks wait for each other until they time out.
 its value on one.
 
 The rule reports the first operation under each test of the rank; besides summaries, only where code builds a graph: in
-TensorFlow 1, and in ``tf.function``.
+TensorFlow 1, and in ``tf.function``. Initializers, seeds, and a graph of its own are no part of what ranks share.
 
 Reported::
 
@@ -47,6 +47,57 @@ Reported::
             tf.print('loss', x)
         return model(x)
 
+Reported::
+
+    import horovod.tensorflow as hvd
+    import tensorflow as tf
+
+    def is_chief():
+        return not FLAGS.distributed or hvd.rank() == 0
+
+    class Trainer:
+        def __init__(self):
+            self.is_first = hvd.rank() % hvd.local_size() == 0
+
+        def build(self, loss):
+            if self.is_first:
+                loss = tf.identity(loss)
+            return loss
+
+    if is_chief():
+        def log(loss):
+            tf.summary.scalar('loss', loss)
+
+    x = tf.placeholder(tf.float32, [8])
+
+Untouched::
+
+    import horovod.tensorflow as hvd
+    import tensorflow as tf
+
+    x = tf.placeholder(tf.float32, [8])
+    seed = 42 + hvd.rank()
+    params = {'rank': hvd.rank(), 'fp16': FLAGS.fp16}
+    hparams = HParams(rank=hvd.rank())
+    files = tf.data.Dataset.list_files(FLAGS.files).shard(hvd.size(), hvd.rank())
+    fp16 = params['fp16']
+    if params['fp16'] or fp16 or hparams.clip:
+        x = tf.cast(x, tf.float16)
+    if seed is not None and files is not None:
+        x = tf.identity(x)
+
+Untouched::
+
+    import horovod.tensorflow as hvd
+    import tensorflow as tf
+
+    x = tf.placeholder(tf.float32, [8])
+    if hvd.rank() == 0:
+        tf.random.set_random_seed(1)
+        sess.run(tf.initializers.global_variables_initializer())
+        with tf.Graph().as_default():
+            scores = tf.nn.softmax(tf.constant([0.5]))
+
 Untouched::
 
     import horovod.tensorflow as hvd
@@ -85,9 +136,12 @@ from typing import Iterator
 from ...analysis.device_placement import runs_on_npu
 from ...analysis.tensorflow_version import is_two
 from ...analysis.tf_functions import is_traced
-from ...semantics.model import Call, Where
-from ...semantics.module_index import Names
+from ...semantics.call_sites import passed_values
+from ...semantics.model import Where
+from ...semantics.module_index import ModuleIndex, Names
+from ...semantics.scopes import own_returns
 from ...semantics.value_flow import origins
+from ...syntax.expressions import is_none
 from ..base import Context, Finding, Result
 
 CODE = "NPU241"
@@ -109,57 +163,133 @@ _OPERATIONS = re.compile(
     r"reduce_\w+|reshape|round|sigmoid|sqrt|square\w*|squeeze|stack|strings?_\w+|subtract|tanh|transpose|where|"
     r"while_loop|zeros\w*)"
 )
+_NO_PART = re.compile(r"_initializer\Z|seed\Z")
+_HOMES = (b"horovod", b"npu_")
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if "rank" not in context.source.text:
+    if not _may_ask_for_rank(context):
         return
     reported: set[ast.AST] = set()
-    for call in context.names.calls:
-        name = context.called.get(call.node, "")
+    for node, name in context.called.items():
         is_summary = name in _SUMMARIES
-        if not is_summary and not _OPERATIONS.fullmatch(name):
+        if not is_summary and (not _OPERATIONS.fullmatch(name) or _NO_PART.search(name)):
             continue
-        test = _test_of_rank(context, call)
-        if test is None or (test in reported and not is_summary) or not runs_on_npu(context, call.node):
+        test = _test_of_rank(context, node, is_summary)
+        if test is None or (test in reported and not is_summary) or not runs_on_npu(context, node):
             continue
-        if is_summary or _builds_graph(context, call):
+        if is_summary or _builds_graph(context, node):
             reported.add(test)
             where = (
                 "Build the summary on all ranks and write it on one"
                 if is_summary
                 else "Build it on all ranks and write its value on one"
             )
-            yield Finding(call.node, "only some ranks build this part of the graph, so the ranks deadlock. {0}", where)
+            yield Finding(node, "only some ranks build this part of the graph, so the ranks deadlock. {0}", where)
 
 
-def _builds_graph(context: Context, call: Call) -> bool:
-    return not is_two(context) or is_traced(context.names, call.node)
+def _may_ask_for_rank(context: Context) -> bool:
+    """Return True if a file, one that it imports, or one that imports it calls a function for the rank."""
+    if _names_rank(context.source.raw):
+        return True
+    project, path = context.names.project, context.names.path
+    if project is None or path not in project.paths:
+        return False
+    return any(
+        project.once(_file_names_rank, other) for other in project.with_imports(path) | project.with_importers({path})
+    )
 
 
-def _test_of_rank(context: Context, call: Call) -> ast.If | None:
-    """Return the test of the rank under which a call is, in its function."""
-    child: ast.AST = call.node
-    for parent in context.names.ancestors(call.node):
-        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+def _file_names_rank(project: ModuleIndex, path: str) -> bool:
+    return _names_rank(project.raw(path))
+
+
+def _names_rank(raw: bytes) -> bool:
+    return any(call in raw for call in (b"rank(", b"rank_id(")) and any(home in raw for home in _HOMES)
+
+
+def _builds_graph(context: Context, node: ast.Call) -> bool:
+    return not is_two(context) or is_traced(context.names, node)
+
+
+def _test_of_rank(context: Context, node: ast.Call, through_functions: bool) -> ast.If | None:
+    """Return the test of the rank under which a call is, unless it builds a graph of its own there.
+
+    Args:
+        context: the file.
+        node: the call.
+        through_functions: look around the function of the call, too.
+    """
+    names = context.names
+    graphs: list[ast.AST] = []
+    child: ast.AST = node
+    for parent in names.ancestors(node):
+        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)) and not through_functions:
             return None
-        if (
-            isinstance(parent, ast.If)
-            and child is not parent.test
-            and _depends_on_rank(parent.test, call.where, context.names)
-        ):
-            return parent
+        if isinstance(parent, ast.With):
+            graphs += _graphs_of(context, parent)
+        if isinstance(parent, ast.If) and child is not parent.test and context.once(_is_test_of_rank, parent):
+            return None if any(parent in names.ancestors(graph) for graph in graphs) else parent
         child = parent
     return None
 
 
-def _depends_on_rank(value: ast.AST, where: Where, names: Names, deepest: int = 3) -> bool:
-    """Return True if a value is computed from the rank, by no more than some names."""
-    for node in ast.walk(value):
-        if isinstance(node, ast.Call) and names.resolve(node.func, where) in _RANKS:
-            return True
-        if deepest and isinstance(node, ast.Name):
-            sources = [origin for origin in origins(node, where, names) if not isinstance(origin.node, ast.Name)]
-            if any(_depends_on_rank(source.node, source.where, source.names, deepest - 1) for source in sources):
-                return True
-    return False
+def _graphs_of(context: Context, block: ast.With) -> Iterator[ast.AST]:
+    """Yield the calls that make the graphs which a block builds."""
+    for item in block.items:
+        entered = item.context_expr
+        if isinstance(entered, ast.Call) and isinstance(entered.func, ast.Attribute):
+            graph, where = entered.func.value, context.names.place(entered)
+            binding = context.names.only_binding(graph, where, "value")
+            made = graph if binding is None else binding.node
+            if entered.func.attr == "as_default" and isinstance(made, ast.Call):
+                if context.resolve(made.func, where if binding is None else binding.where) == "tensorflow.Graph":
+                    yield made
+
+
+def _is_test_of_rank(context: Context, test: ast.If) -> bool:
+    return _asks_for_rank(test.test, context.names.place(test), context.names)
+
+
+def _asks_for_rank(value: ast.AST | None, where: Where, names: Names, deepest: int = 4) -> bool:
+    """Return True if a value is the rank or a test of it, through no more than some names and functions."""
+    parts: list[ast.expr] = []
+    if isinstance(value, ast.Compare):
+        parts = [value.left, *value.comparators]
+        parts = [] if any(map(is_none, parts)) else parts
+    elif isinstance(value, ast.BoolOp):
+        parts = value.values
+    elif isinstance(value, ast.IfExp):
+        parts = [value.test, value.body, value.orelse]
+    elif isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not):
+        parts = [value.operand]
+    elif isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Mod, ast.FloorDiv)):
+        parts = [value.left]
+    elif isinstance(value, ast.Call) and names.resolve(value.func, where) in _RANKS:
+        return True
+    elif deepest and isinstance(value, (ast.Attribute, ast.Call, ast.Name)):
+        return any(_asks_for_rank(*source, deepest - 1) for source in _sources(value, where, names))
+    return any(_asks_for_rank(part, where, names, deepest) for part in parts)
+
+
+def _sources(value: ast.expr, where: Where, names: Names) -> Iterator[tuple[ast.AST | None, Where, Names]]:
+    """Yield what a name, an attribute of an object, or a call of a function of the project stands for."""
+    if isinstance(value, ast.Call):
+        function = names.definition(value.func, where)
+        if function is not None and isinstance(function.node, ast.FunctionDef):
+            for returned in own_returns(function.node):
+                yield returned.value, function.names.places[returned], function.names
+        return
+    if isinstance(value, ast.Attribute):
+        owner = names.owner(value.value, where)
+        held = owner.names.held(owner.node, value.attr) if owner is not None else []
+        bound = [(binding, its_names) for binding, its_names in held]
+    else:
+        bound = [(binding, names) for binding in names.lookup(getattr(value, "id", ""), where) or ()]
+    for binding, its_names in bound:
+        if binding.kind == "value":
+            yield binding.node, binding.where, its_names
+        elif binding.kind == "arg":
+            yield from passed_values(binding, its_names) or ()
+        elif binding.kind in ("import", "part"):
+            yield from (origin for origin in origins(value, where, names) if not isinstance(origin.node, ast.Name))
