@@ -241,10 +241,10 @@ def _graphs_of(context: Context, block: ast.With) -> Iterator[ast.AST]:
         if isinstance(entered, ast.Call) and isinstance(entered.func, ast.Attribute):
             graph, where = entered.func.value, context.names.place(entered)
             binding = context.names.only_binding(graph, where, "value")
-            made = graph if binding is None else binding.node
-            if entered.func.attr == "as_default" and isinstance(made, ast.Call):
-                if context.resolve(made.func, where if binding is None else binding.where) == "tensorflow.Graph":
-                    yield made
+            maker = graph if binding is None else binding.node
+            if entered.func.attr == "as_default" and isinstance(maker, ast.Call):
+                if context.resolve(maker.func, where if binding is None else binding.where) == "tensorflow.Graph":
+                    yield maker
 
 
 def _is_test_of_rank(context: Context, test: ast.If) -> bool:
