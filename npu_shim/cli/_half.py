@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 TYPES = ("float16", "bfloat16")
 DEFAULT = "--half=float16"
+_MOST_OPS = 10  # named at the end of a run
 _MODES = ("allow_mix_precision", "allow_fp32_to_fp16", "force_fp16", "cube_fp16in_fp32out")
 _OPTIONS = f"""
 half precision:
@@ -40,9 +41,6 @@ def with_type_of_half(arguments: Sequence[str]) -> list[str]:
         if words[place + 1 : place + 2] not in [[dtype] for dtype in TYPES]:
             words[place] = DEFAULT
     return words
-
-
-_MOST_OPS = 10  # named at the end of a run
 
 
 def problem(args: argparse.Namespace) -> str | None:

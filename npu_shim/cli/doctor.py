@@ -35,7 +35,8 @@ def main(arguments: list[str]) -> int:
     Args:
         arguments: ``--json``, ``--card-check``, ``--log`` with paths, or nothing.
     Returns:
-        0 if training can run on this machine, all checks that ran passed, or the logs show no known error, else 1.
+        0 if training can run on this machine, all checks that ran passed, or the logs show no known error, else 1; 2 if
+        one may be in a log that cannot be read.
     """
     parser = _parser()
     args = parser.parse_args(arguments)
@@ -47,7 +48,7 @@ def main(arguments: list[str]) -> int:
         if not explanation.paths:
             parser.error(f"no file with the name of a log in {', '.join(args.log)}. {_GIVE_LOGS}")
         report = log_report.to_json(explanation) if args.json else log_report.text(explanation)
-        return show(report, 1 if explanation.sightings else 0)
+        return show(report, 1 if explanation.sightings else 2 if explanation.problems else 0)
     if args.card_check:
         return _check_card(args.json)
     diagnosis = diagnose()

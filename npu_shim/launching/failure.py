@@ -8,6 +8,7 @@ import signal
 import sysconfig
 
 from npu_shim.troubles.logs import explain
+from npu_shim.troubles.table import HINT
 
 CAUSE_WAIT_S = 5.0  # for the end of the rank that the rank which failed first has lost
 _TRACEBACK = "Traceback (most recent call last):"
@@ -50,7 +51,7 @@ def failure_lines(output: str) -> list[str]:
 
 def advice_lines(output: str) -> list[str]:
     """Return what explains an error of the vendor's stack in the output of a process; no line if none is known."""
-    known = explain(output)
+    known = [trouble for trouble in explain(output) if trouble.kind != HINT]
     return [f"known error: {known[0].advice()}"] if known else []
 
 

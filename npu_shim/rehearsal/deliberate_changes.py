@@ -61,7 +61,7 @@ def rounded(original: Run, comparison: Comparison, half: str | None = None) -> R
 
     Args:
         original: its run.
-        found: the comparison with it, which has a departure.
+        comparison: the comparison with it, which has a departure.
         half: the type of 16 bits in which the original computes; its rounding shows at once.
     Returns:
         None if there are no such rules, or rounding is no cause: the first difference is at once, or of equal values.
@@ -87,7 +87,7 @@ def named_rounding(run: Run, comparison: Comparison) -> list[Change]:
 
     Args:
         run: of rounded().
-        found: the comparison without these changes.
+        comparison: the comparison without these changes.
     """
     codes, texts = (run.convert or ("", "--select="))[1][len("--select=") :].split(","), sentences()
     cost = f"without it the first difference is at step {comparison.first.step if comparison.first else 0}"

@@ -34,7 +34,7 @@ def largest_differences(
     """Return the elements that differ most of the first tensor that departs.
 
     Args:
-        found: a comparison with a departure.
+        comparison: it has a departure.
         original, migrated: the runs.
         report: prints a line about the progress.
     Returns:

@@ -37,7 +37,7 @@ def within_band(
     Nothing runs if no smaller difference comes before the first departure.
 
     Args:
-        found: the comparison of original and migrated script.
+        comparison: the comparison of original and migrated script.
         original: the run of the original.
         ours, theirs: the recordings.
         tolerance: of the comparison.

@@ -85,7 +85,7 @@ def half_part(precision: Precision, size: float, runs: int, report: HalfReport, 
         precision: of the run.
         size: of the perturbation.
         runs: number of perturbed runs.
-        found: what the run in half precision reports at its end.
+        report: what the run in half precision reports at its end.
         rounded: the recording of this run.
     """
     overflow = report.overflow

@@ -50,7 +50,7 @@ def drop_prints(comparison: Comparison, recorded: Recording, again: Recording, t
     """Drop the printed numbers by which the original departs from itself, such as times, and lines that it lacks then.
 
     Args:
-        found: the comparison of original and migrated script.
+        comparison: the comparison of original and migrated script.
         recorded, again: the recordings of the original.
         tolerance: of the comparison.
     Returns:
@@ -77,7 +77,7 @@ def departure_from_itself(
     the same difference there.
 
     Args:
-        found: the comparison of original and migrated script.
+        comparison: the comparison of original and migrated script.
         recorded, again: the recordings of the original.
         tolerance: of the comparison.
     Returns:

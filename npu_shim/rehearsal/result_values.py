@@ -35,7 +35,7 @@ def add_values(result: Result, comparison: Comparison, elements: Sequence[Elemen
     """Add what a comparison has to a result.
 
     Args:
-        made: the result.
+        result: the one to add to.
         comparison: of the two recordings.
         elements: those of the first tensor that departs which differ most.
     """

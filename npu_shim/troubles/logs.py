@@ -12,6 +12,7 @@ from typing import Iterable, Iterator, NamedTuple
 
 from npu_shim.troubles.table import KINDS, Trouble, troubles
 
+_GZIP, _UTF_16 = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")  # the first bytes of files
 _BLOCK = 1 << 20  # bytes; a longer line is cut
 _SHOWN = 300  # characters of a line
 _HEAD = 200  # characters of a line in which its time and level stand
@@ -46,14 +47,17 @@ def explain_logs(paths: Iterable[str]) -> Explanation:
     Args:
         paths: files, also compressed by gzip, and folders, of which each file with the name of a log is read.
     """
-    files, problems = list(_files(paths)), {}
+    files, problems = list({os.path.realpath(path): path for path in [*_files(paths)][::-1]}.values())[::-1], {}
     sightings: list[Sighting] = []
     for path in files:
         log = _Log(path)
         try:
             with open(path, "rb") as stream:
-                is_compressed = path.endswith(".gz")
-                log.read(gzip.GzipFile(fileobj=stream) if is_compressed else stream)
+                beginning = stream.peek(2)[:2]
+                if beginning in _UTF_16:
+                    problems[path] = "UTF-16; convert it to UTF-8"
+                    continue
+                log.read(gzip.GzipFile(fileobj=stream) if beginning == _GZIP else stream)
         except (OSError, EOFError, zlib.error) as error:  # what was read before counts
             problems[path] = getattr(error, "strerror", None) or str(error)
         sightings += log.sightings()

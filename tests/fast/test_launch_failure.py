@@ -125,6 +125,8 @@ def test_an_error_of_the_vendors_stack_is_explained() -> None:
     (line,) = failure.advice_lines(output)
     assert line.startswith("known error: The NPU has not enough free memory") and "batch size" in line
     assert failure.advice_lines(HEAD + USER + "ValueError: deep") == []
+    assert failure.advice_lines("No module named 'yaml'\n" + HEAD + USER + "ValueError: deep") == []
+    assert failure.advice_lines(HEAD + USER + "AttributeError: 'LogHook' object has no attribute 'step'") == []
 
 
 @pytest.mark.parametrize("code, how", [(1, "failed with exit code 1"), (139, "was ended by SIGSEGV"), (137, "SIGKILL")])

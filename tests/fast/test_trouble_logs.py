@@ -105,12 +105,28 @@ def test_compressed_logs_and_broken_ones(tmp_path: pathlib.Path, capsys: Any) ->
     whole = gzip.compress((plog("08:00:00", MEMORY) * 20_000).encode())
     (tmp_path / "plog.log.gz").write_bytes(whole)
     (tmp_path / "cut.log.gz").write_bytes(whole[: len(whole) // 2])
-    (tmp_path / "no.log.gz").write_bytes(b"this is not compressed")
-    explanation = explain_logs([str(tmp_path)])
-    assert [sighting.line for sighting in explanation.sightings] == [1, 1]
-    assert sorted(pathlib.Path(path).name for path in explanation.problems) == ["cut.log.gz", "no.log.gz"]
+    (tmp_path / "plain.log.gz").write_text(plog("08:00:00", MEMORY))  # the bytes decide, not the name
+    (tmp_path / "packed.log").write_bytes(whole)
+    explanation = explain_logs([str(tmp_path), str(tmp_path / "packed.log")])  # each file is read once
+    assert [sighting.line for sighting in explanation.sightings] == [1, 1, 1, 1]
+    assert [pathlib.Path(path).name for path in explanation.problems] == ["cut.log.gz"]
     assert cli.main(["doctor", "--log", str(tmp_path)]) == 1
     assert f"note: {tmp_path}/cut.log.gz was not read to its end: Compressed file ended" in capsys.readouterr().out
+
+
+def test_a_log_that_cannot_be_read_may_have_an_error(tmp_path: pathlib.Path, capsys: Any) -> None:
+    (tmp_path / "a.log").write_bytes(MEMORY.encode("utf-16"))
+    assert cli.main(["doctor", "--log", f"{tmp_path}/a.log"]) == 2
+    assert "UTF-16; convert it to UTF-8\nNo known error in what was read." in capsys.readouterr().out
+
+
+def test_messages_of_plain_python_are_hints(tmp_path: pathlib.Path, capsys: Any) -> None:
+    missing = "ModuleNotFoundError: No module named 'scipy'\n"
+    (tmp_path / "a.log").write_text(missing)
+    assert cli.main(["doctor", "--log", f"{tmp_path}/a.log"]) == 1
+    assert capsys.readouterr().out.startswith("Possible cause:\n")
+    (tmp_path / "a.log").write_text(missing + MEMORY + "\n")
+    assert explain_logs([f"{tmp_path}/a.log"]).sightings[0].trouble.id == "device-memory"
 
 
 def test_the_report(tmp_path: pathlib.Path, capsys: Any) -> None:

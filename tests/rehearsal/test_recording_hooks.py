@@ -27,6 +27,7 @@ from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import fed_arrays, untrained_in
 from npu_shim.rehearsal.recording.summaries import scalars_of
 from npu_shim.rehearsal.recording.unordered_reads import Races, UnorderedReads
+from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
 from npu_shim.rehearsal.recording.variables import weights_of
 from npu_shim.rehearsal.recording.writer import NoWriter, Writer
 
@@ -43,6 +44,24 @@ def test_a_tuple_of_rows_is_one_fed_array_and_a_sparse_value_three() -> None:
             shapes = [array.shape for _, array in fed_arrays(session, {x: rows, s: value})]
             assert shapes == [(2, 3), (1, 2), (1,), (2,)]
         assert list(fed_arrays(session, None)) == []
+
+
+@pytest.mark.parametrize("gradients, variables", [("ab", "vw"), ("a", "vw"), ("ab", "v")])
+def test_an_optimizer_gets_the_gradients_that_the_script_gives_it(gradients: str, variables: str) -> None:
+    seen: list[Any] = []
+
+    class Hooks(UpdateHooks):
+        def _around(self, optimizer: Any, pairs: Any, apply: Any, is_reduced: bool = False) -> Any:
+            seen.append(pairs)
+            return apply([(gradient.upper(), variable) for gradient, variable in pairs])
+
+    def original(optimizer: Any, grads: Any, trainable_variables: Any) -> Any:
+        return grads, trainable_variables
+
+    paired = min(len(gradients), len(variables))
+    given = list(gradients[:paired].upper() + gradients[paired:])
+    assert Hooks().apply(original, None, iter(gradients), variables) == (given, variables)
+    assert seen == [list(zip(gradients, variables))]
 
 
 class Dumped(tf_op_creation.OpHook):

@@ -116,6 +116,13 @@ def test_a_manual_port_changes_one_word(repo_root):
     assert python(PORT, repo_root) == ["True", "0", "NPUOutputTensorHook"]
 
 
+def test_a_star_import_of_horovod_brings_no_modules_but_those_of_horovod(repo_root):
+    code = "import types\nfrom npu_shim.horovod.tensorflow import *\n"
+    code += "print(*sorted(n for n, v in globals().items() if isinstance(v, types.ModuleType) and n[:2] != '__'))\n"
+    code += "print(callable(allreduce), callable(DistributedOptimizer))"
+    assert python(code, repo_root) == ["elastic", "mpi_ops", "types", "util", "True", "True"]
+
+
 @pytest.mark.parametrize("module", [m for m, homes in table.TABLE.items() if homes and m not in table.ON_IMPORT])
 def test_every_vendor_module_has_the_names_of_the_table(module):
     imported = importlib.import_module("npu_shim." + module)

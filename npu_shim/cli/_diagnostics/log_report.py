@@ -6,10 +6,11 @@ import json
 
 from npu_shim.distributed.ranktable.model import counted
 from npu_shim.troubles.logs import Explanation, Sighting
-from npu_shim.troubles.table import CAUSE, CONSEQUENCE, WAITS
+from npu_shim.troubles.table import CAUSE, CONSEQUENCE, HINT, WAITS
 
 _HEADS = {
     CAUSE: "First cause:",
+    HINT: "Possible cause:",
     WAITS: "A rank lost another one. The cause is in the logs of the other ranks; give all of them:",
     CONSEQUENCE: "The logs show only consequences; read the lines above the first one:",
 }
@@ -20,6 +21,8 @@ def text(explanation: Explanation) -> str:
     """Return the report as text."""
     sightings, paths, problems = explanation
     lines = [f"note: {path} was not read to its end: {problem}" for path, problem in problems.items()]
+    if not sightings and problems:
+        return "\n".join([*lines, "No known error in what was read."])
     if not sightings:
         return "\n".join([*lines, f"No known error in {counted(len(paths), 'file')}."])
     first, *others = _first_of_each(sightings)

@@ -1,5 +1,7 @@
 """``import npu_shim.horovod.tensorflow as hvd``: Horovod's interface for TensorFlow."""
 
+from types import ModuleType as _ModuleType
+
 from npu_shim.horovod.common.process_sets import (
     ProcessSet as ProcessSet,
     add_process_set as add_process_set,
@@ -59,3 +61,6 @@ from npu_shim.horovod.tensorflow.variables import (
     BroadcastGlobalVariablesHook as BroadcastGlobalVariablesHook,
     broadcast_global_variables as broadcast_global_variables,
 )
+
+__all__ = ["elastic", "mpi_ops", "util"]
+__all__ += [name for name, value in vars().items() if not (name.startswith("_") or isinstance(value, _ModuleType))]

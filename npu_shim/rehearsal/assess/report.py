@@ -186,7 +186,11 @@ def _sections(assessment: Assessment) -> Iterator[str]:
 
 
 def _graph_sections(graph: Graph) -> Iterator[str]:
-    facts = [("nodes", f"{graph.nodes:,}"), *((label.strip(" :"), text) for label, text in _facts(graph))]
+    facts = [("nodes", f"{graph.nodes:,}")]
+    for label, text in _facts(graph):
+        name = label.strip(" :")
+        before = facts[-1]
+        facts[-1:] = [before, (name, text)] if name else [(before[0], f"{before[1]}; {text}")]
     yield section(f"{graph.name} ({graph.kind}), {graph.line}", (), facts)
     shapes = [
         (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, List, NamedTuple, Sequence, Tuple
+from typing import List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
@@ -13,10 +13,6 @@ from npu_shim.rehearsal.recording.digest import NOT_FINITE, width
 from npu_shim.rehearsal.recording.events import Deliberate, End, Notes, Rows
 from npu_shim.rehearsal.recording.kinds import FETCH, GRADIENT, INITIAL, LOG, LOSS, SUMMARY, TAPE, VARIABLE
 from npu_shim.rehearsal.recording.writer import FILE, TENSORS
-
-if TYPE_CHECKING:
-    pass
-
 
 Shape = Tuple[str, str, str, List[int]]  # kind, name, type and shape of a value
 

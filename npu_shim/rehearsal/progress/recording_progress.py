@@ -7,7 +7,7 @@ import json
 import os
 import threading
 import time
-from typing import TYPE_CHECKING, Callable, Iterator, Sequence
+from typing import Callable, Iterator, Sequence
 
 from npu_shim.launching.progress.display import DRAW_INTERVAL_S, Display
 from npu_shim.launching.progress.status import Status, encode, send
@@ -17,9 +17,6 @@ from npu_shim.rehearsal.recording.events import Rows
 from npu_shim.rehearsal.recording.kinds import LOSS
 from npu_shim.rehearsal.recording.losses import FIRST
 from npu_shim.rehearsal.recording.writer import FILE
-
-if TYPE_CHECKING:
-    pass
 
 
 @contextlib.contextmanager

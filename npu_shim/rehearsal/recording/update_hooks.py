@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Callable, List, Tuple
 
 import tensorflow as tf
@@ -52,11 +51,14 @@ class UpdateHooks:
     ) -> Result:
         """Do what is done around an update of apply(), which Keras 3 has."""
         used = tf_keras.built_variables(optimizer) if trainable_variables is None else trainable_variables
+        gradients = list(grads)
+        paired = list(zip(gradients, used))
+        others = gradients[len(paired) :]  # the optimizer judges a wrong number of gradients
 
         def apply(pairs: Pairs) -> Result:
-            return original(optimizer, [gradient for gradient, _ in pairs], trainable_variables, **kwargs)
+            return original(optimizer, [gradient for gradient, _ in pairs] + others, trainable_variables, **kwargs)
 
-        return self._around(optimizer, list(itertools.zip_longest(grads, used)), apply)
+        return self._around(optimizer, paired, apply)
 
     def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
         """Call apply() with the pairs. `is_reduced` is False if it reduces the gradients over the replicas first."""
