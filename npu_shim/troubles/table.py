@@ -7,8 +7,8 @@ A row has:
 * ``patterns``: regular expressions for one line of a log, none for a trouble without a message. Each begins with four
   characters of plain text, because logs are long, and has no group that captures.
 * ``lines``: examples of such lines, one at least for each pattern.
-* ``kind``: ``cause`` by default, ``hint`` if a message of plain Python may have other causes, ``waits`` if a rank reports
-  so that another one failed, ``consequence`` if the message says nothing about the cause.
+* ``kind``: ``cause`` by default, ``hint`` if a message of plain Python may have other causes, ``waits`` if a rank
+  reports so that another one failed, ``consequence`` if the message says nothing about the cause.
 * ``source``: the vendor's page, or the kind of public text, that names the trouble.
 * ``found_by``: codes of rules and members of FINDERS. ``doctor --log`` and ``launch`` find each row with patterns.
 * ``how``: what the library does, or why only documentation helps, ``en`` and ``zh``.
