@@ -42,10 +42,10 @@ def _replaced(context: Context) -> frozenset[ast.Call]:
     if not rewrites or not context.moves_precision or is_two(context) or "npu: ignore" in context.source.text:
         return frozenset()
     sessions = [(call, _parameters(context, call)) for call in context.names.calls]
-    made = [(call, parameters) for call, parameters in sessions if parameters]
-    if not made or _has_other_sessions(context) or not all(_takes_mode(context, *session) for session in made):
+    makers = [(call, parameters) for call, parameters in sessions if parameters]
+    if not makers or _has_other_sessions(context) or not all(_takes_mode(context, *session) for session in makers):
         return frozenset()
-    known = all(_is_known(context, call) and _runs_before(context, call, [s for s, _ in made]) for call in rewrites)
+    known = all(_is_known(context, call) and _runs_before(context, call, [s for s, _ in makers]) for call in rewrites)
     return frozenset(call.node for call in rewrites) if known else frozenset()
 
 
