@@ -55,6 +55,16 @@ CONSTANT = "    tf.constant(1)\n"
             "NPU234",
             ["train.py:2"],
         ),
+        ({"model.py": RNN, "train.py": OPEN + "import model\nmodel.encode(x)\n"}, "NPU234", ["train.py:2"] * 2),
+        ({"model.py": RNN, "train.py": OPEN + "import model\n"}, "NPU234", ["train.py:2"]),
+        (
+            {
+                "model.py": RNN,
+                "train.py": OPEN + "from model import encode\ntf.data.TextLineDataset(f).map(lambda x: encode(x))\n",
+            },
+            "NPU234",
+            ["train.py:2"],
+        ),
         ({"train.py": ON_2 + "tf.disable_v2_behavior()\n"}, "NPU234", ["train.py:2"] * 2),
         ({"train.py": ON_2 + "tf.disable_eager_execution()\n"}, "NPU234", ["train.py:2"]),
         ({"train.py": RNN + PADDED + PADDED}, "NPU238", ["train.py:4", "train.py:4", "train.py:5"]),

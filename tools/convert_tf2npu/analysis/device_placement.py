@@ -55,7 +55,11 @@ _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 
 def runs_on_npu(context: Context, node: ast.AST) -> bool:
     """Return True unless an expression is known to belong to input, serving or a test."""
-    names = context.names
+    return may_run_on_npu(context.names, node)
+
+
+def may_run_on_npu(names: Names, node: ast.AST) -> bool:
+    """Return True unless an expression of a file of the project is known to belong to input, serving or a test."""
     around = next((parent for parent in names.ancestors(node) if isinstance(parent, _DEFINITIONS)), None)
     return names.once(_is_on_npu, around)
 

@@ -6,7 +6,9 @@ import ast
 import re
 
 from ..project.context import Context
-from .device_placement import runs_on_npu
+from ..semantics.module_index import Names
+from ..syntax.expressions import last_name, last_part
+from .device_placement import may_run_on_npu, runs_on_npu
 from .program_version import Version
 from .tensorflow_version import verdict
 from .tf_functions import is_traced
@@ -16,13 +18,15 @@ _CONTROL_FLOW = frozenset(
     for name in """while_loop cond case map_fn scan foldl foldr nn.dynamic_rnn nn.bidirectional_dynamic_rnn nn.raw_rnn
 contrib.rnn.stack_bidirectional_dynamic_rnn contrib.seq2seq.dynamic_decode""".split()
 )
+_WORDS = frozenset(map(last_part, _CONTROL_FLOW))
+_CALL = re.compile(rb"\b(?:" + "|".join(sorted(_WORDS)).encode("ascii") + rb")\(")
 _VERSION_2 = re.compile(rb"enable_control_flow_v2|enable_v2_behavior|ENABLE_FORCE_V2_CONTROL")
 _NO_VERSION_2 = re.compile(rb"^[^#\n]*\bdisable_v2_behavior\(", re.MULTILINE)
 _ONLY_GRAPHS = re.compile(rb"^[^#\n]*\bdisable_eager_execution\(", re.MULTILINE)
 
 
 def control_flow_advice(context: Context, node: ast.AST) -> str:
-    """Return what to do about such operations in a file of TensorFlow 1; "" if it has none on the NPU.
+    """Return what to do about such operations in a file of TensorFlow 1; "" if it runs none on the NPU.
 
     Args:
         context: the file.
@@ -39,7 +43,7 @@ def _asking(_: Context) -> list[ast.AST]:
 
 
 def _advice(context: Context) -> str:
-    if not any(name in _CONTROL_FLOW and _is_of_version1(context, call) for call, name in context.called.items()):
+    if not context.names.once(_with_control_flow) and not _calls_control_flow(context):
         return ""
     texts = _texts_of_program(context)
     is_switched = any(map(_NO_VERSION_2.search, texts))
@@ -61,8 +65,38 @@ def _advice(context: Context) -> str:
     )
 
 
-def _is_of_version1(context: Context, call: ast.Call) -> bool:
-    return runs_on_npu(context, call) and not is_traced(context.names, call)
+def _with_control_flow(names: Names) -> frozenset[ast.AST]:
+    """Return what has such operations in a file: its functions and the statements around them."""
+    return frozenset(
+        parent
+        for call in names.calls
+        if last_name(call.node.func) in _WORDS
+        and names.resolve(call.node.func, call.where) in _CONTROL_FLOW
+        and may_run_on_npu(names, call.node)
+        and not is_traced(names, call.node)
+        for parent in names.ancestors(call.node)
+    )
+
+
+def _calls_control_flow(context: Context) -> bool:
+    """Return True if a file calls a function of another file with such operations."""
+    names, project = context.names, context.names.project
+    if project is None or names.path not in project.paths:
+        return False
+    imported = project.with_imports(names.path) - {names.path}
+    if not any(_CALL.search(project.raw(path)) for path in imported):
+        return False
+    for call in names.calls:
+        function = names.definition(call.node.func, call.where)
+        if (
+            function is not None
+            and function.names is not names
+            and isinstance(function.node, ast.FunctionDef)
+            and function.node in function.names.once(_with_control_flow)
+            and runs_on_npu(context, call.node)
+        ):
+            return True
+    return False
 
 
 def _texts_of_program(context: Context) -> list[bytes]:

@@ -9,9 +9,9 @@ Give every dimension, including the batch, and the shape ``[]`` for one number. 
 with ``npu_shim.data.padded_batches``. Feed a dense tensor in place of a sparse one, or the same number of values each time.
 
 If the shapes stay dynamic, the graph cannot have the loops and conditions of TensorFlow 1 (error: ``v1 control
-operator``). The rule reports that once for a file that has both: call ``tf.enable_control_flow_v2()`` and
-``tf.enable_resource_variables()`` after the import and after ``tf.disable_v2_behavior()``, or export
-``ENABLE_FORCE_V2_CONTROL=1``. ``npu-shim assess`` finds them across files.
+operator``). The rule reports that once for a file that has both, or that calls a function with them: call
+``tf.enable_control_flow_v2()`` and ``tf.enable_resource_variables()`` after the import and after
+``tf.disable_v2_behavior()``, or export ``ENABLE_FORCE_V2_CONTROL=1``. ``npu-shim assess`` finds them in all files.
 
 Reported::
 
