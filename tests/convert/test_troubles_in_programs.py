@@ -14,6 +14,14 @@ TRAIN = TF + "from reader import read\nread([])\nwith tf.Session() as sess:\n   
 PREPARE = "from reader import read\nread([])\n"
 LIBRARY = TRAIN.replace("read([])\n", "")
 START = "import multiprocessing\nmultiprocessing.set_start_method('forkserver')\n"
+ALONE = FORK[len(TF) :]  # names no TensorFlow
+RUN = TF + "import trainer\nattention.get_context(query)\n"
+BUFFER = TF + "class Buffer:\n    def __init__(self):\n        self.count = tf.Variable(0)\n"
+STEP = "data = tf.data.Dataset.range(8).map(lambda x: buffer.count + x)\n@tf.function\ndef step(x):\n    return x\n"
+ON_CPU = TF + "from buf import Buffer\nwith tf.device('/CPU:0'):\n    buffer = Buffer()\n" + STEP
+ON_NPU = TF + "from buf import Buffer\nbuffer = Buffer()\n" + STEP
+RENAMED = ON_CPU.replace("import Buffer", "import Buffer as B").replace("= Buffer()", "= B()")
+DERIVED = ON_CPU.replace("with", "class Own(Buffer):\n    pass\nwith").replace("= Buffer()", "= Own()")
 LOG = TF + "def loss_of(x):\n    return tf.log(x + 1e-8) / (tf.square(x) + 1e-9)\n"
 MASK = TF + "def masked(scores, mask):\n    return tf.where(mask, scores, tf.fill(tf.shape(scores), -1e9))\n"
 MIXED = TF + "import losses\nconfig = npu_config_proto(precision_mode='allow_mix_precision')\n"
@@ -41,6 +49,16 @@ CONSTANT = "    tf.constant(1)\n"
         ({"reader.py": FORK, "train.py": TRAIN}, "NPU229", ["reader.py:4"]),
         ({"reader.py": FORK, "train.py": START + TRAIN}, "NPU229", []),
         ({"reader.py": FORK, "prepare.py": PREPARE, "train.py": LIBRARY}, "NPU229", []),
+        ({"reader.py": ALONE, "train.py": TRAIN}, "NPU229", ["reader.py:3"]),
+        ({"reader.py": ALONE, "train.py": START + TRAIN}, "NPU229", []),
+        ({"reader.py": ALONE, "prepare.py": PREPARE, "train.py": LIBRARY}, "NPU229", []),
+        ({"reader.py": ALONE, "trainer.py": TRAIN, "run.py": RUN}, "NPU229", ["reader.py:3"]),
+        ({"buf.py": BUFFER, "train.py": ON_NPU}, "NPU278", ["train.py:4"]),
+        ({"buf.py": BUFFER, "train.py": ON_CPU}, "NPU278", []),
+        ({"buf.py": BUFFER, "train.py": ON_CPU, "other.py": ON_NPU}, "NPU278", ["other.py:4"]),
+        ({"buf.py": BUFFER, "train.py": ON_CPU, "buf_test.py": ON_NPU + "import train\n"}, "NPU278", []),
+        ({"buf.py": BUFFER, "train.py": RENAMED}, "NPU278", []),
+        ({"buf.py": BUFFER, "train.py": DERIVED}, "NPU278", []),
         ({"losses.py": LOG, "train.py": MIXED}, "NPU227", ["losses.py:3", "losses.py:3"]),
         ({"losses.py": LOG, "train.py": TF + "import losses\n"}, "NPU227", []),
         ({"losses.py": MASK, "train.py": SCALED}, "NPU227", ["losses.py:3"]),

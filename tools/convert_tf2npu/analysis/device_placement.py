@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from typing import Iterable, Iterator
+from typing import AbstractSet, Iterable, Iterator, NamedTuple
 
 from ..project.context import Context
 from ..semantics.call_sites import modules_using
@@ -53,6 +53,22 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 
 
+class _HostFunctions(NamedTuple):
+    """Functions of a module that run on the host, with all that they call.
+
+    Attributes:
+        certain: tf.data certainly runs them.
+        likely: a method runs them that has the name of one of tf.data.
+        traced: those that tf.data certainly makes graphs of.
+        python: those that tf.data or a graph calls as Python, without what they call.
+    """
+
+    certain: frozenset[ast.AST]
+    likely: frozenset[ast.AST]
+    traced: frozenset[ast.AST]
+    python: frozenset[ast.AST]
+
+
 def runs_on_npu(context: Context, node: ast.AST) -> bool:
     """Return True unless an expression is known to belong to input, serving or a test."""
     return may_run_on_npu(context.names, node)
@@ -77,7 +93,17 @@ def in_map_function(context: Context, node: ast.AST) -> bool:
 
 def host_functions(names: Names) -> frozenset[ast.AST]:
     """Return the functions that certainly run in tf.data, for each element."""
-    return names.once(_host_functions)[0]
+    return names.once(_host_functions).certain
+
+
+def traced_functions(names: Names) -> frozenset[ast.AST]:
+    """Return the functions that certainly run in the graph of tf.data, and not as Python that it calls."""
+    return names.once(_host_functions).traced
+
+
+def python_functions(names: Names) -> frozenset[ast.AST]:
+    """Return the functions that tf.data and graphs call as Python: generators, and what ``tf.py_function`` takes."""
+    return names.once(_host_functions).python
 
 
 def in_test(context: Context, node: ast.AST) -> bool:
@@ -226,19 +252,22 @@ def _is_test(node: ast.ClassDef) -> bool:
     return node.name.endswith(("Test", "TestCase")) or any(base.endswith(("Test", "TestCase")) for base in bases)
 
 
-def _host_functions(names: Names) -> tuple[frozenset[ast.AST], frozenset[ast.AST]]:
-    """Return the functions that tf.data certainly runs, and those that a method with such a name runs."""
+def _host_functions(names: Names) -> _HostFunctions:
     definitions: dict[str, list[ast.AST]] = {}
     for function in names.functions:
         if not isinstance(function.node, ast.Lambda):
             definitions.setdefault(function.node.name, []).append(function.node)
     certain: set[ast.AST] = set()
     likely: set[ast.AST] = set()
+    traced: set[ast.AST] = set()
+    python: set[ast.AST] = set()
     for call in names.calls:
         word = last_name(call.node.func)
         if word not in _TAKERS:
             for value in _python_of(word, call):
-                likely.update(_passed_functions(value, definitions))
+                functions = list(_passed_functions(value, definitions))
+                likely.update(functions)
+                python.update(functions if word in _PYTHON else ())
             continue
         sure = (names.resolve(call.node.func, call.where) or "").startswith(_DATA) or (
             isinstance(call.node.func, ast.Attribute)
@@ -247,8 +276,14 @@ def _host_functions(names: Names) -> tuple[frozenset[ast.AST], frozenset[ast.AST
         for value in call.node.args + [k.value for k in call.node.keywords]:
             for function_run in [*_passed_functions(value, definitions), *_called_methods(names, value, call.where)]:
                 (certain if sure else likely).add(function_run)
+                (python if word == "from_generator" else traced if sure else likely).add(function_run)
     called = _calls_by_function(names)
-    return _closure(certain, called, definitions), _closure(likely, called, definitions)
+    return _HostFunctions(
+        _closure(certain, called, definitions),
+        _closure(likely, called, definitions),
+        _closure(traced, _calls_by_function(names, python - traced), definitions),
+        frozenset(python),
+    )
 
 
 def _python_of(word: str, call: Call) -> list[ast.expr]:
@@ -268,9 +303,9 @@ def _on_host(around: Iterable[ast.AST], names: Names, seen: set[ast.AST]) -> boo
     """
     if names.once(_is_beside):
         return True
-    certain, likely = names.once(_host_functions)
+    host = names.once(_host_functions)
     for parent in around:
-        if parent in likely or parent in certain:
+        if parent in host.likely or parent in host.certain:
             return True
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             if _words(parent.name) & _HOST_WORDS or "input_fn" in parent.name:
@@ -362,7 +397,8 @@ def _called_methods(names: Names, value: ast.expr, where: Where) -> list[ast.Fun
     ]
 
 
-def _calls_by_function(names: Names) -> dict[ast.AST, set[str]]:
+def _calls_by_function(names: Names, outermost: AbstractSet[ast.AST] = frozenset()) -> dict[ast.AST, set[str]]:
+    """Return the names that each function calls, also in functions in it, except in those that are outermost."""
     called: dict[ast.AST, set[str]] = {}
     for call in names.calls:
         word = _plain_name(call.node.func)
@@ -370,6 +406,8 @@ def _calls_by_function(names: Names) -> dict[ast.AST, set[str]]:
             for parent in names.ancestors(call.node):
                 if isinstance(parent, _FUNCTIONS):
                     called.setdefault(parent, set()).add(word)
+                if parent in outermost:
+                    break
     return called
 
 

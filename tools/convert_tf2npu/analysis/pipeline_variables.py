@@ -9,13 +9,15 @@ from ..project.context import Context
 from ..semantics.call_sites import modules_using
 from ..semantics.model import Call, Where
 from ..semantics.module_index import Names
+from ..semantics.resolved_name import ResolvedName
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
-from .device_placement import host_functions, is_passed_to_data
+from .device_placement import belongs_to_test, host_functions, is_passed_to_data, python_functions, traced_functions
 
 _SEQUENTIAL = frozenset({"tensorflow.keras.Sequential"})
 _MAP = frozenset({"map"})
 _SIZED = frozenset("batch padded_batch prefetch repeat shard shuffle skip take window".split())
+_STATIC = frozenset("device dtype get_shape graph name ndim shape trainable".split())  # attributes without the value
 
 
 class PipelineRead(NamedTuple):
@@ -39,20 +41,34 @@ def pipeline_reads(context: Context, makers: frozenset[str], sizes: bool = False
         sizes: yield the variables that are sizes of batches, buffers and the like, too.
     """
     names = context.names
-    host = names.once(host_functions)
+    host, traced = host_functions(names), traced_functions(names)
     if not makers.isdisjoint(context.called.values()):
-        host |= names.once(_mapped_elsewhere)
+        elsewhere = names.once(_mapped_elsewhere)
+        host, traced = host | elsewhere, traced | elsewhere
     reads: list[tuple[ast.expr, Where]] = []
-    if host:
-        reads += [(read, where) for read, where in names.reads if any(part in host for part in names.ancestors(read))]
+    if traced:
+        reads += [(read, where) for read, where in names.reads if _is_traced(names, read, traced)]
     reads += [(part, where) for read, where in reads for part in _attributes_of(read, names)]
     reads += [(value, call.where) for call in names.calls for value in _arguments(context, call, sizes)]
     reported: set[ast.AST] = set()
     for read, where in reads:
+        if getattr(names.parents.get(read), "attr", "") in _STATIC:
+            continue
         for maker, name, its_names in _makers(context, read, where, makers):
             if maker not in reported and not any(part in host for part in its_names.ancestors(maker)):
                 reported.add(maker)
                 yield PipelineRead(maker if its_names is names else read, name)
+
+
+def in_pipeline(context: Context, node: ast.AST) -> bool:
+    """Return True if an expression certainly runs in the graph of the input pipeline, not in Python that it calls."""
+    return _is_traced(context.names, node, traced_functions(context.names))
+
+
+def _is_traced(names: Names, node: ast.AST, traced: frozenset[ast.AST]) -> bool:
+    python = python_functions(names)
+    around = (parent for parent in names.ancestors(node) if parent in traced or parent in python)
+    return next(around, None) in traced
 
 
 def _attributes_of(read: ast.expr, names: Names) -> Iterator[ast.expr]:
@@ -107,21 +123,75 @@ def _makers(
             parts = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
             known = [(part, origin.names.resolve(part.func, origin.where) or "") for part in parts]
             node, name = next(((part, its_name) for part, its_name in known if its_name in makers), (node, name))
-        if name in makers and not _is_on_cpu(origin.names, node):
+        if name in makers and not _is_on_cpu(context, origin.names, node, set()):
             yield node, name, origin.names
 
 
-def _is_on_cpu(names: Names, node: ast.AST) -> bool:
-    """Return True if a call is in a context of the CPU, or if all objects are made there whose class has the call."""
+def _is_on_cpu(context: Context, names: Names, node: ast.AST, seen: set[ast.AST]) -> bool:
+    """Return True if a call is in a context of the CPU, or if all calls of the function or class around it are.
+
+    Args:
+        context: the file with the input pipeline.
+        names: of the module of the call.
+        node: the call.
+        seen: the functions and classes whose calls are being checked.
+    """
     for parent in names.ancestors(node):
         if isinstance(parent, ast.With) and any("cpu" in ast.dump(item.context_expr).lower() for item in parent.items):
             return True
-        if isinstance(parent, ast.ClassDef):
-            definitions = [names.definition(call.node.func, call.where) for call in names.calls]
-            calls = [
-                c.node
-                for c, definition in zip(names.calls, definitions)
-                if definition is not None and definition.node is parent
-            ]
-            return bool(calls) and all(_is_on_cpu(names, call) for call in calls if parent not in names.ancestors(call))
+        is_class = isinstance(parent, ast.ClassDef)
+        if is_class or isinstance(parent, ast.FunctionDef) and not isinstance(names.parents.get(parent), ast.ClassDef):
+            if parent not in seen:
+                seen.add(parent)
+                calls = context.once(_calls_of, names, parent)
+                if calls and all(_is_on_cpu(context, user, call, seen) for call, user in calls):
+                    return True
+            if is_class:
+                return False
     return False
+
+
+def _calls_of(context: Context, names: Names, target: ast.FunctionDef | ast.ClassDef) -> list[tuple[ast.Call, Names]]:
+    """Return the calls of a function, or of a class and those that derive from it, in the programs of a file.
+
+    Calls in tests and in the function or class itself are not among them.
+    """
+    calls: list[tuple[ast.Call, Names]] = []
+    classes: list[tuple[Names, ast.FunctionDef | ast.ClassDef]] = [(names, target)]
+    for its_names, definition in classes:
+        for mention, user in _mentions_of(context, its_names, definition):
+            parent = user.parents.get(mention)
+            if isinstance(parent, ast.Call) and parent.func is mention and not belongs_to_test(user, parent):
+                calls.append((parent, user))
+            elif isinstance(parent, ast.ClassDef) and mention in parent.bases and (user, parent) not in classes:
+                classes.append((user, parent))
+    return calls
+
+
+def _mentions_of(
+    context: Context, names: Names, target: ast.FunctionDef | ast.ClassDef
+) -> Iterator[tuple[ast.AST, Names]]:
+    """Yield the expressions that name a function or class, outside of it, in the programs of a file."""
+    users = [names]
+    if isinstance(names.parents.get(target), ast.Module):
+        files = context.once(_files_of_programs)
+        users += [user for user in modules_using(names, target.name) or () if user.path in files]
+    for user in users:
+        for word in user.once(_words_for, ResolvedName(target.name, names.path)):
+            for mention in user.mentions(word):
+                definition = user.definition(mention, user.place(mention))
+                if definition is not None and definition.node is target and target not in user.ancestors(mention):
+                    yield mention, user
+
+
+def _words_for(names: Names, name: ResolvedName) -> list[str]:
+    """Return the names that a module has for a function or class of the project."""
+    return sorted({name.dotted, *(word for word in names.module.bindings if names.exported(word) == name)})
+
+
+def _files_of_programs(context: Context) -> frozenset[str]:
+    """Return the files of all programs that a file may belong to."""
+    project, path = context.names.project, context.names.path
+    if project is None:
+        return frozenset()
+    return frozenset().union(*map(project.with_imports, project.with_importers([path])))

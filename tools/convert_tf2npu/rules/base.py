@@ -11,8 +11,8 @@ tests; ``CODE`` is its code; ``NEEDS`` are the settings it requires. It defines 
 * ``check_text(text)``: called once for each file beside the Python files (``files.texts``), which is never changed.
 
 ``ON_OBJECTS`` lists strings. A file contains one of them if ``check_file`` acts on objects that the file only receives
-from other files; strings for attributes begin with a dot. A rule that acts on names needs none: a file has no name of
-TensorFlow unless it imports TensorFlow or a module that does.
+from other files; strings for attributes begin with a dot. A rule that acts on names of TensorFlow needs none: a file
+has no such name unless it imports TensorFlow or a module that does. A rule that acts on other names of such files lists them.
 
 ``DELIBERATE`` says, in one clause after the code, which numbers the rule changes on purpose. ``npu-shim verify`` gives
 the original the same changes. ``ROUNDS`` is True if they are within its tolerance at first; then the original gets them

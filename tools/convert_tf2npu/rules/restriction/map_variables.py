@@ -7,6 +7,7 @@ and similar functions create variables too. Use a constant.
 In TensorFlow 1, the session also initializes variables on the NPU that such a function only reads, or that are the size
 of batches or of a buffer: ``Error while reading resource variable``, ``Resource ... does not exist``. Use a constant or a
 value of Python, or a placeholder for what changes. In TensorFlow 2 these are NPU278.
+Generators and functions of ``tf.py_func`` are Python and may run the session; shapes and types are known without it.
 
 Reported::
 
@@ -47,6 +48,14 @@ Reported::
         def read(self, files):
             return tf.data.TFRecordDataset(files).map(self.normalize).make_one_shot_iterator()
 
+Reported::
+
+    import tensorflow as tf
+
+    step = tf.train.get_or_create_global_step()
+    dataset = tf.data.Dataset.from_generator(steps, tf.int64).map(lambda i: i + tf.cast(step, tf.int64))
+    iterator = dataset.make_initializable_iterator()
+
 Untouched::
 
     import tensorflow as tf
@@ -70,6 +79,40 @@ Untouched::
 
     import tensorflow as tf
 
+    step = tf.train.get_or_create_global_step()
+
+    def current():
+        return sess.run(step)
+
+    def steps():
+        yield current()
+
+    dataset = tf.data.Dataset.from_generator(steps, tf.int64)
+
+Untouched::
+
+    import tensorflow as tf
+
+    mean = tf.Variable([0.5])
+
+    def normalize(image):
+        return image - sess.run(mean)
+
+    dataset = tf.data.TFRecordDataset(files).map(lambda image: tf.py_func(lambda i: normalize(i), [image], tf.float32))
+    iterator = dataset.make_initializable_iterator()
+
+Untouched::
+
+    import tensorflow as tf
+
+    weight = tf.get_variable('weight', [3, 4])
+    dataset = tf.data.TFRecordDataset(files).map(lambda i: tf.reshape(i, [weight.shape[0], weight.get_shape()[1]]))
+    iterator = dataset.make_initializable_iterator()
+
+Untouched::
+
+    import tensorflow as tf
+
     weights = pool.map(lambda i: tf.Variable(i))
 """
 
@@ -77,8 +120,8 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import in_map_function, in_test
-from ...analysis.pipeline_variables import pipeline_reads
+from ...analysis.device_placement import in_test
+from ...analysis.pipeline_variables import in_pipeline, pipeline_reads
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
@@ -102,7 +145,7 @@ _MAKERS = CALLS.union(_GLOBAL_STEP)
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    if in_map_function(context, call.node):
+    if in_pipeline(context, call.node):
         yield Finding(
             call.node,
             "{0} creates a variable in the input pipeline, which the NPU never initializes. Use {1}",

@@ -114,7 +114,11 @@ CALLS = _METHODS | _WORKERS | _ENQUEUERS | {_FORK}
 METHODS = frozenset(
     "evaluate evaluate_generator fit fit_generator predict predict_generator".split()
 )  # Keras' methods that take workers
-_SETS_START_METHOD = re.compile(rb"set_start_method\(|get_context\(|mp_context\s*=")
+ON_OBJECTS = ("multiprocessing", "ProcessPoolExecutor", _FORK)  # of helpers of a program, without TensorFlow
+_SETS_START_METHOD = re.compile(
+    rb"\bset_start_method\(|\b(?:multiprocessing|mp)\.get_context\(|"
+    rb"\bfrom multiprocessing\b[^\n]*\bget_context\b|\bmp_context\s*="
+)
 
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
@@ -138,12 +142,18 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             )
     elif is_first_call(context, call, _WORKERS, context.names.tree, on_npu=False):
         program = texts_of_training(context, call.node)
-        if program and not any(_SETS_START_METHOD.search(text) for text in program):
+        if program and not _sets_start_method(program):
             yield Finding(
                 call.node,
                 "forked processes can hang or fail with the NPU runtime. "
                 "Call multiprocessing.set_start_method('forkserver') at the start of the main program",
             )
+
+
+def _sets_start_method(program: list[bytes]) -> bool:
+    return any(
+        (b"multiprocessing" in text or b"mp_context" in text) and _SETS_START_METHOD.search(text) for text in program
+    )
 
 
 def _may_fork(call: Call) -> bool:
@@ -153,7 +163,7 @@ def _may_fork(call: Call) -> bool:
 
 def _of_keras(context: Context, call: Call) -> Iterator[Result]:
     program = texts_of_training(context, call.node) or [context.source.text.encode("utf-8", "replace")]
-    if not any(_SETS_START_METHOD.search(text) for text in program):
+    if not _sets_start_method(program):
         yield Finding(
             call.node,
             "use_multiprocessing=True forks processes, which can hang or fail with the NPU runtime. "

@@ -111,6 +111,21 @@ Untouched::
 
     import tensorflow as tf
 
+    def make_flip():
+        return tf.keras.layers.RandomFlip()
+
+    with tf.device('/CPU:0'):
+        flip = make_flip()
+    dataset = tf.data.Dataset.from_tensor_slices(images).map(lambda image: flip(image))
+
+    @tf.function
+    def step(x):
+        return model(x)
+
+Untouched::
+
+    import tensorflow as tf
+
     rescale = tf.keras.layers.Rescaling(1 / 255)
     dataset = tf.data.Dataset.from_tensor_slices(images).map(lambda image: rescale(image))
 
@@ -135,8 +150,8 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import in_map_function, in_test
-from ...analysis.pipeline_variables import pipeline_reads
+from ...analysis.device_placement import in_test
+from ...analysis.pipeline_variables import in_pipeline, pipeline_reads
 from ...analysis.tensorflow_version import is_two, may_be_two
 from ...syntax.expressions import last_part
 from ...syntax.words import has_words
@@ -160,12 +175,7 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     if has_words(context.source.text, (".map(",)):
         for node, name in context.called.items():
-            if (
-                name in _MADE_INSIDE
-                and in_map_function(context, node)
-                and not in_test(context, node)
-                and is_two(context)
-            ):
+            if name in _MADE_INSIDE and in_pipeline(context, node) and not in_test(context, node) and is_two(context):
                 yield Finding(
                     node,
                     "dataset.map creates this {0}, and its variables are on the NPU. "
