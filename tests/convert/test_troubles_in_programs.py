@@ -93,7 +93,7 @@ CONSTANT = "    tf.constant(1)\n"
             "NPU241",
             ["train.py:6"],
         ),
-        ({"train.py": HVD + RANK + "if rank in (0, 8) and FLAGS.log:\n" + CONSTANT}, "NPU241", ["train.py:6"]),
+        ({"train.py": HVD + RANK + "if int(rank) in (0, 8) and FLAGS.log:\n" + CONSTANT}, "NPU241", ["train.py:6"]),
         ({"train.py": HVD + RANK + "first = rank % size == 0\nif not first:\n" + CONSTANT}, "NPU241", ["train.py:7"]),
         ({"train.py": HVD + RANK + "d = {'r': rank, 'f': f}\nhalf = d['f']\nif half:\n" + CONSTANT}, "NPU241", []),
         ({"train.py": HVD + RANK + "seed = 1 + rank\nif seed is not None or size > 1:\n" + CONSTANT}, "NPU241", []),

@@ -267,6 +267,8 @@ def _asks_for_rank(value: ast.AST | None, where: Where, names: Names, deepest: i
         parts = [value.left]
     elif isinstance(value, ast.Call) and names.resolve(value.func, where) in _RANKS:
         return True
+    elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("bool", "int"):
+        parts = value.args
     elif deepest and isinstance(value, (ast.Attribute, ast.Call, ast.Name)):
         return any(_asks_for_rank(*source, deepest - 1) for source in _sources(value, where, names))
     return any(_asks_for_rank(part, where, names, deepest) for part in parts)
