@@ -59,6 +59,7 @@ def test_resources_that_a_pipeline_reads_and_the_npu_initializes_are_reported(
     mixed: bool,
     name: str,
     tmp_path: pathlib.Path,
+    log: Any,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with v1.Graph().as_default() as graph:
