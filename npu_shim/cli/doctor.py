@@ -13,6 +13,7 @@ import argparse
 import collections
 import json
 import os
+import sys
 from typing import Iterator
 
 from npu_shim.cli import LOOK_UP, parser_of, show
@@ -44,7 +45,11 @@ def main(arguments: list[str]) -> int:
         missing = [path for path in args.log if not os.access(path, os.R_OK)]
         if missing:
             parser.error(f"not found or not readable: {', '.join(missing)}. {_GIVE_LOGS}")
-        explanation = explain_logs(args.log)
+        progress = log_report.ReadProgress(sys.stderr)
+        try:
+            explanation = explain_logs(args.log, progress.add)
+        finally:
+            progress.close()
         if not explanation.paths:
             parser.error(f"no file with the name of a log in {', '.join(args.log)}. {_GIVE_LOGS}")
         report = log_report.to_json(explanation) if args.json else log_report.text(explanation)

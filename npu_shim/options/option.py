@@ -14,8 +14,7 @@ SAME: OptionValue = object()  # the argument has the name of the option
 
 # When NPUEstimator writes an option into the parameter_map
 ALWAYS = "always"  # also with its default
-GIVEN = "given"  # if it is not None
-HELD = "held"  # if its config object is given and the value is not None
+GIVEN = "given"  # if it is not None, and its config object is given
 HELD_TOGETHER = "held together"  # if its config object is given and no field of it is None
 WITH_AOE = "with aoe_mode"  # only together with aoe_mode
 WITH_PROFILING = "with profiling"  # only together with profiling_mode=True; None becomes an empty string

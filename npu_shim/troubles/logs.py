@@ -8,7 +8,7 @@ import io
 import os
 import re
 import zlib
-from typing import Iterable, Iterator, NamedTuple
+from typing import Callable, Iterable, Iterator, NamedTuple
 
 from npu_shim.troubles.table import KINDS, Trouble, troubles
 
@@ -41,11 +41,12 @@ class Explanation(NamedTuple):
     problems: dict[str, str]
 
 
-def explain_logs(paths: Iterable[str]) -> Explanation:
+def explain_logs(paths: Iterable[str], on_block: Callable[[int], None] = lambda size: None) -> Explanation:
     """Read logs, and order what they show: causes first, each kind by time, what has no time behind it.
 
     Args:
         paths: files, also compressed by gzip, and folders, of which each file with the name of a log is read.
+        on_block: called with the number of bytes after each block.
     """
     files, problems = list({os.path.realpath(path): path for path in [*_files(paths)][::-1]}.values())[::-1], {}
     sightings: list[Sighting] = []
@@ -57,7 +58,7 @@ def explain_logs(paths: Iterable[str]) -> Explanation:
                 if beginning in _UTF_16:
                     problems[path] = "UTF-16; convert it to UTF-8"
                     continue
-                log.read(gzip.GzipFile(fileobj=stream) if beginning == _GZIP else stream)
+                log.read(gzip.GzipFile(fileobj=stream) if beginning == _GZIP else stream, on_block)
         except (OSError, EOFError, zlib.error) as error:  # what was read before counts
             problems[path] = getattr(error, "strerror", None) or str(error)
         sightings += log.sightings()
@@ -112,7 +113,7 @@ class _Log:
         self._first_time = self._last_time = ""
         self._sightings: dict[str, Sighting] = {}
 
-    def read(self, stream: io.BufferedIOBase) -> None:
+    def read(self, stream: io.BufferedIOBase, on_block: Callable[[int], None]) -> None:
         rest = b""
         while True:
             block = stream.read1(_BLOCK)  # what can be read now: a compressed log may be cut off
@@ -120,6 +121,7 @@ class _Log:
             if len(rest) > _BLOCK:
                 whole, newline, rest = whole + newline + rest, b"", b""
             self.scan((whole + newline).decode("utf-8", "replace"))
+            on_block(len(block))
             if not block:
                 return
 

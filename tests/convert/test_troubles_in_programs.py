@@ -20,6 +20,7 @@ BUFFER = TF + "class Buffer:\n    def __init__(self):\n        self.count = tf.V
 STEP = "data = tf.data.Dataset.range(8).map(lambda x: buffer.count + x)\n@tf.function\ndef step(x):\n    return x\n"
 ON_CPU = TF + "from buf import Buffer\nwith tf.device('/CPU:0'):\n    buffer = Buffer()\n" + STEP
 ON_NPU = TF + "from buf import Buffer\nbuffer = Buffer()\n" + STEP
+STRATEGY = "distribute.OneDeviceStrategy('/cpu:0').scope()"
 RENAMED = ON_CPU.replace("import Buffer", "import Buffer as B").replace("= Buffer()", "= B()")
 DERIVED = ON_CPU.replace("with", "class Own(Buffer):\n    pass\nwith").replace("= Buffer()", "= Own()")
 LOG = TF + "def loss_of(x):\n    return tf.log(x + 1e-8) / (tf.square(x) + 1e-9)\n"
@@ -59,12 +60,21 @@ CONSTANT = "    tf.constant(1)\n"
         ({"buf.py": BUFFER, "train.py": ON_CPU, "buf_test.py": ON_NPU + "import train\n"}, "NPU278", []),
         ({"buf.py": BUFFER, "train.py": RENAMED}, "NPU278", []),
         ({"buf.py": BUFFER, "train.py": DERIVED}, "NPU278", []),
+        (
+            {"buf.py": BUFFER, "train.py": ON_CPU.replace("tf.device('/CPU:0')", "open('cpu.txt')")},
+            "NPU278",
+            ["train.py:5"],
+        ),
+        ({"buf.py": BUFFER, "train.py": ON_CPU.replace("('/CPU:0')", "(host)")}, "NPU278", ["train.py:5"]),
+        ({"buf.py": BUFFER, "train.py": "host = 'CPU:0'\n" + ON_CPU.replace("('/CPU:0')", "(host)")}, "NPU278", []),
+        ({"buf.py": BUFFER, "train.py": ON_CPU.replace("device('/CPU:0')", STRATEGY)}, "NPU278", []),
         ({"losses.py": LOG, "train.py": MIXED}, "NPU227", ["losses.py:3", "losses.py:3"]),
         ({"losses.py": LOG, "train.py": TF + "import losses\n"}, "NPU227", []),
         ({"losses.py": MASK, "train.py": SCALED}, "NPU227", ["losses.py:3"]),
         ({"losses.py": MASK, "tests/test_train.py": SCALED}, "NPU227", []),
         ({"pre.py": VARIABLE, "train.py": MAP}, "NPU224", ["pre.py:2"]),
         ({"pipeline.py": COLLECT, "train.py": TABLES}, "NPU220", ["train.py:3"]),
+        ({"pipeline.py": COLLECT.replace(", iter", ", value=iter"), "train.py": TABLES}, "NPU220", ["train.py:3"]),
         ({"pipeline.py": TF, "train.py": TABLES}, "NPU220", []),
         ({"train.py": OPEN + OWN_LOOPS + HOST_LOOPS}, "NPU234", ["train.py:2"]),
         ({"train.py": OPEN + "tf.scan(f, x)\n"}, "NPU234", ["train.py:2"] * 2),
@@ -127,3 +137,17 @@ def test_a_trouble_is_found_across_the_files_of_a_program(
         line for line in (shown.out + shown.err).splitlines() if any(f": {one} " in line for one in code.split(","))
     ]
     assert [re.sub(r":\d+: NPU.*", "", line)[len(str(tmp_path)) + 1 :] for line in lines] == places
+
+
+def test_advice_to_compute_on_the_host_says_what_batch_normalization_needs(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = TF + "table = tf.contrib.lookup.index_table_from_file('words.txt')\n"
+    (tmp_path / "plain.py").write_text(table)
+    (tmp_path / "normalizes.py").write_text(table + "tf.layers.batch_normalization(x)\n")
+    main(["-i", str(tmp_path), "--select", "NPU240", "-v", "--no-cache"])
+    shown = capsys.readouterr()
+    output = shown.out + shown.err
+    found = {line.split(":")[0][len(str(tmp_path)) + 1 :]: line for line in output.splitlines() if "NPU240" in line}
+    assert found["plain.py"].endswith("mix_compile_mode=True on the session")
+    assert "build batch normalization in tf.compat.forward_compatibility_horizon(2019, 5, 1)" in found["normalizes.py"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import pathlib
 import subprocess
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from npu_shim import cli
+from npu_shim.cli._diagnostics import log_report
 from npu_shim.troubles.logs import explain, explain_logs
 
 MEMORY = "EL0004: Failed to allocate memory."
@@ -195,3 +197,27 @@ def test_a_long_log_takes_little_memory(tmp_path: pathlib.Path) -> None:
 def test_a_log_of_200_megabytes(tmp_path: pathlib.Path) -> None:
     seconds, kilobytes = read_much(tmp_path, 200)
     assert kilobytes < 40_000 and seconds < 240
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    "stream, wait_s, shown",
+    [
+        (Terminal(), 0.0, "\rreading logs: 0.0 GB\r\x1b[K"),
+        (Terminal(), 60.0, ""),
+        (io.StringIO(), 0.0, ""),
+    ],
+)
+def test_long_logs_show_on_a_terminal_how_much_was_read(
+    stream: io.StringIO, wait_s: float, shown: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(log_report, "_WAIT_S", wait_s)
+    monkeypatch.setattr(sys, "stderr", stream)
+    (tmp_path / "all.log").write_text(plog("08:00:00", MEMORY))
+    assert cli.main(["doctor", "--log", str(tmp_path)]) == 1
+    assert stream.getvalue() == shown

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
+from typing import TextIO
 
+from npu_shim._host import host_env
 from npu_shim.distributed.ranktable.model import counted
 from npu_shim.troubles.logs import Explanation, Sighting
 from npu_shim.troubles.table import CAUSE, CONSEQUENCE, HINT, WAITS
@@ -15,6 +18,31 @@ _HEADS = {
     CONSEQUENCE: "The logs show only consequences; read the lines above the first one:",
 }
 _MORE = 20  # sightings behind the first one
+_WAIT_S, _STEP_S = 3.0, 1.0  # until progress is shown, and between two updates
+
+
+class ReadProgress:
+    """How much of the logs was read, on one line of a terminal. Other streams get nothing."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._size, self._is_shown = stream, 0, False
+        self._can_draw = stream.isatty() and host_env.process_environ().get("TERM", "dumb") != "dumb"
+        self._next_s = time.monotonic() + _WAIT_S
+
+    def add(self, size: int) -> None:
+        """Count bytes that were read, and draw the line unless it was drawn a moment ago."""
+        self._size += size
+        if self._can_draw and time.monotonic() >= self._next_s:
+            self._next_s = time.monotonic() + _STEP_S
+            self._stream.write(f"\rreading logs: {self._size / 1e9:.1f} GB")
+            self._stream.flush()
+            self._is_shown = True
+
+    def close(self) -> None:
+        """Remove the line."""
+        if self._is_shown:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
 
 
 def text(explanation: Explanation) -> str:

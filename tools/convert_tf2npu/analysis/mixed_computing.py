@@ -16,5 +16,5 @@ def further_need(context: Context) -> str:
     """Return how advice to set the option ends: batch normalization of TensorFlow 1.15 needs more."""
     texts = program_texts(context)
     if any(_NORMALIZES.search(raw) for raw in texts) and not any(_HORIZON.search(raw) for raw in texts):
-        return " (with batch normalization, see NPU240)"
+        return ", and build batch normalization in tf.compat.forward_compatibility_horizon(2019, 5, 1)"
     return ""

@@ -12,6 +12,7 @@ from ..semantics.module_index import Names
 from ..semantics.resolved_name import ResolvedName
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
+from ..syntax.expressions import constant, last_name
 from .device_placement import belongs_to_test, host_functions, is_passed_to_data, python_functions, traced_functions
 
 _SEQUENTIAL = frozenset({"tensorflow.keras.Sequential"})
@@ -137,7 +138,7 @@ def _is_on_cpu(context: Context, names: Names, node: ast.AST, seen: set[ast.AST]
         seen: the functions and classes whose calls are being checked.
     """
     for parent in names.ancestors(node):
-        if isinstance(parent, ast.With) and any("cpu" in ast.dump(item.context_expr).lower() for item in parent.items):
+        if isinstance(parent, ast.With) and any(_is_cpu_scope(item.context_expr, names) for item in parent.items):
             return True
         is_class = isinstance(parent, ast.ClassDef)
         if is_class or isinstance(parent, ast.FunctionDef) and not isinstance(names.parents.get(parent), ast.ClassDef):
@@ -148,6 +149,25 @@ def _is_on_cpu(context: Context, names: Names, node: ast.AST, seen: set[ast.AST]
                     return True
             if is_class:
                 return False
+    return False
+
+
+def _is_cpu_scope(entered: ast.expr, names: Names) -> bool:
+    """Return True if variables made in a context are on the CPU: ``device('/CPU:0')``, or the scope of its strategy."""
+    for scope in origins(entered, names.place(entered), names):
+        calls = [scope]
+        if (
+            isinstance(scope.node, ast.Call)
+            and isinstance(scope.node.func, ast.Attribute)
+            and scope.node.func.attr == "scope"
+        ):
+            calls = list(origins(scope.node.func.value, scope.where, scope.names))
+        for call in calls:
+            if isinstance(call.node, ast.Call) and last_name(call.node.func) in ("device", "OneDeviceStrategy"):
+                devices = [*call.node.args[:1], *(keyword.value for keyword in call.node.keywords)]
+                known = [origin.node for device in devices for origin in origins(device, call.where, call.names)]
+                if any("cpu" in str((constant(node) or [last_name(node)])[0]).lower() for node in known):
+                    return True
     return False
 
 

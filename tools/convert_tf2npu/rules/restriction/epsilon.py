@@ -43,6 +43,22 @@ Reported::
     scores += (1.0 - tf.cast(mask, tf.float32)) * INFINITY
     scores = tf.where(mask, scores, tf.fill(tf.shape(scores), -1e9))
 
+Reported::
+
+    import tensorflow as tf
+
+    config = npu_config_proto(precision_mode='allow_mix_precision')
+    scores = tf.matmul(queries, keys)
+    scores -= 1e9
+
+Reported::
+
+    import tensorflow as tf
+
+    config = npu_config_proto(precision_mode='allow_mix_precision')
+    scores = tf.matmul(queries, keys)
+    scores /= norms + 1e-9
+
 Untouched::
 
     import tensorflow as tf
@@ -130,7 +146,9 @@ def check_file(context: Context) -> Iterator[Result]:
             yield from _in_call(context, call, name)
     for node in ast.walk(context.names.tree):
         if isinstance(node, ast.BinOp):
-            yield from _in_operation(context, node)
+            yield from _in_operation(context, node, node.left, node.right)
+        elif isinstance(node, ast.AugAssign):
+            yield from _in_operation(context, node, node.target, node.value)
 
 
 def _in_call(context: Context, call: Call, name: str) -> Iterator[Result]:
@@ -148,33 +166,37 @@ def _in_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     )
     has_default = name in _L2 and len(call.node.args) < 3 and not any(k.arg in _EPSILONS for k in call.node.keywords)
     if (small is not None or has_default) and runs_on_npu(context, call.node):
-        yield Finding(
-            call.node,
-            "{0} becomes zero in float16 and does not protect {1}. Use 1e-4 or more, or cast to float32 first",
-            context.source.segment(small) if small is not None else _L2_EPSILON,
-            short,
-        )
+        yield _zero(context, call.node, small, short)
     large = next((v for v in call.node.args if name in _FILLS and _is_large(context, v, where)), None)
     if large is not None and runs_on_npu(context, call.node):
         yield _infinite(context, large)
 
 
-def _in_operation(context: Context, node: ast.BinOp) -> Iterator[Result]:
+def _in_operation(
+    context: Context, node: ast.BinOp | ast.AugAssign, left: ast.expr, right: ast.expr
+) -> Iterator[Result]:
     """Report a constant in a division, or in a mask, of tensors."""
     where = context.names.place(node)
-    if isinstance(node.op, ast.Div):
-        small = _small_addend(context, node.right, where)
-        if small is not None and is_tensor(context, node, where) and runs_on_npu(context, node):
-            yield Finding(
-                node,
-                "{0} becomes zero in float16 and does not protect {1}. Use 1e-4 or more, or cast to float32 first",
-                context.source.segment(small),
-                "the division",
-            )
+    is_division = isinstance(node.op, ast.Div)
+    if is_division:
+        of_float16 = _small_addend(context, right, where)
     elif isinstance(node.op, (ast.Add, ast.Mult, ast.Sub)):
-        large = next((side for side in (node.left, node.right) if _is_large(context, side, where)), None)
-        if large is not None and is_tensor(context, node, where) and runs_on_npu(context, node):
-            yield _infinite(context, large)
+        of_float16 = next((side for side in (left, right) if _is_large(context, side, where)), None)
+    else:
+        return
+    if of_float16 is None or not any(is_tensor(context, side, where) for side in (left, right)):
+        return
+    if runs_on_npu(context, node):
+        yield _zero(context, node, of_float16, "the division") if is_division else _infinite(context, of_float16)
+
+
+def _zero(context: Context, node: ast.AST, small: ast.AST | None, what: str) -> Finding:
+    return Finding(
+        node,
+        "{0} becomes zero in float16 and does not protect {1}. Use 1e-4 or more, or cast to float32 first",
+        context.source.segment(small) if small is not None else _L2_EPSILON,
+        what,
+    )
 
 
 def _infinite(context: Context, node: ast.AST) -> Finding:

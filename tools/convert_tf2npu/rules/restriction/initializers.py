@@ -31,6 +31,15 @@ Reported::
     start = [tf.global_variables_initializer(), tf.tables_initializer()]
     sess.run(start)
 
+Reported::
+
+    import tensorflow as tf
+
+    iterator = dataset.make_initializable_iterator()
+    tf.add_to_collection(name=tf.GraphKeys.TABLE_INITIALIZERS, value=iterator.initializer)
+    start = [tf.global_variables_initializer()]
+    sess.run(start + [tf.tables_initializer()])
+
 Untouched::
 
     import tensorflow as tf
@@ -90,7 +99,7 @@ _TABLES = frozenset(
 )
 _COLLECT = frozenset({"tensorflow.add_to_collection"})
 _COLLECTION = "tensorflow.GraphKeys.TABLE_INITIALIZERS"
-_COLLECTS = re.compile(rb"TABLE_INITIALIZERS,\s*[\w.]*iterator\w*\.initializer")
+_COLLECTS = re.compile(rb"TABLE_INITIALIZERS,\s*(?:value\s*=\s*)?[\w.]*iterator\w*\.initializer")
 
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
@@ -103,10 +112,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
 
 
 def _check(context: Context, call: Call, values: list[ast.expr]) -> Iterator[Result]:
-    parts: list[tuple[ast.expr, Where]] = []
-    for value in values:
-        listed, where = _listed(context, value, call.where)
-        parts += [(part, where) for part in listed]
+    parts = [part for value in values for part in _listed(context, value, call.where)]
     if (
         len(parts) > 1
         and any(_of_variables(context, *part) for part in parts)
@@ -119,12 +125,16 @@ def _check(context: Context, call: Call, values: list[ast.expr]) -> Iterator[Res
         )
 
 
-def _listed(context: Context, value: ast.expr, where: Where) -> tuple[list[ast.expr], Where]:
-    """Return the members of a list or tuple, also of one that a name has, with their place; else the value."""
+def _listed(context: Context, value: ast.expr, where: Where) -> list[tuple[ast.expr, Where]]:
+    """Return the members of a list or tuple, also of one that a name has, with their places; else the value."""
     binding = context.names.only_binding(value, where)
-    if binding is not None and isinstance(binding.node, (ast.List, ast.Tuple)):
-        return binding.node.elts, binding.where
-    return (value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]), where
+    if binding is not None and isinstance(binding.node, (ast.List, ast.Tuple, ast.BinOp)):
+        value, where = binding.node, binding.where
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):  # lists that are joined
+        joined = (_listed(context, side, where) for side in (value.left, value.right))
+        return [part for parts in joined for part in parts]
+    elements = value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
+    return [(element, where) for element in elements]
 
 
 def _source(context: Context, node: ast.expr, where: Where) -> Call | None:
@@ -161,8 +171,12 @@ def _of_iterator(context: Context, node: ast.expr, where: Where) -> bool:
 def _collects_iterators(context: Context) -> bool:
     """Return True if the program adds the initializer of an iterator to those of tables."""
     for call in context.names.calls:
-        if context.called.get(call.node) in _COLLECT and len(call.node.args) == 2:
-            collection, value = call.node.args
+        if context.called.get(call.node) in _COLLECT:
+            given = dict(zip(("name", "value"), call.node.args))
+            given.update((keyword.arg or "", keyword.value) for keyword in call.node.keywords)
+            if len(given) != 2 or not given.keys() >= {"name", "value"}:
+                continue
+            collection, value = given["name"], given["value"]
             if context.resolve(collection, call.where) == _COLLECTION and _of_iterator(context, value, call.where):
                 return True
     project, path = context.names.project, context.names.path

@@ -6,7 +6,7 @@ otherwise on these ranks, and the ranks wait for each other until they time out.
 its value on one.
 
 The rule reports the first operation under each test of the rank; besides summaries, only where code builds a graph: in
-TensorFlow 1, and in ``tf.function``. Initializers, seeds, and a graph of its own are no part of what ranks share.
+TensorFlow 1, and in ``tf.function``. ``if rank != 0: return`` is a test of all that follows. Initializers, seeds, and a graph of its own are no part of what ranks share.
 
 Reported::
 
@@ -67,6 +67,37 @@ Reported::
     if is_chief():
         def log(loss):
             tf.summary.scalar('loss', loss)
+
+    x = tf.placeholder(tf.float32, [8])
+
+Reported::
+
+    import horovod.tensorflow as hvd
+    import tensorflow as tf
+
+    def build_evaluation(logits, labels):
+        if hvd.rank() != 0:
+            return None
+        correct = tf.equal(tf.argmax(logits, 1), labels)
+        return tf.reduce_mean(tf.cast(correct, tf.float32))
+
+    x = tf.placeholder(tf.float32, [8])
+
+Untouched::
+
+    import horovod.tensorflow as hvd
+    import tensorflow as tf
+
+    def evaluate(path):
+        if hvd.rank() != 0:
+            return
+        with tf.Graph().as_default():
+            scores = tf.nn.softmax(tf.constant([0.5]))
+
+    def check():
+        if hvd.rank() > 7:
+            raise ValueError('too many ranks')
+        return tf.identity(x)
 
     x = tf.placeholder(tf.float32, [8])
 
@@ -221,9 +252,12 @@ def _test_of_rank(context: Context, node: ast.Call, through_functions: bool) -> 
         through_functions: look around the function of the call, too.
     """
     names = context.names
-    graphs: list[ast.AST] = []
+    graphs: list[ast.Call] = []
     child: ast.AST = node
     for parent in names.ancestors(node):
+        leaving = _leaving_ranks(context, parent, child)
+        if leaving is not None:
+            return None if any(graph.lineno > leaving.lineno for graph in graphs) else leaving
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)) and not through_functions:
             return None
         if isinstance(parent, ast.With):
@@ -234,7 +268,20 @@ def _test_of_rank(context: Context, node: ast.Call, through_functions: bool) -> 
     return None
 
 
-def _graphs_of(context: Context, block: ast.With) -> Iterator[ast.AST]:
+def _leaving_ranks(context: Context, parent: ast.AST, child: ast.AST) -> ast.If | None:
+    """Return the test of the rank before a statement of a block with which some ranks leave the block."""
+    for block in (getattr(parent, "body", None), getattr(parent, "orelse", None), getattr(parent, "finalbody", None)):
+        if isinstance(block, list) and child in block:
+            for statement in block[: block.index(child)]:
+                if isinstance(statement, ast.If) and isinstance(
+                    statement.body[-1], (ast.Return, ast.Continue, ast.Break)
+                ):
+                    if context.once(_is_test_of_rank, statement):
+                        return statement
+    return None
+
+
+def _graphs_of(context: Context, block: ast.With) -> Iterator[ast.Call]:
     """Yield the calls that make the graphs which a block builds."""
     for item in block.items:
         entered = item.context_expr

@@ -17,6 +17,16 @@ Reported::
 Reported::
 
     import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    generator = NPULossScaleOptimizer(tf.train.AdamOptimizer(0.1), FixedLossScaleManager(1024))
+    critic = NPULossScaleOptimizer(tf.train.AdamOptimizer(0.2), FixedLossScaleManager(1024))
+    fetches = [loss]
+    sess.run(fetches + [generator.minimize(loss)] + [critic.minimize(critic_loss)])
+
+Reported::
+
+    import tensorflow as tf
 
     class Trainer:
         def build(self):
@@ -103,6 +113,8 @@ def _scaled_updates(node: ast.expr, where: Where, names: Names, depth: int) -> i
         parts: list[ast.expr] = []
         if isinstance(value, (ast.List, ast.Tuple)):
             parts = value.elts
+        elif isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):  # lists that are joined
+            parts = [value.left, value.right]
         elif isinstance(value, ast.Dict):
             parts = value.values
         elif isinstance(value, ast.Call):
