@@ -22,7 +22,7 @@ _WAIT_S, _STEP_S = 3.0, 1.0  # until progress is shown, and between two updates
 
 
 class ReadProgress:
-    """How much of the logs was read, on one line of a terminal. Other streams get nothing."""
+    """The amount of logs that was read, on one line of a terminal. Other streams get nothing."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream, self._size, self._is_shown = stream, 0, False
