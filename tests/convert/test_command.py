@@ -132,7 +132,7 @@ def test_bad_input_gets_one_clear_error_and_exit_code_2(
         (["-i", "a", "--nonsense"], "unknown option '--nonsense'. List the options with --help"),
         (["-i", "a", "--outptu=b"], "unknown option '--outptu'. Did you mean --output?"),
         (["-i", "a", "-d", "horovd"], "invalid choice: 'horovd'. Did you mean horovod?"),
-        (["-i", "a", "-d", "x"], "invalid choice: 'x' (choose from 'horovod', 'tf_strategy')"),
+        (["-i", "a", "-d", "x"], "invalid choice: 'x' (choose from 'auto', 'horovod', 'tf_strategy')"),
         (["a", "b"], "unexpected argument 'b'. Give one script, notebook or folder"),
         (["-i", "a", "-q", "-v"], "-q and -v exclude each other"),
     ],

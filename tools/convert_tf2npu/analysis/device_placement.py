@@ -120,15 +120,16 @@ def belongs_to_test(names: Names, node: ast.AST) -> bool:
     )
 
 
+def is_test_file(path: str) -> bool:
+    """Return True if the name of a file says that it is a test."""
+    return "test" in _words(os.path.basename(path))
+
+
 def serves_tests(context: Context) -> bool:
     """Return True if a file is a test, or only tests import it."""
     project, path = context.names.project, context.names.path
     importers = project.importers(path) if project is not None and path in project.paths else ()
-    return (
-        in_test(context, context.names.tree)
-        or bool(importers)
-        and all("test" in _words(os.path.basename(user)) for user in importers)
-    )
+    return in_test(context, context.names.tree) or bool(importers) and all(map(is_test_file, importers))
 
 
 def trains(context: Context) -> bool:

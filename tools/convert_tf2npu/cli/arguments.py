@@ -111,9 +111,10 @@ def add_rule_arguments(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "-d",
         "--distributed",
-        choices=("horovod", "tf_strategy"),
+        choices=("auto", "horovod", "tf_strategy"),
         default="",
-        help="convert distributed training. horovod: the import of Horovod. tf_strategy: strategies of tf.distribute; "
+        help="convert distributed training. auto: that of each program, and scripts of one device "
+        "train on one. horovod: the import of Horovod. tf_strategy: strategies of tf.distribute; "
         "without a strategy, make the script of one device train on all ranks, which average gradients",
     )
     group.add_argument(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, Pattern
 
 from ..analysis.keras_backends import has_other_backend
 from ..analysis.keras_package import imports_keras
@@ -21,11 +21,13 @@ from ..rules.data import loss_scale
 from ..rules.keras import keras_backend
 from ..rules.registry import Registry
 from ..rules.session import session
+from ..rules.tf_strategy import strategy_not_converted
 from ..semantics.module_index import Module
 from ..syntax.source import Edit, Source
 from ..syntax.suppressions import ignored, suppressed
 from .api_usage import Said, counts, fates, places
 from .conflicts import checked
+from .distributed_modes import AUTO, STRATEGY, DistributedModes
 from .results import CHANGE, FINDING, ApiCall, Calls, Diagnostic, by_place
 from .settings import Settings
 
@@ -42,6 +44,27 @@ class Plan(NamedTuple):
     on_cpu: str
 
 
+class _ModeRules:
+    """The rules that act in a mode of distributed training.
+
+    Attributes:
+        mode: ``horovod``, ``tf_strategy``, or the empty string.
+        registry: the rules.
+        of_backends: the only rule in programs that run without TensorFlow.
+        on_objects: what a file contains that names no framework and has something for the rules; None for any file.
+    """
+
+    def __init__(self, settings: Settings, mode: str) -> None:
+        self.mode = mode
+        settings = settings._replace(distributed=mode)
+        self.registry = Registry(
+            [r for r in Registry().rules if settings.enabled(r.code) and _has_all(settings, r.needs)]
+        )
+        self.of_backends = Registry([r for r in self.registry.rules if r.code == keras_backend.CODE])
+        # What becomes of replicas is followed through objects of every kind.
+        self.on_objects: Pattern[bytes] | None = None if mode == STRATEGY else self.registry.on_objects()
+
+
 class Planner:
     """The rules that act, with their settings.
 
@@ -55,22 +78,25 @@ class Planner:
         self._settings = settings
         self._project = project
         self._list_calls = list_calls
-        self._registry = Registry(
-            [r for r in Registry().rules if settings.enabled(r.code) and _has_all(settings, r.needs)]
-        )
-        # The only rule in programs that run without TensorFlow.
-        self._of_backends = Registry([r for r in self._registry.rules if r.code == keras_backend.CODE])
-        # What becomes of replicas is followed through objects of every kind.
-        self._on_objects = self._registry.on_objects() if settings.distributed != "tf_strategy" else None
+        self._by_mode: dict[str, _ModeRules] = {}
+        self._modes: DistributedModes | None = None
+        if settings.distributed == AUTO:
+            in_no_mode = self._rules_in("")
+            self._modes = DistributedModes(
+                project, Registry().rules, lambda module: self._context_of(module, in_no_mode, None)
+            )
+        self._rules_in(self._first_mode)
 
     def concerns(self, raw: bytes, path: str) -> bool:
         """Return True if a rule may act on a file with these bytes at this path."""
-        return self._project.concerns(raw, path, self._on_objects)
+        return any(
+            self._project.concerns(raw, path, self._rules_in(mode).on_objects) for mode in self._modes_of(raw, path)
+        )
 
     def findings(self, raw: bytes) -> tuple[Diagnostic, ...]:
         """Return the findings on a file beside the Python files."""
         text, diagnostics = raw.decode("utf-8", "replace"), []
-        for rule in self._registry.rules:
+        for rule in self._rules_in(self._first_mode).registry.rules:
             for offset, message in rule.module.check_text(text) if hasattr(rule.module, "check_text") else ():
                 line, col = text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
                 if not suppressed(text.split("\n")[line - 1], rule.code):
@@ -83,8 +109,33 @@ class Planner:
         Raises:
             SourceError: the bytes are not Python 3.
         """
-        context = self._context(raw, path)
-        changes, diagnostics, said = self._collect(context)
+        modes = self._modes_of(raw, path)
+        plan = self._plan_in(modes[0], raw, path)
+        code = strategy_not_converted.CODE
+        if len(modes) > 1 and self._settings.enabled(code) and plan.edits != self._plan_in(modes[1], raw, path).edits:
+            both = Diagnostic(1, 1, code, FINDING, strategy_not_converted.OF_BOTH)
+            return plan._replace(diagnostics=by_place([*plan.diagnostics, both]))
+        return plan
+
+    @property
+    def _first_mode(self) -> str:
+        return "" if self._modes else self._settings.distributed
+
+    def _modes_of(self, raw: bytes, path: str) -> tuple[str, ...]:
+        """Return the modes in which a file trains, Horovod first, or that of no mode."""
+        if self._modes is None:
+            return (self._settings.distributed,)
+        return tuple(sorted(self._modes.of(raw, path))) or ("",)
+
+    def _rules_in(self, mode: str) -> _ModeRules:
+        if mode not in self._by_mode:
+            self._by_mode[mode] = _ModeRules(self._settings, mode)
+        return self._by_mode[mode]
+
+    def _plan_in(self, mode: str, raw: bytes, path: str) -> Plan:
+        rules = self._rules_in(mode)
+        context = self._context(raw, path, rules)
+        changes, diagnostics, said = self._collect(context, rules)
         edits: list[Edit] = []
         if changes:
             edits = import_edits(context.source, context.names, changes)
@@ -94,28 +145,28 @@ class Planner:
         return Plan(
             context.source,
             tuple(edits),
-            self._without_repeats(by_place(diagnostics)),
+            _without_repeats(rules, by_place(diagnostics)),
             counts(outcomes),
             tuple(listed),
             _version(context) if listed else "",
             on_cpu(context) if outcomes else "",
         )
 
-    def _context(self, raw: bytes, path: str) -> Context:
+    def _context(self, raw: bytes, path: str, rules: _ModeRules) -> Context:
         self._project.settle()
         module = self._project.understand(raw, path)
-        words = self._registry.words_of_others if self._project.is_handed(raw, path) else None
-        context = self._context_of(module, words)
+        words = rules.registry.words_of_others if self._project.is_handed(raw, path) else None
+        context = self._context_of(module, rules, words)
         if "keras" in module.source.text and imports_keras(module.names) and is_of_graphs(context):
-            context = self._context_of(self._project.with_keras_apart(module), words)
+            context = self._context_of(self._project.with_keras_apart(module), rules, words)
         return context
 
-    def _context_of(self, module: Module, words: frozenset[str] | None) -> Context:
+    def _context_of(self, module: Module, rules: _ModeRules, words: frozenset[str] | None) -> Context:
         settings = self._settings
         moves = settings.compat_v1 and settings.enabled(MOVING)
         return Context(
             module,
-            distributed=settings.distributed,
+            distributed=rules.mode,
             compat_v1=settings.compat_v1,
             main=settings.main,
             moves_contrib=moves,
@@ -124,28 +175,13 @@ class Planner:
             words=words,
         )
 
-    def _without_repeats(self, diagnostics: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
-        """Return diagnostics, with one finding for those that say the same in a file, which counts the others."""
-        once = {rule.code for rule in self._registry.rules if rule.once_a_file}
-        repeated = Counter((d.code, d.message) for d in diagnostics if d.kind == FINDING and d.code in once)
-        kept = []
-        for diagnostic in diagnostics:
-            others = repeated.pop((diagnostic.code, diagnostic.message), 0) - 1 if diagnostic.code in once else 0
-            if others > 0:
-                diagnostic = diagnostic._replace(
-                    message=Message("{0} (and {1} more in this file)", diagnostic.message, others)
-                )
-            if others >= 0 or diagnostic.kind != FINDING:
-                kept.append(diagnostic)
-        return tuple(kept)
-
-    def _collect(self, context: Context) -> tuple[list[Change], list[Diagnostic], Said]:
+    def _collect(self, context: Context, rules: _ModeRules) -> tuple[list[Change], list[Diagnostic], Said]:
         changes: list[Change] = []
         diagnostics: list[Diagnostic] = []
         seen: set[tuple[ast.AST, Diagnostic]] = set()
         said: Said = {}
         replaced = Spans()
-        registry = self._of_backends if has_other_backend(context.names) else self._registry
+        registry = rules.of_backends if has_other_backend(context.names) else rules.registry
         for rule, result in chain(registry.check(context), registry.check_last(context, replaced)):
             node = result.node
             # A finding inside an f-string is seen at the f-string, whose place is always known.
@@ -164,6 +200,22 @@ class Planner:
             seen.add((node, diagnostic))
             said.setdefault(node, set()).add((diagnostic.kind, rule.code))
         return changes, diagnostics, said
+
+
+def _without_repeats(rules: _ModeRules, diagnostics: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+    """Return diagnostics, with one finding for those that say the same in a file, which counts the others."""
+    once = {rule.code for rule in rules.registry.rules if rule.once_a_file}
+    repeated = Counter((d.code, d.message) for d in diagnostics if d.kind == FINDING and d.code in once)
+    kept = []
+    for diagnostic in diagnostics:
+        others = repeated.pop((diagnostic.code, diagnostic.message), 0) - 1 if diagnostic.code in once else 0
+        if others > 0:
+            diagnostic = diagnostic._replace(
+                message=Message("{0} (and {1} more in this file)", diagnostic.message, others)
+            )
+        if others >= 0 or diagnostic.kind != FINDING:
+            kept.append(diagnostic)
+    return tuple(kept)
 
 
 def _version(context: Context) -> str:

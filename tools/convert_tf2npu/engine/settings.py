@@ -13,7 +13,8 @@ class Settings(NamedTuple):
     Attributes:
         select: codes or their beginnings; an empty tuple selects every rule.
         ignore: codes or their beginnings of rules that do not act.
-        distributed: the distributed training that the rules convert: ``horovod``, ``tf_strategy``, or nothing.
+        distributed: the distributed training that the rules convert: ``horovod``, ``tf_strategy``, ``auto`` for
+            that of each program, or nothing.
         compat_v1: lift scripts of TensorFlow 1 to tf.compat.v1.
         main: the path of the entry script, or nothing.
         tf: the version of TensorFlow that the programs speak, ``1`` or ``2``, or nothing to find out.

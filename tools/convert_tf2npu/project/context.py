@@ -19,7 +19,7 @@ class Context(Once):
         source: the file as bytes, text and tree.
         names: name resolution in it.
         types: type inference in it.
-        distributed: the kind of distributed training that the user converts to the NPU: ``horovod``,
+        distributed: the kind of distributed training that is converted to the NPU in the file: ``horovod``,
             ``tf_strategy``, or the empty string.
         compat_v1: True if the script is to run on TensorFlow 2.
         main: the path of the entry script, if the user names it.

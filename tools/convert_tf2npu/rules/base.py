@@ -18,6 +18,8 @@ has no such name unless it imports TensorFlow or a module that does. A rule that
 the original the same changes. ``ROUNDS`` is True if they are within its tolerance at first; then the original gets them
 only if the two runs depart later.
 
+``SHOWS`` is the mode in which ``-d auto`` converts the programs that have something for ``check_file`` of the rule.
+
 ``ONCE_A_FILE`` is True if a finding of the rule says all that others with its message in the file would say. The first
 one counts the others.
 
@@ -54,6 +56,11 @@ class Rule(NamedTuple):
     def needs(self) -> dict[str, object]:
         """The settings that the rule requires."""
         return dict(getattr(self.module, "NEEDS", {}))
+
+    @property
+    def shows(self) -> str:
+        """The mode of ``-d auto`` for programs in which the rule acts; empty if it shows none."""
+        return str(getattr(self.module, "SHOWS", ""))
 
     @property
     def deliberate(self) -> str:

@@ -112,6 +112,7 @@ from ..base import Change, Context, Finding, Result
 
 CODE = "NPU301"
 NEEDS = {"distributed": "horovod"}
+SHOWS = "horovod"
 _NEW = "npu_shim."
 _STRING = re.compile(r"horovod\.((tensorflow|keras|common)\b[\w.]*)?")
 _LAUNCHERS = ("run", "runner", "spark", "ray")

@@ -1,7 +1,7 @@
 """Horovod not converted.
 
 Horovod's collectives use MPI, gloo or NCCL, which do not support the memory of an NPU. ``npu_shim.horovod`` has the same
-interface over the collectives of the NPU. Run the tool with ``-d horovod`` to import it instead (NPU301). Without this
+interface over the collectives of the NPU. Run the tool with ``-d horovod`` or ``-d auto`` to import it instead (NPU301). Without this
 option the rule reports the first import of Horovod in each file.
 
 Reported::

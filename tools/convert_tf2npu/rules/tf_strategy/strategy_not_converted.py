@@ -2,7 +2,12 @@
 
 A strategy places replicas on the GPUs or machines that TensorFlow detects, and NPUs are not among them. On NPUs, each
 rank runs the script on its own NPU, and the optimizer averages the gradients. The option ``-d tf_strategy`` converts
-strategies to this form (see NPU302 to NPU306). Without it, they are not converted and train one replica on one rank.
+strategies to this form (see NPU302 to NPU306), and so does ``-d auto`` in the programs that have a strategy. Without it,
+they are not converted and train one replica on one rank.
+
+With ``-d auto`` the rule reports a file that programs of Horovod and programs of strategies share, if it would change for
+strategies. It is converted for Horovod. Convert the programs of strategies apart, into a folder of their own, with
+``-d tf_strategy``.
 
 Reported::
 
@@ -51,7 +56,12 @@ from ..base import Context, Finding, Result
 
 CODE = "NPU250"
 ONCE_A_FILE = True
+SHOWS = "tf_strategy"
 ON_OBJECTS = ("Strategy", "_distribute")
+OF_BOTH = (  # with -d auto
+    "programs of Horovod and of strategies share this file, which strategies would change. "
+    "Convert the programs of strategies apart"
+)
 _FIX = "Run the tool with -d tf_strategy"
 
 

@@ -7,7 +7,7 @@ batch, and the graph is several times as large.
 Build one tower, with the batch of one device, and start one rank per device:
 
 1. Set the number of GPUs to 1. The finding names the flag or the variable, if the tool finds it.
-2. Run the tool with ``-d tf_strategy``. The gradients are then averaged over the ranks once, where the script applies
+2. Run the tool with ``-d tf_strategy`` or ``-d auto``. The gradients are then averaged over the ranks once, where the script applies
    the average of its towers (see NPU305), and the average over one tower changes nothing. Where the tool cannot trace
    that, each tower has its own all-reduce for the same variables, and the finding says so.
 3. Start the script with ``npu-shim launch --ranks N``. Give each rank its own examples (see NPU252).
@@ -110,6 +110,7 @@ from ...syntax.expressions import constant, last_name
 from ..base import Context, Finding, Message, Result
 
 CODE = "NPU256"
+SHOWS = "tf_strategy"
 _DEVICE, _SCOPE = "tensorflow.device", "tensorflow.name_scope"
 _BUILDS = re.compile(
     r"tower|clone|replica|model|\bnet|infer|forward|output|reuse|loss(?!_?scal)|(?<!apply_)gradients?\(", re.IGNORECASE

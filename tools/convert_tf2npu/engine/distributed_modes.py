@@ -1,0 +1,80 @@
+"""The mode of ``-d auto``: how each file of a project trains on several devices, by what its programs use."""
+
+from __future__ import annotations
+
+import re
+from typing import Callable, Iterable
+
+from ..analysis.device_placement import is_test_file
+from ..project.project import Project
+from ..rules.base import Context, Rule
+from ..semantics.module_index import Module
+
+AUTO = "auto"
+HOROVOD, STRATEGY = "horovod", "tf_strategy"
+_SAYS = re.compile(rb"horovod|Strategy|_distribute|device|model_deploy")  # what a file has in which such a rule acts
+
+
+class DistributedModes:
+    """The modes of the files of a project.
+
+    A file that imports Horovod, or has a strategy or towers, shows its mode. Any other file has the modes of the
+    programs that use it. A script of one device has none.
+
+    Args:
+        project: the files.
+        rules: all rules, of which some show a mode.
+        context_of: returns the context of a module in no mode.
+    """
+
+    def __init__(self, project: Project, rules: Iterable[Rule], context_of: Callable[[Module], Context]) -> None:
+        self._project = project
+        self._rules = [rule for rule in rules if rule.shows]
+        self._context_of = context_of
+        self._shown: dict[str, str] = {}  # by the paths of files that have been read
+        self._showing: tuple[str, ...] | None = None
+
+    def of(self, raw: bytes, path: str) -> frozenset[str]:
+        """Return the modes of a file: none, one, or those of different programs that use it.
+
+        Args:
+            raw: its bytes.
+            path: its path; files outside the project have no programs.
+        """
+        path = self._project.files.absolute(path)
+        shown = self._mode_shown(path) if path in self._project.paths else self._mode_in(raw, path)
+        if shown:
+            return frozenset({shown})
+        if path not in self._project.paths:
+            return frozenset()
+        users = self._users(path)
+        return frozenset(
+            self._mode_shown(other) for other in self._files_that_may_show() if not users.isdisjoint(self._users(other))
+        ) - {""}
+
+    def _users(self, path: str) -> frozenset[str]:
+        """Return the files that import a file, directly or not, and this file, without tests of other files."""
+        using = self._project.with_importers((path,))
+        return frozenset(user for user in using if user == path or not is_test_file(user))
+
+    def _files_that_may_show(self) -> tuple[str, ...]:
+        if self._showing is None:
+            project = self._project
+            self._showing = tuple(path for path in project.paths if _SAYS.search(project.raw(path)))
+        return self._showing
+
+    def _mode_shown(self, path: str) -> str:
+        if path not in self._shown:
+            self._shown[path] = self._mode_in(self._project.raw(path), path)
+        return self._shown[path]
+
+    def _mode_in(self, raw: bytes, path: str) -> str:
+        """Return the mode that a file shows itself; Horovod if it shows both, because its calls stay as they are."""
+        if not _SAYS.search(raw):
+            return ""
+        module = self._project.module(path) if path in self._project.paths else self._project.understand(raw, path)
+        if module is None:  # not readable
+            return ""
+        context = self._context_of(module)
+        shown = {rule.shows for rule in self._rules if any(True for _ in rule.module.check_file(context))}
+        return HOROVOD if HOROVOD in shown else STRATEGY if shown else ""
