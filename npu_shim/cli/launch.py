@@ -194,14 +194,12 @@ def _ranks_here(plan: list[RankProcess], assignment: JobRanks) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = parser_of(
         "launch",
-        "Start one process per rank and wait for them. Each rank gets JOB_ID, RANK_ID, RANK_SIZE, "
-        "ASCEND_DEVICE_ID, DEVICE_ID and, with a rank table, RANK_TABLE_FILE in its environment, and writes its own "
-        "log. "
-        "The terminal shows the output of the first rank. Options of this command come before the script, options of "
-        "the "
-        "script after it. Exit codes: 0 if all ranks exit with 0; otherwise the code of the first rank that failed; "
-        "128 + N if signal N ended that rank or this command; 124 after a timeout; 126 if a rank cannot start; 2 for "
-        "wrong usage.",
+        "Start one process per rank and wait for them. Each rank gets JOB_ID, RANK_ID, RANK_SIZE, ASCEND_DEVICE_ID, "
+        "DEVICE_ID and, with a rank table, RANK_TABLE_FILE in its environment, and writes its own log. The terminal "
+        "shows the output of the first rank. Options of this command come before the script, options of the script "
+        "after it. Exit codes: 0 if all ranks exit with 0; otherwise the code of the first rank that failed; 128 + N "
+        "if signal N ended that rank or this command; 124 after a timeout; 126 if a rank cannot start; 2 for wrong "
+        "usage.",
         usage="%(prog)s (--ranks N | -H HOSTS | --ranktable FILE) [options] (script.py | -m module) ...",
     )
     add_options(

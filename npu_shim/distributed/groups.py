@@ -36,8 +36,7 @@ class Group:
         if world_rank not in self.ranks:
             raise ValueError(
                 f"rank {world_rank} is not in group {self.name!r}, which has the ranks {listed(self.ranks)}. Use the "
-                "group "
-                "in its own ranks only."
+                "group in its own ranks only."
             )
         return self.ranks.index(world_rank)
 
@@ -104,20 +103,17 @@ def create(name: str, rank_num: int, rank_ids: Sequence[int], of: World | None =
     if outside:
         raise ValueError(
             f"rank_ids={list(rank_ids)} is not allowed: this job has the ranks 0 to {here.size - 1} ({here.source}), "
-            "but not "
-            f"{listed(outside)}."
+            f"but not {listed(outside)}."
         )
     if here.rank not in rank_ids:
         raise ValueError(
             f"group={name!r} with rank_ids={list(rank_ids)} does not contain rank {here.rank}. Call create_group in "
-            "the ranks "
-            "of the group only."
+            "the ranks of the group only."
         )
     if name in _groups:
         raise ValueError(
             f"group={name!r} already exists with the ranks {listed(_groups[name])}. Use another name, or call "
-            "destroy_group "
-            "first."
+            "destroy_group first."
         )
     _groups[name] = tuple(sorted(rank_ids))
     return group(name, here)

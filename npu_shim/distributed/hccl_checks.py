@@ -54,8 +54,7 @@ def check_size(rank_size: int, group: str, name: str) -> None:
     if rank_size != size:
         raise ValueError(
             f"{name}: rank_size={rank_size!r} is not allowed: group {group!r} has {size} "
-            f"rank{'' if size == 1 else 's'}. "
-            f"Pass {size}."
+            f"rank{'' if size == 1 else 's'}. Pass {size}."
         )
 
 

@@ -271,9 +271,8 @@ def _at_master(env: host_env.Environment, size: int) -> World:
     local = env.cm_worker_ip in (None, env.cm_chief_ip)
     if not local or "ASCEND_DEVICE_ID" in env.defaulted or env.device_id >= size:
         raise ValueError(
-            f"CM_CHIEF_IP={env.cm_chief_ip!r} with CM_WORKER_SIZE={size} lets the NPUs number the ranks, which the "
-            f"CPU supports on one host only. There export ASCEND_DEVICE_ID as this process's rank, 0 to {size - 1}, "
-            "and "
+            f"CM_CHIEF_IP={env.cm_chief_ip!r} with CM_WORKER_SIZE={size} lets the NPUs number the ranks, which the CPU "
+            f"supports on one host only. There export ASCEND_DEVICE_ID as this process's rank, 0 to {size - 1}, and "
             "CM_WORKER_IP as CM_CHIEF_IP. For several hosts unset the CM_* variables, and export RANK_ID and "
             "RANK_TABLE_FILE (npu-shim ranktable make creates one)."
         )

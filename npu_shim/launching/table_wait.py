@@ -50,8 +50,7 @@ def wait_for_table(
         if time.monotonic() >= deadline:
             raise TableTimeout(
                 f"{path} was not complete within {timeout_s:g} s (--table-timeout): {reason}. Check that all devices "
-                "of "
-                "the job are free, and that the platform still writes the table."
+                "of the job are free, and that the platform still writes the table."
             )
         if not waited:
             report(f"{path} is {INITIALIZING!r}; waiting until it is complete, at most {timeout_s:g} s")
