@@ -17,16 +17,12 @@ import os
 import sys
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Callable, TypeVar, cast
+from typing import Callable, TypeVar, cast
 
 from npu_shim._host import host_env, mpirun
 from npu_shim._host.messages import report
 from npu_shim._host.packages import is_alias, is_importable, tensorflow_version
-from npu_shim._tensorflow.types import Function
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Result
-
+from npu_shim._tensorflow.types import Function, Result
 
 _Function = TypeVar("_Function", bound=Function)
 _Object = TypeVar("_Object", bound=Function)

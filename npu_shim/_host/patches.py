@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Mapping
+from typing import Callable, Mapping
 
 from npu_shim._host import host_env
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function
+from npu_shim._tensorflow.types import Function
 
 # Process state: what npu_shim replaced, until restore_all(). Only this module changes it.
 _original_attributes: dict[tuple[type, str], object] = {}

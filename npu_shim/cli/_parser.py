@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, NoReturn, Sequence
+from typing import NoReturn, Sequence
 
+from npu_shim._tensorflow.types import Value
 from npu_shim.cli._guard import guarded
 from npu_shim.options.near import closest
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Value
-
 
 _REQUIRED = "the following arguments are required"  # argparse's own words
 

@@ -6,10 +6,11 @@ import argparse
 import re
 from typing import TYPE_CHECKING, Callable, Mapping
 
+from npu_shim._tensorflow.types import Value
+
 if TYPE_CHECKING:
     from argparse import _ActionsContainer
 
-    from npu_shim._tensorflow.types import Value
 
 MOST_RANKS = 1024  # processes of one host
 MOST_RANKS_OF_JOB = 65536  # on all hosts

@@ -13,6 +13,7 @@ import os
 from typing import TYPE_CHECKING
 
 from npu_shim._host.host_env import process_environ
+from npu_shim._tensorflow.types import Graph, Value
 from npu_shim.cli import EXPORT, parser_of, show
 from npu_shim.cli._guard import leave, need_tensorflow
 from npu_shim.cli._lines import fail
@@ -20,7 +21,6 @@ from npu_shim.cli._paths import missing_file, unwritable_folder
 from npu_shim.cli._values import integer, number, split
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Value
     from npu_shim.exporting.ports import Port
     from npu_shim.exporting.sources import Source
 

@@ -10,18 +10,16 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 import numpy as np
 
 from npu_shim._host import host_env
 from npu_shim._tensorflow import tf_api, tf_graph
+from npu_shim._tensorflow.types import DType, Operation, Tensor, Variable
 from npu_shim.distributed.backend import connect
 from npu_shim.distributed.shm.job_directory import job_directory, segment_path
 from npu_shim.distributed.world import world
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Operation, Tensor, Variable
 
 tf = tf_api.tf
 _PLACE_BITS = 40  # a memory has at most 1 TiB

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Iterable, Sequence
+from typing import Iterable, Sequence
 
+from npu_shim._tensorflow.types import JsonObject, Value
 from npu_shim.dumps.figures import Figures
 from npu_shim.dumps.files import Problem
 from npu_shim.rehearsal.reports import about
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject, Value
 
 AGREES, DEPARTS, NOT_COMPARED = "agrees", "departs", "not compared"
 

@@ -14,13 +14,14 @@ import itertools
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Callable, Collection, Iterator, Sequence
+from typing import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_graph, tf_op_creation, tf_recording, tf_session
 from npu_shim._tensorflow.tf_numpy_function import array_function
+from npu_shim._tensorflow.types import Fetches, Function, Operation, Result, Session, Structure, Tensor, Value
 from npu_shim.dumps import reference
 from npu_shim.dumps.reference_writer import Writer
 from npu_shim.rehearsal.assess.lines import line_of_caller, lines_of
@@ -28,9 +29,6 @@ from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.functions import without_xla
 from npu_shim.rehearsal.recording.names import pairs
 from npu_shim.rehearsal.recording.recorder import Watcher
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Function, Operation, Result, Session, Structure, Tensor, Value
 
 _FED = "Placeholder"
 _INSIDE = ("Switch", "RefSwitch", "Enter", "RefEnter")  # begin branches and loops of TensorFlow 1

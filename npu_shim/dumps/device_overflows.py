@@ -12,17 +12,15 @@ import itertools
 import os
 import re
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 import numpy as np
 
+from npu_shim._tensorflow.types import JsonObject
 from npu_shim.dumps import dump, files, formats, graph_files, op_debug
 from npu_shim.dumps.dump import DumpData, Tensor
 from npu_shim.dumps.limits import LARGEST_HALF
 from npu_shim.rehearsal.reports import about
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
 
 NORMAL, NOT_NORMAL, UNDECIDED = "normal", "not normal", "normal with a dynamic loss scale only"
 _GRADIENT = re.compile(r"(^|/|_)(gradients?(_\d+)?|gradient_tape|grad)(/|_|$)|Backprop|Grad$", re.I)

@@ -17,13 +17,28 @@ import json
 import os
 import sys
 import weakref
-from typing import TYPE_CHECKING, Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Callable, Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api, tf_capture, tf_graph, tf_op_creation, tf_recording, tf_session
+from npu_shim._tensorflow.types import (
+    FeedDict,
+    Fetches,
+    Function,
+    Graph,
+    Message,
+    Operation,
+    Result,
+    Session,
+    Structure,
+    Tensor,
+    TracedFunction,
+    Value,
+    Variable,
+)
 from npu_shim.dumps.reference import DRAWS
 from npu_shim.ops.dropout import dropout
 from npu_shim.rehearsal.recording import methods, random_seeds
@@ -31,23 +46,6 @@ from npu_shim.rehearsal.recording.graph_inputs import FEW, is_random
 from npu_shim.rehearsal.recording.kinds import DRAW
 from npu_shim.rehearsal.recording.names import pairs
 from npu_shim.rehearsal.recording.recorder import Recorder
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        FeedDict,
-        Fetches,
-        Function,
-        Graph,
-        Message,
-        Operation,
-        Result,
-        Session,
-        Structure,
-        Tensor,
-        TracedFunction,
-        Value,
-        Variable,
-    )
 
 v1 = tf_api.v1
 _OF_VENDOR = (("estimator.npu_ops", "dropout"), ("estimator.npu_aicore_ops", "dropout_v3"))

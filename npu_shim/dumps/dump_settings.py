@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._host import host_device, host_env
+from npu_shim._tensorflow.types import JsonObject, OptionValue
 from npu_shim.distributed.world import world
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal import dumping
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject, OptionValue
     from npu_shim.rehearsal.recording.recorder import Recorder
 
 _GRAPHS = "graphs"

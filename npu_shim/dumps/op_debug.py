@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from npu_shim._tensorflow.types import JsonObject
 from npu_shim.dumps import dump, files
 from npu_shim.dumps.formats import DumpError
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
-
 
 _MAGIC = b"\x5a" * 4
 _OLD_SIZE = 2048

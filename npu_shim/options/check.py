@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from typing import TYPE_CHECKING, Mapping
+from typing import Mapping
 
+from npu_shim._tensorflow.types import OptionValue
 from npu_shim.options.near import closest
 from npu_shim.options.option import Option
 from npu_shim.options.rules import RULES
 from npu_shim.options.table import KEYS, find
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import OptionValue
 
 
 def check_session_options(options: Mapping[str, OptionValue | None]) -> dict[str, OptionValue]:

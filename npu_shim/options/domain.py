@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
+from typing import Callable, Mapping, NamedTuple
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import OptionValue
+from npu_shim._tensorflow.types import OptionValue
 
 
 class Domain(NamedTuple):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
+from typing import Callable, Mapping, NamedTuple
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import OptionValue
+from npu_shim._tensorflow.types import OptionValue
 
 _MIXED = {
     "precision_mode": ("allow_mix_precision", "allow_mix_precision_fp16", "allow_mix_precision_bf16"),

@@ -8,17 +8,14 @@ import pathlib
 import re
 import sqlite3
 import urllib.parse
-from typing import TYPE_CHECKING, Iterator
+from typing import Iterator
 
 import numpy as np
 
+from npu_shim._tensorflow.types import JsonObject, Value
 from npu_shim.dumps.files import noted
 from npu_shim.profiles import op_kinds, table_forms
 from npu_shim.profiles.devices import Profile
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject, Value
-
 
 _HARDWARE = re.compile("(?!.*(Overlap|Free|Computing)).*(Ascend Hardware|AI Core|AI CPU|Communication|HCCL|NPU)", re.I)
 _COLLECTIVES = re.compile("Communication|HCCL", re.I)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
+from npu_shim._tensorflow.types import JsonObject
 from npu_shim.dumps.files import Problem
 from npu_shim.profiles.devices import Evidence
 from npu_shim.rehearsal.reports import about
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
 
 FASTER, SLOWER, SAME, UNKNOWN = "faster", "slower", "no significant difference", "too few steps"
 

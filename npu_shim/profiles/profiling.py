@@ -11,15 +11,12 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from npu_shim._host import host_device, host_env
 from npu_shim._host.messages import report
+from npu_shim._tensorflow.types import OptionValue
 from npu_shim.distributed.world import world
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import OptionValue
 
 STEPS = 10, 19  # by default, on the CPU
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import collections
 import itertools
-from typing import TYPE_CHECKING, Iterable, Sequence
+from typing import Iterable, Sequence
 
 import numpy as np
 
+from npu_shim._tensorflow.types import Value
 from npu_shim.profiles import op_kinds
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Value
-
 
 END = 1 << 62  # nanoseconds
 _ROWS = 1 << 16

@@ -5,18 +5,14 @@ from __future__ import annotations
 import atexit
 import os
 import time
-from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from npu_shim._host import host_device
 from npu_shim._host.messages import report
+from npu_shim._tensorflow.types import Result
 from npu_shim.rehearsal.progress import progress_hooks
 from npu_shim.rehearsal.progress.progress import Progress
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Result
-
 
 LEVEL, METRICS = "L1", "PipeUtilization"  # of the vendor's profiler
 

@@ -10,19 +10,16 @@ import csv
 import itertools
 import operator
 from decimal import Decimal
-from typing import TYPE_CHECKING, Callable, Iterator, TypeVar
+from typing import Callable, Iterator, TypeVar
 
 import numpy as np
 
+from npu_shim._tensorflow.types import Value
 from npu_shim.profiles import table_forms
 from npu_shim.profiles.devices import Profile
 from npu_shim.profiles.op_kinds import Signature
 from npu_shim.profiles.runs import BETWEEN
 from npu_shim.profiles.table_forms import ProfileFile, TableRow
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Value
-
 
 _Made = TypeVar("_Made")
 _BLOCK = 1 << 21  # bytes; pyarrow reads several ahead

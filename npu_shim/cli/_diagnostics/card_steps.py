@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import EstimatorSpec, Operation, Structure, Variable
+from npu_shim._tensorflow.types import EstimatorSpec, Operation, Structure, Variable
 
 MARK = "npu_shim card step: "  # begins the line with the result of a step
 _STEPS = 10

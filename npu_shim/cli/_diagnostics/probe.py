@@ -9,16 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Mapping
+from typing import Mapping
 
 from npu_shim._host import host_env
 from npu_shim._host.packages import install_command
+from npu_shim._tensorflow.types import JsonObject
 from npu_shim.cli._diagnostics import card_steps
 from npu_shim.import_hook.tool import with_package
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
-
 
 TIMEOUT_S = 600.0  # the NPU compiles the graph first
 _MARK = "npu_shim probe: "

@@ -5,14 +5,11 @@ from __future__ import annotations
 import glob
 import os
 import re
-from typing import TYPE_CHECKING, Mapping
+from typing import Mapping
 
 from npu_shim._host.host_device import DEVICE_FILES, product
 from npu_shim._host.packages import path_of, version_of
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
-
+from npu_shim._tensorflow.types import JsonObject
 
 # TF Adapter for TensorFlow 1 and 2, collectives, operator compiler
 PACKAGES = ("npu_bridge", "npu_device", "hccl", "te")

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Callable, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
+from npu_shim._tensorflow.types import Value
 from npu_shim.distributed.collectives.errors import (
     CollectiveError,
     Mismatch,
@@ -36,7 +37,6 @@ from npu_shim.distributed.collectives.errors import (
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-    from npu_shim._tensorflow.types import Value
 
 # The names of the ranks that have announced a collective, and name, line of the script and keys of each other rank
 Reached = Tuple[List[str], List[Tuple[str, str, List[str]]]]

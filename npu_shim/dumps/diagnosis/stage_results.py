@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Mapping, Sequence
+from typing import Mapping, Sequence
 
+from npu_shim._tensorflow.types import JsonObject, OptionValue
 from npu_shim.rehearsal.reports import about
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject, OptionValue
 
 CAUSE, AGREES, NONE, NOT_RUN = "cause found", "agrees", "no cause found", "not run"
 

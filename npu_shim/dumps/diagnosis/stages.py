@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import os
 import pkgutil
-from typing import TYPE_CHECKING, Iterable, Mapping
+from typing import Iterable, Mapping
 
+from npu_shim._tensorflow.types import OptionValue
 from npu_shim.dumps import device_overflows, dump_comparison
 from npu_shim.dumps.comparison_result import DumpComparison
 from npu_shim.dumps.diagnosis.ladder import Ladder, Outcome, Stage
@@ -23,9 +24,6 @@ from npu_shim.rehearsal.comparing.read_recording import read
 from npu_shim.rehearsal.recording.kinds import DRAW, FEED, INITIAL, INPUT, PRINT, RATE
 from npu_shim.rehearsal.recording.writer import FILE
 from npu_shim.rehearsal.reports import write_all
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import OptionValue
 
 # causes: title, fix, and codes of findings of the migration tool that are about it; looks: the word that the cause of a
 # departure begins with, and the fix

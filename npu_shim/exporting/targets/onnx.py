@@ -8,19 +8,16 @@ import pathlib
 import shlex
 import sys
 from argparse import Namespace
-from typing import TYPE_CHECKING
 
 import google.protobuf
 import numpy
 
 from npu_shim._tensorflow import tf_capture
+from npu_shim._tensorflow.types import Module
 from npu_shim.exporting.graph_defs import ExportError
 from npu_shim.exporting.inference_model import Model
 from npu_shim.exporting.proof import Values
 from npu_shim.exporting.targets import Written
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Module
 
 
 def write(model: Model, options: Namespace, values: Values) -> Written:

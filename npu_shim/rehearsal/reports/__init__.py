@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Callable, Mapping, TypeVar
+from typing import Callable, Mapping, TypeVar
 
 import npu_shim
+from npu_shim._tensorflow.types import JsonObject
 from npu_shim.rehearsal.reports.junit import to_junit
 from npu_shim.rehearsal.reports.text import to_text
 from npu_shim.rehearsal.reports.verify_page import to_html
 from npu_shim.rehearsal.result import Result
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
 
 _Made = TypeVar("_Made")
 
