@@ -23,19 +23,11 @@ from npu_shim.cli._values import MOST_RANKS, MOST_RANKS_OF_JOB, above_zero, add_
 from npu_shim.distributed.ranktable import hostfile, writer
 from npu_shim.distributed.ranktable.generate import parse_hosts
 from npu_shim.distributed.ranktable.reader import read_text
-from npu_shim.launching import cores, modelarts
+from npu_shim.launching import cores, job_ranks, modelarts
 from npu_shim.launching.across_hosts import mpirun_process
 from npu_shim.launching.follow import ALL, FIRST
 from npu_shim.launching.host_memory import memory_warning
 from npu_shim.launching.job import TIMED_OUT, Job
-from npu_shim.launching.job_ranks import (
-    JobRanks,
-    ranks_here,
-    ranks_in_rehearsal,
-    ranks_in_table,
-    ranks_of_hosts,
-    ranks_of_hosts_in_rehearsal,
-)
 from npu_shim.launching.plan import RankProcess, processes, share_threads
 from npu_shim.launching.preload import preload_environment
 from npu_shim.launching.progress.display import Display
@@ -140,14 +132,18 @@ def main(arguments: list[str]) -> int:
     return _run(plan, args, log_dir, assignment, environ)
 
 
-def _job_of_table(assignment: JobRanks) -> str:
+def _job_of_table(assignment: job_ranks.JobRanks) -> str:
     """Return a job id that is the same on all hosts with the same rank table."""
     text = assignment.text if assignment.text is not None else read_text(str(assignment.table))
     return "table-" + hashlib.blake2b(text.encode("utf-8"), digest_size=8).hexdigest()
 
 
 def _run(
-    plan: list[RankProcess], args: argparse.Namespace, log_dir: str, assignment: JobRanks, environ: dict[str, str]
+    plan: list[RankProcess],
+    args: argparse.Namespace,
+    log_dir: str,
+    assignment: job_ranks.JobRanks,
+    environ: dict[str, str],
 ) -> int:
     os.makedirs(log_dir, exist_ok=True)
     if assignment.text is not None:
@@ -179,7 +175,7 @@ def _run(
     return code
 
 
-def _ranks_here(plan: list[RankProcess], assignment: JobRanks) -> str:
+def _ranks_here(plan: list[RankProcess], assignment: job_ranks.JobRanks) -> str:
     """Return the ranks that this command starts, for the first line of a job."""
     if assignment.hosts:
         return f"{assignment.world_size} ranks on {len(assignment.hosts)} hosts"
@@ -254,7 +250,7 @@ def _after_python(args: argparse.Namespace) -> argparse.Namespace:
     return argparse.Namespace(**{**vars(args), "script": rest})
 
 
-def _ranks_of_job(args: argparse.Namespace, log_dir: str) -> JobRanks:
+def _ranks_of_job(args: argparse.Namespace, log_dir: str) -> job_ranks.JobRanks:
     options = {"-H": args.hosts, "--hostfile": args.hostfile, "--ranktable": args.ranktable}
     given = [name for name, value in options.items() if value is not None]
     if args.ranks is not None and args.ranktable is not None:
@@ -273,8 +269,8 @@ def _ranks_of_job(args: argparse.Namespace, log_dir: str) -> JobRanks:
         )
         filled = hostfile.fill(hosts, args.ranks)
         if args.rehearse:
-            return ranks_of_hosts_in_rehearsal(filled, log_dir)
-        return ranks_of_hosts(filled, args.server_index, log_dir)
+            return job_ranks.ranks_of_hosts_in_rehearsal(filled, log_dir)
+        return job_ranks.ranks_of_hosts(filled, args.server_index, log_dir)
     if args.ranks is not None:
         if args.rehearse:
             raise ValueError("--rehearse needs --ranktable or -H: with --ranks all ranks are on this host.")
@@ -282,7 +278,7 @@ def _ranks_of_job(args: argparse.Namespace, log_dir: str) -> JobRanks:
             raise ValueError("--server-index needs --ranktable: with --ranks all ranks are on this host.")
         if args.ranks > MOST_RANKS:
             raise ValueError(f"--ranks {args.ranks} is not allowed: this host starts at most {MOST_RANKS} ranks.")
-        return ranks_here(args.ranks, args.devices, log_dir)
+        return job_ranks.ranks_here(args.ranks, args.devices, log_dir)
     path = args.ranktable or modelarts.rank_table(host_env.process_environ())
     if not path:
         raise ValueError(
@@ -293,8 +289,8 @@ def _ranks_of_job(args: argparse.Namespace, log_dir: str) -> JobRanks:
         raise ValueError("--devices needs --ranks: a rank table has its own devices.")
     table = wait_for_table(path, 0 if args.dry_run else args.table_timeout, _report)
     if args.rehearse:
-        return ranks_in_rehearsal(table, path)
-    return ranks_in_table(table, path, args.server_index, modelarts.pod_name(host_env.process_environ()))
+        return job_ranks.ranks_in_rehearsal(table, path)
+    return job_ranks.ranks_in_table(table, path, args.server_index, modelarts.pod_name(host_env.process_environ()))
 
 
 def _variable(name: str) -> str:

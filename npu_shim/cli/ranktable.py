@@ -19,17 +19,7 @@ from npu_shim.cli._lines import fail, progress
 from npu_shim.cli._paths import unwritable_file
 from npu_shim.cli._values import add_options
 from npu_shim.distributed.addresses import is_this_host
-from npu_shim.distributed.ranktable import allocation, conversion, generate, hostfile, rootinfo, writer
-from npu_shim.distributed.ranktable.model import (
-    DIALECTS,
-    RANK_LIST,
-    SERVER_LIST,
-    Problem,
-    RankTable,
-    RankTableError,
-    counted,
-    errors,
-)
+from npu_shim.distributed.ranktable import allocation, conversion, generate, hostfile, model, rootinfo, writer
 from npu_shim.distributed.ranktable.products import BY_VERSION, PRODUCTS, dialect_of
 from npu_shim.distributed.ranktable.reader import examine, read, read_text
 from npu_shim.rehearsal.sections import columns
@@ -90,8 +80,12 @@ def main(arguments: list[str]) -> int:
 
 def _make(args: argparse.Namespace) -> int:
     dialect = args.dialect or dialect_of(args.product)
-    if args.product is not None and (dialect == RANK_LIST) != (dialect_of(args.product) == RANK_LIST):
-        needed = f"Use --dialect {RANK_LIST}" if dialect != RANK_LIST else f"{RANK_LIST} is for {ASCEND_A5} only"
+    if args.product is not None and (dialect == model.RANK_LIST) != (dialect_of(args.product) == model.RANK_LIST):
+        needed = (
+            f"Use --dialect {model.RANK_LIST}"
+            if dialect != model.RANK_LIST
+            else f"{model.RANK_LIST} is for {ASCEND_A5} only"
+        )
         raise ValueError(f"--product {args.product} does not read --dialect {dialect}. {needed}.")
     source = generate.source(dialect)
     given = {"--hccn": args.hccn, "--rootinfo": args.rootinfo}
@@ -163,7 +157,7 @@ def _check(args: argparse.Namespace) -> int:
     return show("\n".join(lines), _code_of_check(table, problems))
 
 
-def _code_of_check(table: RankTable | None, problems: Sequence[Problem]) -> int:
+def _code_of_check(table: model.RankTable | None, problems: Sequence[model.Problem]) -> int:
     if table is None and all(problem.path.startswith("line ") for problem in problems):
         return USAGE_ERROR  # not JSON
     return PROBLEMS_FOUND if problems else 0
@@ -173,7 +167,7 @@ def _show(args: argparse.Namespace) -> int:
     table = read(args.file)
     if args.json:
         return show(json.dumps(dataclasses.asdict(table), indent=2))
-    address = "address" if table.dialect == RANK_LIST else "device_ip"
+    address = "address" if table.dialect == model.RANK_LIST else "device_ip"
     rows = [("rank", "server", "device", address)] + [
         (str(device.rank), server.server_id, str(device.device_id), ",".join(device.addresses) or "-")
         for server, device in table.placements()
@@ -184,22 +178,23 @@ def _show(args: argparse.Namespace) -> int:
 def _convert(args: argparse.Namespace) -> int:
     table, problems = examine(read_text(args.file))
     if table is None:
-        raise RankTableError(args.file, errors(problems))
-    target = args.to or (RANK_LIST if table.dialect == RANK_LIST else SERVER_LIST)
+        raise model.RankTableError(args.file, model.errors(problems))
+    target = args.to or (model.RANK_LIST if table.dialect == model.RANK_LIST else model.SERVER_LIST)
     converted, dropped = conversion.convert(table, target)
     if dropped:
-        kind = "dialect" if target in DIALECTS else "version"
+        kind = "dialect" if target in model.DIALECTS else "version"
         _report(f"dropped {', '.join(dropped)}: the {kind} {target} has no such keys.")
     return _output(converted, args)
 
 
-def _summary(table: RankTable) -> str:
+def _summary(table: model.RankTable) -> str:
     servers = len({server.server_id for server in table.servers})
     version = f" {table.version}" if table.version else ""
-    return f"{counted(table.size, 'rank')} on {counted(servers, 'server')}, {table.dialect}{version}, {table.status}"
+    counts = f"{model.counted(table.size, 'rank')} on {model.counted(servers, 'server')}"
+    return f"{counts}, {table.dialect}{version}, {table.status}"
 
 
-def _output(table: RankTable, args: argparse.Namespace) -> int:
+def _output(table: model.RankTable, args: argparse.Namespace) -> int:
     """Print a table, or write the whole file or nothing."""
     text = writer.render(table)
     if args.output is None:
@@ -220,7 +215,7 @@ def _parser() -> argparse.ArgumentParser:
     verbs.required = True
     make = _verb(verbs, "make", _make, "write a rank table for hosts and their devices")
     files = {"action": "append"}
-    dialects, products = {"choices": DIALECTS}, {"choices": PRODUCTS}
+    dialects, products = {"choices": model.DIALECTS}, {"choices": PRODUCTS}
     add_options(make, _OF_MAKE + _TO_WRITE, hccn=files, rootinfo=files, product=products, dialect=dialects)
     check = _verb(verbs, "check", _check, "list the problems of a file, with path and fix")
     rules = {"choices": PRODUCTS + (_CPU,), "default": BY_VERSION}

@@ -10,17 +10,7 @@ import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_capture, tf_export
 from npu_shim._tensorflow.types import Graph, GraphDef, Value
-from npu_shim.exporting import batches, freezing, inference, plain_ops
-from npu_shim.exporting.graph_defs import (
-    ExportError,
-    by_name,
-    rewire,
-    set_identity,
-    split,
-    subgraph,
-    unused,
-    variables_of,
-)
+from npu_shim.exporting import batches, freezing, graph_defs, inference, plain_ops
 from npu_shim.exporting.ports import Port, shape_of
 from npu_shim.exporting.sources import Source
 
@@ -69,35 +59,37 @@ def make(
     """
     averages = inference.averages(source.graph)
     needed = [*averages.values(), *(port.tensor for port in outputs)]
-    part = subgraph(source.graph, needed, [port.tensor for port in inputs])
+    part = graph_defs.subgraph(source.graph, needed, [port.tensor for port in inputs])
     own = {node.name for node in source.graph.node if node.op.startswith("Placeholder")}
     asked, inputs = inputs, [_as_placeholder(part, port, own) for port in inputs]
     given, outputs = outputs, [_as_node(part, port) for port in outputs]
     kept = [port.tensor for port in outputs]
     needed = [*kept, *averages.values()]
     notes = batches.free_batch(part, graph, asked, given) + inference.bind(part, constants)
-    part = subgraph(part, needed)
+    part = graph_defs.subgraph(part, needed)
     if any(node.op in _CALLS for node in part.node):
         loops = not for_onnx or tf.__version__.startswith("1.")
         part = tf_export.inlined(part, [*needed, *(port.tensor for port in inputs)], loops)
     part = inference.without_dead_branches(part, needed)
     notes += inference.for_inference(part, averages)
-    part = subgraph(part, kept)
-    names = variables_of(part)
+    part = graph_defs.subgraph(part, kept)
+    names = graph_defs.variables_of(part)
     values = source.read(names) if names else {}
     for name in set(names) - set(values):
-        raise ExportError(f"{source.path} has no value for {name}. Give the checkpoint that belongs to the graph.")
+        raise graph_defs.ExportError(
+            f"{source.path} has no value for {name}. Give the checkpoint that belongs to the graph."
+        )
     reference = tf_api.GraphDef.FromString(part.SerializeToString())
-    inputs = [port for port in inputs if split(port.tensor)[0] in by_name(part)]
+    inputs = [port for port in inputs if graph_defs.split(port.tensor)[0] in graph_defs.by_name(part)]
 
     notes += plain_ops.write_plain(part, for_onnx)
-    frozen = subgraph(part, kept)
+    frozen = graph_defs.subgraph(part, kept)
     if not any(node.op in tf_export.LOOPS for node in frozen.node):
         frozen.library.Clear()
-    inference.refuse(frozen, {split(port.tensor)[0] for port in inputs})
+    inference.refuse(frozen, {graph_defs.split(port.tensor)[0] for port in inputs})
     kept += [port.tensor for port in inputs]
-    frozen = freezing.freeze(frozen, values, [split(tensor)[0] for tensor in kept])
-    frozen = _portable(subgraph(tf_export.optimized(frozen, kept, _FOLD), kept))
+    frozen = freezing.freeze(frozen, values, [graph_defs.split(tensor)[0] for tensor in kept])
+    frozen = _portable(graph_defs.subgraph(tf_export.optimized(frozen, kept, _FOLD), kept))
     notes += later_than_1_15(frozen)
     imported = tf_capture.import_alone(frozen)
     outputs = [port._replace(shape=shape_of(imported.get_tensor_by_name(port.tensor))) for port in outputs]
@@ -106,22 +98,22 @@ def make(
 
 def _as_placeholder(part: GraphDef, port: Port, own: set[str]) -> Port:
     """Make an input a placeholder with the asked shape. A placeholder keeps its name; other tensors get the key."""
-    node, index = split(port.tensor)
-    name = node if node in own else unused(part, port.key)
+    node, index = graph_defs.split(port.tensor)
+    name = node if node in own else graph_defs.unused(part, port.key)
     placeholder = part.node.add(name=name, op="Placeholder")
     placeholder.attr["dtype"].type = port.dtype.as_datatype_enum
     placeholder.attr["shape"].shape.CopyFrom(tf.TensorShape(port.shape).as_proto())
     if name != node:
-        rewire(part, {(node, index): name})
+        graph_defs.rewire(part, {(node, index): name})
     return port._replace(tensor=f"{name}:0")
 
 
 def _as_node(part: GraphDef, port: Port) -> Port:
     """Give an output a node of its own where it is one of several results, or of a function."""
-    node, index = split(port.tensor)
-    if index or by_name(part)[node].op in _CALLS:
-        identity = part.node.add(name=unused(part, port.key))
-        set_identity(identity, port.tensor, port.dtype)
+    node, index = graph_defs.split(port.tensor)
+    if index or graph_defs.by_name(part)[node].op in _CALLS:
+        identity = part.node.add(name=graph_defs.unused(part, port.key))
+        graph_defs.set_identity(identity, port.tensor, port.dtype)
         node = identity.name
     return port._replace(tensor=f"{node}:0")
 

@@ -25,14 +25,7 @@ from typing import TYPE_CHECKING, Callable, List, NamedTuple, Sequence, Tuple
 import numpy as np
 
 from npu_shim._tensorflow.types import Value
-from npu_shim.distributed.collectives.errors import (
-    CollectiveError,
-    Mismatch,
-    PeerLost,
-    Stalled,
-    error_from_code,
-    rank_name,
-)
+from npu_shim.distributed.collectives import errors
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -67,7 +60,7 @@ class Inbox:
         self.offers: dict[int, dict[int, Offer]] = defaultdict(dict)  # by token and host
         self.commits: dict[int, dict[int, int]] = defaultdict(dict)  # tokens by round and host
         self.runs: dict[int, int] = {}  # token by round
-        self.failure: CollectiveError | None = None
+        self.failure: errors.CollectiveError | None = None
 
 
 class Wire:
@@ -92,7 +85,7 @@ class Wire:
         hosts: Sequence[str],
         connect_timeout_s: float,
         answer: Callable[[int, int, Sequence[int]], Reached],
-        failed: Callable[[int, CollectiveError], None],
+        failed: Callable[[int, errors.CollectiveError], None],
     ) -> None:
         self.rank, self.size, self._hosts, self._answer, self._failed = rank, size, hosts, answer, failed
         self._lock = threading.Lock()
@@ -100,15 +93,15 @@ class Wire:
         self._left: dict[int, tuple[str, float]] = {}
         self._questions: list[tuple[int, int, int, int, list[int]]] = []
         self._answers: dict[int, Reached] = {}
-        self._broken: list[tuple[int, CollectiveError]] = []
+        self._broken: list[tuple[int, errors.CollectiveError]] = []
         self._sent: list[MPI.Request] = []
         self._next_tag = self._next_question = 0
-        self._error: CollectiveError | None = None
+        self._error: errors.CollectiveError | None = None
         self._started, self._closing = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="npu_shim mpi", daemon=True)
         self._thread.start()
         if not self._started.wait(connect_timeout_s):
-            raise Stalled(
+            raise errors.Stalled(
                 f"rank {rank}: MPI did not start within {connect_timeout_s:g} s, as not all of {size} ranks have "
                 "joined. Call collectives on every rank, or export a longer HCCL_CONNECT_TIMEOUT."
             )
@@ -120,10 +113,12 @@ class Wire:
     def _run(self) -> None:
         try:
             self._initialize()
-        except CollectiveError as error:
+        except errors.CollectiveError as error:
             self._error = error
         except Exception as error:
-            self._error = CollectiveError(f"rank {self.rank}: MPI did not start: {type(error).__name__}: {error}")
+            self._error = errors.CollectiveError(
+                f"rank {self.rank}: MPI did not start: {type(error).__name__}: {error}"
+            )
         self._started.set()
         if self._error is not None:
             return
@@ -146,14 +141,14 @@ class Wire:
         level = mpi.Init_thread(mpi.THREAD_MULTIPLE) if self._finalizes else mpi.Query_thread()
         needed = mpi.THREAD_SERIALIZED if self._finalizes else mpi.THREAD_MULTIPLE
         if level < needed:
-            raise CollectiveError(
+            raise errors.CollectiveError(
                 f"rank {self.rank}: MPI does not support threads (level {level} of {needed}). Use an MPI library with "
                 "thread support; in a script that starts MPI itself, start it with MPI_THREAD_MULTIPLE."
             )
         world = mpi.COMM_WORLD
         if world.size != self.size:
             library = mpi.Get_library_version().splitlines()[0]
-            raise Mismatch(
+            raise errors.Mismatch(
                 f"rank {self.rank} (process {os.getpid()}) is one of {world.size} MPI processes, but of "
                 f"{self.size} ranks on {len(set(self._hosts))} hosts, which only MPI connects. Start all with npu-shim "
                 f"launch --hostfile, or with one mpirun or srun --mpi=pmix of the MPI library of mpi4py ({library})."
@@ -162,12 +157,12 @@ class Wire:
         identities = self._control.allgather((self.rank, os.getpid(), _digest(self._hosts)))
         self._mpi_rank = {rank: number for number, (rank, _, _) in enumerate(identities)}
         if sorted(self._mpi_rank) != list(range(self.size)):
-            raise Mismatch(
+            raise errors.Mismatch(
                 f"the MPI processes are ranks {[rank for rank, _, _ in identities]}, not each of 0 to {self.size - 1}. "
                 "Unset RANK_ID, or give each process its own."
             )
         if len({hosts for _, _, hosts in identities}) > 1:
-            raise Mismatch(
+            raise errors.Mismatch(
                 "the ranks have different lists of hosts, as their rank tables differ, or as hosts have different "
                 "numbers of ranks without one. Use one rank table, or npu-shim launch --hostfile."
             )
@@ -200,7 +195,7 @@ class Wire:
 
     def name(self, rank: int) -> str:
         """Return a name such as 'rank 3 (process 4711 on 10.0.0.2)'."""
-        return rank_name(rank, self._processes[rank], self._hosts[rank])
+        return errors.rank_name(rank, self._processes[rank], self._hosts[rank])
 
     def post(self, ranks: Sequence[int], *message: object) -> None:
         """Send a message to some ranks."""
@@ -233,7 +228,7 @@ class Wire:
             group, code, text = body
             inbox = self._inboxes[group]
             if inbox.failure is None:
-                inbox.failure = error_from_code(code, text)
+                inbox.failure = errors.error_from_code(code, text)
                 self._broken.append((group, inbox.failure))
         elif kind == "left":
             rank, reason = body
@@ -305,7 +300,7 @@ class Wire:
             try:
                 return bool(self._mpi.Request.Testall(requests))
             except self._mpi.Exception as error:
-                raise PeerLost(f"MPI lost the connection to another host: {error}.") from error
+                raise errors.PeerLost(f"MPI lost the connection to another host: {error}.") from error
 
 
 def _digest(hosts: Sequence[str]) -> bytes:
@@ -328,7 +323,7 @@ def import_mpi() -> ModuleType:
             mpi4py.rc.finalize = False
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
-        raise CollectiveError(
+        raise errors.CollectiveError(
             f"ranks on several hosts need mpi4py and an MPI library, but one is missing on {socket.gethostname()} "
             f"({error}). Install both with pip install 'npu_shim[mpi]', and start the ranks with npu-shim launch "
             "--hostfile, mpirun or srun."

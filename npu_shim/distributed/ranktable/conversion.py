@@ -6,49 +6,22 @@ import dataclasses
 import json
 
 from npu_shim._tensorflow.types import JsonObject
-from npu_shim.distributed.ranktable.model import (
-    DIALECTS,
-    LAB,
-    POD,
-    RANK_LIST,
-    RANKS,
-    SERVER_LIST,
-    SERVERS,
-    SUPER_PODS,
-    VERSIONS,
-    Device,
-    RankTable,
-    Server,
-    extra,
-)
+from npu_shim.distributed.ranktable import model
 from npu_shim.distributed.ranktable.writer import to_json
 
-TARGETS = (*DIALECTS, *(version for versions in VERSIONS.values() for version in versions))
+TARGETS = (*model.DIALECTS, *(version for versions in model.VERSIONS.values() for version in versions))
 # The keys that readers of the dialect lab expect besides the ranks
 _LAB_KEYS = {"board_id": "0x0000", "chip_info": "910", "deploy_mode": "lab", "para_plane_nic_location": "device"}
 _POD_GROUP = "worker"
 _PORTS = ("device_port", "host_port")  # the keys of a rank in version 2.0 that a device of version 1.0 has, too
 # Keys that belong to the structure of a dialect; every dialect has their information
 _STRUCTURE_KEYS = (
-    "version",
-    "server_count",
-    "server_list",
-    "device",
-    "devices",
-    "group_count",
-    "group_list",
-    "device_num",
-    "server_num",
-    "device_count",
-    "instance_count",
-    "instance_list",
-    "rank_count",
-    "rank_list",
-    "rank_id",
-)
+    "version server_count server_list device devices group_count group_list device_num server_num device_count "
+    "instance_count instance_list rank_count rank_list rank_id"
+).split()
 
 
-def convert(table: RankTable, target: str) -> tuple[RankTable, tuple[str, ...]]:
+def convert(table: model.RankTable, target: str) -> tuple[model.RankTable, tuple[str, ...]]:
     """Convert a table to another dialect or version.
 
     Args:
@@ -61,37 +34,37 @@ def convert(table: RankTable, target: str) -> tuple[RankTable, tuple[str, ...]]:
     """
     if target not in TARGETS:
         raise ValueError(f"target={target!r} is not allowed. Use one of {', '.join(TARGETS)}.")
-    dialect = next((name for name, versions in VERSIONS.items() if target in versions), target)
+    dialect = next((name for name, versions in model.VERSIONS.items() if target in versions), target)
     version = target if target != dialect else None
-    if dialect == RANK_LIST and table.dialect != RANK_LIST:
+    if dialect == model.RANK_LIST and table.dialect != model.RANK_LIST:
         raise ValueError(
-            f"version {RANKS!r} needs the level_list of each device, its addresses and ports in each net layer, which "
-            f"a {_form(table)} does not have. Make a new table from each host's /etc/hccl_rootinfo.json: npu-shim "
-            "ranktable make --product A5 --hosts HOST:COUNT,... --rootinfo HOST=FILE."
+            f"version {model.RANKS!r} needs the level_list of each device, its addresses and ports in each net layer, "
+            f"which a {_form(table)} does not have. Make a new table from each host's /etc/hccl_rootinfo.json: "
+            "npu-shim ranktable make --product A5 --hosts HOST:COUNT,... --rootinfo HOST=FILE."
         )
     converted = table
     if dialect != table.dialect:
-        converted = {SERVER_LIST: _to_server_list, LAB: _to_lab, POD: _to_pods}[dialect](table)
+        converted = {model.SERVER_LIST: _to_server_list, model.LAB: _to_lab, model.POD: _to_pods}[dialect](table)
     if version not in (None, converted.version):
         converted = _to_version(converted, version)
     to_json(converted)  # raises ValueError if the dialect cannot represent the ranks
     return converted, _dropped_keys(table, converted)
 
 
-def _form(table: RankTable) -> str:
+def _form(table: model.RankTable) -> str:
     return f"{table.dialect} of version {table.version}" if table.version else table.dialect
 
 
-def _to_version(table: RankTable, version: str | None) -> RankTable:
+def _to_version(table: model.RankTable, version: str | None) -> model.RankTable:
     """Return the table in another version of its dialect."""
     devices = [device for server in table.servers for device in server.devices]
-    if version == SUPER_PODS and not (table.super_pods and all(device.super_device_id for device in devices)):
+    if version == model.SUPER_PODS and not (table.super_pods and all(device.super_device_id for device in devices)):
         raise ValueError(
-            f"version {SUPER_PODS!r} needs a super_pod_list and the super_device_id of each device, which this table "
-            "does not have. Add them (npu-smi info -t spod-info -i ID -c CHIP shows both), or use version "
-            f"{SERVERS!r}, which an A3 accepts without super-pods."
+            f"version {model.SUPER_PODS!r} needs a super_pod_list and the super_device_id of each device, which this "
+            "table does not have. Add them (npu-smi info -t spod-info -i ID -c CHIP shows both), or use version "
+            f"{model.SERVERS!r}, which an A3 accepts without super-pods."
         )
-    if version == SERVERS:
+    if version == model.SERVERS:
         servers = tuple(
             dataclasses.replace(
                 server, devices=tuple(dataclasses.replace(device, super_device_id=None) for device in server.devices)
@@ -102,11 +75,11 @@ def _to_version(table: RankTable, version: str | None) -> RankTable:
     return dataclasses.replace(table, version=version)
 
 
-def _to_server_list(table: RankTable) -> RankTable:
-    return RankTable(_by_server(table), SERVER_LIST, SERVERS, table.status)
+def _to_server_list(table: model.RankTable) -> model.RankTable:
+    return model.RankTable(_by_server(table), model.SERVER_LIST, model.SERVERS, table.status)
 
 
-def _to_lab(table: RankTable) -> RankTable:
+def _to_lab(table: model.RankTable) -> model.RankTable:
     ports = max(
         sum(len(server.devices) for server in table.servers if server.server_id == name)
         for name in {server.server_id for server in table.servers}
@@ -117,14 +90,14 @@ def _to_lab(table: RankTable) -> RankTable:
         "para_plane_nic_name": [f"eth{port}" for port in range(ports)],
     }
     extras = tuple((key, json.dumps(value)) for key, value in sorted(keys.items()))
-    return RankTable(_by_server(table), LAB, None, table.status, group_name="", extras=extras)
+    return model.RankTable(_by_server(table), model.LAB, None, table.status, group_name="", extras=extras)
 
 
-def _to_pods(table: RankTable) -> RankTable:
+def _to_pods(table: model.RankTable) -> model.RankTable:
     """Convert to pods: servers in the order of their ranks, each with a pod name."""
     servers = sorted(
         (
-            Server(server.server_id, tuple(sorted(server.devices, key=lambda device: device.rank)))
+            model.Server(server.server_id, tuple(sorted(server.devices, key=lambda device: device.rank)))
             for server in _by_server(table)
         ),
         key=lambda server: server.devices[0].rank,
@@ -137,26 +110,26 @@ def _to_pods(table: RankTable) -> RankTable:
         )
         for at, server in enumerate(servers)
     ]
-    return RankTable(tuple(named), POD, None, table.status, group_name=_POD_GROUP)
+    return model.RankTable(tuple(named), model.POD, None, table.status, group_name=_POD_GROUP)
 
 
-def _by_server(table: RankTable) -> tuple[Server, ...]:
+def _by_server(table: model.RankTable) -> tuple[model.Server, ...]:
     """Return each server once, without the keys of the table's own dialect."""
-    devices_by_server: dict[str, list[Device]] = {}
+    devices_by_server: dict[str, list[model.Device]] = {}
     for server in table.servers:
         devices_by_server.setdefault(server.server_id, []).extend(map(_without_layers, server.devices))
-    return tuple(Server(server_id, tuple(devices)) for server_id, devices in devices_by_server.items())
+    return tuple(model.Server(server_id, tuple(devices)) for server_id, devices in devices_by_server.items())
 
 
-def _without_layers(device: Device) -> Device:
+def _without_layers(device: model.Device) -> model.Device:
     """Return a device of version 2.0 as the other versions have it: ports are strings there."""
     if not device.layers:
         return device
-    ports = tuple((key, json.dumps(str(extra(device.extras, key)))) for key, _ in device.extras if key in _PORTS)
-    return Device(device.rank, device.device_id, extras=ports)
+    ports = tuple((key, json.dumps(str(model.extra(device.extras, key)))) for key, _ in device.extras if key in _PORTS)
+    return model.Device(device.rank, device.device_id, extras=ports)
 
 
-def _dropped_keys(table: RankTable, converted: RankTable) -> tuple[str, ...]:
+def _dropped_keys(table: model.RankTable, converted: model.RankTable) -> tuple[str, ...]:
     """Return the keys of a table that its converted form does not have."""
     kept, had = _keys(to_json(converted)), _keys(to_json(table))
     return tuple(key for key in had if key not in kept and key not in _STRUCTURE_KEYS)

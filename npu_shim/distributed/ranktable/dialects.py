@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from npu_shim.distributed.ranktable import fields, rank_list
-from npu_shim.distributed.ranktable.model import (
-    COMPLETED,
-    INITIALIZING,
-    LAB,
-    POD,
-    SERVER_LIST,
-    WARNING,
-    Device,
-    RankTable,
-    Server,
-    SuperPod,
-    counted,
-)
+from npu_shim.distributed.ranktable import fields, model, rank_list
 
 _LISTS = ("server_list", "rank_list", "group_list")
 _TOP = ("version", "status", "group_count", "server_count", "rank_count", "super_pod_list", *_LISTS)
@@ -41,7 +28,7 @@ def read_data(data: object) -> fields.Reading:
     return reading
 
 
-def _table(data: object, reading: fields.Reading) -> RankTable:
+def _table(data: object, reading: fields.Reading) -> model.RankTable:
     if not isinstance(data, dict):
         reading.report("$", f"is {fields.describe(data)}", "Write one object: { ... }")
         raise fields.Incomplete
@@ -54,22 +41,26 @@ def _table(data: object, reading: fields.Reading) -> RankTable:
         advice = "Add server_list (versions 1.0 and 1.2), rank_list (version 2.0) or group_list (older forms)"
         reading.report("$", f"has none of server_list, rank_list and group_list{near}", advice)
         raise fields.Incomplete
-    status = fields.optional_text(data, "status", "$", reading) or COMPLETED
-    if status not in (COMPLETED, INITIALIZING):
-        reading.report("$.status", f"is {status!r}", f"Write {COMPLETED!r}; {INITIALIZING!r} marks an unfinished table")
-    elif status != COMPLETED:
-        reading.report("$.status", f"is {status!r}: the table is not ready", f"Wait until it is {COMPLETED!r}", WARNING)
+    status = fields.optional_text(data, "status", "$", reading) or model.COMPLETED
+    if status not in (model.COMPLETED, model.INITIALIZING):
+        reading.report(
+            "$.status", f"is {status!r}", f"Write {model.COMPLETED!r}; {model.INITIALIZING!r} marks an unfinished table"
+        )
+    elif status != model.COMPLETED:
+        reading.report(
+            "$.status", f"is {status!r}: the table is not ready", f"Wait until it is {model.COMPLETED!r}", model.WARNING
+        )
     version = fields.optional_text(data, "version", "$", reading)
     common: fields.JsonObject = {"status": status, "version": version, "extras": fields.extras(data, _TOP)}
     readers = {"server_list": _server_list, "rank_list": rank_list.read, "group_list": _group_list}
     return readers[lists[0]](data, reading, common)
 
 
-def _server_list(data: fields.JsonObject, reading: fields.Reading, common: fields.JsonObject) -> RankTable:
+def _server_list(data: fields.JsonObject, reading: fields.Reading, common: fields.JsonObject) -> model.RankTable:
     entries = fields.objects(data, "server_list", "$", reading)
     fields.count(data, "server_count", len(entries), "$", "server_list", reading, required=True)
     if common["version"] is None:
-        reading.report("$", "has no version", 'Write "version": "1.0"', WARNING)
+        reading.report("$", "has no version", 'Write "version": "1.0"', model.WARNING)
     servers = []
     for path, entry in entries:
         server_id = fields.text(entry, "server_id", path, reading)
@@ -81,9 +72,9 @@ def _server_list(data: fields.JsonObject, reading: fields.Reading, common: field
             f"{path}.server_id",
             [(device, where, f"{where}.rank_id") for device, (where, _) in zip(devices, listed)],
         )
-        servers.append(Server(server_id, devices, extras=fields.extras(entry, ("server_id", "device"))))
+        servers.append(model.Server(server_id, devices, extras=fields.extras(entry, ("server_id", "device"))))
     pods = tuple(
-        SuperPod(
+        model.SuperPod(
             fields.text(pod, "super_pod_id", path, reading),
             tuple(
                 fields.text(one, "server_id", where, reading)
@@ -92,15 +83,17 @@ def _server_list(data: fields.JsonObject, reading: fields.Reading, common: field
         )
         for path, pod in (fields.objects(data, "super_pod_list", "$", reading) if "super_pod_list" in data else ())
     )
-    return RankTable(tuple(servers), SERVER_LIST, super_pods=pods, **common)
+    return model.RankTable(tuple(servers), model.SERVER_LIST, super_pods=pods, **common)
 
 
-def _group_list(data: fields.JsonObject, reading: fields.Reading, common: fields.JsonObject) -> RankTable:
+def _group_list(data: fields.JsonObject, reading: fields.Reading, common: fields.JsonObject) -> model.RankTable:
     groups = fields.objects(data, "group_list", "$", reading)
     fields.count(data, "group_count", len(groups), "$", "group_list", reading)
     names = data.get("para_plane_nic_name")
     if isinstance(names, list):
-        fields.count(data, "para_plane_nic_num", len(names), "$", "para_plane_nic_name", reading, severity=WARNING)
+        fields.count(
+            data, "para_plane_nic_num", len(names), "$", "para_plane_nic_name", reading, severity=model.WARNING
+        )
     if len(groups) > 1:
         reading.report("$.group_list", f"has {len(groups)} groups", "Write one table for each job")
         raise fields.Incomplete
@@ -111,7 +104,7 @@ def _group_list(data: fields.JsonObject, reading: fields.Reading, common: fields
     common["group_extras"] = fields.extras(group, _GROUP)
     ranked = any("rank_id" in instance for _, instance in instances)
     servers = _lab(instances, reading) if ranked else _pods(instances, reading)
-    table = RankTable(servers, LAB if ranked else POD, **common)
+    table = model.RankTable(servers, model.LAB if ranked else model.POD, **common)
     for key in ("device_num", "device_count"):
         fields.count(group, key, table.size, path, "instance_list", reading, "device")
     fields.count(
@@ -120,30 +113,30 @@ def _group_list(data: fields.JsonObject, reading: fields.Reading, common: fields
     return table
 
 
-def _lab(instances: Sequence[tuple[str, fields.JsonObject]], reading: fields.Reading) -> tuple[Server, ...]:
+def _lab(instances: Sequence[tuple[str, fields.JsonObject]], reading: fields.Reading) -> tuple[model.Server, ...]:
     """Read one instance per rank."""
-    devices_by_server: dict[str, list[Device]] = {}
+    devices_by_server: dict[str, list[model.Device]] = {}
     for path, instance in instances:
         devices = fields.objects(instance, "devices", path, reading)
         if len(devices) != 1:
             reading.report(
                 f"{path}.devices",
-                f"has {counted(len(devices), 'device')}",
+                f"has {model.counted(len(devices), 'device')}",
                 "Keep one device in an instance with a rank_id",
             )
             raise fields.Incomplete
         server_id = fields.text(instance, "server_id", path, reading)
         device = _device(devices[0][1], devices[0][0], reading, fields.number(instance, "rank_id", path, reading))
         for key in sorted(set(instance) - {"devices", "rank_id", "server_id"}):
-            reading.report(f"{path}.{key}", "is not a key of an instance", "It is ignored; remove it", WARNING)
+            reading.report(f"{path}.{key}", "is not a key of an instance", "It is ignored; remove it", model.WARNING)
         fields.add_paths(reading, server_id, f"{path}.server_id", [(device, devices[0][0], f"{path}.rank_id")])
         devices_by_server.setdefault(server_id, []).append(device)
-    return tuple(Server(server_id, tuple(devices)) for server_id, devices in devices_by_server.items())
+    return tuple(model.Server(server_id, tuple(devices)) for server_id, devices in devices_by_server.items())
 
 
-def _pods(instances: Sequence[tuple[str, fields.JsonObject]], reading: fields.Reading) -> tuple[Server, ...]:
+def _pods(instances: Sequence[tuple[str, fields.JsonObject]], reading: fields.Reading) -> tuple[model.Server, ...]:
     """Read one instance per pod. The file has no ranks; they follow its order."""
-    servers: list[Server] = []
+    servers: list[model.Server] = []
     for path, instance in instances:
         first = len(reading.devices)
         entries = fields.objects(instance, "devices", path, reading)
@@ -156,7 +149,7 @@ def _pods(instances: Sequence[tuple[str, fields.JsonObject]], reading: fields.Re
             [(device, where, where) for device, (where, _) in zip(devices, entries)],
         )
         servers.append(
-            Server(
+            model.Server(
                 server_id,
                 devices,
                 fields.optional_text(instance, "pod_name", path, reading),
@@ -166,10 +159,10 @@ def _pods(instances: Sequence[tuple[str, fields.JsonObject]], reading: fields.Re
     return tuple(servers)
 
 
-def _device(entry: fields.JsonObject, path: str, reading: fields.Reading, rank: int | None = None) -> Device:
+def _device(entry: fields.JsonObject, path: str, reading: fields.Reading, rank: int | None = None) -> model.Device:
     """Return a device; its rank is its own rank_id, or passed by the caller."""
     own_rank = rank is None
-    return Device(
+    return model.Device(
         rank=fields.number(entry, "rank_id", path, reading) if rank is None else rank,
         device_id=fields.number(entry, "device_id", path, reading),
         device_ip=fields.optional_text(entry, "device_ip", path, reading) or None,

@@ -9,18 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
 
-from npu_shim.distributed.ranktable import rootinfo
-from npu_shim.distributed.ranktable.model import (
-    RANK_LIST,
-    RANKS,
-    SERVER_LIST,
-    SERVERS,
-    Device,
-    NetAddress,
-    NetLayer,
-    RankTable,
-    Server,
-)
+from npu_shim.distributed.ranktable import model, rootinfo
 from npu_shim.distributed.ranktable.net_layers import IPV4, TOPOLOGY_FILE
 from npu_shim.distributed.ranktable.rank_list import servers_of
 
@@ -52,13 +41,13 @@ class Source(NamedTuple):
     path: str
     option: str
     facts: str
-    parse: Callable[[str, str], Mapping[int, str | Device]]
-    generate: Callable[..., tuple[RankTable, tuple[str, ...]]]
+    parse: Callable[[str, str], Mapping[int, str | model.Device]]
+    generate: Callable[..., tuple[model.RankTable, tuple[str, ...]]]
 
 
 def source(dialect: str) -> Source:
     """Return the file of a host from which tables of a dialect are generated."""
-    if dialect == RANK_LIST:
+    if dialect == model.RANK_LIST:
         return Source(rootinfo.ROOT_INFO, "--rootinfo", "addresses", rootinfo.read_root_devices, generate_rank_list)
     return Source(HCCN_CONF, "--hccn", "device_ip", read_hccn, generate)
 
@@ -122,7 +111,9 @@ def read_hccn(text: str, name: str) -> dict[int, str]:
     return dict(sorted(addresses.items()))
 
 
-def generate(hosts: Sequence[Host], addresses: Mapping[str, Mapping[int, str]]) -> tuple[RankTable, tuple[str, ...]]:
+def generate(
+    hosts: Sequence[Host], addresses: Mapping[str, Mapping[int, str]]
+) -> tuple[model.RankTable, tuple[str, ...]]:
     """Generate a rank table; ranks are numbered host by host, device by device.
 
     Args:
@@ -134,25 +125,25 @@ def generate(hosts: Sequence[Host], addresses: Mapping[str, Mapping[int, str]]) 
     Raises:
         ValueError: the devices of a host are unknown, or its hccn.conf does not have a named device.
     """
-    servers: list[Server] = []
+    servers: list[model.Server] = []
     placeholders = [host.name for host in hosts if host.name not in addresses]
     for at, host in enumerate(hosts):
         known = addresses.get(host.name)
         numbers = _device_ids(host, known, "its hccn.conf", "--hccn")
         first = sum(len(server.devices) for server in servers)
         devices = tuple(
-            Device(
+            model.Device(
                 rank, number, known[number] if known is not None else _placeholder(at, number, "hccn.conf", "--hccn")
             )
             for rank, number in enumerate(numbers, first)
         )
-        servers.append(Server(host.name, devices))
-    return RankTable(tuple(servers), SERVER_LIST, SERVERS), tuple(placeholders)
+        servers.append(model.Server(host.name, devices))
+    return model.RankTable(tuple(servers), model.SERVER_LIST, model.SERVERS), tuple(placeholders)
 
 
 def generate_rank_list(
-    hosts: Sequence[Host], known: Mapping[str, Mapping[int, Device]]
-) -> tuple[RankTable, tuple[str, ...]]:
+    hosts: Sequence[Host], known: Mapping[str, Mapping[int, model.Device]]
+) -> tuple[model.RankTable, tuple[str, ...]]:
     """Generate a rank table of version 2.0, as generate() does one of version 1.0.
 
     Args:
@@ -160,14 +151,14 @@ def generate_rank_list(
             named after the host.
         others: as for generate().
     """
-    devices: list[Device] = []
+    devices: list[model.Device] = []
     placeholders = [host.name for host in hosts if host.name not in known]
     for at, host in enumerate(hosts):
         own = known.get(host.name)
         for number in _device_ids(host, own, "its hccl_rootinfo.json", "--rootinfo"):
             device = own[number] if own is not None else _placeholder_device(host, at, number)
             devices.append(replace(device, rank=len(devices)))
-    return RankTable(servers_of(devices), RANK_LIST, RANKS), tuple(placeholders)
+    return model.RankTable(servers_of(devices), model.RANK_LIST, model.RANKS), tuple(placeholders)
 
 
 def _device_ids(host: Host, known: Iterable[int] | None, source: str, option: str) -> tuple[int, ...]:
@@ -188,9 +179,9 @@ def _device_ids(host: Host, known: Iterable[int] | None, source: str, option: st
     return devices
 
 
-def _placeholder_device(host: Host, server: int, device: int) -> Device:
-    address = NetAddress(IPV4, _placeholder(server, device, "hccl_rootinfo.json", "--rootinfo"), ("0/0",))
-    return Device(0, device, local_id=device, layers=(NetLayer(0, host.name, TOPOLOGY_FILE, (address,)),))
+def _placeholder_device(host: Host, server: int, device: int) -> model.Device:
+    address = model.NetAddress(IPV4, _placeholder(server, device, "hccl_rootinfo.json", "--rootinfo"), ("0/0",))
+    return model.Device(0, device, local_id=device, layers=(model.NetLayer(0, host.name, TOPOLOGY_FILE, (address,)),))
 
 
 def _placeholder(server: int, device: int, source: str, option: str) -> str:

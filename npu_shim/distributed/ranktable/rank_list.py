@@ -10,24 +10,14 @@ from __future__ import annotations
 import collections
 from typing import Iterable
 
-from npu_shim.distributed.ranktable import fields
-from npu_shim.distributed.ranktable.model import (
-    RANK_LIST,
-    RANKS,
-    WARNING,
-    Device,
-    NetAddress,
-    NetLayer,
-    RankTable,
-    Server,
-)
+from npu_shim.distributed.ranktable import fields, model
 
 _RANK = ("rank_id", "device_id", "local_id", "level_list")
 _LAYER = ("net_layer", "net_instance_id", "net_type", "rank_addr_list")
 _ADDRESS = ("addr_type", "addr", "ports")
 
 
-def read(data: fields.JsonObject, reading: fields.Reading, common: fields.JsonObject) -> RankTable:
+def read(data: fields.JsonObject, reading: fields.Reading, common: fields.JsonObject) -> model.RankTable:
     """Read the ranks of a table.
 
     Args:
@@ -41,7 +31,7 @@ def read(data: fields.JsonObject, reading: fields.Reading, common: fields.JsonOb
     fields.count(data, "rank_count", len(entries), "$", "rank_list", reading, required=True, quoted=False)
     _integer_type(data, "rank_count", "$", reading)
     if common["version"] is None:
-        reading.report("$", "has no version", f'Write "version": "{RANKS}"', WARNING)
+        reading.report("$", "has no version", f'Write "version": "{model.RANKS}"', model.WARNING)
     _string_type(data, "version", "$", reading)
     devices = [(path, read_device(entry, path, reading)) for path, entry in entries]
     servers = servers_of(device for _, device in devices)
@@ -49,10 +39,10 @@ def read(data: fields.JsonObject, reading: fields.Reading, common: fields.JsonOb
     for path, device in devices:
         instance_path = f"{path}.level_list[0].net_instance_id"
         fields.add_paths(reading, names[id(device)], instance_path, [(device, path, f"{path}.rank_id")])
-    return RankTable(servers, RANK_LIST, **common)
+    return model.RankTable(servers, model.RANK_LIST, **common)
 
 
-def read_device(entry: fields.JsonObject, path: str, reading: fields.Reading, rank: int | None = None) -> Device:
+def read_device(entry: fields.JsonObject, path: str, reading: fields.Reading, rank: int | None = None) -> model.Device:
     """Read a device and its net layers.
 
     Args:
@@ -63,7 +53,7 @@ def read_device(entry: fields.JsonObject, path: str, reading: fields.Reading, ra
     Raises:
         fields.Incomplete: a problem was reported that leaves no device.
     """
-    return Device(
+    return model.Device(
         rank=_integer(entry, "rank_id", path, reading) if rank is None else rank,
         device_id=_integer(entry, "device_id", path, reading),
         extras=fields.extras(entry, _RANK),
@@ -72,9 +62,9 @@ def read_device(entry: fields.JsonObject, path: str, reading: fields.Reading, ra
     )
 
 
-def _layer(entry: fields.JsonObject, path: str, reading: fields.Reading) -> NetLayer:
+def _layer(entry: fields.JsonObject, path: str, reading: fields.Reading) -> model.NetLayer:
     addresses = fields.objects(entry, "rank_addr_list", path, reading, may_be_empty=True)
-    return NetLayer(
+    return model.NetLayer(
         number=_integer(entry, "net_layer", path, reading),
         instance=_string(entry, "net_instance_id", path, reading),
         net_type=fields.optional_text(entry, "net_type", path, reading),
@@ -83,12 +73,12 @@ def _layer(entry: fields.JsonObject, path: str, reading: fields.Reading) -> NetL
     )
 
 
-def _address(entry: fields.JsonObject, path: str, reading: fields.Reading) -> NetAddress:
+def _address(entry: fields.JsonObject, path: str, reading: fields.Reading) -> model.NetAddress:
     ports = fields.required_value(entry, "ports", path, reading)
     if not isinstance(ports, list) or not all(isinstance(port, str) for port in ports):
         reading.report(f"{path}.ports", f"is {fields.describe(ports)}", 'Write a list of strings: ["0/4", "0/5"]')
         raise fields.Incomplete
-    return NetAddress(
+    return model.NetAddress(
         kind=_string(entry, "addr_type", path, reading),
         address=_string(entry, "addr", path, reading),
         ports=tuple(ports),
@@ -96,16 +86,16 @@ def _address(entry: fields.JsonObject, path: str, reading: fields.Reading) -> Ne
     )
 
 
-def servers_of(devices: Iterable[Device]) -> tuple[Server, ...]:
+def servers_of(devices: Iterable[model.Device]) -> tuple[model.Server, ...]:
     """Return the devices of each server, by rank; a server is an instance of the innermost layer."""
-    devices_by_server: dict[str, list[Device]] = {}
+    devices_by_server: dict[str, list[model.Device]] = {}
     occurrences: collections.Counter[tuple[str, int]] = collections.Counter()
     for device in sorted(devices, key=lambda device: device.rank):
         instance = device.layers[0].instance
         occurrences[instance, device.device_id] += 1
         which = occurrences[instance, device.device_id]
         devices_by_server.setdefault(instance if which == 1 else f"{instance}#{which}", []).append(device)
-    return tuple(Server(name, tuple(members)) for name, members in devices_by_server.items())
+    return tuple(model.Server(name, tuple(members)) for name, members in devices_by_server.items())
 
 
 def _integer(entry: fields.JsonObject, key: str, path: str, reading: fields.Reading) -> int:
@@ -122,9 +112,9 @@ def _string(entry: fields.JsonObject, key: str, path: str, reading: fields.Readi
 
 def _integer_type(entry: fields.JsonObject, key: str, path: str, reading: fields.Reading) -> None:
     if isinstance(entry.get(key), str):
-        reading.report(f"{path}.{key}", f"is the string {entry[key]!r}", "Write a number without quotes", WARNING)
+        reading.report(f"{path}.{key}", f"is the string {entry[key]!r}", "Write a number without quotes", model.WARNING)
 
 
 def _string_type(entry: fields.JsonObject, key: str, path: str, reading: fields.Reading) -> None:
     if isinstance(entry.get(key), int):
-        reading.report(f"{path}.{key}", f"is the number {entry[key]}", f'Write "{entry[key]}" in quotes', WARNING)
+        reading.report(f"{path}.{key}", f"is the number {entry[key]}", f'Write "{entry[key]}" in quotes', model.WARNING)

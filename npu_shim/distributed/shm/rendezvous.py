@@ -15,14 +15,7 @@ import secrets
 import time
 from typing import Callable, Sequence
 
-from npu_shim.distributed.collectives.errors import (
-    CollectiveError,
-    Mismatch,
-    PeerLost,
-    Stalled,
-    error_code,
-    error_from_code,
-)
+from npu_shim.distributed.collectives import errors
 from npu_shim.distributed.shm import rank_lock, segment as layout
 from npu_shim.distributed.shm.job_directory import lock_path, segment_path, unlink
 from npu_shim.distributed.shm.rank_lock import Holder, RankLock
@@ -50,7 +43,7 @@ class Deadline:
             Stalled: the time limit is over.
         """
         if time.monotonic() - self._began > self.timeout_s:
-            raise Stalled(f"{describe()} within {self.timeout_s:g} s.")
+            raise errors.Stalled(f"{describe()} within {self.timeout_s:g} s.")
         time.sleep(self._pause)
         self._pause = min(self._pause * 1.3, _MAX_PAUSE_S)
 
@@ -115,18 +108,18 @@ def _segment_of(directory: str, root: Holder | None, rank: int, size: int) -> Se
             f"rank 0 (process {root.pid}) was started for {world.layout.size} ranks, rank {rank} (process "
             f"{os.getpid()}) for {size}. Give every rank the same RANK_SIZE and rank table."
         )
-        error = Mismatch(text)
+        error = errors.Mismatch(text)
         _reject(world, error)
         raise error
     # Rank 0 registers before it publishes the name; a page that is in use belongs to an earlier run.
     return None if world.words[world.page(rank) + layout.INCARNATION] else world
 
 
-def _reject(segment: Segment, error: CollectiveError) -> None:
+def _reject(segment: Segment, error: errors.CollectiveError) -> None:
     """Show the rank that sets up this segment that the group cannot be complete, and why."""
     segment.write_text(layout.SETUP_TEXT, str(error))
     fence()
-    segment.words[layout.REJECTED] = error_code(error)
+    segment.words[layout.REJECTED] = errors.error_code(error)
 
 
 def _register(segment: Segment, rank: int, incarnation: int) -> None:
@@ -172,7 +165,7 @@ def open_group(
         except FileNotFoundError:
             text = find_lost()
             if text:
-                raise PeerLost(text)
+                raise errors.PeerLost(text)
             deadline.pause(lambda: f"rank {members[0]} did not create the group of ranks {members}")
     _register(group, group_rank, incarnation)
     _await_ready(group, deadline, find_lost, members)
@@ -188,18 +181,18 @@ def _await_members(
             missing, text = _missing(segment), find_lost()
             if segment.words[layout.REJECTED]:  # read last: a rank rejects before it exits
                 fence()
-                raise error_from_code(segment.words[layout.REJECTED], segment.read_text(layout.SETUP_TEXT))
+                raise errors.error_from_code(segment.words[layout.REJECTED], segment.read_text(layout.SETUP_TEXT))
             if not missing:
                 break
             if text:
-                raise PeerLost(text)
+                raise errors.PeerLost(text)
             deadline.pause(lambda: f"{_missing_ranks_text(segment, members)} did not join")
         unlink(path)
         segment.reserve()
-    except CollectiveError as error:
+    except errors.CollectiveError as error:
         segment.write_text(layout.SETUP_TEXT, str(error))
         fence()
-        segment.words[layout.STATE] = layout.FAILED + error_code(error)
+        segment.words[layout.STATE] = layout.FAILED + errors.error_code(error)
         raise
     fence()
     segment.words[layout.STATE] = layout.READY
@@ -211,7 +204,7 @@ def _await_ready(segment: Segment, deadline: Deadline, find_lost: Callable[[], s
         while segment.words[layout.STATE] == layout.SETTING_UP:
             text = find_lost()
             if text and segment.words[layout.STATE] == layout.SETTING_UP:
-                raise PeerLost(text)
+                raise errors.PeerLost(text)
             deadline.pause(
                 lambda: (
                     f"{_missing_ranks_text(segment, members)} did not join"
@@ -219,13 +212,13 @@ def _await_ready(segment: Segment, deadline: Deadline, find_lost: Callable[[], s
                     else f"rank {members[0]} did not complete the setup"
                 )
             )
-    except CollectiveError as error:
+    except errors.CollectiveError as error:
         _reject(segment, error)
         raise
     fence()
     state = segment.words[layout.STATE]
     if state != layout.READY:
-        raise error_from_code(state - layout.FAILED, segment.read_text(layout.SETUP_TEXT))
+        raise errors.error_from_code(state - layout.FAILED, segment.read_text(layout.SETUP_TEXT))
 
 
 def _missing(segment: Segment) -> list[int]:
