@@ -6,7 +6,7 @@ import difflib
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Sequence
+from typing import Hashable, Iterable, Iterator, Sequence
 
 from npu_shim._tensorflow.types import JsonObject
 from npu_shim.distributed.ranktable.model import ERROR, WARNING, Device, Extras, Problem, RankTable, counted
@@ -47,6 +47,15 @@ def add_paths(reading: Reading, server_id: str, server_path: str, devices: Seque
     reading.devices += [
         DevicePath(server_id, device, path, rank_path, server_path) for device, path, rank_path in devices
     ]
+
+
+def repeated(named: Iterable[tuple[Hashable, str]]) -> Iterator[tuple[str, str]]:
+    """Yield the path of each key that is given again, and the path at which it is given first."""
+    first: dict[Hashable, str] = {}
+    for key, path in named:
+        if key in first:
+            yield path, first[key]
+        first.setdefault(key, path)
 
 
 def objects(

@@ -7,7 +7,7 @@ import ipaddress
 import re
 from typing import Iterator
 
-from npu_shim.distributed.ranktable.fields import DevicePath
+from npu_shim.distributed.ranktable.fields import DevicePath, repeated
 from npu_shim.distributed.ranktable.model import WARNING, NetAddress, NetLayer, Problem, counted, extra
 
 TOPOLOGY_FILE = "TOPO_FILE_DESC"
@@ -53,16 +53,11 @@ def _problems_of_device(place: DevicePath) -> Iterator[Problem]:
 
 def _repeated_local_ids(devices: list[DevicePath]) -> Iterator[Problem]:
     """Check that each device of an instance of layer 0 has its own local_id; several servers may share an instance."""
-    first: dict[tuple[str, int | None], str] = {}
-    for place in devices:
-        key = (place.device.layers[0].instance, place.device.local_id)
-        if key in first:
-            yield _warn(
-                f"{place.path}.local_id",
-                f"local_id {key[1]} of {key[0]!r} is given twice, first at {first[key]}.local_id",
-                "Write the number that the device has in the topology file",
-            )
-        first.setdefault(key, place.path)
+    keys = {f"{of.path}.local_id": (of.device.layers[0].instance, of.device.local_id) for of in devices}
+    for path, first in repeated((key, path) for path, key in keys.items()):
+        instance, local_id = keys[path]
+        text = f"local_id {local_id} of {instance!r} is given twice, first at {first}"
+        yield _warn(path, text, "Write the number that the device has in the topology file")
 
 
 def _unequal_address_counts(devices: list[DevicePath]) -> Iterator[Problem]:
@@ -77,14 +72,15 @@ def _unequal_address_counts(devices: list[DevicePath]) -> Iterator[Problem]:
 
 
 def _repeated_eids(devices: list[DevicePath]) -> Iterator[Problem]:
-    first: dict[str, str] = {}
-    for layer_path, layer in _layers(devices):
-        for number, address in enumerate(layer.addresses):
-            path = f"{layer_path}.rank_addr_list[{number}].addr"
-            if address.kind == EID and address.address in first:
-                text = f"{address.address!r} is given twice, first at {first[address.address]}"
-                yield _warn(path, text, "Copy the EIDs of each device from hccn_tool")
-            first.setdefault(address.address, path)
+    eids = {
+        f"{path}.rank_addr_list[{number}].addr": address.address
+        for path, layer in _layers(devices)
+        for number, address in enumerate(layer.addresses)
+        if address.kind == EID
+    }
+    for path, first in repeated((eid, path) for path, eid in eids.items()):
+        text = f"{eids[path]!r} is given twice, first at {first}"
+        yield _warn(path, text, "Copy the EIDs of each device from hccn_tool")
 
 
 def _layers(devices: list[DevicePath]) -> Iterator[tuple[str, NetLayer]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Iterator
 
-from npu_shim.distributed.ranktable.fields import DevicePath, Reading
+from npu_shim.distributed.ranktable.fields import DevicePath, Reading, repeated
 from npu_shim.distributed.ranktable.model import (
     RANK_LIST,
     SERVER_LIST,
@@ -66,17 +66,11 @@ def _ranks(devices: list[DevicePath]) -> Iterator[Problem]:
 
 def _devices(devices: list[DevicePath]) -> Iterator[Problem]:
     """Check that each device has one rank."""
-    first: dict[tuple[str, int], str] = {}
-    for one in devices:
-        key = (one.server_id, one.device.device_id)
-        if key in first:
-            yield Problem(
-                f"{one.path}.device_id",
-                f"device {one.device.device_id} of server {one.server_id!r} is given twice, first at "
-                f"{first[key]}.device_id",
-                "Name another device; each device runs one rank",
-            )
-        first.setdefault(key, one.path)
+    by_path = {f"{one.path}.device_id": one for one in devices}
+    for path, first in repeated(((one.server_id, one.device.device_id), path) for path, one in by_path.items()):
+        named = f"device {by_path[path].device.device_id} of server {by_path[path].server_id!r}"
+        advice = "Name another device; each device runs one rank"
+        yield Problem(path, f"{named} is given twice, first at {first}", advice)
 
 
 def _addresses(devices: list[DevicePath]) -> Iterator[Problem]:
@@ -132,16 +126,10 @@ def _servers(table: RankTable) -> Iterator[Problem]:
             f"Write {' or '.join(map(repr, versions))}",
             WARNING,
         )
-    pods: dict[str, int] = {}
-    for at, server in enumerate(table.servers):
-        if server.pod_name is not None and server.pod_name in pods:
-            path = "$.group_list[0].instance_list[{}].pod_name".format
-            yield Problem(
-                path(at),
-                f"{server.pod_name!r} is given twice, first at {path(pods[server.pod_name])}",
-                "Give each pod its own name; it identifies the processes of the pod",
-            )
-        pods.setdefault(server.pod_name or "", at)
+    pods = {f"$.group_list[0].instance_list[{at}].pod_name": one.pod_name for at, one in enumerate(table.servers)}
+    for path, first in repeated((name, path) for path, name in pods.items() if name is not None):
+        advice = "Give each pod its own name; it identifies the processes of the pod"
+        yield Problem(path, f"{pods[path]!r} is given twice, first at {first}", advice)
 
 
 def _super_pods(table: RankTable) -> Iterator[Problem]:
