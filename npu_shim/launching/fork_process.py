@@ -14,13 +14,42 @@ import socket
 import sys
 import tempfile
 import time
-from typing import Collection
+from dataclasses import dataclass
+from typing import Collection, Mapping, Sequence
 
 from npu_shim._host import host_env
 from npu_shim._host.process_settings import from_text, to_text
 from npu_shim.import_hook import script
 from npu_shim.import_hook.preloaded import TENSORFLOW, Preloaded, hiding_file
-from npu_shim.launching.fork_request import Answer, ForkRequest
+
+
+@dataclass(frozen=True)
+class ForkRequest:
+    """A process to fork.
+
+    Attributes:
+        name: of the process, for a message in its log.
+        command: a script or ``-m`` and a module, and the arguments.
+        log: path of the file for its output, which is appended.
+        environment: all its environment variables.
+        folder: its current folder.
+        cores: the processors that it may use; those of the other side when empty.
+    """
+
+    name: str
+    command: Sequence[str]
+    log: str
+    environment: Mapping[str, str]
+    folder: str
+    cores: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer: why it is not possible, or None, and the number of the forked process."""
+
+    problem: str | None
+    pid: int = -1
 
 
 def main(before: Collection[str]) -> None:

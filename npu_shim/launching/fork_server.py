@@ -19,7 +19,7 @@ import time
 from typing import Callable, Mapping, Sequence
 
 from npu_shim._host.process_settings import from_text, to_text
-from npu_shim.launching.fork_request import Answer, ForkRequest
+from npu_shim.launching.fork_process import Answer, ForkRequest
 
 _SET_DEATH_SIGNAL, _SET_SUBREAPER = 1, 36  # of prctl
 _POLL_INTERVAL_S, _END_INTERVAL_S = 0.05, 0.01

@@ -7,11 +7,10 @@ from typing import NamedTuple, Sequence
 
 from npu_shim._host import host_device
 from npu_shim.distributed.addresses import is_this_host
-from npu_shim.distributed.ranktable import writer
-from npu_shim.distributed.ranktable.generate import Host, generate
-from npu_shim.distributed.ranktable.model import RankTable
-from npu_shim.launching.assignment import assign_local_ranks, assign_server_ranks
-from npu_shim.launching.local_table import local_table_text
+from npu_shim.distributed.ranktable import generate, reader, writer
+from npu_shim.distributed.ranktable.generate import Host
+from npu_shim.distributed.ranktable.model import RANK_LIST, RankTable, Server
+from npu_shim.distributed.ranktable.products import dialect_of
 from npu_shim.launching.plan import RankSlot
 
 _TABLE_FILE = "rank_table.json"
@@ -92,7 +91,7 @@ def ranks_of_hosts_in_rehearsal(hosts: Sequence[Host], log_dir: str) -> JobRanks
     Raises:
         ValueError: see ranks_in_rehearsal().
     """
-    table, _ = generate(hosts, {})
+    table, _ = generate.generate(hosts, {})
     return ranks_in_rehearsal(table, os.path.join(log_dir, _TABLE_FILE), writer.render(table))
 
 
@@ -119,7 +118,7 @@ def ranks_of_hosts(hosts: Sequence[Host], server_index: int | None, log_dir: str
         raise ValueError(f"host {hosts[0].name} is not this host. Run the command on {hosts[0].name}.")
     if server_index is not None:
         raise ValueError("--server-index is not allowed: mpirun starts the ranks of all hosts. Leave it out.")
-    table, _ = generate(hosts, {})
+    table, _ = generate.generate(hosts, {})
     return _over_mpi(table, os.path.join(log_dir, _TABLE_FILE), writer.render(table))
 
 
@@ -136,3 +135,104 @@ def _over_mpi(table: RankTable, path: str, text: str | None) -> JobRanks:
             "ranktable make."
         )
     return JobRanks([RankSlot(device.rank, device.device_id) for device in devices], table.size, path, text, hosts)
+
+
+def assign_local_ranks(ranks: int, devices: Sequence[int] | None) -> list[RankSlot]:
+    """Return the slots of a job on this host alone.
+
+    Args:
+        ranks: number of ranks.
+        devices: the device of each rank; 0, 1, ... when None.
+    Raises:
+        ValueError: the number of devices differs, or a device appears twice.
+    """
+    if devices is None:
+        devices = range(ranks)
+    if len(devices) != ranks or len(set(devices)) != ranks:
+        raise ValueError(
+            f"--devices {','.join(map(str, devices))} is not allowed with --ranks {ranks}. Name {ranks} different "
+            "devices, one for each rank."
+        )
+    return [RankSlot(rank, device) for rank, device in enumerate(devices)]
+
+
+def assign_server_ranks(table: RankTable, index: int | None, name: str, pod_name: str = "") -> list[RankSlot]:
+    """Return the slots of one server, or pod, of a rank table.
+
+    Args:
+        table: all ranks of the job.
+        index: number of the server in the table; None to find it by the pod name or by the addresses of this host.
+        name: name of the table in errors.
+        pod_name: name of this pod; used if the table names pods.
+    Raises:
+        ValueError: the server does not exist, or none of them is this host.
+    """
+    if index is None:
+        index = 0 if len(table.servers) == 1 else _this_pod(table.servers, pod_name, name)
+        if index is None:
+            index = _this_host(table.servers)
+        if index is None:
+            raise ValueError(
+                f"{name} has {len(table.servers)} servers ({_names(table.servers)}), and none of them is recognized as "
+                "this host. Pass --server-index K, counted from 0."
+            )
+    if index >= len(table.servers):
+        raise ValueError(
+            f"--server-index {index} is not allowed: {name} has {len(table.servers)} servers "
+            f"({_names(table.servers)}). Pass 0 to {len(table.servers) - 1}."
+        )
+    devices = sorted(table.servers[index].devices, key=lambda device: device.rank)
+    return [RankSlot(device.rank, device.device_id) for device in devices]
+
+
+def _names(servers: Sequence[Server]) -> str:
+    return ", ".join(server.server_id for server in servers)
+
+
+def _this_pod(servers: Sequence[Server], pod_name: str, name: str) -> int | None:
+    """Return the index of the pod with this name; None if the pods or this pod have no name."""
+    pods = [server.pod_name for server in servers]
+    if not pod_name or not any(pods):
+        return None
+    if pod_name not in pods:
+        raise ValueError(
+            f"the pod {pod_name!r} is not in {name}, which has {', '.join(map(repr, filter(None, pods)))}. Export one "
+            "of them as POD_NAME, or pass --server-index K."
+        )
+    return pods.index(pod_name)
+
+
+def _this_host(servers: Sequence[Server]) -> int | None:
+    """Return the index of the only server with an address of this host or pod; None if there is none or several."""
+    for addresses in ([server.pod_address for server in servers], [server.address for server in servers]):
+        indices = [index for index, address in enumerate(addresses) if address and is_this_host(address)]
+        if len(indices) == 1:
+            return indices[0]
+    return None
+
+
+_THIS_HOST = "127.0.0.1"
+
+
+def local_table_text(slots: Sequence[RankSlot]) -> str:
+    """Return the text of a rank table, in the version of this host's NPUs, with the addresses that its files have.
+
+    Args:
+        slots: the ranks, in order, and their devices.
+    Raises:
+        ValueError: hccn.conf (hccl_rootinfo.json for an A5) does not exist, or lacks one of the devices.
+    """
+    dialect = dialect_of(host_device.product())
+    source = generate.source(dialect)
+    try:
+        devices = source.parse(reader.read_text(source.path), source.path)
+    except OSError as error:
+        fix = "Write it with the tool of the platform" if dialect == RANK_LIST else "Set the addresses with hccn_tool"
+        raise ValueError(
+            f"{len(slots)} ranks on NPUs need a rank table, which cannot be generated from {source.path}: "
+            f"{error.strerror}. {fix}, or pass --ranktable FILE instead of --ranks (npu-shim ranktable make creates "
+            "one)."
+        ) from error
+    host = Host(_THIS_HOST, tuple(slot.device for slot in slots))
+    table, _ = source.generate([host], {_THIS_HOST: devices})
+    return writer.render(table)

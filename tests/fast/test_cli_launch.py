@@ -18,7 +18,7 @@ from npu_shim import cli
 from npu_shim._host import host_device
 from npu_shim.distributed.ranktable import generate, rootinfo
 from npu_shim.distributed.ranktable.reader import parse
-from npu_shim.launching.assignment import assign_local_ranks, assign_server_ranks
+from npu_shim.launching.job_ranks import assign_local_ranks, assign_server_ranks
 from npu_shim.launching.plan import OP_THREADS, RankSlot, Share, processes, share_cores, share_threads
 from npu_shim.launching.table_wait import TableTimeout, wait_for_table
 

@@ -15,7 +15,7 @@ from npu_shim.distributed.ranktable.products import BY_VERSION, PRODUCTS, produc
 from npu_shim.distributed.ranktable.reader import examine, parse
 from npu_shim.distributed.ranktable.rootinfo import read_rootinfo
 from npu_shim.distributed.ranktable.writer import render
-from npu_shim.launching.assignment import assign_server_ranks
+from npu_shim.launching.job_ranks import assign_server_ranks
 from npu_shim.launching.plan import RankSlot
 
 pytestmark = pytest.mark.once

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import platform
+import sys
 from dataclasses import asdict
 
+import npu_shim
 from npu_shim._host import host_device, host_env
 from npu_shim._tensorflow.types import JsonObject
 from npu_shim.cli._diagnostics.environment import rank_table, variables, visibility_contradictions
 from npu_shim.cli._diagnostics.host import host
-from npu_shim.cli._diagnostics.installed_versions import versions
 from npu_shim.cli._diagnostics.node import root_info
 from npu_shim.cli._diagnostics.probe import probe
 from npu_shim.cli._diagnostics.vendor import vendor
@@ -106,3 +108,15 @@ def _reads_rank_table(diagnosis: Diagnosis) -> bool:
 
 def _table_text(table: JsonObject) -> str:
     return f"RANK_TABLE_FILE={table['path']!r} cannot be used: {table['error']}."
+
+
+def versions() -> dict[str, str]:
+    """Return versions and paths of npu_shim, Python and the system."""
+    return {
+        "npu_shim": npu_shim.__version__,
+        "npu_shim_path": npu_shim.__path__[0],
+        "python": platform.python_version(),
+        "python_path": sys.executable,
+        "system": platform.platform(),
+        "machine": platform.machine(),
+    }
