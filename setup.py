@@ -67,7 +67,7 @@ setup(
         "convert_tf2npu": "tools/convert_tf2npu",
         **{f"npu_shim.{package}": f"{VENDOR_PATHS}/{package}" for package in VENDOR_PACKAGES if "." not in package},
     },
-    package_data={"": ["*.json", "*.cfg", "*.pbtxt", "*.css", "*.js", "*.po", "py.typed"]},
+    package_data={"": ["*.json", "*.cfg", "*.pbtxt", "*.css", "*.js", "*.po", "*.pyi", "py.typed"]},
     # pip must not move the user's TensorFlow, NumPy or protobuf, nor install a second TensorFlow beside tensorflow-cpu,
     # tf-nightly or a vendor's build. So no requirement names one of them, and none of those below needs another one
     # than any TensorFlow for that Python has (tests/install).

@@ -63,7 +63,12 @@ class Sources:
             package, *names = module.split(".")
             folders = (package, os.path.join(package, "_vendor_paths", "modules"))
             bases = [os.path.join(self._root, folder, *names) for folder in folders]
-            ends = (".py", os.sep + "__init__.py")
+            ends = (
+                ".pyi",
+                ".py",
+                os.sep + "__init__.pyi",
+                os.sep + "__init__.py",
+            )  # a stub has the names of a lazy module
             paths = [base + end for base in bases for end in ends if os.path.exists(base + end)]
             self._trees[module] = ast.parse(_read(paths[0])) if paths else None
         return self._trees[module]

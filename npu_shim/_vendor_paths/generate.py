@@ -1,6 +1,7 @@
 """Generate the modules at the vendor's paths from the table.
 
-They are small files, because editors, type checkers and zip archives read files::
+They are files, because zip archives and editors read files: each module asks the table for its names, and has a stub
+(``.pyi``) with them for editors and type checkers::
 
     python -m npu_shim._vendor_paths.generate          # writes the files
     python -m npu_shim._vendor_paths.generate --check  # exits with 1 if a file is not current
@@ -22,28 +23,24 @@ _ROOMS = ("estimator", "npu_device")
 _MODULES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules")
 _ROOT = os.path.dirname(os.path.dirname(_MODULES))
 _WIDTH = 120
+_LAZY = """from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
+
+__getattr__, __dir__ = _vendor_names(__name__)
+"""
 
 
-def render(module: str) -> str:
-    """Return the source text of a module in the table."""
+def render(module: str) -> dict[str, str]:
+    """Return the files of a module in the table: their paths and texts."""
+    path = path_of(module)
     home = module if module.startswith("npu_device.") else f"npu_bridge.{module}"
-    lines = [
-        f'"""The vendor\'s {home}. Generated from npu_shim/_vendor_paths/modules.json; do not edit."""',
-    ]
+    title = f'"""The vendor\'s {home}. Generated from npu_shim/_vendor_paths/modules.json; do not edit."""\n'
     homes = {f"npu_shim.{source}": names_of(source, names) for source, names in TABLE[module].items()}
+    if not homes:
+        return {path: title}
+    names = "\n".join([title, *_imports(homes), "", *_all(homes), ""])
     if module in ON_IMPORT:
-        lines += ["", *_imports(homes), "", *_all(homes), "", ON_IMPORT[module]]
-    elif homes:
-        lines += ["", *_lazy_module(homes), "", *_all(homes)]
-    return "\n".join(lines) + "\n"
-
-
-def _lazy_module(homes: Mapping[str, list[str]]) -> list[str]:
-    """Return imports for type checkers and editors, and what looks in the table for Python."""
-    lines = ["from typing import TYPE_CHECKING", ""]
-    lines += ["from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names", ""]
-    lines += ["if TYPE_CHECKING:", *("    " + line for line in _imports(homes)), "else:"]
-    return lines + ["    __getattr__, __dir__ = _vendor_names(__name__)"]
+        return {path: f"{names}\n{ON_IMPORT[module]}\n"}
+    return {path: f"{title}\n{_LAZY}", f"{path}i": names}
 
 
 def _bracket(begin: str, items: Sequence[str], end: str) -> list[str]:
@@ -66,7 +63,7 @@ def _imports(homes: Mapping[str, list[str]]) -> list[str]:
         if home.startswith(f"npu_shim.{NPU_ONLY}"):
             module, names = "npu_shim._host.lazy_names", [f"missing as {name}" for name in names]
         line = f"from {module} import {', '.join(names)}"
-        lines += [line] if len(line) + 4 <= _WIDTH else _bracket(f"from {module} import (", names, ")")
+        lines += [line] if len(line) <= _WIDTH else _bracket(f"from {module} import (", names, ")")
     return lines
 
 
@@ -89,16 +86,18 @@ def _is_package(module: str) -> bool:
 
 def stale() -> list[str]:
     """Return the paths of files that differ from the table."""
-    paths = []
-    for module in TABLE:
-        path = path_of(module)
-        text = None
-        if os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
-                text = file.read()
-        if text != render(module):
-            paths.append(path)
-    return paths
+    return [path for path, text in _files().items() if _content(path) != text]
+
+
+def _files() -> dict[str, str]:
+    return {path: text for module in TABLE for path, text in render(module).items()}
+
+
+def _content(path: str) -> str | None:
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -108,11 +107,10 @@ def main(arguments: Sequence[str]) -> int:
         for path in paths:
             print(f"not current: {path}. Run python -m npu_shim._vendor_paths.generate.", file=sys.stderr)
         return 1 if paths else 0
-    for module in TABLE:
-        path = path_of(module)
+    for path, text in _files().items():
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
-            file.write(render(module))
+            file.write(text)
     return 0
 
 

@@ -1,18 +1,5 @@
 """The vendor's npu_bridge.estimator.npu.npu_dynamic_rnn. Generated from npu_shim/_vendor_paths/modules.json; do not edit."""
 
-from typing import TYPE_CHECKING
-
 from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
-if TYPE_CHECKING:
-    from npu_shim.ops.dynamic_rnn import (
-        DYNAMIC_RNN_BIDIRECTION, DYNAMIC_RNN_REDIRECTIONAL, DYNAMIC_RNN_UNIDIRECTION, DynamicAUGRU, DynamicGRUV2,
-        DynamicRNN,
-    )
-else:
-    __getattr__, __dir__ = _vendor_names(__name__)
-
-__all__ = [
-    "DYNAMIC_RNN_BIDIRECTION", "DYNAMIC_RNN_REDIRECTIONAL", "DYNAMIC_RNN_UNIDIRECTION", "DynamicAUGRU", "DynamicGRUV2",
-    "DynamicRNN",
-]
+__getattr__, __dir__ = _vendor_names(__name__)

@@ -1,14 +1,5 @@
 """The vendor's npu_bridge.estimator.npu.npu_estimator. Generated from npu_shim/_vendor_paths/modules.json; do not edit."""
 
-from typing import TYPE_CHECKING
-
 from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.tf_estimator import no_check_override
-    from npu_shim.estimator.npu_estimator import NPUEstimator
-    from npu_shim.estimator.spec import NPUEstimatorSpec
-else:
-    __getattr__, __dir__ = _vendor_names(__name__)
-
-__all__ = ["NPUEstimator", "NPUEstimatorSpec", "no_check_override"]
+__getattr__, __dir__ = _vendor_names(__name__)

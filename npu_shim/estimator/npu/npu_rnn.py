@@ -1,12 +1,5 @@
 """The vendor's npu_bridge.estimator.npu.npu_rnn. Generated from npu_shim/_vendor_paths/modules.json; do not edit."""
 
-from typing import TYPE_CHECKING
-
 from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
-if TYPE_CHECKING:
-    from npu_shim.ops.rnn import npu_dynamic_rnn
-else:
-    __getattr__, __dir__ = _vendor_names(__name__)
-
-__all__ = ["npu_dynamic_rnn"]
+__getattr__, __dir__ = _vendor_names(__name__)

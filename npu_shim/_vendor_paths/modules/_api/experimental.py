@@ -1,13 +1,5 @@
 """The vendor's npu_bridge._api.experimental. Generated from npu_shim/_vendor_paths/modules.json; do not edit."""
 
-from typing import TYPE_CHECKING
-
 from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
-if TYPE_CHECKING:
-    from npu_shim.experimental.get_shape import getshape
-    from npu_shim.experimental.image import decode_image
-else:
-    __getattr__, __dir__ = _vendor_names(__name__)
-
-__all__ = ["decode_image", "getshape"]
+__getattr__, __dir__ = _vendor_names(__name__)

@@ -1,12 +1,5 @@
 """The vendor's npu_bridge.profiler.profiler. Generated from npu_shim/_vendor_paths/modules.json; do not edit."""
 
-from typing import TYPE_CHECKING
-
 from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
-if TYPE_CHECKING:
-    from npu_shim.ops.context_managers import Profiler
-else:
-    __getattr__, __dir__ = _vendor_names(__name__)
-
-__all__ = ["Profiler"]
+__getattr__, __dir__ = _vendor_names(__name__)

@@ -1,13 +1,5 @@
 """The vendor's npu_bridge.tbe.npu_vector_ops. Generated from npu_shim/_vendor_paths/modules.json; do not edit."""
 
-from typing import TYPE_CHECKING
-
 from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
-if TYPE_CHECKING:
-    from npu_shim.ops.graph_operators import lamb_apply_optimizer_assign, lamb_apply_weight_assign
-    from npu_shim.ops.prelu_layer import PReLU
-else:
-    __getattr__, __dir__ = _vendor_names(__name__)
-
-__all__ = ["PReLU", "lamb_apply_optimizer_assign", "lamb_apply_weight_assign"]
+__getattr__, __dir__ = _vendor_names(__name__)

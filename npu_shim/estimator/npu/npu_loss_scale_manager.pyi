@@ -1,0 +1,5 @@
+"""The vendor's npu_bridge.estimator.npu.npu_loss_scale_manager. Generated from npu_shim/_vendor_paths/modules.json; do not edit."""
+
+from npu_shim.optimizer.loss_scale_manager import ExponentialUpdateLossScaleManager, FixedLossScaleManager
+
+__all__ = ["ExponentialUpdateLossScaleManager", "FixedLossScaleManager"]

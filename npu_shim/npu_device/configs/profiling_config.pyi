@@ -1,0 +1,5 @@
+"""The vendor's npu_device.configs.profiling_config. Generated from npu_shim/_vendor_paths/modules.json; do not edit."""
+
+from npu_shim.npu_device.option_classes import NpuProfilingConfig
+
+__all__ = ["NpuProfilingConfig"]
