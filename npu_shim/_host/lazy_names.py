@@ -6,9 +6,9 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Callable, Mapping
 
-from npu_shim._tensorflow.types import Function
-
 if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function
+
     missing: Function  # a function of ops/npu_only.py
 
 

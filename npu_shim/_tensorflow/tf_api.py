@@ -14,11 +14,11 @@ from tensorflow.python.framework import tensor_util as _tensor_util
 from tensorflow.python.training import session_run_hook
 
 from npu_shim._tensorflow import tf_autograph as tf_autograph  # for its effect
+from npu_shim._tensorflow.types import Function, KerasBackend, Result, Tensor, TensorShape, Value
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from npu_shim._tensorflow.types import Function, KerasBackend, Result, Tensor, TensorShape, Value
 
 v1 = tf.compat.v1
 LAST_TF_WITH_ESTIMATOR = "2.15"

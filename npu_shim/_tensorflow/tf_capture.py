@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import Callable, Sequence
 
 import tensorflow as tf
 from tensorflow.python.client import session as _session
@@ -14,20 +14,19 @@ from tensorflow.python.profiler.internal import (
 )  # for its effect: it registers formulas
 from tensorflow.python.summary.writer.event_file_writer import EventFileWriter as EventFileWriter
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        DType,
-        Fetches,
-        Graph,
-        GraphDef,
-        Message,
-        Session,
-        Structure,
-        Tensor,
-        TensorShape,
-        Value,
-        Variable,
-    )
+from npu_shim._tensorflow.types import (
+    DType,
+    Fetches,
+    Graph,
+    GraphDef,
+    Message,
+    Session,
+    Structure,
+    Tensor,
+    TensorShape,
+    Value,
+    Variable,
+)
 
 MAKE_CALLABLE = "_make_callable_from_options"  # of a session; Keras in graph mode runs its functions through it
 HAS_FLOPS = frozenset(key.split(",")[0] for key in _ops._stats_registry._registry if key.endswith(",flops"))

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.data.experimental.ops import batching as _batching
 
 from npu_shim._tensorflow.tf_api import static_value
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, Structure, Tensor
+from npu_shim._tensorflow.types import Dataset, Structure, Tensor
 
 v1 = tf.compat.v1
 MAP_AND_BATCH = _batching._MapAndBatchDataset  # the dataset of tf.data.experimental.map_and_batch

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tensorflow.python.distribute import (
     distribute_lib,
     numpy_dataset,
@@ -11,8 +9,7 @@ from tensorflow.python.distribute import (
     values as distribute_values,
 )
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Strategy
+from npu_shim._tensorflow.types import Strategy
 
 DistributedValues = distribute_values.DistributedValues
 SyncOnReadVariable = distribute_values.SyncOnReadVariable

@@ -7,24 +7,22 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import TYPE_CHECKING, Callable, Iterator, Sequence
+from typing import Callable, Iterator, Sequence
 
 from tensorflow.python.data.ops import dataset_ops
 from tensorflow.python.ops import summary_ops_v2 as _summary_ops
 
 from npu_shim._tensorflow.tf_api import v1
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        Dataset,
-        Estimator,
-        EstimatorClass,
-        EventWriter,
-        Operation,
-        Session,
-        Value,
-        WarmStartSettings,
-    )
+from npu_shim._tensorflow.types import (
+    Dataset,
+    Estimator,
+    EstimatorClass,
+    EventWriter,
+    Operation,
+    Session,
+    Value,
+    WarmStartSettings,
+)
 
 
 def estimator_class() -> EstimatorClass | None:

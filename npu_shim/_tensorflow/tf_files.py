@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import os
 from types import ModuleType
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 import tensorflow as tf
 from tensorflow.python.framework import tensor_util as _tensor_util
@@ -14,8 +14,7 @@ from tensorflow.python.lib.io import file_io as _file_io
 from tensorflow.python.ops import gen_summary_ops as _gen_summary_ops
 from tensorflow.python.summary.writer import event_file_writer as _event_file_writer
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Result, Saver, Value
+from npu_shim._tensorflow.types import Function, Result, Saver, Value
 
 _EVENTS = "events.out.tfevents"  # a writer adds the time and the host
 

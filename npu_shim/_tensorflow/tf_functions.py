@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import Callable, Sequence
 
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2
@@ -10,9 +10,7 @@ from tensorflow.python.eager import context as _context
 from tensorflow.python.framework import function as _function
 
 from npu_shim._tensorflow.tf_graph import attr_value, set_op_attr
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, GraphFunction, Tensor
+from npu_shim._tensorflow.types import DType, GraphFunction, Tensor
 
 v1 = tf.compat.v1
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, ContextManager, Sequence
+from typing import Callable, ContextManager, Sequence
 
 import tensorflow as tf
 
 from npu_shim._tensorflow.tf_graph import in_plain_graph
+from npu_shim._tensorflow.types import Function, GradientTape, Operation, Tensor
 
 try:
     from tensorflow.python.eager import record as _tape
@@ -16,9 +17,6 @@ try:
     from tensorflow.python.framework.ops import gradient_registry as _gradients
 except ImportError:  # TF 1.15
     from tensorflow.python.framework.ops import _gradient_registry as _gradients
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, GradientTape, Operation, Tensor
 
 
 def with_gradient(y: Tensor, inputs: Sequence[Tensor], gradient: str) -> Tensor:

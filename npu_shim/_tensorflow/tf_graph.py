@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Callable, ContextManager, Iterable, Iterator, Mapping, Sequence, TypeVar
+from typing import Callable, ContextManager, Iterable, Iterator, Mapping, Sequence, TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -13,14 +13,13 @@ from tensorflow.python.framework import kernels as _kernels, ops as _ops
 from tensorflow.python.ops import control_flow_util as _control_flow
 
 from npu_shim._tensorflow.tf_api import static_value
+from npu_shim._tensorflow.types import DType, Graph, Message, Operation, Structure, Tensor, Variable
 
 try:
     from tensorflow.python.client import pywrap_tf_session as _c_api
 except ImportError:  # TF 1.15
     from tensorflow.python import pywrap_tensorflow as _c_api
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Graph, Message, Operation, Structure, Tensor, Variable
 
 v1 = tf.compat.v1
 _Node = TypeVar("_Node")

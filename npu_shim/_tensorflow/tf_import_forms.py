@@ -7,7 +7,7 @@ rewritten as well. A shape that neither a node nor TensorFlow's inference gives 
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 import tensorflow as tf
 from tensorflow.python.eager import context as _context
@@ -22,9 +22,7 @@ from npu_shim._tensorflow.tf_op_forms import (
     in_graph,
     scopes_of_forms,
 )
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, GraphDef, Message, Operation, Tensor
+from npu_shim._tensorflow.types import DType, GraphDef, Message, Operation, Tensor
 
 v1 = tf.compat.v1
 _RESULT = "result"

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence
+from typing import Callable, NamedTuple, Sequence
 
 import tensorflow as tf
 
 from npu_shim._host import patches
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        DataAdapter,
-        Function,
-        Initializer,
-        KerasCallback,
-        KerasLayer,
-        KerasModel,
-        Metric,
-        Module,
-        Optimizer,
-        OptimizerClass,
-        Result,
-        Strategy,
-        Structure,
-        Value,
-        Variable,
-    )
+from npu_shim._tensorflow.types import (
+    DataAdapter,
+    Function,
+    Initializer,
+    KerasCallback,
+    KerasLayer,
+    KerasModel,
+    Metric,
+    Module,
+    Optimizer,
+    OptimizerClass,
+    Result,
+    Strategy,
+    Structure,
+    Value,
+    Variable,
+)
 
 
 def build_optimizer(optimizer: Optimizer, variables: Sequence[Variable]) -> None:

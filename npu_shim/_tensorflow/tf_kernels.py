@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING, Iterable
+from typing import Iterable
 
 import tensorflow as tf
 from tensorflow.python.framework import kernels as _kernels
 
 from npu_shim._tensorflow.tf_op_forms import definition_of
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Message
+from npu_shim._tensorflow.types import DType, Message
 
 # Of these, TensorFlow 2 before 2.10 registers kernels for bfloat16 without code, which oneDNN replaces on some
 # processors. On others they fail.

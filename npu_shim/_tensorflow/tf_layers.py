@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 import tensorflow as tf
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Initializer, Result, Structure, Variable
-
+from npu_shim._tensorflow.types import DType, Initializer, Result, Structure, Variable
 
 v1 = tf.compat.v1
 

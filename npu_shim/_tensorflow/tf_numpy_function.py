@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -10,8 +10,7 @@ from tensorflow.python.eager import context as _context
 from tensorflow.python.framework import function as _function, ops as _framework_ops
 from tensorflow.python.ops import gen_script_ops as _gen_script_ops, script_ops as _script_ops
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, EagerTensor, Operation, Tensor
+from npu_shim._tensorflow.types import DType, EagerTensor, Operation, Tensor
 
 EagerFunc = _script_ops.EagerFunc  # the function object of tf.py_function
 _COPIES = tuple(map(int, tf.__version__.split(".")[:2])) <= (2, 6)  # True if tf.numpy_function copies its inputs

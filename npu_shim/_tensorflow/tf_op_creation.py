@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from typing import TYPE_CHECKING, Callable, ContextManager, Iterator, Mapping, Sequence
+from typing import Callable, ContextManager, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 from tensorflow.python.data.ops import dataset_ops as _dataset_ops
@@ -25,6 +25,16 @@ from tensorflow.python.framework import (
 
 from npu_shim._tensorflow import tf_gradients, tf_import_forms, tf_op_forms
 from npu_shim._tensorflow.tf_graph import add_rehearsal_ops, rehearsal_ops
+from npu_shim._tensorflow.types import (
+    Function,
+    Graph,
+    GraphDef,
+    Operation,
+    Result,
+    Structure,
+    Tensor,
+    Value,
+)
 
 try:
     from tensorflow.python import pywrap_tfe as _tfe
@@ -37,17 +47,6 @@ try:
 except ImportError:  # TF 2.6 and before
     _DatasetFunction = _dataset_ops.StructuredFunctionWrapper
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        Function,
-        Graph,
-        GraphDef,
-        Operation,
-        Result,
-        Structure,
-        Tensor,
-        Value,
-    )
 
 v1 = tf.compat.v1
 _IS_1 = tf.__version__.startswith("1.")

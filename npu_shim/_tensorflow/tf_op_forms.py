@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Callable, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -18,19 +18,17 @@ from tensorflow.python.framework import op_def_registry as _registry, ops as _op
 
 from npu_shim._tensorflow import tf_api, tf_gradients
 from npu_shim._tensorflow.tf_graph import add_rehearsal_ops, number_of_ops, set_op_attr
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        DType,
-        Function,
-        Graph,
-        Message,
-        Operation,
-        Structure,
-        Tensor,
-        TensorShape,
-        Value,
-    )
+from npu_shim._tensorflow.types import (
+    DType,
+    Function,
+    Graph,
+    Message,
+    Operation,
+    Structure,
+    Tensor,
+    TensorShape,
+    Value,
+)
 
 v1 = tf.compat.v1
 _IS_1 = tf.__version__.startswith("1.")

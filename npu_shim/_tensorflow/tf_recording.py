@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import types
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -25,6 +25,19 @@ from tensorflow.python.ops import (
 )
 
 from npu_shim._tensorflow import script_frames, tf_autograph as tf_autograph  # the second for its effect
+from npu_shim._tensorflow.types import (
+    Fetches,
+    Function,
+    Graph,
+    Operation,
+    QueueRunner,
+    Result,
+    Structure,
+    Supervisor,
+    Tensor,
+    Value,
+    Variable,
+)
 
 try:
     from tensorflow.python.eager.polymorphic_function.polymorphic_function import (
@@ -38,20 +51,6 @@ try:
 except ImportError:  # TF 2.6 and before
     from tensorflow.python.eager.function import ConcreteFunction as ConcreteFunction
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        Fetches,
-        Function,
-        Graph,
-        Operation,
-        QueueRunner,
-        Result,
-        Structure,
-        Supervisor,
-        Tensor,
-        Value,
-        Variable,
-    )
 
 BaseSession = _session.BaseSession
 CALL_FLAT = "_call_flat"  # method of a ConcreteFunction: its arguments are flat, and it takes no Python values

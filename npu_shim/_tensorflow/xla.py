@@ -29,10 +29,9 @@ from typing import TYPE_CHECKING, Callable, Sequence, Tuple
 
 from npu_shim._host import host_env
 from npu_shim._tensorflow import allocator, tf_api, tf_functions, tf_gradients, tf_graph
+from npu_shim._tensorflow.types import DType, Function, GraphFunction, Structure, Tensor
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Function, GraphFunction, Structure, Tensor
-
     DTypes = Tuple[DType, ...]
 
 tf = tf_api.tf

@@ -6,12 +6,8 @@ meaning and numbers of the later version. The migration tool writes these names 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Unknown
+from npu_shim._tensorflow.types import Unknown
 
 if int(tf.__version__.partition(".")[0]) < 2:
     raise ImportError(f"npu_shim.backports needs TensorFlow 2.6 or later; this is {tf.__version__}. Remove the import.")

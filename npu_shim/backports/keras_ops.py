@@ -9,15 +9,11 @@ not in the table is an AttributeError. Source: the pages of keras.ops on keras.i
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from npu_shim._tensorflow.tf_api import tf
-from npu_shim._tensorflow.types import Function
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Tensor, Unknown, Value
+from npu_shim._tensorflow.types import DType, Function, Tensor, Unknown, Value
 
 _Function = Function
 _nn, _math, _np = tf.nn, tf.math, tf.experimental.numpy

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import random as python_random
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Sequence, Union
+from typing import Sequence, Union
 
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Tensor
+from npu_shim._tensorflow.types import DType, Tensor
 
 _Seed = Union[int, "SeedGenerator", None]
 _Shape = Sequence[int]

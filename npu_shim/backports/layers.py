@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        Constraint,
-        Initializer,
-        JsonObject,
-        Regularizer,
-        Structure,
-        Tensor,
-        TensorShape,
-    )
+from npu_shim._tensorflow.types import (
+    Constraint,
+    Initializer,
+    JsonObject,
+    Regularizer,
+    Structure,
+    Tensor,
+    TensorShape,
+)
 
 
 @tf.keras.utils.register_keras_serializable("npu_shim")

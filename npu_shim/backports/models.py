@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow import tf_keras
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasModel, Structure, Tensor, Value
+from npu_shim._tensorflow.types import KerasModel, Structure, Tensor, Value
 
 
 def compute_loss(

@@ -7,12 +7,10 @@ multiplier.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import Callable, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, JsonObject, Operation, Tensor, Variable
+from npu_shim._tensorflow.types import DType, JsonObject, Operation, Tensor, Variable
 
 
 @tf.keras.utils.register_keras_serializable("npu_shim")

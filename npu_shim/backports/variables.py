@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Initializer, TensorShape, Variable as _Variable
+from npu_shim._tensorflow.types import DType, Initializer, TensorShape, Variable as _Variable
 
 _INT = ("int", int)  # Keras 3 takes them for int64
 

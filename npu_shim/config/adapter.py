@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Mapping, Sequence
+from typing import Mapping, Sequence
 
+from npu_shim._tensorflow.types import DType
 from npu_shim.config import plugin
 from npu_shim.distributed import remote_memory
 from npu_shim.ops.context_managers import Profiler
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType
 
 _DONE = 0
 

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import functools
 import warnings
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
+from npu_shim._tensorflow.types import OptionValue as Value
 from npu_shim.options.near import closest
 from npu_shim.options.option import Option
 from npu_shim.options.table import TABLE
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import OptionValue as Value
 
 _WRITTEN = {"True": "1", "False": "0"}
 # Options that published scripts set and current releases do not have, and what replaces them.

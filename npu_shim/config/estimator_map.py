@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Collection, Mapping
 
+from npu_shim._tensorflow.types import OptionValue
 from npu_shim.options import option as o
 from npu_shim.options.table import KEYS, TABLE, arguments_of
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import OptionValue
-
     Arguments = Mapping[str, OptionValue]  # of NPURunConfig, by name
 
 

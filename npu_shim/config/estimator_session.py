@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from npu_shim._tensorflow.types import ConfigProto, OptionValue, RunConfig
 from npu_shim.config import parameter_map
 from npu_shim.config.rewriters import estimator_base_config
 from npu_shim.config.session import session_config
 from npu_shim.options.check import check_together
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import ConfigProto, OptionValue, RunConfig
 
 
 def estimator_session_config(run_config: RunConfig) -> ConfigProto:

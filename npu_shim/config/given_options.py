@@ -8,15 +8,13 @@ there is no card they are only checked.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Callable, Mapping
+from typing import Callable, Mapping
 
 from npu_shim._host import host_device, patches
+from npu_shim._tensorflow.types import ConfigProto, Function, JsonObject, OptionValue, Session
 from npu_shim.config import parameter_map
 from npu_shim.options.check import check_session_options
 from npu_shim.options.table import KEYS
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import ConfigProto, Function, JsonObject, OptionValue, Session
 
 
 def give(

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow import tf_api, tf_graph
+from npu_shim._tensorflow.types import Fetches
 from npu_shim.config.nested import ExperimentalConfig
 from npu_shim.ops.node_attributes import ops_of
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches
 
 _MODES = ("lazy_recompile", "dynamic_execute")
 

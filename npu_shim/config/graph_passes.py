@@ -11,14 +11,12 @@ defaults on the CPU.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.types import ConfigProto, CustomOptimizer, RewriterConfig
 from npu_shim.config.parameter_map import CPU_MEMORY_OPTIMIZATION, CPU_REMAPPING, find_entry
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import ConfigProto, CustomOptimizer, RewriterConfig
 
 
 class _Passes(NamedTuple):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 from npu_shim._host import host_env, patches
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import ConfigProto, Graph, Session
+from npu_shim._tensorflow.types import ConfigProto, Graph, Session
 
 
 def install() -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Iterable
+from typing import Iterable
 
 from npu_shim._host import patches
 from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.types import Function, Gradient, Optimizer, Result, Variable
 from npu_shim.distributed.world import world_size
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Gradient, Optimizer, Result, Variable
 
 _CLIPS_LATER = "_npu_shim_clips_later"
 

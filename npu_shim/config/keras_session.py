@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import warnings
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_api, tf_session
+from npu_shim._tensorflow.types import ConfigProto, Session
 from npu_shim.config.graph_passes import for_this_device
 from npu_shim.config.session import session_config
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import ConfigProto, Session
 
 
 def set_keras_session_npu_config(config: ConfigProto | None = None) -> Session:

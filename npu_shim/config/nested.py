@@ -6,17 +6,15 @@ On an NPU each class is derived from the vendor's.
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Mapping, Sequence
+from typing import Mapping, Sequence
 
 from npu_shim._host import host_device
+from npu_shim._tensorflow.types import OptionValue
 from npu_shim.options import page
 from npu_shim.options.check import check_value
 from npu_shim.options.near import closest
 from npu_shim.options.option import ALWAYS, Option
 from npu_shim.options.table import KEYS, arguments_of, signature_of
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import OptionValue
 
 _VENDORS = host_device.find_vendor("npu_bridge.estimator.npu.npu_config")
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
 
+from npu_shim._tensorflow.types import ConfigProto, CustomOptimizer, Message, OptionValue
 from npu_shim.options.check import check_together, check_value
 from npu_shim.options.near import closest
 from npu_shim.options.option import Option
 from npu_shim.options.table import KEYS, find
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import ConfigProto, CustomOptimizer, Message, OptionValue
 
 NPU_OPTIMIZER = "NpuOptimizer"
 # Parameters of npu_shim itself, for sessions on the CPU; see graph_passes. The vendor's C++ skips them.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
+from npu_shim._tensorflow.types import Variable
 from npu_shim.ops.overflow import OVERFLOW
 from npu_shim.options.check import check_session_options
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Variable
 
 
 def npu_resource_init(

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.types import ConfigProto, Operation, Session
 from npu_shim.config.session import session_config
 from npu_shim.distributed import ranks
 from npu_shim.ops.system import initialize_system, shutdown_system
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import ConfigProto, Operation, Session
 
 
 def init_resource(config: ConfigProto | None = None) -> tuple[Session, Operation]:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.types import ConfigProto, Message, OptionValue, RunConfig
 from npu_shim.config.session import copied, session_config
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import ConfigProto, Message, OptionValue, RunConfig
 
 
 def npu_config_proto(config_proto: ConfigProto | None = None, **options: OptionValue) -> ConfigProto:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Collection, Iterable
+from typing import Collection, Iterable
 
 from npu_shim._host import host_device, host_env
 from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.types import EstimatorModule, OptionValue, RunConfig
 from npu_shim.config.estimator_map import estimator_options, given_options
 from npu_shim.config.nested import bind, check_argument, vendors_attributes
 from npu_shim.config.placeholder import needs_estimator
@@ -14,9 +15,6 @@ from npu_shim.config.session import copied
 from npu_shim.options import page
 from npu_shim.options.check import check_together, warn_if_deprecated
 from npu_shim.options.table import arguments_of, signature_of
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import EstimatorModule, OptionValue, RunConfig
 
 _API: EstimatorModule = tf_api.estimator()
 _ARGUMENTS = arguments_of(None)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow import tf_api, tf_session
+from npu_shim._tensorflow.types import ConfigProto, CustomOptimizer, Message, OptionValue, RewriterConfig, Session
 from npu_shim.config import graph_passes, parameter_map
 from npu_shim.config.parameter_map import NPU_OPTIMIZER
 from npu_shim.options.check import check_session_options, check_together
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import ConfigProto, CustomOptimizer, Message, OptionValue, RewriterConfig, Session
 
 
 def session_config(config: ConfigProto | None = None, **options: OptionValue) -> ConfigProto:

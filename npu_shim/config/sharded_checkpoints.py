@@ -9,15 +9,13 @@ Neither the graph nor the files change.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_session
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import FeedDict, Fetches, Graph, Operation, Saver, Session, Structure
+from npu_shim._tensorflow.types import FeedDict, Fetches, Graph, Operation, Saver, Session, Structure
 
 tf = tf_api.tf
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Sequence
+from typing import NamedTuple, Sequence
 
 from npu_shim._tensorflow import tf_api, tf_data
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, Operation, Structure, Tensor, TensorShape
+from npu_shim._tensorflow.types import Dataset, Operation, Structure, Tensor, TensorShape
 
 tf = tf_api.tf
 

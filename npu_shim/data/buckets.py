@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import Callable, Sequence
 
 from npu_shim._tensorflow import tf_api
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, Structure, Tensor
+from npu_shim._tensorflow.types import Dataset, Structure, Tensor
 
 tf = tf_api.tf
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_api, tf_data
+from npu_shim._tensorflow.types import Dataset, Function, Structure, Tensor
 from npu_shim.data.batching import as_element, dynamic_sizes, has_dynamic_batch, with_batch_dimension
 from npu_shim.data.dropping import COUNTER, DropCounter, DroppingStep, dropping_steps, number_of_examples
 from npu_shim.data.reading_call import ReadingCall, reading_call
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, Function, Structure, Tensor
 
 tf = tf_api.tf
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import atexit
 import threading
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from npu_shim._tensorflow import tf_api
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Session, Tensor
+from npu_shim._tensorflow.types import Session, Tensor
 
 tf = tf_api.tf
 _COLLECTION = "npu_shim/dropped"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Iterator, NamedTuple
+from typing import Callable, Iterator, NamedTuple
 
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_data
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset
+from npu_shim._tensorflow.types import Dataset
 
 tf = tf_api.tf
 _BATCHES = ("Batch", "PaddedBatch", "ParallelBatch", "MapAndBatch")

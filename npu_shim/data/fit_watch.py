@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import collections
 import threading
-from typing import TYPE_CHECKING, Counter
+from typing import Counter
 
 from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.types import Dataset, DType, Function, Result, Structure, TensorShape
 from npu_shim.data.reading_call import reading_call
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, DType, Function, Result, Structure, TensorShape
 
 tf = tf_api.tf
 _MAX_SHOWN = 4  # signatures of one call, in the summary

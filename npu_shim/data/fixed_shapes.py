@@ -8,12 +8,10 @@ the selected entries, as in the op that each function replaces.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from npu_shim._tensorflow import tf_api
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+from npu_shim._tensorflow.types import Tensor
 
 tf = tf_api.tf
 

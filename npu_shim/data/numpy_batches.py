@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterator, NamedTuple
+from typing import Iterator, NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Structure
+from npu_shim._tensorflow.types import Structure
 
 
 class PaddedBatch(NamedTuple):

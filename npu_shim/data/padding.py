@@ -7,9 +7,8 @@ repeat the last real row, so that a model meets no value that it cannot handle
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow import tf_api, tf_data
+from npu_shim._tensorflow.types import Dataset, Structure, Tensor
 from npu_shim.data.batching import (
     as_element,
     check_dataset,
@@ -18,9 +17,6 @@ from npu_shim.data.batching import (
     find_batching,
     with_batch_dimension,
 )
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, Structure, Tensor
 
 tf = tf_api.tf
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Iterable
+from typing import Iterable
 
 from npu_shim._tensorflow import tf_api, tf_graph
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation
+from npu_shim._tensorflow.types import Operation
 
 tf = tf_api.tf
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from npu_shim._tensorflow import tf_data
+from npu_shim._tensorflow.types import Dataset
 from npu_shim.data.batching import check_dataset, find_batching
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset
 
 
 class Remainder(NamedTuple):

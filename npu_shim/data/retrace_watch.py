@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import inspect
 import os
-from typing import TYPE_CHECKING, Counter, Mapping, Sequence
+from typing import Counter, Mapping, Sequence
 
 from npu_shim._tensorflow import script_frames, tf_api
+from npu_shim._tensorflow.types import Function, Result, Structure, TracedFunction, Value
 from npu_shim.data.fit_watch import SignatureCounts
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Result, Structure, TracedFunction, Value
 
 tf = tf_api.tf
 _KERAS_FOLDER = os.sep + "keras" + os.sep

@@ -6,32 +6,30 @@ import atexit
 import collections
 import functools
 import os
-from typing import TYPE_CHECKING, Counter, NamedTuple, Tuple
+from typing import Counter, NamedTuple, Tuple
 
 import numpy as np
 
 from npu_shim._host import patches
 from npu_shim._tensorflow import script_frames, tf_api, tf_data, tf_graph, tf_session
+from npu_shim._tensorflow.types import (
+    FeedDict,
+    Fetches,
+    Function,
+    Graph,
+    Operation,
+    Result,
+    Session,
+    Tensor,
+    TensorShape,
+    Value,
+)
 from npu_shim.config import parameter_map
 from npu_shim.data.drop_watch import DropWatch, counting
 from npu_shim.data.fit_watch import FitWatch
 from npu_shim.data.pipeline_resources import pipeline_resources
 from npu_shim.data.reading_call import ITERATOR, KERAS_MODULES, ReadingCall
 from npu_shim.data.retrace_watch import RetraceWatch
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        FeedDict,
-        Fetches,
-        Function,
-        Graph,
-        Operation,
-        Result,
-        Session,
-        Tensor,
-        TensorShape,
-        Value,
-    )
 
 tf = tf_api.tf
 

@@ -8,9 +8,8 @@ batches are dropped.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow import tf_api, tf_data
+from npu_shim._tensorflow.types import Dataset, Structure, Tensor
 from npu_shim.data.batching import (
     Batching,
     as_element,
@@ -24,9 +23,6 @@ from npu_shim.data.batching import (
 )
 from npu_shim.data.dropped_examples import DroppedExamples
 from npu_shim.data.dropping import dropping_steps, is_mixed, number_of_examples
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, Structure, Tensor
 
 tf = tf_api.tf
 

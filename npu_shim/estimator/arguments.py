@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import functools
 import json
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import Callable, Sequence
 
 from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.types import Estimator, EstimatorModule, RunConfig
 from npu_shim.config.parameter_map import find_entry
 from npu_shim.config.run_config import NPURunConfig, from_run_config
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Estimator, EstimatorModule, RunConfig
 
 _API: EstimatorModule = tf_api.estimator()
 _TPU = ("use_tpu", "train_batch_size", "eval_batch_size", "predict_batch_size", "batch_axis", "eval_on_tpu")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._host import host_device
+from npu_shim._tensorflow.types import CustomOptimizer, EstimatorClass, RunConfig
 from npu_shim.config import parameter_map
 from npu_shim.config.estimator_session import options_of
 from npu_shim.config.session import without_entries
 from npu_shim.estimator.arguments import npu_run_config
 from npu_shim.options.table import KEYS
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import CustomOptimizer, EstimatorClass, RunConfig
 
 _Vendors: EstimatorClass = host_device.vendor("npu_bridge.estimator.npu.npu_estimator").NPUEstimator
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api, tf_data
+from npu_shim._tensorflow.types import Dataset, EstimatorSpec, Operation, Structure, Tensor
 from npu_shim.data.batching import find_batching, has_dynamic_batch
 from npu_shim.data.padding import MASK, mask_of, pad_last_batch
 from npu_shim.data.remainder import Remainder, count_remainder
 from npu_shim.data.static_batch import enforce_static_batch
 from npu_shim.estimator.row_graph import depends
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, EstimatorSpec, Operation, Structure, Tensor
 
 tf = tf_api.tf
 

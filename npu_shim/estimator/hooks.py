@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING, Callable, Dict, Union
 from npu_shim._host import host_env
 from npu_shim._host.argument_checks import check_positive_int
 from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.types import (
+    Operation,
+    Session,
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunValues,
+    Structure,
+    Tensor,
+    Value,
+)
 from npu_shim.optimizer import loop_variables
 from npu_shim.optimizer.iterations_per_loop import ITERATION_OP, StepRunner, iteration_op
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        Operation,
-        Session,
-        SessionRunArgs,
-        SessionRunContext,
-        SessionRunValues,
-        Structure,
-        Tensor,
-        Value,
-    )
-
     Values = Dict[str, Value]  # of tensors, by tag
     Progress = Union[Tensor, str, float, None]  # a tensor, its name, or a number
 

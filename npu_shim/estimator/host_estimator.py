@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._host import host_env
 from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.types import (
+    EstimatorModule,
+    EstimatorSpec,
+    InputFn,
+    RunConfig,
+    SessionRunHook,
+    Structure,
+    Value,
+)
 from npu_shim.config.estimator_session import estimator_session_config
 from npu_shim.config.graph_passes import for_this_device
 from npu_shim.distributed.world import world_size
@@ -15,17 +24,6 @@ from npu_shim.estimator.host_call import HostCallHook
 from npu_shim.estimator.rank_checkpoints import RankCheckpointSaverHook, rank_event_files, rank_export_folder
 from npu_shim.optimizer.iterations_per_loop import ITERATION_OP
 from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        EstimatorModule,
-        EstimatorSpec,
-        InputFn,
-        RunConfig,
-        SessionRunHook,
-        Structure,
-        Value,
-    )
 
 _API: EstimatorModule = tf_api.estimator()
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from npu_shim._host import host_env
+from npu_shim._tensorflow.types import Tensor
 from npu_shim.distributed.ranks import get_rank_id, get_rank_size
 from npu_shim.estimator.checks import check_nonnegative_integer, check_not_none, check_positive_integer
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
 
 
 class JobConfig:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api, tf_estimator
+from npu_shim._tensorflow.types import KerasModel, RunConfig, Tensor
 from npu_shim.estimator.npu_estimator import NPUEstimator
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasModel, RunConfig, Tensor
 
 
 def model_to_npu_estimator(

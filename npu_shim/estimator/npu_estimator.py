@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api, tf_estimator
+from npu_shim._tensorflow.types import (
+    CheckpointSaverListener,
+    EstimatorModule,
+    InputFn,
+    ModelFn,
+    RunConfig,
+    SessionRunHook,
+    WarmStartSettings,
+)
 from npu_shim.config.placeholder import needs_estimator
 from npu_shim.estimator import step_intervals
 from npu_shim.estimator.arguments import refuse_tpu_arguments
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        CheckpointSaverListener,
-        EstimatorModule,
-        InputFn,
-        ModelFn,
-        RunConfig,
-        SessionRunHook,
-        WarmStartSettings,
-    )
 
 _API: EstimatorModule = tf_api.estimator()
 _DOC = "An Estimator that trains on the NPU, or on the CPU if there is no NPU."

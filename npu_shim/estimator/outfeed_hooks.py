@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Sequence, TextIO
+from typing import Sequence, TextIO
 
 from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.types import Fetches, Operation, Queue, Session, Value
 from npu_shim.ops.outfeed import LOG_CHANNEL, existing_channel, outfeed_dequeue_op
 from npu_shim.ops.system import shutdown_system
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Operation, Queue, Session, Value
 
 tf = tf_api.tf
 

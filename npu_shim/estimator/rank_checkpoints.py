@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING, Iterator
+from typing import Iterator
 
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_estimator
+from npu_shim._tensorflow.types import Session, SessionRunArgs, SessionRunContext, SessionRunValues
 from npu_shim.distributed.ranks import get_rank_id
 from npu_shim.distributed.world import world_size
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Session, SessionRunArgs, SessionRunContext, SessionRunValues
 
 tf = tf_api.tf
 

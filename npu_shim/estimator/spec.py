@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Callable, Sequence, Sized
+from typing import Callable, Sequence, Sized
 
 from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.types import EstimatorModule, Operation, Scaffold, SessionRunHook, Structure, Tensor
 from npu_shim.config.placeholder import needs_estimator
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import EstimatorModule, Operation, Scaffold, SessionRunHook, Structure, Tensor
 
 _API: EstimatorModule = tf_api.estimator()
 

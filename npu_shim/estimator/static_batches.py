@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Iterator, Sequence
+from typing import Iterator, Sequence
 
 from npu_shim._tensorflow import tf_api, tf_estimator
+from npu_shim._tensorflow.types import (
+    Dataset,
+    EstimatorClass,
+    EstimatorSpec,
+    InputContext,
+    InputFn,
+    RunConfig,
+    SessionRunHook,
+    Structure,
+    Tensor,
+)
 from npu_shim.data.dropped_examples import DroppedExamplesHook
 from npu_shim.data.static_batch import enforce_static_batch, warn_dynamic_batch
 from npu_shim.estimator import eval_batches as evaluation
 from npu_shim.estimator.arguments import check_choice
 from npu_shim.estimator.predict_batches import RealRows, RowsUnknown, rows_of
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        Dataset,
-        EstimatorClass,
-        EstimatorSpec,
-        InputContext,
-        InputFn,
-        RunConfig,
-        SessionRunHook,
-        Structure,
-        Tensor,
-    )
 
 _TRAIN, _EVAL, _PREDICT = "train", "eval", "infer"  # tf.estimator.ModeKeys
 

@@ -13,16 +13,14 @@ import runpy
 import sys
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._host.packages import spec_of_others
+from npu_shim._tensorflow.types import Function, Structure
 from npu_shim.import_hook import autograph
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.import_hook.conversions import Conversions
 from npu_shim.import_hook.migrated_code import Migrated
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Structure
 
 
 class UnchangedLoader(SourceFileLoader):

@@ -14,10 +14,11 @@ from bisect import bisect_left, bisect_right
 from types import CodeType
 from typing import TYPE_CHECKING, Callable, Optional, Sequence
 
+from npu_shim._tensorflow.types import Message
+
 if TYPE_CHECKING:
     from convert_tf2npu.api import Edit
 
-    from npu_shim._tensorflow.types import Message
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
 
 from absl import logging
 
 from npu_shim._tensorflow import tf_api, tf_numpy_function
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Result
-
+from npu_shim._tensorflow.types import Function, Result
 
 tf = tf_api.tf
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"

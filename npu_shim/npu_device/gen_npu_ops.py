@@ -6,13 +6,9 @@ vendor's package for TensorFlow 2 serves a card, each name is its own. npu_shim/
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._host import host_device
+from npu_shim._tensorflow.types import Function
 from npu_shim.ops import generated
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function
 
 
 def __getattr__(name: str) -> Function:

@@ -6,8 +6,9 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from npu_shim._tensorflow.types import NpuDevice, Session
+
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import NpuDevice, Session
     from npu_shim.config.device_options import NpuConfig, NpuRunContextOptions
 
 

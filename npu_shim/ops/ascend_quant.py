@@ -6,12 +6,10 @@ the vendor's TensorFlow adapter, whose results are floating-point numbers withou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Tensor
+from npu_shim._tensorflow.types import DType, Tensor
 
 _BITS = {"INT4": 4, "INT8": 8}
 _FORMATS = {"NHWC": -1, "NCHW": 1}  # the axis of the channels

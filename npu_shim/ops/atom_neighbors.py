@@ -5,14 +5,12 @@ Each atom is compared with all others, so the time grows with the square of thei
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 import numpy as np
 
 from npu_shim._tensorflow.tf_api import numpy_function, tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+from npu_shim._tensorflow.types import Tensor
 
 _HEAD = 16  # numbers before the lists of a mesh
 

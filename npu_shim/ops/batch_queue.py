@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import queue
 import threading
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 import numpy as np
 
 from npu_shim._tensorflow.tf_api import numpy_function, tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Tensor
+from npu_shim._tensorflow.types import DType, Tensor
 
 _queues: dict[str, queue.Queue[np.ndarray]] = {}  # by name, or by number without one
 _lock = threading.Lock()

@@ -5,12 +5,10 @@ Source: Yong et al., "Gradient Centralization", arXiv:2004.01461.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+from npu_shim._tensorflow.types import Tensor
 
 
 def centralization(x: Tensor, axes: Sequence[int], name: str | None = None) -> Tensor:

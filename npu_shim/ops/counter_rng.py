@@ -8,12 +8,8 @@ k1 and k2 are hashes of the two words of the key. For one key, the positions 0 t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow import tf_api
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+from npu_shim._tensorflow.types import Tensor
 
 tf = tf_api.tf
 

@@ -12,13 +12,11 @@ operators ProdEnvMatA, ProdForceSeA and ProdVirialSeA of DeePMD-kit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Tensor
 from npu_shim.ops import atom_neighbors
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
 
 
 def prod_env_mat_a_operator(

@@ -10,14 +10,12 @@ Source: Zhu et al., "Deformable ConvNets v2", arXiv:1811.11168.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Operation, Tensor
 from npu_shim.ops import gradient_of
 from npu_shim.ops.graph_mode import only_in_graphs
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Tensor
 
 _TO_NHWC, _TO_NCHW = [0, 2, 3, 1], [0, 3, 1, 2]
 

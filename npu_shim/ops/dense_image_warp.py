@@ -7,13 +7,9 @@ A place outside the image is moved to its border. Source: the function dense_ima
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Operation, Tensor
 from npu_shim.ops import gradient_of
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Tensor
 
 
 def dense_image_warp(image: Tensor, flow: Tensor, name: str | None = None) -> Tensor:

@@ -6,11 +6,10 @@ import numbers
 from typing import TYPE_CHECKING, Tuple
 
 from npu_shim._tensorflow import tf_api, tf_gradients, tf_graph, xla
+from npu_shim._tensorflow.types import DType, Tensor, TensorShape
 from npu_shim.ops import counter_rng
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Tensor, TensorShape
-
     TwoTensors = Tuple[Tensor, Tensor]
 
 tf = tf_api.tf

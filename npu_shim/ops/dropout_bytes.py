@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.types import DType, Tensor, TensorShape
 from npu_shim.ops import dropout_masks
 from npu_shim.ops.dropout import checked_input, dropout
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Tensor, TensorShape
 
 tf = tf_api.tf
 

@@ -5,12 +5,10 @@ y = x / keep_prob where the mask is set, else 0.  The gradient is the same mask 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Tensor, TensorShape
+from npu_shim._tensorflow.types import DType, Tensor, TensorShape
 
 _ALIGNED = 128  # bits: masks of drop_out_gen_mask fill whole blocks
 

@@ -7,13 +7,10 @@ must be static.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_api, tf_layers
+from npu_shim._tensorflow.types import DType, Initializer, Tensor, TensorShape, Value, Variable
 from npu_shim.ops import gru, lstm
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Initializer, Tensor, TensorShape, Value, Variable
 
 tf = tf_api.tf
 DYNAMIC_RNN_UNIDIRECTION = "UNIDIRECTIONAL"

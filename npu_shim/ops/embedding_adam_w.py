@@ -10,16 +10,12 @@ Convergence of Adam and Beyond", arXiv:1904.09237; the operator ApplyAdamWV2 of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from npu_shim._tensorflow.tf_api import numpy_function, tf
+from npu_shim._tensorflow.types import Operation, Tensor, Variable
 from npu_shim.ops.embedding_tables import lock, table_of
 from npu_shim.ops.in_place import assigned, check_variable, scattered
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Tensor, Variable
 
 
 def embedding_hash_table_apply_adam_w(

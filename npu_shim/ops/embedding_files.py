@@ -6,15 +6,13 @@ They are not the files of the NPU, whose format is not published.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 import numpy as np
 
 from npu_shim._tensorflow.tf_api import numpy_function, tf
+from npu_shim._tensorflow.types import Operation, Tensor
 from npu_shim.ops.embedding_tables import op_of_graph
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Tensor
 
 _PARTS = ("keys", "counters", "filter_flags", "values")
 

@@ -5,12 +5,8 @@ Mode "mod": row i is row i // n of server i % n. Mode "order": the servers hold 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+from npu_shim._tensorflow.types import Tensor
 
 
 def embedding_rank_id(

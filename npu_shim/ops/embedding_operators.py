@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 import numpy as np
 
 from npu_shim._tensorflow.tf_api import numpy_function, tf
+from npu_shim._tensorflow.types import DType, Operation, Tensor
 from npu_shim.ops import embedding_tables
 from npu_shim.ops.embedding_tables import lock, op_of_graph, table_of
 from npu_shim.ops.lru_cache import LruCache
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Operation, Tensor
 
 _CONSTANT, _RANDOM = "constant", "random"
 

@@ -8,14 +8,12 @@ these a table counts at most as many as it may have rows, and forgets the one th
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 import numpy as np
 
 from npu_shim._tensorflow.tf_api import numpy_function, tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Operation, Tensor
+from npu_shim._tensorflow.types import DType, Operation, Tensor
 
 _tables: dict[int, _Table] = {}  # by handle
 lock = threading.Lock()

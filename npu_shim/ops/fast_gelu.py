@@ -6,12 +6,8 @@ error function by a parabola: Kim et al., "I-BERT: Integer-only BERT Quantizatio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+from npu_shim._tensorflow.types import Tensor
 
 _FAST = 1.702
 _SCALE, _SQUARE, _LIMIT = 0.7071, -0.1444, 1.769  # of the second form

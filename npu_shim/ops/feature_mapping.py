@@ -6,14 +6,11 @@ Source: the operator HostFeatureMapping of earlier releases of the vendor's adap
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from npu_shim._tensorflow.tf_api import numpy_function, tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+from npu_shim._tensorflow.types import Tensor
 
 _tables: dict[str, dict[int, int]] = {}
 _lock = threading.Lock()

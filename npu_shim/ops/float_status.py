@@ -8,12 +8,8 @@ The tensors are the control inputs of the operator, as scripts write it for the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Tensor
+from npu_shim._tensorflow.types import Operation, Tensor
 
 _SIZE = 8
 

@@ -25,14 +25,12 @@ Source: Hendrycks and Gimpel, "Gaussian Error Linear Units (GELUs)", arXiv:1606.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_gradients, xla
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+from npu_shim._tensorflow.types import Tensor
 
 tf = tf_api.tf
 _where = tf.compat.v2.where  # tf.where of TensorFlow 1 logs a deprecation

@@ -7,13 +7,11 @@ the functions that TensorFlow generates for the vendor's operators.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
+from npu_shim._tensorflow.types import Structure
 from npu_shim.ops import npu_only
 from npu_shim.options.near import closest
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Structure
 
 # module below npu_shim.ops -> its operators
 _HOMES = {

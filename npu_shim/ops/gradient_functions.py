@@ -6,12 +6,8 @@ not call them; scripts may, for an object with inputs, outputs and get_attr.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from npu_shim._tensorflow.types import Operation, Tensor, Value
 from npu_shim.ops import prelu, recurrent_gradients
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Tensor, Value
 
 _OPS = "npu_bridge.estimator.npu_ops"
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from npu_shim._tensorflow.types import Tensor
 from npu_shim.ops import lstm, optimizer_updates
 from npu_shim.ops.graph_mode import only_in_graphs
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
 
 
 @only_in_graphs("npu_ops.basic_lstm_cell")

@@ -11,13 +11,11 @@ arXiv:1809.03672.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Tensor
 from npu_shim.ops.recurrent import check_unsupported, over_steps
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
 
 
 def dynamic_gru_v2(

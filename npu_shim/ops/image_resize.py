@@ -8,12 +8,10 @@ documentation, whose CPU code rounds weights to fractions. Gradients are those o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Mapping, TypeVar
+from typing import Callable, Mapping, TypeVar
 
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+from npu_shim._tensorflow.types import Tensor
 
 _Value = TypeVar("_Value")
 _CUBIC = -0.75  # the slope of OpenCV's cubic kernel

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow import tf_graph
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Tensor, Variable
+from npu_shim._tensorflow.types import Operation, Tensor, Variable
 
 
 def check_variable(operator: str, argument: str, variable: Variable) -> None:

@@ -7,13 +7,9 @@ Source: Lloyd, "Least squares quantization in PCM", 1982.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Tensor
 from npu_shim.ops.graph_mode import only_in_graphs
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
 
 
 def step(

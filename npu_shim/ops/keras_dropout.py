@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 from npu_shim._host import host_device, patches
 from npu_shim._tensorflow import tf_api, tf_graph
+from npu_shim._tensorflow.types import KerasLayer, Tensor
 from npu_shim.ops.dropout import dropout
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasLayer, Tensor
 
 
 def switch_keras_dropout() -> None:

@@ -5,13 +5,11 @@ Source: You, Gitman and Ginsburg, "Large Batch Training of Convolutional Network
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Tensor
 from npu_shim.ops.graph_mode import only_in_graphs
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
 
 
 def lars_v2(

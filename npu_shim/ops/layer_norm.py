@@ -7,12 +7,8 @@ Source: Ba, Kiros and Hinton, "Layer Normalization", arXiv:1607.06450.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+from npu_shim._tensorflow.types import Tensor
 
 _EPSILON = 1e-12  # of the gradient operator, which does not get that of the forward operator
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim import __version__
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import DType, Tensor
 from npu_shim.distributed import ranks
 from npu_shim.ops.unary_ops import Operators, npu_unary_ops
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Tensor
 
 version = __version__
 # TensorFlow's numbers of types, as malloc_shared_memory takes them

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import DType, Operation, Tensor
 from npu_shim.ops import library
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Operation, Tensor
 
 
 def npu_init(name: str | None = None) -> Operation | None:

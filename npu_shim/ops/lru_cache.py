@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import collections
 import threading
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from npu_shim._tensorflow.tf_api import numpy_function, tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Tensor
+from npu_shim._tensorflow.types import DType, Tensor
 
 
 class LruCache:

@@ -7,15 +7,13 @@ gradient.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, ContextManager
+from typing import ContextManager
 
 import numpy as np
 
 from npu_shim._tensorflow.tf_api import numpy_function, tf
+from npu_shim._tensorflow.types import Tensor, Variable
 from npu_shim.ops.in_place import check_variable, scattered
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor, Variable
 
 _WAYS = 64
 _LAST_USE = "_npu_shim_last_use"  # attribute of the variable tag: the number of the call that used each place last

@@ -10,13 +10,9 @@ Source: Hochreiter and Schmidhuber, "Long Short-Term Memory", 1997.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Tensor
 from npu_shim.ops.recurrent import check_only, check_unsupported, over_steps
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
 
 
 def basic_lstm_cell(

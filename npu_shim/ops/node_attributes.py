@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._tensorflow import tf_api, tf_graph
+from npu_shim._tensorflow.types import Fetches, Graph, Operation, Session, Tensor, Variable
 from npu_shim.distributed import remote_memory
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Graph, Operation, Session, Tensor, Variable
 
 tf = tf_api.tf
 

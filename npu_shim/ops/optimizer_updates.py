@@ -6,13 +6,9 @@ arXiv:1904.00962.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Operation, Tensor, Variable
 from npu_shim.ops.in_place import assigned
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Tensor, Variable
 
 
 def adam_apply_one_assign(

@@ -6,12 +6,10 @@ with unlimited capacity, so that no op blocks and no element is lost.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._tensorflow import tf_api, tf_graph
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Operation, Queue, Tensor, TensorShape
+from npu_shim._tensorflow.types import DType, Operation, Queue, Tensor, TensorShape
 
 tf = tf_api.tf
 _CHANNELS = "npu_shim/outfeed_channels"  # a graph's collection of its queues

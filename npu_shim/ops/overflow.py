@@ -6,15 +6,13 @@ optimizers ask the flag.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence, cast
+from typing import Sequence, cast
 
 import numpy as np
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_numpy_function import array_function
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+from npu_shim._tensorflow.types import Tensor
 
 tf = tf_api.tf
 

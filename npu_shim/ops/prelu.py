@@ -5,12 +5,8 @@ Source: "Delving Deep into Rectifiers", arXiv:1502.01852.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+from npu_shim._tensorflow.types import Tensor
 
 
 def p_relu(x: Tensor, weight: Tensor, name: str | None = None) -> Tensor:

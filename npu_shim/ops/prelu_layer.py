@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Constraint, Initializer, Regularizer, Tensor, TensorShape
 from npu_shim.ops.prelu import p_relu
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Constraint, Initializer, Regularizer, Tensor, TensorShape
 
 
 class PReLU(tf.keras.layers.Layer):

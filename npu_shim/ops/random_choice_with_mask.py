@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+from npu_shim._tensorflow.types import Tensor
 
 
 def random_choice_with_mask(

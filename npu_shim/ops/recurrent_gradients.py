@@ -20,11 +20,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Tuple
 
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Tensor
 from npu_shim.ops.recurrent import without_first_axis
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
-
     Tensors = Tuple[Tensor, ...]
 
 

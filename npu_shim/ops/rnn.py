@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow import tf_api
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, RNNCell, Structure, Tensor, VariableScope
+from npu_shim._tensorflow.types import DType, RNNCell, Structure, Tensor, VariableScope
 
 tf = tf_api.tf
 

@@ -5,12 +5,8 @@ Source: the operator ScatterElements of the ONNX standard.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+from npu_shim._tensorflow.types import Tensor
 
 _REDUCTIONS = {"none": tf.tensor_scatter_nd_update, "add": tf.tensor_scatter_nd_add}
 

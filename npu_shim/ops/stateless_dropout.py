@@ -5,12 +5,8 @@ Source: Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks fro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+from npu_shim._tensorflow.types import Tensor
 
 
 def stateless_dropout(

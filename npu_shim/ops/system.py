@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation
+from npu_shim._tensorflow.types import Operation
 
 
 def initialize_system(name: str | None = None) -> Operation:

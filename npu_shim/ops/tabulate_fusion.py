@@ -9,13 +9,9 @@ formula, also of second order.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Tensor
 from npu_shim.ops import gradient_of
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
 
 
 def tabulate_fusion_se_a(

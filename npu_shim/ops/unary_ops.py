@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
+from npu_shim._tensorflow.types import Structure
 from npu_shim.ops import generated
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Structure
 
 
 class Operators:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.types import Operation, Optimizer, Tensor, Tensors, Variable
 from npu_shim.distributed.world import WORLD, world, world_size
 from npu_shim.optimizer.gradient_averaging import average_gradients, gradients_are_reduced, make_averaging, reduce_all
 from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Optimizer, Tensor, Tensors, Variable
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable, GradientsAndVariables
 
 

@@ -7,12 +7,11 @@ import functools
 from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Sequence, Tuple, TypeVar
 
 from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.types import DType, Function, Gradient, Optimizer, StrategyExtended, Tensor, Variable
 from npu_shim.distributed import gradient_buckets, groups
 from npu_shim.distributed.world import WORLD, world_size
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Function, Gradient, Optimizer, StrategyExtended, Tensor, Variable
-
     GradientAndVariable = Tuple[Gradient, Variable]
     GradientsAndVariables = Sequence[GradientAndVariable]
 

@@ -5,12 +5,10 @@ On the CPU each rank updates all variables, so npu_shim's optimizers do not use 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Hashable, Sequence
+from typing import Hashable, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor, Variable
+from npu_shim._tensorflow.types import Tensor, Variable
 
 _NONE = -1  # the rank of a gradient that nobody has
 _items: list[GradDivisionItem] = []  # of the gradients that add_grads_and_vars was called with

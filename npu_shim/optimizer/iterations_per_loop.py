@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import Callable, Sequence
 
 from npu_shim._host.argument_checks import check_positive_int
 from npu_shim._tensorflow import tf_api, tf_session, tf_threads
+from npu_shim._tensorflow.types import FeedDict, Fetches, Graph, Operation, Session, Structure, Tensor
 from npu_shim.config.session import session_option
 from npu_shim.optimizer import loop_variables, single_thread
 from npu_shim.optimizer.step_loop import StepLoop
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import FeedDict, Fetches, Graph, Operation, Session, Structure, Tensor
 
 ITERATION_OP = "IterationOp"  # the name by which the NPU's graph pass finds the op to loop
 

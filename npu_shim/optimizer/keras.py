@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._host import host_device
+from npu_shim._tensorflow.types import Function, Optimizer, OptimizerClass, Result
 from npu_shim.optimizer.gradient_averaging import KERAS_METHODS
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Optimizer, OptimizerClass, Result
 
 _MARK = "_npu_shim_distributed"
 

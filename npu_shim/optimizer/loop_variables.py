@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow import tf_api, tf_graph
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Session, Variable
+from npu_shim._tensorflow.types import Session, Variable
 
 tf = tf_api.tf
 _SCOPE = "npu_runconfig/"

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow import tf_api
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Operation, Tensor, Variable
+from npu_shim._tensorflow.types import DType, Operation, Tensor, Variable
 
 tf = tf_api.tf
 _LARGEST = 3.4e38  # of float32

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Gradient, Tensor
+from npu_shim._tensorflow.types import Gradient, Tensor
 
 tf = tf_api.tf
 

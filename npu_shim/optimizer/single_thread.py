@@ -9,13 +9,11 @@ input there. Results do not change: the ops and their dependencies are the same.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Collection, Iterator
+from typing import Collection, Iterator
 
 from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.types import Operation
 from npu_shim.distributed.world import world_size
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation
 
 CALLING_THREAD = tf_api.v1.RunOptions(inter_op_thread_pool=-1)
 _MAX_OPS = 500  # each may need some stack of the calling thread

@@ -18,13 +18,11 @@ numbers than step by step.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable
+from typing import Iterable
 
 from npu_shim._tensorflow import tf_api, tf_graph
+from npu_shim._tensorflow.types import DType, GraphDef, Operation, Tensor
 from npu_shim.optimizer import loop_variables, single_thread
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, GraphDef, Operation, Tensor
 
 tf = tf_api.tf
 

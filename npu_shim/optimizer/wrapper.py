@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow import tf_api
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Optimizer, Variable
+from npu_shim._tensorflow.types import Optimizer, Variable
 
 
 class WrappingOptimizer(tf_api.v1.train.Optimizer):

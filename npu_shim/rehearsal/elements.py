@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 import numpy as np
 
+from npu_shim._tensorflow.types import Value
 from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.failures import run_again
 from npu_shim.rehearsal.recording.digest import few_elements
@@ -20,10 +21,6 @@ from npu_shim.rehearsal.recording.writer import KEPT
 from npu_shim.rehearsal.reproducing import AGAIN
 from npu_shim.rehearsal.result import Element
 from npu_shim.rehearsal.running import Run
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Value
-
 
 _MOST = 10
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Mapping
+from typing import Mapping
 
+from npu_shim._tensorflow.types import EventWriter
 from npu_shim.rehearsal.recording.names import OWN_WRITER
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import EventWriter
 
 _FLUSH_S = 2
 

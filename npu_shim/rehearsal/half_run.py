@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
+from npu_shim._tensorflow.types import JsonObject
 
 
 @dataclass(frozen=True)

@@ -13,21 +13,19 @@ import os
 import platform
 import shutil
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Iterator, Mapping, Sequence
+from typing import Iterator, Mapping, Sequence
 
 import numpy as np
 
 import npu_shim
 from npu_shim._host.messages import of_error
+from npu_shim._tensorflow.types import JsonObject
 from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.half_run import Half
 from npu_shim.rehearsal.recording.settings import Changes
 from npu_shim.rehearsal.recording.writer import FILE, SMALLER, TENSORS, gigabytes
 from npu_shim.rehearsal.reproducing import AGAIN
 from npu_shim.rehearsal.running import Run
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
 
 FORMAT, VERSION, MANIFEST = "npu-shim verify recording", 3, "manifest.json"
 _FILES = (FILE, TENSORS, "output.log")

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Sequence
 
 import npu_shim
+from npu_shim._tensorflow.types import JsonObject
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
     from npu_shim.rehearsal.comparing.read_recording import Recording
     from npu_shim.rehearsal.half_result import HalfPart
     from npu_shim.rehearsal.running import Run

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
+from npu_shim._tensorflow.types import Value
 from npu_shim.rehearsal.comparing.comparison import Compared, Comparison, Departure
 from npu_shim.rehearsal.comparing.read_recording import Stream
 from npu_shim.rehearsal.recording.digest import NOT_FINITE, scalar_of
@@ -23,10 +24,6 @@ from npu_shim.rehearsal.result import (
     Result,
     StreamPart,
 )
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Value
-
 
 _MOST_TENSORS = 100  # of the first step that departs
 

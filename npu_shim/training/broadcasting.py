@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.types import Operation, Session
 from npu_shim.distributed.ranks import check_root
 from npu_shim.distributed.world import world_size
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Session
 
 tf = tf_api.tf
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence, TypeVar
+from typing import Sequence, TypeVar
 
 from npu_shim._host import host_device, host_env
 from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.types import KerasCallback, SessionRunHook
 from npu_shim.distributed.ranks import check_root
 from npu_shim.distributed.world import world_size
 from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook, broadcast_global_variables
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasCallback, SessionRunHook
 
 T = TypeVar("T")
 

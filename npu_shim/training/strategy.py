@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Callable, Iterator, Sequence
+from typing import Callable, Iterator, Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api, tf_distribute
+from npu_shim._tensorflow.types import (
+    ClusterResolver,
+    Dataset,
+    DType,
+    EstimatorSpec,
+    Gradient,
+    InputContext,
+    InputFn,
+    ReduceOp,
+    Strategy,
+    Structure,
+    Tensor,
+    Value,
+    Variable,
+)
 from npu_shim.distributed import hccl_ops
 from npu_shim.distributed.ranks import get_rank_id
 from npu_shim.distributed.world import world_size
@@ -14,23 +29,6 @@ from npu_shim.optimizer.distributed import npu_allreduce
 from npu_shim.optimizer.gradient_averaging import is_sparse
 from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
 from npu_shim.training.strategy_data import every_nth_batch, reads_all_data, saves, slice_of_batches
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        ClusterResolver,
-        Dataset,
-        DType,
-        EstimatorSpec,
-        Gradient,
-        InputContext,
-        InputFn,
-        ReduceOp,
-        Strategy,
-        Structure,
-        Tensor,
-        Value,
-        Variable,
-    )
 
 tf = tf_api.tf
 _SUM, _MEAN = tf.distribute.ReduceOp.SUM, tf.distribute.ReduceOp.MEAN

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Iterator
+from typing import Iterator
 
 from npu_shim._tensorflow import tf_api, tf_data
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, Structure, Tensor
+from npu_shim._tensorflow.types import Dataset, Structure, Tensor
 
 tf = tf_api.tf
 _KERAS_AND_ESTIMATOR = (

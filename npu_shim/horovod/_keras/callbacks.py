@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Iterable
+from typing import Callable, Iterable
 
 import numpy as np
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Logs, Operation, Optimizer, Tensor, Value, Variable
 from npu_shim.horovod.tensorflow.elastic import optimizer_variables
 from npu_shim.horovod.tensorflow.functions import broadcast_variables
 from npu_shim.horovod.tensorflow.mpi_ops import rank, size
 from npu_shim.horovod.tensorflow.reductions import allreduce
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
 from npu_shim.horovod.tensorflow.variables import broadcast_global_variables
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Logs, Operation, Optimizer, Tensor, Value, Variable
 
 
 class BroadcastGlobalVariablesCallback(tf.keras.callbacks.Callback):

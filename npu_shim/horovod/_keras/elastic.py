@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import KerasModel, Logs, Optimizer, Structure
 from npu_shim.horovod.tensorflow.elastic import TensorFlowKerasState, run as run
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasModel, Logs, Optimizer, Structure
 
 
 class KerasState(TensorFlowKerasState):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import KerasLayer, KerasModel, Optimizer, Value, Variable
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.compression import Compression
 from npu_shim.horovod.tensorflow.gradient_reduction import ReductionSettings, groups_of
@@ -13,7 +14,6 @@ from npu_shim.horovod.tensorflow.mpi_ops import Average
 from npu_shim.horovod.tensorflow.tape import local_variables
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasLayer, KerasModel, Optimizer, Value, Variable
     from npu_shim.horovod.tensorflow.reductions import AnyCompressor
 
 

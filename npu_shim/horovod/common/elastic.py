@@ -13,12 +13,11 @@ import tempfile
 from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._host import host_env
+from npu_shim._tensorflow.types import Function, Result
 from npu_shim.horovod.common.exceptions import HorovodInternalError, HostsUpdatedInterrupt
 
 if TYPE_CHECKING:
     from typing import Dict
-
-    from npu_shim._tensorflow.types import Function, Result
 
     SavedState = Dict[str, Result]  # "objects", and "values" of variables
 

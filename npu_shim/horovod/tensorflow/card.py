@@ -5,16 +5,14 @@ HCCL knows a collective by its place in the graph, which all ranks build alike, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Tensor
 from npu_shim.config.session import session_config
 from npu_shim.distributed import groups, hccl_ops
 from npu_shim.distributed.world import world
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
 
 
 def allreduce(tensors: Sequence[Tensor], reduction: str, group: str) -> list[Tensor]:

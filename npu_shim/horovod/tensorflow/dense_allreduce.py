@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Tensor
 from npu_shim.horovod.common import process_sets as sets
 from npu_shim.horovod.common.basics import ADASUM, AVERAGE, MAX, MIN, PRODUCT, SUM, basics
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow import group_collectives
 from npu_shim.horovod.tensorflow.gradients import scaled
 from npu_shim.horovod.tensorflow.naming import collective_name
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
 
 Average, Sum, Adasum, Min, Max, Product = AVERAGE, SUM, ADASUM, MIN, MAX, PRODUCT
 _REDUCTIONS = {AVERAGE: "sum", SUM: "sum", MIN: "min", MAX: "max", PRODUCT: "prod"}

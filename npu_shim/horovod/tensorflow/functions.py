@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING, Callable, Iterable, TypeVar
+from typing import Callable, Iterable, TypeVar
 
 import numpy as np
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Operation, Session, Tensor, Variable
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.mpi_ops import allgather, broadcast, broadcast_, rank
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Session, Tensor, Variable
 
 
 def broadcast_variables(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import Callable, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import DType, Gradient, Operation, Result, Tensor, TensorShape, Variable
 from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Gradient, Operation, Result, Tensor, TensorShape, Variable
 
 
 class LocalGradientAggregation:

@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, NamedTuple, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Gradient, Value, Variable
 from npu_shim.horovod.common.process_sets import ProcessSet, group_of
 from npu_shim.horovod.common.util import split_list
 from npu_shim.horovod.tensorflow.mpi_ops import Adasum, Average, reduction_of
@@ -13,7 +14,6 @@ from npu_shim.horovod.tensorflow.reductions import grouped_allreduce
 from npu_shim.optimizer.gradient_averaging import messages
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Gradient, Value, Variable
     from npu_shim.horovod.tensorflow.reductions import AnyCompressor
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 from npu_shim._tensorflow import tf_gradients
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Tensor
+from npu_shim._tensorflow.types import DType, Tensor
 
 _registered: set[str] = set()
 

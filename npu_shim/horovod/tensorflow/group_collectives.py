@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Iterator, Sequence
+from typing import Iterator, Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Tensor
 from npu_shim.distributed import backend, graph_consistency, graph_ops, uneven_ops
 from npu_shim.distributed.collectives.errors import Mismatch
 from npu_shim.distributed.groups import group as group_with_name
 from npu_shim.distributed.world import world
 from npu_shim.horovod.common.process_sets import ProcessSet, group_of
 from npu_shim.horovod.tensorflow import card
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
 
 
 def allreduce(tensors: Sequence[Tensor], reduction: str, name: str, process_set: ProcessSet) -> list[Tensor]:

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Iterable
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.tf_keras import built_variables, config_of
+from npu_shim._tensorflow.types import (
+    DType,
+    Gradient,
+    GradientTape,
+    Optimizer,
+    Result,
+    Structure,
+    Tensor,
+    TensorShape,
+    Variable,
+)
 from npu_shim.horovod.tensorflow.gradient_aggregation import LocalGradientAggregation
 from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer, ReductionSettings
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        DType,
-        Gradient,
-        GradientTape,
-        Optimizer,
-        Result,
-        Structure,
-        Tensor,
-        TensorShape,
-        Variable,
-    )
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 

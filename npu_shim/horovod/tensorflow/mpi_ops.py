@@ -6,9 +6,10 @@ name is that of its tensor unless one is given; eagerly the n-th unnamed collect
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Tensor, Variable
 from npu_shim.horovod.common import process_sets as sets
 from npu_shim.horovod.common.process_sets import (
     ProcessSet,
@@ -43,9 +44,6 @@ from npu_shim.horovod.tensorflow.rank_ops import (
     size_op as size_op,
 )
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor, Variable
 
 check_num_rank_power_of_2 = num_rank_is_power_2
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor, Variable
+from npu_shim._tensorflow.types import Tensor, Variable
 
 
 def collective_name(kind: str, name: str | None, tensors: Sequence[Tensor | Variable], ignore_name_scope: bool) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import DType, Operation, Optimizer, Tensor, TensorShape, Variable
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.compression import Compression
 from npu_shim.horovod.tensorflow.gradient_aggregation import LocalGradientAggregation
@@ -16,7 +17,6 @@ from npu_shim.horovod.tensorflow.util import _executing_eagerly
 from npu_shim.optimizer.wrapper import WrappingOptimizer
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Operation, Optimizer, Tensor, TensorShape, Variable
     from npu_shim.horovod.tensorflow.reductions import AnyCompressor
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 

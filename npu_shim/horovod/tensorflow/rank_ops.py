@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Tensor
 from npu_shim.horovod.common import process_sets as sets
 from npu_shim.horovod.common.basics import basics
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
 
 
 def size_op(process_set_id: int = 0, name: str | None = None) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Gradient, Tensor
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.compression import Compression, Compressor
 from npu_shim.horovod.tensorflow.mpi_ops import (
@@ -20,8 +21,6 @@ from npu_shim.horovod.tensorflow.mpi_ops import (
 
 if TYPE_CHECKING:
     from typing import Type
-
-    from npu_shim._tensorflow.types import Gradient, Tensor
 
     AnyCompressor = Type[Compressor]
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Tensor
 from npu_shim.horovod.tensorflow.mpi_ops import Average, _allreduce, size
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
 
 
 class SyncBatchNormalization(tf.keras.layers.BatchNormalization):

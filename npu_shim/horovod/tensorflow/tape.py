@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Gradient, KerasLayer, Structure, Tensor, Variable
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.compression import Compression
 from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer, ReductionSettings, groups_of
 from npu_shim.horovod.tensorflow.mpi_ops import Average
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Gradient, KerasLayer, Structure, Tensor, Variable
     from npu_shim.horovod.tensorflow.reductions import AnyCompressor
 
 

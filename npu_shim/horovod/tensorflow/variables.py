@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Operation, Session
 from npu_shim.horovod.tensorflow.functions import broadcast_variables
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Session
 
 
 def broadcast_global_variables(root_rank: int) -> Operation:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._host import host_device
 from npu_shim._tensorflow.tf_api import ConfigProto, RewriterConfig
+from npu_shim._tensorflow.types import CustomOptimizer
 from npu_shim.config.parameter_map import NPU_OPTIMIZER
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import CustomOptimizer
 
 
 class SessionConfigBuilder:

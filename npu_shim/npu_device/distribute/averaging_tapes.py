@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._host import host_device, patches
 from npu_shim._tensorflow import tf_gradients, tf_keras
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Function, Gradient, GradientTape, Result, Structure, Tensor
 from npu_shim.npu_device.distribute.global_batches import weight_of_rows
 from npu_shim.npu_device.distribute.hccl import all_reduce
 from npu_shim.npu_device.npu_device import global_npu_ctx
 from npu_shim.optimizer.gradient_averaging import is_sparse, mark_averaged, reduce_all, strategy_reduces
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Gradient, GradientTape, Result, Structure, Tensor
 
 _OF_THIS_RANK = "_npu_shim_gradients_of_this_rank"
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 from npu_shim._tensorflow import tf_keras
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import KerasLayer, KerasModel, Tensor, Value
 from npu_shim.npu_device.distribute.global_batches import weight_of_rows
 from npu_shim.npu_device.distribute.hccl import all_reduce, is_worker
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasLayer, KerasModel, Tensor, Value
 
 
 def sync_batch_norm(layer: KerasModel) -> KerasModel:

@@ -5,13 +5,11 @@ On an NPU it is a subclass of the vendor's, whose own method is defined inside i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._host import host_device
+from npu_shim._tensorflow.types import KerasCallback, Logs
 from npu_shim.training import callbacks
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasCallback, Logs
 
 NPUBroadcastGlobalVariablesCallback: type[KerasCallback] = callbacks.NPUBroadcastGlobalVariablesCallback
 

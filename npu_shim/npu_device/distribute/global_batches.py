@@ -5,17 +5,15 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import warnings
-from typing import TYPE_CHECKING, Iterable, Iterator
+from typing import Iterable, Iterator
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Structure, Tensor
 from npu_shim.distributed.ranks import get_rank_id
 from npu_shim.npu_device.distribute.hccl import all_reduce, is_worker
 from npu_shim.npu_device.npu_device import global_npu_ctx
 from npu_shim.training.strategy_data import bounds, is_sharded, number_of_rows, rows_of_rank, slice_of_batches
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Structure, Tensor
 
 _weight: contextvars.ContextVar[Tensor | None] = contextvars.ContextVar("npu_shim_weight_of_rows", default=None)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Iterable, Sequence
 
 from npu_shim._tensorflow import tf_keras
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Function, Gradient, Optimizer, Result, Structure, Variable
 from npu_shim.npu_device.distribute.averaging_tapes import average_tapes, averaged
 from npu_shim.npu_device.distribute.hccl import broadcast, is_worker
 from npu_shim.npu_device.utils.scope import npu_optimizer_scope
@@ -13,7 +14,6 @@ from npu_shim.optimizer.distributed import npu_allreduce
 from npu_shim.optimizer.gradient_averaging import gradients_are_reduced, strategy_reduces, take_averaged
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Gradient, Optimizer, Result, Structure, Variable
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Iterable, Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Dataset, Optimizer, Result, Structure, Tensor, Variable
 from npu_shim.distributed import hccl_ops
 from npu_shim.distributed.hccl_checks import check_fusion, check_reduction
 from npu_shim.distributed.world import WORLD, world_size
@@ -16,7 +17,6 @@ from npu_shim.npu_device.utils.scope import npu_optimizer_scope
 from npu_shim.optimizer.gradient_averaging import reduce_all
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, Optimizer, Result, Structure, Tensor, Variable
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._host import host_device
+from npu_shim._tensorflow.types import Module, Tensor
 from npu_shim.distributed import hccl_ops as _ops
 from npu_shim.distributed.hccl_ops import (
     allreduce as allreduce,
@@ -18,9 +17,6 @@ from npu_shim.distributed.hccl_ops import (
     send as send,
 )
 from npu_shim.distributed.world import WORLD
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Module, Tensor
 
 
 def allgather(tensor: Tensor, rank_size: int, group: str = WORLD) -> Tensor:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_keras
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import KerasModel, Logs, Optimizer, Result, Structure
 from npu_shim.npu_device.distribute.batch_norm import sync_batch_norm
 from npu_shim.npu_device.distribute.global_batches import (
     are_even,
@@ -20,9 +20,6 @@ from npu_shim.npu_device.distribute.hccl import is_worker
 from npu_shim.npu_device.distribute.rank_callbacks import for_this_rank, need_batch_metrics
 from npu_shim.npu_device.distribute.rank_metrics import RowsThatCount, figures, global_logs
 from npu_shim.training.strategy_data import check_are_batches, is_sharded, slice_of_batches
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasModel, Logs, Optimizer, Result, Structure
 
 _MARK = "_npu_shim_data_parallel"
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import weakref
 from types import TracebackType
-from typing import TYPE_CHECKING, Callable, ContextManager, Sequence
+from typing import Callable, ContextManager, Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.tf_keras import is_cast
+from npu_shim._tensorflow.types import KerasModel, Strategy, Variable
 from npu_shim.npu_device.distribute import hccl
 from npu_shim.npu_device.distribute.broadcast_callback import (
     NPUBroadcastGlobalVariablesCallback as NPUBroadcastGlobalVariablesCallback,
 )
 from npu_shim.npu_device.npu_device import get_ranksize as get_ranksize
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasModel, Strategy, Variable
 
 _MARK = "_npu_shim_broadcasts"
 # By id, the variables that were sent

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import KerasCallback, Logs, Structure
 from npu_shim.npu_device.distribute.hccl import all_reduce
 from npu_shim.npu_device.distribute.rank_metrics import Figures, figures, global_logs
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasCallback, Logs, Structure
-
 
 _KERAS, _BATCH_ENDS = ("keras.", "tensorflow."), ("on_train_batch_end", "on_batch_end")
 _WRITERS = ("ModelCheckpoint", "TensorBoard", "CSVLogger", "RemoteMonitor")

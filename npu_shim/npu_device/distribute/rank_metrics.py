@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Dict, Mapping, NamedTuple
 
 from npu_shim._tensorflow import tf_distribute, tf_keras
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import KerasModel, Tensor, Value, Variable
 from npu_shim.npu_device.distribute.hccl import all_reduce
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasModel, Tensor, Value, Variable
-
     Numbers = Dict[str, Tensor]
 
 

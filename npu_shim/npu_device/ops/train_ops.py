@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_keras
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Operation, Tensor
 from npu_shim.npu_device import gen_npu_ops
 from npu_shim.npu_device.utils import npu_wrapper
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Tensor
 
 
 def fast_gelu_grad(op: Operation, grad: Tensor) -> list[Tensor]:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._host import host_device, patches
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Operation, Tensor
 from npu_shim.npu_device import gen_npu_ops
 from npu_shim.npu_device.train.replacement import dropout_convert
 from npu_shim.ops.dropout import dropout
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Tensor
 
 _VERSIONS, _MODES = ["2.6.2~2.6.999"], ["graph"]
 grad_registry_list = ["DropOutDoMask"]  # the ops whose gradient the package registers

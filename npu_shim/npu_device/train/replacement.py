@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import Callable, Sequence
 
 from absl import logging
 
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Function, Result, Text
 from npu_shim.npu_device.state import STATE
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Result, Text
-
 
 _HIGHEST = 999  # of each number of a version
 _ranges: list[tuple[list[int], list[int]]] = []  # all that were parsed; verify_version() reads it

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_keras
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import Function, Result, Structure
 from npu_shim.npu_device import gen_npu_ops
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Result, Structure
 
 _NAMES = "npu_api_names"
 _symbols: dict[str, Function] = {}

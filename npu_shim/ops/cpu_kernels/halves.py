@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Mapping, Sequence
+from typing import Callable, Mapping, Sequence
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_kernels
 from npu_shim._tensorflow.tf_op_forms import AskedOp, Form, definition_of, flat
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Tensor, Value
+from npu_shim._tensorflow.types import DType, Tensor, Value
 
 HALVES = (tf.float16, tf.bfloat16)
 

@@ -7,15 +7,13 @@ another: a gradient with respect to a result, or a value that is fed for it, cou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence
+from typing import Callable, NamedTuple, Sequence
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_op_forms import AskedOp, flat, result_of
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor, Value
+from npu_shim._tensorflow.types import Tensor, Value
 
 CHANNELS_LAST = {"NCHW": "NHWC", "NCDHW": "NDHWC"}
 _BY_AXIS = ("strides", "dilations", "ksize")  # attributes with a number for each axis

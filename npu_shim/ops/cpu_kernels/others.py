@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Callable, Sequence
 
 import tensorflow as tf
 
+from npu_shim._tensorflow.types import Tensor
+
 if TYPE_CHECKING:
     from npu_shim._tensorflow.tf_op_forms import AskedOp
-    from npu_shim._tensorflow.types import Tensor
 
 # The same op by its later name.
 LATER_NAMES = {

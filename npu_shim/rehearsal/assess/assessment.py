@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Sequence
 
+from npu_shim._tensorflow.types import JsonObject
 from npu_shim.rehearsal.reports import about
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
-
     JsonShape = Sequence[int | None] | None
 
 

@@ -10,6 +10,26 @@ import numpy as np
 
 from npu_shim._host import patches
 from npu_shim._tensorflow import tf_api, tf_capture, tf_estimator, tf_keras, tf_op_creation, tf_session
+from npu_shim._tensorflow.types import (
+    CheckpointSaverListener,
+    ConfigProto,
+    Estimator,
+    EventWriter,
+    FeedDict,
+    Fetches,
+    Function,
+    Graph,
+    InputFn,
+    Message,
+    Operation,
+    Optimizer,
+    Result,
+    Session,
+    SessionRunHook,
+    Structure,
+    Tensor,
+    Value,
+)
 from npu_shim.rehearsal.assess.flat import Flat, Shape, flatten
 from npu_shim.rehearsal.assess.given_shapes import argument_shapes, fed_sizes, feed_shapes, iterator_shapes
 from npu_shim.rehearsal.assess.lines import line_of_caller
@@ -17,26 +37,6 @@ from npu_shim.rehearsal.assess.training_ops import all_ops, needed_ops, trains
 from npu_shim.rehearsal.assess.zeros import eager_zeros, zeros
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        CheckpointSaverListener,
-        ConfigProto,
-        Estimator,
-        EventWriter,
-        FeedDict,
-        Fetches,
-        Function,
-        Graph,
-        InputFn,
-        Message,
-        Operation,
-        Optimizer,
-        Result,
-        Session,
-        SessionRunHook,
-        Structure,
-        Tensor,
-        Value,
-    )
     from npu_shim.rehearsal.assess.given_shapes import Feeds
 
 tf, v1 = tf_api.tf, tf_api.v1

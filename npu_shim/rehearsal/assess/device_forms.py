@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
+from npu_shim._tensorflow.types import Operation
 from npu_shim.rehearsal.assess.flat import Node
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation
 
 COLLECTIVE = re.compile(r"^(Hcom|Horovod|Collective|Nccl)")
 _CALLS_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
+from npu_shim._tensorflow.types import Value
 from npu_shim.rehearsal.assess import precision, work
 from npu_shim.rehearsal.assess.assessment import Loop, MixedPrecision, NotCounted, OpCount, Roofline, WorkOfStep
 from npu_shim.rehearsal.assess.flat import Node
@@ -12,9 +13,6 @@ from npu_shim.rehearsal.assess.inventory import ON_HOST_ANYWAY, VARIABLES
 from npu_shim.rehearsal.assess.operators import Lists
 from npu_shim.rehearsal.assess.products import Product
 from npu_shim.rehearsal.assess.sizes import size_bytes
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Value
 
 
 def work_of_step(nodes: Sequence[Node], done: work.Work, trips: dict[str, int]) -> WorkOfStep:

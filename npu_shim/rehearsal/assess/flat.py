@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import TYPE_CHECKING, Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_shim._tensorflow import tf_api, tf_capture, tf_graph
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Message, Operation, Tensor, Value
+from npu_shim._tensorflow.types import Graph, Message, Operation, Tensor, Value
 
 tf = tf_api.tf
 Shape = Optional[Tuple[Optional[int], ...]]  # None: the rank is not known

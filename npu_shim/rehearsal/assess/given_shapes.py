@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Hashable, Mapping, Sequence, Tuple
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_capture, tf_graph
+from npu_shim._tensorflow.types import FeedDict, Function, Graph, Operation, Session, Tensor, Value
 from npu_shim.rehearsal.assess.device_forms import is_collective
 from npu_shim.rehearsal.assess.flat import Shape
 from npu_shim.rehearsal.assess.training_ops import all_ops
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import FeedDict, Function, Graph, Operation, Session, Tensor, Value
-
     Feeds = Sequence[Tuple[Tensor, Value]]  # with their values
 
 tf = tf_api.tf

@@ -6,6 +6,7 @@ import collections
 from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._tensorflow import tf_api, tf_graph
+from npu_shim._tensorflow.types import DType
 from npu_shim.rehearsal.assess import device_forms, memory, work
 from npu_shim.rehearsal.assess.assessment import (
     Collective,
@@ -24,7 +25,6 @@ from npu_shim.rehearsal.assess.partition import Partition
 from npu_shim.rehearsal.assess.sizes import elements, size_bytes
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType
     from npu_shim.rehearsal.assess.assessment import JsonShape
 
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import script_frames
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation
+from npu_shim._tensorflow.types import Operation
 
 _TEMPORARY = re.escape(os.path.join(tempfile.gettempdir(), ""))
 _CONVERTED = re.compile(_TEMPORARY + r"(__autograph_generated_file|tmp)\w+\.py$")  # what AutoGraph has written

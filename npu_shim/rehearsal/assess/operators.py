@@ -11,14 +11,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import TYPE_CHECKING, Iterable, NamedTuple
+from typing import Iterable, NamedTuple
 
 from npu_shim._host.messages import of_error
+from npu_shim._tensorflow.types import JsonObject, Value
 from npu_shim.import_hook import tool
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject, Value
-
 
 DEVICE, UNCLEAR, HOST, INPUT = "device", "unclear", "host", "input"
 MEANINGS = {

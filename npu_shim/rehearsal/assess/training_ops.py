@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Iterable
+from typing import Iterable
 
 from npu_shim._tensorflow import tf_capture, tf_graph
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Operation
+from npu_shim._tensorflow.types import Graph, Operation
 
 _UPDATE = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
 _ASSIGN = re.compile(r"Assign(Add|Sub)?(VariableOp)?$|(Resource)?Scatter(Add|Sub|Update)$")

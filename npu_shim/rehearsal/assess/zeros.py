@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from npu_shim._tensorflow.tf_api import tf
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Structure, Tensor, TensorShape, Value
+from npu_shim._tensorflow.types import Structure, Tensor, TensorShape, Value
 
 
 def zeros(tensor: Tensor) -> Value:

@@ -7,12 +7,10 @@ import io
 import os
 import pathlib
 import shutil
-from typing import TYPE_CHECKING, Callable, Iterator
+from typing import Callable, Iterator
 
+from npu_shim._tensorflow.types import Function, Module, Result, Value
 from npu_shim.rehearsal.files.kept import Kept
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Module, Result, Value
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_op_creation
+from npu_shim._tensorflow.types import Function, Optimizer, Result
 from npu_shim.ops.overflow import OVERFLOW
 from npu_shim.rehearsal.half.modes import MIXED, Mode
 from npu_shim.rehearsal.half.rounding import Rounding
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.update_hooks import optimizer_classes
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Optimizer, Result
-
 
 TYPES = ("float16", "bfloat16")
 

@@ -12,19 +12,17 @@ import collections
 import contextlib
 import functools
 import threading
-from typing import TYPE_CHECKING, Iterator, Sequence
+from typing import Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_op_creation
 from npu_shim._tensorflow.tf_numpy_function import array_function
+from npu_shim._tensorflow.types import DType, Operation, Tensor, Value
 from npu_shim.ops.overflow import OVERFLOW
 from npu_shim.rehearsal.assess.work import MATRIX
 from npu_shim.rehearsal.half.modes import FLOAT, FOLLOWS, INPUTS, Mode
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Operation, Tensor, Value
 
 v1 = tf.compat.v1
 _MARK = "_npu_shim_half"  # attribute of eager tensors; no attribute: a constant or an input

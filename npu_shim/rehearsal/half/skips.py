@@ -15,12 +15,12 @@ import tensorflow as tf
 
 from npu_shim._tensorflow import tf_op_creation
 from npu_shim._tensorflow.tf_numpy_function import array_function
+from npu_shim._tensorflow.types import Gradient, Optimizer, Result, Tensor, Value
 from npu_shim.rehearsal.numerics.update_values import scale_of
 from npu_shim.rehearsal.recording.calls import Calls
 from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Gradient, Optimizer, Result, Tensor, Value
     from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs
 
 

@@ -6,12 +6,13 @@ import atexit
 import itertools
 import os
 import sys
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 import tensorflow as tf
 
 from npu_shim._host.messages import report
 from npu_shim._tensorflow import tf_op_creation
+from npu_shim._tensorflow.types import Result
 from npu_shim.distributed.ranks import world
 from npu_shim.rehearsal.event_file import EventFile
 from npu_shim.rehearsal.numerics import numerics_page
@@ -19,10 +20,6 @@ from npu_shim.rehearsal.numerics.history import BadOp, History, Step, Update
 from npu_shim.rehearsal.numerics.ops import OpWatch
 from npu_shim.rehearsal.numerics.update_values import OptimizerWatch
 from npu_shim.rehearsal.recording.functions import without_xla
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Result
-
 
 PAGE = "numerics.html"
 

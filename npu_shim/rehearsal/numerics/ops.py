@@ -10,19 +10,17 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from typing import TYPE_CHECKING, Callable, Iterable, Sequence
+from typing import Callable, Iterable, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import script_frames, tf_graph, tf_op_creation
 from npu_shim._tensorflow.tf_numpy_function import array_function
+from npu_shim._tensorflow.types import Operation, Tensor, Value
 from npu_shim.rehearsal.assess.lines import lines_of, relative
 from npu_shim.rehearsal.assess.op_types import types
 from npu_shim.rehearsal.numerics.history import BadOp, History
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Tensor, Value
 
 # These hand values on, read them from the outside, hold variables, or run other ops, which are checked themselves.
 _NO_CHECK = types("not checked for Inf and NaN")

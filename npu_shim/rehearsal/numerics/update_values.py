@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from npu_shim._tensorflow import tf_graph, tf_op_creation, tf_recording
 from npu_shim._tensorflow.tf_numpy_function import array_function
+from npu_shim._tensorflow.types import Function, GradientTape, Graph, Optimizer, Result, Structure, Tensor, Value
 from npu_shim.ops.overflow import OVERFLOW
 from npu_shim.rehearsal.numerics.history import Update
 from npu_shim.rehearsal.recording import methods
@@ -26,7 +27,6 @@ from npu_shim.rehearsal.recording.scaled_losses import ScaledLosses
 from npu_shim.rehearsal.recording.update_hooks import UpdateHooks, optimizer_classes
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, GradientTape, Graph, Optimizer, Result, Structure, Tensor, Value
     from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs
 
 v1 = tf.compat.v1

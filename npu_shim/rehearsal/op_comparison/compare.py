@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Hashable, Mapping, NamedTuple
+from typing import Hashable, Mapping, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
+from npu_shim._tensorflow.types import Function, Graph, Structure
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.comparing.tolerances import allowed
 from npu_shim.rehearsal.op_comparison import eager, graphs
 from npu_shim.rehearsal.op_comparison.values import STAGES, Loss, OpValue
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Graph, Structure
 
 
 class OpRow(NamedTuple):

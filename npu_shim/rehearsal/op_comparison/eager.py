@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 import numpy as np
 import tensorflow as tf
 
+from npu_shim._tensorflow.types import Function, Gradient, Structure, Tensor, Variable
 from npu_shim.rehearsal.op_comparison.values import Fetch, Loss, OpValue, staged
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Gradient, Structure, Tensor, Variable
 
 
 def eager_values(function: Function, arguments: Sequence[Structure], loss: Loss | None, rate: float) -> list[OpValue]:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, Mapping, Sequence
+from typing import Dict, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_graph
+from npu_shim._tensorflow.types import (
+    FeedDict,
+    Function,
+    Gradient,
+    Graph,
+    Operation,
+    Session,
+    Structure,
+    Tensor,
+    Value,
+    Variable,
+)
 from npu_shim.rehearsal.op_comparison.values import (
     INFERENCE,
     Fetch,
@@ -17,20 +29,6 @@ from npu_shim.rehearsal.op_comparison.values import (
     staged,
 )
 from npu_shim.rehearsal.recording.names import plain_name
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        FeedDict,
-        Function,
-        Gradient,
-        Graph,
-        Operation,
-        Session,
-        Structure,
-        Tensor,
-        Value,
-        Variable,
-    )
 
 v1 = tf.compat.v1
 Variables = Dict[str, np.ndarray]  # by name, in the order of the graph

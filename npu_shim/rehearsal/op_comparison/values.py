@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Iterable, NamedTuple, Sequence
+from typing import Callable, Iterable, NamedTuple, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_graph, tf_recording
-from npu_shim._tensorflow.types import Structure, Tensor
+from npu_shim._tensorflow.types import Gradient, Graph, Operation, Structure, Tensor, Value, Variable
 from npu_shim.rehearsal.recording.names import plain_name
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Gradient, Graph, Operation, Value, Variable
 
 INFERENCE, LOSS, GRADIENT, UPDATE = "inference", "loss", "gradient", "update"
 STAGES = (INFERENCE, LOSS, GRADIENT, UPDATE)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
+from npu_shim._tensorflow.types import Function, Optimizer, Result, Structure, Tensor, TracedFunction
 from npu_shim.rehearsal.progress.progress import Progress, scalar
 from npu_shim.rehearsal.recording.kinds import LOSS, RATE
 from npu_shim.rehearsal.recording.traced_updates import TracedUpdates
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Optimizer, Result, Structure, Tensor, TracedFunction
 
 _TAPE = -2  # the source of steps without an optimizer
 

@@ -6,21 +6,19 @@ wanted. They are tensors that the graph has, and only those that the run compute
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Container, NamedTuple
+from typing import Container, NamedTuple
 
 import tensorflow as tf
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_graph, tf_recording, tf_session
+from npu_shim._tensorflow.types import Fetches, Function, Graph, Operation, Result, Session, Tensor, Value, Variable
 from npu_shim.rehearsal.progress.counted_updates import updates_of
 from npu_shim.rehearsal.progress.progress import Progress
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.kinds import FETCH, SUMMARY
 from npu_shim.rehearsal.recording.names import name_of, pairs, singles
 from npu_shim.rehearsal.recording.summaries import scalars_of
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Function, Graph, Operation, Result, Session, Tensor, Value, Variable
 
 _READS = ("ReadVariableOp", "VarHandleOp", "VariableV2", "Variable")
 _FIRST_READS = 3  # runs that read the global step in any case

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_recording
+from npu_shim._tensorflow.types import Graph, Operation, Optimizer, Result, Tensor
 from npu_shim.rehearsal.progress.counted_functions import Functions, Steps
 from npu_shim.rehearsal.progress.progress import Progress, scalar
 from npu_shim.rehearsal.recording.graph_inputs import rates_of
@@ -15,7 +16,6 @@ from npu_shim.rehearsal.recording.kinds import LOSS, RATE
 from npu_shim.rehearsal.recording.optimizers import Watch, rate_of
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Operation, Optimizer, Result, Tensor
     from npu_shim.rehearsal.recording.update_hooks import Pairs
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Callable, Iterable
+from typing import Callable, Iterable
 
 import numpy as np
 
+from npu_shim._tensorflow.types import Tensor, Value
 from npu_shim.rehearsal.recording.kinds import FETCH, LOG, LOSS, METRIC, RATE, SUMMARY
 from npu_shim.rehearsal.recording.recorder import Watcher
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor, Value
-
 
 _SHOWN = (LOSS, RATE, FETCH, SUMMARY, LOG, METRIC)
 _LOSSES = {LOSS: 4, LOG: 3, SUMMARY: 2}  # how certain the loss of a kind is

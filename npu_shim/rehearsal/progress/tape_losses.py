@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import tensorflow as tf
 
+from npu_shim._tensorflow.types import Function, GradientTape, Result, Structure
 from npu_shim.rehearsal.progress.counted_functions import Functions
 from npu_shim.rehearsal.progress.progress import Progress
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.scaled_losses import ScaledLosses
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, GradientTape, Result, Structure
 
 
 def watch_tapes(progress: Progress, functions: Functions) -> None:

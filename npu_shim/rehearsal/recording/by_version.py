@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Callable, Generic, TypeVar
+from typing import Callable, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph
+from npu_shim._tensorflow.types import Graph
 
 _Finding = TypeVar("_Finding")
 

@@ -6,19 +6,16 @@ import inspect
 import os
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import script_frames, tf_api, tf_data, tf_estimator, tf_op_creation, tf_recording
+from npu_shim._tensorflow.types import Dataset, Estimator, Function, InputFn, KerasLayer, KerasPolicy, Result, Value
 from npu_shim.data import batching, static_batch
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.kinds import BATCH, GIVEN, INPUT_FN, LIBRARY_CODE, POLICY, POLICY_CODE
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.settings import Changes
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, Estimator, Function, InputFn, KerasLayer, KerasPolicy, Result, Value
 
 _STATIC_CODES = ("NPU109", "NPU114")
 _INPUT_CODE = "NPU103"

@@ -12,13 +12,11 @@ Source: Charikar, Chen, Farach-Colton, "Finding frequent items in data streams",
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Hashable
+from typing import Hashable
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Value
-
+from npu_shim._tensorflow.types import Value
 
 BUCKETS = 32
 NORM, NOT_FINITE, HEAD = range(3)  # norm, number of Inf and NaN; then the buckets

@@ -21,12 +21,11 @@ import time
 import uuid
 from collections import defaultdict
 from types import FrameType
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Result, Value
+from npu_shim._tensorflow.types import Result, Value
 
 Note = Callable[[str, object, str], None]  # receives each seed that a script sets: call, value and line
 

@@ -8,15 +8,12 @@ begins with the same numbers each time, and all epochs have one order. In Keras 
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_keras
+from npu_shim._tensorflow.types import DataAdapter, Dataset, Function, Result
 from npu_shim.rehearsal.recording import methods
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DataAdapter, Dataset, Function, Result
 
 
 def make_no_idle_iterators() -> None:

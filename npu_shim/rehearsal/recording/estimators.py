@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterator
+from typing import Iterator
 
 import numpy as np
 
 from npu_shim._tensorflow.tf_estimator import estimator_class
+from npu_shim._tensorflow.types import Estimator, Function, Result, Value
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.kinds import METRIC, PREDICTION
 from npu_shim.rehearsal.recording.recorder import Watcher
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Estimator, Function, Result, Value
 
 _ROWS = 256  # predictions that are recorded together
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
 
+from npu_shim._tensorflow.types import Function, Metric, Result, Structure
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.kinds import CALL, RESULT
 from npu_shim.rehearsal.recording.recorder import Recorder
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Metric, Result, Structure
 
 _KERAS = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")  # they are recorded
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import base64
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from npu_shim._tensorflow.types import JsonObject, Value
 from npu_shim.rehearsal.half_run import HalfReport
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject, Value
 
 
 @dataclass(frozen=True)

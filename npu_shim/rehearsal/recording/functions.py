@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import script_frames, tf_session
+from npu_shim._tensorflow.types import Function, KerasModel, Result, TracedFunction
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.evaluation import record_call
 from npu_shim.rehearsal.recording.kinds import TAPES
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.variables import EagerVariables
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, KerasModel, Result, TracedFunction
-
 
 _CALL = "call of a function"
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Callable, Iterable, List, Sequence, Tuple
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_graph, tf_recording
+from npu_shim._tensorflow.types import Graph, Operation, Tensor
 from npu_shim.rehearsal.recording.kinds import DRAW, INPUT
 from npu_shim.rehearsal.recording.recorder import Recorder
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Operation, Tensor
-
     Found = List[Tuple[str, Tensor]]
 
 _SOURCES = ("IteratorGetNext", "IteratorGetNextSync", "Placeholder", "PlaceholderWithDefault")

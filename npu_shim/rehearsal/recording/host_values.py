@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Iterator
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_recording
+from npu_shim._tensorflow.types import Fetches, Function, Optimizer, Result, Saver, Session, Value
 from npu_shim.rehearsal.recording import methods, updating
 from npu_shim.rehearsal.recording.names import plain_name, singles
 from npu_shim.rehearsal.recording.optimizers import Watch
@@ -18,7 +19,6 @@ from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.traced_updates import TracedUpdates
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Function, Optimizer, Result, Saver, Session, Value
     from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs
 
 

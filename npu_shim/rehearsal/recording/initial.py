@@ -8,30 +8,28 @@ initializes the variable, so nothing is added to the graph.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_op_creation, tf_recording, tf_session
+from npu_shim._tensorflow.types import (
+    Fetches,
+    Function,
+    Graph,
+    KerasModel,
+    Result,
+    Session,
+    Structure,
+    Tensor,
+    Variable,
+)
 from npu_shim.rehearsal.recording import methods, updating
 from npu_shim.rehearsal.recording.kinds import INITIAL
 from npu_shim.rehearsal.recording.names import plain_name, singles
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import variables_of
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        Fetches,
-        Function,
-        Graph,
-        KerasModel,
-        Result,
-        Session,
-        Structure,
-        Tensor,
-        Variable,
-    )
 
 
 class InitialVariables:

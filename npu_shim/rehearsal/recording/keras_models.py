@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_keras
+from npu_shim._tensorflow.types import Function, KerasCallback, KerasModel, Logs, Result, Value
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.kinds import LOG, METRIC, PREDICTION, UNTRAINED
 from npu_shim.rehearsal.recording.methods import Around
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.recorder import Watcher
 from npu_shim.rehearsal.recording.variables import array_of, weights_of
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, KerasCallback, KerasModel, Logs, Result, Value
 
 _RETURN = {  # methods that return numbers: their kind, and the call that names them
     **dict.fromkeys(("evaluate", "evaluate_generator"), (METRIC, "evaluate")),

@@ -8,29 +8,27 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from typing import TYPE_CHECKING, Callable, Iterable
+from typing import Callable, Iterable
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_recording, tf_session
 from npu_shim._tensorflow.tf_estimator import estimator_class
+from npu_shim._tensorflow.types import (
+    Fetches,
+    Function,
+    GradientTape,
+    Optimizer,
+    Result,
+    Session,
+    SessionRunContext,
+    SessionRunValues,
+)
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import name_of, singles
 from npu_shim.rehearsal.recording.optimizers import Watch
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.update_hooks import optimizer_classes
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        Fetches,
-        Function,
-        GradientTape,
-        Optimizer,
-        Result,
-        Session,
-        SessionRunContext,
-        SessionRunValues,
-    )
 
 _CALL = "call that trains"
 _NO_LOOP = ("fit", "evaluate", "predict", "monitored", _CALL)

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING
 
-from npu_shim._tensorflow.types import Function
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Result
-
+from npu_shim._tensorflow.types import Function, Result
 
 Around = Function  # called with the original method, the object, and the arguments of the call
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterator
+from typing import Iterator
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Result, Value
-
+from npu_shim._tensorflow.types import Fetches, Result, Value
 
 OF_OPTIMIZER = " of optimizer "  # between a name and the number of its optimizer
 OWN_WRITER = "npu_shim_own"  # attribute of a FileWriter whose summaries are not those of the script

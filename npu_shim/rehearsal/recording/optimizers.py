@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_op_creation, tf_recording
+from npu_shim._tensorflow.types import Function, Gradient, Graph, Optimizer, Result, Tensor, Value, Variable
 from npu_shim.rehearsal.recording import methods, updating
 from npu_shim.rehearsal.recording.graph_inputs import data_of, rates_of
 from npu_shim.rehearsal.recording.kinds import GRADIENT, LOSS, RATE, VARIABLE
@@ -22,7 +23,6 @@ from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.update_hooks import UpdateHooks, optimizer_classes
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Gradient, Graph, Optimizer, Result, Tensor, Value, Variable
     from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs
 
     Named = List[Tuple[str, str, Tensor]]  # kind, name, tensor

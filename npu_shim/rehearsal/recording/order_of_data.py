@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_data, tf_recording
+from npu_shim._tensorflow.types import Dataset, DatasetOptions, Function, KerasModel, Result, Structure, Value
 from npu_shim.rehearsal.recording import epochs, methods
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, DatasetOptions, Function, KerasModel, Result, Structure, Value
 
 _CALLS = ("fit", "fit_generator", "evaluate", "evaluate_generator", "predict", "predict_generator")
 # Before TensorFlow 2.8, random ops of parallel calls draw from one generator in the order of their threads. Those of

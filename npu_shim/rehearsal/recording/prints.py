@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import numpy as np
 
 from npu_shim._tensorflow import script_frames
+from npu_shim._tensorflow.types import Function, Result, Value
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.kinds import PRINT
 from npu_shim.rehearsal.recording.printed_numbers import numbers_of
 from npu_shim.rehearsal.recording.recorder import Recorder
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Result, Value
 
 
 def watch_prints(recorder: Recorder) -> None:

@@ -7,12 +7,10 @@ compute different values.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Iterator
+from typing import Iterator
 
 from npu_shim._tensorflow import tf_api, tf_graph
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Operation
+from npu_shim._tensorflow.types import Graph, Operation
 
 _SIZES = ("QueueSize", "QueueSizeV2")
 _ASSIGNS = re.compile(r"Assign|(Resource)?Scatter")

@@ -11,15 +11,13 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from typing import TYPE_CHECKING, Iterator
+from typing import Iterator
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_recording
+from npu_shim._tensorflow.types import Function, Operation, QueueRunner, Result, Session, Supervisor
 from npu_shim.rehearsal.recording import methods
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Operation, QueueRunner, Result, Session, Supervisor
 
 
 def order_queues() -> None:

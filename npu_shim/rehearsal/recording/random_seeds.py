@@ -10,14 +10,12 @@ from __future__ import annotations
 import random
 import weakref
 import zlib
-from typing import TYPE_CHECKING, Callable, Collection
+from typing import Callable, Collection
 
 import numpy as np
 
+from npu_shim._tensorflow.types import Function, Graph, Result
 from npu_shim.rehearsal.recording.entropy import Entropy, Note, is_from_clock, reads_clock
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Graph, Result
 
 _RANKS_APART = 1009
 

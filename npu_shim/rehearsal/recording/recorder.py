@@ -5,19 +5,16 @@ from __future__ import annotations
 import threading
 import weakref
 import zlib
-from typing import TYPE_CHECKING, AbstractSet, Callable, Iterable, Iterator
+from typing import AbstractSet, Callable, Iterable, Iterator
 
 import numpy as np
 
+from npu_shim._tensorflow.types import Graph, KerasModel, Value, Variable
 from npu_shim.rehearsal.recording.calls import Calls
 from npu_shim.rehearsal.recording.kinds import DRAW, FINAL, GRADIENT, INPUT, LOSS, RATE, REDUCED, ROWS, TAPE, VARIABLE
 from npu_shim.rehearsal.recording.losses import Losses
 from npu_shim.rehearsal.recording.row_sums import sum_of_rows
 from npu_shim.rehearsal.recording.writer import Row, Writer
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, KerasModel, Value, Variable
-
 
 _MOST_SEEDS = 1000
 _NUMBERED = (TAPE, GRADIENT, VARIABLE, FINAL)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_files
+from npu_shim._tensorflow.types import Function, Result
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.recorder import Recorder
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Result
 
 
 def watch_restores(recorder: Recorder) -> None:

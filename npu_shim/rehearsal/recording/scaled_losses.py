@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_keras
+from npu_shim._tensorflow.types import Function, Optimizer, Result, Tensor
 from npu_shim.rehearsal.recording import methods
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Optimizer, Result, Tensor
 
 
 class ScaledLosses:

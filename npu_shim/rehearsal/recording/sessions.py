@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator
+from typing import Callable, Iterable, Iterator
 
 import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import script_frames, tf_op_creation, tf_recording, tf_session
+from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Graph, Operation, Result, Session, Tensor, Value
 from npu_shim.rehearsal.recording import methods, queue_sizes
 from npu_shim.rehearsal.recording.by_version import ByVersion
 from npu_shim.rehearsal.recording.kinds import FEED, FETCH, SUMMARY, UNTRAINED
@@ -17,9 +18,6 @@ from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.summaries import scalars_of
 from npu_shim.rehearsal.recording.unordered_reads import Races, UnorderedReads
 from npu_shim.rehearsal.recording.variables import few_elements
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Graph, Operation, Result, Session, Tensor, Value
 
 
 def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[str, Value]]]) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Mapping, Sequence, Tuple
 
+from npu_shim._tensorflow.types import JsonObject
+
 if TYPE_CHECKING:
     import numpy as np
 
-    from npu_shim._tensorflow.types import JsonObject
     from npu_shim.rehearsal.recording.random_seeds import Apart
 
 Place = Tuple[str, int, int]  # path from the current folder, first and last line

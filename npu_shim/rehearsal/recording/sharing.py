@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
 
+from npu_shim._tensorflow.types import Function, Result, Structure, Tensors
 from npu_shim.distributed.collectives.process_group import ProcessGroup
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.recorder import Recorder
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Result, Structure, Tensors
 
 _REDUCE = ("allreduce", "reduce", "reduce_scatter", "allgather", "allgather_with_counts", "alltoall", "alltoallv")
 _SAVE = "save of a checkpoint"

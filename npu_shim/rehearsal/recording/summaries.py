@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_recording
+from npu_shim._tensorflow.types import EventWriter, Function, Message, Result, Structure
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.kinds import SUMMARY
 from npu_shim.rehearsal.recording.names import OWN_WRITER
 from npu_shim.rehearsal.recording.recorder import Watcher
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import EventWriter, Function, Message, Result, Structure
-
 
 # tags of hooks that measure speed, and of queues: how full they are depends on threads
 _BY_CHANCE = re.compile(r".*(/sec|fraction_(of|over)_\d+(_of_\d+)?_full(_\d+)?|queue_size)$")

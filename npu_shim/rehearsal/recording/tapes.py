@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import script_frames, tf_op_creation, tf_recording
+from npu_shim._tensorflow.types import Function, GradientTape, Graph, KerasModel, Result, Structure, Tensor
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.evaluation import arrays, record_call
 from npu_shim.rehearsal.recording.graph_inputs import data_of
@@ -17,9 +16,6 @@ from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.optimizers import dense
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.variables import EagerVariables, array_of, weights_of
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, GradientTape, Graph, KerasModel, Result, Structure, Tensor
 
 _CALL = "call of a model"
 

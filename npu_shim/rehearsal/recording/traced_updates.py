@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_session
+from npu_shim._tensorflow.types import Function, Result, TracedFunction
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.recorder import Watcher
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Result, TracedFunction
 
 _CALL = "function"
 _KERAS = ("fit", "train_on_batch", "test_on_batch", "predict_on_batch", "evaluate", "predict")  # which count themselves

@@ -13,13 +13,11 @@ from __future__ import annotations
 
 import re
 import weakref
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Sequence
+from typing import Callable, Iterable, Iterator, Sequence
 
 from npu_shim._tensorflow import tf_graph, tf_recording
+from npu_shim._tensorflow.types import Fetches, Graph, Operation, Tensor
 from npu_shim.rehearsal.recording.names import singles
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Graph, Operation, Tensor
 
 _VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
 _IN_PLACE = frozenset({"VariableV2", "Variable"})

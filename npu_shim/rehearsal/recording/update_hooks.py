@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Callable, List, Tuple
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_keras
+from npu_shim._tensorflow.types import Function, Gradient, Optimizer, Result, Structure, Variable
 from npu_shim.rehearsal.recording import methods
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Gradient, Optimizer, Result, Structure, Variable
-
     Pairs = List[Tuple[Gradient, Variable]]
     Apply = Callable[[Pairs], Result]
 

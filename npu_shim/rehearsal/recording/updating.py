@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable
+from typing import Iterable
 
 from npu_shim._tensorflow import tf_graph, tf_recording
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Operation, Result
+from npu_shim._tensorflow.types import Graph, Operation, Result
 
 _UPDATES, _KNOWN = "npu_shim_update_ops", "npu_shim_fetches"  # attributes of a graph, so that they end with it
 

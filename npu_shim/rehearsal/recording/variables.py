@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import collections
 import weakref
-from typing import TYPE_CHECKING, Callable, Iterator
+from typing import Callable, Iterator
 
 import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import script_frames, tf_keras, tf_op_creation, tf_recording
+from npu_shim._tensorflow.types import Function, KerasModel, Result, Value, Variable
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.kinds import UNTRAINED
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.recorder import Recorder
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, KerasModel, Result, Value, Variable
 
 _NAME = "npu_shim_name"  # attribute of a variable, so that it ends with it
 _MOST_VARIABLES = 1000

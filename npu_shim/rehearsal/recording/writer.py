@@ -7,18 +7,15 @@ import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Hashable, Sequence, Tuple
+from typing import Hashable, Sequence, Tuple
 
 import numpy as np
 
+from npu_shim._tensorflow.types import Value
 from npu_shim.rehearsal.recording.digest import Digests, as_numbers, is_numeric
 from npu_shim.rehearsal.recording.events import Rows
 from npu_shim.rehearsal.recording.kinds import GRADIENT, TAPE, VARIABLE
 from npu_shim.rehearsal.recording.settings import WholeTensors
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Value
-
 
 FILE = "recording.jsonl"
 TENSORS = "tensors.bin"

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Iterable, Sequence
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_keras
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.types import (
+    Gradient,
+    Operation,
+    Optimizer,
+    OptimizerClass,
+    Result,
+    Tensor,
+    Value,
+    Variable,
+)
 from npu_shim.distributed.world import world_size
 from npu_shim.ops.overflow import OVERFLOW
 from npu_shim.optimizer.loss_scale_optimizer import all_finite, finite_on_all_ranks
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        Gradient,
-        Operation,
-        Optimizer,
-        OptimizerClass,
-        Result,
-        Tensor,
-        Value,
-        Variable,
-    )
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 _MARK = "_npu_shim_loss_scale"
