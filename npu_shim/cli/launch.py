@@ -14,13 +14,13 @@ import shlex
 import sys
 import time
 
-from npu_shim._host import host_device, host_env
+from npu_shim._host import host_device, host_env, whole_file
 from npu_shim._host.process_settings import to_text
 from npu_shim.cli import RANKS, _independent, _profiled, _progress, parser_of, show
 from npu_shim.cli._lines import QUIET, fail, progress
 from npu_shim.cli._paths import missing_script, unwritable_folder
 from npu_shim.cli._values import MOST_RANKS, MOST_RANKS_OF_JOB, above_zero, add_options, integer
-from npu_shim.distributed.ranktable import hostfile, writer
+from npu_shim.distributed.ranktable import hostfile
 from npu_shim.distributed.ranktable.generate import parse_hosts
 from npu_shim.distributed.ranktable.reader import read_text
 from npu_shim.launching import cores, job_ranks, modelarts
@@ -147,7 +147,7 @@ def _run(
 ) -> int:
     os.makedirs(log_dir, exist_ok=True)
     if assignment.text is not None:
-        writer.write(assignment.text, str(assignment.table))
+        whole_file.write(assignment.text, str(assignment.table))
     warnings = [None if assignment.hosts else memory_warning(len(plan))]
     if plan[0].rank == 0:
         warnings.append(_independent.warning(_target(args), assignment.world_size))

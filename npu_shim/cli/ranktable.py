@@ -12,7 +12,7 @@ import json
 import os
 from typing import Callable, Mapping, Sequence
 
-from npu_shim._host import host_env
+from npu_shim._host import host_env, whole_file
 from npu_shim._host.host_device import ASCEND_A5
 from npu_shim.cli import RANKS, USAGE_ERROR, parser_of, show
 from npu_shim.cli._lines import fail, progress
@@ -201,7 +201,7 @@ def _output(table: model.RankTable, args: argparse.Namespace) -> int:
         return show(text.rstrip("\n"))
     if os.path.exists(args.output) and not args.force and read_text(args.output) != text:
         return fail(_COMMAND, f"{args.output} already exists and differs. Write another file, or use --force.")
-    writer.write(text, args.output)
+    whole_file.write(text, args.output)
     return 0
 
 

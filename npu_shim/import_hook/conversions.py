@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Callable, Iterable, List, Tuple
+from typing import TYPE_CHECKING, Callable, Iterable, List, Sequence, Tuple
 
 from npu_shim.import_hook.migrated_code import Migrated
 from npu_shim.import_hook.project_files import ProjectFiles
 
 if TYPE_CHECKING:
-    from convert_tf2npu.api import Configuration, FileResult
+    from convert_tf2npu.api import Configuration, Edit, FileResult
 
 Results = List[Tuple[str, "FileResult"]]  # paths, and the tool's results for the files
+
+Edits = Callable[[bytes, str, "FileResult"], "Sequence[Edit]"]  # of a file: its bytes, path and result in, edits out
+
+
+def of_conversion(raw: bytes, path: str, result: FileResult) -> Sequence[Edit]:
+    """Return the edits of the rules."""
+    return result.edits
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,7 @@ class Conversions:
             depend on another file.
         late: called for each file that is converted only when it is imported, because no import statement names it
             or it has changed since.
+        edits: returns those that are made in a file, from its bytes, its path and its result.
     """
 
     def __init__(
@@ -41,11 +49,12 @@ class Conversions:
         files: ProjectFiles,
         paths: Iterable[str],
         late: Callable[[str, FileResult], None] = lambda path, result: None,
+        edits: Edits = of_conversion,
     ) -> None:
         self.configuration = configuration
         self.files = files
         self.paths = list(paths)
-        self._late = late
+        self._late, self._edits = late, edits
         self._known: dict[str, Conversion] = {}
 
     def convert_all(self) -> Results:
@@ -58,7 +67,7 @@ class Conversions:
         for path in self.paths:
             raw = None if self.configuration.excludes(path) else _read(path)
             if raw is not None:
-                self._known[path] = _convert(convert, raw, path)
+                self._known[path] = self._convert(convert, raw, path)
         return [(path, known.result) for path, known in self._known.items()]
 
     def migrated(self, path: str) -> Migrated | None:
@@ -69,17 +78,17 @@ class Conversions:
             return None
         known = self._known.get(key)
         if known is None or known.raw != raw:
-            known = _convert(self.configuration.converter([*self.paths, key]), raw, key)
+            known = self._convert(self.configuration.converter([*self.paths, key]), raw, key)
             self._known[key] = known
             self._late(key, known.result)
         return known.migrated
 
+    def _convert(self, convert: Callable[[bytes, str], FileResult], raw: bytes, path: str) -> Conversion:
+        from convert_tf2npu.api import ordered, text_of
 
-def _convert(convert: Callable[[bytes, str], FileResult], raw: bytes, path: str) -> Conversion:
-    from convert_tf2npu.api import text_of
-
-    result = convert(raw, path)
-    return Conversion(raw, result, Migrated(text_of(raw), result.edits) if result.edits else None)
+        result = convert(raw, path)
+        edits = ordered(self._edits(raw, path, result))
+        return Conversion(raw, result, Migrated(text_of(raw), edits) if edits else None)
 
 
 def _read(path: str) -> bytes | None:

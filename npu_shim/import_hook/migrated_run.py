@@ -12,7 +12,7 @@ from npu_shim._host import host_env
 from npu_shim.distributed.ranktable.model import counted
 from npu_shim.import_hook import children, hook, reachable, script, tool
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
-from npu_shim.import_hook.conversions import Conversions, Results
+from npu_shim.import_hook.conversions import Conversions, Edits, Results, of_conversion
 from npu_shim.import_hook.hook import Finder
 from npu_shim.import_hook.project_files import ProjectFiles, project_root
 
@@ -104,6 +104,7 @@ def conversions(
     root: str | None = None,
     path: Sequence[str] | None = None,
     late: Callable[[str, FileResult], None] = lambda path, result: None,
+    edits: Edits = of_conversion,
 ) -> Conversions:
     """Return the conversions of the files that a script may import.
 
@@ -113,7 +114,7 @@ def conversions(
         root: folder of the project; None to find it.
         path: the folders in which Python looks up imports; None for the folder of a script that another
             process runs, and those of this one.
-        late: as for Conversions.
+        late, edits: as for Conversions.
     """
     from convert_tf2npu.api import configuration
 
@@ -121,7 +122,7 @@ def conversions(
     root = root or (project_root(files[-1]) if files else os.getcwd())
     project = ProjectFiles(root)
     rules = configuration(args, root, project.key(files[-1]) or "" if files else "")
-    return Conversions(rules, project, reachable.reachable_files(files, project, path), late)
+    return Conversions(rules, project, reachable.reachable_files(files, project, path), late, edits)
 
 
 class Report:

@@ -20,6 +20,7 @@ VERBS = [
     "dumps",
     "export",
     "launch",
+    "observe",
     "options",
     "profile",
     "ranktable",

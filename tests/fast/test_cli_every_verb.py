@@ -18,6 +18,7 @@ import pytest
 from npu_shim import cli
 
 VERBS = cli.verb_names()
+SCRIPTS = {"observe", "run"}  # their exceptions are those of the user's script
 WITHOUT_INPUT = {"doctor", "options", "ranktable"}  # no file is needed for their examples
 SCRIPT = "import tensorflow as tf\n"
 
@@ -34,6 +35,7 @@ OUTPUTS = {
         "--ranks 2 --tensorboard {bad} train.py",
         "--ranks 2 --profile {bad} train.py",
     ],
+    "observe": ["--output {bad} train.py"],
     "options": [],
     "profile": ["d --json {bad}", "d --html {bad}"],
     "ranktable": ["make --hosts 127.0.0.1:2 --output {bad}"],
@@ -200,7 +202,7 @@ def test_the_list_of_verbs_on_a_full_disk(repo_root: pathlib.Path) -> None:
             assert done.returncode == 2 and "cannot write the output" in one_line(done.stderr)
 
 
-@pytest.mark.parametrize("verb", sorted(set(VERBS) - {"run"}))
+@pytest.mark.parametrize("verb", sorted(set(VERBS) - SCRIPTS))
 @pytest.mark.parametrize(
     "error, code, words",
     [
@@ -223,7 +225,7 @@ def test_an_exception_ends_a_verb_in_one_line(
     assert one_line(capsys.readouterr().err).startswith(f"npu-shim {verb}: {words}")
 
 
-@pytest.mark.parametrize("verb", sorted(set(VERBS) - {"run"}))
+@pytest.mark.parametrize("verb", sorted(set(VERBS) - SCRIPTS))
 def test_a_fault_of_npu_shim_is_2_with_its_traceback(verb: str, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setattr(cli.verb(verb), "main", lambda arguments: 1 // 0)
     assert run([verb]) == 2

@@ -32,6 +32,7 @@ project
 semantics
 syntax
 tf_api
+facts
 files
 """
 LIBRARY = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Sequence
 
 from npu_shim._tensorflow.types import JsonObject
@@ -21,23 +20,6 @@ def render(table: RankTable) -> str:
         ValueError: the dialect cannot represent the ranks.
     """
     return _render(to_json(table), "") + "\n"
-
-
-def write(text: str, path: str) -> None:
-    """Write the whole file or nothing.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    part = f"{path}.part"
-    try:
-        with open(part, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        os.replace(part, path)
-    except OSError:
-        if os.path.exists(part):
-            os.unlink(part)
-        raise
 
 
 def to_json(table: RankTable) -> JsonObject:

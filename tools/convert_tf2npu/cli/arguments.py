@@ -8,6 +8,7 @@ import os
 
 from .. import __version__
 from ..engine.settings import Settings
+from ..facts.facts import read_facts
 from ..files.message import Message
 from ..project.said_versions import SaidVersions
 from ..report.language import ENGLISH, Language
@@ -137,6 +138,15 @@ def add_rule_arguments(command: argparse.ArgumentParser) -> None:
         default=None,
         help="the TensorFlow that the programs speak, where their source does not show it",
     )
+    group.add_argument(
+        "--facts", metavar="FILE", help="decide by what npu-shim observe saw where the source does not show it"
+    )
+    group.add_argument(
+        "--no-facts-for",
+        type=_codes_or_places,
+        metavar="CODES",
+        help="these rules do not use the facts, as in NPU231,NPU10; NPU231:train.py:12 names one line",
+    )
     group.add_argument("--select", type=_codes, metavar="CODES", help="run only these rules, as in NPU101,NPU2")
     group.add_argument("--ignore", type=_codes, metavar="CODES", help="do not run these rules")
 
@@ -147,9 +157,10 @@ def rule_options(args: argparse.Namespace) -> list[str]:
     if args.compat_v1 is not None:
         options.append("--compat-v1" if args.compat_v1 else "--no-compat-v1")
     options += [f"--tf={args.tf}"] if args.tf else []
-    for name in ("select", "ignore"):
+    options += [f"--facts={os.path.abspath(args.facts)}"] if args.facts else []
+    for name in ("no_facts_for", "select", "ignore"):
         codes = getattr(args, name)
-        options += [f"--{name}={','.join(codes)}"] if codes else []
+        options += [f"--{name.replace('_', '-')}={','.join(codes)}"] if codes else []
     return options
 
 
@@ -162,7 +173,18 @@ def rule_settings(args: argparse.Namespace, config: Config) -> Settings:
     tf = config.tf if args.tf is None else args.tf
     files = SaidVersions(os.path.realpath(config.folder), config.tf_1 or (), config.tf_2 or ())
     said = files if args.tf is None and (files.one or files.two) else SaidVersions()
-    return Settings(select or (), ignore or (), args.distributed, bool(compat_v1), main or "", tf or "", said)
+    facts = read_facts(args.facts) if args.facts else None
+    return Settings(
+        select or (),
+        ignore or (),
+        args.distributed,
+        bool(compat_v1),
+        main or "",
+        tf or "",
+        said,
+        facts,
+        args.no_facts_for or (),
+    )
 
 
 def conflict(args: argparse.Namespace) -> str | None:
@@ -231,6 +253,12 @@ def _codes(value: str) -> tuple[str, ...]:
         return check_codes(value.split(","))
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error))
+
+
+def _codes_or_places(value: str) -> tuple[str, ...]:
+    entries = [entry.partition(":") for entry in value.split(",")]
+    codes = _codes(",".join(code for code, _, _ in entries))
+    return tuple(code + colon + place for code, (_, colon, place) in zip(codes, entries))
 
 
 def _patterns(value: str) -> tuple[str, ...]:

@@ -95,10 +95,10 @@ class Converter:
             return UNTOUCHED
         plan = self._planner.plan(raw, path)
         if not plan.edits:
-            return FileResult(None, plan.diagnostics, plan.calls, plan.listed, plan.version, plan.on_cpu)
+            return FileResult(None, *plan[2:7], asked=plan.asked)
         new, edits = plan.source.edited(plan.edits), tuple(ordered(plan.edits))
         _check_written(new)
-        return FileResult(new, plan.diagnostics, plan.calls, plan.listed, plan.version, plan.on_cpu, edits)
+        return FileResult(new, *plan[2:7], edits, plan.asked)
 
     def _notebook(self, raw: bytes, path: str) -> FileResult:
         notebook = Notebook(raw)

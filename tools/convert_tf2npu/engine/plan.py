@@ -5,16 +5,17 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from itertools import chain
-from typing import NamedTuple, Pattern
+from typing import Iterator, NamedTuple, Pattern
 
 from ..analysis.keras_backends import has_other_backend
 from ..analysis.keras_package import imports_keras
 from ..analysis.tensorflow_version import is_of_graphs, is_two, on_cpu
 from ..files.message import Message
+from ..project.context import place_of
 from ..project.project import Project
 from ..rewrite.npu_imports import import_edits
 from ..rewrite.spans import Spans
-from ..rules.base import Change, Context, Result, Rule
+from ..rules.base import Change, Context, Finding, Result, Rule
 from ..rules.compat_v1.lift_bindings import as_lifted
 from ..rules.compat_v1.lift_plan import MOVING
 from ..rules.data import loss_scale
@@ -28,7 +29,7 @@ from ..syntax.suppressions import ignored, suppressed
 from .api_usage import Said, counts, fates, places
 from .conflicts import checked
 from .distributed_modes import AUTO, STRATEGY, DistributedModes
-from .results import CHANGE, FINDING, ApiCall, Calls, Diagnostic, by_place
+from .results import CHANGE, FINDING, ApiCall, Asked, Calls, Diagnostic, by_place
 from .settings import Settings
 
 
@@ -42,6 +43,7 @@ class Plan(NamedTuple):
     listed: tuple[ApiCall, ...]
     version: str
     on_cpu: str
+    asked: tuple[Asked, ...]
 
 
 class _ModeRules:
@@ -135,7 +137,8 @@ class Planner:
     def _plan_in(self, mode: str, raw: bytes, path: str) -> Plan:
         rules = self._rules_in(mode)
         context = self._context(raw, path, rules)
-        changes, diagnostics, said = self._collect(context, rules)
+        asked: dict[Asked, None] = {}
+        changes, diagnostics, said = self._collect(context, rules, asked)
         edits: list[Edit] = []
         if changes:
             edits = import_edits(context.source, context.names, changes)
@@ -150,6 +153,7 @@ class Planner:
             tuple(listed),
             _version(context) if listed else "",
             on_cpu(context) if outcomes else "",
+            tuple(asked),
         )
 
     def _context(self, raw: bytes, path: str, rules: _ModeRules) -> Context:
@@ -173,9 +177,13 @@ class Planner:
             moves_precision=settings.enabled(session.CODE) and settings.enabled(loss_scale.CODE),
             tf=settings.tf_files.of(module.path) or settings.tf,
             words=words,
+            facts=settings.facts.of(module.path, module.source.raw) if settings.facts is not None else None,
+            no_facts_for=_in_file(settings, module.path),
         )
 
-    def _collect(self, context: Context, rules: _ModeRules) -> tuple[list[Change], list[Diagnostic], Said]:
+    def _collect(
+        self, context: Context, rules: _ModeRules, asked: dict[Asked, None]
+    ) -> tuple[list[Change], list[Diagnostic], Said]:
         changes: list[Change] = []
         diagnostics: list[Diagnostic] = []
         seen: set[tuple[ast.AST, Diagnostic]] = set()
@@ -194,7 +202,9 @@ class Planner:
                 changes.append(result)
                 for edit in result.edits:
                     replaced.add(edit.start, edit.end)
-            diagnostic = _diagnostic(context.source, rule, result)
+            else:
+                asked.update(dict.fromkeys(_asked(context, result)))
+            diagnostic = _diagnostic(context, rule, result)
             if isinstance(result, Change) or (node, diagnostic) not in seen:  # each call that freezes a graph sees it
                 diagnostics.append(diagnostic)
             seen.add((node, diagnostic))
@@ -227,7 +237,30 @@ def _has_all(settings: Settings, needs: dict[str, object]) -> bool:
     return all(getattr(settings, name) == value for name, value in needs.items())
 
 
-def _diagnostic(source: Source, rule: Rule, result: Result) -> Diagnostic:
-    line, col = source.place(result.node)
-    kind = CHANGE if isinstance(result, Change) else FINDING
-    return Diagnostic(line, col, rule.code, kind, result.message)
+def _diagnostic(context: Context, rule: Rule, result: Result) -> Diagnostic:
+    line, col = context.source.place(result.node)
+    if isinstance(result, Change):
+        return Diagnostic(line, col, rule.code, CHANGE, result.message, runs=result.runs)
+    runs = context.facts.runs_at(line) if context.facts is not None else None
+    return Diagnostic(line, col, rule.code, FINDING, result.message, runs=runs)
+
+
+def _asked(context: Context, finding: Finding) -> Iterator[Asked]:
+    """Yield the expressions that a run should watch; none inside of f-strings, where text cannot be added."""
+    source = context.source
+    for kind, node in finding.asks:
+        if node not in context.names.strings:
+            yield Asked(source.start(node), source.end(node), place_of(source, kind, node))
+
+
+def _in_file(settings: Settings, path: str) -> tuple[str, ...]:
+    """Return ``settings.no_facts_for`` for one file: ``CODE``, and ``CODE:LINE`` for ``CODE:PATH:LINE``."""
+    codes = []
+    for entry in settings.no_facts_for:
+        code, _, place = entry.partition(":")
+        of_file, _, line = place.rpartition(":")
+        if not place:
+            codes.append(code)
+        elif settings.facts is not None and settings.facts.name_of(path) == of_file:
+            codes.append(f"{code}:{line}")
+    return tuple(codes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Iterable, NamedTuple
 
+from ..facts.seen import Place
 from ..files.message import of_parts, parts_of
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ class Diagnostic(NamedTuple):
         kind: ``change``, ``finding`` or ``error``.
         message: a clause, then the fix as an imperative.
         cell: the number of the cell among all cells of a notebook, from 1; 0 in a script.
+        runs: the number of observed runs that a rewrite rests on, or that reached the place of a finding; None for a
+            rewrite that the source proves, and without facts.
     """
 
     line: int
@@ -36,6 +39,20 @@ class Diagnostic(NamedTuple):
     kind: str
     message: str
     cell: int = 0
+    runs: int | None = None
+
+
+class Asked(NamedTuple):
+    """An expression that a run should watch for a rule to decide.
+
+    Attributes:
+        start, end: its offsets in the text.
+        place: its lines and columns, and what is asked.
+    """
+
+    start: int
+    end: int
+    place: Place
 
 
 class ApiCall(NamedTuple):
@@ -87,6 +104,7 @@ class FileResult(NamedTuple):
         on_cpu: "script" if it calls TensorFlow 2 and nothing in its program opens the NPU device, "module" if it is in
             no program of the project; "" otherwise.
         edits: the edits of a script, in order; empty in a run over a folder.
+        asked: the expressions of a script that a run should watch; empty in a run over a folder.
     """
 
     new: bytes | None
@@ -96,6 +114,7 @@ class FileResult(NamedTuple):
     version: str = ""
     on_cpu: str = ""
     edits: tuple[Edit, ...] = ()
+    asked: tuple[Asked, ...] = ()
 
     @property
     def changes(self) -> list[Diagnostic]:
@@ -123,14 +142,14 @@ def failed(message: str, line: int = 0, col: int = 0, cell: int = 0) -> FileResu
 
 def by_place(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Return diagnostics in the order of the file."""
-    return tuple(sorted(diagnostics, key=lambda d: (d.cell,) + d))
+    return tuple(sorted(diagnostics, key=lambda d: (d.cell,) + d[:5]))
 
 
 def plain(result: FileResult) -> list[object]:
     """Return a result as lists of JSON values, and bytes."""
     return [
         result.new,
-        [[*diagnostic[:4], parts_of(diagnostic.message), diagnostic.cell] for diagnostic in result.diagnostics],
+        [[*diagnostic[:4], parts_of(diagnostic.message), *diagnostic[5:]] for diagnostic in result.diagnostics],
         list(result.calls),
         [list(call) for call in result.listed],
         result.version,
@@ -145,8 +164,8 @@ def of_plain(values: list[Any]) -> FileResult:
         new,
         tuple(
             [
-                Diagnostic(line, col, code, kind, of_parts(message), cell)
-                for line, col, code, kind, message, cell in diagnostics
+                Diagnostic(line, col, code, kind, of_parts(message), cell, runs)
+                for line, col, code, kind, message, cell, runs in diagnostics
             ]
         ),
         Calls(*calls),

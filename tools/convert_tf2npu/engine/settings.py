@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..facts.facts import Facts
 from ..project.said_versions import SaidVersions
 
 
@@ -19,6 +20,8 @@ class Settings(NamedTuple):
         main: the path of the entry script, or nothing.
         tf: the version of TensorFlow that the programs speak, ``1`` or ``2``, or nothing to find out.
         tf_files: the versions of single files.
+        facts: what observed runs of the program saw; None without them.
+        no_facts_for: the codes, or their beginnings, of rules that use no facts.
     """
 
     select: tuple[str, ...] = ()
@@ -28,6 +31,8 @@ class Settings(NamedTuple):
     main: str = ""
     tf: str = ""
     tf_files: SaidVersions = SaidVersions()
+    facts: Facts | None = None
+    no_facts_for: tuple[str, ...] = ()
 
     def enabled(self, code: str) -> bool:
         """Return True if the rule acts."""

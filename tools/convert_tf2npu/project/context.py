@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.seen import FileFacts, Place, Seen
 from ..semantics.model import Where
 from ..semantics.module_index import Module
 from ..semantics.once import Once
 from ..syntax.expressions import last_name
+from ..syntax.source import Source
 
 
 class Context(Once):
@@ -27,6 +29,8 @@ class Context(Once):
         moves_contrib: True if the rule is on that takes names of tf.contrib from their new homes.
         tf: the version of TensorFlow that the programs speak, 1 or 2, if the user names it.
         words: the last words of the names that the script can call; None allows all.
+        facts: what observed runs saw in the file; None without them.
+        no_facts_for: the codes, or their beginnings, of rules that use no facts, also as ``CODE:LINE`` for one line.
     """
 
     def __init__(
@@ -40,12 +44,15 @@ class Context(Once):
         moves_precision: bool = False,
         tf: str = "",
         words: frozenset[str] | None = None,
+        facts: FileFacts | None = None,
+        no_facts_for: tuple[str, ...] = (),
     ) -> None:
         super().__init__()
         self.source, self.names, self.types = module.source, module.names, module.types
         self.distributed, self.compat_v1, self.main = distributed, compat_v1, main
         self.moves_contrib, self.moves_precision = moves_contrib, moves_precision
         self.tf, self.words = tf, words
+        self.facts, self.no_facts_for = facts, no_facts_for
         self._known: dict[ast.AST, str | None] = {}
         self._called: dict[ast.Call, str] | None = None
 
@@ -68,3 +75,23 @@ class Context(Once):
             )
             self._called = {node: name for node, name in names_of_calls if name}
         return self._called
+
+    def seen(self, code: str, kind: str, node: ast.AST) -> Seen | None:
+        """Return what observed runs saw at an expression; None if none reached it, or if the rule uses no facts.
+
+        Args:
+            code: of the rule.
+            kind: one of ``facts.kinds``.
+            node: the expression, as in the question of the rule.
+        """
+        if self.facts is None:
+            return None
+        place = place_of(self.source, kind, node)
+        if f"{code}:{place.line}" in self.no_facts_for or code.startswith(self.no_facts_for or ("-",)):
+            return None
+        return self.facts.seen.get(place)
+
+
+def place_of(source: Source, kind: str, node: ast.AST) -> Place:
+    """Return the place of an expression in a file, for its facts."""
+    return Place(*source.line_col(source.start(node)), *source.line_col(source.end(node)), kind)

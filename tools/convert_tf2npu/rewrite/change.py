@@ -17,17 +17,32 @@ class Change(NamedTuple):
         message: a short description of the change.
         edits: the edits of the text.
         uses: the names of npu_init that the new text uses.
+        runs: the number of observed runs that it rests on; None if the source proves it.
     """
 
     node: ast.AST
     message: str
     edits: tuple[Edit, ...]
     uses: tuple[str, ...] = ()
+    runs: int | None = None
+
+
+class Question(NamedTuple):
+    """What a run would have to show for a rule to decide.
+
+    Attributes:
+        kind: one of ``facts.kinds``.
+        node: the expression that is watched.
+    """
+
+    kind: str
+    node: ast.AST
 
 
 class _Report(NamedTuple):
     node: ast.AST
     message: str
+    asks: tuple[Question, ...] = ()
 
 
 class Finding(_Report):
@@ -36,12 +51,13 @@ class Finding(_Report):
     Args:
         node: the node.
         template, values: of the message.
+        asks: what a run would settle.
     """
 
     __slots__ = ()
 
-    def __new__(cls, node: ast.AST, template: str, *values: object) -> Finding:
-        return super().__new__(cls, node, Message(template, *values))
+    def __new__(cls, node: ast.AST, template: str, *values: object, asks: tuple[Question, ...] = ()) -> Finding:
+        return super().__new__(cls, node, Message(template, *values), asks)
 
 
 Result = Union[Change, Finding]

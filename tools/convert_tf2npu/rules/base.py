@@ -34,9 +34,9 @@ from typing import NamedTuple
 
 from ..files.message import Message
 from ..project.context import Context
-from ..rewrite.change import Change, Finding, Result
+from ..rewrite.change import Change, Finding, Question, Result
 
-__all__ = ["HOOKS", "Change", "Context", "Finding", "Message", "Result", "Rule"]
+__all__ = ["HOOKS", "Change", "Context", "Finding", "Message", "Question", "Result", "Rule"]
 HOOKS = "check_call", "check_method", "check_file", "check_last", "check_text"  # a rule defines one or more of these
 
 

@@ -43,9 +43,10 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import is_first_call, runs_on_npu
+from ...facts.kinds import ROWS
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Question, Result
 
 CODE = "NPU231"
 _PARTITION = "tensorflow.dynamic_partition"
@@ -79,4 +80,9 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         replacement = (
             reduced or "rows, valid = npu_shim.data.masked_select(x, mask, MOST) and mask what follows with valid"
         )
-    yield Finding(call.node, "dynamic number of rows: the NPU recompiles for each. Write {0}", replacement)
+    yield Finding(
+        call.node,
+        "dynamic number of rows: the NPU recompiles for each. Write {0}",
+        replacement,
+        asks=(Question(ROWS, call.node),),
+    )

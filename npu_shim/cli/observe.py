@@ -1,0 +1,74 @@
+"""Run a script as it is, and write what its source does not show, for the migration tool."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from npu_shim.cli import MIGRATE, parser_of
+from npu_shim.cli._guard import exit_code, need_tensorflow
+from npu_shim.cli._lines import fail
+from npu_shim.cli._paths import missing_script, unwritable_file
+from npu_shim.cli._values import add_options
+from npu_shim.import_hook import tool
+
+if TYPE_CHECKING:
+    from npu_shim.cli._parser import Parser
+
+GROUP = MIGRATE
+EXAMPLE = "npu-shim observe -o facts.json train.py --batch_size 64"
+IS_SCRIPT = True
+
+_OPTIONS = """
+-o --output FILE  receives the facts; those of earlier runs in it are kept (default facts.json)
+"""
+
+
+def main(arguments: list[str]) -> int:
+    """Run a script or a module.
+
+    Args:
+        arguments: options, the script or ``-m`` and the module, and the script's own arguments.
+    Returns:
+        0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
+    """
+    try:
+        tool.load()
+    except tool.ToolMissing as error:
+        return exit_code("npu-shim observe", error)
+    from convert_tf2npu.api import UsageError
+
+    parser = _parser()
+    args = parser.parse_args(arguments)
+    target = args.module or args.script
+    if not target:
+        parser.error("missing script: give a script, or -m and a module")
+    output = args.output or "facts.json"
+    problem = None if args.module else missing_script(target[0])
+    problem = problem or unwritable_file("-o", output)
+    if problem:
+        parser.error(problem)
+    try:
+        need_tensorflow()
+        from npu_shim.rehearsal.observing.observed_run import observe
+
+        observe(target, bool(args.module), args, output)
+    except (UsageError, ModuleNotFoundError) as error:
+        return fail("npu-shim observe", str(error))
+    return 0
+
+
+def _parser() -> Parser:
+    from convert_tf2npu.api import add_rule_arguments
+
+    parser = parser_of(
+        "observe",
+        "Runs a script unmodified on the CPU and writes facts: sizes, types, uses of datasets and sessions, and which "
+        "lines ran. convert_tf2npu --facts FILE decides by them. No data of the program is written.",
+        usage="%(prog)s [options] (script.py | -m module) ...",
+    )
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
+    parser.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
+    add_options(parser, _OPTIONS)
+    add_rule_arguments(parser)
+    return parser

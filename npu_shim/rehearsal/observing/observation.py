@@ -1,0 +1,81 @@
+"""What one run saw: the blocks that ran, and the answers about the watched expressions."""
+
+from __future__ import annotations
+
+import builtins
+import os
+from typing import TYPE_CHECKING, Callable, Mapping
+
+from npu_shim.import_hook import tool
+
+if TYPE_CHECKING:
+    from convert_tf2npu.api import Edit, Facts, FileFacts, FileResult, ObservedRun, Seen
+
+    from npu_shim._tensorflow.types import Value
+
+# Notes what it sees of a value, and returns it, or what takes its place.
+Answer = Callable[["Seen", "Value"], "Value"]
+
+
+class Observation:
+    """A run that is observed.
+
+    Args:
+        answers: the function for each kind of question; expressions of other kinds are only counted.
+    """
+
+    def __init__(self, answers: Mapping[str, Answer]) -> None:
+        tool.load()
+        from convert_tf2npu.api import Seen, Watched
+
+        self._answers = answers
+        self._watched = Watched()
+        self._seen: dict[int, Seen] = {}
+        self._ran: set[int] = set()
+        self._digests: dict[str, str] = {}
+        self._make = Seen
+
+    def edits(self, raw: bytes, path: str, result: FileResult) -> list[Edit]:
+        """Return the edits of a file, with which its code calls this object. See ``Conversions``."""
+        from convert_tf2npu.api import digest
+
+        self._digests[path] = digest(raw)
+        return self._watched.edits(path, raw, result.asked) if result.findings else []
+
+    def install(self) -> None:
+        """Serve the functions that watched code calls, for the rest of this process."""
+        from convert_tf2npu.api import RAN, SEEN
+
+        setattr(builtins, RAN, self._note_block)
+        setattr(builtins, SEEN, self._note_value)
+
+    def _note_block(self, number: int) -> None:
+        self._ran.add(number)
+
+    def _note_value(self, number: int, value: Value) -> Value:
+        seen = self._seen.get(number)
+        if seen is None:
+            seen = self._seen[number] = self._make(runs=1)
+        seen.times += 1
+        answer = self._answers.get(self._watched.places[number][1].kind)
+        return value if answer is None else answer(seen, value)
+
+    def facts(self, root: str, run: ObservedRun) -> Facts:
+        """Return what the run saw.
+
+        Args:
+            root: the folder of the project.
+            run: its description.
+        """
+        from convert_tf2npu.api import Facts, FileFacts
+
+        root = os.path.realpath(root)
+        of_paths: dict[str, FileFacts] = {path: FileFacts(digest) for path, digest in self._digests.items()}
+        for number, (path, block) in enumerate(self._watched.blocks):
+            of_paths[path].blocks[block] = int(number in self._ran)
+        for number, (path, place) in enumerate(self._watched.places):
+            if number in self._seen:
+                of_paths[path].seen[place] = self._seen[number]
+        facts = Facts(root, (run,))
+        facts.files.update((facts.name_of(path), of_path) for path, of_path in of_paths.items())
+        return facts

@@ -1,0 +1,78 @@
+"""``npu-shim observe``: an unmodified script runs as ever, and the facts say what its source does not."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+from typing import Any, Callable
+
+Python = Callable[..., "subprocess.CompletedProcess[str]"]
+
+MASKS = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+if hasattr(tf.compat.v1, "disable_eager_execution") and "graph" in sys.argv:
+    tf.compat.v1.disable_eager_execution()
+
+
+def positive(x):
+    return tf.boolean_mask(x, x > 0.0)
+
+
+def never(x):
+    return tf.boolean_mask(x, x < 0.0)
+
+
+def show(x):
+    if tf.__version__.startswith("1.") or "graph" in sys.argv:
+        given = tf.compat.v1.placeholder(tf.float32, [None])
+        with tf.compat.v1.Session() as session:
+            print(session.run(positive(given), {given: x}))
+    else:
+        print(tf.function(positive)(x).numpy())
+
+
+for values in [1.0, 2.0, -1.0], [-1.0, 5.0, -1.0, 0.0]:
+    show(np.array(values, np.float32))
+if "fail" in sys.argv:
+    raise ValueError("as asked")
+"""
+
+
+def observed(python: Python, folder: pathlib.Path, *arguments: str) -> tuple[str, dict[str, Any]]:
+    """Run the script, observed. Return what it prints, and the facts."""
+    (folder / "masks.py").write_text(MASKS)
+    run = python(folder, "-m", "npu_shim", "observe", "-o", "facts.json", "masks.py", *arguments)
+    assert run.returncode == (1 if "fail" in arguments else 0), run.stdout[-3000:]
+    return run.stdout, json.loads((folder / "facts.json").read_text())
+
+
+def test_sizes_are_seen_in_graphs_and_eagerly_and_merged(python: Python, tmp_path: pathlib.Path) -> None:
+    output, facts = observed(python, tmp_path)
+    assert "[1. 2.]\n" in output and "[5.]\n" in output
+    _, facts = observed(python, tmp_path, "graph")
+    file = facts["files"]["masks.py"]
+    (rows,) = file["facts"]
+    assert (rows["kind"], rows["at"][0], rows["runs"]) == ("rows", 11, 2)
+    assert rows["values"]["rows"]["distinct"] == [2, 1]
+    assert [runs for first, _, runs in file["blocks"] if first == 15] == [0]
+    assert [run["command"] for run in facts["runs"]] == [["masks.py"], ["masks.py", "graph"]]
+
+
+def test_a_script_that_fails_leaves_what_was_seen(python: Python, tmp_path: pathlib.Path) -> None:
+    output, facts = observed(python, tmp_path, "fail")
+    assert output.rstrip().endswith("ValueError: as asked") and "npu_shim" not in output.split("Traceback")[1]
+    assert facts["runs"][0]["ended"] == "error"
+    assert facts["files"]["masks.py"]["facts"][0]["values"]["rows"]["most"] == 2
+
+
+def test_facts_of_other_files_are_kept_and_refused(python: Python, tmp_path: pathlib.Path) -> None:
+    observed(python, tmp_path)
+    (tmp_path / "masks.py").write_text(MASKS + "\n")
+    before = (tmp_path / "facts.json").read_bytes()
+    run = python(tmp_path, "-m", "npu_shim", "observe", "-o", "facts.json", "masks.py")
+    assert run.returncode == 2 and "masks.py has changed since it was observed" in run.stdout
+    assert (tmp_path / "facts.json").read_bytes() == before

@@ -1,0 +1,104 @@
+"""Files of facts: written, merged, refused."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+from convert_tf2npu.facts.facts import Facts, ObservedRun, digest, read_facts
+from convert_tf2npu.facts.seen import MOST_DISTINCT, Block, FileFacts, Place, Seen, Values
+from convert_tf2npu.files.errors import UsageError
+
+SCRIPT = b"import tensorflow as tf\n"
+PLACE = Place(3, 5, 3, 20, "rows")
+RUN = ObservedRun(("train.py", "--steps=3"), "2.15.1", "3.11.7", 3, "returned")
+
+
+def facts_of(root: pathlib.Path, *rows: int) -> Facts:
+    """Return the facts of one run, in which an expression had these numbers of rows."""
+    seen = Seen(1, len(rows))
+    for number in rows:
+        seen.note("rows", number)
+    file = FileFacts(digest(SCRIPT), {Block(1, 9): 1, Block(4, 6): 0}, {PLACE: seen} if rows else {})
+    return Facts(str(root), (RUN,), {"train.py": file})
+
+
+def written(root: pathlib.Path, facts: Facts) -> pathlib.Path:
+    (root / "train.py").write_bytes(SCRIPT)
+    path = root / "facts.json"
+    path.write_text(facts.to_text(str(path)))
+    return path
+
+
+def test_facts_are_read_as_they_were_written(tmp_path: pathlib.Path) -> None:
+    facts = read_facts(str(written(tmp_path, facts_of(tmp_path, 3, 7, 3))))
+    seen = facts.files["train.py"].seen[PLACE]
+    assert facts.runs == (RUN,)
+    assert (seen.runs, seen.times, seen.all("rows"), seen.most("rows"), seen.only("rows")) == (1, 3, (3, 7), 7, None)
+    assert [facts.files["train.py"].runs_at(line) for line in (2, 5)] == [1, 0]
+
+
+def test_runs_are_merged(tmp_path: pathlib.Path) -> None:
+    facts = facts_of(tmp_path, 3)
+    facts.update(facts_of(tmp_path, 9))
+    facts.update(facts_of(tmp_path))
+    file = facts.files["train.py"]
+    assert (len(facts.runs), file.runs_at(2), file.seen[PLACE].runs, file.seen[PLACE].all("rows")) == (3, 3, 2, (3, 9))
+
+
+def test_of_many_values_the_least_and_the_most_are_known() -> None:
+    values = Values()
+    for number in range(MOST_DISTINCT + 5):
+        values.add(number)
+    assert (values.more, values.least, values.most) == (True, 0, MOST_DISTINCT + 4)
+    assert Seen(1, 1, {"rows": values}).all("rows") is None
+
+
+def test_true_and_one_are_two_values() -> None:
+    values = Values()
+    for value in (True, 1, 1.0, True):
+        values.add(value)
+    assert values.distinct == (True, 1, 1.0)
+
+
+def test_facts_move_with_the_folder(tmp_path: pathlib.Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    written(here, facts_of(here, 3))
+    here.rename(tmp_path / "there")
+    facts = read_facts(str(tmp_path / "there" / "facts.json"))
+    assert facts.of(str(tmp_path / "there" / "train.py"), SCRIPT) is not None
+
+
+def test_other_bytes_have_no_facts(tmp_path: pathlib.Path) -> None:
+    facts = facts_of(tmp_path, 3)
+    assert facts.of(str(tmp_path / "train.py"), SCRIPT + b"\n") is None
+    assert facts.of(str(tmp_path / "other.py"), SCRIPT) is None
+
+
+def edited(path: pathlib.Path, **values: object) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+@pytest.mark.parametrize(
+    "damage, said",
+    [
+        (lambda path: path.write_text(path.read_text()[:-40]), "no file of facts"),
+        (lambda path: path.write_text("[]"), "no file of facts"),
+        (lambda path: path.write_bytes(b"\xff\xfe"), "no file of facts"),
+        (lambda path: path.unlink(), "No such file"),
+        (lambda path: edited(path, schema="other"), "no file of facts"),
+        (lambda path: edited(path, version=2), "version 2, and this tool reads version 1"),
+        (lambda path: edited(path, files={}), "damaged or was edited"),
+        (lambda path: edited(path, runs=[]), "damaged or was edited"),
+        (lambda path: path.write_text(path.read_text().replace('"most": 3', '"most": 2')), "damaged or was edited"),
+        (lambda path: (path.parent / "train.py").write_text("import tensorflow\n"), "train.py has changed"),
+        (lambda path: (path.parent / "train.py").unlink(), "train.py has changed"),
+    ],
+)
+def test_what_is_not_sure_is_refused(tmp_path: pathlib.Path, damage: object, said: str) -> None:
+    path = written(tmp_path, facts_of(tmp_path, 3))
+    damage(path)  # type: ignore[operator]
+    with pytest.raises(UsageError, match=said):
+        read_facts(str(path))

@@ -1,0 +1,91 @@
+"""The text with which a run is observed: every block and expression is watched, and no line moves."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from typing import Any
+
+import pytest
+from convert_tf2npu.facts.seen import Place
+from convert_tf2npu.rewrite.watching import RAN, SEEN, Watched
+from convert_tf2npu.syntax.source import Source
+
+SCRIPT = '''"""Doc."""
+from __future__ import annotations
+import math
+
+def f(n):
+    """Doc."""
+    if n > 2:
+        for i in 1, n:
+            out.append(i)
+    elif n: out.append(math.floor(n))
+    else:
+        try:
+            with open(__file__) as stream, stream:
+                while n: pass
+        except OSError:
+            out.append("none")
+            return -1
+        finally: out.append("end")
+    return math.floor(
+        n)
+
+class C:
+    size = f(3)
+    def __g(self): return math.ceil(1.5)
+'''
+
+
+@pytest.fixture()
+def numbers(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Serve the functions of watched code. Return the numbers of what ran, and of what was seen with its values."""
+    ran: set[int] = set()
+    seen: list[tuple[int, object]] = []
+    monkeypatch.setattr(builtins, RAN, ran.add, raising=False)
+    monkeypatch.setattr(builtins, SEEN, lambda number, value: (seen.append((number, value)), value)[1], raising=False)
+    return ran, seen
+
+
+def watched_code(text: str, *names: str) -> tuple[Watched, str]:
+    """Return the watched text in which the calls of some functions of math are asked for."""
+    source, watched = Source(text.encode()), Watched()
+    asked = []
+    for name in names:
+        start = text.index(f"math.{name}(")
+        end = text.index(")", start) + 1
+        asked.append((start, end, Place(*source.line_col(start), *source.line_col(end), "rows")))
+    return watched, source.edited(watched.edits("f.py", text.encode(), asked)).decode()
+
+
+def test_the_script_computes_the_same_on_the_same_lines(numbers: Any) -> None:
+    ran, seen = numbers
+    watched, new = watched_code(SCRIPT, "floor", "ceil")
+    assert new.count("\n") == SCRIPT.count("\n")
+    space: dict[str, Any] = {"__file__": "/no/such/file", "out": [], "__name__": "f"}
+    exec(compile(new, "f.py", "exec", dont_inherit=True), space)
+    assert space["out"] == [1, 3]
+    assert space["C"]()._C__g() == 2
+    assert (space["f"](0), space["out"][2:]) == (-1, ["none", "end"])
+    lines = {number: block.first for number, (_, block) in enumerate(watched.blocks)}
+    assert sorted(set(lines.values()) - {lines[number] for number in ran}) == [14]
+    assert [(watched.places[number][1].line, value) for number, value in seen] == [(24, 2)]
+
+
+def test_an_expression_of_several_lines_is_watched(numbers: Any) -> None:
+    watched, new = watched_code("import math\nx = math.floor(\n  # a comment\n  2.5)\n", "floor")
+    space: dict[str, Any] = {}
+    exec(new, space)
+    assert (space["x"], numbers[1]) == (2, [(0, 2)])
+    assert watched.places[0][1] == Place(2, 5, 4, 7, "rows")
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="match is of Python 3.10")
+def test_cases_are_blocks(numbers: Any) -> None:
+    text = "def f(x):\n    match x:\n        case 1:\n            y = 1\n        case _:\n            y = 2\n    return y\n"
+    watched, new = watched_code(text)
+    space: dict[str, Any] = {}
+    exec(new, space)
+    assert space["f"](1) == 1
+    assert [block.first for number, (_, block) in enumerate(watched.blocks) if number not in numbers[0]] == [6]

@@ -1,0 +1,144 @@
+"""A file of facts: the runs of a program, and what they saw in its files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import Any, NamedTuple
+
+from ..files.errors import UsageError
+from .seen import FileFacts, Place, Seen
+
+SCHEMA, VERSION = "npu_shim facts", 1
+
+
+class ObservedRun(NamedTuple):
+    """A run that was observed.
+
+    Attributes:
+        command: the script and its arguments.
+        tensorflow, python: the versions; tensorflow is empty if the run did not import it.
+        steps: the number of training steps.
+        ended: ``returned``, ``stopped`` after its steps, or ``error``.
+    """
+
+    command: tuple[str, ...]
+    tensorflow: str
+    python: str
+    steps: int
+    ended: str
+
+
+class Facts:
+    """What runs saw in the files of a project.
+
+    Attributes:
+        root: the folder of the project, an absolute path.
+        runs: the observed ones.
+        files: by path relative to the root, with slashes.
+    """
+
+    def __init__(self, root: str, runs: tuple[ObservedRun, ...] = (), files: dict[str, FileFacts] | None = None):
+        self.root, self.runs, self.files = root, runs, files or {}
+
+    def __repr__(self) -> str:  # names the results of the tool that are kept
+        return f"Facts({self.root!r}, {_checksum(self._content(''))})"
+
+    def of(self, path: str, raw: bytes) -> FileFacts | None:
+        """Return the facts about a file with these bytes; None without any."""
+        known = self.files.get(self.name_of(path))
+        return known if known is not None and known.sha256 == digest(raw) else None
+
+    def name_of(self, path: str) -> str:
+        """Return the relative path by which the facts know a file."""
+        return os.path.relpath(os.path.realpath(path), self.root).replace(os.sep, "/")
+
+    def stale(self) -> list[str]:
+        """Return the relative paths of files that have changed since they were observed, or that are gone."""
+        return [
+            name for name in sorted(self.files) if _digest_of(os.path.join(self.root, name)) != self.files[name].sha256
+        ]
+
+    def update(self, other: Facts) -> None:
+        """Add other runs of the same files."""
+        self.runs += other.runs
+        for name, facts in other.files.items():
+            self.files.setdefault(name, FileFacts(facts.sha256)).update(facts)
+
+    def to_text(self, path: str) -> str:
+        """Return the text of the file at a path."""
+        folder = os.path.dirname(os.path.realpath(path))
+        content = self._content(os.path.relpath(self.root, folder).replace(os.sep, "/"))
+        return json.dumps({**content, "checksum": _checksum(content)}, indent=1) + "\n"
+
+    def _content(self, root: str) -> dict[str, object]:
+        runs = [{**run._asdict(), "command": list(run.command)} for run in self.runs]
+        files = {name: self.files[name].to_json() for name in sorted(self.files)}
+        return {"schema": SCHEMA, "version": VERSION, "root": root, "runs": runs, "files": files}
+
+
+def read_facts(path: str, allow_stale: bool = False) -> Facts:
+    """Return the facts in a file.
+
+    Args:
+        path: of the file.
+        allow_stale: True to return them also if a file of the project has changed since.
+    Raises:
+        UsageError: it cannot be read, is not what npu-shim observe wrote, or a file has changed since.
+    """
+    try:
+        with open(path, encoding="utf-8") as stream:
+            content = json.load(stream)
+    except OSError as error:
+        raise UsageError("{0}: {1}", path, error.strerror or error)
+    except ValueError:
+        raise UsageError("{0} is no file of facts. Give one that npu-shim observe wrote", path)
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+        raise UsageError("{0} is no file of facts. Give one that npu-shim observe wrote", path)
+    if content.get("version") != VERSION:
+        raise UsageError(
+            "{0} has facts of version {1}, and this tool reads version {2}. Observe again with npu-shim observe",
+            path,
+            content.get("version"),
+            VERSION,
+        )
+    checksum = content.pop("checksum", None)
+    try:
+        if checksum != _checksum(content):
+            raise ValueError
+        facts = _facts_of(content, os.path.dirname(os.path.realpath(path)))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise UsageError("{0} is damaged or was edited. Observe again with npu-shim observe", path)
+    stale = facts.stale()
+    if stale and not allow_stale:
+        raise UsageError(
+            "{0}: {1} has changed since it was observed. Observe again with npu-shim observe", path, stale[0]
+        )
+    return facts
+
+
+def _facts_of(content: dict[str, Any], folder: str) -> Facts:
+    runs = tuple(ObservedRun(**{**run, "command": tuple(run["command"])}) for run in content["runs"])
+    files = {name: FileFacts.from_json(part) for name, part in content["files"].items()}
+    return Facts(os.path.realpath(os.path.join(folder, content["root"])), runs, files)
+
+
+def digest(raw: bytes) -> str:
+    """Return the digest of the bytes of a file."""
+    return hashlib.sha256(raw).hexdigest()
+
+
+def _digest_of(path: str) -> str:
+    try:
+        with open(path, "rb") as stream:
+            return digest(stream.read())
+    except OSError:
+        return ""
+
+
+def _checksum(content: dict[str, object]) -> str:
+    return digest(json.dumps(content, sort_keys=True).encode("utf-8", "surrogatepass"))
+
+
+__all__ = ["Facts", "FileFacts", "ObservedRun", "Place", "Seen", "digest", "read_facts"]

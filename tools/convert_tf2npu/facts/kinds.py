@@ -1,0 +1,11 @@
+"""What can be asked about an expression, and the attributes of the answers.
+
+``npu_shim.rehearsal.observing`` has a function for each kind, which notes the attributes.
+"""
+
+from __future__ import annotations
+
+# The rows of a tensor, or of the first of several: "rows", of the first dimension; "of", of the mask or the input that
+# they come from, if it is known.
+ROWS = "rows"
+KINDS = frozenset({ROWS})

@@ -1,0 +1,97 @@
+"""The edits with which a run of an unmodified script is observed: calls around what is watched. No line moves."""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator, Sequence
+
+from ..facts.seen import Block, Place
+from ..syntax.edits import Edit
+from ..syntax.source import Source
+
+# Builtins of the process that observes. Names that begin and end so are not mangled in classes.
+SEEN, RAN = "__npu_shim_seen__", "__npu_shim_ran__"
+_SKIPPED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)  # a mark before them would part their decorators
+_HEADERS = {"If": "test", "While": "test", "For": "iter", "AsyncFor": "iter", "Match": "subject"}
+_BODIES = "body", "orelse", "finalbody"
+
+
+class Watched:
+    """The expressions and blocks of all watched scripts. Their numbers are the arguments of the calls.
+
+    Attributes:
+        places: path and place of each expression.
+        blocks: path and lines of each block.
+    """
+
+    def __init__(self) -> None:
+        self.places: list[tuple[str, Place]] = []
+        self.blocks: list[tuple[str, Block]] = []
+
+    def edits(self, path: str, raw: bytes, asked: Sequence[tuple[int, int, Place]]) -> list[Edit]:
+        """Return the edits of a script, and number what they watch.
+
+        Args:
+            path: of the script.
+            raw: its bytes.
+            asked: start, end and place of the expressions.
+        """
+        source = Source(raw)
+        edits: list[Edit] = []
+        for block, mark in _blocks(source.tree.body, 1, source):
+            number = len(self.blocks)
+            self.blocks.append((path, block))
+            if isinstance(mark, ast.stmt):
+                start = source.start(mark)
+                edits.append(Edit(start, start, f"{RAN}({number}); "))
+            else:
+                edits += _around(source.start(mark), source.end(mark), f"{RAN}({number}) or (")
+        for start, end, place in sorted(asked, key=lambda expression: (expression[0], -expression[1])):
+            edits += _around(start, end, f"{SEEN}({len(self.places)}, (")
+            self.places.append((path, place))
+        return edits
+
+
+def _around(start: int, end: int, opening: str) -> list[Edit]:
+    # An inner bracket is for tuples, which may have none.
+    return [Edit(start, start, opening), Edit(end, end, ")" * (opening.count("(") - opening.count(")")), closing=True)]
+
+
+def _blocks(statements: Sequence[ast.stmt], first: int, source: Source) -> Iterator[tuple[Block, ast.AST]]:
+    """Yield the block of some statements and those in it, each with the statement or expression that marks it.
+
+    Args:
+        statements: of one block.
+        first: its first line.
+        source: of the script.
+    """
+    mark = _mark(statements)
+    if mark is not None:
+        yield Block(first, source.lines(statements[-1])[1]), mark
+    for statement in statements:
+        for part in [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]:
+            for name in _BODIES:
+                inner = getattr(part, name, None)
+                if isinstance(inner, list) and inner:
+                    yield from _blocks(inner, inner[0].lineno, source)
+
+
+def _mark(statements: Sequence[ast.stmt]) -> ast.AST | None:
+    """Return the statement before which a call can stand, or the expression that is evaluated first; None without."""
+    for index, statement in enumerate(statements):
+        if isinstance(statement, _SKIPPED) or (isinstance(statement, ast.Expr) and _is_docstring(index, statement)):
+            continue
+        if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+            continue
+        kind = type(statement).__name__
+        if kind in _HEADERS:
+            header: ast.AST = getattr(statement, _HEADERS[kind])
+            return header
+        if isinstance(statement, (ast.With, ast.AsyncWith)):
+            return statement.items[0].context_expr
+        return _mark(getattr(statement, "body")) if kind in ("Try", "TryStar") else statement
+    return None
+
+
+def _is_docstring(index: int, statement: ast.Expr) -> bool:
+    return index == 0 and type(statement.value).__name__ in ("Str", "Constant")
