@@ -97,7 +97,7 @@ def edited(path: pathlib.Path, **values: object) -> None:
         (lambda path: (path.parent / "train.py").unlink(), "train.py has changed"),
     ],
 )
-def test_what_is_not_sure_is_refused(tmp_path: pathlib.Path, damage: object, said: str) -> None:
+def test_damaged_and_stale_facts_are_refused(tmp_path: pathlib.Path, damage: object, said: str) -> None:
     path = written(tmp_path, facts_of(tmp_path, 3))
     damage(path)  # type: ignore[operator]
     with pytest.raises(UsageError, match=said):

@@ -1,4 +1,4 @@
-"""What one run saw: the blocks that ran, and the answers about the watched expressions."""
+"""The record of one run: the blocks that ran, and the answers about the watched expressions."""
 
 from __future__ import annotations
 
@@ -44,10 +44,8 @@ class Observation:
 
     def install(self) -> None:
         """Serve the functions that watched code calls, for the rest of this process."""
-        from convert_tf2npu.api import RAN, SEEN
-
-        setattr(builtins, RAN, self._note_block)
-        setattr(builtins, SEEN, self._note_value)
+        setattr(builtins, self._watched.ran, self._note_block)
+        setattr(builtins, self._watched.seen, self._note_value)
 
     def _note_block(self, number: int) -> None:
         self._ran.add(number)

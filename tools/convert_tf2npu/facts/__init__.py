@@ -1,4 +1,4 @@
-"""What runs of a program have shown about its source: the facts of ``npu-shim observe``, read, merged and looked up.
+"""The facts that ``npu-shim observe`` saw in runs of a program: read, merged and looked up.
 
 A fact belongs to an expression of a file: its kind, in how many runs and how often the expression was evaluated, and
 for each attribute the values that it had. No data of the program is among them: sizes, types, names of devices, uses.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..files.errors import UsageError
 from .seen import FileFacts, Place, Seen
 
-SCHEMA, VERSION = "npu_shim facts", 1
+SCHEMA, VERSION = "npu_shim_facts", 1
 
 
 class ObservedRun(NamedTuple):
@@ -31,7 +31,7 @@ class ObservedRun(NamedTuple):
 
 
 class Facts:
-    """What runs saw in the files of a project.
+    """The runs of a project, and their answers about its files.
 
     Attributes:
         root: the folder of the project, an absolute path.

@@ -1,4 +1,4 @@
-"""What can be asked about an expression, and the attributes of the answers.
+"""The kinds of questions about an expression, and the attributes of the answers.
 
 ``npu_shim.rehearsal.observing`` has a function for each kind, which notes the attributes.
 """

@@ -1,9 +1,10 @@
-"""What runs saw at one expression."""
+"""The answers of runs about one expression or one file."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Dict, NamedTuple
 
+Json = Dict[str, Any]
 MOST_DISTINCT = 64  # values that are kept of an attribute; of the others only the least and the greatest
 
 
@@ -32,7 +33,13 @@ class Values:
         least, most: of all numbers among them; None without any.
     """
 
-    def __init__(self, distinct: tuple[object, ...] = (), more: bool = False, least: Any = None, most: Any = None):
+    def __init__(
+        self,
+        distinct: tuple[object, ...] = (),
+        more: bool = False,
+        least: float | None = None,
+        most: float | None = None,
+    ):
         self.distinct, self.more, self.least, self.most = distinct, more, least, most
 
     def add(self, value: object) -> None:
@@ -50,7 +57,7 @@ class Values:
         for value in other.distinct:
             self.add(value)
         self.more = self.more or other.more
-        if other.least is not None:
+        if other.least is not None and other.most is not None:
             self._extend(other.least, other.most)
 
     def _extend(self, least: float, most: float) -> None:
@@ -62,13 +69,13 @@ class Values:
         return {"distinct": list(self.distinct), "more": self.more, "least": self.least, "most": self.most}
 
     @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Values:
+    def from_json(cls, content: Json) -> Values:
         """Return what to_json() returned."""
         return cls(tuple(map(_frozen, content["distinct"])), content["more"], content["least"], content["most"])
 
 
 class Seen:
-    """What runs saw at one place.
+    """The values that runs saw at one place.
 
     Attributes:
         runs: the number of runs in which it was evaluated.
@@ -93,7 +100,7 @@ class Seen:
         values = self.all(attribute)
         return values[0] if values is not None and len(values) == 1 else None
 
-    def most(self, attribute: str) -> Any:
+    def most(self, attribute: str) -> float | None:
         """Return the greatest number that an attribute had; None without any."""
         return self.values[attribute].most if attribute in self.values else None
 
@@ -109,7 +116,7 @@ class Seen:
         return {"runs": self.runs, "times": self.times, "values": values}
 
     @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Seen:
+    def from_json(cls, content: Json) -> Seen:
         """Return what to_json() returned."""
         values = {attribute: Values.from_json(part) for attribute, part in content["values"].items()}
         return cls(content["runs"], content["times"], values)
@@ -120,7 +127,7 @@ def _frozen(value: object) -> object:
 
 
 class FileFacts:
-    """What runs saw in one file.
+    """The blocks of one file that ran, and the values at its places.
 
     Attributes:
         sha256: of its bytes, in hexadecimal digits.
@@ -152,7 +159,7 @@ class FileFacts:
         return {"sha256": self.sha256, "blocks": blocks, "facts": seen}
 
     @classmethod
-    def from_json(cls, content: dict[str, Any]) -> FileFacts:
+    def from_json(cls, content: Json) -> FileFacts:
         """Return what to_json() returned."""
         blocks = {Block(first, last): runs for first, last, runs in content["blocks"]}
         seen = {Place(*[*part["at"], part["kind"]]): Seen.from_json(part) for part in content["facts"]}

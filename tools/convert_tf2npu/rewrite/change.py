@@ -28,7 +28,7 @@ class Change(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What a run would have to show for a rule to decide.
+    """A question that a run can answer, and that decides a rule.
 
     Attributes:
         kind: one of ``facts.kinds``.

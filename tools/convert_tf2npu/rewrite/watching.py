@@ -20,9 +20,12 @@ class Watched:
     """The expressions and blocks of all watched scripts. Their numbers are the arguments of the calls.
 
     Attributes:
+        ran, seen: the builtins that the edits call, with the number of a block, and of an expression and its value.
         places: path and place of each expression.
         blocks: path and lines of each block.
     """
+
+    ran, seen = RAN, SEEN
 
     def __init__(self) -> None:
         self.places: list[tuple[str, Place]] = []
