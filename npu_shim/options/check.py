@@ -9,8 +9,7 @@ from typing import Mapping
 from npu_shim._tensorflow.types import OptionValue
 from npu_shim.options.near import closest
 from npu_shim.options.option import Option
-from npu_shim.options.rules import RULES
-from npu_shim.options.table import KEYS, find
+from npu_shim.options.table import KEYS, RULES, find
 
 
 def check_session_options(options: Mapping[str, OptionValue | None]) -> dict[str, OptionValue]:

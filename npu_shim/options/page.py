@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from npu_shim.options.option import REQUIRED, Option
-from npu_shim.options.rules import RULES
-from npu_shim.options.table import KEYS, TABLE, arguments_of
+from npu_shim.options.table import KEYS, RULES, TABLE, arguments_of
 
 _WORDS = {"b": "bool", "i": "int", "s": "str"}
 

@@ -1,4 +1,4 @@
-"""The table of all options, which options.json has, and lookups in it."""
+"""The tables of all options and of the rules between them, which options.json has, and lookups in them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import json
 import os
 
 from npu_shim.options.option import REQUIRED, Option, option
+from npu_shim.options.rules import Rule
 
 with open(os.path.join(os.path.dirname(__file__), "options.json"), encoding="utf-8") as _file:
     _CONTENT = json.load(_file)
 TABLE: tuple[Option, ...] = tuple(map(option, _CONTENT["options"]))
+RULES: tuple[Rule, ...] = tuple(Rule(**row) for row in _CONTENT["rules"])
 ARGUMENT_ORDER: tuple[str, ...] = tuple(_CONTENT["run_config_arguments"])
 KEYS: dict[str, Option] = {row.name: row for row in TABLE if row.field is not None and row.name != "recompute"}
 
