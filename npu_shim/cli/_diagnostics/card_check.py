@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import os
 import re
-import subprocess
 import sys
 from typing import Callable, Iterator, Mapping, NamedTuple
 
@@ -13,10 +12,10 @@ from npu_shim._host import host_device, host_env
 from npu_shim._host.packages import tensorflow_version
 from npu_shim.cli._diagnostics import card_steps
 from npu_shim.cli._diagnostics.card_steps import MARK
+from npu_shim.cli._diagnostics.probe import run_marked
 from npu_shim.cli._diagnostics.vendor import vendor
 from npu_shim.distributed.ranktable import generate, reader
 from npu_shim.distributed.ranktable.products import dialect_of
-from npu_shim.import_hook.tool import with_package
 from npu_shim.troubles.logs import explain
 
 TIMEOUT_S = 1200.0  # the first graph takes minutes to compile
@@ -129,27 +128,12 @@ def in_process(command: list[str], timeout_s: float = TIMEOUT_S, environ: Mappin
     Raises:
         Failure: it did not print a result; with the last error and the advice for each known symptom.
     """
-    env = {**with_package(host_env.process_environ()), "NPU_SHIM_FALLBACK": "error", **(environ or {})}
-    try:
-        done = subprocess.run(
-            command,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=timeout_s,
-        )
-    except subprocess.TimeoutExpired as expired:
-        text = (expired.stdout or b"").decode("utf-8", "replace")
-        raise Failure(f"no result within {timeout_s:g} seconds", *_advice(text)) from None
-    text = done.stdout.decode("utf-8", "replace")
-    results = [line.partition(MARK)[2] for line in text.splitlines() if MARK in line]
-    if results and done.returncode == 0:
-        return results[-1]
-    lines = [line for line in text.splitlines() if line.strip()]
-    errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Interrupt)(:|$)", line)]
-    last = (errors or lines or [f"exit code {done.returncode}"])[-1]
-    raise Failure(last.strip(), *_advice(text))
+    env = {**host_env.process_environ(), "NPU_SHIM_FALLBACK": "error", **(environ or {})}
+    ended = run_marked(command, env, MARK, timeout_s)
+    if ended.code == 0 and ended.results:
+        return ended.results[-1]
+    problem = f"no result within {timeout_s:g} seconds" if ended.code is None else ended.last_error
+    raise Failure(problem, *_advice(ended.text))
 
 
 def _advice(text: str) -> list[str]:

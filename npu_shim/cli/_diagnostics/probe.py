@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Mapping
+from typing import Mapping, NamedTuple, Sequence
 
 from npu_shim._host import host_env
 from npu_shim._host.packages import install_command
@@ -23,7 +23,45 @@ _HINTS = {
     "No module named 'tensorflow'": f"install it with: {install_command('tensorflow')}",
     "Descriptors cannot": "install 'protobuf<3.21', which this TensorFlow needs",
 }
-_ERROR = re.compile(r"[\w.]*(Error|Exception|Interrupt)\b")
+_ERROR = re.compile(r"[\w.]*(Error|Exception|Interrupt)(:|$)")
+
+
+class Ended(NamedTuple):
+    """A process that has ended.
+
+    Attributes:
+        code: its exit code; None if its time was over.
+        results: what it printed behind the mark.
+        text: all that it printed.
+        last_error: its last line that begins with an exception, else its last line.
+    """
+
+    code: int | None
+    results: list[str]
+    text: str
+    last_error: str
+
+
+def run_marked(command: Sequence[str], environ: Mapping[str, str], mark: str, timeout_s: float) -> Ended:
+    """Run a process that prints results behind a mark.
+
+    Args:
+        command: starts the process.
+        environ: its environment, to which the folder of npu_shim is added.
+        mark: begins the text of a result.
+        timeout_s: the time limit of the process.
+    """
+    env, pipe, none = with_package(environ), subprocess.PIPE, subprocess.DEVNULL
+    try:
+        done = subprocess.run(command, env=env, stdin=none, stdout=pipe, stderr=subprocess.STDOUT, timeout=timeout_s)
+        code, output = done.returncode, done.stdout
+    except subprocess.TimeoutExpired as expired:
+        code, output = None, expired.stdout or b""
+    text = output.decode("utf-8", "replace")
+    results = [line.partition(mark)[2] for line in text.splitlines() if mark in line]
+    others = [line for line in text.splitlines() if mark not in line and line.strip()]
+    errors = [line for line in others if _ERROR.match(line)]  # a message may have several lines
+    return Ended(code, results, text, (errors or others or [f"exit code {code}"])[-1].strip())
 
 
 def probe(
@@ -38,43 +76,25 @@ def probe(
     Returns:
         The facts that main() prints until it ends, and ``error``: why it cannot train, None if it can.
     """
-    env = with_package(host_env.process_environ() if environ is None else environ)
-    try:
-        done = subprocess.run(
-            command or [sys.executable, "-m", "npu_shim.cli._diagnostics.probe"],
-            env=env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=timeout_s,
-        )
-    except subprocess.TimeoutExpired as expired:
-        return {**_found(expired.stdout), "error": f"TensorFlow did not train a step within {timeout_s:g} seconds"}
-    facts = _found(done.stdout)
-    return {**facts, "error": None if done.returncode == 0 else _reason(done, facts)}
-
-
-def _found(output: bytes | None) -> JsonObject:
-    """Return the facts in the output of the process."""
+    command = command or [sys.executable, "-m", "npu_shim.cli._diagnostics.probe"]
+    ended = run_marked(command, host_env.process_environ() if environ is None else environ, _MARK, timeout_s)
     facts: JsonObject = {}
-    for line in (output or b"").decode("utf-8", "replace").splitlines():
-        if line.startswith(_MARK):
-            facts.update(json.loads(line[len(_MARK) :]))
-    return facts
+    for line in ended.results:
+        facts.update(json.loads(line))
+    if ended.code is None:
+        return {**facts, "error": f"TensorFlow did not train a step within {timeout_s:g} seconds"}
+    return {**facts, "error": _reason(ended, facts) if ended.code else None}
 
 
-def _reason(done: subprocess.CompletedProcess[bytes], facts: JsonObject) -> str:
-    action = (
-        f"training a step with TensorFlow {facts['tensorflow']}" if "tensorflow" in facts else "importing TensorFlow"
-    )
-    if done.returncode < 0:
-        name = signal.Signals(-done.returncode).name
+def _reason(ended: Ended, facts: JsonObject) -> str:
+    version = facts.get("tensorflow")
+    action = f"training a step with TensorFlow {version}" if version else "importing TensorFlow"
+    if ended.code and ended.code < 0:
+        name = signal.Signals(-ended.code).name
         hint = "; this processor may lack instructions that TensorFlow needs (AVX)" if name == "SIGILL" else ""
         return f"{action} ended with signal {name}{hint}"
-    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    errors = [line for line in lines if _ERROR.match(line)]  # a message may have several lines
-    last = (errors or lines or [f"exit code {done.returncode}"])[-1]
-    hints = [hint for sign, hint in _HINTS.items() if sign in last]
-    return "; ".join([f"{action} failed: {last}"] + hints)
+    hints = [hint for sign, hint in _HINTS.items() if sign in ended.last_error]
+    return "; ".join([f"{action} failed: {ended.last_error}"] + hints)
 
 
 def main() -> None:
