@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from npu_shim.distributed.collectives.errors import Mismatch
 from npu_shim.distributed.collectives.reductions import BFLOAT16
 
 if TYPE_CHECKING:
+    from npu_shim.distributed.collective_op import Work
     from npu_shim.distributed.collectives.process_group import ProcessGroup
 
 _SUM = "allreduce sum"
@@ -33,15 +34,13 @@ def allreduce(tensors: Sequence[tf.Tensor], reduction: str, group: str) -> list[
     Returns:
         Tensors of the same shapes.
     """
+    inputs = tensors_of(tensors)
+    name, results = type_name(inputs), [(tensor.dtype, tensor.shape) for tensor in inputs]
 
     def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
         return process_group.allreduce(arrays, reduction, key=key, type_name=name)
 
-    inputs = tensors_of(tensors)
-    name = type_name(inputs)
-    return differentiable_op(
-        f"allreduce {reduction}", group, inputs, [(t.dtype, t.shape) for t in inputs], work, gradient_of_reduction
-    )
+    return differentiable_op(f"allreduce {reduction}", group, inputs, results, work, gradient_of_reduction)
 
 
 def reduce(tensor: tf.Tensor, reduction: str, root: int, group: str) -> tf.Tensor:
@@ -53,9 +52,7 @@ def reduce(tensor: tf.Tensor, reduction: str, root: int, group: str) -> tf.Tenso
         reduced = process_group.reduce(arrays[0], reduction, root=root, key=key, type_name=name)
         return [reduced if process_group.rank == root else reduced.copy()]  # TensorFlow must not get its own input back
 
-    return differentiable_op(
-        f"reduce {reduction} to rank {root}", group, inputs, [(inputs[0].dtype, inputs[0].shape)], work, no_gradient
-    )[0]
+    return _one_result(f"reduce {reduction} to rank {root}", group, inputs, inputs[0].shape, work)
 
 
 def reduce_scatter(tensor: tf.Tensor, reduction: str, group: str) -> tf.Tensor:
@@ -76,9 +73,7 @@ def reduce_scatter(tensor: tf.Tensor, reduction: str, group: str) -> tf.Tensor:
     def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
         return [process_group.reduce_scatter(arrays[0], reduction, key=key, type_name=name)]
 
-    return differentiable_op(
-        f"reduce_scatter {reduction}", group, inputs, [(inputs[0].dtype, shape)], work, no_gradient
-    )[0]
+    return _one_result(f"reduce_scatter {reduction}", group, inputs, shape, work)
 
 
 def allgather(tensor: tf.Tensor, group: str) -> tf.Tensor:
@@ -104,7 +99,7 @@ def allgather(tensor: tf.Tensor, group: str) -> tf.Tensor:
             )
         return [result]
 
-    return differentiable_op("allgather", group, inputs, [(inputs[0].dtype, shape)], work, no_gradient)[0]
+    return _one_result("allgather", group, inputs, shape, work)
 
 
 def broadcast(tensors: Sequence[tf.Tensor], root: int, group: str) -> list[tf.Tensor]:
@@ -115,9 +110,8 @@ def broadcast(tensors: Sequence[tf.Tensor], root: int, group: str) -> list[tf.Te
         received = process_group.broadcast(arrays, root=root, key=key)
         return [array.copy() for array in received] if process_group.rank == root else received
 
-    return differentiable_op(
-        f"broadcast from rank {root}", group, inputs, [(t.dtype, t.shape) for t in inputs], work, no_gradient
-    )
+    results = [(tensor.dtype, tensor.shape) for tensor in inputs]
+    return differentiable_op(f"broadcast from rank {root}", group, inputs, results, work, no_gradient)
 
 
 def send(tensor: tf.Tensor, tag: int, dest: int, group: str) -> tf.Operation | None:
@@ -156,7 +150,7 @@ def all_to_all_v(tensors: Sequence[tf.Tensor], group: str) -> tf.Tensor:
     def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
         return [process_group.alltoallv(*arrays, key=key)]
 
-    return differentiable_op("alltoallv", group, inputs, [(inputs[0].dtype, shape)], work, no_gradient)[0]
+    return _one_result("alltoallv", group, inputs, shape, work)
 
 
 def all_to_all_v_c(data: tf.Tensor, counts: tf.Tensor, group: str) -> tf.Tensor:
@@ -166,9 +160,12 @@ def all_to_all_v_c(data: tf.Tensor, counts: tf.Tensor, group: str) -> tf.Tensor:
     def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
         return [process_group.alltoallvc(*arrays, key=key)]
 
-    return differentiable_op(
-        "alltoallvc", group, inputs, [(inputs[0].dtype, tf.TensorShape([None]))], work, no_gradient
-    )[0]
+    return _one_result("alltoallvc", group, inputs, tf.TensorShape([None]), work)
+
+
+def _one_result(kind: str, group: str, inputs: list[tf.Tensor], shape: tf.TensorShape, work: Work) -> tf.Tensor:
+    """Return the result of a collective without gradient, which has the type of the first input."""
+    return differentiable_op(kind, group, inputs, [(inputs[0].dtype, shape)], work, no_gradient)[0]
 
 
 def gradient_of_reduction(
@@ -181,7 +178,7 @@ def gradient_of_reduction(
     """
     if kind == _SUM:
         return [*allreduce(dys, "sum", group)]
-    return _raise_no_gradient(kind, "the NPU sums over all ranks, which is not the derivative")
+    raise _no_gradient(kind, "the NPU sums over all ranks, which is not the derivative")
 
 
 def no_gradient(
@@ -192,11 +189,11 @@ def no_gradient(
     Raises:
         LookupError: always.
     """
-    return _raise_no_gradient(kind, "the NPU has none either")
+    raise _no_gradient(kind, "the NPU has none either")
 
 
-def _raise_no_gradient(kind: str, reason: str) -> NoReturn:
-    raise LookupError(
+def _no_gradient(kind: str, reason: str) -> LookupError:
+    return LookupError(
         f"hccl_ops: {kind} has no gradient: {reason}. Wrap its result in tf.stop_gradient if the loss does not depend "
         "on it."
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import BinaryIO, Sequence
+from typing import BinaryIO
 
 FIRST, ALL = "first", "all"  # the ranks whose output is shown
 
@@ -51,23 +51,6 @@ class Follower:
             self._stream.flush()
         except BrokenPipeError:  # the reader has closed the pipe; training continues, and the log is complete
             self._stream = open(os.devnull, "wb")
-
-
-class Followers:
-    """The followers of several files. See Follower."""
-
-    def __init__(self, followers: Sequence[Follower]) -> None:
-        self._followers = followers
-
-    def copy(self) -> None:
-        """Copy the new bytes of each file."""
-        for follower in self._followers:
-            follower.copy()
-
-    def finish(self) -> None:
-        """Copy what is left of each file."""
-        for follower in self._followers:
-            follower.finish()
 
 
 def prefix_of(rank: int) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Callable, Iterator, Mapping, Sequence
 
 from npu_shim.launching import failure, guardian
-from npu_shim.launching.follow import ALL, FIRST, Follower, Followers, prefix_of
+from npu_shim.launching.follow import ALL, FIRST, Follower, prefix_of
 from npu_shim.launching.fork_server import ForkServer
 from npu_shim.launching.plan import RankProcess
 from npu_shim.launching.progress.display import Display
@@ -54,6 +54,7 @@ class Job:
     _begin: float = field(init=False, default_factory=time.monotonic)
     _signals: list[int] = field(init=False, default_factory=list)
     _ranks: list[Rank] = field(init=False, default_factory=list)
+    _followers: list[Follower] = field(init=False, default_factory=list)
 
     def run(self) -> int:
         """Run the job.
@@ -118,24 +119,29 @@ class Job:
                     f"{time.strftime('%Y-%m-%d %H:%M:%S')}" + (f", restart {restarts}" if restarts else "")
                 )
                 self._ranks.append(Rank(process, environ, pipe, header, progress, fork_server))
-            follower = self._follower()
+            self._followers = self._follow()
             try:
-                return self._watch(follower)
+                return self._watch()
             finally:
-                follower.finish()
+                for follower in self._followers:
+                    follower.finish()
         except (OSError, subprocess.SubprocessError) as error:
             self.report(f"rank {process.rank} cannot start: {error}")
             return NOT_STARTED, False
         finally:
             self._end_all(signal.SIGTERM)
 
-    def _follower(self) -> Followers:
+    def _follow(self) -> list[Follower]:
         """Return what shows the output of the ranks. mpirun is one process, which prefixes the lines of its ranks."""
         if self.shows == ALL and not self._ranks[0].process.name:
             shown = [(rank, prefix_of(rank.process.rank)) for rank in self._ranks]
         else:
             shown = [(self._ranks[0], "")]
-        return Followers([Follower(rank.process.log, rank.begin, self.output, prefix) for rank, prefix in shown])
+        return [Follower(rank.process.log, rank.begin, self.output, prefix) for rank, prefix in shown]
+
+    def _copy_output(self) -> None:
+        for follower in self._followers:
+            follower.copy()
 
     def _end_early(self) -> int:
         """Report the end of a job before its ranks have started. Return the exit code."""
@@ -144,9 +150,9 @@ class Job:
         self.report(f"{how}: the ranks have not started")
         return TIMED_OUT if number is None else 128 + number
 
-    def _watch(self, follower: Followers) -> tuple[int, bool]:
+    def _watch(self) -> tuple[int, bool]:
         while True:
-            follower.copy()
+            self._copy_output()
             if self._signals:
                 number: int = self._signals.pop(0)
                 if number in FORWARDED_SIGNALS:
@@ -155,7 +161,7 @@ class Job:
                     continue
                 self.report(f"{signal.Signals(number).name}: forwarding it to all ranks")
                 self._end_all(number)
-                follower.copy()
+                self._copy_output()
                 return 128 + number, False
             codes = [rank.poll() for rank in self._ranks]
             if any(codes):
@@ -163,15 +169,15 @@ class Job:
                 failed = [rank for rank in self._ranks if rank.poll()]
                 # Of several failures, a rank that a signal ended is the cause: the others lost it.
                 first = self._cause(max(failed, key=lambda rank: bool(failure.signal_name((rank.code or 0) - 128))))
-                follower.copy()
+                self._copy_output()
                 self._report_failure(first)
                 self._end_all(signal.SIGTERM)
-                follower.copy()
+                self._copy_output()
                 # mpirun may end with a code of its own
                 reported = failure.reported_code(first.output()) if first.process.name else None
                 return reported or first.code or 1, True
             if all(code == 0 for code in codes):
-                follower.copy()
+                self._copy_output()
                 process = self._ranks[0].process
                 lost = failure.unfinished(self._ranks[0].output(), process.starts)
                 if lost:
@@ -185,7 +191,7 @@ class Job:
                 left = [rank.process.rank for rank in self._ranks if rank.poll() is None]
                 self.report(f"timeout after {self.timeout:g} s (--timeout): ending {_ranks(left)}")
                 self._end_all(signal.SIGTERM)
-                follower.copy()
+                self._copy_output()
                 return TIMED_OUT, False
             time.sleep(_POLL_INTERVAL_S)
 
