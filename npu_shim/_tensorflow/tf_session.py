@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import tensorflow as tf
 from tensorflow.python.client import session as session_module
 from tensorflow.python.training.saver import BulkSaverBuilder as BulkSaverBuilder
 
+from npu_shim._tensorflow import types
 from npu_shim._tensorflow.types import ConfigProto, FeedDict, Fetches, Operation, Tensor
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow import types
 
 BaseSession = session_module.BaseSession
 SessionInterface = session_module.SessionInterface

@@ -25,14 +25,13 @@ import functools
 import mmap
 import threading
 import warnings
-from typing import TYPE_CHECKING, Callable, Sequence, Tuple
+from typing import Callable, Sequence, Tuple
 
 from npu_shim._host import host_env
 from npu_shim._tensorflow import allocator, tf_api, tf_functions, tf_gradients, tf_graph
 from npu_shim._tensorflow.types import DType, Function, GraphFunction, Structure, Tensor
 
-if TYPE_CHECKING:
-    DTypes = Tuple[DType, ...]
+DTypes = Tuple[DType, ...]
 
 tf = tf_api.tf
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Callable
+from types import ModuleType
+from typing import Callable
 
 from npu_shim._host.lazy_names import lazy_names
 from npu_shim._vendor_paths.table import ALWAYS_OWN, OUTSIDE_NPU_BRIDGE, TABLE, names_of
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 _PACKAGE = "npu_shim."
 

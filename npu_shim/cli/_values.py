@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import TYPE_CHECKING, Callable, Mapping
+from argparse import _ActionsContainer
+from typing import Callable, Mapping
 
 from npu_shim._tensorflow.types import Value
-
-if TYPE_CHECKING:
-    from argparse import _ActionsContainer
-
 
 MOST_RANKS = 1024  # processes of one host
 MOST_RANKS_OF_JOB = 65536  # on all hosts

@@ -11,7 +11,6 @@ import argparse
 import os
 import zipfile
 from importlib.util import MAGIC_NUMBER
-from typing import TYPE_CHECKING
 
 from npu_shim._host import host_env
 from npu_shim.cli import MIGRATE, _dumped, _half, _profiled, _progress, parser_of
@@ -21,9 +20,7 @@ from npu_shim.cli._paths import missing_script, unwritable_folder
 from npu_shim.cli._values import add_options
 from npu_shim.import_hook import migrated_run, script, tool
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
-
-if TYPE_CHECKING:
-    from npu_shim.import_hook.hook import Finder
+from npu_shim.import_hook.hook import Finder
 
 GROUP = MIGRATE
 EXAMPLE = "npu-shim run train.py --batch_size 64"

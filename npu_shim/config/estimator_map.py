@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Collection, Mapping
+from typing import Collection, Mapping
 
 from npu_shim._tensorflow.types import OptionValue
 from npu_shim.options import option as o
 from npu_shim.options.table import KEYS, TABLE, arguments_of
 
-if TYPE_CHECKING:
-    Arguments = Mapping[str, OptionValue]  # of NPURunConfig, by name
+Arguments = Mapping[str, OptionValue]  # of NPURunConfig, by name
 
 
 def estimator_options(values: Arguments, tf_config: str | None = None) -> dict[str, OptionValue]:

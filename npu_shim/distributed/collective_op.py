@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from typing import TYPE_CHECKING, Callable, List, Optional, Sequence, Tuple
+from typing import Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from npu_shim._tensorflow import tf_gradients, tf_graph, tf_numpy_function
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed import backend, graph_consistency, groups
+from npu_shim.distributed.collectives.process_group import ProcessGroup
 
-if TYPE_CHECKING:
-    from npu_shim.distributed.collectives.process_group import ProcessGroup
-
-    Work = Callable[[ProcessGroup, str, List[np.ndarray]], List[np.ndarray]]
-    Result = Tuple[tf.DType, tf.TensorShape]
-    Tensors = Sequence[tf.Tensor]
-    # called with the kind, the group, the inputs, the results and their gradients
-    Gradient = Callable[[str, str, Tensors, Tensors, Tensors], List[Optional[tf.Tensor]]]
+Work = Callable[[ProcessGroup, str, List[np.ndarray]], List[np.ndarray]]
+Result = Tuple[tf.DType, tf.TensorShape]
+Tensors = Sequence[tf.Tensor]
+# called with the kind, the group, the inputs, the results and their gradients
+Gradient = Callable[[str, str, Tensors, Tensors, Tensors], List[Optional[tf.Tensor]]]
 
 BITS = tf.uint16  # the type in which bfloat16 is sent, as NumPy has no bfloat16
 

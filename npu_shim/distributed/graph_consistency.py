@@ -14,15 +14,13 @@ import hashlib
 import threading
 import weakref
 from collections import Counter
-from typing import TYPE_CHECKING, Hashable, Iterator, MutableMapping, Sequence
+from typing import Hashable, Iterator, MutableMapping, Sequence
 
 import numpy as np
 
 from npu_shim.distributed.collectives.errors import Mismatch
 from npu_shim.distributed.collectives.op_key import LABEL
-
-if TYPE_CHECKING:
-    from npu_shim.distributed.collectives.process_group import ProcessGroup
+from npu_shim.distributed.collectives.process_group import ProcessGroup
 
 _SUMMARY_BYTES = 32
 _lock = threading.Lock()

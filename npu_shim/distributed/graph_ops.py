@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 import numpy as np
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed import groups
-from npu_shim.distributed.collective_op import BITS, differentiable_op, op, tensors_of
+from npu_shim.distributed.collective_op import BITS, Work, differentiable_op, op, tensors_of
 from npu_shim.distributed.collectives.errors import Mismatch
+from npu_shim.distributed.collectives.process_group import ProcessGroup
 from npu_shim.distributed.collectives.reductions import BFLOAT16
-
-if TYPE_CHECKING:
-    from npu_shim.distributed.collective_op import Work
-    from npu_shim.distributed.collectives.process_group import ProcessGroup
 
 _SUM = "allreduce sum"
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence, Tuple
+from typing import Sequence, Tuple
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed import groups
 from npu_shim.distributed.groups import is_int
 from npu_shim.distributed.world import world, world_size
 
-if TYPE_CHECKING:
-    Types = Tuple[tf.DType, ...]
+Types = Tuple[tf.DType, ...]
 
 REDUCTIONS = ("sum", "prod", "max", "min")
 # The types that HCCL's ops are registered for

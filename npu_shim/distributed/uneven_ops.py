@@ -5,20 +5,17 @@ HCCL has none of them: its ranks have equal shapes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 import numpy as np
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed import graph_ops, groups
-from npu_shim.distributed.collective_op import differentiable_op, tensors_of
+from npu_shim.distributed.collective_op import Gradient, Work, differentiable_op, tensors_of
+from npu_shim.distributed.collectives.process_group import ProcessGroup
 from npu_shim.distributed.graph_ops import type_name
 from npu_shim.distributed.world import world
-
-if TYPE_CHECKING:
-    from npu_shim.distributed.collective_op import Gradient, Work
-    from npu_shim.distributed.collectives.process_group import ProcessGroup
 
 
 def allgather(tensor: tf.Tensor, group: str) -> tuple[tf.Tensor, tf.Tensor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Dict, Union
+from typing import Callable, Dict, Union
 
 from npu_shim._host import host_env
 from npu_shim._host.argument_checks import check_positive_int
@@ -20,9 +20,8 @@ from npu_shim._tensorflow.types import (
 from npu_shim.optimizer import loop_variables
 from npu_shim.optimizer.iterations_per_loop import ITERATION_OP, StepRunner, iteration_op
 
-if TYPE_CHECKING:
-    Values = Dict[str, Value]  # of tensors, by tag
-    Progress = Union[Tensor, str, float, None]  # a tensor, its name, or a number
+Values = Dict[str, Value]  # of tensors, by tag
+Progress = Union[Tensor, str, float, None]  # a tensor, its name, or a number
 
 tf = tf_api.tf
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Tuple
+from typing import Callable, Tuple
 
-from npu_shim._tensorflow import tf_api, tf_estimator
+from npu_shim._tensorflow import tf_api, tf_estimator, types
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow import types
-
-    HostCall = Tuple[Callable[..., types.Structure], types.Structure]  # function, tensors
+HostCall = Tuple[Callable[..., types.Structure], types.Structure]  # function, tensors
 
 tf = tf_api.tf
 

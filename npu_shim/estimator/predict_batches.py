@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Iterator
+from typing import Callable, Iterator
 
-from npu_shim._tensorflow import tf_api, tf_data
+from npu_shim._tensorflow import tf_api, tf_data, types
 from npu_shim.data.batching import has_dynamic_batch
 from npu_shim.data.padding import padded_with_mask
 from npu_shim.estimator.row_graph import depends, mixing_op
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow import types
 
 tf = tf_api.tf
 

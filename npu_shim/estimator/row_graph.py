@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Tuple
+from typing import Iterable, Tuple
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import Operation, Tensor
 
-if TYPE_CHECKING:
-    Key = Tuple[Operation, int]  # a tensor: its op and its index
+Key = Tuple[Operation, int]  # a tensor: its op and its index
 
 tf = tf_api.tf
 

@@ -7,7 +7,7 @@ import functools
 import gc
 import itertools
 import os
-from typing import TYPE_CHECKING, Callable, Mapping, Sequence
+from typing import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -32,11 +32,9 @@ from npu_shim.exporting.ports import FED, is_number
 from npu_shim.exporting.sources import Source
 from npu_shim.rehearsal.assess import until_stop
 from npu_shim.rehearsal.assess.capture import Capture, Stop, name_of
+from npu_shim.rehearsal.assess.given_shapes import Feeds
 from npu_shim.rehearsal.assess.lines import lines_of
 from npu_shim.rehearsal.assess.training_ops import all_ops, needed_ops, trains
-
-if TYPE_CHECKING:
-    from npu_shim.rehearsal.assess.given_shapes import Feeds
 
 tf = tf_api.tf
 

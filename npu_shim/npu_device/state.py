@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow.types import NpuDevice, Session
-
-if TYPE_CHECKING:
-    from npu_shim.config.device_options import NpuConfig, NpuRunContextOptions
+from npu_shim.config.device_options import NpuConfig, NpuRunContextOptions
 
 
 @dataclass

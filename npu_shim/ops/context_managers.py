@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from types import TracebackType
+from typing import TypeVar
 
 from npu_shim._tensorflow import tf_api
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
 
 _Context = TypeVar("_Context", bound="_Nothing")
 

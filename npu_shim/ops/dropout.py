@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numbers
-from typing import TYPE_CHECKING, Tuple
+from typing import Tuple
 
 from npu_shim._tensorflow import tf_api, tf_gradients, tf_graph, xla
 from npu_shim._tensorflow.types import DType, Tensor, TensorShape
 from npu_shim.ops import counter_rng
 
-if TYPE_CHECKING:
-    TwoTensors = Tuple[Tensor, Tensor]
+TwoTensors = Tuple[Tensor, Tensor]
 
 tf = tf_api.tf
 _where = tf.compat.v2.where

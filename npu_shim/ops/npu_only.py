@@ -5,11 +5,8 @@ Each can be imported. A call raises OnlyOnNPU: what it does, why there is no for
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, NamedTuple, NoReturn
-
-if TYPE_CHECKING:
-    import inspect
-
+import inspect
+from typing import Callable, NamedTuple, NoReturn
 
 ONLY_ON_NPU = "exists on the NPU only"
 

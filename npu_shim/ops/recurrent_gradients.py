@@ -17,14 +17,13 @@ Source: the chain rule, applied to the formulas in lstm.py and gru.py.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Tuple
+from typing import Callable, Tuple
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import Tensor
 from npu_shim.ops.recurrent import without_first_axis
 
-if TYPE_CHECKING:
-    Tensors = Tuple[Tensor, ...]
+Tensors = Tuple[Tensor, ...]
 
 
 def basic_lstm_cell_c_state_grad(

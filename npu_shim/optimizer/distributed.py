@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import Operation, Optimizer, Tensor, Tensors, Variable
 from npu_shim.distributed.world import WORLD, world, world_size
-from npu_shim.optimizer.gradient_averaging import average_gradients, gradients_are_reduced, make_averaging, reduce_all
+from npu_shim.optimizer.gradient_averaging import (
+    GradientAndVariable,
+    GradientsAndVariables,
+    average_gradients,
+    gradients_are_reduced,
+    make_averaging,
+    reduce_all,
+)
 from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
-
-if TYPE_CHECKING:
-    from npu_shim.optimizer.gradient_averaging import GradientAndVariable, GradientsAndVariables
-
 
 _VENDOR = "npu_bridge.estimator.npu.npu_optimizer"
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Sequence, Tuple, TypeVar
+from typing import Callable, Iterable, Iterator, Sequence, Tuple, TypeVar
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import DType, Function, Gradient, Optimizer, StrategyExtended, Tensor, Variable
 from npu_shim.distributed import gradient_buckets, groups
 from npu_shim.distributed.world import WORLD, world_size
 
-if TYPE_CHECKING:
-    GradientAndVariable = Tuple[Gradient, Variable]
-    GradientsAndVariables = Sequence[GradientAndVariable]
+GradientAndVariable = Tuple[Gradient, Variable]
+GradientsAndVariables = Sequence[GradientAndVariable]
 
 T = TypeVar("T")
 tf = tf_api.tf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api, tf_graph
@@ -10,10 +10,8 @@ from npu_shim._tensorflow.types import Gradient, LossScaleManager, Operation, Op
 from npu_shim.distributed.world import WORLD, world_size
 from npu_shim.ops import overflow
 from npu_shim.optimizer import overflow_flag
+from npu_shim.optimizer.gradient_averaging import GradientAndVariable, GradientsAndVariables
 from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
-
-if TYPE_CHECKING:
-    from npu_shim.optimizer.gradient_averaging import GradientAndVariable, GradientsAndVariables
 
 tf = tf_api.tf
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import Callable, Sequence
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import LossScaleManager, Operation, Optimizer, Tensor, Variable
 from npu_shim.distributed.world import world_size
-from npu_shim.optimizer.gradient_averaging import average_gradients, gradients_are_reduced
+from npu_shim.optimizer.gradient_averaging import (
+    GradientAndVariable,
+    GradientsAndVariables,
+    average_gradients,
+    gradients_are_reduced,
+)
 from npu_shim.optimizer.loss_scale_optimizer import apply_if_finite, scale_loss, unscale
 from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
-
-if TYPE_CHECKING:
-    from npu_shim.optimizer.gradient_averaging import GradientAndVariable, GradientsAndVariables
 
 _GATE_OP: int = tf_api.v1.train.Optimizer.GATE_OP
 

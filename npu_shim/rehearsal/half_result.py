@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim.rehearsal.comparing import half_band
-
-if TYPE_CHECKING:
-    from npu_shim.rehearsal.comparing.read_recording import Recording
-    from npu_shim.rehearsal.half_run import HalfReport, Precision
+from npu_shim.rehearsal.comparing.read_recording import Recording
+from npu_shim.rehearsal.half_run import HalfReport, Precision
 
 _MOST_STEPS = 100  # skipped ones that are listed
 _MOST_OPS = 20

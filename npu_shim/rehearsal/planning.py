@@ -6,7 +6,7 @@ import argparse
 import os
 import shlex
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import Callable, Sequence
 
 from npu_shim._host import host_device
 from npu_shim._host.packages import tensorflow_version
@@ -21,14 +21,12 @@ from npu_shim.rehearsal import (
 )
 from npu_shim.rehearsal.comparing import ELSEWHERE, TOLERANCE
 from npu_shim.rehearsal.comparing.half_band import RUNS
+from npu_shim.rehearsal.dumping import Dumping
 from npu_shim.rehearsal.half_run import Precision
 from npu_shim.rehearsal.recording.kinds import FINAL, INITIAL
 from npu_shim.rehearsal.recording.settings import Changes, WholeTensors
 from npu_shim.rehearsal.result import Result
 from npu_shim.rehearsal.running import Run
-
-if TYPE_CHECKING:
-    from npu_shim.rehearsal.dumping import Dumping
 
 # Rules about the data of ranks and the averaging of gradients.
 _RANK_CODES = ("NPU252", "NPU303", "NPU304", "NPU305", "NPU307", "NPU308", "NPU309")

@@ -16,6 +16,7 @@ from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal.comparing.read_recording import initial_variables
 from npu_shim.rehearsal.files.file_watch import Watch
 from npu_shim.rehearsal.files.kept import STORE, Kept
+from npu_shim.rehearsal.half_run import HalfRun
 from npu_shim.rehearsal.recording import random_seeds
 from npu_shim.rehearsal.recording.events import End
 from npu_shim.rehearsal.recording.install import install_hooks
@@ -27,7 +28,6 @@ from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal.half.half_rehearsal import Rehearsal
-    from npu_shim.rehearsal.half_run import HalfRun
 
 
 def main(arguments: list[str]) -> int:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Sequence
 
 import npu_shim
 from npu_shim._tensorflow.types import JsonObject
+from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal.comparing.read_recording import Recording
     from npu_shim.rehearsal.half_result import HalfPart
-    from npu_shim.rehearsal.running import Run
 
 
 AGREE, DIFFER, NOT_REPRODUCIBLE, NOT_RUN = "agree", "differ", "not reproducible", "not run"

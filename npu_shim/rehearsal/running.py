@@ -10,18 +10,16 @@ import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Iterator, Sequence
+from typing import Iterator, Sequence
 
 from npu_shim._host import host_device, host_env
 from npu_shim._host.process_settings import to_text
 from npu_shim.import_hook.tool import package_root
 from npu_shim.launching.fork_server import ForkServer
+from npu_shim.rehearsal.dumping import Dumping
 from npu_shim.rehearsal.files.kept import STORE, take_back
-
-if TYPE_CHECKING:
-    from npu_shim.rehearsal.dumping import Dumping
-    from npu_shim.rehearsal.half_run import HalfRun
-    from npu_shim.rehearsal.recording.settings import Changes, WholeTensors
+from npu_shim.rehearsal.half_run import HalfRun
+from npu_shim.rehearsal.recording.settings import Changes, WholeTensors
 
 PROCESS = "npu_shim.rehearsal.recorded_run"  # the module that runs a script and records it
 DEFAULTS = {  # what a user sets has precedence

@@ -13,16 +13,13 @@ Every leader sees the same commitments, so all take the same way.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Sequence
 
 from npu_shim.distributed.collectives.errors import CollectiveError, error_code, mismatch_text, stall_text
 from npu_shim.distributed.mpi.span import Span
 from npu_shim.distributed.mpi.wire import Offer, Wire
 from npu_shim.distributed.shm.announcements import Announcements, PendingCollective
 from npu_shim.distributed.shm.host_order import HostOrder
-
-if TYPE_CHECKING:
-    from typing import Sequence
 
 _REQUEST_CHARACTERS = 2000
 _ANSWER_TIMEOUT_S = 3.0

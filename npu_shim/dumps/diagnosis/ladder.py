@@ -10,18 +10,16 @@ import os
 import shutil
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import Callable, Sequence
 
 from npu_shim.dumps.diagnosis.stage_results import NONE, Cause, Diagnosis, Facts, StageResult, ToolFinding, read
 from npu_shim.dumps.dump_settings import Dumping
 from npu_shim.rehearsal import recorded_original, result
 from npu_shim.rehearsal.failures import not_completed, recordings
+from npu_shim.rehearsal.portable import Recorded
 from npu_shim.rehearsal.reports import WRITERS, to_json, write_all
+from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Settings
-
-if TYPE_CHECKING:
-    from npu_shim.rehearsal.portable import Recorded
-    from npu_shim.rehearsal.running import Run
 
 RESULT = "diagnose.json"
 

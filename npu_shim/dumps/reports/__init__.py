@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Mapping
+from typing import Callable, Mapping
 
+from npu_shim.dumps.comparison_result import DumpComparison
 from npu_shim.dumps.reports.comparison_page import to_html
 from npu_shim.dumps.reports.comparison_text import to_text
 from npu_shim.dumps.reports.vendor_table import to_csv
 from npu_shim.rehearsal.reports import to_json
-
-if TYPE_CHECKING:
-    from npu_shim.dumps.comparison_result import DumpComparison
 
 WRITERS: Mapping[str, Callable[[DumpComparison], str]] = {
     "dumps.txt": lambda result: to_text(result, all_rows=True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import Callable, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import KerasLayer, KerasModel, Optimizer, Value, Variable
@@ -11,10 +11,8 @@ from npu_shim.horovod.tensorflow.compression import Compression
 from npu_shim.horovod.tensorflow.gradient_reduction import ReductionSettings, groups_of
 from npu_shim.horovod.tensorflow.keras_optimizer import create_distributed_optimizer
 from npu_shim.horovod.tensorflow.mpi_ops import Average
+from npu_shim.horovod.tensorflow.reductions import AnyCompressor
 from npu_shim.horovod.tensorflow.tape import local_variables
-
-if TYPE_CHECKING:
-    from npu_shim.horovod.tensorflow.reductions import AnyCompressor
 
 
 def DistributedOptimizer(

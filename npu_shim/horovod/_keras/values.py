@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import Tensor, Value
 from npu_shim.horovod.tensorflow import mpi_ops, reductions, variables
 from npu_shim.horovod.tensorflow.compression import Compression
 from npu_shim.horovod.tensorflow.mpi_ops import Average
+from npu_shim.horovod.tensorflow.reductions import AnyCompressor
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
-
-if TYPE_CHECKING:
-    from npu_shim.horovod.tensorflow.reductions import AnyCompressor
 
 
 def broadcast_global_variables(root_rank: int) -> Value:

@@ -10,16 +10,13 @@ import functools
 import os
 import pickle
 import tempfile
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import Callable, Dict, Sequence
 
 from npu_shim._host import host_env
 from npu_shim._tensorflow.types import Function, Result
 from npu_shim.horovod.common.exceptions import HorovodInternalError, HostsUpdatedInterrupt
 
-if TYPE_CHECKING:
-    from typing import Dict
-
-    SavedState = Dict[str, Result]  # "objects", and "values" of variables
+SavedState = Dict[str, Result]  # "objects", and "values" of variables
 
 
 class State:

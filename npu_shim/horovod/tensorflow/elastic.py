@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import Callable, Sequence
 
 import numpy as np
 
@@ -13,13 +13,10 @@ from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.tf_keras import build_optimizer
 from npu_shim._tensorflow.types import Function, KerasBackend, KerasModel, Optimizer, Result, Session, Variable
 from npu_shim.distributed.collectives.errors import PeerLost, Stalled
-from npu_shim.horovod.common.elastic import ObjectState, commit_path, run_fn
+from npu_shim.horovod.common.elastic import ObjectState, SavedState, commit_path, run_fn
 from npu_shim.horovod.tensorflow.functions import broadcast_object, broadcast_object_fn, broadcast_variables
 from npu_shim.horovod.tensorflow.mpi_ops import init, rank, shutdown
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
-
-if TYPE_CHECKING:
-    from npu_shim.horovod.common.elastic import SavedState
 
 
 def run(func: Function) -> Function:

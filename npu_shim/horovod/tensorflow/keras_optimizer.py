@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable
+from typing import Iterable
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
@@ -21,9 +21,7 @@ from npu_shim._tensorflow.types import (
 from npu_shim.horovod.tensorflow.gradient_aggregation import LocalGradientAggregation
 from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer, ReductionSettings
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
-
-if TYPE_CHECKING:
-    from npu_shim.optimizer.gradient_averaging import GradientAndVariable
+from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 
 def create_distributed_optimizer(

@@ -14,11 +14,11 @@ from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer, Redu
 from npu_shim.horovod.tensorflow.keras_optimizer import create_distributed_optimizer
 from npu_shim.horovod.tensorflow.mpi_ops import Average
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
+from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 from npu_shim.optimizer.wrapper import WrappingOptimizer
 
 if TYPE_CHECKING:
     from npu_shim.horovod.tensorflow.reductions import AnyCompressor
-    from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 
 def DistributedOptimizer(

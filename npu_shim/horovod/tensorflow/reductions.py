@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence, Type
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import Gradient, Tensor
@@ -19,10 +19,7 @@ from npu_shim.horovod.tensorflow.mpi_ops import (
     reduction_of,
 )
 
-if TYPE_CHECKING:
-    from typing import Type
-
-    AnyCompressor = Type[Compressor]
+AnyCompressor = Type[Compressor]
 
 
 def allreduce(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Sequence
+from typing import Iterable, Sequence
 
 from npu_shim._tensorflow import tf_keras
 from npu_shim._tensorflow.tf_api import tf
@@ -11,10 +11,12 @@ from npu_shim.npu_device.distribute.averaging_tapes import average_tapes, averag
 from npu_shim.npu_device.distribute.hccl import broadcast, is_worker
 from npu_shim.npu_device.utils.scope import npu_optimizer_scope
 from npu_shim.optimizer.distributed import npu_allreduce
-from npu_shim.optimizer.gradient_averaging import gradients_are_reduced, strategy_reduces, take_averaged
-
-if TYPE_CHECKING:
-    from npu_shim.optimizer.gradient_averaging import GradientAndVariable
+from npu_shim.optimizer.gradient_averaging import (
+    GradientAndVariable,
+    gradients_are_reduced,
+    strategy_reduces,
+    take_averaged,
+)
 
 
 def distributed_optimizer(optimizer: Optimizer | str) -> Optimizer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Iterable, Sequence
+from typing import Iterable, Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow.tf_api import tf
@@ -14,10 +14,7 @@ from npu_shim.distributed.world import WORLD, world_size
 from npu_shim.npu_device.distribute.broadcast_callback import npu_callbacks_append as npu_callbacks_append
 from npu_shim.npu_device.npu_device import global_npu_ctx
 from npu_shim.npu_device.utils.scope import npu_optimizer_scope
-from npu_shim.optimizer.gradient_averaging import reduce_all
-
-if TYPE_CHECKING:
-    from npu_shim.optimizer.gradient_averaging import GradientAndVariable
+from npu_shim.optimizer.gradient_averaging import GradientAndVariable, reduce_all
 
 
 def is_worker(what: str) -> bool:

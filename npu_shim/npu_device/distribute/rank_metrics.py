@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, Mapping, NamedTuple
+from typing import Dict, Mapping, NamedTuple
 
 from npu_shim._tensorflow import tf_distribute, tf_keras
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import KerasModel, Tensor, Value, Variable
 from npu_shim.npu_device.distribute.hccl import all_reduce
 
-if TYPE_CHECKING:
-    Numbers = Dict[str, Tensor]
+Numbers = Dict[str, Tensor]
 
 
 class Figures(NamedTuple):

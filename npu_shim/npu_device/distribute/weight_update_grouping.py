@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Sequence
+from typing import Iterable, Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow.types import Function, Result, Variable
 from npu_shim.npu_device.distribute import hccl
 from npu_shim.npu_device.npu_device import global_npu_ctx
+from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 from npu_shim.optimizer.gradient_shares import GradDivisionItem, fair_division
-
-if TYPE_CHECKING:
-    from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 
 class GroupingVars:

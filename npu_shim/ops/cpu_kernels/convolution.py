@@ -17,17 +17,14 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence
+from typing import Callable, NamedTuple, Sequence
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_api, tf_gradients
-from npu_shim._tensorflow.tf_op_forms import plain_ops, shape_in
+from npu_shim._tensorflow.tf_op_forms import AskedOp, plain_ops, shape_in
 from npu_shim._tensorflow.types import Tensor, TensorShape
 from npu_shim.ops.cpu_kernels.layout import channels_last
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.tf_op_forms import AskedOp
 
 v1 = tf_api.v1
 _DEPTHWISE = "DepthwiseConv2dNative"

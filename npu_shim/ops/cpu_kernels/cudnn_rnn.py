@@ -17,15 +17,13 @@ If the first layer skips its input, x takes the place of W x there, and W has no
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence
+from typing import Callable, NamedTuple, Sequence
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_api, tf_gradients, tf_graph
+from npu_shim._tensorflow.tf_op_forms import AskedOp
 from npu_shim._tensorflow.types import Tensor
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.tf_op_forms import AskedOp
 
 v1 = tf_api.v1
 _GATES = {"lstm": 4, "gru": 3, "rnn_relu": 1, "rnn_tanh": 1}

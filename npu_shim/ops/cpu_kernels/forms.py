@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Mapping, Sequence
+from typing import Callable, Mapping, Sequence
 
 from npu_shim._host import host_device, patches
 from npu_shim._tensorflow import tf_op_creation
-from npu_shim._tensorflow.tf_op_forms import Chooser, Form
+from npu_shim._tensorflow.tf_op_forms import AskedOp, Chooser, Form
 from npu_shim._tensorflow.types import Tensor
 from npu_shim.ops.cpu_kernels import convolution, cudnn_rnn, halves, layout, others, refused
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.tf_op_forms import AskedOp
 
 CHOOSERS: dict[str, Chooser] = {
     **dict.fromkeys(layout.LAYOUTS, layout.channels_last),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Sequence
+from typing import Optional, Sequence
 
 from npu_shim._tensorflow.types import JsonObject
 from npu_shim.rehearsal.reports import about
 
-if TYPE_CHECKING:
-    JsonShape = Sequence[int | None] | None
+JsonShape = Optional[Sequence[Optional[int]]]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Callable, Hashable, NamedTuple, Sequence
+from typing import Callable, Hashable, NamedTuple, Sequence
 
 import numpy as np
 
@@ -31,13 +31,10 @@ from npu_shim._tensorflow.types import (
     Value,
 )
 from npu_shim.rehearsal.assess.flat import Flat, Shape, flatten
-from npu_shim.rehearsal.assess.given_shapes import argument_shapes, fed_sizes, feed_shapes, iterator_shapes
+from npu_shim.rehearsal.assess.given_shapes import Feeds, argument_shapes, fed_sizes, feed_shapes, iterator_shapes
 from npu_shim.rehearsal.assess.lines import line_of_caller
 from npu_shim.rehearsal.assess.training_ops import all_ops, needed_ops, trains
 from npu_shim.rehearsal.assess.zeros import eager_zeros, zeros
-
-if TYPE_CHECKING:
-    from npu_shim.rehearsal.assess.given_shapes import Feeds
 
 tf, v1 = tf_api.tf, tf_api.v1
 TRAIN, OTHER = "train", "other"

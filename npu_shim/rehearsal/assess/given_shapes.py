@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Hashable, Mapping, Sequence, Tuple
+from typing import Hashable, Mapping, Sequence, Tuple
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from npu_shim.rehearsal.assess.device_forms import is_collective
 from npu_shim.rehearsal.assess.flat import Shape
 from npu_shim.rehearsal.assess.training_ops import all_ops
 
-if TYPE_CHECKING:
-    Feeds = Sequence[Tuple[Tensor, Value]]  # with their values
+Feeds = Sequence[Tuple[Tensor, Value]]  # with their values
 
 tf = tf_api.tf
 _MOST_SIZES = 8  # dimensions of a tensor

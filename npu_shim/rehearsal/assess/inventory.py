@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim._tensorflow import tf_api, tf_graph
 from npu_shim._tensorflow.types import DType
@@ -12,6 +12,7 @@ from npu_shim.rehearsal.assess.assessment import (
     Collective,
     Cut,
     DynamicShape,
+    JsonShape,
     OnHost,
     Operators,
     RareType,
@@ -23,10 +24,6 @@ from npu_shim.rehearsal.assess.lines import lines_of
 from npu_shim.rehearsal.assess.operators import DEVICE, INPUT, Lists
 from npu_shim.rehearsal.assess.partition import Partition
 from npu_shim.rehearsal.assess.sizes import elements, size_bytes
-
-if TYPE_CHECKING:
-    from npu_shim.rehearsal.assess.assessment import JsonShape
-
 
 VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
 ON_HOST_ANYWAY = frozenset({"Placeholder", "PlaceholderWithDefault", "Const", "NoOp"})

@@ -6,16 +6,13 @@ import contextlib
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING, Iterator
+from typing import Iterator
 
 from npu_shim._host import host_env
 from npu_shim._host.patches import restore_all, set_variables
 from npu_shim.import_hook import script
-from npu_shim.rehearsal.assess.capture import Stop
+from npu_shim.rehearsal.assess.capture import Capture, Stop
 from npu_shim.rehearsal.files.taken_back import taken_back
-
-if TYPE_CHECKING:
-    from npu_shim.rehearsal.assess.capture import Capture
 
 
 @contextlib.contextmanager

@@ -14,16 +14,13 @@ carries such differences on and enlarges them, so the allowance grows with the s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from npu_shim.rehearsal.comparing import TOLERANCE
+from npu_shim.rehearsal.comparing.read_recording import Stream
 from npu_shim.rehearsal.recording.digest import HEAD, NORM, NOT_FINITE, few_elements
 from npu_shim.rehearsal.recording.kinds import LOG, METRIC, PREDICTION, PRINT, RATE, RESULT, SUMMARY
-
-if TYPE_CHECKING:
-    from npu_shim.rehearsal.comparing.read_recording import Stream
 
 BY_TYPE = {"float64": 1e-4, "complex128": 1e-4, "float16": 200.0, "bfloat16": 1000.0}  # as factors
 _LOOSE = 0.1  # where a rounding difference may have changed the branch of a ReLU or a maximum

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
@@ -13,11 +12,9 @@ from npu_shim.rehearsal.half.modes import Mode
 from npu_shim.rehearsal.half.perturbation import Perturbation
 from npu_shim.rehearsal.half.skips import Skips
 from npu_shim.rehearsal.half_run import HalfReport, HalfRun, Overflow
+from npu_shim.rehearsal.numerics.history import Step
 from npu_shim.rehearsal.numerics.numerics_watch import NumericsWatch
-
-if TYPE_CHECKING:
-    from npu_shim.rehearsal.numerics.history import Step
-    from npu_shim.rehearsal.recording.writer import Writer
+from npu_shim.rehearsal.recording.writer import Writer
 
 FOLDER = "numerics"  # of the page of the watch, in the folder of the run
 

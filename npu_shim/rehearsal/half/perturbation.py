@@ -15,17 +15,14 @@ Source: Higham, Mary, "A new approach to probabilistic rounding error analysis",
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_op_creation
 from npu_shim._tensorflow.types import DType, Tensor
 from npu_shim.rehearsal.assess.work import MATRIX
+from npu_shim.rehearsal.half.modes import Mode
 from npu_shim.rehearsal.half.rounding import Rounding, finished
-
-if TYPE_CHECKING:
-    from npu_shim.rehearsal.half.modes import Mode
 
 v1 = tf.compat.v1
 

@@ -8,7 +8,7 @@ and its loss scale has the same history.
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Callable, Collection
+from typing import Callable, Collection
 
 import numpy as np
 import tensorflow as tf
@@ -18,10 +18,7 @@ from npu_shim._tensorflow.tf_numpy_function import array_function
 from npu_shim._tensorflow.types import Gradient, Optimizer, Result, Tensor, Value
 from npu_shim.rehearsal.numerics.update_values import scale_of
 from npu_shim.rehearsal.recording.calls import Calls
-from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
-
-if TYPE_CHECKING:
-    from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs
+from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs, UpdateHooks
 
 
 class Skips(UpdateHooks):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import weakref
-from typing import TYPE_CHECKING, Callable, NamedTuple
+from typing import Callable, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -24,10 +24,7 @@ from npu_shim.rehearsal.recording.calls import Calls
 from npu_shim.rehearsal.recording.digest import squared_norm
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.scaled_losses import ScaledLosses
-from npu_shim.rehearsal.recording.update_hooks import UpdateHooks, optimizer_classes
-
-if TYPE_CHECKING:
-    from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs
+from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs, UpdateHooks, optimizer_classes
 
 v1 = tf.compat.v1
 

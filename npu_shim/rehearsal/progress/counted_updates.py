@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -14,10 +14,7 @@ from npu_shim.rehearsal.progress.progress import Progress, scalar
 from npu_shim.rehearsal.recording.graph_inputs import rates_of
 from npu_shim.rehearsal.recording.kinds import LOSS, RATE
 from npu_shim.rehearsal.recording.optimizers import Watch, rate_of
-
-if TYPE_CHECKING:
-    from npu_shim.rehearsal.recording.update_hooks import Pairs
-
+from npu_shim.rehearsal.recording.update_hooks import Pairs
 
 _UPDATES = "npu_shim_updates"  # attribute of a graph, so that they end with it
 

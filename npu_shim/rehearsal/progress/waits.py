@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow.types import Function, Result
+from npu_shim.distributed.collectives.process_group import ProcessGroup
 from npu_shim.distributed.collectives.transport import GroupBackend
 from npu_shim.rehearsal.recording import methods
-
-if TYPE_CHECKING:
-    from npu_shim.distributed.collectives.process_group import ProcessGroup
 
 
 class Waits:

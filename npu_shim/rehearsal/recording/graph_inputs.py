@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Iterable, List, Sequence, Tuple
+from typing import Callable, Iterable, List, Sequence, Tuple
 
 import tensorflow as tf
 
@@ -11,8 +11,7 @@ from npu_shim._tensorflow.types import Graph, Operation, Tensor
 from npu_shim.rehearsal.recording.kinds import DRAW, INPUT
 from npu_shim.rehearsal.recording.recorder import Recorder
 
-if TYPE_CHECKING:
-    Found = List[Tuple[str, Tensor]]
+Found = List[Tuple[str, Tensor]]
 
 _SOURCES = ("IteratorGetNext", "IteratorGetNextSync", "Placeholder", "PlaceholderWithDefault")
 _RANDOM = (  # begin types of random ops

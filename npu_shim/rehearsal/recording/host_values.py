@@ -6,7 +6,7 @@ variables at the end.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterator
+from typing import Iterator
 
 import tensorflow as tf
 
@@ -17,9 +17,7 @@ from npu_shim.rehearsal.recording.names import plain_name, singles
 from npu_shim.rehearsal.recording.optimizers import Watch
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.traced_updates import TracedUpdates
-
-if TYPE_CHECKING:
-    from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs
+from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs
 
 
 class _Functions(TracedUpdates[None]):

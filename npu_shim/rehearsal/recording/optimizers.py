@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from typing import TYPE_CHECKING, Callable, List, Tuple
+from typing import Callable, List, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -20,12 +20,9 @@ from npu_shim.rehearsal.recording.graph_inputs import data_of, rates_of
 from npu_shim.rehearsal.recording.kinds import GRADIENT, LOSS, RATE, VARIABLE
 from npu_shim.rehearsal.recording.names import OF_OPTIMIZER, plain_name
 from npu_shim.rehearsal.recording.recorder import Recorder
-from npu_shim.rehearsal.recording.update_hooks import UpdateHooks, optimizer_classes
+from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs, UpdateHooks, optimizer_classes
 
-if TYPE_CHECKING:
-    from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs
-
-    Named = List[Tuple[str, str, Tensor]]  # kind, name, tensor
+Named = List[Tuple[str, str, Tensor]]  # kind, name, tensor
 
 
 class Watch(UpdateHooks):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, List, Tuple
+from typing import Callable, List, Tuple
 
 import tensorflow as tf
 
@@ -10,9 +10,8 @@ from npu_shim._tensorflow import tf_keras
 from npu_shim._tensorflow.types import Function, Gradient, Optimizer, Result, Structure, Variable
 from npu_shim.rehearsal.recording import methods
 
-if TYPE_CHECKING:
-    Pairs = List[Tuple[Gradient, Variable]]
-    Apply = Callable[[Pairs], Result]
+Pairs = List[Tuple[Gradient, Variable]]
+Apply = Callable[[Pairs], Result]
 
 
 def optimizer_classes() -> set[type]:

@@ -6,7 +6,7 @@ The NPU knows from its overflow flag that numbers overflowed. The CPU has none, 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Iterable, Sequence
+from typing import Iterable, Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_keras
@@ -23,10 +23,8 @@ from npu_shim._tensorflow.types import (
 )
 from npu_shim.distributed.world import world_size
 from npu_shim.ops.overflow import OVERFLOW
+from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 from npu_shim.optimizer.loss_scale_optimizer import all_finite, finite_on_all_ranks
-
-if TYPE_CHECKING:
-    from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 _MARK = "_npu_shim_loss_scale"
 
