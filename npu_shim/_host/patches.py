@@ -21,6 +21,11 @@ def replace_attribute(owner: type, name: str, make: Callable[[Function], object]
         _original_attributes[owner, name] = original
 
 
+def is_replaced(owner: type, name: str) -> bool:
+    """Return True if ``owner.name`` is replaced now."""
+    return (owner, name) in _original_attributes
+
+
 def set_variables(variables: Mapping[str, str]) -> None:
     """Set variables that the environment does not have yet."""
     _set_variables.update(variables)

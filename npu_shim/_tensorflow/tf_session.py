@@ -41,6 +41,11 @@ def raw_session(session: types.Session) -> types.Session:
     return inside() if inside is not None else session
 
 
+def is_remote(session: types.Session) -> bool:
+    """Return True if a session runs in another process."""
+    return bool(session.sess_str)
+
+
 def mark_unopened(session: types.Session) -> None:
     """Let a session whose constructor failed be deleted without a warning."""
     session._session, session._closed, session._default_session = None, True, None

@@ -57,6 +57,7 @@ EventWriter = Unknown  # tf.compat.v1.summary.FileWriter
 WarmStartSettings = Opaque  # tf.estimator.WarmStartSettings
 InputContext = Opaque  # tf.distribute.InputContext
 NpuDevice = Unknown  # the handle of npu.open(), of npu_shim or of the vendor
+Device = Unknown  # what tf.device takes: a name, a tf.DeviceSpec, a function of ops, or None
 Strategy = Unknown  # tf.distribute.Strategy
 ReduceOp = Opaque  # tf.distribute.ReduceOp
 ClusterResolver = Opaque  # tf.distribute.cluster_resolver.ClusterResolver

@@ -19,13 +19,15 @@ def install() -> None:
     passes that the script asks for (they are off on the NPU), TensorFlow reuses
     the memory of tensors (NPU_SHIM_MEMORY), and ops that only GPUs and NPUs
     compute run in another form (npu_shim.ops.cpu_kernels). On ranks, Keras of TensorFlow 1.15 clips
-    averages. A second call does nothing.
+    averages. Device scopes of graphs that name a GPU name the CPU, from which the NPU takes ops.
+    Sessions that are open when Python ends are closed. A second call does nothing.
 
     Raises:
         RuntimeError: if there is no NPU and NPU_SHIM_FALLBACK=error.
     """
     from npu_shim._host import host_device
-    from npu_shim._tensorflow import allocator, tf_api, tf_session
+    from npu_shim._tensorflow import allocator, tf_api, tf_devices, tf_session
+    from npu_shim.config import open_sessions
     from npu_shim.config.keras_clipping import clip_where_applied
     from npu_shim.config.sharded_checkpoints import in_two_runs
     from npu_shim.ops.cpu_kernels import forms
@@ -36,6 +38,9 @@ def install() -> None:
         patches.set_variables(allocator.variables(host_env.process_environ()))
         forms.use()
     clip_where_applied()
+    tf_devices.replace_gpus_in_graphs()
+    if not patches.is_replaced(tf_session.Session, "__init__"):
+        open_sessions.use()
     for owner in (tf_session.Session, tf_session.InteractiveSession):
         patches.replace_attribute(owner, "__init__", decorator_tf_session)
 
@@ -76,6 +81,7 @@ def decorator_tf_session(func: Callable[..., None]) -> Callable[..., None]:
         The wrapper.
     """
     from npu_shim._tensorflow import tf_session
+    from npu_shim.config import open_sessions
     from npu_shim.config.graph_passes import for_this_device
     from npu_shim.config.session import session_config
 
@@ -90,5 +96,6 @@ def decorator_tf_session(func: Callable[..., None]) -> Callable[..., None]:
             raise
         func(self, target=target, graph=graph, config=for_this_device(config))
         tf_session.set_reported_config(self, config)
+        open_sessions.close_at_exit(self)
 
     return with_npu_config

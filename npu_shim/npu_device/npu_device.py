@@ -13,7 +13,7 @@ from typing import ContextManager, Iterator
 from absl import logging
 
 from npu_shim._host import host_device, host_env, patches
-from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow import tf_api, tf_devices
 from npu_shim.config.device_options import session_options
 from npu_shim.npu_device import gen_npu_ops as gen_npu_ops
 from npu_shim.npu_device.functions import (
@@ -64,7 +64,8 @@ def enable_v1() -> None:
 def open(device_id: int | None = None) -> NpuDeviceHandle:
     """Open the device of this process and return its handle. Later calls return the same handle.
 
-    On the CPU it finds the rank of this process, and warns once that there is no card (NPU_SHIM_FALLBACK).
+    Device scopes that name a GPU then name the NPU, in graphs of TensorFlow 1 the CPU, from which it takes ops. On the
+    CPU it finds the rank of this process, and warns once that there is no card (NPU_SHIM_FALLBACK).
 
     Args:
         device_id: number of the device; that of ASCEND_DEVICE_ID, or 0, if None.
@@ -74,7 +75,9 @@ def open(device_id: int | None = None) -> NpuDeviceHandle:
         ValueError: RANK_SIZE and CM_WORKER_SIZE are both set.
     """
     if host_device.has_npu_device() and tf.executing_eagerly():
-        return host_device.vendor(_VENDOR).open(device_id)
+        handle = host_device.vendor(_VENDOR).open(device_id)
+        tf_devices.replace_gpus()
+        return handle
     size = int(get_ranksize())
     environ = host_env.process_environ()
     chief, table = environ.get("CM_CHIEF_IP"), environ.get("RANK_TABLE_FILE")
@@ -99,7 +102,8 @@ def open(device_id: int | None = None) -> NpuDeviceHandle:
                 f"npu.open({chosen}): device {STATE.opened.device_id} is open, and a process has one device. "
                 "Start a process for each device (npu-shim launch)."
             )
-        return STATE.opened
+    tf_devices.replace_gpus()
+    return STATE.opened
 
 
 def close() -> None:

@@ -193,6 +193,7 @@ STATE = {
     "_host/patches.py": {"_original_attributes", "_set_variables", "_to_undo"},
     "_tensorflow/tf_threads.py": {"_kernel_threads"},
     "_tensorflow/xla.py": {"_can_compile"},
+    "config/open_sessions.py": {"_process_of"},
     "distributed/backend.py": {"_backend"},
     "distributed/collective_op.py": {"_registered"},
     "distributed/collectives/arrays.py": {"_numeric_name"},

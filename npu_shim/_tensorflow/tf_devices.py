@@ -1,0 +1,71 @@
+"""Names of GPUs in device scopes, in graphs and in eager code."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Callable, ContextManager
+
+import tensorflow as tf
+from tensorflow.python.eager.context import Context as _Context
+
+from npu_shim._host import patches
+from npu_shim._tensorflow.tf_graph import eager_outside
+from npu_shim._tensorflow.types import Device, Function, Graph
+
+_GPU = re.compile(r"(?:(?<=/)|\A)(?:device:)?gpu(?P<index>:(?:\d+|\*))?(?=/|\Z)", re.IGNORECASE)
+_CPU, _NPU = "device:CPU:0", "device:NPU:0"  # each process has one
+
+
+def replace_gpus_in_graphs() -> None:
+    """Let a scope of a graph that names a GPU name the CPU, from which the NPU takes ops; see replace_gpus()."""
+    patches.replace_attribute(tf.Graph, "device", _of_graph)
+
+
+def replace_gpus() -> None:
+    """Let a scope in eager code, or in its functions, that names a GPU name the NPU. Graphs are as above."""
+    patches.replace_attribute(_Context, "device", _of_context)
+    replace_gpus_in_graphs()
+
+
+def _of_graph(device: Function) -> Function:
+    """Wrap tf.Graph.device."""
+
+    @functools.wraps(device)
+    def wrapped(self: Graph, device_name_or_function: Device) -> ContextManager[None]:
+        new = _CPU
+        if self.building_function and eager_outside():
+            if not patches.is_replaced(_Context, "device"):
+                return device(self, device_name_or_function)
+            new = _NPU
+        if callable(device_name_or_function):
+            return device(self, _function_without_gpus(device_name_or_function, new))
+        return device(self, _without_gpu(device_name_or_function, new))
+
+    return wrapped
+
+
+def _of_context(device: Function) -> Function:
+    """Wrap the method of TensorFlow's eager context that enters the scope of a device."""
+
+    @functools.wraps(device)
+    def wrapped(self: _Context, name: Device) -> ContextManager[None]:
+        return device(self, _without_gpu(name, _NPU))
+
+    return wrapped
+
+
+def _function_without_gpus(choose: Callable[..., Device], new: str) -> Callable[..., Device]:
+    @functools.wraps(choose)
+    def wrapped(op: object) -> Device:
+        return _without_gpu(choose(op), new)
+
+    return wrapped
+
+
+def _without_gpu(device: Device, new: str) -> Device:
+    """Return the name of a device, or its DeviceSpec, with another device in place of a GPU."""
+    name = device.to_string() if hasattr(device, "to_string") else device
+    if not isinstance(name, str) or "gpu" not in name.lower():
+        return device
+    return _GPU.sub(new, name)
