@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 import pathlib
+from typing import Any, Iterator
 
 import pytest
+from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.facts.facts import Facts, ObservedRun, digest, read_facts
 from convert_tf2npu.facts.seen import MOST_DISTINCT, Block, FileFacts, Place, Seen, Values
 from convert_tf2npu.files.errors import UsageError
+from convert_tf2npu.main import main
+from convert_tf2npu.rules.base import Change, Context
+from convert_tf2npu.rules.dynamic_shape import boolean_mask
+from convert_tf2npu.semantics.model import Call
 
 SCRIPT = b"import tensorflow as tf\n"
 PLACE = Place(3, 5, 3, 20, "rows")
@@ -102,3 +109,49 @@ def test_damaged_and_stale_facts_are_refused(tmp_path: pathlib.Path, damage: obj
     damage(path)  # type: ignore[operator]
     with pytest.raises(UsageError, match=said):
         read_facts(str(path))
+
+
+MASKS = b"""import tensorflow as tf
+
+
+def rows(x, mask):
+    return tf.boolean_mask(x, mask)
+
+
+def others(x, mask):
+    return tf.boolean_mask(x, mask)
+"""
+
+
+def test_findings_that_no_run_reached_are_apart_and_last(tmp_path: pathlib.Path, capsys: Any) -> None:
+    (tmp_path / "train.py").write_bytes(MASKS)
+    blocks = {Block(1, 9): 2, Block(5, 5): 0, Block(9, 9): 2}
+    facts = Facts(str(tmp_path), (RUN, RUN), {"train.py": FileFacts(digest(MASKS), blocks)})
+    path = tmp_path / "facts.json"
+    path.write_text(facts.to_text(str(path)))
+    reports = tmp_path / "reports"
+    assert main([str(tmp_path / "train.py"), "--facts", str(path), "-r", str(reports), "--no-cache"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    places = [line for line in lines if "NPU231" in line]
+    assert [line.split(":")[1] for line in places] == ["9", "5"]
+    assert "no observed run reached it" in places[1] and "no observed run" not in places[0]
+    assert "1 place needs a manual change." in " ".join(lines)
+    assert "No observed run reached 1 other place that may need a change." in lines
+    said = json.loads((reports / "report.json").read_text())["files"][0]["diagnostics"]
+    assert [(d["line"], d["kind"], d["runs"]) for d in said] == [(5, "unreached", 0), (9, "finding", 2)]
+    page = (reports / "report.html").read_text()
+    assert 'id="unreached-NPU231"' in page and 'id="manual-NPU231"' in page
+    sections = (reports / "report.txt").read_text()
+    assert sections.index("Manual changes: 1") < sections.index("Not reached by the observed runs: 1")
+
+
+@pytest.mark.parametrize(
+    "runs, said", [(None, "made static"), (1, "made static (seen in one run)"), (3, "made static (seen in 3 runs)")]
+)
+def test_a_rewrite_says_on_how_many_runs_it_rests(runs: int | None, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def check_call(context: Context, call: Call, name: str) -> Iterator[Change]:
+        yield Change(call.node, "made static", (), runs=runs)
+
+    monkeypatch.setattr(boolean_mask, "check_call", check_call)
+    result = Converter(Settings(select=("NPU231",))).convert(MASKS)
+    assert [(d.message, d.runs) for d in result.diagnostics] == [(said, runs)] * 2

@@ -29,7 +29,7 @@ from ..syntax.suppressions import ignored, suppressed
 from .api_usage import Said, counts, fates, places
 from .conflicts import checked
 from .distributed_modes import AUTO, STRATEGY, DistributedModes
-from .results import CHANGE, FINDING, ApiCall, Asked, Calls, Diagnostic, by_place
+from .results import CHANGE, FINDING, UNREACHED, ApiCall, Asked, Calls, Diagnostic, by_place
 from .settings import Settings
 
 
@@ -208,22 +208,22 @@ class Planner:
             if isinstance(result, Change) or (node, diagnostic) not in seen:  # each call that freezes a graph sees it
                 diagnostics.append(diagnostic)
             seen.add((node, diagnostic))
-            said.setdefault(node, set()).add((diagnostic.kind, rule.code))
+            said.setdefault(node, set()).add((CHANGE if isinstance(result, Change) else FINDING, rule.code))
         return changes, diagnostics, said
 
 
 def _without_repeats(rules: _ModeRules, diagnostics: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
     """Return diagnostics, with one finding for those that say the same in a file, which counts the others."""
     once = {rule.code for rule in rules.registry.rules if rule.once_a_file}
-    repeated = Counter((d.code, d.message) for d in diagnostics if d.kind == FINDING and d.code in once)
+    repeated = Counter(d[2:5] for d in diagnostics if d.kind != CHANGE and d.code in once)
     kept = []
     for diagnostic in diagnostics:
-        others = repeated.pop((diagnostic.code, diagnostic.message), 0) - 1 if diagnostic.code in once else 0
+        others = repeated.pop(diagnostic[2:5], 0) - 1 if diagnostic.code in once else 0
         if others > 0:
             diagnostic = diagnostic._replace(
                 message=Message("{0} (and {1} more in this file)", diagnostic.message, others)
             )
-        if others >= 0 or diagnostic.kind != FINDING:
+        if others >= 0 or diagnostic.kind == CHANGE:
             kept.append(diagnostic)
     return tuple(kept)
 
@@ -240,9 +240,12 @@ def _has_all(settings: Settings, needs: dict[str, object]) -> bool:
 def _diagnostic(context: Context, rule: Rule, result: Result) -> Diagnostic:
     line, col = context.source.place(result.node)
     if isinstance(result, Change):
-        return Diagnostic(line, col, rule.code, CHANGE, result.message, runs=result.runs)
+        message, runs = result.message, result.runs
+        if runs is not None:
+            message = Message("{0} (seen in one run)" if runs == 1 else "{0} (seen in {1} runs)", message, runs)
+        return Diagnostic(line, col, rule.code, CHANGE, message, runs=runs)
     runs = context.facts.runs_at(line) if context.facts is not None else None
-    return Diagnostic(line, col, rule.code, FINDING, result.message, runs=runs)
+    return Diagnostic(line, col, rule.code, UNREACHED if runs == 0 else FINDING, result.message, runs=runs)
 
 
 def _asked(context: Context, finding: Finding) -> Iterator[Asked]:

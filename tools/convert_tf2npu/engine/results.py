@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ..syntax.edits import Edit
 
 CHANGE, FINDING, ERROR = "change", "finding", "error"
+UNREACHED = "unreached"  # a finding that no observed run reached
 FINE = "fine"  # a call that needs no change
 # The code of unreadable files. It is not a rule and cannot be selected.
 NOT_READ = "NPU000"
@@ -26,7 +27,7 @@ class Diagnostic(NamedTuple):
         line: from 1, in a notebook within the cell; 0 if unknown.
         col: from 1, in characters; 0 if unknown.
         code: of the rule.
-        kind: ``change``, ``finding`` or ``error``.
+        kind: ``change``, ``finding``, ``unreached`` or ``error``.
         message: a clause, then the fix as an imperative.
         cell: the number of the cell among all cells of a notebook, from 1; 0 in a script.
         runs: the number of observed runs that a rewrite rests on, or that reached the place of a finding; None for a

@@ -6,7 +6,7 @@ import os
 import urllib.parse
 from typing import NamedTuple
 
-from ..engine.results import CHANGE, ERROR, FINDING, NOT_READ, Calls, Diagnostic, FileResult
+from ..engine.results import CHANGE, ERROR, FINDING, NOT_READ, UNREACHED, Calls, Diagnostic, FileResult
 from ..engine.run import Run
 from ..files.extensions import NOTEBOOK
 from ..project.source_files import MOST_BYTES
@@ -145,7 +145,7 @@ def _explanations(run: Run) -> tuple[Explanation, ...]:
         for diagnostic in result.diagnostics:
             count = counts.setdefault(diagnostic.code, [0, 0, 0])
             count[0] += diagnostic.kind == CHANGE
-            count[1] += diagnostic.kind == FINDING
+            count[1] += diagnostic.kind in (FINDING, UNREACHED)
             count[2] += diagnostic.kind == ERROR
     registry = Registry()
     return tuple(_explanation(code, registry.by_code(code), *counts[code]) for code in sorted(counts))

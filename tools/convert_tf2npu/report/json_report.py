@@ -96,6 +96,7 @@ def _diagnostic(diagnostic: Diagnostic) -> dict[str, object]:
         "cell": diagnostic.cell or None,
         "line": diagnostic.line or None,
         "column": diagnostic.col or None,
+        **({} if diagnostic.runs is None else {"runs": diagnostic.runs}),
     }
 
 

@@ -8,14 +8,14 @@ from collections import Counter
 from typing import Dict, Iterator
 
 from .. import __version__
-from ..engine.results import CHANGE, ERROR, FINDING, Diagnostic
+from ..engine.results import CHANGE, ERROR, FINDING, UNREACHED, Diagnostic
 from .content import Explanation, Report, ReportFile
 from .explanation import markdown, plain
 from .regions import Regions
 from .text import message, on_cpu, place
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_LEVEL = {CHANGE: "note", FINDING: "warning", ERROR: "error"}
+_LEVEL = {CHANGE: "note", FINDING: "warning", UNREACHED: "note", ERROR: "error"}
 _Json = Dict[str, object]
 
 

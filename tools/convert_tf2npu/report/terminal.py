@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, Iterable, TextIO
+from typing import TYPE_CHECKING, Sequence, TextIO
 
-from ..engine.results import CHANGE, ERROR, FINDING, Diagnostic
+from ..engine.results import CHANGE, ERROR, FINDING, UNREACHED, Diagnostic
 from . import text
 from .language import ENGLISH, Language
 
 if TYPE_CHECKING:
     from .code_frame import Code
 
-_COLOURS: dict[str, str] = {CHANGE: "32", FINDING: "33", ERROR: "31", "place": "1"}
+_COLOURS: dict[str, str] = {CHANGE: "32", FINDING: "33", UNREACHED: "2", ERROR: "31", "place": "1"}
 _DIFF_COLOURS = ((b"+++", b"1"), (b"---", b"1"), (b"@@", b"36"), (b"+", b"32"), (b"-", b"31"))
 
 
@@ -39,22 +39,24 @@ class Terminal:
         """Print a line. Characters that the stream's encoding lacks are printed as escapes."""
         self._print(text.printable(line))
 
-    def say_results(self, results: Iterable[text.Named], changes: bool, code: Code | None = None) -> None:
+    def say_results(self, results: Sequence[text.Named], changes: bool, code: Code | None = None) -> None:
         """Print the diagnostics of files.
 
         Args:
-            results: paths and their results.
+            results: paths and their results. Findings that no observed run reached are printed last.
             changes: also print rewrites, and each finding at its place. Otherwise print findings and errors, and those
                 with the same message in a file as one.
             code: the lines of code, to print each below its finding or error.
         """
-        for path, result in results:
+        reached = [(path, [d for d in result.diagnostics if d.kind != UNREACHED]) for path, result in results]
+        others = [(path, [d for d in result.diagnostics if d.kind == UNREACHED]) for path, result in results]
+        for path, diagnostics in reached + others:
             if changes:
-                for diagnostic in result.diagnostics:
+                for diagnostic in diagnostics:
                     self._say_diagnostic(path, diagnostic, 0, code)
                 continue
-            same = Counter((d.code, d.message) for d in result.diagnostics if d.kind != CHANGE)
-            for diagnostic in result.diagnostics:
+            same = Counter((d.code, d.message) for d in diagnostics if d.kind != CHANGE)
+            for diagnostic in diagnostics:
                 if diagnostic.kind != CHANGE:
                     self._say_diagnostic(path, diagnostic, same.pop((diagnostic.code, diagnostic.message), 0) - 1, code)
 

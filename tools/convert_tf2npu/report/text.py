@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Iterator, Sequence, Tuple
 
-from ..engine.results import CHANGE, ERROR, FINDING, Calls, Diagnostic, FileResult
+from ..engine.results import CHANGE, ERROR, FINDING, UNREACHED, Calls, Diagnostic, FileResult
 from ..files.texts import is_text
 from .language import ENGLISH, Language
 
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from ..rules.registry import Registry
 
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")
+_PREFIXES = {
+    CHANGE: "",
+    FINDING: "not converted: ",
+    UNREACHED: "not converted, and no observed run reached it: ",
+    ERROR: "unreadable, not converted: ",
+}
 Named = Tuple[str, FileResult]  # a file's path and its result
 
 
@@ -28,8 +34,7 @@ def place(diagnostic: Diagnostic, say: Language = ENGLISH) -> str:
 
 def message(diagnostic: Diagnostic, say: Language = ENGLISH) -> str:
     """Return the message, with a prefix unless the code was rewritten."""
-    kind = {CHANGE: "", FINDING: "not converted: ", ERROR: "unreadable, not converted: "}[diagnostic.kind]
-    return say(kind) + say(diagnostic.message)
+    return say(_PREFIXES[diagnostic.kind]) + say(diagnostic.message)
 
 
 def diagnostic_parts(path: str, diagnostic: Diagnostic, say: Language = ENGLISH) -> tuple[str, str]:
@@ -75,7 +80,7 @@ def summary(results: Sequence[Named], say: Language = ENGLISH) -> list[str]:
     calls = Calls.sum(result.calls for _, result in results)
     said = [d for _, result in results for d in result.diagnostics]
     unreadable = sum(1 for _, r in results if r.unreadable)
-    rewrites, findings = (sum(1 for d in said if d.kind == kind) for kind in (CHANGE, FINDING))
+    rewrites, findings, others = (sum(1 for d in said if d.kind == kind) for kind in (CHANGE, FINDING, UNREACHED))
     need = (
         "{0}, {1} changed{2}; {3}, {4} needs a manual change."
         if findings == 1
@@ -91,6 +96,9 @@ def summary(results: Sequence[Named], say: Language = ENGLISH) -> list[str]:
             count(findings, "place", say),
         ),
     ]
+    if others:
+        places = count(others, "other place", say)
+        lines.append(say("No observed run reached {0} that may need a change.").format(places))
     return lines + on_cpu(results, say)
 
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ..engine.results import CHANGE, ERROR, FINDING
+from ..engine.results import CHANGE, ERROR, FINDING, UNREACHED
 from . import text
 from .content import Report
 from .support import STATUSES
 from .translation import width
 
-SECTIONS = ((FINDING, "Manual changes"), (ERROR, "Unreadable"), (CHANGE, "Rewritten"))
+SECTIONS = (
+    (FINDING, "Manual changes"),
+    (ERROR, "Unreadable"),
+    (CHANGE, "Rewritten"),
+    (UNREACHED, "Not reached by the observed runs"),
+)
 _QUIET = ("supported", "migrated")  # only counted here; the HTML and JSON reports list all
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Iterator
 
+from ...engine.results import CHANGE, FINDING, UNREACHED
 from ..api_table import ApiUse
 from ..content import Report
 from ..language import Language
@@ -57,20 +58,22 @@ def apis(report: Report) -> Iterator[str]:
         f'<table class="apis" aria-label="{say("API support")}" aria-describedby="apis-note"><thead>'
         f"<tr>{head}</tr></thead><tbody>"
     )
-    codes = {rule.code for rule in report.rules}
+    sections: dict[str, set[str]] = {}
+    for diagnostic in report.said:
+        sections.setdefault(diagnostic.code, set()).add(diagnostic.kind)
     for number, use in enumerate(report.apis):
-        yield _row(number, use, codes, say)
+        yield _row(number, use, sections, say)
     yield "</tbody></table></div>"
     yield f'<script type="application/json" id="places">{_places(report)}</script>'
     yield "</section>"
 
 
-def _row(number: int, use: ApiUse, codes: set[str], say: Language) -> str:
+def _row(number: int, use: ApiUse, sections: dict[str, set[str]], say: Language) -> str:
     status = STATUSES[use.status]
     name = clean(use.name)
-    rules = " ".join(
-        f'<a class="code" href="#{anchor(code, use.calls.left > 0)}">{code}</a>' for code in use.codes if code in codes
-    )
+    order = (FINDING, UNREACHED, CHANGE) if use.calls.left else (CHANGE, FINDING, UNREACHED)
+    kinds = {code: next(kind for kind in order if kind in sections[code]) for code in use.codes if code in sections}
+    rules = " ".join(f'<a class="code" href="#{anchor(code, kind)}">{code}</a>' for code, kind in kinds.items())
     numbers = "".join(
         f'<td class="n {kind if value else "zero"}">{value}</td>'
         for kind, value in (

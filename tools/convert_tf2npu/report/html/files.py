@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...engine.results import CHANGE, ERROR, FINDING
+from ...engine.results import CHANGE, ERROR, FINDING, UNREACHED
 from ..content import Report, ReportFile
 from ..language import Language
 from ..side_by_side import table
@@ -37,7 +37,7 @@ def files(report: Report) -> Iterator[str]:
 def _said(file: ReportFile, say: Language) -> Iterator[str]:
     said = file.result.diagnostics
     name = clean(file.name)
-    counts = badges(((k, sum(1 for d in said if d.kind == k)) for k in (FINDING, ERROR, CHANGE)), say)
+    counts = badges(((k, sum(1 for d in said if d.kind == k)) for k in (FINDING, ERROR, CHANGE, UNREACHED)), say)
     yield (
         f'<details class="item file" id="{file_id(file)}"><summary><span class="title">{name}</span> {counts}'
         f'<a class="permalink" href="#{file_id(file)}" aria-label="{say("Link to {0}").format(name)}">#</a></summary>'
@@ -49,7 +49,7 @@ def _said(file: ReportFile, say: Language) -> Iterator[str]:
             "</span>{}</li>".format(
                 data(file, d),
                 clean(place(d, say)),
-                anchor(d.code, d.kind != CHANGE),
+                anchor(d.code, d.kind),
                 d.code,
                 message(d.message, say),
                 "" if d.kind == CHANGE else " " + source_line(file, d),

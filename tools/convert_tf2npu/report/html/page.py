@@ -6,7 +6,7 @@ import json
 from typing import Iterator
 
 from ... import __version__
-from ...engine.results import CHANGE, ERROR, FINDING, Calls
+from ...engine.results import CHANGE, ERROR, FINDING, UNREACHED, Calls
 from ..content import Report
 from ..language import ENGLISH, Language
 from ..support import STATUSES
@@ -145,7 +145,7 @@ def _bar(calls: Calls, number_of_files: int, say: Language) -> str:
 
 def _toolbar(report: Report) -> str:
     say = report.say
-    kinds = [k for k in (FINDING, ERROR, CHANGE) if report.count(k)]
+    kinds = [k for k in (FINDING, ERROR, CHANGE, UNREACHED) if report.count(k)]
     chips = "".join(
         f'<button type="button" class="chip {k}" data-kind="{k}" aria-pressed="true">{say(LABEL[k])} '
         f"<b>{report.count(k)}</b></button>"

@@ -6,14 +6,14 @@ import html
 import re
 from typing import Iterable, Iterator
 
-from ...engine.results import CHANGE, ERROR, FINDING, Diagnostic
+from ...engine.results import CHANGE, ERROR, FINDING, UNREACHED, Diagnostic
 from ..content import ReportFile
 from ..file_text import name_at
 from ..language import Language
 from ..text import place
 from .frame import clean
 
-LABEL = {CHANGE: "rewritten", FINDING: "manual change", ERROR: "unreadable"}
+LABEL = {CHANGE: "rewritten", FINDING: "manual change", UNREACHED: "not reached", ERROR: "unreadable"}
 LABELS = {**LABEL, FINDING: "manual changes"}
 LONGEST = 500  # characters of a line that are shown
 _HEAD = re.compile(r"(?<![\w.'])(?:from [\w.]+ import [\w.]+|[A-Za-z_]\w*(?:\.\w+)*|'[\w/:.-]+'(?!\w))")

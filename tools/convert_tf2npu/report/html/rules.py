@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator, Sequence, Tuple
 
-from ...engine.results import CHANGE, ERROR, FINDING, Diagnostic
+from ...engine.results import CHANGE, ERROR, FINDING, UNREACHED, Diagnostic
 from ..content import Explanation, Report, ReportFile
 from ..explanation import as_html
 from ..language import Language
@@ -28,13 +28,15 @@ def manual_changes(report: Report) -> Iterator[str]:
 
 
 def rewritten(report: Report) -> Iterator[str]:
-    """Return the section of the rewrites, by rule."""
+    """Return the section of the rewrites, by rule, and that of the findings that no observed run reached."""
     yield from _section("rewritten", "Rewritten", report, CHANGE)
+    if report.count(UNREACHED):
+        yield from _section("unreached", "Not reached by the observed runs", report, UNREACHED)
 
 
-def anchor(code: str, manual: bool) -> str:
-    """Return the anchor of a rule in one of the two sections."""
-    return ("manual-" if manual else "done-") + code
+def anchor(code: str, kind: str) -> str:
+    """Return the anchor of a rule in the section of a kind of diagnostics."""
+    return {CHANGE: "done-", UNREACHED: "unreached-"}.get(kind, "manual-") + code
 
 
 def _section(name: str, title: str, report: Report, kind: str, nothing: str = "") -> Iterator[str]:
@@ -61,7 +63,7 @@ def _item(rule: Explanation, kind: str, places: Sequence[_Place], say: Language)
     by_message: dict[str, list[_Place]] = {}
     for file, diagnostic in places:
         by_message.setdefault(diagnostic.message, []).append((file, diagnostic))
-    name = anchor(rule.code, kind != CHANGE)
+    name = anchor(rule.code, kind)
     yield (
         f'<details class="item rule" id="{name}"><summary><code class="code">{rule.code}</code> '
         f'<span class="title">{clean(say(rule.title))}</span> {badges([(kind, len(places))], say)}'
