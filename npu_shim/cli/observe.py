@@ -9,7 +9,7 @@ from npu_shim.cli import MIGRATE, parser_of
 from npu_shim.cli._guard import exit_code, need_tensorflow
 from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import missing_script, unwritable_file
-from npu_shim.cli._values import add_options
+from npu_shim.cli._values import add_options, integer
 from npu_shim.import_hook import tool
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ EXAMPLE = "npu-shim observe -o facts.json train.py --batch_size 64"
 IS_SCRIPT = True
 
 _OPTIONS = """
+--steps N  end the script after N training steps like an early stop: finally blocks, hooks and checkpoints run
+--take-back  take back what the script writes to files at the end, as npu-shim verify does
 -o --output FILE  receives the facts; those of earlier runs in it are kept (default facts.json)
 """
 
@@ -50,9 +52,9 @@ def main(arguments: list[str]) -> int:
         parser.error(problem)
     try:
         need_tensorflow()
-        from npu_shim.rehearsal.observing.observed_run import observe
+        from npu_shim.rehearsal.observing.observed_run import Observing, observe
 
-        observe(target, bool(args.module), args, output)
+        observe(target, bool(args.module), Observing(args, output, args.steps, args.take_back))
     except (UsageError, ModuleNotFoundError) as error:
         return fail("npu-shim observe", str(error))
     return 0
@@ -69,6 +71,6 @@ def _parser() -> Parser:
     )
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
     parser.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
-    add_options(parser, _OPTIONS)
+    add_options(parser, _OPTIONS, steps={"type": integer(1)})
     add_rule_arguments(parser)
     return parser

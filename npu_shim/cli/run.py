@@ -16,7 +16,7 @@ from npu_shim._host import host_env
 from npu_shim.cli import MIGRATE, _dumped, _half, _profiled, _progress, parser_of
 from npu_shim.cli._guard import exit_code
 from npu_shim.cli._lines import fail
-from npu_shim.cli._paths import missing_script, unwritable_folder
+from npu_shim.cli._paths import missing_script, unwritable_file, unwritable_folder
 from npu_shim.cli._values import add_options
 from npu_shim.import_hook import migrated_run, script, tool
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
@@ -31,6 +31,7 @@ _OPTIONS = """
     around it
 --alias  run the script without conversion, and serve the packages npu_bridge, hccl, npu_device and horovod where they
     are not installed
+--observe FILE  run the script without conversion, and write the facts of npu-shim observe to FILE
 -v --verbose  list each rewrite and each finding
 | -q --quiet  print no line about the conversion
 --no-shape-watch  do not report shapes that change between steps, for which the NPU recompiles the graph
@@ -66,6 +67,7 @@ def main(arguments: list[str]) -> int:
         or _half.problem(args)
         or _dumped.problem(args)
         or _profiled.problem(args)
+        or unwritable_file("--observe", args.observe)
         or unwritable_folder("--numerics", args.numerics)
         or unwritable_folder("--tensorboard", args.tensorboard)
     )
@@ -89,7 +91,7 @@ def main(arguments: list[str]) -> int:
         files = migrated_run.enter(target[0], bool(args.module))
         if args.alias or host_env.alias():
             migrated_run.serve_vendor_packages()
-        if not args.alias:
+        if not args.alias and not args.observe:
             report = migrated_run.Report(args.verbose, args.quiet)
             finder = migrated_run.install(files, args, args.input, report, not args.no_shape_watch)
     except (UsageError, ValueError) as error:
@@ -97,10 +99,16 @@ def main(arguments: list[str]) -> int:
     except (KeyboardInterrupt, OSError, ImportError) as error:  # before the script begins
         return exit_code("npu-shim run", error)
     try:
-        if args.module:
+        if args.observe:
+            from npu_shim.rehearsal.observing.observed_run import Observing, observe
+
+            observe(target, bool(args.module), Observing(args, args.observe))
+        elif args.module:
             script.run_module(target[0], target[1:])
         else:
             script.run_file(target[0], target[1:], finder)
+    except UsageError as error:  # of the facts
+        return fail("npu-shim run", str(error))
     except SystemExit as end:
         if end.code or dumping is None:  # with a dump it ends so after the last step
             raise

@@ -76,3 +76,33 @@ def test_facts_of_other_files_are_kept_and_refused(python: Python, tmp_path: pat
     run = python(tmp_path, "-m", "npu_shim", "observe", "-o", "facts.json", "masks.py")
     assert run.returncode == 2 and "masks.py has changed since it was observed" in run.stdout
     assert (tmp_path / "facts.json").read_bytes() == before
+
+
+STEPS = """
+import numpy as np
+import tensorflow as tf
+
+x = np.ones((64, 4), np.float32)
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+print("epochs", len(model.fit(x, x[:, :1], batch_size=8, epochs=5, verbose=0).history["loss"]))
+model.save_weights("w.weights.h5")
+"""
+
+
+def test_a_run_ends_after_its_steps_and_takes_its_files_back(python: Python, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "fit.py").write_text(STEPS)
+    for options, kept in ((["--take-back"], []), ([], ["w.weights.h5"])):
+        run = python(tmp_path, "-m", "npu_shim", "observe", "--steps", "3", *options, "fit.py")
+        assert run.returncode == 0 and "epochs 1\n" in run.stdout, run.stdout[-3000:]
+        assert [path.name for path in tmp_path.glob("w*")] == kept
+    (first, second) = json.loads((tmp_path / "facts.json").read_text())["runs"]
+    assert first == second == {**first, "steps": 3, "ended": "stopped"}
+
+
+def test_npu_shim_run_observes_too(python: Python, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "masks.py").write_text(MASKS)
+    run = python(tmp_path, "-m", "npu_shim", "run", "--observe", "seen.json", "masks.py", "fail")
+    assert run.returncode == 1 and run.stdout.rstrip().endswith("ValueError: as asked")
+    assert "npu-shim run: " not in run.stdout  # it converts nothing
+    assert json.loads((tmp_path / "seen.json").read_text())["files"]["masks.py"]["facts"]

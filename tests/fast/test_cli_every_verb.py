@@ -40,6 +40,7 @@ OUTPUTS = {
     "profile": ["d --json {bad}", "d --html {bad}"],
     "ranktable": ["make --hosts 127.0.0.1:2 --output {bad}"],
     "run": [
+        "--observe {bad} train.py",
         "--dump {bad} train.py",
         "--profile {bad} train.py",
         "--numerics {bad} train.py",
@@ -55,7 +56,7 @@ MISSING_BY_DAY = {  # each is a process of its own
     ("dumps", "numpy"),
 }
 WRITING = re.compile(
-    r"^ +(?:-\w[^,\n]*, )*--(json (?=FILE)|html|report|out|output(?! \{)|log-dir|tensorboard|profile|dump|numerics|record)\b",
+    r"^ +(?:-\w[^,\n]*, )*--(json (?=FILE)|html|report|out|output(?! \{)|observe|log-dir|tensorboard|profile|dump|numerics|record)\b",
     re.M,
 )
 

@@ -3,31 +3,55 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import platform
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._host import whole_file
 from npu_shim._host.packages import tensorflow_version
 from npu_shim.import_hook import hook, migrated_run, script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
+from npu_shim.rehearsal.files.taken_back import taken_back
+from npu_shim.rehearsal.observing.counted_steps import counted_steps
 from npu_shim.rehearsal.observing.observation import Answer, Observation
 
 if TYPE_CHECKING:
     from convert_tf2npu.api import Facts
 
 
-def observe(target: Sequence[str], is_module: bool, rules: argparse.Namespace, output: str) -> None:
+@dataclass(frozen=True)
+class Observing:
+    """The settings of an observed run.
+
+    Attributes:
+        rules: the arguments of the rules that ask.
+        output: the file of facts.
+        steps: the number of training steps after which the script ends; None to let it run to its end.
+        takes_back: True to take back what the script writes.
+    """
+
+    rules: argparse.Namespace
+    output: str
+    steps: int | None = None
+    takes_back: bool = False
+
+
+def observe(target: Sequence[str], is_module: bool, settings: Observing) -> None:
     """Run a script or a module, and write the facts, merged with those of earlier runs, however it ends.
 
     Args:
         target: the script or module, and its arguments.
         is_module: True for a module.
-        rules: the arguments of the rules that ask.
-        output: the file of facts.
+        settings: of the run.
     Raises:
         UsageError: the file has no facts, or those of other files.
     """
+    from convert_tf2npu.api import ObservedRun
+
+    output = os.path.abspath(settings.output)  # the script may change the folder
+    facts = _facts_before(output)
     answers: dict[str, Answer] = {}
 
     def begin() -> None:
@@ -36,33 +60,34 @@ def observe(target: Sequence[str], is_module: bool, rules: argparse.Namespace, o
         answers.update(ANSWERS)
 
     after_tensorflow(begin)
-    before = _facts_before(output)
     migrated_run.use_forms()
     files = migrated_run.enter(target[0], is_module)
     observation = Observation(answers)
-    conversions = migrated_run.conversions(files, rules, edits=observation.edits)
+    conversions = migrated_run.conversions(files, settings.rules, edits=observation.edits)
     conversions.convert_all()
     observation.install()
+    recorder = counted_steps(settings.steps)
     finder = hook.install(conversions, watch_shapes=False)
     ended = "error"
     try:
-        if is_module:
-            script.run_module(target[0], [*target[1:]])
-        else:
-            script.run_file(target[0], [*target[1:]], finder)
-        ended = "returned"
+        with taken_back() if settings.takes_back else contextlib.nullcontext():
+            if is_module:
+                script.run_module(target[0], [*target[1:]])
+            else:
+                script.run_file(target[0], [*target[1:]], finder)
+        ended = "stopped" if recorder.is_done() else "returned"
     except SystemExit as error:
-        ended = "error" if error.code else "returned"
+        ended = "error" if error.code else "stopped" if recorder.is_done() else "returned"
         raise
     finally:
-        from convert_tf2npu.api import ObservedRun
-
         root = conversions.files.root
-        run = ObservedRun(tuple(target), tensorflow_version() or "", platform.python_version(), 0, ended)
-        facts = observation.facts(root if os.path.isdir(root) else os.path.dirname(root), run)
-        if before is not None:
-            before.update(facts)
-        whole_file.write((before or facts).to_text(output), output)
+        run = ObservedRun(tuple(target), tensorflow_version() or "", platform.python_version(), recorder.steps, ended)
+        seen = observation.facts(root if os.path.isdir(root) else os.path.dirname(root), run)
+        if facts is None:
+            facts = seen
+        else:
+            facts.update(seen)
+        whole_file.write(facts.to_text(output), output)
 
 
 def _facts_before(output: str) -> Facts | None:
