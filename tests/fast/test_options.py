@@ -94,6 +94,21 @@ TOGETHER = [
     ),
     (dict(modify_mixlist="/m.json", precision_mode="force_fp16"), "modify_mixlist needs mixed precision"),
     (dict(in_out_pair="[]", mix_compile_mode=False), "in_out_pair needs mix_compile_mode=True"),
+    (dict(variable_placement="Host"), "variable_placement='Host' needs mix_compile_mode=True"),
+    (
+        dict(experimental_accelerate_train_mode="fast|step|0.9", precision_mode="allow_mix_precision"),
+        "experimental_accelerate_train_mode chooses the precision itself",
+    ),
+    (dict(stream_sync_timeout=60000, hccl_timeout=600), "stream_sync_timeout is in milliseconds"),
+    (
+        dict(input_shape="mask:-1;data:8,-1", dynamic_dims="1,2;3,4", dynamic_node_type=1),
+        "must be in the order of their names",
+    ),
+    (dict(input_shape="data:8,-1", dynamic_dims="1", dynamic_node_type=1), "dynamic_dims needs two profiles or more"),
+    (
+        dict(input_shape="data:8,-1;mask:-1", dynamic_dims="1,2;3", dynamic_node_type=1),
+        "each with a size for each -1 of input_shape",
+    ),
     (dict(compile_dynamic_mode=True, dynamic_input=True), "compile_dynamic_mode=True and dynamic_input=True exclude"),
 ]
 

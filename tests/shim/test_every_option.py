@@ -27,6 +27,7 @@ TEXTS = {
     "experimental_accelerate_train_mode": "fast|step|0.9",
 }
 TOGETHER = {
+    "variable_placement": {"mix_compile_mode": True},
     "modify_mixlist": {"precision_mode": "allow_mix_precision"},
     "in_out_pair": {"mix_compile_mode": True},
     "in_out_pair_flag": {"mix_compile_mode": True},

@@ -48,7 +48,7 @@ STRICTER = {
         is_tailing_optimization oo_constant_folding variable_format_optimize""",
     _TEXT: "distribute_config variable_memory_max_size work_path",
     _TOGETHER: """compile_hybrid_mode dynamic_inputs_shape_range enable_dump_debug local_device_list local_rank_id
-        modify_mixlist optypelist_for_implmode""",
+        modify_mixlist optypelist_for_implmode variable_placement""",
     _APART: "enable_dump",
 }
 KINDS = {
