@@ -93,6 +93,11 @@ def is_cast(variable: Variable) -> bool:
     return getattr(variable, "_cast_dtype", variable.dtype) != variable.dtype
 
 
+def is_graph_of_layers(model: KerasModel) -> bool:
+    """Return True for a functional or Sequential model, False for a subclass with a ``call`` of its own."""
+    return bool(model._is_graph_network) or isinstance(model, tf.keras.Sequential)
+
+
 def layers_inside(layer: KerasModel) -> list[KerasLayer]:
     """Return a layer or model with all layers inside it."""
     if hasattr(layer, "_flatten_layers"):

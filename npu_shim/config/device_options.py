@@ -98,6 +98,7 @@ class NpuBaseConfig:
 
     def __init__(self) -> None:
         known = [name for name, value in vars(self).items() if isinstance(value, (OptionValue, NpuBaseConfig))]
+        vars(self)["_is_read"] = False  # True after the device has read the options
         self._fixed_attrs = known
 
     def __setattr__(self, name: str, value: Value) -> None:
@@ -111,6 +112,11 @@ class NpuBaseConfig:
             raise ValueError(f"{type(self).__name__} has no option {name!r}.{closest(name, known)}")
         elif isinstance(present, OptionValue):
             present.value = value
+            if vars(self)["_is_read"]:
+                text = (
+                    f"{name}={value!r} is set after npu.open(), and the NPU does not read it. Set it before npu.open()."
+                )
+                warnings.warn(text, UserWarning, stacklevel=2)
             if isinstance(present, DeprecatedValue):
                 fix = f"Use {present.replacement}." if present.replacement else "Remove it."
                 warnings.warn(f"{present.name} is deprecated. {fix}", DeprecationWarning, stacklevel=2)
@@ -122,6 +128,13 @@ class NpuBaseConfig:
     def __getattr__(self, name: str) -> OptionValue:
         known = vars(self).get("_fixed_attrs", ())
         raise AttributeError(f"{type(self).__name__} has no option {name!r}.{closest(name, known)}")
+
+    def set_read(self, is_read: bool) -> None:
+        """Note that the device has read the options: what is set later has no effect on an NPU."""
+        vars(self)["_is_read"] = is_read
+        for name in self._fixed_attrs:
+            if isinstance(vars(self)[name], NpuBaseConfig):
+                vars(self)[name].set_read(is_read)
 
     def names(self) -> list[str]:
         """Return the names of its options and groups."""

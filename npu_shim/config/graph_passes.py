@@ -11,6 +11,7 @@ defaults on the CPU.
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 from npu_shim._host import host_device
@@ -26,6 +27,23 @@ class _Passes(NamedTuple):
 
 _DEFAULT = _Passes(0, 0)
 _OFF = _Passes(tf_api.RewriterConfig.OFF, tf_api.RewriterConfig.OFF)
+
+
+# As TensorFlow has them by default; the NPU needs them so.
+_NEEDED = (
+    "function_optimization constant_folding shape_optimization arithmetic_optimization loop_optimization "
+    "dependency_optimization layout_optimizer"
+).split()
+
+
+def warn_of_needed(config: ConfigProto) -> None:
+    """Warn of graph passes that the NPU needs and a script has turned off."""
+    rewrite = config.graph_options.rewrite_options
+    off = [name for name in _NEEDED if getattr(rewrite, name) == tf_api.RewriterConfig.OFF]
+    off += ["disable_model_pruning"] if rewrite.disable_model_pruning else []
+    if off:
+        text = f"The NPU needs TensorFlow's defaults of rewrite_options.{', '.join(off)}. Remove what sets them."
+        warnings.warn(text, UserWarning, stacklevel=4)
 
 
 def switch_off(config: ConfigProto, has_own_entry: bool) -> None:

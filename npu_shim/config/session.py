@@ -43,6 +43,7 @@ def session_config(config: ConfigProto | None = None, **options: OptionValue) ->
     if checked:
         check_together({**parameter_map.read(entry), **checked})
         parameter_map.write(entry, checked)
+    graph_passes.warn_of_needed(result)
     graph_passes.switch_off(result, has_own_entry)
     return result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Sequence, Tuple
 
 from npu_shim._tensorflow.tf_api import tf
@@ -76,6 +77,13 @@ def to_tensor(value: tf.Tensor, allowed: Types | None, name: str) -> tf.Tensor:
     tensor = tf.convert_to_tensor(value)
     check_type(tensor.dtype.base_dtype, allowed, name)
     return tensor
+
+
+def warn_of_variable(value: tf.Tensor) -> None:
+    """Warn of a variable, which HCCL cannot reduce where it is."""
+    if isinstance(value, tf.Variable):
+        text = f"HCCL does not reduce a variable itself. Pass a tensor computed from {value.name}."
+        warnings.warn(text, UserWarning, stacklevel=3)
 
 
 def check_type(dtype: tf.DType, allowed: Types | None, name: str) -> tf.DType:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Callable
 
 from npu_shim._host import host_device
-from npu_shim._tensorflow import tf_api, tf_estimator
+from npu_shim._tensorflow import tf_api, tf_estimator, tf_keras
 from npu_shim._tensorflow.types import KerasModel, RunConfig, Tensor
 from npu_shim.estimator.npu_estimator import NPUEstimator
 
@@ -35,6 +36,9 @@ def model_to_npu_estimator(
     api = tf_api.estimator()
     if api is None:
         raise RuntimeError(tf_api.no_estimator_text("model_to_npu_estimator"))
+    if keras_model is not None and not tf_keras.is_graph_of_layers(keras_model):
+        text = f"The NPU converts functional and Sequential models only. Build {keras_model.name} as one of them."
+        warnings.warn(text, UserWarning, stacklevel=2)
     plain = tf_api.v1.keras.estimator.model_to_estimator(
         keras_model=keras_model,
         keras_model_path=keras_model_path,

@@ -60,6 +60,7 @@ def global_options() -> NpuConfig:
     with STATE.lock:
         if STATE.options is None:
             STATE.options = NpuConfig()
+        STATE.options.set_read(STATE.default is not None)
         return STATE.options
 
 

@@ -381,3 +381,12 @@ def test_session_on_a_server_of_the_script(ranks):
                 result = int(sess.run(tf.constant(2) + rank))
         """)
     assert got == [2 + r for r in range(ranks.size)]
+
+
+def test_reduction_of_a_variable_itself_is_reported():
+    from npu_shim.distributed import hccl_ops
+
+    with tf.Graph().as_default():
+        weights = tf.compat.v1.get_variable("weights", [3])
+        with pytest.warns(UserWarning, match="does not reduce a variable itself. Pass a tensor computed from weights"):
+            hccl_ops.allreduce(weights, "sum")

@@ -303,6 +303,19 @@ def test_keras_model_to_estimator(has_estimator, line, tmp_path):
     assert abs(moved[0, 0] - 3) < abs(start[0, 0] - 3) and abs(moved[0, 0] - 3) < 0.5
 
 
+def test_subclassed_keras_model_is_reported(has_estimator, tmp_path):
+    class Own(v1.keras.Model):
+        def call(self, x):
+            return x
+
+    if without_estimator(has_estimator):
+        return
+    with v1.Graph().as_default(), pytest.warns(UserWarning, match="functional and Sequential models only. Build own"):
+        model = Own(name="own")
+        model.compile(v1.train.GradientDescentOptimizer(0.3), "mse")
+        model_to_npu_estimator(keras_model=model, model_dir=str(tmp_path), config=NPURunConfig())
+
+
 HOST_CALLS = {
     "ops it builds run in every step": lambda seen: (
         lambda step, loss: v1.py_func(lambda value: seen.append(float(value)) or np.int64(0), [loss], tf.int64)

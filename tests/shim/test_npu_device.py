@@ -489,3 +489,13 @@ else:
     def test_loss_scale_needs_tensorflow_2() -> None:
         with pytest.raises(RuntimeError, match="Use NPULossScaleOptimizer"):
             npu.train.optimizer.NpuLossScaleOptimizer(tf.keras.optimizers.SGD(0.5))
+
+
+def test_options_set_after_the_device_is_open_are_reported():
+    options = npu.global_options()
+    options.precision_mode = "allow_mix_precision"
+    npu.open().as_default()
+    with pytest.warns(UserWarning, match="deterministic=1 is set after npu.open"):
+        npu.global_options().deterministic = 1
+    with pytest.warns(UserWarning, match="dump_path='/tmp' is set after npu.open"):
+        npu.global_options().dump_config.dump_path = "/tmp"

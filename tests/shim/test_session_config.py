@@ -161,3 +161,12 @@ def test_run_config_keeps_everything_but_the_session(has_estimator):
     assert npu_run_config_init(result).session_config == result.session_config
     with pytest.raises(TypeError, match="must be a tf.estimator.RunConfig or None"):
         npu_run_config_init(ConfigProto())
+
+
+def test_graph_passes_that_the_npu_needs_are_reported_if_a_script_turns_them_off():
+    config = ConfigProto()
+    config.graph_options.rewrite_options.constant_folding = OFF
+    config.graph_options.rewrite_options.disable_model_pruning = True
+    with pytest.warns(UserWarning, match="defaults of rewrite_options.constant_folding, disable_model_pruning"):
+        result = npu_config_proto(config)
+    assert result.graph_options.rewrite_options.constant_folding == OFF  # as the script wants it
