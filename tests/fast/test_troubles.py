@@ -18,6 +18,12 @@ from npu_shim.troubles.table import FINDERS, KINDS, PATTERN_TEST, Text, Trouble,
 
 pytestmark = pytest.mark.once
 PLAIN = re.compile(r"(?:[\w /:'\"=,<>#%&;!@~`-]|\\[.\[\](){}+*?|$^-]){4}")
+# Words that tests of all kinds have.
+COMMON = set(
+    """after again another before beside both each else false first from have import into make name none once only other
+    over same script self session shell start take test than that their them there they this train true under value when
+    which with without tensorflow npu shim""".split()
+)
 CODES = {rule.code for rule in Registry().rules}
 
 
@@ -76,18 +82,56 @@ def test_patterns_find_the_lines_of_their_row_only() -> None:
 
 def test_the_test_of_each_row_exists(repo_root: pathlib.Path) -> None:
     assert [row.id for row in troubles() if not row.patterns and row.test == PATTERN_TEST] == []
-    assert [
-        row.test for row in troubles() if row.test.split("::")[1] not in names_in(repo_root / row.test.split("::")[0])
-    ] == []
+    assert [row.test for row in troubles() if not source_of(repo_root, row.test)] == []
+
+
+def test_the_test_of_a_command_or_of_the_library_is_about_the_trouble(repo_root: pathlib.Path) -> None:
+    """Rules have scripts instead: tests/convert/test_troubles_of_rules.py."""
+    checked = [row for row in troubles() if set(row.found_by) & set(FINDERS)]
+    assert len(checked) > 40
+    assert [row.id for row in checked if row.test == PATTERN_TEST or row.test.startswith("tests/convert/")] == []
+    assert [row.id for row in checked if not subjects(row) & set(words(source_of(repo_root, row.test)))] == []
+
+
+def test_a_test_about_something_else_is_noticed(repo_root: pathlib.Path) -> None:
+    by_id = {row.id: row for row in troubles()}
+    other = words(source_of(repo_root, by_id["no-hccn-conf"].test))
+    assert not subjects(by_id["options-after-open"]) & set(other)
+    assert source_of(repo_root, "tests/fast/test_troubles.py::test_that_is_not_there") == ""
+
+
+def subjects(row: Trouble) -> set[str]:
+    """Return the words that a test about a trouble has some of: names in its texts, and the words of symptom and id."""
+    texts = [text.en for text in (row.symptom, row.cause, row.fix, row.how) if text]
+    names = " ".join(code for text in texts for code in re.findall(r"`([^`]+)`", text))
+    return set(words(f"{names} {row.symptom.en} {row.id}")) - COMMON
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"[a-z]\w{2,}[a-rt-z\d]", text.lower().replace("_", " "))  # without the s of a plural
 
 
 @functools.lru_cache(maxsize=None)
-def names_in(path: pathlib.Path) -> set[str]:
-    """Return the names of the tests in a file."""
-    functions = [
-        node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.FunctionDef)
-    ]
-    return {function.name for function in functions if function.name.startswith("test_")}
+def source_of(root: pathlib.Path, test: str) -> str:
+    """Return the code of a test with all of its file that it names, an empty string if there is no such test."""
+    path, name = test.split("::")
+    text = (root / path).read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    defined: dict[str, ast.stmt] = {}
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        defined.update((target.id, node) for target in targets if isinstance(target, ast.Name))
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            defined[node.name] = node
+    waiting: list[ast.stmt] = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == name]
+    parts: list[ast.AST] = []
+    while waiting:
+        part = waiting.pop()
+        if part not in parts:
+            parts += [part, *getattr(part, "decorator_list", [])]
+            mentioned = {node.id for node in ast.walk(part) if isinstance(node, ast.Name)}
+            waiting += [defined[one] for one in mentioned & defined.keys()]
+    return "\n".join(ast.get_source_segment(text, part) or "" for part in parts)
 
 
 def test_the_pages_have_each_row() -> None:

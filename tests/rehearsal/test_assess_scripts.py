@@ -75,6 +75,26 @@ def test_a_variable_of_the_pipeline_and_old_control_flow_are_problems(tmp_path: 
     assert "tf.enable_control_flow_v2()" in control["why"]
 
 
+FLOAT64 = """
+import numpy as np
+import tensorflow as tf
+v1 = tf.compat.v1
+v1.disable_v2_behavior()
+x = v1.placeholder(tf.float64, [4, 3])
+weight = v1.get_variable("weight", [3, 1], tf.float64)
+train = v1.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(tf.matmul(x, weight) ** 2))
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+    session.run(train, {x: np.ones([4, 3])})
+"""
+
+
+def test_float64_is_reported_with_its_operators(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "train.py").write_text(FLOAT64)
+    [graph] = [each for each in assess(str(tmp_path / "train.py"))["graphs"] if each["kind"] == "train"]
+    assert "MatMul" in str(graph["dtypes"]) and "train.py:6" in str(graph["dtypes"])
+
+
 if HAS_ESTIMATOR:
 
     def test_the_evaluation_of_train_and_evaluate_is_a_graph(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:

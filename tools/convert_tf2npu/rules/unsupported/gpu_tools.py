@@ -3,6 +3,7 @@
 These need a GPU or have no effect on an NPU:
 
 * NVIDIA DALI decodes and augments on a GPU. Write the input with ``tf.data``, which runs on the host.
+* CuPy computes on a GPU. Use NumPy or TensorFlow.
 * NVTX marks ranges for NVIDIA's profiler. Remove the marks and profile the NPU with ``profiling_mode``.
 * ``nvidia-smi``, ``pynvml`` and ``GPUtil`` ask for GPUs. ``npu-smi info`` shows the NPUs.
 * ``TF_ENABLE_AUTO_MIXED_PRECISION`` and its kind switch on half precision for GPUs. Set
@@ -20,6 +21,13 @@ Reported::
     import nvidia.dali.plugin.tf as dali_tf
 
     dataset = dali_tf.DALIDataset(pipeline)
+
+Reported::
+
+    import cupy as cp
+    import tensorflow as tf
+
+    x = tf.constant(cp.asnumpy(cp.zeros(8)))
 
 Reported::
 
@@ -70,6 +78,7 @@ CODE = "NPU249"
 _SMI = "{0} asks for NVIDIA GPUs. Use npu-smi info"
 _PACKAGES = {
     "nvidia.dali": "{0} reads data on a GPU. Write the input with tf.data",
+    "cupy": "{0} computes on a GPU. Use NumPy or TensorFlow",
     "nvtx": "{0} marks ranges for NVIDIA's profiler. Remove it and profile with profiling_mode",
     **dict.fromkeys(("pynvml", "py3nvml", "GPUtil", "nvidia_smi", "gpustat", "nvgpu"), _SMI),
 }
