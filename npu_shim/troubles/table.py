@@ -12,8 +12,8 @@ A row has:
 * ``source``: the vendor's page, or the kind of public text, that names the trouble.
 * ``found_by``: codes of rules and members of FINDERS. ``doctor --log`` and ``launch`` find each row with patterns.
 * ``how``: what the library does, or why only documentation helps, ``en`` and ``zh``.
-* ``test``: ``path::name`` of the test that shows it; by default the test of the patterns. What a rule finds has its script
-  in tests/convert/trouble_examples.py, so the test is that of another finder, if there is one.
+* ``test``: ``path::name`` of the test that shows it; by default the test of the patterns. What a rule finds has a
+  script in tests/convert/trouble_examples.py; the test is then that of another finder, if there is one.
 """
 
 from __future__ import annotations
