@@ -100,9 +100,9 @@ def _unordered(value: ast.expr, where: Where, names: Names, deepest: int) -> str
         inner = node.args[0] if name in _TAKES_NAMES and node.args else None
         if inner is None and not name and isinstance(node.func, ast.Attribute):  # a method of a dataset
             inner = node.func.value
-        found = _unordered(inner, origin.where, origin.names, deepest - 1) if inner is not None else None
-        if found:
-            return found
+        lister = _unordered(inner, origin.where, origin.names, deepest - 1) if inner is not None else None
+        if lister:
+            return lister
     return None
 
 
