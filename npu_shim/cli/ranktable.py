@@ -227,10 +227,7 @@ def _parser() -> argparse.ArgumentParser:
     for verb in (check, view, convert):
         own = host_env.process_environ().get("RANK_TABLE_FILE") or None
         verb.add_argument(
-            "file",
-            nargs="?" if own else None,
-            default=own,
-            help="a rank table; by default the file in RANK_TABLE_FILE",
+            "file", nargs="?" if own else None, default=own, help="a rank table; by default the file in RANK_TABLE_FILE"
         )
     add_options(view, _AS_JSON)
     add_options(convert, _OF_CONVERT + _TO_WRITE, to={"choices": conversion.TARGETS})

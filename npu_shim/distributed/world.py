@@ -276,10 +276,4 @@ def _at_master(env: host_env.Environment, size: int) -> World:
             "CM_WORKER_IP as CM_CHIEF_IP. For several hosts unset the CM_* variables, and export RANK_ID and "
             "RANK_TABLE_FILE (npu-shim ranktable make creates one)."
         )
-    return World(
-        env.device_id,
-        size,
-        (env.cm_chief_ip or THIS_HOST,) * size,
-        env.device_id,
-        "CM_CHIEF_IP",
-    )
+    return World(env.device_id, size, (env.cm_chief_ip or THIS_HOST,) * size, env.device_id, "CM_CHIEF_IP")

@@ -118,9 +118,7 @@ def signal_name(number: int) -> str:
 def _first_of_chain(lines: list[str], starts: list[int]) -> int:
     """Return the first line of the last traceback, including the exceptions that caused it."""
     index = len(starts) - 1
-    while index and _CHAINED.match(
-        ([line for line in lines[starts[index - 1] : starts[index]] if line] or [""])[-1],
-    ):
+    while index and _CHAINED.match(([line for line in lines[starts[index - 1] : starts[index]] if line] or [""])[-1]):
         index -= 1
     return starts[index]
 

@@ -80,11 +80,7 @@ def main(before: Collection[str]) -> None:
     request = from_text(line.decode("ascii"), ForkRequest)
     printed, command = _become(request), request.command
     preloaded = Preloaded(
-        before,
-        environ,
-        added,
-        lambda reason: _start_again(reason, request),
-        lambda: _write(2, printed),
+        before, environ, added, lambda reason: _start_again(reason, request), lambda: _write(2, printed)
     )
     preloaded.hide()
     script.enter(command)

@@ -42,12 +42,7 @@ def main(log_dir: str, command: list[str], bind_cores: bool = False, shows_all: 
     starters, daemon = _starters(), os.getppid()
     here = world()
     device = str(here.device_id)
-    ranks = {
-        "RANK_ID": str(here.rank),
-        "RANK_SIZE": str(here.size),
-        "ASCEND_DEVICE_ID": device,
-        "DEVICE_ID": device,
-    }
+    ranks = {"RANK_ID": str(here.rank), "RANK_SIZE": str(here.size), "ASCEND_DEVICE_ID": device, "DEVICE_ID": device}
     environ = {**host_env.process_environ(), **ranks}
     available = sorted(os.sched_getaffinity(0))
     threads = share_threads(available, here.local_size)

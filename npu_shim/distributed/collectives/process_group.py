@@ -88,13 +88,7 @@ class ProcessGroup(RowCollectives, Exchanges):
         return self._reduce(what, tensors, reduction, key, type_name, is_wanted=self.rank == root)
 
     def _reduce(
-        self,
-        what: str,
-        tensors: OneOrList,
-        reduction: str,
-        key: str,
-        type_name: str | None,
-        is_wanted: bool = True,
+        self, what: str, tensors: OneOrList, reduction: str, key: str, type_name: str | None, is_wanted: bool = True
     ) -> OneOrList:
         """Reduce tensors over all ranks; return them unchanged if this rank does not want the result."""
         arrays = to_arrays(tensors, type_name)
@@ -103,11 +97,7 @@ class ProcessGroup(RowCollectives, Exchanges):
         results = self._pool.allocate([(array.size, array.dtype) for array in flat]) if is_wanted else flat
         out = BufferList(results) if is_wanted else None
         dtype, combine = common_dtype(arrays), combiner(reduction, common_type_name(arrays))
-        self._run(
-            key,
-            request,
-            lambda transport: transport.allreduce(BufferList(flat), out, dtype, combine),
-        )
+        self._run(key, request, lambda transport: transport.allreduce(BufferList(flat), out, dtype, combine))
         return restore_structure(tensors, [array.restore(result) for array, result in zip(arrays, results)])
 
     def broadcast(self, tensors: OneOrList, *, root: int, key: str) -> OneOrList:

@@ -22,12 +22,7 @@ from npu_shim.distributed.ranktable.model import (
 PRODUCTS = (ATLAS_910, ATLAS_A2, ATLAS_A3, ASCEND_A5)
 BY_VERSION = "version"  # instead of a product: the one that the version of the table is for
 # The versions of each product: an A3 has super-pods (1.2) or servers alone (1.0)
-_VERSIONS = {
-    ATLAS_910: (SERVERS,),
-    ATLAS_A2: (SERVERS,),
-    ATLAS_A3: (SUPER_PODS, SERVERS),
-    ASCEND_A5: (RANKS,),
-}
+_VERSIONS = {ATLAS_910: (SERVERS,), ATLAS_A2: (SERVERS,), ATLAS_A3: (SUPER_PODS, SERVERS), ASCEND_A5: (RANKS,)}
 _ALLOWED_COUNTS = (1, 2, 4, 8)
 _RING_SIZE = 4  # devices 0-3 and 4-7 of a 910 server are two rings
 

@@ -57,11 +57,7 @@ def _ranks(devices: list[DevicePath]) -> Iterator[Problem]:
     beyond = [one for one in devices if one.device.rank > last]
     if beyond and len(first) == len(devices):
         missing = min(set(range(len(devices))) - set(first))
-        yield Problem(
-            beyond[0].rank_path,
-            f"is rank {beyond[0].device.rank}, but no device has rank {missing}",
-            every,
-        )
+        yield Problem(beyond[0].rank_path, f"is rank {beyond[0].device.rank}, but no device has rank {missing}", every)
 
 
 def _devices(devices: list[DevicePath]) -> Iterator[Problem]:
@@ -137,10 +133,7 @@ def _super_pods(table: RankTable) -> Iterator[Problem]:
     if not table.super_pods:
         if table.version == SUPER_PODS and table.dialect == SERVER_LIST:
             yield Problem(
-                "$",
-                "has no super_pod_list, which version 1.2 needs",
-                'Add it, or write "version": "1.0"',
-                WARNING,
+                "$", "has no super_pod_list, which version 1.2 needs", 'Add it, or write "version": "1.0"', WARNING
             )
         return
     if table.version != SUPER_PODS:
