@@ -17,7 +17,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import npu_shim
-from npu_shim.cli._guard import PIPE_CLOSED, close_output, guarded
+from npu_shim.cli._guard import PIPE_CLOSED, WrongUsage, close_output, exit_code, guarded
+from npu_shim.import_hook.tool import ToolMissing
 
 if TYPE_CHECKING:
     from npu_shim.cli._parser import Parser
@@ -47,9 +48,12 @@ def main(argv: list[str] | None = None) -> int:
     if name not in verb_names():
         return guarded("npu-shim", lambda: _about(name))
     module = verb(name)
-    if getattr(module, "IS_SCRIPT", False):
+    if not getattr(module, "IS_SCRIPT", False):
+        return guarded(f"npu-shim {name}", lambda: module.main(arguments[1:]))
+    try:
         return module.main(arguments[1:])
-    return guarded(f"npu-shim {name}", lambda: module.main(arguments[1:]))
+    except (WrongUsage, ToolMissing) as error:
+        return exit_code(f"npu-shim {name}", error)
 
 
 def _about(name: str) -> int:

@@ -6,8 +6,9 @@ import argparse
 import os
 
 from npu_shim._host import host_device
-from npu_shim.cli._paths import unwritable_folder
-from npu_shim.cli._values import add_options
+from npu_shim.cli._guard import WrongUsage
+from npu_shim.cli._paths import check_output_folder
+from npu_shim.cli._values import add_options, check_needs
 from npu_shim.dumps.dump_settings import Dumping
 
 _OPTIONS = """
@@ -34,26 +35,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def problem(args: argparse.Namespace) -> str | None:
-    """Return why the options cannot be used, None if they can."""
-    for name in ("dump_steps", "dump_overflow", "dump_layers"):
-        if getattr(args, name) and not args.dump:
-            return f"--{name.replace('_', '-')} needs --dump. Add it."
+def check(args: argparse.Namespace) -> None:
+    """Raise WrongUsage if the options cannot be used."""
+    check_needs(args, "dump", "dump_steps", "dump_overflow", "dump_layers")
     if args.dump_overflow and args.dump_steps:
-        return "--dump-overflow looks at every step, so it excludes --dump-steps. Give one of the two."
+        raise WrongUsage("--dump-overflow looks at every step, so it excludes --dump-steps. Give one of the two.")
     if args.dump_overflow and not host_device.look().is_npu:
-        return "--dump-overflow needs an NPU. On the CPU, npu-shim run --numerics DIR names the op that overflows."
-    wrong = unwritable_folder("--dump", args.dump, empty=True)
-    if wrong:
-        return wrong
+        instead = "On the CPU, npu-shim run --numerics DIR names the op that overflows."
+        raise WrongUsage(f"--dump-overflow needs an NPU. {instead}")
+    check_output_folder("--dump", args.dump, empty=True)
     if args.precision:
         from npu_shim.options.check import check_session_options
 
         try:
             check_session_options({"precision_mode": args.precision})
         except ValueError as error:
-            return str(error)
-    return None
+            raise WrongUsage(str(error))
 
 
 def settings(args: argparse.Namespace, deterministic: bool) -> Dumping | None:

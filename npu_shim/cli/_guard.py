@@ -16,6 +16,10 @@ NOT_RUN, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 _PACKAGES = {"tensorflow": "TensorFlow", "numpy": "NumPy"}
 
 
+class WrongUsage(Exception):
+    """Raised for arguments that a verb cannot use; the text says what is wrong, and then the fix."""
+
+
 def guarded(command: str, run: Callable[[], int]) -> int:
     """Run a verb and flush its output.
 
@@ -65,7 +69,7 @@ def exit_code(command: str, error: BaseException) -> int:
             f"Install it with {install_command(package)}."
         )
         return NOT_RUN
-    if isinstance(error, ToolMissing):
+    if isinstance(error, (ToolMissing, WrongUsage)):
         _print(f"{command}: error: {error}")
         return NOT_RUN
     traceback.print_exc()

@@ -9,7 +9,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._host import host_env
-from npu_shim.cli._values import add_options
+from npu_shim.cli._guard import WrongUsage
+from npu_shim.cli._values import add_options, check_needs
 from npu_shim.rehearsal.half_run import Precision
 
 if TYPE_CHECKING:
@@ -43,20 +44,16 @@ def with_type_of_half(arguments: Sequence[str]) -> list[str]:
     return words
 
 
-def problem(args: argparse.Namespace) -> str | None:
-    """Return why the options cannot be used, None if they can."""
-    if not args.half:
-        given = [name for name in ("precision_mode", "mixlist", "saturate") if getattr(args, name)]
-        return f"--{given[0].replace('_', '-')} needs --half. Add it." if given else None
-    if args.mixlist is None:
-        return None
-    from npu_shim.rehearsal.assess import operators
+def check(args: argparse.Namespace) -> None:
+    """Raise WrongUsage if the options cannot be used."""
+    check_needs(args, "half", "precision_mode", "mixlist", "saturate")
+    if args.mixlist is not None:
+        from npu_shim.rehearsal.assess import operators
 
-    try:
-        operators.with_changes(operators.built_in(), args.mixlist)
-    except ValueError as error:
-        return str(error)
-    return None
+        try:
+            operators.with_changes(operators.built_in(), args.mixlist)
+        except ValueError as error:
+            raise WrongUsage(str(error))
 
 
 def settings(args: argparse.Namespace) -> Precision | None:

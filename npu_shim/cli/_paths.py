@@ -5,91 +5,100 @@ from __future__ import annotations
 import os
 import tempfile
 
+from npu_shim.cli._guard import WrongUsage
 
-def missing_file(path: str, advice: str) -> str | None:
-    """Return why a file cannot be read, None if it can.
+
+def check_file(path: str, advice: str) -> None:
+    """Check that a file can be read.
 
     Args:
         path: of the file.
         advice: the sentence that follows, without a full stop.
+    Raises:
+        WrongUsage: it cannot.
     """
     if os.path.isdir(path):
-        return f"{path} is a folder. {advice}"
+        raise WrongUsage(f"{path} is a folder. {advice}")
     if not os.path.exists(path):
-        return f"file not found: {path}. {advice}"
+        raise WrongUsage(f"file not found: {path}. {advice}")
     if not os.access(path, os.R_OK):
-        return f"{path}: Permission denied. {advice}"
-    return None
+        raise WrongUsage(f"{path}: Permission denied. {advice}")
 
 
-def missing_script(path: str) -> str | None:
-    """Return why Python cannot run a path, None if it is a file or a folder with __main__.py."""
+def check_script(path: str) -> None:
+    """Check that Python can run a path: a file, or a folder with __main__.py. See check_file()."""
     file = os.path.join(path, "__main__.py") if os.path.isdir(path) else path
-    return missing_file(file, "Give a Python script, a folder with __main__.py, or -m and a module.")
+    check_file(file, "Give a Python script, a folder with __main__.py, or -m and a module.")
 
 
-def missing_folder(path: str, advice: str) -> str | None:
-    """Return why a folder cannot be read, None if it can. See missing_file()."""
-    if os.path.isdir(path):
-        return None
-    return f"{path} is a file. {advice}" if os.path.exists(path) else f"folder not found: {path}. {advice}"
+def check_folder(path: str, advice: str) -> None:
+    """Check that a folder can be read. See check_file()."""
+    if not os.path.isdir(path):
+        problem = f"{path} is a file" if os.path.exists(path) else f"folder not found: {path}"
+        raise WrongUsage(f"{problem}. {advice}")
 
 
-def unwritable_file(option: str, path: str | None) -> str | None:
-    """Return why an option cannot have a file that is to be written, None if it can.
+def check_output_file(option: str, path: str | None) -> None:
+    """Check that an option can have a file that is to be written.
 
     Args:
         option: the option.
         path: its value; None or "-" is no file.
+    Raises:
+        WrongUsage: it cannot.
     """
     if path is None or path == "-":
-        return None
+        return
     if os.path.isdir(path):
-        return f"{option} {path} is a folder. Name a file."
+        raise WrongUsage(f"{option} {path} is a folder. Name a file.")
     above = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(above):
-        return f"{option} {path} cannot be written: {missing_folder(above, 'Name a file in a folder that exists.')}"
+    try:
+        check_folder(above, "Name a file in a folder that exists.")
+    except WrongUsage as error:
+        raise WrongUsage(f"{option} {path} cannot be written: {error}")
     try:
         if os.path.exists(path):
             with open(path, "ab"):
-                return None
-        return _problem_of_disk(option, path, above)
+                return
+        _check_disk(option, path, above)
     except OSError as error:
-        return f"{option} {path} cannot be written: {error.strerror}. Name another file."
+        raise WrongUsage(f"{option} {path} cannot be written: {error.strerror}. Name another file.")
 
 
-def unwritable_folder(option: str, path: str | None, empty: bool = False) -> str | None:
-    """Return why an option cannot have a folder that is to be written, None if it can.
+def check_output_folder(option: str, path: str | None, empty: bool = False) -> None:
+    """Check that an option can have a folder that is to be written.
 
     Args:
         option: the option.
         path: its value, a folder that need not exist; None is no folder.
         empty: True if the folder must have no files yet.
+    Raises:
+        WrongUsage: it cannot.
     """
     if path is None:
-        return None
+        return
     above = os.path.abspath(path)
     while not os.path.lexists(above):
         above = os.path.dirname(above)
     if not os.path.isdir(above):
         is_itself = above == os.path.abspath(path)
-        return f"{option} {path}: {'it' if is_itself else above} is a file. Name a folder."
+        raise WrongUsage(f"{option} {path}: {'it' if is_itself else above} is a file. Name a folder.")
     try:
         if empty and os.path.isdir(path) and os.listdir(path):
-            return f"{option} {path}: the folder is not empty. Give another one, or remove it."
-        return _problem_of_disk(option, path, above)
+            raise WrongUsage(f"{option} {path}: the folder is not empty. Give another one, or remove it.")
+        _check_disk(option, path, above)
     except OSError as error:
-        return f"{option} {path} cannot be written: {error.strerror}. Name a writable folder."
+        raise WrongUsage(f"{option} {path} cannot be written: {error.strerror}. Name a writable folder.")
 
 
-def _problem_of_disk(option: str, path: str, folder: str) -> str | None:
+def _check_disk(option: str, path: str, folder: str) -> None:
     """Make a file that has no name in an existing folder, and see that its disk has space.
 
     Raises:
         OSError: the folder takes no file.
+        WrongUsage: the disk is full.
     """
     with tempfile.TemporaryFile(dir=folder):
         disk = os.statvfs(folder)
     if disk.f_blocks and not disk.f_bavail:
-        return f"{option} {path} cannot be written: the disk is full. Free some space, or name another disk."
-    return None
+        raise WrongUsage(f"{option} {path} cannot be written: the disk is full. Free some space, or name another disk.")

@@ -6,8 +6,9 @@ import argparse
 import os
 
 from npu_shim.cli import _dumped
-from npu_shim.cli._paths import unwritable_folder
-from npu_shim.cli._values import add_options
+from npu_shim.cli._guard import WrongUsage
+from npu_shim.cli._paths import check_output_folder
+from npu_shim.cli._values import add_options, check_needs
 from npu_shim.profiles.profiling import STEPS, Profiling
 
 _OPTIONS = f"""
@@ -24,16 +25,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, _OPTIONS, profile_steps={"type": _dumped.steps})
 
 
-def problem(args: argparse.Namespace) -> str | None:
-    """Return why the options cannot be used, None if they can."""
-    if args.profile_steps and not args.profile:
-        return "--profile-steps needs --profile. Add it."
+def check(args: argparse.Namespace) -> None:
+    """Raise WrongUsage if the options cannot be used."""
+    check_needs(args, "profile", "profile_steps")
     if args.profile and getattr(args, "dump", None):
-        return "--dump slows the steps that --profile measures. Give one of the two."
+        raise WrongUsage("--dump slows the steps that --profile measures. Give one of the two.")
     steps = args.profile_steps or [1]
     if not 1 <= steps[0] <= steps[-1] < steps[0] + len(steps):
-        return "--profile-steps takes steps one after another from 1 on, like 20-30: step 0 compiles."
-    return unwritable_folder("--profile", args.profile, empty=True)
+        raise WrongUsage("--profile-steps takes steps one after another from 1 on, like 20-30: step 0 compiles.")
+    check_output_folder("--profile", args.profile, empty=True)
 
 
 def settings(args: argparse.Namespace) -> Profiling | None:

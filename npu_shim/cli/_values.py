@@ -8,6 +8,7 @@ from argparse import _ActionsContainer
 from typing import Callable, Mapping
 
 from npu_shim._tensorflow.types import Value
+from npu_shim.cli._guard import WrongUsage
 
 MOST_RANKS = 1024  # processes of one host
 MOST_RANKS_OF_JOB = 65536  # on all hosts
@@ -42,6 +43,17 @@ def add_options(parser: argparse.ArgumentParser, text: str, **settings: Mapping[
             given["action"] = "store_true"
         target.add_argument(*words, help=explanation, **given)
     assert not settings, settings
+
+
+def check_needs(args: argparse.Namespace, other: str, *names: str) -> None:
+    """Check that options are given only with another one that they need.
+
+    Raises:
+        WrongUsage: one is given without it.
+    """
+    for name in names:
+        if getattr(args, name) and not getattr(args, other):
+            raise WrongUsage(f"--{name.replace('_', '-')} needs --{other}. Add it.")
 
 
 def above_zero(text: str, what: str = "a positive number") -> float:

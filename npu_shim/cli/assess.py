@@ -19,7 +19,7 @@ from npu_shim._host.process_settings import from_text, to_text
 from npu_shim.cli import MIGRATE, parser_of, show
 from npu_shim.cli._guard import leave, need_tensorflow
 from npu_shim.cli._lines import fail
-from npu_shim.cli._paths import missing_file, unwritable_file
+from npu_shim.cli._paths import check_file, check_output_file
 from npu_shim.cli._values import MOST_RANKS, add_options, integer, split
 from npu_shim.distributed.world import world
 from npu_shim.import_hook import tool
@@ -56,15 +56,10 @@ def main(arguments: list[str]) -> int:
         ends without a training step in a graph.
     """
     own, rest = split(arguments)
-    parser = _parser()
-    args = parser.parse_args(own)
-    wrong = (
-        missing_file(args.script, "Give a Python script.")
-        or unwritable_file("--json", args.json)
-        or unwritable_file("--html", args.html)
-    )
-    if wrong:
-        parser.error(wrong)
+    args = _parser().parse_args(own)
+    check_file(args.script, "Give a Python script.")
+    check_output_file("--json", args.json)
+    check_output_file("--html", args.html)
     need_tensorflow()
     try:
         tool.load()

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from npu_shim._host import host_device
 from npu_shim.cli import NUMBERS, USAGE_ERROR, parser_of, show
+from npu_shim.cli._guard import WrongUsage
 from npu_shim.cli._lines import QUIET, fail, progress
-from npu_shim.cli._paths import missing_file, missing_folder, unwritable_folder
+from npu_shim.cli._paths import check_file, check_folder, check_output_folder
 from npu_shim.cli._values import MOST_RANKS, above_zero, add_options, integer, split
 from npu_shim.import_hook import migrated_run, tool
 
@@ -58,9 +59,7 @@ def main(arguments: list[str]) -> int:
 
     own, of_script = split(arguments)
     args = _parser().parse_args(own)
-    problem = _problem(args)
-    if problem:
-        return fail(_COMMAND, problem)
+    _check(args)
     note = progress(_COMMAND, args.quiet)
     try:
         reference = portable.load(args.against)
@@ -122,27 +121,23 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _problem(args: argparse.Namespace) -> str | None:
-    """Return why the arguments cannot be used, None if they can."""
+def _check(args: argparse.Namespace) -> None:
+    """Raise WrongUsage if the arguments cannot be used."""
     from npu_shim.dumps.diagnosis.ladder import RESULT
 
-    wrong = (
-        missing_file(args.migrated, "Give the script that trains.")
-        or (args.dumps and missing_folder(args.dumps, "Give the one of verify --record --dump."))
-        or unwritable_folder("--report", args.report)
-    )
-    if wrong:
-        return wrong
+    check_file(args.migrated, "Give the script that trains.")
+    if args.dumps:
+        check_folder(args.dumps, "Give the one of verify --record --dump.")
+    check_output_folder("--report", args.report)
     if os.path.isdir(args.report) and os.listdir(args.report):
         if not os.path.isfile(os.path.join(args.report, RESULT)):
-            return f"--report {args.report} has other files in it. Name a new folder."
+            raise WrongUsage(f"--report {args.report} has other files in it. Name a new folder.")
     device = host_device.look()
     if not device.is_npu:
-        return (
+        raise WrongUsage(
             f"diagnose needs a card: {device.reason}. Copy script and recording to a host with one, and give this "
             f"command there. Here, npu-shim verify --against {args.against} {args.migrated} rules out the script."
         )
-    return None
 
 
 def _about_script(script: str, rules: argparse.Namespace) -> tuple[list[ToolFinding], str]:

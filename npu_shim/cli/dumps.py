@@ -10,7 +10,7 @@ import argparse
 
 from npu_shim.cli import NUMBERS, USAGE_ERROR, parser_of, show
 from npu_shim.cli._lines import fail
-from npu_shim.cli._paths import missing_folder, unwritable_folder
+from npu_shim.cli._paths import check_folder, check_output_folder
 from npu_shim.cli._values import above_zero, integer
 
 GROUP = NUMBERS
@@ -27,15 +27,10 @@ def main(arguments: list[str]) -> int:
     Returns:
         0 if all pairs agree or all overflows are normal, 1 if one does not, 2 if there is nothing to compare.
     """
-    parser = _parser()
-    args = parser.parse_args(arguments)
+    args = _parser().parse_args(arguments)
     for folder in [args.device, *args.graph, *([args.reference] if args.verb == "compare" else [])]:
-        wrong = missing_folder(folder, "Give the dump_path of the run.")
-        if wrong:
-            parser.error(wrong)
-    wrong = unwritable_folder("--report", args.report)
-    if wrong:
-        parser.error(wrong)
+        check_folder(folder, "Give the dump_path of the run.")
+    check_output_folder("--report", args.report)
     try:
         return _compare(args) if args.verb == "compare" else _overflow(args)
     except ValueError as error:

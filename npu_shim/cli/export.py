@@ -17,7 +17,7 @@ from npu_shim._tensorflow.types import Graph, Value
 from npu_shim.cli import EXPORT, parser_of, show
 from npu_shim.cli._guard import leave, need_tensorflow
 from npu_shim.cli._lines import fail
-from npu_shim.cli._paths import missing_file, unwritable_folder
+from npu_shim.cli._paths import check_file, check_output_folder
 from npu_shim.cli._values import integer, number, split
 
 if TYPE_CHECKING:
@@ -46,13 +46,10 @@ def main(arguments: list[str]) -> int:
     args.arguments = rest
     missing = args.source and not os.path.exists(args.source) and not os.path.exists(args.source + ".index")
     batches, (low, high) = args.dynamic_batch, args.range
-    wrong = (
-        (args.script and missing_file(args.script, "Give a Python script."))
-        or (args.data and missing_file(args.data, "Give a file that numpy.savez wrote."))
-        or unwritable_folder("-o", args.out)
-    )
-    if wrong:
-        return fail("npu-shim export", wrong)
+    for path, advice in ((args.script, "Give a Python script."), (args.data, "Give a file that numpy.savez wrote.")):
+        if path:
+            check_file(path, advice)
+    check_output_folder("-o", args.out)
     for is_wrong, text in (
         (not args.script and not args.source, f"missing source. Give {_SOURCE}, or --script"),
         (missing, f"file not found: {args.source}. Give {_SOURCE}"),

@@ -18,7 +18,7 @@ from npu_shim._host import host_device, host_env, whole_file
 from npu_shim._host.process_settings import to_text
 from npu_shim.cli import RANKS, _independent, _profiled, _progress, parser_of, show
 from npu_shim.cli._lines import QUIET, fail, progress
-from npu_shim.cli._paths import missing_script, unwritable_folder
+from npu_shim.cli._paths import check_output_folder, check_script
 from npu_shim.cli._values import MOST_RANKS, MOST_RANKS_OF_JOB, above_zero, add_options, integer
 from npu_shim.distributed.ranktable import hostfile
 from npu_shim.distributed.ranktable.generate import parse_hosts
@@ -84,17 +84,14 @@ def main(arguments: list[str]) -> int:
         _report(f"ModelArts has started this command for device {device}, too; the one for device 0 starts all ranks")
         return 0
     try:
-        problem = _profiled.problem(args) or unwritable_folder("--tensorboard", args.tensorboard)
-        if problem:
-            raise ValueError(problem)
+        _profiled.check(args)
+        check_output_folder("--tensorboard", args.tensorboard)
         command = _command(args)
         given = args.job_id or _variable("JOB_ID")
         job_id = given or f"launch-{int(time.time())}-{os.getpid()}"
         host_env.read({"JOB_ID": job_id})
         log_dir = args.log_dir or os.path.join("npu_shim_logs", job_id)
-        problem = unwritable_folder("--log-dir", log_dir)
-        if problem:
-            raise ValueError(problem)
+        check_output_folder("--log-dir", log_dir)
         assignment = _ranks_of_job(args, log_dir)
         if not given and len(assignment.slots) < assignment.world_size:
             job_id = _job_of_table(assignment)
@@ -234,9 +231,7 @@ def _target(args: argparse.Namespace) -> list[str]:
         return _target(_after_python(args))
     if not args.script:
         raise ValueError("no script is given. Pass a script, or -m and a module, after the options.")
-    wrong = missing_script(args.script[0])
-    if wrong:
-        raise ValueError(wrong)
+    check_script(args.script[0])
     return list(args.script)
 
 

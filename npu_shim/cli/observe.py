@@ -6,9 +6,9 @@ import argparse
 from typing import TYPE_CHECKING
 
 from npu_shim.cli import MIGRATE, parser_of
-from npu_shim.cli._guard import exit_code, need_tensorflow
+from npu_shim.cli._guard import need_tensorflow
 from npu_shim.cli._lines import fail
-from npu_shim.cli._paths import missing_script, unwritable_file
+from npu_shim.cli._paths import check_output_file, check_script
 from npu_shim.cli._values import add_options, integer
 from npu_shim.import_hook import tool
 
@@ -34,10 +34,7 @@ def main(arguments: list[str]) -> int:
     Returns:
         0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
     """
-    try:
-        tool.load()
-    except tool.ToolMissing as error:
-        return exit_code("npu-shim observe", error)
+    tool.load()
     from convert_tf2npu.api import UsageError
 
     parser = _parser()
@@ -46,10 +43,9 @@ def main(arguments: list[str]) -> int:
     if not target:
         parser.error("missing script: give a script, or -m and a module")
     output = args.output or "facts.json"
-    problem = None if args.module else missing_script(target[0])
-    problem = problem or unwritable_file("-o", output)
-    if problem:
-        parser.error(problem)
+    if not args.module:
+        check_script(target[0])
+    check_output_file("-o", output)
     try:
         need_tensorflow()
         from npu_shim.rehearsal.observing.observed_run import Observing, observe

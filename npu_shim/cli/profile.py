@@ -10,7 +10,7 @@ import pathlib
 
 from npu_shim.cli import NUMBERS, parser_of, show
 from npu_shim.cli._lines import fail
-from npu_shim.cli._paths import missing_folder, unwritable_file
+from npu_shim.cli._paths import check_folder, check_output_file
 
 GROUP = NUMBERS
 EXAMPLE = "npu-shim profile prof --html profile.html"
@@ -26,13 +26,10 @@ def main(arguments: list[str]) -> int:
     """
     parser = _parser()
     args = parser.parse_args(arguments)
-    for folder in (args.folder, args.new, *args.graph):
-        wrong = folder and missing_folder(folder, "Give the folder of a profile.")
-        if wrong:
-            parser.error(wrong)
-    wrong = unwritable_file("--json", args.json) or unwritable_file("--html", args.html)
-    if wrong:
-        parser.error(wrong)
+    for folder in filter(None, (args.folder, args.new, *args.graph)):
+        check_folder(folder, "Give the folder of a profile.")
+    check_output_file("--json", args.json)
+    check_output_file("--html", args.html)
     if args.new and (args.html or args.rank_by_gain or args.product):
         parser.error("--html, --rank-by-gain and --product are for one profile. Give one folder")
     from npu_shim.profiles import profile_reader, profile_reports, profile_summary

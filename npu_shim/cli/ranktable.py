@@ -16,7 +16,7 @@ from npu_shim._host import host_env, whole_file
 from npu_shim._host.host_device import ASCEND_A5
 from npu_shim.cli import RANKS, USAGE_ERROR, parser_of, show
 from npu_shim.cli._lines import fail, progress
-from npu_shim.cli._paths import unwritable_file
+from npu_shim.cli._paths import check_output_file
 from npu_shim.cli._values import add_options
 from npu_shim.distributed.addresses import is_this_host
 from npu_shim.distributed.ranktable import allocation, conversion, generate, hostfile, model, rootinfo, writer
@@ -69,9 +69,7 @@ def main(arguments: list[str]) -> int:
         0; 1 if ``check`` finds a problem; 2 for wrong usage, or a file that cannot be read, parsed or written.
     """
     args = _parser().parse_args(arguments)
-    wrong = unwritable_file("-o", getattr(args, "output", None))
-    if wrong:
-        return fail(_COMMAND, wrong)
+    check_output_file("-o", getattr(args, "output", None))
     try:
         return args.run(args)
     except ValueError as error:

@@ -14,9 +14,9 @@ from importlib.util import MAGIC_NUMBER
 
 from npu_shim._host import host_env
 from npu_shim.cli import MIGRATE, _dumped, _half, _profiled, _progress, parser_of
-from npu_shim.cli._guard import exit_code
+from npu_shim.cli._guard import WrongUsage, exit_code
 from npu_shim.cli._lines import fail
-from npu_shim.cli._paths import missing_script, unwritable_file, unwritable_folder
+from npu_shim.cli._paths import check_output_file, check_output_folder, check_script
 from npu_shim.cli._values import add_options
 from npu_shim.import_hook import migrated_run, script, tool
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
@@ -48,10 +48,7 @@ def main(arguments: list[str]) -> int:
     Returns:
         0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
     """
-    try:
-        tool.load()
-    except tool.ToolMissing as error:
-        return exit_code("npu-shim run", error)
+    tool.load()
     from convert_tf2npu.api import UsageError
 
     parser = _parser()
@@ -61,18 +58,13 @@ def main(arguments: list[str]) -> int:
     target = args.module or args.script
     if not target:
         parser.error("missing script: give a script, or -m and a module")
-    problem = None if args.module else _not_a_script(target[0])
-    problem = (
-        problem
-        or _half.problem(args)
-        or _dumped.problem(args)
-        or _profiled.problem(args)
-        or unwritable_file("--observe", args.observe)
-        or unwritable_folder("--numerics", args.numerics)
-        or unwritable_folder("--tensorboard", args.tensorboard)
-    )
-    if problem:
-        parser.error(problem)
+    if not args.module:
+        _check_source(target[0])
+    for options in (_half, _dumped, _profiled):
+        options.check(args)
+    check_output_file("--observe", args.observe)
+    check_output_folder("--numerics", args.numerics)
+    check_output_folder("--tensorboard", args.tensorboard)
     precision = _half.settings(args)
     if precision is not None:
         _half.start(precision)
@@ -147,14 +139,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _not_a_script(path: str) -> str | None:
-    """Return why a path cannot be run, None if it can."""
-    wrong = missing_script(path)
-    if wrong:
-        return wrong
+def _check_source(path: str) -> None:
+    """Raise WrongUsage if a path is no script that can be converted."""
+    check_script(path)
     file = os.path.join(path, "__main__.py") if os.path.isdir(path) else path
     with open(file, "rb") as stream:
         compiled = stream.read(len(MAGIC_NUMBER)) == MAGIC_NUMBER
     if compiled or path.endswith(".pyc") or zipfile.is_zipfile(file):
-        return f"{path} is not source text, so it cannot be migrated. Give the script, or run {path} with python"
-    return None
+        instead = f"Give the script, or run {path} with python"
+        raise WrongUsage(f"{path} is not source text, so it cannot be migrated. {instead}")

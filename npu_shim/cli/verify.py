@@ -12,10 +12,10 @@ import shutil
 from typing import TYPE_CHECKING
 
 from npu_shim.cli import MIGRATE, _dumped, _half, parser_of, show
-from npu_shim.cli._guard import need_tensorflow
+from npu_shim.cli._guard import WrongUsage, need_tensorflow
 from npu_shim.cli._lines import QUIET, fail, progress
-from npu_shim.cli._paths import missing_file, unwritable_folder
-from npu_shim.cli._values import MOST_RANKS, above_zero, add_options, integer, split
+from npu_shim.cli._paths import check_file, check_output_folder
+from npu_shim.cli._values import MOST_RANKS, above_zero, add_options, check_needs, integer, split
 from npu_shim.import_hook import tool
 from npu_shim.rehearsal.comparing import ELSEWHERE, TOLERANCE
 
@@ -81,15 +81,13 @@ def main(arguments: list[str]) -> int:
 
     own, scripts_arguments = split(arguments)
     args = _parser().parse_args(_half.with_type_of_half(own))
-    wrong = _problem(args)
-    if wrong:
-        return fail(_COMMAND, wrong)
+    _check(args)
     need_tensorflow()
     note = progress(_COMMAND, args.quiet)
     for store in temporary.left_copies():
         progress(_COMMAND)(f"a command that was killed left copies of your files in {store}. {_MOVE}")
     for store in kept_copies(args.report or ""):
-        return fail(_COMMAND, f"{store} has copies of your files, because a command was killed. {_MOVE}")
+        raise WrongUsage(f"{store} has copies of your files, because a command was killed. {_MOVE}")
     try:
         with temporary.ending() if args.report else temporary.temporary("npu_shim_verify_") as new:
             folder = str(args.report or new)
@@ -201,62 +199,54 @@ def _steps(text: str) -> list[int]:
     return [integer(1)(part) for part in text.split(",")]
 
 
-def _problem_of_recording(args: argparse.Namespace) -> str | None:
-    """Return why the options of recordings cannot be used, None if they can."""
-    dumping = _dumped.settings(args, args.deterministic)
+def _check_recording(args: argparse.Namespace) -> None:
+    """Raise WrongUsage if the options of recordings cannot be used."""
     if args.dump and not (args.record or args.against):
-        return (
-            "--dump needs --record, which dumps the original, or --against, which dumps the migrated script. Add one."
-        )
-    needs = (("tensors", "record"), ("most", "record"), ("initial_variables", "against"))
-    for name, other in needs:
-        if getattr(args, name) and not getattr(args, other):
-            return f"--{name.replace('_', '-')} needs --{other}. Add it."
+        which = "--record, which dumps the original, or --against, which dumps the migrated script"
+        raise WrongUsage(f"--dump needs {which}. Add one.")
+    check_needs(args, "record", "tensors", "most")
+    check_needs(args, "against", "initial_variables")
     if args.record:
+        dumping = _dumped.settings(args, args.deterministic)
         if args.steps and dumping is not None and args.steps < (dumping.last_step or 0):
-            return f"--dump-steps has a step after the last one of --steps {args.steps}. Raise --steps."
+            raise WrongUsage(f"--dump-steps has a step after the last one of --steps {args.steps}. Raise --steps.")
         if args.seeds:
-            return "--record writes one run, so it excludes --seeds. Give one of the two."
+            raise WrongUsage("--record writes one run, so it excludes --seeds. Give one of the two.")
         from npu_shim.rehearsal import portable
 
-        return portable.problem_of_target(args.record)
-    if not args.against:
-        return None
-    if args.migrated:
-        return f"--against runs the migrated script only. Leave {args.original} out."
-    parser = _parser()
-    for name in _OF_RECORDING.split():
-        if getattr(args, name) != parser.get_default(name):
-            return f"--{name.replace('_', '-')} comes from the recording. Leave it out with --against."
-    return None
+        problem = portable.problem_of_target(args.record)
+        if problem:
+            raise WrongUsage(problem)
+    elif args.against:
+        if args.migrated:
+            raise WrongUsage(f"--against runs the migrated script only. Leave {args.original} out.")
+        parser = _parser()
+        for name in _OF_RECORDING.split():
+            if getattr(args, name) != parser.get_default(name):
+                option = f"--{name.replace('_', '-')}"
+                raise WrongUsage(f"{option} comes from the recording. Leave it out with --against.")
 
 
-def _problem(args: argparse.Namespace) -> str | None:
-    """Return why the arguments cannot be used, None if they can."""
-    wrong = _problem_of_recording(args)
-    if wrong:
-        return wrong
+def _check(args: argparse.Namespace) -> None:
+    """Raise WrongUsage if the arguments cannot be used."""
+    _check_recording(args)
     for path in filter(None, (args.original, args.migrated)):
-        wrong = missing_file(path, "Give the script that trains.")
-        if wrong:
-            return wrong
-    wrong = unwritable_folder("--report", args.report) or unwritable_folder("--record", args.record)
-    if wrong:
-        return wrong
+        check_file(path, "Give the script that trains.")
+    check_output_folder("--report", args.report)
+    check_output_folder("--record", args.record)
     if args.copy and os.path.relpath(args.original).startswith(os.pardir):
-        return (
-            f"--copy copies the current folder, and {args.original} is not in it. Change to a folder above the script."
-        )
+        place = f"the current folder, and {args.original} is not in it"
+        raise WrongUsage(f"--copy copies {place}. Change to a folder above the script.")
     if args.half and (args.ranks or args.seeds):
-        other = "--ranks" if args.ranks else "--seeds"
-        return (
-            f"--half compares runs of one process with equal random numbers, so it excludes {other}. Give one of them."
-        )
+        what, other = "runs of one process with equal random numbers", "--ranks" if args.ranks else "--seeds"
+        raise WrongUsage(f"--half compares {what}, so it excludes {other}. Give one of them.")
     for name in ("steps", "seeds", "ranks", "half"):
         if args.predict and getattr(args, name):
-            return f"--predict compares runs that do not train, so it excludes --{name}. Give one of the two."
+            what = "runs that do not train"
+            raise WrongUsage(f"--predict compares {what}, so it excludes --{name}. Give one of the two.")
     if args.perturbed and not (args.half or args.record):
-        return "--perturbed needs --half or --record. Add one of them."
+        raise WrongUsage("--perturbed needs --half or --record. Add one of them.")
     if args.ranks and args.seeds:
-        return "--ranks compares one pair of runs, so it excludes --seeds. Give one of the two."
-    return _half.problem(args) or _dumped.problem(args)
+        raise WrongUsage("--ranks compares one pair of runs, so it excludes --seeds. Give one of the two.")
+    _half.check(args)
+    _dumped.check(args)

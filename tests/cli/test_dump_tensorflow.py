@@ -242,11 +242,11 @@ def test_wrong_usage_is_one_error(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from npu_shim.cli import run
+    from npu_shim.cli import main
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text("")
     with pytest.raises(SystemExit) as end:
-        run.main([*options, "train.py"])
+        sys.exit(main(["run", *options, "train.py"]))
     assert end.value.code == 2 and words in capsys.readouterr().err
     assert not (tmp_path / "d").exists()

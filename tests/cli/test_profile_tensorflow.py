@@ -232,13 +232,13 @@ def test_wrong_options_are_refused(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture,
 ) -> None:
-    from npu_shim.cli import launch, run
+    from npu_shim.cli import main
 
     (tmp_path / "train.py").write_text("")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as error:
-        run.main([*options, "train.py"])
+        sys.exit(main(["run", *options, "train.py"]))
     assert error.value.code == 2 and words in capsys.readouterr().err
     if "--dump" not in options and "-steps" not in options[-2]:
-        assert launch.main(["--ranks", "2", *options, "train.py"]) == 2
+        assert main(["launch", "--ranks", "2", *options, "train.py"]) == 2
         assert words in capsys.readouterr().err

@@ -36,7 +36,7 @@ def test_wrong_options_are_errors(
     (tmp_path / "train.py").write_text("")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as end:
-        main(["run", *options, "train.py"])
+        sys.exit(main(["run", *options, "train.py"]))
     assert end.value.code == 2 and text in capsys.readouterr().err
 
 
