@@ -68,12 +68,16 @@ def open(device_id: int | None = None) -> NpuDeviceHandle:
     CPU it finds the rank of this process, and warns once that there is no card (NPU_SHIM_FALLBACK).
 
     Args:
-        device_id: number of the device; that of ASCEND_DEVICE_ID, or 0, if None.
+        device_id: number of the device. If it is None, that which is open, so that each module of a program may open
+            it; else that of ASCEND_DEVICE_ID, or 0.
     Raises:
         RuntimeError: another device is open, the variables of the job contradict each other or are incomplete, or there
             is no NPU and NPU_SHIM_FALLBACK=error.
         ValueError: RANK_SIZE and CM_WORKER_SIZE are both set.
     """
+    default = global_npu_ctx()
+    if device_id is None and default is not None:
+        return default
     if host_device.has_npu_device() and tf.executing_eagerly():
         handle = host_device.vendor(_VENDOR).open(device_id)
         tf_devices.replace_gpus()
@@ -97,9 +101,9 @@ def open(device_id: int | None = None) -> NpuDeviceHandle:
     with STATE.lock:
         if STATE.opened is None:
             STATE.opened = _Handle(None, chosen, {}, get_rank_size(), get_rank_id())
-        elif STATE.opened.device_id != chosen:
+        elif device_id not in (None, STATE.opened.device_id):
             raise RuntimeError(
-                f"npu.open({chosen}): device {STATE.opened.device_id} is open, and a process has one device. "
+                f"npu.open({device_id}): device {STATE.opened.device_id} is open, and a process has one device. "
                 "Start a process for each device (npu-shim launch)."
             )
     tf_devices.replace_gpus()

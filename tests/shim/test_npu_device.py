@@ -69,6 +69,7 @@ def test_a_process_has_one_device(monkeypatch: pytest.MonkeyPatch) -> None:
         npu.open(4)
     npu.close()
     assert npu.global_npu_ctx() is None and npu.open(4).device_id == 4
+    assert npu.open() is npu.open(4).as_default() is npu.open()
 
 
 def test_a_strategy_needs_an_open_device_and_eager_code() -> None:

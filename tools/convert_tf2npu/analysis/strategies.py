@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import Iterator
+import re
+from typing import Iterator, Pattern
 
 from ..project.context import Context
 from ..semantics.model import Where
@@ -120,18 +121,24 @@ def programs_create_strategy(names: Names) -> bool:
 def _creates_strategy(names: Names) -> bool:
     return any(
         names_of.resolve(call.node.func, call.where) in _MADE
-        for names_of in _all_that_say(names, b"Strategy")
+        for names_of in all_that_say(names, re.compile(b"Strategy"))
         for call in names_of.calls
     )
 
 
-def _all_that_say(names: Names, word: bytes) -> Iterator[Names]:
+def all_that_say(names: Names, pattern: Pattern[bytes]) -> Iterator[Names]:
+    """Yield the names of a file, and of those files of its programs that match a pattern.
+
+    Args:
+        names: name resolution in the file. If nothing imports it, all files of the project count.
+        pattern: searched in the bytes of the files.
+    """
     yield names
     project = names.project
     importing = project.with_importers({names.path}) if project and names.path in project.paths else frozenset()
     near = importing.union(*map(project.with_imports, importing)) if project and len(importing) > 1 else None
     for path in project.paths if project else ():
         is_near = path != names.path and (near is None or path in near)
-        module = project.module(path) if project and is_near and word in project.raw(path) else None
+        module = project.module(path) if project and is_near and pattern.search(project.raw(path)) else None
         if module:
             yield module.names

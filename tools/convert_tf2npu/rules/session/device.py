@@ -11,7 +11,10 @@ The same holds for the device of ``tf.distribute.OneDeviceStrategy``. If it is t
 on the host, which the rule reports, as ``tf.device('/cpu:0').__enter__()``. With ``-d tf_strategy`` NPU302 replaces the
 strategy.
 
-The rule reports devices that the script chooses at run time. Make sure that such a device never names a GPU. ``'/cpu:0'`` works on the NPU.
+A device that the script chooses at run time needs no change: ``npu_shim.npu_init``, and ``npu.open()`` in TensorFlow 2,
+let each scope that names a GPU name the same devices as above. The rule reports such a device where the program imports
+neither, where it is the device of a strategy, and in TensorFlow 2 where it may be the CPU, as it is with
+``'/gpu:0' if tf.test.is_gpu_available() else '/cpu:0'``: the operations would run on the host.
 
 Before::
 
@@ -131,20 +134,44 @@ Untouched::
     x = tf.placeholder(tf.float32, [8, 4])
     strategy = tf.contrib.distribute.OneDeviceStrategy('/cpu:0')
 
-Reported::
+Untouched::
 
     import tensorflow as tf
+    from npu_shim.npu_init import *
 
-    with tf.device(tf.train.replica_device_setter(cluster=cluster)):
+    with tf.device(FLAGS.device):
         build()
-
-Reported::
-
-    import tensorflow as tf
-
     for task in range(FLAGS.tasks):
         with tf.device('/job:worker/task:%d/gpu:%d' % (task, 0)):
             build(task)
+    sess = tf.Session(config=npu_config_proto())
+
+Reported::
+
+    import tensorflow as tf
+
+    def build(device):
+        with tf.device(device):
+            return tf.layers.dense(tf.placeholder(tf.float32, [8, 4]), 2)
+
+Untouched::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    with tf.device(FLAGS.device):
+        model.fit(images[:n], labels[:n])
+
+Reported::
+
+    import tensorflow as tf
+
+    device = '/gpu:0' if tf.test.is_gpu_available() else '/cpu:0'
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    with tf.device(device):
+        model.fit(images, labels)
 
 Before::
 
@@ -200,11 +227,13 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.gpu_names import cpu, literal_without_gpu
+from ...analysis.session_patch import gets_session_patch
 from ...analysis.strategies import ONE_DEVICE
 from ...analysis.tensorflow_version import is_two, verdict
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
+from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_part
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
@@ -228,7 +257,10 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if of_strategy and (context.distributed == "tf_strategy" or in_test(context, call.node)):
         return
     if device is None:
-        yield Finding(call.node, "the device is not visible. Make sure it never names a GPU; '/cpu:0' works on the NPU")
+        if of_strategy or not _is_mapped(context):
+            yield Finding(
+                call.node, "the device is not visible. Make sure it never names a GPU; '/cpu:0' works on the NPU"
+            )
         return
     value = constant(device)
     if is_two(context):
@@ -243,20 +275,21 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             yield Finding(call.node, "the model trains on the host. Write {0}('{1}')", last_part(name), _NPU)
         if _holds_for_program(context, call) and value is not None and "cpu" in str(value[0]).lower():
             yield Finding(call.node, "all operations after this run on the host. Remove it")
-        yield from _of_npu(context, call, device, value)
+        yield from _of_npu(context, call, device, value, of_strategy)
         return
     if value is None:
         literal = literal_without_gpu(context, device, call)
         if literal:
             yield Change(call.node, "GPU device replaced with the CPU device", (rename(source, device, literal),))
-        else:
+        elif of_strategy or not _is_mapped(context):
             yield Finding(
                 call.node,
                 "the device is chosen at run time. Make sure it never names a GPU; '/cpu:0' works on the NPU",
             )
         return
     if not isinstance(value[0], str):
-        yield Finding(call.node, "the device is not a string. Make sure this scope never selects a GPU")
+        if of_strategy or not _is_mapped(context):
+            yield Finding(call.node, "the device is not a string. Make sure this scope never selects a GPU")
         return
     if "gpu" not in value[0].lower():
         return
@@ -274,12 +307,19 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     )
 
 
-def _of_npu(context: Context, call: Call, device: ast.expr, value: tuple[object, ...] | None) -> Iterator[Result]:
+def _of_npu(
+    context: Context, call: Call, device: ast.expr, value: tuple[object, ...] | None, of_strategy: bool
+) -> Iterator[Result]:
     """Replace a GPU in a program of TensorFlow 2, in which operations on the CPU device stay on the host."""
     if value is None and literal_without_gpu(context, device, call) is None:
-        yield Finding(
-            call.node, "the device is chosen at run time. Make sure it never names a GPU; '{0}' works on the NPU", _NPU
-        )
+        if of_strategy or not _is_mapped(context):
+            yield Finding(
+                call.node,
+                "the device is chosen at run time. Make sure it never names a GPU; '{0}' works on the NPU",
+                _NPU,
+            )
+        elif _may_be_cpu(context, device, call):
+            yield Finding(call.node, "the device may be the CPU, and then this runs on the host. Write '{0}'", _NPU)
     elif value is None or isinstance(value[0], str) and "gpu" in value[0].lower():
         quote = '"' if '"' in context.source.segment(device) else "'"
         yield Change(
@@ -287,6 +327,17 @@ def _of_npu(context: Context, call: Call, device: ast.expr, value: tuple[object,
             "GPU device replaced with the NPU device",
             (rename(context.source, device, quote + _NPU + quote),),
         )
+
+
+def _is_mapped(context: Context) -> bool:
+    """Return True if npu_shim replaces the GPUs that scopes of the program name when it runs."""
+    return verdict(context).on_npu if is_two(context) else gets_session_patch(context)
+
+
+def _may_be_cpu(context: Context, device: ast.expr, call: Call) -> bool:
+    """Return True if the script shows that a device is the CPU in one case."""
+    values = (constant(origin.node) for origin in origins(device, call.where, context.names))
+    return any(value is not None and isinstance(value[0], str) and "cpu" in value[0].lower() for value in values)
 
 
 def _holds_for_program(context: Context, call: Call) -> bool:

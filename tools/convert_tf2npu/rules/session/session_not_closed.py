@@ -1,10 +1,25 @@
 """Sessions that are never closed.
 
-A session occupies the NPU until it is closed. If an object keeps a session and nothing closes it, the next session of
-the process cannot use the NPU. Close the session in a method ``close()`` or ``__exit__()`` of the object, or use a
-``with`` statement.
+A session occupies the NPU until it is closed, also if an object keeps it and nothing closes it. The vendor's package
+closes the device when Python ends, and the session must be closed before. In a program that imports
+``npu_shim.npu_init``, as all do whose sessions the tool configures, npu_shim closes the sessions that are open then.
+
+The rule reports a session in a program that does not import it, such as one whose configuration is hidden behind ``*``.
+Close such a session in a method ``close()`` or ``__exit__()`` of the object, or use a ``with`` statement. In any program
+this frees the NPU earlier, for a session that follows.
 
 Reported::
+
+    import tensorflow as tf
+
+    class Model:
+        def __init__(self, *options):
+            self.sess = tf.Session(*options)
+
+        def predict(self, x):
+            return self.sess.run(self.y, {self.x: x})
+
+Untouched::
 
     import tensorflow as tf
     from npu_shim.npu_init import *
@@ -19,11 +34,10 @@ Reported::
 Untouched::
 
     import tensorflow as tf
-    from npu_shim.npu_init import *
 
     class Model:
-        def __init__(self):
-            self.sess = tf.Session(config=npu_config_proto())
+        def __init__(self, *options):
+            self.sess = tf.Session(*options)
 
         def __exit__(self, *error):
             self.sess.close()
@@ -55,6 +69,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.host_work import is_on_host
+from ...analysis.session_patch import gets_session_patch
 from ...semantics.model import Call
 from ..base import Context, Finding, Result
 
@@ -72,6 +87,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         or in_test(context, call.node)
         or is_on_host(context, call.node)
         or context.once(_may_be_closed, target.attr)
+        or gets_session_patch(context)
     ):
         return
     yield Finding(
