@@ -5,9 +5,22 @@ from __future__ import annotations
 from typing import Iterator, NamedTuple
 
 from ..project.import_statements import dotted_name
-from ..project.outlines import ALL, CALL, Import, Outline, code_of, outline_of
+from ..project.module_cache import LRU
+from ..project.outlines import (
+    ALL,
+    CALL,
+    Code,
+    Import,
+    Outline,
+    code_of,
+    may_be_dynamic,
+    outline_of,
+    plain_code,
+    text_of,
+)
 from ..semantics.module_index import ModuleIndex
 
+_MOST_CODE = 24_000_000  # characters of plain code in memory
 _RUNNER = "app.run"  # without an argument it runs main
 # Bases that call no method of a class.
 _PLAIN_BASES = frozenset(
@@ -44,13 +57,44 @@ class Links(NamedTuple):
 
 def outline(project: ModuleIndex, path: str) -> Outline:
     """Return the outline of a file of a project."""
-    return outline_of(project.raw(path), path)
+    return outline_of(_text(project, path), _plain_code(project, path))
+
+
+def may_be_dynamic_file(project: ModuleIndex, path: str) -> bool:
+    """Return True if code of a file may run what no name shows."""
+    return may_be_dynamic(_text(project, path))
+
+
+def code_in(project: ModuleIndex, part: Part) -> Code:
+    """Return the names in the code of a part of a file."""
+    unit = project.once(outline, part.path).units[part.name]
+    return code_of(_plain_code(project, part.path), unit, lambda: _text(project, part.path))
+
+
+def _text(project: ModuleIndex, path: str) -> str:
+    return text_of(project.raw(path), path)
+
+
+def _plain_code(project: ModuleIndex, path: str) -> str:
+    known = project.once(_recent_code)
+    code = known.get(path)
+    if code is None:
+        code = plain_code(_text(project, path))
+        known.put(path, code, len(code))
+    return code
+
+
+def _recent_code(_: ModuleIndex) -> LRU[str, str]:
+    return LRU(_MOST_CODE)
 
 
 def links_of(project: ModuleIndex, path: str, name: str) -> Links:
     """Return what a part of a file names."""
     unit = project.once(outline, path).units[name]
-    code = code_of(project.raw(path), path, unit)
+    code = code_in(project, Part(path, name))
+    if code.is_dynamic:
+        nothing: frozenset[Part] = frozenset()
+        return Links(nothing, nothing, frozenset(), frozenset(), frozenset(), True)
     linked = _Linked(project, path)
     for word in code.words:
         is_called = word.endswith(CALL)
@@ -64,7 +108,7 @@ def links_of(project: ModuleIndex, path: str, name: str) -> Links:
         frozenset(linked.attributes),
         frozenset(linked.modules),
         files,
-        code.is_dynamic or "__subclasses__" in linked.attributes,
+        "__subclasses__" in linked.attributes,
     )
 
 
@@ -92,6 +136,8 @@ class _Linked:
         self.modules: set[str] = set()
         self._project = project
         self._path = path
+        self._units = project.once(outline, path).units
+        self._imported = project.once(_imported, path)
 
     def mention(self, word: str, is_value: bool) -> None:
         """Add what a dotted name may name.
@@ -101,21 +147,23 @@ class _Linked:
             is_value: True if it is not called.
         """
         root, _, rest = word.partition(".")
-        units = self._project.once(outline, self._path).units
+        units = self._units
         if word.endswith(_RUNNER) and "main" in units:
             self.parts.add(Part(self._path, "main"))
         if word == ALL:
             self.parts.update(Part(self._path, name) for name in units)
         elif not root:
             self.attributes.update(rest.split("."))
-        elif root in self._project.once(_imported, self._path):
-            for statement in self._project.once(_imported, self._path)[root]:
+        elif root in self._imported:
+            for statement in self._imported[root]:
                 self._mention_imported(statement, rest, is_value)
         else:
-            home = _exported(self._project, self._path, [root], set())
-            if home and home[1]:
-                self._add(Part(home[0], home[1][0]), is_value and not rest)
-            self.attributes.update(rest.split(".") if rest else ())
+            if root in units or ALL in self._imported:  # as a rule not: most names are of variables
+                home = _exported(self._project, self._path, [root], set())
+                if home and home[1]:
+                    self._add(Part(home[0], home[1][0]), is_value and not rest)
+            if rest:
+                self.attributes.update(rest.split("."))
 
     def _mention_imported(self, imported: Import, rest: str, is_value: bool) -> None:
         is_plain = not imported.name and imported.local == imported.module.partition(".")[0]  # import a.b binds a

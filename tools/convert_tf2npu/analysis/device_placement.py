@@ -18,7 +18,7 @@ from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
 from ..syntax.expressions import last_name, last_part
-from ..syntax.words import has_words
+from ..syntax.words import has_words, spread
 
 # Methods and functions of tf.data that run a function on the host.
 _TAKERS = frozenset(
@@ -26,6 +26,7 @@ _TAKERS = frozenset(
 from_generator map_and_batch map_and_batch_with_legacy_function parallel_interleave group_by_window
 bucket_by_sequence_length rejection_resample""".split()
 )
+_PASSING = re.compile(r"{}(?:{})\b".format(spread("."), "|".join(sorted(_TAKERS))).encode("ascii"))
 _DATA = ("tensorflow.data.", "tensorflow.contrib.data.")
 # Functions that run Python code in a graph, and keyword arguments that take input functions.
 _PYTHON = frozenset({"py_func", "numpy_function", "py_function"})
@@ -338,6 +339,11 @@ def _used_on_host(function: ast.AST, names: Names, seen: set[ast.AST]) -> bool:
                     return True
                 used.append((mention, user))
     return bool(used) and all(_on_host(user.ancestors(mention), user, seen) for mention, user in used)
+
+
+def files_passing_to_data(project: ModuleIndex) -> frozenset[str]:
+    """Return the files that may pass a function to a method of a dataset."""
+    return frozenset(path for path in project.paths if _PASSING.search(project.raw(path)))
 
 
 def is_passed_to_data(mention: ast.AST, names: Names) -> bool:

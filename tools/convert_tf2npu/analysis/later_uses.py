@@ -37,11 +37,7 @@ _METHODS = {
 APPLY = "keras.Optimizer.apply"
 _ALL_METHODS = frozenset({"apply"}).union(*_METHODS.values())
 _TESTS = ("version", "hasattr", "getattr")
-_WORDS = re.compile(
-    r"\b(?:{})\b".format(
-        "|".join(sorted({n.rpartition(".")[2] for n in [*MOVED, *BACKPORTS]} | {"legacy", "experimental"}))
-    )
-)
+_WORDS = frozenset({n.rpartition(".")[2] for n in [*MOVED, *BACKPORTS]} | {"legacy", "experimental"})
 
 
 def later_calls(context: Context) -> list[tuple[Call, str]]:
@@ -89,6 +85,12 @@ def _is_left(names: Names, source: Source, node: ast.AST) -> bool:
     return belongs_to_test(names, node)
 
 
+def _has_word(text: str) -> bool:
+    """Return True if a text has one of the words of names after 2.6."""
+    near = [word for word in _WORDS if word in text]
+    return bool(near) and re.search(r"\b(?:{})\b".format("|".join(near)), text) is not None
+
+
 class LaterUse(NamedTuple):
     """A dotted name after 2.6 in an expression.
 
@@ -111,20 +113,18 @@ class LaterUse(NamedTuple):
 
 def later_uses(names: Names, source: Source) -> Iterator[LaterUse]:
     """Yield the uses of names after 2.6 that TensorFlow 2.6 has in another form."""
-    if not _WORDS.search(source.text):
+    if not _has_word(source.text):
         return
     for root, where in names.reads:
+        chain: list[ast.expr] = [root]
+        while isinstance(names.parents.get(chain[-1]), ast.Attribute):
+            chain.append(names.parents[chain[-1]])  # type: ignore[arg-type]
+        if len(chain) < 2 and not names.stars and root.id not in _WORDS:
+            continue
         bindings = names.lookup(root.id, where) or []
         targets = {canonical(bound.target) if bound.kind == "import" else "" for bound in bindings}
         binding = bindings[0] if len(targets) == 1 and "" not in targets else None
         if bindings and binding is None or binding is not None and public(binding.target) != binding.target:
-            continue
-        chain: list[ast.expr] = [root]
-        while isinstance(names.parents.get(chain[-1]), ast.Attribute):
-            chain.append(names.parents[chain[-1]])  # type: ignore[arg-type]
-        if not any(_WORDS.fullmatch(getattr(part, "attr", "") or getattr(part, "id", "")) for part in chain) and (
-            not names.stars and len(chain) < 2
-        ):
             continue
         spelled = names.resolve(chain[-1], where) or ""
         name = _known(spelled) if spelled.startswith(_ROOT) else ""

@@ -13,7 +13,15 @@ from ..semantics.resolved_name import ResolvedName
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
 from ..syntax.expressions import constant, last_name
-from .device_placement import belongs_to_test, host_functions, is_passed_to_data, python_functions, traced_functions
+from ..syntax.words import has_name
+from .device_placement import (
+    belongs_to_test,
+    files_passing_to_data,
+    host_functions,
+    is_passed_to_data,
+    python_functions,
+    traced_functions,
+)
 
 _SEQUENTIAL = frozenset({"tensorflow.keras.Sequential"})
 _MAP = frozenset({"map"})
@@ -91,9 +99,16 @@ def _arguments(context: Context, call: Call, sizes: bool) -> Iterator[ast.expr]:
 def _mapped_elsewhere(names: Names) -> frozenset[ast.AST]:
     """Return the functions of a module that another file passes to tf.data."""
     mapped = set()
+    project, path = names.project, names.path
+    if project is None or path not in project.paths:
+        return frozenset()
+    near = project.with_importers([path]) - {path}
+    texts = [project.raw(user) for user in project.once(files_passing_to_data) & near]
     for function in names.functions:
         name = getattr(function.node, "name", "")
-        if isinstance(names.parents.get(function.node), ast.Module) and name:
+        if isinstance(names.parents.get(function.node), ast.Module) and any(
+            has_name(raw, name) for raw in texts if name
+        ):
             for user in modules_using(names, name) or ():
                 for mention in user.mentions(name):
                     definition = user.definition(mention, user.place(mention))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..project.outlines import ALL, GUARD, MODULE
 from ..semantics.module_index import ModuleIndex
-from .code_links import Part, is_own, links_of, outline
+from .code_links import Part, is_own, links_of, may_be_dynamic_file, outline
 
 _DUNDER = re.compile(r"__\w+__")
 
@@ -54,30 +54,39 @@ class _Search:
     def __init__(self, project: ModuleIndex) -> None:
         self._project = project
         self._reached: set[Part] = set()
-        self._todo: list[Part] = []
+        # Code that may run anything ends the search, and the top level of files leads there: they come first.
+        self._todo: tuple[list[Part], list[Part], list[Part]] = [], [], []
         self._attributes: set[str] = set()
         self._passed: set[str] = set()  # modules that are values
         self._waiting: dict[str, frozenset[Part]] = {}  # methods and functions, by the attribute that reaches them
 
     def run(self) -> frozenset[Part] | None:
         """Search until nothing is added, and return the parts that are reached; None for all."""
-        while self._todo:
-            step = self._project.once(_step_of, self._todo.pop())
+        dynamic, modules, others = self._todo
+        while dynamic or modules or others:
+            step = self._project.once(_step_of, (dynamic or modules or others).pop())
             if step.is_dynamic:
                 return None
-            self.reach(step.parts)
+            if not step.parts <= self._reached:
+                self.reach(step.parts)
             self._wait(step.by_attribute)
-            for module in step.modules - self._passed:
-                self._passed.add(module)
-                self._wait(self._project.once(_functions_by_name, module))
-            self._get(step.attributes - self._attributes)
+            for module in step.modules:
+                if module not in self._passed:
+                    self._passed.add(module)
+                    self._wait(self._project.once(_functions_by_name, module))
+            if not step.attributes <= self._attributes:
+                self._get(step.attributes)
         return frozenset(self._reached)
 
     def reach(self, parts: frozenset[Part]) -> None:
         """Run parts of files."""
-        new = parts - self._reached
-        self._reached |= new
-        self._todo += new
+        dynamic, modules, others = self._todo
+        for part in parts - self._reached:
+            self._reached.add(part)
+            if self._project.once(may_be_dynamic_file, part.path):
+                dynamic.append(part)
+            else:
+                (others if part.name else modules).append(part)
 
     def _wait(self, by_attribute: dict[str, frozenset[Part]]) -> None:
         """Run parts when an attribute of their name is got."""
@@ -89,7 +98,7 @@ class _Search:
 
     def _get(self, attributes: frozenset[str]) -> None:
         self._attributes |= attributes
-        for word in list(self._waiting) if ALL in attributes else self._waiting.keys() & attributes:
+        for word in list(self._waiting) if ALL in attributes else attributes & self._waiting.keys():
             self.reach(self._waiting.pop(word))
 
 

@@ -52,6 +52,7 @@ class _ModeRules:
     Attributes:
         mode: ``horovod``, ``tf_strategy``, or the empty string.
         registry: the rules.
+        once_a_file: the codes of those whose first finding in a file counts the others with its message.
         of_backends: the only rule in programs that run without TensorFlow.
         on_objects: what a file contains that names no framework and has something for the rules; None for any file.
     """
@@ -62,6 +63,7 @@ class _ModeRules:
         self.registry = Registry(
             [r for r in Registry().rules if settings.enabled(r.code) and _has_all(settings, r.needs)]
         )
+        self.once_a_file = frozenset(rule.code for rule in self.registry.rules if rule.once_a_file)
         self.of_backends = Registry([r for r in self.registry.rules if r.code == keras_backend.CODE])
         # What becomes of replicas is followed through objects of every kind.
         self.on_objects: Pattern[bytes] | None = None if mode == STRATEGY else self.registry.on_objects()
@@ -214,7 +216,7 @@ class Planner:
 
 def _without_repeats(rules: _ModeRules, diagnostics: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
     """Return diagnostics, with one finding for those that say the same in a file, which counts the others."""
-    once = {rule.code for rule in rules.registry.rules if rule.once_a_file}
+    once = rules.once_a_file
     repeated = Counter(d[2:5] for d in diagnostics if d.kind != CHANGE and d.code in once)
     kept = []
     for diagnostic in diagnostics:

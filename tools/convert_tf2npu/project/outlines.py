@@ -5,10 +5,9 @@ To parse every file that a program reaches would take too long.
 
 from __future__ import annotations
 
-import functools
 import re
 from bisect import bisect_right
-from typing import Iterator, NamedTuple
+from typing import Callable, Iterator, NamedTuple
 
 from ..files.extensions import NOTEBOOK
 from ..syntax.notebook import Notebook
@@ -18,12 +17,15 @@ MODULE, GUARD = "", "__main__"
 ALL = "*"
 CALL = "("
 _BLANKS = re.compile(r"[ \t]+")
-# Strings and comments, as they stand in the text. A string with f before it has code in it.
+# Strings and comments, as they stand in the text; fixed beginnings make the search fast.
 _HIDDEN = re.compile(
-    r"""(?P<f>[fF][rR]?|[rR][fF])?(?P<string>"{3}(?:[^\\]|\\.)*?"{3}|'{3}(?:[^\\]|\\.)*?'{3}"""
-    r"""|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|#[^\n]*""",
+    r"#[^\n]*"
+    r'|"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""|"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
+    r"|'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''|'[^'\\\n]*(?:\\.[^'\\\n]*)*'",
     re.DOTALL,
 )
+_FORMATTED = frozenset({"f", "fr", "rf"})  # before a string with code in it
+_NO_QUOTES = str.maketrans("\n\"'\\", "    ")
 _TOP = re.compile(r"^(?=[^\s)\]}])", re.MULTILINE)
 _DEFINITION = re.compile(r"(?:async[ \t]+)?(?P<kind>def|class)[ \t]+(?P<name>\w+)")
 _GUARD = re.compile(r"if\b[^\n:]*\b__name__\b")
@@ -37,10 +39,11 @@ _IMPORT = re.compile(
 )
 _ALIAS = re.compile(r"([\w.]+|\*)(?:\s+as\s+(\w+))?")
 _GETATTR = re.compile(r"""\bgetattr\s*\(\s*([\w.]*)(?:\s*,\s*["'](\w+)["'])?""")
-# Code that may run what no name shows: anything of the program, or of this file.
+# Code that may run what no name shows: anything of the program, or of this file. Fixed beginnings make it fast.
 _DYNAMIC = re.compile(
-    r"\b(?:import_module|__import__|getmembers|exec_module|runpy|pydoc\.locate|instantiate\s*\()"
-    r"|(?<![\w.])(?:eval|exec)\s*\("
+    r"import_module(?<!\wimport_module)|__import__(?<!\w__import__)|getmembers(?<!\wgetmembers)"
+    r"|exec_module(?<!\wexec_module)|runpy(?<!\wrunpy)|pydoc\.locate(?<!\wpydoc.locate)"
+    r"|instantiate(?<!\winstantiate)\s*\(|eval(?<![\w.]eval)\s*\(|exec(?<![\w.]exec)\s*\("
 )
 _ALL_OF_FILE = re.compile(r"\bglobals\s*\(|\bsys\s*\.\s*modules\b|\bfire\.Fire\b")
 _SPECIAL = (
@@ -126,51 +129,84 @@ class _Piece(NamedTuple):
     is_registered: bool = False
 
 
-def outline_of(raw: bytes, path: str) -> Outline:
-    """Return the outline of a file."""
-    text, code = _read(raw, path.endswith(NOTEBOOK))
+def text_of(raw: bytes, path: str) -> str:
+    """Return the text of a file; nothing for a notebook that cannot be read."""
+    try:
+        return (Notebook(raw).script if path.endswith(NOTEBOOK) else raw).decode("utf-8-sig", "replace")
+    except SourceError:
+        return ""
+
+
+def plain_code(text: str) -> str:
+    """Return the code of a text, of the same length: it has blanks in place of comments, strings and joined lines."""
+    parts: list[str] = []
+    end = 0
+    for match in _HIDDEN.finditer(text):
+        start, hidden = match.start(), match.group()
+        if hidden[0] == "#":
+            parts += [text[end:start], " " * len(hidden)]
+        else:
+            length = _length_of_f(text, start, end)
+            if length:  # the code of an f-string stays
+                parts += [
+                    text[end : start - length],
+                    " ",
+                    (text[start - length + 1 : start] + hidden).translate(_NO_QUOTES),
+                ]
+            else:
+                parts += [text[end:start], '"', " " * (len(hidden) - 2), '"']
+        end = match.end()
+    parts.append(text[end:])
+    return "".join(parts).replace("\\\r\n", "   ").replace("\\\n", "  ")
+
+
+def may_be_dynamic(text: str) -> bool:
+    """Return True if a part of a file may run what no name shows."""
+    return _DYNAMIC.search(text) is not None
+
+
+def _length_of_f(text: str, start: int, end: int) -> int:
+    """Return the length of the letters before a string, which begins behind ``end``, if they make it an f-string."""
+    for length in (2, 1):
+        if start - length >= end and text[start - length : start].lower() in _FORMATTED:
+            return length
+    return 0
+
+
+def outline_of(text: str, code: str) -> Outline:
+    """Return the outline of a file, by its text and :func:`plain_code` of it."""
     pieces = list(_pieces(code))
     units: dict[str, Unit] = {}
+    starts: list[int] = []
+    line, counted = 1, 0
     for piece in pieces:
         unit = _unit(piece, code)
         known = units.get(piece.name)
         units[piece.name] = unit if known is None else _joined(known, unit)
-    starts = [text.count("\n", 0, piece.start) + 1 for piece in pieces]
+        line, counted = line + text.count("\n", counted, piece.start), piece.start
+        starts.append(line)
     return Outline(units, tuple(starts), tuple(piece.name for piece in pieces))
 
 
-def code_of(raw: bytes, path: str, unit: Unit) -> Code:
-    """Return what the code of a part of a file names."""
-    text, code = _read(raw, path.endswith(NOTEBOOK))
+def code_of(code: str, unit: Unit, text: Callable[[], str]) -> Code:
+    """Return what the code of a part of a file names.
+
+    Args:
+        code: :func:`plain_code` of the file.
+        unit: the part.
+        text: returns the text of the file.
+    """
     words: set[str] = set()
     is_dynamic = False
     for start, end in unit.spans:
         piece = code[start:end]
         words.update(_CHAIN.findall(_IMPORT.sub("", piece) if "import" in piece else piece))
         if "getattr" in piece:
-            words.update(f"{owner}.{word or ALL}" for owner, word in _GETATTR.findall(text[start:end]))
+            words.update(f"{owner}.{word or ALL}" for owner, word in _GETATTR.findall(text()[start:end]))
         if any(word in piece for word in _SPECIAL):
             words.update([ALL] if _ALL_OF_FILE.search(piece) else [])
             is_dynamic = is_dynamic or _DYNAMIC.search(piece) is not None
-    return Code(frozenset(_BLANKS.sub("", word) for word in words), is_dynamic)
-
-
-@functools.lru_cache(maxsize=64)
-def _read(raw: bytes, is_notebook: bool) -> tuple[str, str]:
-    """Return the text of a file, and its code: the text with blanks in place of comments and strings."""
-    try:
-        text = (Notebook(raw).script if is_notebook else raw).decode("utf-8-sig", "replace")
-    except SourceError:
-        return "", ""
-    return text, _HIDDEN.sub(_without, text).replace("\\\r\n", "   ").replace("\\\n", "  ")
-
-
-def _without(match: re.Match[str]) -> str:
-    """Return blanks in place of a comment or a string, and the code of an f-string."""
-    whole = match.group()
-    if match.group("f"):
-        return " " + whole[1:].replace("\n", " ").replace('"', " ").replace("'", " ").replace("\\", " ")
-    return " " * len(whole) if match.group("string") is None else '"' + " " * (len(whole) - 2) + '"'
+    return Code(frozenset(_BLANKS.sub("", word) if " " in word or "\t" in word else word for word in words), is_dynamic)
 
 
 def _pieces(code: str) -> Iterator[_Piece]:

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import Iterator, NamedTuple
 
+from ..syntax.words import has_name
 from .model import Binding, Where
 from .module_index import Instance, ModuleIndex, Names
 from .resolved_name import ResolvedName
@@ -120,17 +121,13 @@ def modules_using(names: Names, name: str) -> list[Names] | None:
     project = names.project
     if project is None or names.path not in project.paths:
         return []
-    literal = name.encode("utf-8")
-    word = re.compile(rb"%s(?<!\w%s)\b" % (2 * (re.escape(literal),)))  # a search for a fixed prefix is fast
     modules: list[Names] = []
     seen, todo = {names.path}, [names.path]
     while todo:
-        for path in project.importers(todo.pop()):
-            raw = b"" if path in seen else project.raw(path)
-            seen.add(path)
-            is_named = literal in raw and word.search(raw) is not None
-            if not is_named and (not raw or not project.once(_imports_all, path)):
+        for path in project.once(_importers_with_name, todo.pop(), name):
+            if path in seen:
                 continue
+            seen.add(path)
             module = project.module(path)
             if module is None:
                 return None
@@ -138,6 +135,15 @@ def modules_using(names: Names, name: str) -> list[Names] | None:
             if module.names.exported(name) == ResolvedName(name, names.path):
                 todo.append(path)
     return modules
+
+
+def _importers_with_name(project: ModuleIndex, path: str, name: str) -> list[str]:
+    """Return the files that import a file and contain a name, or have a star import."""
+    return [
+        importer
+        for importer in project.importers(path)
+        if has_name(project.raw(importer), name) or project.once(_imports_all, importer)
+    ]
 
 
 def _imports_all(project: ModuleIndex, path: str) -> bool:

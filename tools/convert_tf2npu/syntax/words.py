@@ -8,6 +8,7 @@ from typing import AnyStr, Iterable, Pattern
 
 # What may stand on both sides of a dot or a parenthesis: blanks, joined lines and comments.
 _TRIVIA = r"(?:[\s\\]|#[^\r\n]*[\r\n])*"
+_OF_NAMES = frozenset(bytes([number]) for number in range(128) if chr(number).isalnum() or chr(number) == "_")
 
 
 def spread(word: str) -> str:
@@ -18,8 +19,20 @@ def spread(word: str) -> str:
 
 def has_words(text: AnyStr, words: Iterable[AnyStr]) -> bool:
     """Return True if a text has one of some words, of names, dots and opening parentheses."""
-    near = tuple(word for word in words if _longest(word) in text)
+    near = tuple(word for word, part in _with_longest(tuple(words)) if part in text)
     return any(word in text for word in near) or bool(near) and _pattern_of_spread_words(near).search(text) is not None
+
+
+def has_name(raw: bytes, name: str) -> bool:
+    """Return True if a file has a name as a whole word."""
+    literal = name.encode("utf-8")
+    at = raw.find(literal)
+    while at >= 0:
+        end = at + len(literal)
+        if raw[at - 1 : at] not in _OF_NAMES and raw[end : end + 1] not in _OF_NAMES:
+            return True
+        at = raw.find(literal, end)
+    return False
 
 
 def _parts(word: str) -> list[str]:
@@ -27,6 +40,10 @@ def _parts(word: str) -> list[str]:
 
 
 @functools.lru_cache(maxsize=None)
+def _with_longest(words: tuple[AnyStr, ...]) -> tuple[tuple[AnyStr, AnyStr], ...]:
+    return tuple((word, _longest(word)) for word in words)
+
+
 def _longest(word: AnyStr) -> AnyStr:
     longest = max(_parts(word if isinstance(word, str) else word.decode("ascii")), key=len)
     return longest if isinstance(word, str) else longest.encode("ascii")

@@ -105,6 +105,7 @@ from ...analysis.tensors import is_tensor
 from ...semantics.model import Call, Where
 from ...semantics.module_index import ModuleIndex
 from ...syntax.expressions import constant, last_part
+from ...syntax.walk import walked
 from ..base import Context, Finding, Result
 
 CODE = "NPU227"
@@ -124,11 +125,15 @@ _FILLS = frozenset(
     f"tensorflow.{name}" for name in "fill maximum minimum math.maximum math.minimum where one_hot".split()
 )
 _ZERO_BELOW, _LARGEST = 2.0**-25, 65504.0
-_SMALL_OR_LARGE = re.compile(r"\d[eE][+-]?\d|\d{6}|0\.0{7}")
-_FLOAT16 = re.compile(r"(?<!b)float16|mix_precision|mixed_precision|mixed_float|tf\.half|\bfp16")
+# Fixed beginnings make these searches fast.
+_SMALL_OR_LARGE = re.compile(r"\d(?:[eE][+-]?\d|\d{5}|(?<=0)\.0{7})")
+_FLOAT16 = re.compile(r"float16(?<!bfloat16)|fp16(?<!\wfp16)|mix_precision|mixed_precision|mixed_float|tf\.half")
 # Mixed precision and loss scaling of the program, in another file.
-_MIXED = re.compile(
-    rb"allow_mix_precision|allow_fp32_to_fp16|enable_mixed_precision_graph_rewrite|mixed_float16|auto_mixed_precision|"
+_MIXED = (
+    *(b"allow_mix_precision", b"allow_fp32_to_fp16", b"enable_mixed_precision_graph_rewrite", b"mixed_float16"),
+    b"auto_mixed_precision",
+)
+_SCALED = re.compile(
     rb"(?<!class )(?<!\w)(?:MixedPrecision|NPU|Npu)?LossScaleOptimizer\(|\b(?:Fixed|ExponentialUpdate)LossScaleManager\("
 )
 
@@ -136,15 +141,15 @@ _TEST = re.compile(r"(?:^|/)(?:tests?/[^/]*|test_[^/]*|[^/]*_tests?\.py)\Z")
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if not _SMALL_OR_LARGE.search(context.source.text) and "l2_normalize" not in context.source.text:
-        return
     if not context.once(_computes_in_float16):
+        return
+    if not _SMALL_OR_LARGE.search(context.source.text) and "l2_normalize" not in context.source.text:
         return
     for call in context.names.calls:
         name = context.called.get(call.node, "")
         if name.startswith("tensorflow.") and not _OPTIMIZERS.match(name):
             yield from _in_call(context, call, name)
-    for node in ast.walk(context.names.tree):
+    for node in walked(context.names.tree):
         if isinstance(node, ast.BinOp):
             yield from _in_operation(context, node, node.left, node.right)
         elif isinstance(node, ast.AugAssign):
@@ -233,12 +238,20 @@ def _computes_in_float16(context: Context) -> bool:
     project, path = context.names.project, context.names.path
     if project is None or path not in project.paths:
         return False
-    programs = [program for program in project.with_importers({path}) if not _TEST.search(program)]
-    return any(project.once(_mixes_precision, file) for program in programs for file in project.with_imports(program))
+    programs = project.once(_programs_in_float16)
+    return bool(programs) and not programs.isdisjoint(project.with_importers({path}))
 
 
-def _mixes_precision(project: ModuleIndex, path: str) -> bool:
-    return not _TEST.search(path) and _MIXED.search(project.raw(path)) is not None
+def _programs_in_float16(project: ModuleIndex) -> frozenset[str]:
+    """Return the files, except tests, that use mixed precision or scale the loss, or import one that does."""
+    mixing = [path for path in project.paths if not _TEST.search(path) and _mixes_precision(project.raw(path))]
+    return (
+        frozenset(path for path in project.with_importers(mixing) if not _TEST.search(path)) if mixing else frozenset()
+    )
+
+
+def _mixes_precision(raw: bytes) -> bool:
+    return any(word in raw for word in _MIXED) or b"LossScale" in raw and _SCALED.search(raw) is not None
 
 
 def _is_small(context: Context, node: ast.AST, where: Where) -> bool:

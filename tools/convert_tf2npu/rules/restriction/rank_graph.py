@@ -226,13 +226,12 @@ def _may_ask_for_rank(context: Context) -> bool:
     project, path = context.names.project, context.names.path
     if project is None or path not in project.paths:
         return False
-    return any(
-        project.once(_file_names_rank, other) for other in project.with_imports(path) | project.with_importers({path})
-    )
+    naming = project.once(_files_naming_rank)
+    return not (naming.isdisjoint(project.with_imports(path)) and naming.isdisjoint(project.with_importers({path})))
 
 
-def _file_names_rank(project: ModuleIndex, path: str) -> bool:
-    return _names_rank(project.raw(path))
+def _files_naming_rank(project: ModuleIndex) -> frozenset[str]:
+    return frozenset(path for path in project.paths if _names_rank(project.raw(path)))
 
 
 def _names_rank(raw: bytes) -> bool:
