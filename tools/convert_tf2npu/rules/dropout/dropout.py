@@ -6,7 +6,8 @@ In TensorFlow 1 the second positional argument is the keep probability, in Tenso
 
 The rule reports these calls:
 
-* The file shows neither version. Pass the second argument by keyword.
+* The file shows neither version. Pass the second argument by keyword. With facts of ``npu-shim observe`` the rule
+  takes the version that ran.
 * The call has a ``noise_shape``. The NPU operator draws one number for each element and has no ``noise_shape``. It is
   faster, so use it without ``noise_shape`` if your model allows it.
 * The arguments are hidden behind ``*`` or ``**``, or the rate is positional. Write
@@ -99,16 +100,18 @@ Untouched::
 
 from __future__ import annotations
 
+import ast
 from typing import Iterator
 
 from ...analysis.tensorflow_version import is_two
+from ...facts.kinds import FUNCTION
 from ...rewrite.call_edits import one_minus, rename, rename_keyword
 from ...semantics.model import Call
 from ...semantics.module_index import Names
 from ...semantics.signatures import DROPOUT_V1, DROPOUT_V2, bind
 from ...syntax.source import Edit
 from ...tf_api.canonical_names import is_known_tf2_spelling, is_version1
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Question, Result
 
 CODE = "NPU106"
 CALLS = frozenset({"tensorflow.nn.dropout", "tensorflow.keras.backend.dropout"})
@@ -153,15 +156,18 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     spelled = context.names.spelled(node.func, call.where) or ""
     keras = name == "tensorflow.keras.backend.dropout"
     version = 2 if keras else 1 if is_version1(spelled) else context.once(_version)
-    if version is None:
-        if len(node.args) > 1:
+    runs = None
+    if version is None and len(node.args) > 1:
+        version, runs = _version_that_ran(context, node)
+        if version is None:
             yield Finding(
                 node,
                 "the second argument of tf.nn.dropout is keep_prob in TensorFlow 1 and rate in TensorFlow 2. "
                 "Pass it by keyword",
+                asks=(Question(FUNCTION, node.func),),
             )
             return
-        version = 1
+    version = version or 1
     bound = bind(node, _KERAS_LEVEL if keras else DROPOUT_V1 if version == 1 else DROPOUT_V2)
     rate = "level" if keras else "rate"
     if bound.hidden:
@@ -188,7 +194,16 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             edits.append(rename_keyword(source, node, keyword, "keep_prob"))
     elif not bound.given("keep_prob"):
         return
-    yield Change(node, "dropout replaced with the NPU operator", tuple(edits), ("npu_ops",))
+    yield Change(node, "dropout replaced with the NPU operator", tuple(edits), ("npu_ops",), runs)
+
+
+def _version_that_ran(context: Context, node: ast.Call) -> tuple[int | None, int | None]:
+    """Return the version of which the observed runs called the dropout, and their number; None without."""
+    seen = context.seen(CODE, FUNCTION, node.func)
+    parameters = seen.only("parameters") if seen is not None else None
+    second = parameters[1:2] if isinstance(parameters, tuple) else ()
+    version = {DROPOUT_V1[1:2]: 1, DROPOUT_V2[1:2]: 2}.get(second)
+    return version, seen.runs if seen is not None and version else None
 
 
 def _version(context: Context) -> int | None:

@@ -5,7 +5,8 @@ the rule writes the NPU operator under this condition. An argument that the func
 tensor.
 
 The rule reports a call whose ``training`` argument may be a tensor, or whose arguments it cannot convert. Write
-``npu_ops.dropout`` in a conditional expression, or in ``tf.cond`` for a tensor.
+``npu_ops.dropout`` in a conditional expression, or in ``tf.cond`` for a tensor. With facts of ``npu-shim observe`` the
+rule writes the form for what the argument was in all observed runs.
 
 Before::
 
@@ -160,4 +161,5 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             (("rate", "keep_prob"), ("inputs", "x")),
         ),
         _NAME,
+        CODE,
     )

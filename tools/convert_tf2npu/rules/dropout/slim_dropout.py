@@ -5,7 +5,8 @@ Python evaluates it while the graph is built, the rule writes the NPU operator u
 ``is_training`` and without any ``arg_scope``, the call always drops.
 
 The rule reports a call whose ``is_training`` may be a tensor or may come from the ``arg_scope`` of a caller. Write
-``npu_ops.dropout`` in a conditional expression, or in ``tf.cond`` for a tensor.
+``npu_ops.dropout`` in a conditional expression, or in ``tf.cond`` for a tensor. With facts of ``npu-shim observe`` the
+rule writes the form for what ``is_training`` was in all observed runs.
 
 Before::
 
@@ -123,6 +124,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             (("inputs", "x"), ("scope", "name")),
         ),
         _NAME,
+        CODE,
     )
 
 

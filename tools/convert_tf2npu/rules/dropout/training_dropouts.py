@@ -7,16 +7,20 @@ import re
 from typing import NamedTuple
 
 from ...analysis.static_conditions import is_static
+from ...facts.kinds import VALUE
+from ...facts.seen import Seen
 from ...rewrite.call_edits import outer_end, rename, rename_keyword
+from ...rewrite.npu_imports import name_of_tensorflow
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.signatures import Bound
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant
 from ...syntax.source import Edit, Source, one_line, ordered
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Question, Result
 
 OPERATOR = "npu_ops.dropout"
+_REPLACED = "dropout replaced with the NPU operator"
 # What makes the tensors that decide about training.
 _TENSORS = frozenset(
     "tensorflow." + name
@@ -48,13 +52,14 @@ class Dropout(NamedTuple):
     renamed: tuple[tuple[str, str], ...]
 
 
-def convert(context: Context, dropout: Dropout, name: str) -> Result:
+def convert(context: Context, dropout: Dropout, name: str, code: str) -> Result:
     """Return the change to the NPU operator, or a finding.
 
     Args:
         context: the file.
         dropout: the dropout.
         name: its name in messages.
+        code: of the rule.
     """
     source, node = context.source, dropout.call.node
     edits = _operator(source, dropout)
@@ -67,28 +72,60 @@ def convert(context: Context, dropout: Dropout, name: str) -> Result:
             name,
         )
     if dropout.training is None or constant(dropout.training) is not None:
-        return Change(node, "dropout replaced with the NPU operator", tuple(edits), ("npu_ops",))
+        return Change(node, _REPLACED, tuple(edits), ("npu_ops",))
     value, test, x = (
         one_line(written(source, node, edits)),
         one_line(source.segment(dropout.training)),
         one_line(source.segment(inputs)),
     )
+    asks = (Question(VALUE, dropout.training),)
+    seen = context.seen(code, VALUE, dropout.training)
     if _is_tensor(context.names, dropout.training, dropout.call.where):
-        return Finding(
-            node, "the condition of {0} is a tensor. Write tf.cond({1}, lambda: {2}, lambda: {3})", name, test, value, x
+        return _in_cond(context, dropout, edits, seen) or Finding(
+            node,
+            "the condition of {0} is a tensor. Write tf.cond({1}, lambda: {2}, lambda: {3})",
+            name,
+            test,
+            value,
+            x,
+            asks=asks,
         )
     choice = _conditional(test, dropout.training, value, x)
+    runs = None
     if not is_static(context.names, dropout.training, dropout.call.where):
-        return Finding(
-            node, "the condition of {0} may be a tensor. Write {1}, or use tf.cond for a tensor", name, choice
-        )
+        if seen is None or seen.only("is") != "python":
+            return _in_cond(context, dropout, edits, seen) or Finding(
+                node,
+                "the condition of {0} may be a tensor. Write {1}, or use tf.cond for a tensor",
+                name,
+                choice,
+                asks=asks,
+            )
+        runs = seen.runs
     if not _is_plain(inputs):
         return Finding(
             node, "the input of {0} is an expression. Assign it to x and write {1}", name, choice.replace(x, "x")
         )
     text = _conditional(source.segment(dropout.training), dropout.training, "", source.segment(inputs))
     edits += _choice(context, node, text)
-    return Change(node, "dropout replaced with the NPU operator", tuple(edits), ("npu_ops",))
+    return Change(node, _REPLACED, tuple(edits), ("npu_ops",), runs)
+
+
+def _in_cond(context: Context, dropout: Dropout, edits: list[Edit], seen: Seen | None) -> Change | None:
+    """Return the change to the operator in a tf.cond, if a Boolean tensor was seen as the condition; else None."""
+    source, node, inputs = context.source, dropout.call.node, dropout.bound.args["inputs"]
+    tensorflow = name_of_tensorflow(context.names)
+    if seen is None or (seen.only("is"), seen.only("dtype")) != ("tensor", "bool") or tensorflow is None:
+        return None
+    in_class = isinstance(dropout.call.where.scope.node, ast.ClassDef)  # whose names lambdas do not see
+    if in_class or dropout.training is None or not (_is_plain(inputs) and _is_plain(dropout.training)):
+        return None
+    start, end, (test, x) = source.start(node), source.end(node), map(source.segment, (dropout.training, inputs))
+    around = [
+        Edit(start, start, f"{tensorflow}.cond({test}, lambda: "),
+        Edit(end, end, f", lambda: {x})", closing=True),
+    ]
+    return Change(node, _REPLACED, (*edits, *around), ("npu_ops",), seen.runs)
 
 
 def _conditional(condition: str, node: ast.AST, value: str, otherwise: str) -> str:
