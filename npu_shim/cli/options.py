@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from typing import Sequence
 
-from npu_shim.cli import LOOK_UP, USAGE_ERROR, parser_of, show
+from npu_shim.cli import LOOK_UP, parser_of, show
+from npu_shim.cli._guard import WrongUsage
 from npu_shim.options import page
 from npu_shim.options.near import closest
 from npu_shim.options.option import Option
@@ -34,12 +34,7 @@ def main(arguments: list[str]) -> int:
         rows = named(name)
         if not rows:
             known = [row.name for row in TABLE] + [row.arg for row in TABLE if row.arg]
-            print(
-                f"npu-shim options: error: unknown option {name!r}.{closest(name, known)} "
-                "List all with npu-shim options.",
-                file=sys.stderr,
-            )
-            return USAGE_ERROR
+            raise WrongUsage(f"unknown option {name!r}.{closest(name, known)} List all with npu-shim options.")
         chosen += [row for row in rows if row not in chosen]
     if args.json:
         return show(json.dumps([page.record(row) for row in chosen or page.described()], indent=2))

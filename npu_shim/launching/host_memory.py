@@ -7,7 +7,7 @@ import re
 # The share of a rank of samples/digits_session in the memory of its host, while a new process trains it. Large models
 # need more, forked ranks less.
 RANK_BYTES = 300 << 20
-_AVAILABLE = re.compile(r"^MemAvailable:\s+(\d+) kB$", re.MULTILINE)
+_SIZE = re.compile(r"^([^:\n]+):[ \t]+(\d+)[ \t]*(kB)?$", re.MULTILINE)
 
 
 def memory_warning(ranks: int, available: int | None = None) -> str | None:
@@ -19,7 +19,7 @@ def memory_warning(ranks: int, available: int | None = None) -> str | None:
     Returns:
         The warning; None if the memory suffices, or its size is unknown.
     """
-    available = _available_bytes() if available is None else available
+    available = meminfo().get("MemAvailable") if available is None else available
     needed = ranks * RANK_BYTES
     if available is None or needed <= available:
         return None
@@ -29,10 +29,11 @@ def memory_warning(ranks: int, available: int | None = None) -> str | None:
     )
 
 
-def _available_bytes() -> int | None:
+def meminfo(path: str = "/proc/meminfo") -> dict[str, int]:
+    """Return the sizes that the kernel reports, in bytes; nothing without the file."""
     try:
-        with open("/proc/meminfo") as file:
-            match = _AVAILABLE.search(file.read())
+        with open(path, encoding="ascii", errors="replace") as stream:
+            rows = _SIZE.findall(stream.read())
     except OSError:
-        return None
-    return None if match is None else int(match.group(1)) * 1024
+        return {}
+    return {name: int(size) * (1024 if unit else 1) for name, size, unit in rows}

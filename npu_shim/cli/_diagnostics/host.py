@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+
+from npu_shim.launching.host_memory import meminfo
 
 _LIMITS = ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes")
 _UNLIMITED = 1 << 60  # the kernel's value for "no limit"
@@ -14,7 +17,7 @@ def host(root: str = "/") -> dict[str, int | None]:
     Args:
         root: root of the file system that describes the machine.
     """
-    info = _meminfo(os.path.join(root, "proc/meminfo"))
+    info = meminfo(os.path.join(root, "proc/meminfo"))
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "cpus": os.cpu_count(),
@@ -26,22 +29,13 @@ def host(root: str = "/") -> dict[str, int | None]:
     }
 
 
-def _meminfo(path: str) -> dict[str, int]:
-    sizes: dict[str, int] = {}
-    for line in (_text(path) or "").splitlines():
-        name, _, value = line.partition(":")
-        fields = value.split()
-        if fields and fields[0].isdigit():
-            sizes[name] = int(fields[0]) * (1024 if fields[1:] == ["kB"] else 1)
-    return sizes
-
-
 def _limit(root: str) -> int | None:
     """Return the memory limit of the container, None if there is none."""
     for path in _LIMITS:
-        text = (_text(os.path.join(root, path)) or "").strip()
-        if text.isdigit() and int(text) < _UNLIMITED:
-            return int(text)
+        with contextlib.suppress(OSError), open(os.path.join(root, path), encoding="ascii", errors="replace") as stream:
+            text = stream.read().strip()
+            if text.isdigit() and int(text) < _UNLIMITED:
+                return int(text)
     return None
 
 
@@ -51,11 +45,3 @@ def _free(folder: str) -> int | None:
     except OSError:
         return None
     return state.f_bavail * state.f_frsize
-
-
-def _text(path: str) -> str | None:
-    try:
-        with open(path, encoding="ascii", errors="replace") as stream:
-            return stream.read()
-    except OSError:
-        return None

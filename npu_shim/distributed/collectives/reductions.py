@@ -86,7 +86,8 @@ class _Half(NamedTuple):
 
 def combiner(reduction: str, name: str) -> Combiner:
     """Return the Combiner of a reduction for a type."""
-    halves = {BFLOAT16: _Half(_from_bfloat16, _to_bfloat16), "float16": _Half(_from_float16, _to_float16)}
+    float16 = _Half(lambda half: half.astype(np.float32), lambda wide: wide.astype(np.float16))
+    halves = {BFLOAT16: _Half(_from_bfloat16, _to_bfloat16), "float16": float16}
     return Combiner(REDUCTIONS[reduction], halves.get(name))
 
 
@@ -98,14 +99,6 @@ def _directly(function: np.ufunc, inputs: Sequence[np.ndarray], out: np.ndarray)
         function(inputs[0], inputs[1], out=out)
         for more in inputs[2:]:
             function(out, more, out=out)
-
-
-def _from_float16(half: np.ndarray) -> np.ndarray:
-    return half.astype(np.float32)
-
-
-def _to_float16(wide: np.ndarray) -> np.ndarray:
-    return wide.astype(np.float16)
 
 
 def _from_bfloat16(bits: np.ndarray) -> np.ndarray:
