@@ -10,22 +10,8 @@ from typing import Callable, Dict, NamedTuple, Sequence
 
 import numpy as np
 
-from npu_shim._tensorflow import tf_api, tf_export
+from npu_shim._tensorflow import tf_api, tf_export, types
 from npu_shim._tensorflow.script_frames import is_library
-from npu_shim._tensorflow.types import (
-    Graph,
-    GraphDef,
-    KerasModel,
-    Message,
-    Module,
-    Result,
-    Session,
-    Structure,
-    Tensor,
-    TracedFunction,
-    Value,
-    Variable,
-)
 from npu_shim.exporting.graph_defs import ExportError, by_name, constant_value, data_inputs, split, variable_of
 from npu_shim.rehearsal.assess.lines import relative
 
@@ -52,10 +38,10 @@ class Source(NamedTuple):
 
     path: str
     kind: str
-    graph: GraphDef
+    graph: types.GraphDef
     read: Read
     signatures: dict[str, tuple[Names, Names]]
-    constants: dict[str, Value] = {}
+    constants: dict[str, types.Value] = {}
     lines: Callable[[str], list[str]] = lambda name: []
 
 
@@ -75,14 +61,14 @@ def open_source(path: str, tags: str = "serve") -> Source:
     return Source(path, "checkpoint", meta.graph_def, checkpoint_reader(meta.graph_def, prefix), _signatures(meta))
 
 
-def _parsed(path: str, kind: Value) -> Message:
+def _parsed(path: str, kind: types.Value) -> types.Message:
     try:
         return kind.FromString(pathlib.Path(path).read_bytes())
     except Exception as error:  # protobuf's error has another name in each version
         raise ExportError(f"{path} is no {kind.DESCRIPTOR.name}: {error}. Give {KINDS}.")
 
 
-def _signatures(meta: Message) -> dict[str, tuple[Names, Names]]:
+def _signatures(meta: types.Message) -> dict[str, tuple[Names, Names]]:
     return {
         name: (_names(signature.inputs), _names(signature.outputs))
         for name, signature in sorted(meta.signature_def.items())
@@ -90,7 +76,7 @@ def _signatures(meta: Message) -> dict[str, tuple[Names, Names]]:
     }
 
 
-def _names(side: dict[str, Message]) -> Names:
+def _names(side: dict[str, types.Message]) -> Names:
     return {key: info.name for key, info in sorted(side.items())}
 
 
@@ -108,7 +94,7 @@ def prefix_of(path: str) -> str:
     return str(prefix)
 
 
-def checkpoint_reader(graph: GraphDef, prefix: str) -> Read:
+def checkpoint_reader(graph: types.GraphDef, prefix: str) -> Read:
     """Return a reader of the checkpoint of a graph. The graph's own ops that save say which key a variable has."""
     nodes, keys = by_name(graph), {}
     for node in [node for node in graph.node if node.op == "SaveV2"]:
@@ -118,12 +104,12 @@ def checkpoint_reader(graph: GraphDef, prefix: str) -> Read:
             keys[variable_of(nodes, tensor)] = name.decode(), part
 
     def read(names: list[str]) -> dict[str, np.ndarray]:
-        types, restored = tf.train.load_checkpoint(prefix).get_variable_to_dtype_map(), {}
+        dtypes, restored = tf.train.load_checkpoint(prefix).get_variable_to_dtype_map(), {}
         with tf.Graph().as_default(), v1.Session() as session:
             for name in names:
                 key, part = keys.get(name, (name, ""))
-                if key in types:
-                    given = {"tensor_names": [key], "shape_and_slices": [part], "dtypes": [types[key]]}
+                if key in dtypes:
+                    given = {"tensor_names": [key], "shape_and_slices": [part], "dtypes": [dtypes[key]]}
                     [restored[name]] = tf.raw_ops.RestoreV2(prefix=prefix, **given)
             return dict(session.run(restored))
 
@@ -164,7 +150,7 @@ def _lines(traces: dict[str, list[tuple[str, int]]], shown: str) -> Callable[[st
     return lines
 
 
-def _session_reader(session: Session) -> Read:
+def _session_reader(session: types.Session) -> Read:
     def read(names: list[str]) -> dict[str, np.ndarray]:
         with session.graph.as_default():
             return dict(session.run({name: value_of(session.graph, name) for name in names}))
@@ -172,7 +158,7 @@ def _session_reader(session: Session) -> Read:
     return read
 
 
-def value_of(graph: Graph, name: str) -> Value:
+def value_of(graph: types.Graph, name: str) -> types.Value:
     """Return a tensor with the value of a variable, which the graph has already: it may be finalized."""
     tensor = graph.get_tensor_by_name(f"{name}:0")
     return tensor if tensor.dtype != tf.resource else graph.get_tensor_by_name(f"{name}/Read/ReadVariableOp:0")
@@ -195,7 +181,7 @@ def _keras(path: str) -> Source:
     return keras_source(path, kind, {DEFAULT: (model, model.inputs)})
 
 
-def keras_source(path: str, kind: str, models: dict[str, tuple[KerasModel, Structure]]) -> Source:
+def keras_source(path: str, kind: str, models: dict[str, tuple[types.KerasModel, types.Structure]]) -> Source:
     """Return models of Keras.
 
     Args:
@@ -208,13 +194,13 @@ def keras_source(path: str, kind: str, models: dict[str, tuple[KerasModel, Struc
     return function_source(path, kind, functions, variables)
 
 
-def _predicting(model: KerasModel, inputs: Structure) -> TracedFunction:
+def _predicting(model: types.KerasModel, inputs: types.Structure) -> types.TracedFunction:
     flat, several = tf.nest.flatten(inputs), isinstance(inputs, (list, tuple, dict)) and len(inputs) > 1
     keys = [(getattr(tensor, "name", None) or f"input_{number}").split(":")[0] for number, tensor in enumerate(flat)]
     specs = [tf.TensorSpec(tensor.shape, tensor.dtype, key) for key, tensor in zip(keys, flat)]
     outputs = list(getattr(model, "output_names", None) or [])
 
-    def predict(*tensors: Tensor) -> Result:
+    def predict(*tensors: types.Tensor) -> types.Result:
         given = tf.nest.pack_sequence_as(inputs, tensors) if several else tensors[0]
         results = tf.nest.flatten(model(given, training=False))
         names = outputs if len(outputs) == len(results) else [f"output_{number}" for number in range(len(results))]
@@ -224,7 +210,7 @@ def _predicting(model: KerasModel, inputs: Structure) -> TracedFunction:
 
 
 def function_source(
-    path: str, kind: str, functions: dict[str, TracedFunction], variables: Sequence[Variable]
+    path: str, kind: str, functions: dict[str, types.TracedFunction], variables: Sequence[types.Variable]
 ) -> Source:
     """Return models that are tf.functions, by the names of their signatures."""
     saved = tf.Module()  # not a model of Keras, of which TensorFlow would trace every layer
@@ -236,7 +222,7 @@ def function_source(
     return source._replace(signatures={name: source.signatures[name] for name in functions})  # in their order
 
 
-def restore_weights(model: KerasModel, path: str) -> bool:
+def restore_weights(model: types.KerasModel, path: str) -> bool:
     """Give a model of Keras the weights of a file or checkpoint; return False if they are of another model.
 
     Args:
@@ -257,7 +243,7 @@ def restore_weights(model: KerasModel, path: str) -> bool:
     return False
 
 
-def _loaded(path: str) -> Module:
+def _loaded(path: str) -> types.Module:
     try:
         return tf.keras.models.load_model(path, compile=False)
     except ValueError as error:
