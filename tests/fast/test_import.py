@@ -30,7 +30,7 @@ def test_importing_the_package_loads_neither_tensorflow_nor_its_own_modules(repo
 
 def test_device_options_and_environment_need_no_tensorflow(repo_root):
     code = (
-        "import sys, npu_shim, npu_shim.options, npu_shim._host.host_env; npu_shim.device();"
+        "import sys, npu_shim, npu_shim.options.check, npu_shim._host.host_env; npu_shim.device();"
         "import npu_shim.config.nested, npu_shim.hccl.manage.api, npu_shim.hccl.split.api;"
         "from npu_shim.distributed.ranks import world; world();"
         "from npu_shim.distributed.ranktable import validate, generate, writer;"

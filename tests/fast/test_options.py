@@ -7,9 +7,9 @@ import warnings
 
 import pytest
 
-from npu_shim.options import KEYS, TABLE, arguments_of, check_session_options, signature_of
+from npu_shim.options.check import check_session_options
 from npu_shim.options.option import REQUIRED
-from npu_shim.options.table import ARGUMENT_ORDER
+from npu_shim.options.table import ARGUMENT_ORDER, KEYS, TABLE, arguments_of, signature_of
 
 GIVEN = [pytest.param(row, id=row.name) for row in KEYS.values()]
 

@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from npu_shim.options import KEYS
 from npu_shim.options.page import arguments, described, markdown, paragraph
-from npu_shim.options.table import TABLE, arguments_of
+from npu_shim.options.table import KEYS, TABLE, arguments_of
 
 pytestmark = pytest.mark.once
 

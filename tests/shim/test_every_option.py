@@ -9,9 +9,8 @@ import tensorflow as tf
 import npu_shim
 from npu_shim.config import nested
 from npu_shim.npu_init import NPUEstimator, NPURunConfig
-from npu_shim.options import KEYS
 from npu_shim.options.option import REQUIRED
-from npu_shim.options.table import arguments_of
+from npu_shim.options.table import KEYS, arguments_of
 
 # A value for each domain that is no list of values.
 TEXTS = {
