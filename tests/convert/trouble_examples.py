@@ -24,8 +24,8 @@ FORKED = (
 
 EXAMPLES: dict[tuple[str, str], str] = {
     ("tensorflow-1-script", "NPU100"): TF + "x = tf.placeholder(tf.float32, [8])\n",
-    ("no-context", "NPU206"): NPU
-    + "class Model:\n    def __init__(self):\n        self.sess = tf.Session(config=npu_config_proto())\n"
+    ("no-context", "NPU206"): TF
+    + "class Model:\n    def __init__(self, *options):\n        self.sess = tf.Session(*options)\n"
     + "    def predict(self, x):\n        return self.sess.run(self.y, {self.x: x})\n",
     ("no-context", "NPU229"): FORKED,
     ("op-of-npu-on-host", "NPU101"): TF + "with tf.Session() as sess:\n    sess.run(train_op)\n",
@@ -97,8 +97,8 @@ EXAMPLES: dict[tuple[str, str], str] = {
     ("conditional-accumulator", "NPU240"): TF + "sums = tf.ConditionalAccumulator(tf.float32, [3])\n",
     ("low-level-control-flow", "NPU243"): TF
     + "from tensorflow.python.ops import control_flow_ops\ndef layer(x, p):\n    return control_flow_ops.switch(x, p)\n",
-    ("session-not-closed", "NPU206"): NPU
-    + "class Trainer:\n    def __init__(self):\n        self.session = tf.Session(config=npu_config_proto())\n"
+    ("session-not-closed", "NPU206"): TF
+    + "class Trainer:\n    def __init__(self, **options):\n        self.session = tf.Session(**options)\n"
     + "    def train(self):\n        self.session.run(self.op)\n",
     ("run-config-arguments", "NPU102"): TF
     + "run = tf.estimator.RunConfig(model_dir, protocol='grpc', device_fn=None)\n",
