@@ -156,6 +156,19 @@ def test_the_tools_options_for_rules_and_files_apply(arguments: Any, files: Any,
     assert made.run(*arguments).out == "__main__ /gpu:0\n"
 
 
+@pytest.mark.parametrize(
+    "text, code",
+    [
+        ("def f():\n    import horovod.tensorflow as hvd\n", "NPU301"),
+        ("def f():\n    return tf.contrib.distribute.MirroredStrategy()\n", "NPU302"),
+        ("def f(loss):\n    return tf.train.AdamOptimizer().minimize(loss)\n", None),
+    ],
+)
+def test_auto_converts_the_distributed_training_that_the_program_has(text: str, code: str, project: Make) -> None:
+    listed = project({"train.py": "import tensorflow as tf\n" + text}).run("-v", "-d", "auto", "train.py").err
+    assert [line.split()[1] for line in listed.splitlines() if line.startswith("train.py:")] == [code] * bool(code)
+
+
 def test_names_of_tensorflow_1_are_lifted_and_the_entry_script_disables_v2_behavior(project: Make) -> None:
     done = project(
         {
