@@ -20,6 +20,7 @@ VERBS = [
     "dumps",
     "export",
     "launch",
+    "migrate",
     "observe",
     "options",
     "profile",

@@ -18,6 +18,7 @@ import pytest
 from npu_shim import cli
 
 VERBS = cli.verb_names()
+VERBS_WITH_PROGRESS = {"convert", "diagnose", "launch", "migrate", "run", "verify"}
 SCRIPTS = {"observe", "run"}  # their exceptions are those of the user's script
 WITHOUT_INPUT = {"doctor", "options", "ranktable"}  # no file is needed for their examples
 SCRIPT = "import tensorflow as tf\n"
@@ -35,6 +36,7 @@ OUTPUTS = {
         "--ranks 2 --tensorboard {bad} train.py",
         "--ranks 2 --profile {bad} train.py",
     ],
+    "migrate": ["--output {bad} train.py", "--output o --report {bad} train.py"],
     "observe": ["--output {bad} train.py"],
     "options": [],
     "profile": ["d --json {bad}", "d --html {bad}"],
@@ -274,7 +276,7 @@ def test_ctrl_c_is_one_line(arguments: list[str], waits: str, folder: pathlib.Pa
 @pytest.mark.parametrize("verb", VERBS)
 def test_verbs_with_progress_are_quiet_if_they_are_asked(verb: str, capsys: Any) -> None:
     run([verb, "--help"])
-    assert ("-q, --quiet" in capsys.readouterr().out) == (verb in {"convert", "diagnose", "launch", "run", "verify"})
+    assert ("-q, --quiet" in capsys.readouterr().out) == (verb in VERBS_WITH_PROGRESS)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,96 @@
+"""Migrate a script in one go: observe a run of it, convert it with what was seen, and verify the result.
+
+If the migrated program departs, the rewrites that rest on the observed run and that make the difference are taken back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from npu_shim.cli import MIGRATE, parser_of, show
+from npu_shim.cli._guard import need_tensorflow
+from npu_shim.cli._lines import QUIET, fail, progress
+from npu_shim.cli._paths import missing_file, unwritable_folder
+from npu_shim.cli._values import above_zero, add_options, integer, split
+from npu_shim.import_hook import tool
+
+GROUP = MIGRATE
+EXAMPLE = "npu-shim migrate train.py -o out --steps 20 -- --batch_size 64"
+_COMMAND = "npu-shim migrate"
+_OPTIONS = f"""
+-o --output DIR  receives the migrated program: the script and the files of its folder that it imports
+-r --report DIR  receives facts, reports and the output of the runs (default: the output folder with _report)
+--steps N  end each run after N training steps like an early stop: finally blocks, hooks and checkpoints run
+--timeout SECONDS  end a run that takes longer
+--force  replace files of the output folder that differ
+{QUIET}
+"""
+_CODES = {"agree": 0, "differ": 1, "not reproducible": 3}  # by verdict
+
+
+def main(arguments: list[str]) -> int:
+    """Migrate a program.
+
+    Args:
+        arguments: options, the script, and after ``--`` its arguments.
+    Returns:
+        0 if the migrated program agrees with the original, 1 if they differ, 2 if a script could not run to its end, or
+        for wrong usage, 3 if the original departs from itself.
+    """
+    tool.load()
+    from convert_tf2npu.api import UsageError
+
+    from npu_shim.rehearsal.files import temporary
+    from npu_shim.rehearsal.migrating import reports
+    from npu_shim.rehearsal.migrating.plan import Migrating, NotObserved
+    from npu_shim.rehearsal.migrating.program import OutputExists
+    from npu_shim.rehearsal.reports import WRITERS, write_all
+
+    own, of_script = split(arguments)
+    args = _parser().parse_args(own)
+    folder = args.report or os.path.normpath(args.output) + "_report"
+    wrong = (
+        missing_file(args.script, "Give the script that trains.")
+        or unwritable_folder("--output", args.output)
+        or unwritable_folder("--report", folder)
+    )
+    if wrong:
+        return fail(_COMMAND, wrong)
+    need_tensorflow()
+    os.makedirs(folder, exist_ok=True)
+    note = progress(_COMMAND, args.quiet)
+    plan = Migrating(args.script, of_script, args.output, folder, args, args.steps, args.force, args.timeout, note)
+    try:
+        with temporary.ending():
+            result = plan.migrate()
+        paths = write_all(result, folder, reports.WRITERS)
+        paths += write_all(result.verified, os.path.join(folder, "verify"), WRITERS)
+    except (UsageError, NotObserved, OutputExists) as error:
+        return fail(_COMMAND, str(error))
+    note(f"wrote {', '.join(paths)}")
+    return show(reports.to_text(result).rstrip("\n"), _CODES.get(result.verified.verdict, 2))
+
+
+def _parser() -> argparse.ArgumentParser:
+    from convert_tf2npu.api import add_rule_arguments
+
+    parser = parser_of(
+        "migrate",
+        "Observes a run of SCRIPT on the CPU, converts it and the files that it imports with what was seen, and "
+        "verifies that the result computes the same. After an interruption the next run uses the facts in the folder "
+        "of the reports. Exit codes: 0 the two agree; 1 they differ; 2 a script could not run to its end, or wrong "
+        "usage; 3 the original departs from itself.",
+        usage="%(prog)s [options] -o DIR SCRIPT [-- ARGUMENTS]",
+    )
+    parser.add_argument("script", metavar="SCRIPT", help="the script that trains")
+    add_options(
+        parser,
+        _OPTIONS,
+        output={"required": True},
+        steps={"type": integer(1)},
+        timeout={"type": above_zero},
+    )
+    add_rule_arguments(parser)
+    parser.set_defaults(distributed="auto")
+    return parser

@@ -1,0 +1,88 @@
+"""The reports of ``npu-shim migrate``: text, JSON and one HTML page."""
+
+from __future__ import annotations
+
+from typing import Callable, Iterator, Mapping, Sequence
+
+from npu_shim.distributed.ranktable.model import counted
+from npu_shim.rehearsal.migrating.migration import FACTS, SOURCE, TAKEN_BACK, Left, Migration, Rewrite
+from npu_shim.rehearsal.reports import text, to_json
+from npu_shim.rehearsal.sections import columns
+from npu_shim.rehearsal.web import page, section, verdict as sentences
+
+_MOST = 30  # places that the text shows; the page has all
+_BASIS = {SOURCE: "the source proves it", FACTS: "seen in {0}", TAKEN_BACK: "taken back"}
+
+
+def to_text(result: Migration) -> str:
+    """Return the report as text that ends with a line feed."""
+    return "\n".join(_lines(result)) + "\n"
+
+
+def _lines(result: Migration) -> Iterator[str]:
+    yield from _counts(result)
+    ran, others = _by_reach(result.left)
+    for title, places in (
+        ("to change by hand, in code that ran", ran),
+        ("to change by hand, not reached by the observed runs", others),
+    ):
+        if places:
+            yield ""
+            yield from columns([[title, "", ""], *([p.place, p.code, p.message] for p in places[:_MOST])])
+            if len(places) > _MOST:
+                yield f"and {counted(len(places) - _MOST, 'other place')}, which the page lists"
+    yield ""
+    yield from result.notes
+    yield from result.verified.problems
+    yield text.verdict(result.verified)
+
+
+def _counts(result: Migration) -> Iterator[str]:
+    kept = [rewrite for rewrite in result.rewrites if rewrite.basis != TAKEN_BACK]
+    of_facts = sum(rewrite.basis == FACTS for rewrite in kept)
+    ran, others = _by_reach(result.left)
+    yield (
+        f"{result.output}: {counted(result.files, 'file')}, {result.changed_files} changed; "
+        f"{counted(len(kept), 'rewrite')}, {of_facts} rest on {counted(len(result.observed), 'observed run')}."
+    )
+    yield f"To change by hand: {counted(len(ran), 'place')} in code that ran, {len(others)} not reached."
+
+
+def _by_reach(places: Sequence[Left]) -> tuple[list[Left], list[Left]]:
+    return [place for place in places if place.reached], [place for place in places if not place.reached]
+
+
+def to_html(result: Migration) -> str:
+    """Return the page."""
+    footer = f"npu-shim migrate {result.verified.tool_version}"
+    about = [" ".join([result.script, *result.arguments]), f"migrated to {result.output}"]
+    return page(f"Migration of {result.script}", "Migration of a program", about, _body(result), footer)
+
+
+def _body(result: Migration) -> Iterator[str]:
+    state = result.verified.verdict.replace(" ", "-")
+    yield from sentences(
+        state, text.verdict(result.verified), *_counts(result), *result.notes, *result.verified.problems
+    )
+    ran, others = _by_reach(result.left)
+    heads = ["place", "rule", "what to do"]
+    for title, places in (("To change by hand, in code that ran", ran), ("To change by hand, not reached", others)):
+        yield section(title, heads, [[place.place, place.code, place.message] for place in places])
+    rows = [[rewrite.place, rewrite.code, rewrite.message, _basis(rewrite)] for rewrite in result.rewrites]
+    yield section("Rewrites", ["place", "rule", "rewrite", "basis"], rows)
+    observed = [
+        [" ".join(run.command), run.tensorflow, run.python, str(run.steps), run.ended] for run in result.observed
+    ]
+    yield section("Observed runs", ["command", "TensorFlow", "Python", "training steps", "ended"], observed)
+    yield section("Verification", ["", *text.sides(result.verified)], text.parts(result.verified))
+
+
+def _basis(rewrite: Rewrite) -> str:
+    return _BASIS[rewrite.basis].format(counted(rewrite.runs or 0, "run"))
+
+
+WRITERS: Mapping[str, Callable[[Migration], str]] = {
+    "migrate.txt": to_text,
+    "migrate.json": lambda result: to_json(result.to_json()),
+    "migrate.html": to_html,
+}

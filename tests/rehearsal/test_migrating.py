@@ -1,0 +1,171 @@
+"""``npu-shim migrate`` takes back exactly the rewrites with which a program departs, and writes whole programs."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import pathlib
+from typing import Any, Sequence
+
+import pytest
+
+from npu_shim.import_hook import tool
+from npu_shim.rehearsal.migrating import plan, reports
+from npu_shim.rehearsal.migrating.bisection import culprits
+from npu_shim.rehearsal.migrating.migration import FACTS, SOURCE, TAKEN_BACK, Rewrite
+from npu_shim.rehearsal.migrating.plan import Migrating, NotObserved
+from npu_shim.rehearsal.migrating.program import OutputExists, Program, entry
+from npu_shim.rehearsal.result import AGREE, DIFFER, Result
+
+tool.load()
+
+NAMES = [f"NPU{number}:train.py:{number}" for number in range(101, 108)]
+
+
+@pytest.mark.parametrize(
+    "guilty", [set(chosen) for size in (1, 2, 7) for chosen in itertools.combinations(NAMES, size)]
+)
+def test_bisection_finds_every_culprit_and_no_other(guilty: set[str]) -> None:
+    asked = []
+
+    def agrees(without: Sequence[str]) -> bool:
+        asked.append(tuple(without))
+        return guilty <= set(without)
+
+    found = culprits(NAMES, agrees)
+    assert found is not None and set(found) == guilty and len(found) == len(guilty)
+    assert len(asked) <= 1 + 4 * len(guilty)
+
+
+def test_a_program_that_departs_without_them_has_no_culprits() -> None:
+    assert culprits(NAMES, lambda without: False) is None
+    assert culprits([], lambda without: True) is None
+
+
+SCRIPT = """import helper
+import tensorflow as tf
+
+rows = tf.boolean_mask(helper.x, helper.x > 0)
+print(rows)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """The folder of a program of two files; it is the current one."""
+    (tmp_path / "train.py").write_text(SCRIPT)
+    (tmp_path / "helper.py").write_text("x = 1\n")
+    (tmp_path / "other.py").write_text("y = 1\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def rules(**given: object) -> argparse.Namespace:
+    from npu_shim.import_hook.migrated_run import rule_arguments
+
+    return argparse.Namespace(**{**vars(rule_arguments()), **given})
+
+
+def test_a_program_is_the_files_that_the_script_imports(folder: pathlib.Path) -> None:
+    program = Program("train.py", rules(), [])
+    assert sorted(program.names) == ["helper.py", "train.py"]
+    program.write("out", False)
+    assert sorted(path.name for path in (folder / "out").iterdir()) == ["helper.py", "train.py"]
+    program.write("out", False)  # nothing differs
+    (folder / "out" / "helper.py").write_text("mine\n")
+    (folder / "out" / "train.py").unlink()
+    with pytest.raises(OutputExists, match="helper.py exists and differs. Give another folder, or --force"):
+        program.write("out", False)
+    assert (folder / "out" / "helper.py").read_text() == "mine\n" and not (folder / "out" / "train.py").exists()
+    program.write("out", True)
+    assert (folder / "out" / "helper.py").read_text() == "x = 1\n"
+
+
+def test_files_that_only_a_run_imports_belong_to_the_program(folder: pathlib.Path) -> None:
+    assert "other.py" in Program("train.py", rules(), [str(folder / "other.py")]).names
+
+
+class _Tries(Migrating):
+    """A migration whose observed run, rewrites and verifications are given."""
+
+    guilty: set[str] = set()
+    tried: list[tuple[str, ...]] = []
+
+    def _observed_facts(self) -> str:
+        from convert_tf2npu.api import Facts, FileFacts, ObservedRun, digest
+
+        path = pathlib.Path(self.reports) / plan.FILE
+        run = ObservedRun((self.script,), "2.15.1", "3.11.7", 5, "stopped")
+        files = {name: FileFacts(digest(pathlib.Path(name).read_bytes())) for name in ("train.py", "helper.py")}
+        path.write_text(Facts(str(pathlib.Path.cwd()), (run,), files).to_text(str(path)))
+        return str(path)
+
+    def _verify(self, rules: argparse.Namespace, migrated: str) -> Result:
+        example = pathlib.Path(__file__).resolve().parents[2] / "docs" / "verify_example.json"
+        result = Result.from_json(json.loads(example.read_text(encoding="utf-8")))
+        result.verdict = AGREE if self._agrees(rules) else DIFFER
+        return result
+
+    def _agrees(self, rules: argparse.Namespace) -> bool:
+        self.tried.append(rules.no_facts_for)
+        return self.guilty <= set(rules.no_facts_for)
+
+
+def rewrite(line: int, basis: str) -> Rewrite:
+    return Rewrite("train.py", line, 1, f"NPU{100 + line}", "made so", basis, 1 if basis == FACTS else None)
+
+
+@pytest.mark.parametrize("departs", ["NPU103", "NPU101", ""])
+def test_a_rewrite_that_departs_is_taken_back(
+    departs: str, folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = [rewrite(1, SOURCE), *(rewrite(line, FACTS) for line in (2, 3, 4))]
+    monkeypatch.setattr(_Tries, "guilty", {entry(each) for each in known if each.code == departs})
+    monkeypatch.setattr(_Tries, "tried", [])
+
+    def rewrites(self: Program) -> list[Rewrite]:
+        departs_alone = {entry(each) for each in known if each.code == departs and each.basis == FACTS}
+        return [each for each in known if not _Tries.tried or entry(each) not in departs_alone]
+
+    monkeypatch.setattr(Program, "rewrites", rewrites)
+    (folder / "reports").mkdir()
+    lines: list[str] = []
+    result = _Tries("train.py", [], "out", "reports", rules(), 5, False, None, lines.append).migrate()
+    bases = {each.code: each.basis for each in result.rewrites}
+    if departs == "NPU103":
+        assert bases == {"NPU101": SOURCE, "NPU102": FACTS, "NPU103": TAKEN_BACK, "NPU104": FACTS}
+        assert result.verified.verdict == AGREE
+        assert result.notes == [
+            "Taken back, because the program computes something else with it: train.py:3:1.",
+        ]
+    else:  # a rewrite that the source proves is not taken back
+        assert TAKEN_BACK not in bases.values() and len(bases) == 4
+        assert result.verified.verdict == (DIFFER if departs else AGREE)
+        assert bool(result.notes) == bool(departs)
+    text, page = reports.to_text(result), reports.to_html(result)
+    assert "seen in 1 run" in page and ("taken back" in page) == (departs == "NPU103")
+    assert (
+        text.startswith("out: 2 files, 0 changed; ")
+        and "To change by hand: 0 places in code that ran, 1 not reached." in text
+    )
+
+
+def test_an_original_that_fails_is_named_with_its_last_lines(folder: pathlib.Path) -> None:
+    (folder / "train.py").write_text("raise ValueError('no data')\n")
+    (folder / "reports").mkdir()
+    given = Migrating("train.py", [], "out", "reports", rules(), None, False, 600.0, lambda line: None)
+    with pytest.raises(
+        NotObserved, match="train.py ended with exit code 1; the whole output is in reports/observe.log"
+    ):
+        given.migrate()
+    assert not (folder / "out").exists()
+
+
+def test_facts_of_an_interrupted_run_are_used_again(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "reports").mkdir()
+    lines: list[Any] = []
+    given = _Tries("train.py", [], "out", "reports", rules(), 5, False, None, lines.append)
+    path = given._observed_facts()
+    assert Migrating._observed_facts(given) == path
+    assert lines == [f"uses the facts in {path}. Remove the file to observe again"]
