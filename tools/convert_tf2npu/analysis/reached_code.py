@@ -55,7 +55,7 @@ class _Search:
         self._project = project
         self._reached: set[Part] = set()
         # Code that may run anything ends the search, and the top level of files leads there: they come first.
-        self._todo: tuple[list[Part], list[Part], list[Part]] = [], [], []
+        self._todo: tuple[list[Part], list[Part], list[Part]] = ([], [], [])
         self._attributes: set[str] = set()
         self._passed: set[str] = set()  # modules that are values
         self._waiting: dict[str, frozenset[Part]] = {}  # methods and functions, by the attribute that reaches them
