@@ -11,7 +11,7 @@ import os
 from npu_shim.cli import MIGRATE, parser_of, show
 from npu_shim.cli._guard import need_tensorflow
 from npu_shim.cli._lines import QUIET, fail, progress
-from npu_shim.cli._paths import missing_file, unwritable_folder
+from npu_shim.cli._paths import check_file, check_output_folder
 from npu_shim.cli._values import above_zero, add_options, integer, split
 from npu_shim.import_hook import tool
 
@@ -50,13 +50,9 @@ def main(arguments: list[str]) -> int:
     own, of_script = split(arguments)
     args = _parser().parse_args(own)
     folder = args.report or os.path.normpath(args.output) + "_report"
-    wrong = (
-        missing_file(args.script, "Give the script that trains.")
-        or unwritable_folder("--output", args.output)
-        or unwritable_folder("--report", folder)
-    )
-    if wrong:
-        return fail(_COMMAND, wrong)
+    check_file(args.script, "Give the script that trains.")
+    check_output_folder("--output", args.output)
+    check_output_folder("--report", folder)
     need_tensorflow()
     os.makedirs(folder, exist_ok=True)
     note = progress(_COMMAND, args.quiet)
