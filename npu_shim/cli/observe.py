@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from npu_shim.cli import MIGRATE, parser_of
-from npu_shim.cli._guard import need_tensorflow
+from npu_shim.cli._guard import exit_code, need_tensorflow
 from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import check_output_file, check_script
 from npu_shim.cli._values import add_options, integer
@@ -48,10 +48,13 @@ def main(arguments: list[str]) -> int:
     check_output_file("-o", output)
     try:
         need_tensorflow()
-        from npu_shim.rehearsal.observing.observed_run import Observing, observe
+    except ModuleNotFoundError as error:
+        return exit_code("npu-shim observe", error)
+    from npu_shim.rehearsal.observing.observed_run import Observing, observe
 
+    try:
         observe(target, bool(args.module), Observing(args, output, args.steps, args.take_back))
-    except (UsageError, ModuleNotFoundError) as error:
+    except UsageError as error:  # of the facts or the configuration; the script's own errors go on
         return fail("npu-shim observe", str(error))
     return 0
 

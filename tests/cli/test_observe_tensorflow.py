@@ -106,3 +106,10 @@ def test_npu_shim_run_observes_too(python: Python, tmp_path: pathlib.Path) -> No
     assert run.returncode == 1 and run.stdout.rstrip().endswith("ValueError: as asked")
     assert "npu-shim run: " not in run.stdout  # it converts nothing
     assert json.loads((tmp_path / "seen.json").read_text())["files"]["masks.py"]["facts"]
+
+
+def test_errors_of_the_script_are_those_of_python(python: Python, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "train.py").write_text("import no_such_package\n")
+    run = python(tmp_path, "-m", "npu_shim", "observe", "train.py")
+    assert run.returncode == 1 and "Traceback" in run.stdout
+    assert run.stdout.rstrip().endswith("ModuleNotFoundError: No module named 'no_such_package'")
