@@ -98,15 +98,8 @@ def _check_card(as_json: bool) -> int:
         counts = collections.Counter(outcome.state for outcome in outcomes)
         return show(", ".join(f"{counts[state]} {state}" for state in ("passed", "failed", "not run")) + ".", code)
     rows = [
-        {
-            "name": check.name,
-            "claim": check.claim,
-            "command": check.command,
-            "state": state,
-            "found": text,
-            "advice": advice,
-        }
-        for check, state, text, advice in outcomes
+        {"name": one.name, "claim": one.claim, "command": one.command, "state": state, "found": text, "advice": advice}
+        for one, state, text, advice in outcomes
     ]
     return show(json.dumps(rows, indent=2), code)
 

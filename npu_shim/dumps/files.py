@@ -18,17 +18,8 @@ from typing import Dict, Iterator, Mapping
 
 MAPPING = "mapping.csv"
 Problems = Dict[str, str]  # path of a file -> what is wrong with it
-_ERRORS = (
-    ValueError,
-    OSError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-    csv.Error,
-    sqlite3.Error,
-)
+_VALUES = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+_ERRORS = (*_VALUES, OSError, RecursionError, csv.Error, sqlite3.Error)
 OTHER = (".txt", ".pbtxt", ".json", ".csv", ".npy", ".log", ".html", ".pb", ".om")  # files beside dumps
 OP_DEBUG = "Opdebug"  # type of reports of overflows
 _JSON = re.compile(rf"({OP_DEBUG}\..*)\.output\.[0-9]+\.json")  # that a tool of the vendor makes of a report

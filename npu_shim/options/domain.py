@@ -30,34 +30,18 @@ def _one_of(*values: OptionValue) -> Domain:
     return Domain("one of " + ", ".join(repr(v) for v in values), lambda v: v in values, values)
 
 
-def _at_least(low: int) -> Domain:
-    return Domain(f"at least {low}", lambda v: v >= low)
-
-
 def _between(low: int, high: int, unit: str = "") -> Domain:
     return Domain(f"from {low} to {high}{' ' + unit if unit else ''}", lambda v: low <= v <= high)
-
-
-def _matching(pattern: str, text: str) -> Domain:
-    return Domain(text, lambda v: re.match(pattern, v) is not None)
-
-
-def _text(text: str) -> Domain:
-    return Domain(text, lambda v: True)
-
-
-def _path(text: str) -> Domain:
-    return Domain(text, lambda v: v != "")
 
 
 # One of some values; a number with a lower bound, or two; a string that matches a pattern, any string, or the name of a
 # file or directory, which may exist only on the machine with the NPU.
 FORMS: dict[str, Callable[..., Domain]] = {
     "one_of": _one_of,
-    "at_least": _at_least,
+    "at_least": lambda low: Domain(f"at least {low}", lambda v: v >= low),
     "between": _between,
-    "matching": _matching,
-    "text": _text,
-    "path": _path,
+    "matching": lambda pattern, text: Domain(text, lambda v: re.match(pattern, v) is not None),
+    "text": lambda text: Domain(text, lambda v: True),
+    "path": lambda text: Domain(text, lambda v: v != ""),
 }
 BOOL = Domain("True or False", lambda v: True, (True, False))

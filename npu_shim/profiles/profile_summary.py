@@ -216,13 +216,7 @@ def significance(old: np.ndarray, new: np.ndarray) -> float | None:
 def _change(what: str, old: np.ndarray, new: np.ndarray) -> pages.Change:
     before, after = float(old.mean()) / 1e6, float(new.mean()) / 1e6
     chance = significance(old, new)
-    verdict = (
-        pages.UNKNOWN
-        if chance is None
-        else pages.SAME
-        if chance >= _LEVEL
-        else pages.FASTER
-        if after < before
-        else pages.SLOWER
-    )
+    verdict = pages.FASTER if after < before else pages.SLOWER
+    if chance is None or chance >= _LEVEL:
+        verdict = pages.UNKNOWN if chance is None else pages.SAME
     return pages.Change(what, before, after, after / before - 1 if before else None, chance, verdict)

@@ -17,6 +17,7 @@ _HEADS = {
     WAITS: "A rank lost another one. The cause is in the logs of the other ranks; give all of them:",
     CONSEQUENCE: "The logs show only consequences; read the lines above the first one:",
 }
+_PARTS = ("symptom", "cause", "fix")
 _MORE = 20  # sightings behind the first one
 _WAIT_S, _STEP_S = 3.0, 1.0  # until progress is shown, and between two updates
 
@@ -56,14 +57,7 @@ def text(explanation: Explanation) -> str:
     first, *others = _first_of_each(sightings)
     lines.append(_HEADS[first.trouble.kind])
     lines += [f"  {_place(first)}", f"    {first.text}"]
-    lines += [
-        f"  {name}: {part.en.replace('`', '')}"
-        for name, part in (
-            ("symptom", first.trouble.symptom),
-            ("cause", first.trouble.cause),
-            ("fix", first.trouble.fix),
-        )
-    ]
+    lines += [f"  {part}: {getattr(first.trouble, part).en.replace('`', '')}" for part in _PARTS]
     if others:
         lines += ["", "Also found, causes first:"]
     for sighting in others[:_MORE]:
@@ -83,9 +77,7 @@ def to_json(explanation: Explanation) -> str:
             "line": line,
             "time": time or None,
             "text": shown,
-            "symptom": trouble.symptom.en,
-            "cause": trouble.cause.en,
-            "fix": trouble.fix.en,
+            **{part: getattr(trouble, part).en for part in _PARTS},
         }
         for trouble, path, line, time, shown in explanation.sightings
     ]

@@ -65,14 +65,15 @@ def _to_version(table: model.RankTable, version: str | None) -> model.RankTable:
             f"{model.SERVERS!r}, which an A3 accepts without super-pods."
         )
     if version == model.SERVERS:
-        servers = tuple(
-            dataclasses.replace(
-                server, devices=tuple(dataclasses.replace(device, super_device_id=None) for device in server.devices)
-            )
-            for server in table.servers
-        )
-        table = dataclasses.replace(table, servers=servers, super_pods=())
+        table = dataclasses.replace(table, servers=tuple(map(_alone, table.servers)), super_pods=())
     return dataclasses.replace(table, version=version)
+
+
+def _alone(server: model.Server) -> model.Server:
+    """Return a server outside of super-pods."""
+    return dataclasses.replace(
+        server, devices=tuple(dataclasses.replace(device, super_device_id=None) for device in server.devices)
+    )
 
 
 def _to_server_list(table: model.RankTable) -> model.RankTable:
@@ -102,14 +103,7 @@ def _to_pods(table: model.RankTable) -> model.RankTable:
         ),
         key=lambda server: server.devices[0].rank,
     )
-    named = [
-        dataclasses.replace(
-            server,
-            pod_name=f"{_POD_GROUP}-{at}",
-            devices=tuple(dataclasses.replace(device, super_device_id=None) for device in server.devices),
-        )
-        for at, server in enumerate(servers)
-    ]
+    named = [dataclasses.replace(_alone(one), pod_name=f"{_POD_GROUP}-{at}") for at, one in enumerate(servers)]
     return model.RankTable(tuple(named), model.POD, None, table.status, group_name=_POD_GROUP)
 
 

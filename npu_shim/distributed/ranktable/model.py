@@ -140,6 +140,11 @@ class Problem:
         return f"{self.path}: {self.text}. {self.advice}"
 
 
+def warning(path: str, text: str, advice: str) -> Problem:
+    """Return a problem that does not stop the run."""
+    return Problem(path, text, advice, WARNING)
+
+
 class RankTableError(ValueError):
     """A rank table cannot be used; ``problems`` has the reasons."""
 

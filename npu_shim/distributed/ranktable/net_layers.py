@@ -8,7 +8,7 @@ import re
 from typing import Iterator
 
 from npu_shim.distributed.ranktable.fields import DevicePath, repeated
-from npu_shim.distributed.ranktable.model import WARNING, NetAddress, NetLayer, Problem, counted, extra
+from npu_shim.distributed.ranktable.model import NetAddress, NetLayer, Problem, counted, extra, warning
 
 TOPOLOGY_FILE = "TOPO_FILE_DESC"
 NET_TYPES = (TOPOLOGY_FILE, "CLOS")
@@ -42,13 +42,13 @@ def _problems_of_device(place: DevicePath) -> Iterator[Problem]:
     device, path = place.device, place.path
     for key, value in (("device_id", device.device_id), ("local_id", device.local_id or 0)):
         if value > _MAX_ID:
-            yield _warn(f"{path}.{key}", f"is {value}", f"Write 0 to {_MAX_ID}")
+            yield warning(f"{path}.{key}", f"is {value}", f"Write 0 to {_MAX_ID}")
     for key in ("device_port", "host_port"):
         port = extra(device.extras, key)
         if port is not None and not (isinstance(port, int) and 1 <= port <= _MAX_TCP_PORT):
-            yield _warn(f"{path}.{key}", f"is {port!r}", f"Write a number from 1 to {_MAX_TCP_PORT}")
+            yield warning(f"{path}.{key}", f"is {port!r}", f"Write a number from 1 to {_MAX_TCP_PORT}")
     if len(device.layers) > _MAX_LAYERS:
-        yield _warn(f"{path}.level_list", f"has {len(device.layers)} layers", f"Write at most {_MAX_LAYERS}")
+        yield warning(f"{path}.level_list", f"has {len(device.layers)} layers", f"Write at most {_MAX_LAYERS}")
 
 
 def _repeated_local_ids(devices: list[DevicePath]) -> Iterator[Problem]:
@@ -57,7 +57,7 @@ def _repeated_local_ids(devices: list[DevicePath]) -> Iterator[Problem]:
     for path, first in repeated((key, path) for path, key in keys.items()):
         instance, local_id = keys[path]
         text = f"local_id {local_id} of {instance!r} is given twice, first at {first}"
-        yield _warn(path, text, "Write the number that the device has in the topology file")
+        yield warning(path, text, "Write the number that the device has in the topology file")
 
 
 def _unequal_address_counts(devices: list[DevicePath]) -> Iterator[Problem]:
@@ -68,7 +68,7 @@ def _unequal_address_counts(devices: list[DevicePath]) -> Iterator[Problem]:
         wanted, other = first.setdefault((layer.number, layer.instance), (size, path))
         if size != wanted:
             text = f"has {counted(size, 'address', 'addresses')}, but {wanted} in {other} with the same net_instance_id"
-            yield _warn(f"{path}.rank_addr_list", text, "Give each rank of an instance the same number")
+            yield warning(f"{path}.rank_addr_list", text, "Give each rank of an instance the same number")
 
 
 def _repeated_eids(devices: list[DevicePath]) -> Iterator[Problem]:
@@ -80,7 +80,7 @@ def _repeated_eids(devices: list[DevicePath]) -> Iterator[Problem]:
     }
     for path, first in repeated((eid, path) for path, eid in eids.items()):
         text = f"{eids[path]!r} is given twice, first at {first}"
-        yield _warn(path, text, "Copy the EIDs of each device from hccn_tool")
+        yield warning(path, text, "Copy the EIDs of each device from hccn_tool")
 
 
 def _layers(devices: list[DevicePath]) -> Iterator[tuple[str, NetLayer]]:
@@ -93,37 +93,39 @@ def _layers(devices: list[DevicePath]) -> Iterator[tuple[str, NetLayer]]:
 def _problems_of_layer(layer: NetLayer, before: NetLayer | None, path: str) -> Iterator[Problem]:
     number = layer.number
     if number > _MAX_LAYER:
-        yield _warn(f"{path}.net_layer", f"is {number}", f"Write 0 to {_MAX_LAYER}")
+        yield warning(f"{path}.net_layer", f"is {number}", f"Write 0 to {_MAX_LAYER}")
     if before is not None and number <= before.number:
-        yield _warn(f"{path}.net_layer", f"is {number}, after {before.number}", "List the layers in ascending order")
+        yield warning(f"{path}.net_layer", f"is {number}, after {before.number}", "List the layers in ascending order")
     if len(layer.instance) > _MAX_NAME:
         text = f"has {len(layer.instance)} characters"
-        yield _warn(f"{path}.net_instance_id", text, f"Shorten it to {_MAX_NAME}")
+        yield warning(f"{path}.net_instance_id", text, f"Shorten it to {_MAX_NAME}")
     allowed = NET_TYPES if number else NET_TYPES[:1]
     if layer.net_type not in allowed:
         text = f"is {layer.net_type!r}{_near(layer.net_type, allowed)}" if layer.net_type else "is missing"
-        yield _warn(f"{path}.net_type", text, f"Write {' or '.join(map(repr, allowed))} in layer {number}")
+        yield warning(f"{path}.net_type", text, f"Write {' or '.join(map(repr, allowed))} in layer {number}")
     if len(layer.addresses) > _MAX_ADDRESSES:
         text = f"has {len(layer.addresses)} addresses"
-        yield _warn(f"{path}.rank_addr_list", text, f"Write at most {_MAX_ADDRESSES}")
+        yield warning(f"{path}.rank_addr_list", text, f"Write at most {_MAX_ADDRESSES}")
 
 
 def _problems_of_address(address: NetAddress, path: str) -> Iterator[Problem]:
     if address.kind not in ADDRESS_KINDS:
         text = f"is {address.kind!r}{_near(address.kind.upper(), ADDRESS_KINDS)}"
-        yield _warn(f"{path}.addr_type", text, f"Write one of {', '.join(map(repr, ADDRESS_KINDS))}")
+        yield warning(f"{path}.addr_type", text, f"Write one of {', '.join(map(repr, ADDRESS_KINDS))}")
     elif not _fits(address):
         form = "32 hexadecimal digits" if address.kind == EID else f"an {address.kind[:2]}v{address.kind[-1]} address"
-        yield _warn(f"{path}.addr", f"{address.address!r} is not {form}", f"Correct it, or addr_type {address.kind!r}")
+        yield warning(
+            f"{path}.addr", f"{address.address!r} is not {form}", f"Correct it, or addr_type {address.kind!r}"
+        )
     if not 1 <= len(set(address.ports)) <= _MAX_PORTS:
-        yield _warn(f"{path}.ports", f"has {len(set(address.ports))} ports", f"Write 1 to {_MAX_PORTS}")
+        yield warning(f"{path}.ports", f"has {len(set(address.ports))} ports", f"Write 1 to {_MAX_PORTS}")
     for port in address.ports:
         if not 1 <= len(port) <= _MAX_PORT_NAME:
             text = f"{port[:40]!r} has {len(port)} characters"
-            yield _warn(f"{path}.ports", text, 'Write DIE/PORT, such as "0/4"')
+            yield warning(f"{path}.ports", text, 'Write DIE/PORT, such as "0/4"')
     plane = extra(address.extras, "plane_id")
     if plane is not None and not isinstance(plane, str):
-        yield _warn(f"{path}.plane_id", f"is {plane!r}", 'Write a string, such as "0"')
+        yield warning(f"{path}.plane_id", f"is {plane!r}", 'Write a string, such as "0"')
 
 
 def _fits(address: NetAddress) -> bool:
@@ -138,7 +140,3 @@ def _fits(address: NetAddress) -> bool:
 def _near(value: str, allowed: tuple[str, ...]) -> str:
     near = difflib.get_close_matches(value, allowed, 1, 0.6)
     return f", which may mean {near[0]!r}" if near else ""
-
-
-def _warn(path: str, text: str, advice: str) -> Problem:
-    return Problem(path, text, advice, WARNING)

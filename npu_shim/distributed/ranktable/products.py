@@ -6,35 +6,25 @@ from collections import defaultdict
 from typing import Iterator
 
 from npu_shim._host.host_device import ASCEND_A5, ATLAS_910, ATLAS_A2, ATLAS_A3
-from npu_shim.distributed.ranktable.model import (
-    POD,
-    RANK_LIST,
-    RANKS,
-    SERVER_LIST,
-    SERVERS,
-    SUPER_PODS,
-    WARNING,
-    Problem,
-    RankTable,
-    counted,
-)
+from npu_shim.distributed.ranktable import model
+from npu_shim.distributed.ranktable.model import RANK_LIST, RANKS, SERVERS, Problem, RankTable, counted, warning
 
 PRODUCTS = (ATLAS_910, ATLAS_A2, ATLAS_A3, ASCEND_A5)
 BY_VERSION = "version"  # instead of a product: the one that the version of the table is for
 # The versions of each product: an A3 has super-pods (1.2) or servers alone (1.0)
-_VERSIONS = {ATLAS_910: (SERVERS,), ATLAS_A2: (SERVERS,), ATLAS_A3: (SUPER_PODS, SERVERS), ASCEND_A5: (RANKS,)}
+_VERSIONS = {ATLAS_910: (SERVERS,), ATLAS_A2: (SERVERS,), ATLAS_A3: (model.SUPER_PODS, SERVERS), ASCEND_A5: (RANKS,)}
 _ALLOWED_COUNTS = (1, 2, 4, 8)
 _RING_SIZE = 4  # devices 0-3 and 4-7 of a 910 server are two rings
 
 
 def product_of(table: RankTable) -> str:
     """Return the product for which the version of a table is."""
-    return {RANKS: ASCEND_A5, SUPER_PODS: ATLAS_A3}.get(_format(table) or "", ATLAS_910)
+    return {RANKS: ASCEND_A5, model.SUPER_PODS: ATLAS_A3}.get(_format(table) or "", ATLAS_910)
 
 
 def dialect_of(product: str | None) -> str:
     """Return the current dialect of a product; None stands for any but the A5."""
-    return RANK_LIST if product == ASCEND_A5 else SERVER_LIST
+    return RANK_LIST if product == ASCEND_A5 else model.SERVER_LIST
 
 
 def refused(table: RankTable, product: str) -> Problem | None:
@@ -61,7 +51,7 @@ def product_problems(table: RankTable, product: str) -> Iterator[Problem]:
 
 def _format(table: RankTable) -> str | None:
     """Return the version of the table's structure; None for the older forms, which have none."""
-    return RANKS if table.dialect == RANK_LIST else table.version if table.dialect == SERVER_LIST else None
+    return RANKS if table.dialect == RANK_LIST else table.version if table.dialect == model.SERVER_LIST else None
 
 
 def _version(table: RankTable, product: str) -> Iterator[Problem]:
@@ -75,7 +65,7 @@ def _version(table: RankTable, product: str) -> Iterator[Problem]:
     else:
         stops = "HCCL stops with EI0014. " if version == RANKS else ""
         advice = f"{stops}Run npu-shim ranktable convert --to {SERVERS}"
-    yield Problem(path, text, advice, WARNING)
+    yield warning(path, text, advice)
 
 
 def _topology(table: RankTable, product: str) -> Iterator[Problem]:
@@ -90,24 +80,22 @@ def _topology(table: RankTable, product: str) -> Iterator[Problem]:
         where, many = paths[server_id], f"server {server_id!r} has {counted(len(ids), 'device')}"
         named = ", ".join(str(i) for i in sorted(ids))
         if product == ATLAS_910 and len(ids) not in _ALLOWED_COUNTS:
-            yield Problem(where, f"{many} ({named})", "Atlas training servers (910) use 1, 2, 4 or 8 devices", WARNING)
+            yield warning(where, f"{many} ({named})", "Atlas training servers (910) use 1, 2, 4 or 8 devices")
         elif product == ATLAS_910 and len(ids) in (2, 4) and len({i < _RING_SIZE for i in ids}) == 2:
-            yield Problem(
+            yield warning(
                 where,
                 f"devices {named} of server {server_id!r} are in both rings",
                 f"Use {len(ids)} devices of one ring; Atlas training servers (910) have the rings 0-3 and 4-7",
-                WARNING,
             )
         elif product in (ATLAS_910, ATLAS_A2) and max(ids) > 7:
-            yield Problem(where, f"server {server_id!r} has device {max(ids)}", "Use devices 0 to 7", WARNING)
+            yield warning(where, f"server {server_id!r} has device {max(ids)}", "Use devices 0 to 7")
     first = next(iter(counts))
     for server_id, count in counts.items():
         if product == ATLAS_910 and count != counts[first]:
-            yield Problem(
+            yield warning(
                 paths[server_id],
                 f"server {server_id!r} has {counted(count, 'device')}, but {first!r} has {counts[first]}",
                 "Use the same number on every server",
-                WARNING,
             )
     if product == ATLAS_A3:
         yield from _equal_super_pods(table, counts)
@@ -118,25 +106,19 @@ def _equal_super_pods(table: RankTable, counts: dict[str, int]) -> Iterator[Prob
     names = [repr(pod.super_pod_id) for pod in table.super_pods]
     for at, total in enumerate(sums):
         if total != sums[0]:
-            yield Problem(
+            yield warning(
                 f"$.super_pod_list[{at}]",
                 f"super-pod {names[at]} has {counted(total, 'device')}, but {names[0]} has {sums[0]}",
                 "Use the same number in every super-pod",
-                WARNING,
             )
 
 
 def server_path(table: RankTable, at: int) -> str:
     """Return the JSON path of a server, or of the list that has its devices."""
-    if table.dialect == RANK_LIST:
-        return "$.rank_list"
-    return (
-        f"$.server_list[{at}]"
-        if table.dialect == SERVER_LIST
-        else "$.group_list[0].instance_list" + (f"[{at}]" if table.dialect == POD else "")
-    )
+    paths = {RANK_LIST: "$.rank_list", model.SERVER_LIST: f"$.server_list[{at}]"}
+    instances = "$.group_list[0].instance_list"
+    return {**paths, model.POD: f"{instances}[{at}]"}.get(table.dialect, instances)
 
 
 def _devices_path(table: RankTable, at: int) -> str:
-    path = server_path(table, at)
-    return f"{path}.device" if table.dialect == SERVER_LIST else f"{path}.devices" if table.dialect == POD else path
+    return server_path(table, at) + {model.SERVER_LIST: ".device", model.POD: ".devices"}.get(table.dialect, "")

@@ -5,16 +5,9 @@ from __future__ import annotations
 import ipaddress
 from typing import Iterator
 
+from npu_shim.distributed.ranktable import model
 from npu_shim.distributed.ranktable.fields import DevicePath, Reading, repeated
-from npu_shim.distributed.ranktable.model import (
-    RANK_LIST,
-    SERVER_LIST,
-    SUPER_PODS,
-    VERSIONS,
-    WARNING,
-    Problem,
-    RankTable,
-)
+from npu_shim.distributed.ranktable.model import RANK_LIST, SERVER_LIST, SUPER_PODS, Problem, RankTable, warning
 from npu_shim.distributed.ranktable.net_layers import layer_problems
 from npu_shim.distributed.ranktable.products import product_problems, server_path
 
@@ -75,23 +68,21 @@ def _addresses(devices: list[DevicePath]) -> Iterator[Problem]:
     for one in devices:
         address, path = one.device.device_ip, f"{one.path}.device_ip"
         if address is None:
-            yield Problem(
-                one.path, "has no device_ip", "NPUs need it. Copy address_N from /etc/hccn.conf of the server", WARNING
+            yield warning(
+                one.path, "has no device_ip", "NPUs need it. Copy address_N from /etc/hccn.conf of the server"
             )
             continue
         if address in first:
-            yield Problem(
+            yield warning(
                 path,
                 f"{address!r} is given twice, first at {first[address]}",
                 "Copy the address of each device from address_N in /etc/hccn.conf of the server",
-                WARNING,
             )
         elif not _is_address(address):
-            yield Problem(
+            yield warning(
                 path,
                 f"{address!r} is not an IPv4 or IPv6 address",
                 "Copy it from address_N in /etc/hccn.conf of the server",
-                WARNING,
             )
         first.setdefault(address, path)
 
@@ -107,20 +98,18 @@ def _servers(table: RankTable) -> Iterator[Problem]:
                 "List all devices of a server in one entry, or rename a server",
             )
         if len(server.server_id) > _MAX_ID_LENGTH and table.dialect != RANK_LIST:
-            yield Problem(
+            yield warning(
                 server_path(table, at),
                 f"the server_id has {len(server.server_id)} characters",
                 f"Shorten it to {_MAX_ID_LENGTH}",
-                WARNING,
             )
         names.setdefault(server.server_id, at)
-    versions = VERSIONS.get(table.dialect, ())
+    versions = model.VERSIONS.get(table.dialect, ())
     if versions and table.version not in (None, *versions):
-        yield Problem(
+        yield warning(
             "$.version",
             f"is {table.version!r}, but there is a {table.dialect}",
             f"Write {' or '.join(map(repr, versions))}",
-            WARNING,
         )
     pods = {f"$.group_list[0].instance_list[{at}].pod_name": one.pod_name for at, one in enumerate(table.servers)}
     for path, first in repeated((name, path) for path, name in pods.items() if name is not None):
@@ -132,14 +121,10 @@ def _super_pods(table: RankTable) -> Iterator[Problem]:
     """Check that each server is in one super-pod."""
     if not table.super_pods:
         if table.version == SUPER_PODS and table.dialect == SERVER_LIST:
-            yield Problem(
-                "$", "has no super_pod_list, which version 1.2 needs", 'Add it, or write "version": "1.0"', WARNING
-            )
+            yield warning("$", "has no super_pod_list, which version 1.2 needs", 'Add it, or write "version": "1.0"')
         return
     if table.version != SUPER_PODS:
-        yield Problem(
-            "$.version", f"is {table.version!r}, but there is a super_pod_list", 'Write "version": "1.2"', WARNING
-        )
+        yield warning("$.version", f"is {table.version!r}, but there is a super_pod_list", 'Write "version": "1.2"')
     known = [server.server_id for server in table.servers]
     first: dict[str, str] = {}
     for at, pod in enumerate(table.super_pods):
