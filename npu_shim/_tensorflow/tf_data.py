@@ -5,14 +5,20 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.data.experimental.ops import batching as _batching
+from tensorflow.python.data.ops import iterator_ops as _iterators, multi_device_iterator_ops as _device_iterators
 
 from npu_shim._tensorflow.tf_api import static_value
-from npu_shim._tensorflow.types import Dataset, Structure, Tensor
+from npu_shim._tensorflow.types import Dataset, Iterator, Operation, Structure, Tensor
 
 v1 = tf.compat.v1
 MAP_AND_BATCH = _batching._MapAndBatchDataset  # the dataset of tf.data.experimental.map_and_batch
 # Methods of tf.compat.v1.data.Dataset that make iterators.
 ITERATOR_MAKERS = ("_make_initializable_iterator", "_make_one_shot_iterator")
+# The iterators of eager code, and those of its strategies; TensorFlow 1.15 has the former under another name only.
+EAGER_ITERATOR = getattr(_iterators, "OwnedIterator", None) or _iterators.IteratorV2
+DEVICE_ITERATOR = (
+    getattr(_device_iterators, "OwnedMultiDeviceIterator", None) or _device_iterators.MultiDeviceIteratorV2
+)
 INFINITE_CARDINALITY = -1
 UNKNOWN_CARDINALITY = -2
 
@@ -27,6 +33,11 @@ def unwrap_dataset(dataset: Dataset) -> Dataset:
 def dataset_inputs(dataset: Dataset) -> list[Dataset]:
     """Return the datasets that a dataset reads from."""
     return [unwrap_dataset(d) for d in unwrap_dataset(dataset)._inputs()]
+
+
+def iterator_resource(iterator: Iterator) -> Operation:
+    """Return the operation that makes the resource of an iterator of a graph."""
+    return iterator._iterator_resource.op
 
 
 def dataset_kind(dataset: Dataset) -> str:

@@ -27,6 +27,7 @@ Graph = Unknown  # tf.Graph
 DType = Unknown  # tf.DType, or what tf.as_dtype takes
 TensorShape = Unknown  # tf.TensorShape, or what it is made of
 Dataset = Unknown  # tf.data.Dataset, of TensorFlow 1 or 2
+Iterator = Unknown  # tf.data.Iterator, of TensorFlow 1 or 2
 DatasetOptions = Opaque  # tf.data.Options
 Queue = Unknown  # tf.queue.QueueBase
 QueueRunner = Unknown  # tf.compat.v1.train.QueueRunner

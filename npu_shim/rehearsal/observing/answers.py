@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Callable
 
-from npu_shim.rehearsal.observing import sizes, values
+from npu_shim.rehearsal.observing import dataset_uses, shapes, sizes, values
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal.observing.observation import Answer
+    from npu_shim.rehearsal.recording.recorder import Recorder
 
 ANSWERS: dict[str, Answer] = {  # the keys are those of convert_tf2npu/facts/kinds.py
     "rows": sizes.note_rows,
     "value": values.note_value,
     "function": values.note_parameters,
+    "dataset": dataset_uses.note_dataset,
+    "shape": shapes.note_shape,
 }
+
+
+def watch(recorder: Recorder) -> Callable[[], None]:
+    """Watch the uses of objects that were seen. Return a function to call when the script has ended.
+
+    Args:
+        recorder: counts the updates of optimizers.
+    """
+    uses = dataset_uses.DatasetUses(recorder)
+    uses.watch()
+    shapes.watch_feeds()
+    return uses.end

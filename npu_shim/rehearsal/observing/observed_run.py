@@ -7,7 +7,7 @@ import contextlib
 import os
 import platform
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._host import whole_file
 from npu_shim._host.packages import tensorflow_version
@@ -53,11 +53,17 @@ def observe(target: Sequence[str], is_module: bool, settings: Observing) -> None
     output = os.path.abspath(settings.output)  # the script may change the folder
     facts = _facts_before(output)
     answers: dict[str, Answer] = {}
+    at_end: list[Callable[[], None]] = []
 
     def begin() -> None:
         from npu_shim.rehearsal.observing.answers import ANSWERS
 
         answers.update(ANSWERS)
+
+    def watch() -> None:
+        from npu_shim.rehearsal.observing import answers as of_tensorflow
+
+        at_end.append(of_tensorflow.watch(recorder))
 
     after_tensorflow(begin)
     migrated_run.use_forms()
@@ -67,6 +73,7 @@ def observe(target: Sequence[str], is_module: bool, settings: Observing) -> None
     conversions.convert_all()
     observation.install()
     recorder = counted_steps(settings.steps)
+    after_tensorflow(watch)
     finder = hook.install(conversions, watch_shapes=False)
     ended = "error"
     try:
@@ -80,6 +87,8 @@ def observe(target: Sequence[str], is_module: bool, settings: Observing) -> None
         ended = "error" if error.code else "stopped" if recorder.is_done() else "returned"
         raise
     finally:
+        for end in at_end:
+            end()
         root = conversions.files.root
         run = ObservedRun(tuple(target), tensorflow_version() or "", platform.python_version(), recorder.steps, ended)
         seen = observation.facts(root if os.path.isdir(root) else os.path.dirname(root), run)

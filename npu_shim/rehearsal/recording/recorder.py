@@ -121,6 +121,11 @@ class Recorder(Watcher):
             self.update(0, [])
         return True
 
+    @property
+    def updates(self) -> int:
+        """The number of updates of all optimizers."""
+        return sum(self._counts.values())
+
     def begins_step(self, optimizer: int) -> bool:
         """Return True if the next update of an optimizer begins a step."""
         return optimizer in self._updated

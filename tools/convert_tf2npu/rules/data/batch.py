@@ -26,6 +26,11 @@ The rule reports all other datasets with a dynamic last batch:
   a window never holds a full batch. ``npu_shim.data.bucket_by_length(dataset, length_of, [LENGTHS], batch_size)``
   avoids this.
 
+With facts of ``npu-shim observe``, the rule adds it to datasets that fed training and nothing else in all observed
+runs, unless a run had no full batch, or would drop the same rows in each epoch. It says nothing of those that fed only
+evaluation and prediction, if the source does not show it, or had no partial batch, nor of those that only Estimators
+trained on, because NPUEstimator drops partial batches in training only.
+
 These datasets are not changed and not reported: a ``drop_remainder`` that the script computes, batches that the
 script unbatches again, batches for ``adapt`` of a preprocessing layer or for a vocabulary, batches that are only
 saved, batches that a loop only prints or draws, unit tests, functions that write records, functions that tf.data
@@ -264,4 +269,6 @@ METHODS = frozenset(_SIGNATURES)
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     node = call.node
     if context.types.of(method.value, call.where) == Type.DATASET:
-        yield from check_last_batch(context, call, bind(node, _SIGNATURES[method.attr]), StaticBatch(), method.value)
+        yield from check_last_batch(
+            context, CODE, call, bind(node, _SIGNATURES[method.attr]), StaticBatch(), method.value
+        )

@@ -13,9 +13,11 @@ from ...analysis.array_rows import dataset_rows, integer_of
 from ...analysis.datasets import batched_dataset, in_window, is_cached, is_mixed, is_unbatched, repeats_forever
 from ...analysis.device_placement import in_map_function
 from ...analysis.host_work import is_shown, stays_on_host
+from ...analysis.observed_use import ObservedUse
 from ...analysis.phase_words import EVAL, OTHER, PREDICT, PREPARE, TRAIN
 from ...analysis.train_phase import Phase, phase_of
 from ...analysis.training_flag import training_flag
+from ...facts.kinds import DATASET
 from ...rewrite.call_edits import add_argument
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
@@ -23,7 +25,7 @@ from ...semantics.signatures import Bound
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant
 from ...syntax.source import one_line
-from ..base import Change, Context, Finding, Message, Result
+from ..base import Change, Context, Finding, Message, Question, Result
 
 _TRAINERS = frozenset({"jax", "haiku", "flax", "torch"})  # which may read their data with tf.data
 _TRAINS = re.compile(r"tensorflow\.(keras\.(Model|Sequential|layers|optimizers)|estimator|GradientTape|.*Optimizer)\b")
@@ -63,12 +65,13 @@ class Size(NamedTuple):
 
 
 def check_last_batch(
-    context: Context, call: Call, bound: Bound, static: StaticBatch, source: ast.AST | None
+    context: Context, code: str, call: Call, bound: Bound, static: StaticBatch, source: ast.AST | None
 ) -> Iterator[Result]:
     """Return the change or the finding for a call that makes batches.
 
     Args:
         context: its file.
+        code: of the rule.
         call: the call.
         bound: its arguments.
         static: how to make its batches static.
@@ -85,21 +88,29 @@ def check_last_batch(
         return
     if is_shown(context, call.node):
         return
+    asks = (Question(DATASET, whole),)
+    use = ObservedUse(context.seen(code, DATASET, whole))
     if in_window(context, call.node):
+        if use.is_full:
+            return
         yield Finding(
             call.node,
             "each bucket of group_by_window ends with a partial batch. "
             "Pass {0}=True if windows hold full batches, or use npu_shim.data.bucket_by_length",
             static.flag,
+            asks=asks,
         )
         return
     if in_map_function(context, call.node):
         return
     if bound.hidden and static.flag:
+        if use.needs_nothing:
+            return
         yield Finding(
             call.node,
             "the arguments of this batch call are hidden behind * or **. Pass {0}=True in training",
             static.flag,
+            asks=asks,
         )
         return
     size = _size(context, bound, source, call.where)
@@ -107,16 +118,22 @@ def check_last_batch(
     phase = Phase(frozenset({TRAIN}), harmless) if harmless else phase_of(call.node, context.names, context.source.text)
     if phase.phases == {PREPARE}:
         return
-    lost = _what_is_lost(context, call, size, source) if phase.name == TRAIN and not harmless else ""
+    is_known = phase.name == TRAIN
+    lost = _what_is_lost(context, call, size, source) if is_known and not harmless else ""
+    if not is_known and use.trains_only:
+        lost = use.lost
     if lost:
         yield Finding(call.node, lost)
         return
     edit = (
         add_argument(context.source, call.node, static.flag + "=True")
-        if (phase.name == TRAIN and value is None and static.flag and apart is False)
+        if ((is_known or use.trains_only) and value is None and static.flag and apart is False)
         else None
     )
     if edit:
+        if not is_known:
+            yield Change(call.node, "training batches made static", (edit,), runs=use.runs)
+            return
         yield Change(
             call.node,
             Message("batches made static without loss: {0}", harmless)
@@ -124,6 +141,9 @@ def check_last_batch(
             else Message("training batches made static (see {0})", phase.because),
             (edit,),
         )
+        return
+    is_proven = phase.complete and bool(phase.phases) and TRAIN not in phase.phases
+    if use.needs_nothing and (use.is_full or not is_proven):
         return
     if harmless and static.flag:
         yield Finding(
@@ -133,7 +153,8 @@ def check_last_batch(
             harmless,
         )
         return
-    yield Finding(call.node, _message(context, call.node, phase, value is not None, static, brief(context, whole)))
+    text = _message(context, call.node, phase, value is not None, static, brief(context, whole))
+    yield Finding(call.node, text, asks=asks)
 
 
 def _is_static(context: Context, node: ast.Call) -> bool:

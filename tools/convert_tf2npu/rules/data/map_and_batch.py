@@ -144,14 +144,14 @@ _BUCKETS = StaticBatch(pad="npu_shim.data.pad_last_batch(%s, batch_size=N)")
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     if context.types.of(method.value, call.where) == Type.DATASET:
-        yield from check_last_batch(context, call, bind(call.node, BUCKET_BY_LENGTH), _BUCKETS, method.value)
+        yield from check_last_batch(context, CODE, call, bind(call.node, BUCKET_BY_LENGTH), _BUCKETS, method.value)
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if name in _FROM_FILES:
         if any(k.arg == "batch_size" and constant(k.value) == (None,) for k in call.node.keywords):
             return  # the dataset has no batches
-        yield from check_last_batch(context, call, bind(call.node, ()), StaticBatch(None), None)
+        yield from check_last_batch(context, CODE, call, bind(call.node, ()), StaticBatch(None), None)
         return
     home, _, word = name.rpartition(".")
     bound = bind(call.node, _SIGNATURES[_HOMES[0] + word])
@@ -174,4 +174,4 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
                 flag=None, drop="tf.data.experimental.bucket_by_sequence_length(..., drop_remainder=True)"
             )
         )
-    yield from check_last_batch(context, call, bound, static, source)
+    yield from check_last_batch(context, CODE, call, bound, static, source)

@@ -8,6 +8,10 @@ file, with the number of such placeholders.
 Give every dimension, including the batch, and the shape ``[]`` for one number. Drop the last partial batch, or pad it
 with ``npu_shim.data.padded_batches``. Feed a dense tensor in place of a sparse one, or the same number of values each time.
 
+With facts of ``npu-shim observe``, a placeholder that was fed one shape in all observed runs gets it. A later run that
+feeds another shape ends with an error of TensorFlow that names the placeholder. The finding on the others names shapes
+that were fed.
+
 If the shapes stay dynamic, the graph cannot have the loops and conditions of TensorFlow 1 (error: ``v1 control
 operator``). The rule reports that once for a file that has both, or that calls a function with them: call
 ``tf.enable_control_flow_v2()`` and ``tf.enable_resource_variables()`` after the import and after
@@ -85,14 +89,18 @@ from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
 from ...analysis.graph_control_flow import control_flow_advice
+from ...facts.kinds import SHAPE
+from ...rewrite.call_edits import add_argument, rename
 from ...semantics.model import Call, Where
 from ...semantics.signatures import Bound, bind
 from ...syntax.expressions import is_none, last_name
-from ..base import Context, Finding, Message, Result
+from ...syntax.source import Edit
+from ..base import Change, Context, Finding, Message, Question, Result
 
 CODE = "NPU234"
 _SPARSE = "tensorflow.sparse_placeholder"
 CALLS = frozenset({"tensorflow.placeholder", "tensorflow.placeholder_with_default", _SPARSE})
+_MOST_SHOWN = 4  # shapes in a message
 _NUMBERS = re.compile(
     r"bool|keep_?prob|dropout|learning_?rate|(?<![a-z])lr(?![a-z])|is_?train|training|"
     r"epsilon|momentum|temperature|clip_?range|phase|summary|global_?step"
@@ -103,9 +111,14 @@ _SIGNATURES = {"placeholder": ("dtype", "shape", "name"), "placeholder_with_defa
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if not _is_dynamic(context, call):
         return
-    places = context.once(_dynamic, name == _SPARSE)
-    if places[0].node is not call.node:
+    seen, edits = context.seen(CODE, SHAPE, call.node), _with_fed_shape(context, call)
+    if seen is not None and edits:
+        yield Change(call.node, "placeholder given the shape that it is fed", edits, runs=seen.runs)
         return
+    places = context.once(_dynamic, name == _SPARSE)
+    if not places or places[0].node is not call.node:
+        return
+    asks = tuple(Question(SHAPE, place.node) for place in places)
     if name == _SPARSE:
         placeholders = "sparse placeholder" if len(places) == 1 else Message("{0} sparse placeholders", len(places))
         yield Finding(
@@ -113,22 +126,86 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             "{0}: the NPU recompiles for each new number of values. Feed dense tensors, or the same number "
             "of values each time",
             placeholders,
+            asks=asks,
         )
         return
     placeholders = "placeholder" if len(places) == 1 else Message("{0} placeholders", len(places))
-    yield Finding(
-        call.node,
-        "{0} with a dynamic shape: the NPU recompiles for each new shape. Give every dimension, including "
-        "the batch; pad the last batch with npu_shim.data.padded_batches",
-        placeholders,
-    )
+    fed = next((text for text in (_fed_shapes(context, place) for place in places) if text), "")
+    if fed:
+        yield Finding(
+            call.node,
+            "{0} with a dynamic shape: observed runs fed {1}, and the NPU recompiles for each. Give every dimension, "
+            "including the batch; pad the last batch with npu_shim.data.padded_batches",
+            placeholders,
+            fed,
+            asks=asks,
+        )
+    else:
+        yield Finding(
+            call.node,
+            "{0} with a dynamic shape: the NPU recompiles for each new shape. Give every dimension, including "
+            "the batch; pad the last batch with npu_shim.data.padded_batches",
+            placeholders,
+            asks=asks,
+        )
     advice = control_flow_advice(context, call.node)
     if advice:
         yield Finding(call.node, advice)
 
 
 def _dynamic(context: Context, sparse: bool) -> list[Call]:
-    return [call for call in context.names.calls if _is_dynamic(context, call) and _is_sparse(context, call) == sparse]
+    """Return the placeholders of a file that stay dynamic."""
+    return [
+        call
+        for call in context.names.calls
+        if _is_dynamic(context, call)
+        and _is_sparse(context, call) == sparse
+        and not (_with_fed_shape(context, call) or sparse and _fed_shape(context, call))
+    ]
+
+
+def _fed_shape(context: Context, call: Call) -> tuple[int, ...] | None:
+    """Return the only shape that observed runs fed to a placeholder; None without one."""
+    seen = context.seen(CODE, SHAPE, call.node)
+    shape = seen.only("shape") if seen is not None else None
+    return shape if isinstance(shape, tuple) else None
+
+
+def _fed_shapes(context: Context, call: Call) -> str:
+    """Return some of the shapes that observed runs fed to a placeholder; the empty string without any."""
+    seen = context.seen(CODE, SHAPE, call.node)
+    values = seen.values.get("shape") if seen is not None else None
+    if values is None or len(values.distinct) < 2:
+        return ""
+    shown = ", ".join(_text(shape) for shape in values.distinct[:_MOST_SHOWN] if isinstance(shape, tuple))
+    hidden = len(values.distinct) - _MOST_SHOWN
+    return Message("{0} and {1} more shapes", shown, hidden) if hidden > 0 else shown
+
+
+def _text(shape: tuple[object, ...]) -> str:
+    return "[" + ", ".join(map(str, shape)) + "]"
+
+
+def _with_fed_shape(context: Context, call: Call) -> tuple[Edit, ...]:
+    """Return the edits that give a placeholder the only shape that it was fed; none if there are others.
+
+    Sizes that the script writes are kept, and a shape that is no literal is not changed.
+    """
+    fed = _fed_shape(context, call)
+    if fed is None or last_name(call.node.func) != "placeholder":
+        return ()
+    shape = bind(call.node, _SIGNATURES["placeholder"]).args.get("shape")
+    if shape is None:
+        edit = add_argument(context.source, call.node, f"shape={_text(fed)}")
+        return (edit,) if edit is not None else ()
+    if is_none(shape):
+        return (rename(context.source, shape, _text(fed)),)
+    if not isinstance(shape, (ast.List, ast.Tuple)) or len(shape.elts) != len(fed):
+        return ()
+    if any(isinstance(size, (ast.IfExp, ast.Starred)) for size in shape.elts):
+        return ()
+    sizes = zip(shape.elts, fed)
+    return tuple(rename(context.source, written, str(size)) for written, size in sizes if is_none(written))
 
 
 def _is_sparse(context: Context, call: Call) -> bool:

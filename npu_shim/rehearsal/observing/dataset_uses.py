@@ -1,0 +1,269 @@
+"""The uses of datasets: which fed training, evaluation or prediction.
+
+Keras and Estimators are known by the running frames. A run of a session trains if it makes an update of an optimizer. A
+loop of the script trains if steps were made between two of its batches.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Iterable, List, Sequence, Tuple
+
+from npu_shim._tensorflow import tf_api, tf_data, tf_graph, tf_session
+from npu_shim._tensorflow.tf_estimator import estimator_class
+from npu_shim._tensorflow.types import (
+    Dataset,
+    Estimator,
+    Fetches,
+    Function,
+    GradientTape,
+    Graph,
+    Iterator,
+    Result,
+    Session,
+    Value,
+)
+from npu_shim.data.reading_call import reading_call
+from npu_shim.rehearsal.observing.batches import with_noted_batches
+from npu_shim.rehearsal.recording import methods, updating
+from npu_shim.rehearsal.recording.recorder import Recorder
+
+if TYPE_CHECKING:
+    from convert_tf2npu.api import Seen
+
+tf = tf_api.tf
+TRAINING, EVALUATION, PREDICTION, OTHER = "training", "evaluation", "prediction", "other"
+_SEEN = "npu_shim_seen"  # attribute of a dataset that is watched
+_ITERATORS = "npu_shim_iterators"  # attribute of a graph: the readings by the name of an iterator
+_ESTIMATOR = "estimator"
+_CANNED = "tensorflow_estimator.python.estimator.canned"
+
+
+def note_dataset(seen: Seen, value: Value) -> Value:
+    """Note the uses of a dataset, and of those that are made from it, as ``used``.
+
+    What trains on it is noted as ``trained_by``: keras, estimator, session, or loop. See with_noted_batches, too.
+    """
+    if not isinstance(value, (tf.compat.v2.data.Dataset, tf_api.v1.data.Dataset)):
+        return value
+    noted = with_noted_batches(seen, value)
+    setattr(tf_data.unwrap_dataset(noted), _SEEN, seen)
+    return noted
+
+
+def _watched(dataset: Dataset) -> Iterable[Seen]:
+    """Return the notes on a dataset and those that it reads from."""
+    datasets = tf_graph.reached([tf_data.unwrap_dataset(dataset)], tf_data.dataset_inputs)
+    return [getattr(source, _SEEN) for source in datasets if hasattr(source, _SEEN)]
+
+
+class _Reading:
+    """A pass over a dataset.
+
+    Args:
+        seen: the notes on what it reads.
+        by: what reads it.
+    """
+
+    def __init__(self, seen: Iterable[Seen], by: str) -> None:
+        self.seen, self.by = list(seen), by
+        self.made = self.at = 0  # the number of the batch at which it begins, and of its last batch
+        self.batches = self.steps = 0  # its own batches, and the steps at the last of them
+        self.is_mixed = self.trains = False
+
+    def note(self, use: str) -> None:
+        """Note a use."""
+        for seen in self.seen:
+            seen.note("used", use)
+            if use == TRAINING:
+                seen.note("trained_by", self.by)
+
+
+_Uses = List[Tuple[_Reading, str]]
+
+
+class DatasetUses:
+    """Watch what reads the datasets of this process.
+
+    Args:
+        recorder: counts the updates of optimizers.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._number = 0  # of batches that loops have read
+        self._open: dict[int, _Reading] = {}  # of loops, by the id of the iterator
+        self._by_tape = False
+        self._plans: weakref.WeakKeyDictionary[Session, dict[object, _Uses]] = weakref.WeakKeyDictionary()
+
+    def watch(self) -> None:
+        """Watch all iterators, functions and sessions."""
+        for name in tf_data.ITERATOR_MAKERS:
+            methods.wrap(tf_api.v1.data.Dataset, (name,), self._make_iterator)
+        methods.wrap(tf_api.v1.data.Iterator, ("make_initializer",), self._initialize)
+        methods.wrap(tf_session.BaseSession, ("run",), self._run)
+        owner = estimator_class()
+        for base in owner.__mro__[:-1] if owner else ():
+            methods.wrap(base, ("train",), self._train)
+        if tf.__version__.startswith("1."):
+            return
+        methods.wrap(tf.compat.v2.data.Dataset, ("__iter__",), self._iterate)
+        methods.wrap(tf.compat.v2.data.Dataset, ("reduce",), self._reduce)
+        methods.wrap(tf_data.EAGER_ITERATOR, ("__next__", "get_next"), self._next)
+        methods.wrap(tf_data.DEVICE_ITERATOR, ("__init__",), self._make_device_iterator)
+        methods.wrap(tf_session.FUNCTION, ("__call__",), self._call)
+        methods.wrap(tf.GradientTape, ("gradient",), self._differentiate)
+
+    def end(self) -> None:
+        """Note the uses by loops that have not ended."""
+        for key in list(self._open):
+            self._close(key)
+
+    # Eager code.
+
+    def _iterate(self, original: Function, dataset: Dataset) -> Result:
+        iterator = original(dataset)
+        if id(iterator) in self._open:  # the dataset wraps the one that made it
+            return iterator
+        reading = _Reading(_watched(dataset), "loop")
+        if _note_call(reading):
+            return iterator
+        if not tf.executing_eagerly():
+            reading.note(OTHER)
+            return iterator
+        reading.made = self._number
+        self._open[id(iterator)] = reading
+        weakref.finalize(iterator, self._close, id(iterator)).atexit = False
+        return iterator
+
+    def _next(self, original: Function, iterator: Iterator, *args: object, **kwargs: object) -> Result:
+        reading = self._open.get(id(iterator))
+        if reading is None or self._recorder.is_inside("next"):
+            return original(iterator, *args, **kwargs)
+        if not tf.executing_eagerly():
+            reading.note(OTHER)
+            return original(iterator, *args, **kwargs)
+        self._end_batch(reading)
+        try:
+            with self._recorder.inside("next"):
+                return original(iterator, *args, **kwargs)
+        except (StopIteration, tf.errors.OutOfRangeError):
+            self._close(id(iterator))
+            raise
+
+    def _end_batch(self, reading: _Reading) -> None:
+        """Note whether there were steps since the last batch of a reading, and begin another."""
+        steps = self._recorder.updates
+        if reading.batches and steps > reading.steps and not reading.trains:
+            reading.trains = True
+            reading.note(OTHER if reading.is_mixed else TRAINING)
+        self._number += 1
+        for other in self._open.values():
+            # One that was there before reads beside it; one that began since is a loop inside, as for evaluation.
+            if other is not reading and other.batches and reading.made < other.at:
+                other.is_mixed = True
+        reading.steps, reading.at = steps, self._number
+        reading.batches += 1
+
+    def _close(self, key: int) -> None:
+        reading = self._open.pop(key, None)
+        if reading is not None and reading.batches > 1 and not reading.trains:
+            # A script that differentiates without an optimizer may update variables itself.
+            reading.note(OTHER if self._by_tape and not self._recorder.updates else EVALUATION)
+
+    def _differentiate(self, original: Function, tape: GradientTape, *args: object, **kwargs: object) -> Result:
+        self._by_tape = True
+        return original(tape, *args, **kwargs)
+
+    def _reduce(self, original: Function, dataset: Dataset, *args: object, **kwargs: object) -> Result:
+        _Reading(_watched(dataset), OTHER).note(OTHER)
+        return original(dataset, *args, **kwargs)
+
+    def _make_device_iterator(
+        self, original: Function, iterator: Iterator, dataset: Dataset = None, *args: object, **kwargs: object
+    ) -> Result:
+        if dataset is not None:
+            reading = _Reading(_watched(dataset), OTHER)
+            if not _note_call(reading):
+                reading.note(OTHER)
+        return original(iterator, dataset, *args, **kwargs)
+
+    def _call(self, original: Function, function: Function, *args: object, **kwargs: object) -> Result:
+        for value in [*args, *kwargs.values()]:
+            if isinstance(value, tf.compat.v2.data.Dataset):
+                _Reading(_watched(value), OTHER).note(OTHER)
+            elif isinstance(value, tf_data.EAGER_ITERATOR) and id(value) in self._open:
+                self._open.pop(id(value)).note(OTHER)
+        return original(function, *args, **kwargs)
+
+    # Graphs.
+
+    def _train(self, original: Function, estimator: Estimator, *args: object, **kwargs: object) -> Result:
+        # NPUEstimator takes the place of those that are not canned.
+        is_canned = any(base.__module__.startswith(_CANNED) for base in type(estimator).__mro__)
+        with self._recorder.inside("canned" if is_canned else _ESTIMATOR):
+            return original(estimator, *args, **kwargs)
+
+    def _make_iterator(self, original: Function, dataset: Dataset, *args: object, **kwargs: object) -> Result:
+        iterator = original(dataset, *args, **kwargs)
+        self._add(iterator, dataset)
+        return iterator
+
+    def _initialize(
+        self, original: Function, iterator: Iterator, dataset: Dataset, *args: object, **kwargs: object
+    ) -> Result:
+        self._add(iterator, dataset)
+        return original(iterator, dataset, *args, **kwargs)
+
+    def _add(self, iterator: Iterator, dataset: Dataset) -> None:
+        reading = _Reading(_watched(dataset), "estimator" if self._recorder.is_inside(_ESTIMATOR) else "session")
+        if tf.executing_eagerly():
+            reading.note(OTHER)
+        elif reading.seen and not _note_call(reading):
+            resource = tf_data.iterator_resource(iterator)
+            readings: dict[str, list[_Reading]] = getattr(resource.graph, _ITERATORS, None) or {}
+            readings.setdefault(resource.name, []).append(reading)
+            setattr(resource.graph, _ITERATORS, readings)
+
+    def _run(self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object) -> Result:
+        readings: dict[str, list[_Reading]] = getattr(session.graph, _ITERATORS, None) or {}
+        if readings and not self._recorder.is_inside("noted"):
+            elements = tf_session.fetched_elements(session, fetches)
+            key = tuple(element.name for element in elements), sum(map(len, readings.values()))
+            plans = self._plans.setdefault(session, {})
+            if key not in plans:
+                plans[key] = _uses(session.graph, elements, readings)
+            for reading, use in plans[key]:
+                inside = self._recorder.is_inside("predict")
+                reading.note(PREDICTION if use == EVALUATION and inside else use)
+        with self._recorder.inside("noted"):
+            return original(session, fetches, *args, **kwargs)
+
+
+def _uses(graph: Graph, elements: Sequence[Value], readings: dict[str, list[_Reading]]) -> _Uses:
+    """Return what a run reads, and how it uses it.
+
+    Args:
+        graph: of the session.
+        elements: what the run fetches.
+        readings: of the graph.
+    """
+    read = TRAINING if updating.updates_in(graph, elements) else EVALUATION
+    uses: dict[tuple[int, str], tuple[_Reading, str]] = {}
+    for op in tf_graph.ancestors(element if isinstance(element, tf.Operation) else element.op for element in elements):
+        is_read = op.type.startswith("IteratorGetNext")
+        if is_read or op.type == "IteratorToStringHandle":
+            use = read if is_read else OTHER
+            for reading in readings.get(op.inputs[0].op.name, ()):
+                uses[id(reading), use] = reading, use
+    return list(uses.values())
+
+
+def _note_call(reading: _Reading) -> bool:
+    """Note a reading by Keras. Return False if something else reads."""
+    call = reading_call()
+    if call is None or not call.is_keras:
+        return False
+    reading.by = "keras"
+    reading.note(TRAINING if call.trains else PREDICTION if call.method.startswith("predict") else EVALUATION)
+    return True

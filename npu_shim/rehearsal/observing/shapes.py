@@ -1,0 +1,58 @@
+"""Shapes of arrays, and of what is fed to placeholders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from npu_shim._tensorflow import tf_api, tf_session
+from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Result, Session, Value
+from npu_shim.rehearsal.recording import methods
+
+if TYPE_CHECKING:
+    from convert_tf2npu.api import Seen
+
+tf = tf_api.tf
+_SEEN = "npu_shim_placeholders"  # attribute of a graph: the notes by the name of a placeholder
+
+
+def note_shape(seen: Seen, value: Value) -> Value:
+    """Note the shape of a value as ``shape``; of a placeholder, that of each value which it is fed."""
+    if isinstance(value, tf.SparseTensor):
+        note_shape(seen, value.values)
+    elif isinstance(value, tf.Tensor) and hasattr(value, "graph") and not tf.executing_eagerly():
+        placeholders: dict[str, Seen] = getattr(value.graph, _SEEN, None) or {}
+        placeholders[value.name] = seen
+        setattr(value.graph, _SEEN, placeholders)
+    elif hasattr(value, "shape") and None not in tuple(value.shape):
+        seen.note("shape", _shape(value))
+    elif isinstance(value, (list, tuple)):
+        seen.note("shape", (len(value),))
+    return value
+
+
+def watch_feeds() -> None:
+    """Watch what sessions are fed."""
+
+    def run(
+        original: Function,
+        session: Session,
+        fetches: Fetches,
+        feed_dict: FeedDict | None = None,
+        *args: object,
+        **kwargs: object,
+    ) -> Result:
+        placeholders = getattr(session.graph, _SEEN, None)
+        if placeholders and feed_dict:
+            for tensor, value in tf_session.fed_values(session, feed_dict):
+                if tensor.name in placeholders:
+                    placeholders[tensor.name].note("shape", _shape(value))
+        return original(session, fetches, feed_dict, *args, **kwargs)
+
+    methods.wrap(tf_session.BaseSession, ("run",), run)
+
+
+def _shape(value: Value) -> tuple[int, ...]:
+    shape = getattr(value, "shape", None)
+    return tuple(int(size) for size in (np.shape(value) if shape is None else shape))

@@ -1,0 +1,142 @@
+"""``npu-shim observe`` of datasets and placeholders: their uses and sizes, from the run to the converted script."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+from typing import Any, Callable
+
+import pytest
+import tensorflow as tf
+
+Python = Callable[..., "subprocess.CompletedProcess[str]"]
+ONE = tf.__version__.startswith("1.")
+DATA = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+x = np.arange(40, dtype=np.float32).reshape(20, 2)
+y = np.arange(20, dtype=np.float32)
+
+
+def first(n):
+    return tf.data.Dataset.from_tensor_slices((x, y)).shuffle(20).batch(n).prefetch(1)
+
+
+def second(n):
+    return tf.data.Dataset.from_tensor_slices((x, y)).batch(n)
+
+
+def third(n):
+    return tf.data.Dataset.from_tensor_slices((x, y)).batch(n)
+
+
+def made(name, n):  # by name, so that the source does not show what is for evaluation
+    return globals()[name](n)
+
+"""
+LOOP = (
+    DATA
+    + """
+w = tf.Variable(tf.zeros([2, 1]))
+optimizer = tf.keras.optimizers.SGD(0.001)
+
+
+@tf.function
+def step(a, b):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((a @ w - b) ** 2)
+    optimizer.apply_gradients(zip(tape.gradient(loss, [w]), [w]))
+
+
+for a, b in made("first", 8):
+    step(a, b)
+    for c, d in made("second", 6):
+        tf.reduce_mean(c @ w - d)
+for pair in zip(made("third", 5), made("third", 5)):
+    step(*pair[0])
+"""
+)
+KERAS = (
+    DATA
+    + """
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+
+
+def call(name, data):
+    getattr(model, name)(data, verbose=0)
+
+
+call("fit", made("first", 8))
+call("evaluate", made("second", 6))
+call("fit", made("third", 5))
+call("predict", made("third", 5).map(lambda a, b: a))
+"""
+)
+GRAPH = (
+    DATA.replace("tensorflow as", "tensorflow.compat.v1 as")
+    + """
+tf.disable_eager_execution()
+w = tf.get_variable("w", [2, 1])
+scale, shift = tf.placeholder(tf.float32, [None, 1]), tf.placeholder(tf.float32, [None])
+
+
+def loss(data):
+    a, b = tf.data.make_initializable_iterator(data).get_next()
+    return tf.reduce_mean((tf.matmul(a, w) - b) ** 2) * tf.reduce_sum(scale) + tf.reduce_sum(shift)
+
+
+losses = [loss(made("first", 8)), loss(made("second", 6)), loss(made("third", 3))]
+updates = [tf.train.GradientDescentOptimizer(0.001).minimize(losses[i]) for i in (0, 2)]
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    session.run([op for op in tf.get_default_graph().get_operations() if op.type == "MakeIterator"])
+    for i in range(3):
+        feed = {scale: [[0.5], [0.5]], shift: np.zeros([i])}
+        session.run(losses[1:], feed)
+        session.run(updates, feed)
+"""
+)
+
+
+def observed(python: Python, folder: pathlib.Path, text: str) -> dict[str, dict[str, Any]]:
+    """Run a script, observed, and return what was seen, by the function around it."""
+    (folder / "script.py").write_text(text)
+    run = python(folder, "-m", "npu_shim", "observe", "-o", "facts.json", "script.py")
+    assert run.returncode == 0, run.stdout[-3000:]
+    file = json.loads((folder / "facts.json").read_text())["files"]["script.py"]
+    names = {text[: text.index(f"def {name}(")].count("\n") + 2: name for name in ("first", "second", "third")}
+    return {
+        names[fact["at"][0]]: {name: values["distinct"] for name, values in fact["values"].items()}
+        for fact in file["facts"]
+        if fact["kind"] == "dataset"
+    }
+
+
+def converted(python: Python, folder: pathlib.Path) -> str:
+    run = python(folder, "-m", "convert_tf2npu.main", "-i", "script.py", "--facts", "facts.json", "-o", "out")
+    assert run.returncode == 0, run.stdout[-3000:]
+    return (folder / "out" / "script.py").read_text()
+
+
+@pytest.mark.parametrize(
+    "text, third",
+    [
+        pytest.param(LOOP, ["other"], marks=pytest.mark.skipif(ONE, reason="TensorFlow 2")),
+        pytest.param(KERAS, ["training", "prediction"], marks=pytest.mark.skipif(ONE, reason="TensorFlow 2")),
+        (GRAPH, ["evaluation", "training"]),
+    ],
+)
+def test_the_use_of_a_dataset_decides(python: Python, tmp_path: pathlib.Path, text: str, third: list[str]) -> None:
+    seen = observed(python, tmp_path, text)
+    assert (seen["first"]["used"], seen["first"]["size"], seen["first"]["batch"]) == (["training"], [8], [8, 4])
+    assert (seen["first"]["partial"], seen["first"]["mixed"]) == ([True], [True])
+    assert (seen["second"]["used"], seen["second"]["mixed"]) == (["evaluation"], [False])
+    assert seen["third"]["used"] == third
+    new = converted(python, tmp_path)
+    if text is GRAPH:
+        assert "scale, shift = tf.placeholder(tf.float32, [2, 1]), tf.placeholder(tf.float32, [None])" in new
+    assert new.count("drop_remainder=True") == 1 and ".shuffle(20).batch(n, drop_remainder=True)" in new

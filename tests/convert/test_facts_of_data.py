@@ -1,0 +1,140 @@
+"""Datasets, placeholders and batches: what facts settle, and what they do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from convert_tf2npu.engine.results import FileResult
+
+from tests.convert.observed import converted_with_facts
+
+SELECT = {"select": ("NPU109", "NPU114", "NPU234", "NPU238", "NPU245", "NPU248", "NPU276")}
+READ = """import tensorflow as tf
+
+def read(files):
+    return tf.data.TextLineDataset(files).batch(64)
+"""
+TRAINED = {"used": "training", "trained_by": "loop", "size": 64, "batch": [64, 6], "partial": True, "mixed": True}
+EVALUATED = {"used": ["evaluation", "prediction"], "size": 64, "batch": [64, 6], "partial": True, "mixed": False}
+
+
+def messages(result: FileResult) -> list[str]:
+    return [str(diagnostic.message) for diagnostic in result.diagnostics if diagnostic.kind != "change"]
+
+
+def converted(text: str, *notes: dict[str, Any]) -> tuple[list[str], str]:
+    """Return the findings on a script and its new text, given the facts about what its rules ask."""
+    result = converted_with_facts(text, *notes, **SELECT)
+    return messages(result), (result.new or text.encode()).decode()
+
+
+def test_a_dataset_that_fed_training_only_drops_its_partial_batch() -> None:
+    result = converted_with_facts(READ, TRAINED, **SELECT)
+    assert b".batch(64, drop_remainder=True)" in (result.new or b"")
+    assert [(d.message, d.runs) for d in result.diagnostics] == [("training batches made static (seen in 2 runs)", 2)]
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        {},
+        {"used": "other", "size": 64, "batch": 64},
+        {**TRAINED, "used": ["training", "other"]},
+        {"size": 64, "batch": [64, 6], "partial": True},
+        {"used": "training", "trained_by": "loop", "batch": [64, 6]},
+        {"used": [str(n) for n in range(70)], "size": 64, "batch": 64},
+    ],
+)
+def test_an_unproven_use_stays_a_finding(notes: dict[str, Any]) -> None:
+    without, _ = converted(READ, {})
+    assert without[0].startswith("unclear if this dataset feeds training")
+    assert converted(READ, notes) == (without, READ)
+
+
+def test_nothing_is_said_of_a_dataset_that_fed_evaluation_only() -> None:
+    assert converted(READ, EVALUATED) == ([], READ)
+
+
+def test_a_dataset_that_the_source_says_is_evaluated_stays_a_finding_unless_its_batches_are_full() -> None:
+    text = READ.replace("read", "eval_input_fn")
+    assert converted(text, EVALUATED)[0] == converted(text, {})[0] != []
+    assert converted(text, {"used": "evaluation", "size": 64, "batch": 64}) == ([], text)
+
+
+@pytest.mark.parametrize(
+    "notes, said",
+    [
+        ({"batch": 6, "partial": False}, "an observed run had fewer examples than a batch of 64"),
+        ({"partial": [True, False]}, "an observed run had fewer examples than a batch of 64"),
+        ({"mixed": False}, "would drop the same examples in each epoch. Call shuffle(n) before batch"),
+        (
+            {"mixed": False, "examples": 70},
+            "would drop the same 6 of 70 examples in each epoch. Call shuffle(70) before batch",
+        ),
+    ],
+)
+def test_examples_that_training_would_lose_are_reported(notes: dict[str, Any], said: str) -> None:
+    (message,), text = converted(READ, {**TRAINED, **notes})
+    assert said in message and text == READ
+
+
+def test_estimators_drop_in_training_themselves() -> None:
+    shared = {**TRAINED, "used": ["training", "evaluation"]}
+    assert converted(READ, {**shared, "trained_by": "estimator"}) == ([], READ)
+    assert converted(READ, {**shared, "trained_by": ["estimator", "loop"]})[0] != []
+
+
+WINDOW = """import tensorflow as tf
+
+def read(dataset: tf.data.Dataset, key):
+    def batches(key, window: tf.data.Dataset):
+        return window.padded_batch(32, [64])
+    return dataset.apply(tf.data.experimental.group_by_window(key, batches, window_size=32))
+"""
+
+
+def test_buckets_that_were_always_full_are_not_reported() -> None:
+    assert converted(WINDOW, {"size": 32, "batch": 32}) == ([], WINDOW)
+    assert "each bucket of group_by_window" in converted(WINDOW, {"size": 32, "batch": [32, 5], "partial": True})[0][0]
+
+
+PLACEHOLDERS = """import tensorflow.compat.v1 as tf
+
+x = tf.placeholder(tf.float32, [None, 784], name="x")
+y = tf.placeholder(tf.int64, shape=(None,))
+z = tf.placeholder(tf.float32)
+"""
+
+
+def test_placeholders_get_the_shape_that_they_are_fed() -> None:
+    found, text = converted(PLACEHOLDERS, {"shape": (32, 784)}, {"shape": (32,)}, {"shape": ()})
+    assert (found, text.splitlines()[2:]) == (
+        [],
+        [
+            'x = tf.placeholder(tf.float32, [32, 784], name="x")',
+            "y = tf.placeholder(tf.int64, shape=(32,))",
+            "z = tf.placeholder(tf.float32, shape=[])",
+        ],
+    )
+
+
+def test_the_others_stay_one_finding_that_names_shapes() -> None:
+    several = {"shape": [(n, 784) for n in range(1, 7)]}
+    (message,), text = converted(PLACEHOLDERS, several, {"shape": (32,)}, {})
+    assert message.startswith(
+        "2 placeholders with a dynamic shape: observed runs fed [1, 784], [2, 784], [3, 784], [4, 784] and 2 more shapes"
+    )
+    assert text.count("None") == 1
+
+
+def test_a_shape_that_is_no_literal_or_has_another_rank_stays() -> None:
+    text = "import tensorflow.compat.v1 as tf\n\nsize = [None, 3]\nx = tf.placeholder(tf.float32, size)\n"
+    assert converted(text, {"shape": (8, 3)})[1] == text
+    assert converted(text.replace("size)", "[None] + [3])"), {"shape": (8, 3)})[0] != []
+
+
+def test_a_sparse_placeholder_of_one_number_of_values_is_not_reported() -> None:
+    text = "import tensorflow.compat.v1 as tf\n\nx = tf.sparse_placeholder(tf.float32, [9, 9])\n"
+    assert converted(text, {"shape": (40,)}) == ([], text)
+    assert len(converted(text, {"shape": [(40,), (41,)]})[0]) == 1

@@ -1,0 +1,71 @@
+"""The use of a dataset in observed runs: training or evaluation, and partial batches."""
+
+from __future__ import annotations
+
+from ..facts.seen import Seen
+from ..files.message import Message
+
+_NO_TRAINING = frozenset({"evaluation", "prediction"})
+_BY_USE = frozenset({"estimator", "keras"})  # training that npu_shim tells from evaluation
+
+
+class ObservedUse:
+    """The use of a dataset in all observed runs.
+
+    Args:
+        seen: the notes; None if no run reached it.
+    """
+
+    def __init__(self, seen: Seen | None) -> None:
+        self._seen = seen or Seen()
+        self._uses = frozenset(self._seen.all("used") or ())
+
+    @property
+    def runs(self) -> int:
+        """The number of runs that reached it."""
+        return self._seen.runs
+
+    @property
+    def is_full(self) -> bool:
+        """True if no batch was partial."""
+        return self._seen.most("size") is not None and "batch" in self._seen.values and not self._partial
+
+    @property
+    def trains_only(self) -> bool:
+        """True if it fed training and nothing else, and what dropping partial batches loses is known."""
+        is_known = self._seen.most("size") is not None and "batch" in self._seen.values
+        return is_known and self._uses == {"training"}
+
+    @property
+    def needs_nothing(self) -> bool:
+        """True if it fed no training, or only the training of Estimators, which drop partial batches themselves."""
+        by_estimator = self._seen.only("trained_by") == "estimator" and "other" not in self._uses
+        return bool(self._uses) and (self._uses <= _NO_TRAINING or by_estimator)
+
+    @property
+    def is_shared(self) -> bool:
+        """True if it fed training and something else, and npu_shim can tell them apart."""
+        trained_by = frozenset(self._seen.all("trained_by") or ())
+        return "training" in self._uses and "other" not in self._uses and trained_by <= _BY_USE
+
+    @property
+    def lost(self) -> str:
+        """Why training would lose the same examples in each epoch, or all; the empty string if it would not."""
+        examples, most = self._seen.only("examples"), self._seen.most("size")
+        if False in self._partial:
+            return Message(
+                "an observed run had fewer examples than a batch of {0}, so drop_remainder=True would leave no batch. "
+                "Use a smaller batch size",
+                most,
+            )
+        if True not in self._partial or self._seen.only("mixed") is True:
+            return ""
+        dropped = Message("would drop the same examples in each epoch")
+        if isinstance(examples, int) and isinstance(most, int):
+            dropped = Message("would drop the same {0} of {1} examples in each epoch", examples % most, examples)
+        shuffled = "n" if examples is None else examples
+        return Message("drop_remainder=True {0}. Call shuffle({1}) before batch, and pass it", dropped, shuffled)
+
+    @property
+    def _partial(self) -> tuple[object, ...]:
+        return self._seen.all("partial") or ()
