@@ -9,6 +9,7 @@ from npu_shim._host.lazy_names import lazy_names as _lazy_names
 if TYPE_CHECKING:
     from npu_shim.data.buckets import bucket_by_length
     from npu_shim.data.fixed_shapes import Distinct, Selection, masked_select, masked_where, top_k_mask, unique_padded
+    from npu_shim.data.masked import masked_count, masked_max, masked_mean, masked_min, masked_rows, masked_sum
     from npu_shim.data.numpy_batches import PaddedBatch, padded_batches
     from npu_shim.data.padding import pad_last_batch
     from npu_shim.data.remainder import Remainder, count_remainder
@@ -21,6 +22,7 @@ else:
             "npu_shim.data.numpy_batches": "PaddedBatch padded_batches",
             "npu_shim.data.buckets": "bucket_by_length",
             "npu_shim.data.fixed_shapes": "Distinct Selection masked_select masked_where top_k_mask unique_padded",
+            "npu_shim.data.masked": "masked_count masked_max masked_mean masked_min masked_rows masked_sum",
             "npu_shim.data.padding": "pad_last_batch",
             "npu_shim.data.remainder": "Remainder count_remainder",
             "npu_shim.data.shape_watch": "ShapeWatch watch_shapes",
@@ -37,7 +39,13 @@ __all__ = [
     "bucket_by_length",
     "count_remainder",
     "enforce_static_batch",
+    "masked_count",
+    "masked_max",
+    "masked_mean",
+    "masked_min",
+    "masked_rows",
     "masked_select",
+    "masked_sum",
     "masked_where",
     "pad_last_batch",
     "padded_batches",

@@ -1,0 +1,46 @@
+"""Functions that compute each row of their result from the same row of their arguments."""
+
+from __future__ import annotations
+
+import ast
+
+from ..syntax.expressions import constant, last_part
+
+_MODULES = ("", "math.", "nn.", "keras.backend.")
+
+
+def _named(words: str) -> frozenset[str]:
+    return frozenset(f"tensorflow.{module}{word}" for module in _MODULES for word in words.split())
+
+
+# Element by element, with broadcasting.
+ELEMENTWISE = _named(
+    """abs add subtract multiply divide div truediv floordiv mod negative neg square squared_difference sqrt rsqrt pow
+    exp expm1 log log1p log_sigmoid sigmoid tanh relu relu6 elu selu softplus softsign sin cos tan floor ceil round sign
+    reciprocal maximum minimum equal not_equal greater greater_equal less less_equal logical_and logical_or logical_not
+    where where_v2 clip_by_value clip zeros_like ones_like stop_gradient identity binary_crossentropy
+    sigmoid_cross_entropy_with_logits is_nan is_inf is_finite"""
+)
+# The first argument is converted; the others name a type.
+CASTS = _named("cast to_float to_int32 to_int64 saturate_cast")
+_OF_PACKAGE = {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min"}
+REDUCTIONS: dict[str, tuple[str, ...]] = {
+    **{f"tensorflow.{word}": ("input_tensor", "axis", "keepdims") for word in _OF_PACKAGE},
+    **{f"tensorflow.math.{word}": ("input_tensor", "axis", "keepdims") for word in _OF_PACKAGE},
+    **{f"tensorflow.keras.backend.{word}": ("x", "axis", "keepdims") for word in ("sum", "mean", "max", "min")},
+}
+# Over the last dimension, which they keep or remove.
+_KEEP_LAST = _named("softmax log_softmax l2_normalize")
+_REMOVE_LAST = _named("softmax_cross_entropy_with_logits softmax_cross_entropy_with_logits_v2")
+
+
+def is_row_function(name: str, call: ast.Call) -> int | None:
+    """Return by how many dimensions a function of the last dimension changes the rank; None for other functions."""
+    given = {keyword.arg: constant(keyword.value) for keyword in call.keywords}
+    if name in _REMOVE_LAST:
+        return -1 if not call.args and set(given) == {"labels", "logits"} else None
+    if name in _KEEP_LAST and last_part(name):
+        axis = constant(call.args[1]) if len(call.args) == 2 else given.get("axis", (-1,))
+        is_plain = len(call.args) <= 2 and set(given) <= {"axis"} and axis == (-1,)
+        return 0 if is_plain and ("l2_normalize" not in name or "axis" in given or len(call.args) == 2) else None
+    return None

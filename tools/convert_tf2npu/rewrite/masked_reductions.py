@@ -1,0 +1,134 @@
+"""The edits that hand the mask of selected rows to the reductions of the rows."""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ..analysis.selected_rows import BOOLEAN_MASK, WHERE, Rows, Selected, SelectedRows
+from ..facts.kinds import ROWS
+from ..facts.seen import Seen
+from ..files.message import Message
+from ..project.context import Context
+from ..semantics.signatures import bind
+from ..syntax.source import Edit
+from .call_edits import argument_start, holds_together, keyword_value, outer_end, rename, rename_keyword
+from .change import Change, Question
+
+DATA = "npu_data"
+_FLOATS = {"float16", "bfloat16", "float32", "float64"}
+
+
+def questions(rows: SelectedRows) -> tuple[Question, ...]:
+    """Return what a run must see before the rows of a mask may stay: ranks, and that no shape hides them."""
+    nodes = [rows.mask, *(selected.call for selected in rows.selections), *(part.operand for part in rows.reductions)]
+    nodes += [selected.values for selected in rows.selections if selected.index is not rows.mask]
+    return tuple(Question(ROWS, node) for node in dict.fromkeys(nodes))
+
+
+def masked(context: Context, code: str, rows: SelectedRows) -> Change | None:
+    """Return the change that reduces all rows by their mask; None unless facts show that it computes the same.
+
+    Args:
+        context: the file.
+        code: of the rule.
+        rows: what the source shows.
+    """
+    seen = {question.node: context.seen(code, ROWS, question.node) for question in questions(rows)}
+    runs = [one.runs for one in seen.values() if one is not None]
+    known = {node: one for node, one in seen.items() if one is not None}
+    if len(known) < len(seen) or not _fits(rows, known):
+        return None
+    message = Message("computes with all rows and their mask, not with a dynamic number of rows")
+    return Change(rows.first, message, tuple(_edits(context, rows)), (DATA,), min(runs))
+
+
+def _fits(rows: SelectedRows, seen: dict[ast.AST, Seen]) -> bool:
+    """Return True if the ranks, sizes and types that were seen are those that the source suggests."""
+    ranks = {node: one.only("rank") for node, one in seen.items()}
+    if any(not isinstance(rank, int) for rank in ranks.values()) or seen[rows.mask].only("dtype") != "bool":
+        return False
+
+    def rank_of(kind: Rows) -> int:
+        return int(str(ranks[kind.selection])) + kind.more
+
+    mask_rank = int(str(ranks[rows.mask]))
+    for selected in rows.selections:
+        if selected.values in seen and selected.index is not rows.mask:  # gather takes longer values, too
+            if ranks[selected.values] != rank_of(Rows(selected.call, mask_rank - 1)):
+                return False
+            if not _same_rows(seen[selected.values], seen[rows.mask]):
+                return False
+    for part in rows.reductions:
+        types = seen[part.operand].all("dtype")
+        if ranks[part.operand] != rank_of(part.rows) or not _same_rows(seen[part.operand], seen[part.rows.selection]):
+            return False
+        if types is None or not all(one in _FLOATS or part.function != "mean" and "int" in str(one) for one in types):
+            return False
+    return (
+        mask_rank >= 1
+        and (mask_rank == 1 or not rows.flat)
+        and all(rank_of(one) == rank_of(other) for one, other in rows.equal)
+        and all(rank_of(one) >= 2 for one in rows.at_least_two)
+    )
+
+
+def _same_rows(one: Seen, other: Seen) -> bool:
+    values, others = one.values.get("rows"), other.values.get("rows")
+    if values is None or others is None or values.more != others.more:
+        return False
+    if values.more:
+        return (values.least, values.most) == (others.least, others.most)
+    return set(values.distinct) == set(others.distinct)
+
+
+def _edits(context: Context, rows: SelectedRows) -> Iterator[Edit]:
+    source = context.source
+    operands = {part.operand for part in rows.reductions}
+    counted = [(source.start(part.node), source.end(part.node)) for part in rows.counts]
+    for place in rows.places:
+        if not any(start <= source.start(place) < end for start, end in counted):
+            yield from _mask_instead(context, place)
+    for selected in rows.selections:
+        if selected.call in operands and context.called.get(selected.call) in BOOLEAN_MASK:
+            yield from _values_instead(context, selected)
+        else:
+            yield rename(source, selected.call.func, f"{DATA}.masked_rows")
+            for keyword in selected.call.keywords:
+                if keyword.arg == "tensor":
+                    yield rename_keyword(source, selected.call, keyword, "values")
+    for part in rows.reductions:
+        yield rename(source, part.call.func, f"{DATA}.masked_{part.function}")
+        end = outer_end(source, part.call, part.operand)
+        yield Edit(end, end, f", {part.mask}", closing=True)
+    for count in rows.counts:
+        yield Edit(source.start(count.node), source.end(count.node), f"{DATA}.masked_count({count.mask})")
+
+
+def _values_instead(context: Context, selected: Selected) -> Iterator[Edit]:
+    """Yield the edits that leave the values of a call of ``boolean_mask``."""
+    source, call = context.source, selected.call
+    keyword = bind(call, ("tensor", "mask")).keywords.get("tensor")
+    start = argument_start(source, call, selected.values)
+    start = keyword_value(source, call, keyword) if keyword is not None else start
+    yield Edit(source.start(call), start, "")
+    yield Edit(outer_end(source, call, selected.values), source.end(call), "")
+
+
+def _mask_instead(context: Context, place: ast.expr) -> Iterator[Edit]:
+    """Yield the edits that replace positions with the mask that they are of."""
+    source = context.source
+    calls = [part for part in ast.walk(place) if isinstance(part, ast.Call) and context.called.get(part, "") in WHERE]
+    if not calls:
+        name = next(part for part in ast.walk(place) if isinstance(part, ast.Name) and _is_argument(part, place))
+        yield Edit(source.start(place), source.end(place), name.id)
+        return
+    condition = bind(calls[0], ("condition",)).args["condition"]
+    opening, closing = ("", "") if holds_together(source.segment(condition)) else ("(", ")")
+    yield Edit(source.start(place), source.start(condition), opening)
+    yield Edit(source.end(condition), source.end(place), closing)
+
+
+def _is_argument(name: ast.Name, place: ast.expr) -> bool:
+    """Return True if a name is what an expression takes positions from."""
+    return place.value is name if isinstance(place, ast.Subscript) else name in getattr(place, "args", ())
