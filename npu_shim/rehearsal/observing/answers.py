@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from npu_shim.rehearsal.recording.recorder import Recorder
 
 ANSWERS: dict[str, Answer] = {  # the keys are those of convert_tf2npu/facts/kinds.py
+    "dtype": sizes.note_type,
     "rows": sizes.note_rows,
     "value": values.note_value,
     "function": values.note_parameters,

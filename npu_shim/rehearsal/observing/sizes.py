@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from npu_shim._tensorflow import tf_api
 
 if TYPE_CHECKING:
@@ -15,19 +17,60 @@ tf = tf_api.tf
 
 
 def note_rows(seen: Seen, value: Value) -> Value:
-    """Note the first dimension of a tensor, or of each of several tensors, as ``rows``."""
-    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-        return type(value)(note_rows(seen, part) for part in value)
-    if not isinstance(value, tf.Tensor) or value.shape.rank == 0:
+    """Note ``rows``, the first dimension of a tensor or an array, or of each of several, and rank, type and place."""
+    if isinstance(value, (list, tuple)):
+        parts = [note_rows(seen, part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    note_type(seen, value)
+    if not isinstance(value, tf.Tensor):
+        if isinstance(value, np.ndarray):
+            seen.note("rank", value.ndim)
+            _note_shape(seen, value.shape)
         return value
-    rows = tf.compat.dimension_value(value.shape[0]) if value.shape.rank else None
-    if rows is not None:
-        seen.note("rows", rows)
+    if value.shape.is_fully_defined():
+        _note_shape(seen, value.shape.as_list())
         return value
 
-    def note(rows: Value) -> None:
-        seen.note("rows", int(rows))
+    def note(shape: Value) -> None:
+        _note_shape(seen, shape.tolist())
 
     # The value depends on the note, so that it is made whenever the value is computed.
-    with tf.control_dependencies([tf.numpy_function(note, [tf.shape(value)[0]], [])]):
+    with tf.control_dependencies([tf.numpy_function(note, [tf.shape(value)], [])]):
         return tf.identity(value)
+
+
+def _note_shape(seen: Seen, shape: list[int] | tuple[int, ...]) -> None:
+    seen.note("rank", len(shape))
+    if len(shape):
+        seen.note("rows", int(shape[0]))
+
+
+def note_type(seen: Seen, value: Value) -> Value:
+    """Note the ``dtype`` of a tensor, a variable or an array, and its ``place``.
+
+    The place is ``graph``, ``eager``, ``data`` for functions of tf.data, or ``numpy``; ``python`` for other objects,
+    whose type is the name of their class.
+    """
+    dtype = getattr(value, "dtype", None)
+    if isinstance(value, (np.ndarray, np.generic)):
+        place = "numpy"
+    elif isinstance(value, (tf.Tensor, tf.Variable, tf.SparseTensor)):
+        place = "data" if _in_data() else "eager" if tf.executing_eagerly() else "graph"
+    else:
+        place, dtype = "python", None
+    seen.note("place", place)
+    if place in ("numpy", "python"):
+        seen.note("dtype", type(value).__name__ if dtype is None else dtype.name)
+    else:
+        seen.note("dtype", tf.as_dtype(dtype).base_dtype.name)
+    return value
+
+
+def _in_data() -> bool:
+    """Return True in the graph of a function that tf.data calls."""
+    graph = tf.compat.v1.get_default_graph() if not tf.executing_eagerly() else None
+    while graph is not None:
+        if getattr(graph, "name", "").startswith("Dataset_"):
+            return True
+        graph = getattr(graph, "outer_graph", None)
+    return False

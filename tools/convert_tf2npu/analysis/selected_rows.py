@@ -12,7 +12,7 @@ import ast
 from typing import Iterator, NamedTuple, Union
 
 from ..project.context import Context
-from ..semantics.model import Call, Where
+from ..semantics.model import Call
 from ..semantics.signatures import bind
 from ..syntax.expressions import constant, is_none, last_part
 from .row_functions import CASTS, ELEMENTWISE, REDUCTIONS, is_row_function
@@ -57,11 +57,17 @@ _Kind = Union[Rows, Places, _Foreign, None]  # None for all other values
 
 
 class Selected(NamedTuple):
-    """A selection: its call, the values and the mask or the positions in it."""
+    """A selection.
+
+    Attributes:
+        call: the call.
+        values: what it selects from.
+        is_gather: True if it takes positions, not the mask.
+    """
 
     call: ast.Call
     values: ast.expr
-    index: ast.expr
+    is_gather: bool
 
 
 class Reduced(NamedTuple):
@@ -402,7 +408,9 @@ class _Walk:
         return Rows(rows.selection, more)
 
     def _name(self, node: ast.AST) -> str:
-        return self._context.resolve(node, self._call.where) or "" if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        return (
+            self._context.resolve(node, self._call.where) or "" if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        )
 
     def _counts(self, call: ast.Call, node: ast.expr, function: str) -> bool:
         """Return True if an expression is the number of rows: ``tf.shape(rows)[0]`` or ``tf.size(rows)``."""
@@ -465,13 +473,13 @@ class _Walk:
             self.uses.places.append(call)
             return Places(False)
         values = bind(call, ("tensor", "mask")).args["tensor"]
-        return self._selection(call, values, mask)
+        return self._selection(call, values, False)
 
-    def _selection(self, call: ast.Call, values: ast.expr, index: ast.expr) -> Rows:
+    def _selection(self, call: ast.Call, values: ast.expr, is_gather: bool) -> Rows:
         kind = self._kind(values)
         if kind is not None:
             raise _NotUnderstood
-        self.uses.selections.append(Selected(call, values, index))
+        self.uses.selections.append(Selected(call, values, is_gather))
         return Rows(call, 0)
 
     def _kind_of_places(self, call: ast.Call, name: str) -> _Kind:
@@ -488,7 +496,7 @@ class _Walk:
                 return None
             if index.is_flat != (short == "gather"):
                 raise _NotUnderstood
-            return self._selection(call, call.args[0], call.args[1])
+            return self._selection(call, call.args[0], True)
         kind = self._kind(call.args[0])
         if not isinstance(kind, Places):
             return None
@@ -549,7 +557,16 @@ class _Walk:
     def _is_repeatable(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Call):
             return self._context.called.get(node, "") in ELEMENTWISE | CASTS
-        kinds = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.slice, ast.Name, ast.Attribute, ast.keyword)
+        kinds = (
+            ast.expr_context,
+            ast.operator,
+            ast.unaryop,
+            ast.cmpop,
+            ast.slice,
+            ast.Name,
+            ast.Attribute,
+            ast.keyword,
+        )
         return isinstance(node, kinds + _OPERATORS) or constant(node) is not None
 
 

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
-# The rows of a tensor, or of the first of several: "rows", of the first dimension; "of", of the mask or the input that
-# they come from, if it is known.
+# A tensor, an array or a variable: "dtype"; "place": "graph", "eager", "data" for functions of tf.data, "numpy" or
+# "python".
+DTYPE = "dtype"
+# The same, and "rank"; "rows", of the first dimension. Of each of several in a tuple.
 ROWS = "rows"
 # A condition or a number: "is", which is "python" for numbers of Python and NumPy, "tensor", "none" or "other"; of a
 # tensor also "dtype".
@@ -20,4 +22,4 @@ FUNCTION = "function"
 DATASET = "dataset"
 # An array, or a placeholder: "shape", of the array or of what is fed.
 SHAPE = "shape"
-KINDS = frozenset({ROWS, VALUE, FUNCTION, DATASET, SHAPE})
+KINDS = frozenset({DTYPE, ROWS, VALUE, FUNCTION, DATASET, SHAPE})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ..analysis.selected_rows import BOOLEAN_MASK, WHERE, Rows, Selected, SelectedRows
+from ..analysis.selected_rows import WHERE, Rows, Selected, SelectedRows
 from ..facts.kinds import ROWS
 from ..facts.seen import Seen
 from ..files.message import Message
@@ -22,7 +22,7 @@ _FLOATS = {"float16", "bfloat16", "float32", "float64"}
 def questions(rows: SelectedRows) -> tuple[Question, ...]:
     """Return what a run must see before the rows of a mask may stay: ranks, and that no shape hides them."""
     nodes = [rows.mask, *(selected.call for selected in rows.selections), *(part.operand for part in rows.reductions)]
-    nodes += [selected.values for selected in rows.selections if selected.index is not rows.mask]
+    nodes += [selected.values for selected in rows.selections if selected.is_gather]
     return tuple(Question(ROWS, node) for node in dict.fromkeys(nodes))
 
 
@@ -54,7 +54,7 @@ def _fits(rows: SelectedRows, seen: dict[ast.AST, Seen]) -> bool:
 
     mask_rank = int(str(ranks[rows.mask]))
     for selected in rows.selections:
-        if selected.values in seen and selected.index is not rows.mask:  # gather takes longer values, too
+        if selected.is_gather:  # gather takes longer values, too
             if ranks[selected.values] != rank_of(Rows(selected.call, mask_rank - 1)):
                 return False
             if not _same_rows(seen[selected.values], seen[rows.mask]):
@@ -90,7 +90,7 @@ def _edits(context: Context, rows: SelectedRows) -> Iterator[Edit]:
         if not any(start <= source.start(place) < end for start, end in counted):
             yield from _mask_instead(context, place)
     for selected in rows.selections:
-        if selected.call in operands and context.called.get(selected.call) in BOOLEAN_MASK:
+        if selected.call in operands and not selected.is_gather:
             yield from _values_instead(context, selected)
         else:
             yield rename(source, selected.call.func, f"{DATA}.masked_rows")

@@ -20,11 +20,12 @@ from .change import Change
 MODULE = "npu_shim.npu_init"
 DEVICE_MODULE = "npu_shim.npu_device"
 BACKPORTS_MODULE = "npu_shim.backports"
-# The imports for TensorFlow 2 by the name that they bind: the interface of the device, and backports. What a change
-# uses may be one of them.
+# The imports for TensorFlow 2 by the name that they bind: the interface of the device, static shapes, and backports.
+# What a change uses may be one of them.
 DEVICE_IMPORTS = {
     "npu": f"import {DEVICE_MODULE} as npu",
     "npu_device": "from npu_shim import npu_device",
+    "npu_data": "from npu_shim import data as npu_data",
     "backports": "from npu_shim import backports",
     "npu_backports": f"import {BACKPORTS_MODULE} as npu_backports",
 }

@@ -43,21 +43,17 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import is_first_call, runs_on_npu
+from ...analysis.selected_rows import BOOLEAN_MASK, selected_rows
 from ...facts.kinds import ROWS
+from ...rewrite.masked_reductions import masked, questions
+from ...rewrite.seen_sizes import size_finding
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ..base import Context, Finding, Question, Result
 
 CODE = "NPU231"
 _PARTITION = "tensorflow.dynamic_partition"
-CALLS = frozenset(
-    {
-        "tensorflow.boolean_mask",
-        "tensorflow.ragged.boolean_mask",
-        _PARTITION,
-        "tensorflow.python.ops.array_ops.boolean_mask",
-    }
-)
+CALLS = BOOLEAN_MASK | {"tensorflow.ragged.boolean_mask", _PARTITION}
 # The reductions of the selected rows, written with a mask of static shape.
 _REDUCED = {
     "reduce_sum": "weights = tf.cast(mask, x.dtype) and tf.reduce_sum(x * weights)",
@@ -68,8 +64,15 @@ _REDUCED = {
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    statement = call.where.statement or context.names.tree
-    if not runs_on_npu(context, call.node) or not is_first_call(context, call, CALLS, statement):
+    if not runs_on_npu(context, call.node):
+        return
+    rows = selected_rows(context, call.node)
+    change = masked(context, CODE, rows) if rows is not None else None
+    if rows is not None and change is not None:
+        if rows.first is call.node:
+            yield change
+        return
+    if not is_first_call(context, call, CALLS, call.where.statement or context.names.tree):
         return
     parent = context.names.parents.get(call.node)
     around = (context.resolve(parent.func, call.where) or "") if isinstance(parent, ast.Call) else ""
@@ -80,9 +83,8 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         replacement = (
             reduced or "rows, valid = npu_shim.data.masked_select(x, mask, MOST) and mask what follows with valid"
         )
-    yield Finding(
-        call.node,
-        "dynamic number of rows: the NPU recompiles for each. Write {0}",
-        replacement,
-        asks=(Question(ROWS, call.node),),
-    )
+    asks = (Question(ROWS, call.node), *(questions(rows) if rows is not None else ()))
+    text = "dynamic number of rows: the NPU recompiles for each. Write {0}"
+    finding = size_finding(context, CODE, Finding(call.node, text, replacement, asks=asks))
+    if finding is not None:
+        yield finding

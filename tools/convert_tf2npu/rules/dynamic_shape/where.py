@@ -7,6 +7,11 @@ all results computed from them have a dynamic shape, and the NPU recompiles for 
 * If you need the positions, write ``places, valid = npu_shim.data.masked_where(condition, MOST)``. ``MOST`` is the
   largest number of positions that can occur.
 
+With facts of ``npu-shim observe``, the rule rewrites positions at which ``tf.gather_nd`` or ``tf.gather`` takes rows that
+are computed one by one until a sum, mean, maximum or minimum: the condition serves as their mask, with
+``npu_shim.data.masked_sum`` and the like, and ``tf.shape(places)[0]`` becomes a count. Other findings name the numbers
+of positions that were seen, and there is none if only the input pipeline computes them.
+
 Reported::
 
     import tensorflow as tf
@@ -39,14 +44,16 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
+from ...analysis.selected_rows import WHERE, selected_rows
+from ...facts.kinds import ROWS
+from ...rewrite.masked_reductions import masked, questions
+from ...rewrite.seen_sizes import size_finding
 from ...semantics.model import Call
 from ...semantics.signatures import bind
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Question, Result
 
 CODE = "NPU230"
-CALLS = frozenset(
-    {"tensorflow.where", "tensorflow.where_v2", "tensorflow.argwhere", "tensorflow.python.ops.array_ops.where"}
-)
+CALLS = WHERE
 _SIGNATURE = ("condition", "x", "y", "name")
 
 
@@ -54,8 +61,18 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     bound = bind(call.node, _SIGNATURE)
     if bound.hidden or bound.given("x") or not runs_on_npu(context, call.node):
         return
-    yield Finding(
+    places = selected_rows(context, call.node)
+    change = masked(context, CODE, places) if places is not None else None
+    if places is not None and change is not None:
+        if places.first is call.node:
+            yield change
+        return
+    finding = Finding(
         call.node,
         "dynamic number of positions: the NPU recompiles for each. Write tf.where(condition, x, tf.zeros_like(x)) "
         "or npu_shim.data.masked_where(condition, MOST)",
+        asks=(Question(ROWS, call.node), *(questions(places) if places is not None else ())),
     )
+    sized = size_finding(context, CODE, finding)
+    if sized is not None:
+        yield sized

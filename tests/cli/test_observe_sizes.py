@@ -1,0 +1,78 @@
+"""Sizes that a run saw become masks of static shape, and the converted script computes the same."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+from typing import Callable
+
+import numpy as np
+
+Python = Callable[..., "subprocess.CompletedProcess[str]"]
+
+LOSSES = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+if hasattr(tf.compat.v1, "disable_eager_execution") and "graph" in sys.argv:
+    tf.compat.v1.disable_eager_execution()
+
+
+def positive(x):
+    return tf.boolean_mask(x, x > 0.0)
+
+
+def losses(x, y, state):
+    mask = tf.equal(state, 1)
+    error = tf.abs(tf.boolean_mask(x, mask) - tf.boolean_mask(y, mask))
+    places = tf.where(tf.not_equal(state, -1))
+    chosen = tf.sqrt(tf.abs(tf.gather_nd(x, places)))
+    count = tf.cast(tf.shape(places)[0], tf.float32)
+    return [tf.reduce_mean(error), tf.reduce_max(error, axis=0), tf.reduce_sum(chosen) / count]
+
+
+data = tf.data.Dataset.from_tensor_slices(np.array([[-1.0, 2.0]], np.float32)).map(positive)
+print([shape for shape in tf.compat.v1.data.get_output_shapes(data)])
+RNG = np.random.RandomState(0)
+BATCHES = [(RNG.randn(8, 3), RNG.randn(8, 3), RNG.randint(-1, 2, 8)) for _ in range(4)]
+if tf.__version__.startswith("1.") or "graph" in sys.argv:
+    given = [tf.compat.v1.placeholder(tf.float32, [8, 3]) for _ in range(2)] + [tf.compat.v1.placeholder(tf.int32, [8])]
+    results = losses(*given)
+    element = tf.compat.v1.data.make_one_shot_iterator(data).get_next()
+    with tf.compat.v1.Session() as session:
+        session.run(element)
+        printed = [session.run(results, dict(zip(given, batch))) for batch in BATCHES]
+else:
+    list(data)
+    compiled = tf.function(losses)
+    printed = [compiled(*(tf.constant(part, kind) for part, kind in zip(batch, [tf.float32, tf.float32, tf.int32]))) for batch in BATCHES]
+print("losses", *(float(number) for step in printed for part in step for number in np.ravel(part)))
+"""
+NEW = """
+    error = tf.abs(npu_data.masked_rows(x, mask) - npu_data.masked_rows(y, mask))
+    places = tf.not_equal(state, -1)
+    chosen = tf.sqrt(tf.abs(npu_data.masked_rows(x, places)))
+    count = tf.cast(npu_data.masked_count(places), tf.float32)
+    return [npu_data.masked_mean(error, mask), npu_data.masked_max(error, mask, axis=0), \
+npu_data.masked_sum(chosen, places) / count]
+"""
+
+
+def numbers(run: subprocess.CompletedProcess[str]) -> list[float]:
+    assert run.returncode == 0, run.stdout[-3000:]
+    (line,) = [line for line in run.stdout.splitlines() if line.startswith("losses ")]
+    return [float(word) for word in line.split()[1:]]
+
+
+def test_rows_that_end_in_reductions_take_the_mask(
+    python: Python, repo_root: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "losses.py").write_text(LOSSES)
+    expected = numbers(python(tmp_path, "-m", "npu_shim", "observe", "losses.py"))
+    python(tmp_path, "-m", "npu_shim", "observe", "losses.py", "graph")
+    tool = str(repo_root / "tools" / "convert_tf2npu" / "main.py")
+    run = python(tmp_path, tool, "-i", "losses.py", "--facts", "facts.json", "-o", "out")
+    assert NEW in (tmp_path / "out" / "losses.py").read_text() and "NPU231" not in run.stdout, run.stdout
+    np.testing.assert_allclose(numbers(python(tmp_path / "out", "losses.py")), expected, rtol=1e-5)
+    np.testing.assert_allclose(numbers(python(tmp_path / "out", "losses.py", "graph")), expected, rtol=1e-5)

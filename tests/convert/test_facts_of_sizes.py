@@ -1,0 +1,159 @@
+"""Findings of dynamic sizes, with facts: rewritten where the facts prove it, settled, or reported with what was seen."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import pytest
+from convert_tf2npu.engine.converter import CHANGE, Converter, FileResult
+from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.facts.facts import Facts, digest
+from convert_tf2npu.facts.seen import Block, FileFacts, Seen
+from convert_tf2npu.syntax.source import Source
+
+HEAD = "import tensorflow as tf\n\n"
+ROW = {"rows": [3, 5], "rank": 1, "dtype": "float32", "place": "graph"}
+MASK = {"rows": [8], "rank": 1, "dtype": "bool", "place": "graph"}
+
+
+def converted(tmp_path: pathlib.Path, text: str, code: str, seen: dict[str, dict[str, Any]]) -> FileResult:
+    """Convert a script with facts about the expressions that it asks for, by their text; all others have those of ""."""
+    path, raw = str(tmp_path / "train.py"), text.encode("utf-8")
+    source, file = Source(raw), FileFacts(digest(raw), {Block(1, 99): 2})
+    for start, end, place in Converter(Settings(select=(code,))).convert(raw, path).asked:
+        values = seen.get(source.text[start:end], seen.get("", {}))
+        noted = file.seen[place] = Seen(2, 4)
+        for attribute, value in values.items():
+            for one in value if isinstance(value, list) else [value]:
+                noted.note(attribute, one)
+    facts = Facts(str(tmp_path), (), {"train.py": file})
+    return Converter(Settings(select=(code,), facts=facts)).convert(raw, path)
+
+
+def new_text(result: FileResult) -> str:
+    return (result.new or b"").decode("utf-8").split("\n\n", 1)[1]
+
+
+def body(*lines: str) -> str:
+    return HEAD + "def f(x, y, m, k):\n" + "".join(f"    {line}\n" for line in lines)
+
+
+REWRITTEN = [
+    ("return tf.reduce_mean(tf.boolean_mask(x, m))", "return npu_data.masked_mean(x, m)"),
+    ("return tf.reduce_sum(tf.boolean_mask(x, x > 0.0), axis=0)", "return npu_data.masked_sum(x, x > 0.0, axis=0)"),
+    (
+        "return tf.cast(tf.reduce_max(tf.boolean_mask(mask=m, tensor=x)), k)",
+        "return tf.cast(npu_data.masked_max(x, m), k)",
+    ),
+    (
+        "return tf.reduce_sum(tf.abs(tf.boolean_mask(x, m) - tf.boolean_mask(y, m)))",
+        "return npu_data.masked_sum(tf.abs(npu_data.masked_rows(x, m) - npu_data.masked_rows(y, m)), m)",
+    ),
+    (
+        "with tf.name_scope('a'):\n        r = tf.boolean_mask(x, m)\n    r *= 2\n    return tf.reduce_min(r)",
+        "with tf.name_scope('a'):\n        r = npu_data.masked_rows(x, m)\n    r *= 2\n"
+        "    return npu_data.masked_min(r, m)",
+    ),
+    (
+        "p = tf.where(m)\n    return tf.reduce_sum(tf.gather_nd(x, p))",
+        "p = m\n    return npu_data.masked_sum(npu_data.masked_rows(x, p), p)",
+    ),
+    (
+        "p = tf.squeeze(tf.where(m), 1)\n    return tf.reduce_sum(tf.gather(x, p))",
+        "p = m\n    return npu_data.masked_sum(npu_data.masked_rows(x, p), p)",
+    ),
+    (
+        "p = tf.where(m)[:, 0]\n    p = tf.cast(p, tf.int32)\n    return tf.reduce_sum(tf.gather(x, p))",
+        "p = m\n    p = p\n    return npu_data.masked_sum(npu_data.masked_rows(x, p), p)",
+    ),
+    ("return tf.shape(tf.where(m))[0]", "return npu_data.masked_count(m)"),
+    (
+        "p = tf.where(\n        m\n        | k)\n    return tf.reduce_sum(tf.gather_nd(x, p))",
+        "p = (m\n        | k)\n    return npu_data.masked_sum(npu_data.masked_rows(x, p), p)",
+    ),
+]
+
+
+@pytest.mark.parametrize("before, after", REWRITTEN)
+def test_reductions_take_the_mask(before: str, after: str, tmp_path: pathlib.Path) -> None:
+    seen = {"": ROW, "m": MASK, "x > 0.0": MASK, "m\n        | k": MASK}
+    if "gather" in before:
+        seen["x"] = {**ROW, "rows": [8]}
+    code = "NPU230" if "tf.where" in before else "NPU231"
+    result = converted(tmp_path, body(before), code, seen)
+    assert new_text(result) == body(after).split("\n\n", 1)[1]
+    assert [(d.kind, d.runs) for d in result.diagnostics] == [(CHANGE, 2)]
+
+
+REFUSED = [
+    "return tf.boolean_mask(x, m)",
+    "r = tf.boolean_mask(x, m)\n    g(r)\n    return tf.reduce_sum(r)",
+    "r = tf.boolean_mask(x, m)\n    k.rows = r\n    return tf.reduce_sum(r)",
+    "r = tf.boolean_mask(x, m)\n    return tf.reduce_sum(r), tf.shape(r)",
+    "r = tf.boolean_mask(x, m)\n    m = tf.logical_not(m)\n    return tf.reduce_sum(r)",
+    "r = tf.boolean_mask(x, m)\n    if k:\n        r = r * 2\n    return tf.reduce_sum(r)",
+    "if k:\n        x = tf.boolean_mask(x, m)\n        y = tf.reduce_sum(x)\n    return x",
+    "for i in range(3):\n        y = y + x\n        x = tf.boolean_mask(y, m)\n        y = tf.reduce_sum(x)\n    return y",
+    "r = tf.boolean_mask(x, m)\n    return tf.reduce_sum(r) + tf.map_fn(lambda v: tf.reduce_sum(r) + v, y)",
+    "h = lambda: r\n    r = tf.boolean_mask(x, m)\n    tf.reduce_sum(r)\n    return h()",
+    "r = tf.boolean_mask(x, m)\n    s = tf.boolean_mask(y, k)\n    return tf.reduce_sum(r - s)",
+    "s = tf.boolean_mask(y, k)\n    r = tf.boolean_mask(x, m)\n    return tf.reduce_sum(r - s)",
+    "return tf.reduce_sum(tf.matmul(tf.boolean_mask(x, m), y))",
+    "return tf.reduce_sum(tf.boolean_mask(x, tf.random.uniform([8]) > y) - tf.boolean_mask(y, x > m))",
+    "return tf.reduce_sum(tf.boolean_mask(x, m, axis=1))",
+    "return tf.reduce_sum(tf.boolean_mask(x, m), axis=1)",
+    "return tf.reduce_sum(tf.boolean_mask(tf.boolean_mask(x, m), k))",
+    "r = tf.boolean_mask(x, m)\n    return tf.reduce_sum(r if k else -r)",
+    "return tf.reduce_sum(sorted(tf.boolean_mask(x, m)))",
+]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_not_followed_stays(text: str, tmp_path: pathlib.Path) -> None:
+    result = converted(tmp_path, body(text), "NPU231", {"": ROW, "m": MASK, "k": MASK})
+    assert not result.edits and result.findings
+    assert "(seen: 3 to 5)" in result.diagnostics[0].message
+
+
+CONTRADICTED = [
+    {"": ROW, "m": {**MASK, "dtype": "int32"}},
+    {"": ROW, "m": {**MASK, "rank": [1, 2]}},
+    {"": ROW, "m": {}},
+    {"": ROW, "m": MASK, "r + y": {**ROW, "rank": 2}},
+    {"": ROW, "m": MASK, "r + y": {**ROW, "rows": [8]}},
+    {"": ROW, "m": MASK, "r + y": {**ROW, "dtype": "int32"}},
+    {"": {**ROW, "rows": list(range(80))}, "m": MASK, "r + y": {**ROW, "rows": list(range(81))}},
+]
+
+
+@pytest.mark.parametrize("seen", CONTRADICTED)
+def test_facts_that_contradict_the_source_prove_nothing(
+    seen: dict[str, dict[str, Any]], tmp_path: pathlib.Path
+) -> None:
+    text = body("r = tf.boolean_mask(x, m)", "return tf.reduce_mean(r + y)")
+    assert converted(tmp_path, text, "NPU231", {"": ROW, "m": MASK}).edits
+    result = converted(tmp_path, text, "NPU231", seen)
+    assert not result.edits and result.findings
+
+
+def test_positions_in_a_longer_tensor_stay(tmp_path: pathlib.Path) -> None:
+    text = body("return tf.reduce_sum(tf.gather_nd(x, tf.where(m)))")
+    longer = {"": ROW, "m": MASK, "x": {**ROW, "rows": [9]}}
+    assert not converted(tmp_path, text, "NPU230", longer).edits
+
+
+def test_the_finding_without_facts_is_as_ever() -> None:
+    text = body("return tf.reduce_mean(tf.boolean_mask(x, m))").encode()
+    (finding,) = Converter(Settings(select=("NPU231",))).convert(text).diagnostics
+    assert finding.message.startswith("dynamic number of rows: the NPU recompiles for each. Write weights =")
+
+
+@pytest.mark.parametrize("code, call", [("NPU231", "tf.boolean_mask(x, m)"), ("NPU230", "tf.where(m)")])
+@pytest.mark.parametrize("place, count", [("data", 0), ("numpy", 0), (["data", "graph"], 1), ("eager", 1)])
+def test_what_never_reached_the_npu_is_not_reported(
+    code: str, call: str, place: str, count: int, tmp_path: pathlib.Path
+) -> None:
+    result = converted(tmp_path, body(f"return {call}"), code, {"": {**ROW, "rows": 4, "place": place}})
+    assert len(result.findings) == count
+    assert count == 0 or "(seen: always 4)" in result.diagnostics[0].message
