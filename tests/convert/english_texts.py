@@ -51,6 +51,7 @@ _NAMES_ONLY = (
     "analysis/slices.py:empty full ones zeros random.normal random.uniform",
     "analysis/slices.py:fill ones zeros random.normal random.truncated_normal random.uniform",
     "analysis/gradient_sources.py",
+    "analysis/row_functions.py",
     "analysis/optimizers.py",
     "report/content.py",
     "report/sarif.py:cell {0}",

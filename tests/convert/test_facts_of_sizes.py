@@ -110,7 +110,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_what_is_not_followed_stays(text: str, tmp_path: pathlib.Path) -> None:
+def test_rows_that_are_not_followed_stay(text: str, tmp_path: pathlib.Path) -> None:
     result = converted(tmp_path, body(text), "NPU231", {"": ROW, "m": MASK, "k": MASK})
     assert not result.edits and result.findings
     assert "(seen: 3 to 5)" in result.diagnostics[0].message
@@ -151,7 +151,7 @@ def test_the_finding_without_facts_is_as_ever() -> None:
 
 @pytest.mark.parametrize("code, call", [("NPU231", "tf.boolean_mask(x, m)"), ("NPU230", "tf.where(m)")])
 @pytest.mark.parametrize("place, count", [("data", 0), ("numpy", 0), (["data", "graph"], 1), ("eager", 1)])
-def test_what_never_reached_the_npu_is_not_reported(
+def test_sizes_of_the_host_are_not_reported(
     code: str, call: str, place: str, count: int, tmp_path: pathlib.Path
 ) -> None:
     result = converted(tmp_path, body(f"return {call}"), code, {"": {**ROW, "rows": 4, "place": place}})

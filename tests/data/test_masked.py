@@ -57,7 +57,7 @@ def test_reductions(masked, plain, shape, rank):
 
 
 @pytest.mark.parametrize("shape, rank", SHAPES)
-def test_what_is_computed_row_by_row_is_defined_if_it_was(shape, rank):
+def test_masked_rows_keep_functions_defined(shape, rank):
     x = np.abs(RNG.randn(*shape)).astype(np.float32)
 
     def build():

@@ -269,9 +269,9 @@ class _Walk:
     def _is_concerned(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Name):
             return isinstance(self._kinds.get(node.id), (Rows, Places))
-        return isinstance(node, ast.Call) and self._selects(node)
+        return isinstance(node, ast.Call) and self._is_of_this_mask(node)
 
-    def _selects(self, call: ast.Call) -> bool:
+    def _is_of_this_mask(self, call: ast.Call) -> bool:
         """Return True if a call selects by the mask of this walk."""
         name = self._context.called.get(call, "")
         mask = mask_of(self._context, call, name) if name in BOOLEAN_MASK | WHERE else None
@@ -369,7 +369,7 @@ class _Walk:
 
     def _kind_of_part(self, node: ast.Subscript) -> _Kind:
         indices = _indices(node)
-        if isinstance(node.value, ast.Call) and _is_constant(indices, 0) and self._counts(node.value, node, "shape"):
+        if isinstance(node.value, ast.Call) and _is_constant(indices, 0) and self._is_count(node.value, node, "shape"):
             return None
         kind = self._kind(node.value)
         if isinstance(kind, Places):
@@ -412,7 +412,7 @@ class _Walk:
             self._context.resolve(node, self._call.where) or "" if isinstance(node, (ast.Name, ast.Attribute)) else ""
         )
 
-    def _counts(self, call: ast.Call, node: ast.expr, function: str) -> bool:
+    def _is_count(self, call: ast.Call, node: ast.expr, function: str) -> bool:
         """Return True if an expression is the number of rows: ``tf.shape(rows)[0]`` or ``tf.size(rows)``."""
         name = self._context.called.get(call, "")
         if last_part(name) != function or not name.startswith("tensorflow.") or len(call.args) != 1 or call.keywords:
@@ -431,7 +431,7 @@ class _Walk:
         name = self._context.called.get(call, "")
         if name in BOOLEAN_MASK or name in WHERE and mask_of(self._context, call, name) is not None:
             return self._kind_of_selection(call, name)
-        if self._counts(call, call, "size"):
+        if self._is_count(call, call, "size"):
             return None
         kind = self._kind_of_places(call, name)
         if kind is not None:

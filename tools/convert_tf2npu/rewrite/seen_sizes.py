@@ -1,8 +1,9 @@
-"""What observed runs say about a size, for findings."""
+"""Findings with the sizes that observed runs saw."""
 
 from __future__ import annotations
 
 import ast
+from typing import Iterator
 
 from ..facts.kinds import ROWS
 from ..files.message import Message
@@ -24,15 +25,17 @@ def never_on_npu(context: Context, code: str, kind: str, node: ast.AST) -> bool:
     return bool(places) and set(places or ()) <= {"data", "numpy"}
 
 
-def size_finding(context: Context, code: str, finding: Finding) -> Finding | None:
-    """Return a finding with the sizes that were seen, which it asks for; None if they never reached the NPU."""
+def size_findings(context: Context, code: str, finding: Finding) -> Iterator[Finding]:
+    """Yield a finding with the sizes that were seen, for which it asks; nothing if they never reached the NPU."""
     node = finding.node
     if never_on_npu(context, code, ROWS, node):
-        return None
-    finding = finding._replace(asks=finding.asks or (Question(ROWS, node),))
+        return
     seen = context.seen(code, ROWS, node)
-    rows = seen.values.get("rows") if seen is not None else None
-    if rows is None or rows.least is None or rows.most is None:
-        return finding
-    template = "{0} (seen: {1} to {2})" if rows.least < rows.most else "{0} (seen: always {1})"
-    return finding._replace(message=Message(template, finding.message, int(rows.least), int(rows.most)))
+    sizes = seen.values.get("rows") if seen is not None else None
+    message = finding.message
+    if sizes is not None and sizes.least is not None and sizes.most is not None:
+        if sizes.least < sizes.most:
+            message = Message("{0} (seen: {1} to {2})", message, int(sizes.least), int(sizes.most))
+        else:
+            message = Message("{0} (seen: always {1})", message, int(sizes.least))
+    yield finding._replace(asks=finding.asks or (Question(ROWS, node),), message=message)

@@ -8,6 +8,11 @@ known only at run time, and the NPU recompiles for each new number.
 * Otherwise use ``npu_shim.data.masked_select``. ``MOST`` is the largest number of rows that can occur. Multiply what
   follows by ``tf.cast(valid, x.dtype)``, so that the padded rows have no effect.
 
+With facts of ``npu-shim observe``, the rule rewrites rows that are computed one by one until a sum, mean, maximum or
+minimum: ``npu_shim.data.masked_mean(x, mask)`` and the like have static shapes and need no bound. The facts must show
+the ranks and types. Other findings name the numbers of rows that were seen, and there is none if only the input
+pipeline selects.
+
 The rule reports one finding for each statement.
 
 Reported::
@@ -46,7 +51,7 @@ from ...analysis.device_placement import is_first_call, runs_on_npu
 from ...analysis.selected_rows import BOOLEAN_MASK, selected_rows
 from ...facts.kinds import ROWS
 from ...rewrite.masked_reductions import masked, questions
-from ...rewrite.seen_sizes import size_finding
+from ...rewrite.seen_sizes import size_findings
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ..base import Context, Finding, Question, Result
@@ -84,7 +89,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             reduced or "rows, valid = npu_shim.data.masked_select(x, mask, MOST) and mask what follows with valid"
         )
     asks = (Question(ROWS, call.node), *(questions(rows) if rows is not None else ()))
-    text = "dynamic number of rows: the NPU recompiles for each. Write {0}"
-    finding = size_finding(context, CODE, Finding(call.node, text, replacement, asks=asks))
-    if finding is not None:
-        yield finding
+    finding = Finding(
+        call.node, "dynamic number of rows: the NPU recompiles for each. Write {0}", replacement, asks=asks
+    )
+    yield from size_findings(context, CODE, finding)

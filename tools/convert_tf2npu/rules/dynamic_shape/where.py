@@ -47,7 +47,7 @@ from ...analysis.device_placement import runs_on_npu
 from ...analysis.selected_rows import WHERE, selected_rows
 from ...facts.kinds import ROWS
 from ...rewrite.masked_reductions import masked, questions
-from ...rewrite.seen_sizes import size_finding
+from ...rewrite.seen_sizes import size_findings
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ..base import Context, Finding, Question, Result
@@ -73,6 +73,4 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         "or npu_shim.data.masked_where(condition, MOST)",
         asks=(Question(ROWS, call.node), *(questions(places) if places is not None else ())),
     )
-    sized = size_finding(context, CODE, finding)
-    if sized is not None:
-        yield sized
+    yield from size_findings(context, CODE, finding)
