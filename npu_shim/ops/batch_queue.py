@@ -19,8 +19,8 @@ _lock = threading.Lock()
 _PADS = ("REPLICATE", "ZERO")
 
 
-def batch_enqueue_operator(
-    x: Tensor, queue_id: Tensor, batch_size: int = 8, queue_name: str = "", queue_depth: int = 100,
+def batch_enqueue(
+    x: Tensor, queue_id: Tensor = 0, batch_size: int = 8, queue_name: str = "", queue_depth: int = 100,
     pad_mode: str = "REPLICATE", name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Split x into batches, and put them into a queue.
@@ -58,18 +58,6 @@ def batch_enqueue_operator(
         count = numpy_function(put, [x, tf.cast(queue_id, tf.int64)], tf.int32)
         count.set_shape([])
         return count
-
-
-def batch_enqueue(
-    x: Tensor,
-    queue_id: Tensor = 0,
-    batch_size: int = 8,
-    queue_name: str = "",
-    queue_depth: int = 100,
-    pad_mode: str = "REPLICATE",
-) -> Tensor:
-    """Put batches of x into a queue. Arguments and result as for batch_enqueue_operator."""
-    return batch_enqueue_operator(x, queue_id, batch_size, queue_name, queue_depth, pad_mode)
 
 
 def dequeue_operator(

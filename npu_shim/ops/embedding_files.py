@@ -89,13 +89,6 @@ def embedding_hashmap_file_size(
         return sizes
 
 
-def embedding_hashmap_file_size_v2(
-    file_path: Tensor, table_ids: Tensor, table_names: Tensor, global_step: Tensor, embedding_dims: Sequence[int]
-) -> Tensor:
-    """Return the number of keys in the files of tables. Arguments and result as for embedding_hashmap_file_size."""
-    return embedding_hashmap_file_size(file_path, table_ids, table_names, global_step, embedding_dims)
-
-
 def embedding_hashmap_import(
     file_path: Tensor, table_ids: Tensor, table_sizes: Tensor, table_names: Tensor, global_step: Tensor,
     embedding_dims: Sequence[int], num: int, name: str | None = None,
@@ -137,12 +130,7 @@ def embedding_hashmap_import(
         return keys, counters, filter_flags, values
 
 
-def embedding_hashmap_import_v2(
-    file_path: Tensor, table_ids: Tensor, table_sizes: Tensor, table_names: Tensor, global_step: Tensor,
-    embedding_dims: Sequence[int], num: int,
-) -> tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor]]:  # fmt: skip
-    """Read contents of tables from files. Arguments and results as for embedding_hashmap_import."""
-    return embedding_hashmap_import(file_path, table_ids, table_sizes, table_names, global_step, embedding_dims, num)
+embedding_hashmap_file_size_v2, embedding_hashmap_import_v2 = embedding_hashmap_file_size, embedding_hashmap_import
 
 
 def _check_number(operator: str, num: int, given: Sequence[object]) -> None:

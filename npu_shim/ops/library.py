@@ -34,7 +34,11 @@ def get_shape(x: Sequence[Tensor] | Tensor, name: str | None = None) -> Tensor:
 
 
 def decode_image(
-    contents: Tensor, channels: int = 0, dtype: DType = tf.uint8, expand_animations: bool = True
+    contents: Tensor,
+    channels: int = 0,
+    dtype: DType = tf.uint8,
+    expand_animations: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """Return the pixels of an encoded image: a BMP, GIF, JPEG or PNG.
 
@@ -43,8 +47,9 @@ def decode_image(
         channels: 0 for those of the image, 1, 3 or 4.
         dtype: tf.uint8, tf.uint16 or tf.float32.
         expand_animations: True for [frames, height, width, channels] of a GIF, False for its first frame.
+        name: name of the ops.
     """
-    return tf.io.decode_image(contents, channels, dtype, expand_animations=expand_animations)
+    return tf.io.decode_image(contents, channels, dtype, name=name, expand_animations=expand_animations)
 
 
 def file_constant(

@@ -30,18 +30,6 @@ def log_time_stamp(logid: str, notify: bool, name: str | None = None) -> Operati
     return _nothing(name or "log_time_stamp")
 
 
-def decode_image_v3(
-    contents: Tensor,
-    channels: int = 0,
-    dtype: DType = tf.uint8,
-    expand_animations: bool = True,
-    name: str | None = None,
-) -> Tensor:
-    """Return the pixels of an encoded image. Arguments and result as for library.decode_image."""
-    with tf.name_scope(name or "decode_image_v3"):
-        return library.decode_image(contents, channels, dtype, expand_animations)
-
-
 def file_constant(
     shape: Sequence[int], dtype: DType, file_path: str = "", file_id: str = "", name: str | None = None
 ) -> Tensor:

@@ -21,6 +21,9 @@ def non_zero(x: Tensor, transpose: bool = False, output_type: DType = tf.int64, 
         return tf.transpose(indices) if transpose else indices
 
 
+nonzero = non_zero
+
+
 def non_zero_with_value(
     x: Tensor, transpose: bool = False, output_type: DType = tf.int32, name: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -49,11 +52,6 @@ def non_zero_with_value(
             tf.reshape(index, [2 * size if total is None else 2 * total]),
             tf.reshape(tf.cast(count, output_type), [1]),
         )
-
-
-def nonzero(x: Tensor, transpose: bool = False, output_type: DType = tf.int64, name: str | None = None) -> Tensor:
-    """Return the indices of the elements that are not zero. See non_zero."""
-    return non_zero(x, transpose, output_type, name)
 
 
 def nonzerowithvalue(

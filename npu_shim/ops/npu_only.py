@@ -1,4 +1,4 @@
-"""Names of the vendor's interface that exist on the NPU only: the one list of them, for errors, tests and docs.
+"""Names of the vendor's interface that exist on the NPU only: their one list, for errors, tests and docs.
 
 Each can be imported. A call raises OnlyOnNPU: what it does, why there is no form for the CPU, what to do.
 """
@@ -6,7 +6,9 @@ Each can be imported. A call raises OnlyOnNPU: what it does, why there is no for
 from __future__ import annotations
 
 import inspect
-from typing import Callable, NamedTuple, NoReturn
+import json
+import pkgutil
+from typing import Any, Callable, Mapping, NamedTuple, NoReturn
 
 ONLY_ON_NPU = "exists on the NPU only"
 
@@ -16,71 +18,23 @@ class OnlyOnNPU(NotImplementedError):
 
 
 class Row(NamedTuple):
-    """One name: what it does, and which reason below applies."""
+    """One name: what it does, why there is no form for the CPU, and what to do."""
 
     what: str
     reason: str
     instead: str
 
 
-_UNPUBLISHED = "Its algorithm is not published"
-_COMPILED = "It runs what was compiled for the NPU"
-_CHANNEL = "The CPU has no data channel to a device"
-_CV2 = "Write it with OpenCV in tf.numpy_function"
-_ITERATOR = "Use the iterator of a tf.data.Dataset"
-_KERNELS = "Call the TensorFlow function itself"
-
+TABLE: Mapping[str, Mapping[str, Any]] = json.loads(pkgutil.get_data(__name__, "operators.json") or b"")
 # operator -> its row; npu_ops and npu_cpu_ops have functions of the same names for some
-ROWS: dict[str, Row] = {
-    "adp_get_next": Row("gets the next element from a queue of the NPU", _CHANNEL, _ITERATOR),
-    "batch_dilate_polys": Row("widens polygons around text", _UNPUBLISHED, _CV2),
-    "channel_get_next": Row("gets the next element from a channel of the NPU", _CHANNEL, _ITERATOR),
-    "device_queue_dataset": Row("is the NPU's end of a data channel", _CHANNEL, "Use the tf.data.Dataset itself"),
-    "dp_group_dataset": Row("groups datasets for the NPU", _CHANNEL, "Use tf.data.Dataset.zip"),
-    "dpop": Row("runs a function of a dataset on the NPU", _COMPILED, _KERNELS),
-    "dynamic_get_next_v2": Row("gets the next element of any shape from a channel of the NPU", _CHANNEL, _ITERATOR),
-    "ge_op": Row("runs a graph on the NPU", _COMPILED, _KERNELS),
-    "geop_dataset": Row("runs a function of a dataset on the NPU", _COMPILED, "Use tf.data.Dataset.map"),
-    "get_next": Row("gets the next element from a channel of the NPU", _CHANNEL, _ITERATOR),
-    "get_next_from_queue": Row("takes tensors apart that came from a queue of the NPU", _CHANNEL, _ITERATOR),
-    "host_queue_dataset": Row("sends a dataset to the NPU", _CHANNEL, "Use the tf.data.Dataset itself"),
-    "load_and_execute_om": Row(
-        "runs a model in the NPU's format", _COMPILED, "Run the TensorFlow model that it was made from"
-    ),
-    "npu_onnx_graph_op": Row(
-        "runs an ONNX model on the NPU", _COMPILED, "Run it with onnxruntime in tf.numpy_function"
-    ),
-    "ocr_detection_post_handle": Row("cuts text out of an image", _UNPUBLISHED, _CV2),
-    "ocr_detection_pre_handle": Row("prepares an image for text detection", _UNPUBLISHED, _CV2),
-    "ocr_find_contours": Row("finds the outlines of text", _UNPUBLISHED, _CV2),
-    "ocr_identify_pre_handle": Row("prepares images of text for classification", _UNPUBLISHED, _CV2),
-    "ocr_recognition_pre_handle": Row("prepares images of text for recognition", _UNPUBLISHED, _CV2),
-    "queue_data": Row("is one tensor of an element in a queue of the NPU", _CHANNEL, _ITERATOR),
-    "queue_dataset": Row("sends a dataset to the NPU", _CHANNEL, "Use the tf.data.Dataset itself"),
-    "resize_and_clip_polys": Row("resizes polygons around text", _UNPUBLISHED, _CV2),
+ROWS = {
+    name: Row(what, reason, instead)
+    for reason, by_instead in TABLE["npu_only"].items()
+    for instead, names in by_instead.items()
+    for name, what in names.items()
 }
-
 # Functions of the vendor's modules and their parameters
-SIGNATURES: dict[str, dict[str, str]] = {
-    "npu_ops": {
-        "npu_onnx_graph_op": "(inputs, tout, model_path, name=None)",
-        "channel_get_next": "(channel_name, output_types, output_shapes)",
-    },
-    "npu_cpu_ops": {
-        "ocr_recognition_pre_handle": (
-            "(imgs_data, imgs_offset, imgs_size, langs, langs_score, batch_size=8, data_format='NHWC', "
-            "pad_mode='REPLICATE')"
-        ),
-        "ocr_detection_pre_handle": "(img, data_format='NHWC')",
-        "ocr_identify_pre_handle": "(imgs_data, imgs_offset, imgs_size, size, data_format='NHWC')",
-        "batch_dilate_polys": (
-            "(polys_data, polys_offset, polys_size, score, min_border, min_area_thr, score_thr, expand_scale)"
-        ),
-        "ocr_find_contours": "(img, value_mode=0)",
-        "ocr_detection_post_handle": "(img, polys_data, polys_offset, polys_size, data_format='NHWC')",
-        "resize_and_clip_polys": "(polys_data, polys_offset, polys_size, h_scale, w_scale, img_h, img_w)",
-    },
-}
+SIGNATURES: Mapping[str, Mapping[str, str]] = TABLE["npu_only_signatures"]
 NOT_OPERATORS = ("channel_get_next",)
 
 

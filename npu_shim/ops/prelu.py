@@ -27,6 +27,9 @@ def p_relu(x: Tensor, weight: Tensor, name: str | None = None) -> Tensor:
         return tf.compat.v2.where(x > 0, x, _for(x, weight) * x)
 
 
+prelu = p_relu
+
+
 def p_relu_grad(grads: Tensor, features: Tensor, weights: Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Return the gradients of p_relu.
 
@@ -46,11 +49,6 @@ def p_relu_grad(grads: Tensor, features: Tensor, weights: Tensor, name: str | No
         _, axes = tf.raw_ops.BroadcastGradientArgs(s0=tf.shape(x), s1=tf.shape(used))
         dx = tf.compat.v2.where(positive, grads, used * grads)
         return dx, tf.reshape(tf.reduce_sum(elementwise, axes), tf.shape(weight))
-
-
-def prelu(x: Tensor, weight: Tensor) -> Tensor:
-    """Return x where it is positive, else weight x. See p_relu."""
-    return p_relu(x, weight)
 
 
 def _for(x: Tensor, weight: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from npu_shim.ops import gradient_of
 
 
 def tabulate_fusion_se_a(
-    table: Tensor, table_info: Tensor, em_x: Tensor, em: Tensor, last_layer_size: int, name: str | None = None
+    table: Tensor, table_info: Tensor, em_x: Tensor, em: Tensor, last_layer_size: int = 128, name: str | None = None
 ) -> Tensor:
     """Return the descriptors of atoms.
 
@@ -56,7 +56,7 @@ def tabulate_fusion_se_a(
 
 
 def tabulate_fusion(
-    table: Tensor, table_info: Tensor, em_x: Tensor, em: Tensor, last_layer_size: int, name: str | None = None
+    table: Tensor, table_info: Tensor, em_x: Tensor, em: Tensor, last_layer_size: int = 128, name: str | None = None
 ) -> Tensor:
     """Return the descriptors of atoms. It is tabulate_fusion_se_a under its older name."""
     return tabulate_fusion_se_a(table, table_info, em_x, em, last_layer_size, name or "tabulate_fusion")
@@ -91,20 +91,6 @@ def tabulate_fusion_grad(
     return tabulate_fusion_se_a_grad(table, table_info, em_x, em, dy, descriptor, name or "tabulate_fusion_grad")
 
 
-def tabulatefusionsea(
-    table: Tensor, table_info: Tensor, em_x: Tensor, em: Tensor, last_layer_size: int = 128, name: str | None = None
-) -> Tensor:
-    """Return the descriptors of atoms. Arguments and result as for tabulate_fusion_se_a."""
-    return tabulate_fusion_se_a(table, table_info, em_x, em, last_layer_size, name)
-
-
-def tabulatefusion(
-    table: Tensor, table_info: Tensor, em_x: Tensor, em: Tensor, last_layer_size: int = 128, name: str | None = None
-) -> Tensor:
-    """Return the descriptors of atoms. Arguments and result as for tabulate_fusion_se_a."""
-    return tabulate_fusion(table, table_info, em_x, em, last_layer_size, name)
-
-
 def tabulatefusionseagrad(
     table: Tensor, table_info: Tensor, em_x: Tensor, em: Tensor, dy_dem_x: Tensor, dy_dem: Tensor,
     name: str | None = None,
@@ -127,6 +113,7 @@ def tabulatefusiongrad(
     return tabulate_fusion_grad(table, table_info, em_x, em, dy_dem_x, dy_dem, name)
 
 
+tabulatefusionsea, tabulatefusion = tabulate_fusion_se_a, tabulate_fusion
 _where = tf.compat.v2.where
 
 

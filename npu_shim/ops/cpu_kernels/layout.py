@@ -33,68 +33,32 @@ class Layout(NamedTuple):
     outputs: Sequence[int] = (0,)
 
 
+_GRADIENTS_OF_MAXIMUM = ("orig_input", "orig_output", "grad")
+_OPS = {
+    Layout(("value",)): "AvgPool BiasAdd",
+    Layout(("out_backprop",), outputs=()): "BiasAddGrad",
+    Layout(("input",)): "AvgPool3D Conv2D Conv3D DepthToSpace DepthwiseConv2dNative MaxPool MaxPool3D SpaceToDepth",
+    Layout(("input",), ("ksize", "strides")): "MaxPoolV2",
+    Layout(("grad",), ("orig_input_shape",)): "AvgPool3DGrad AvgPoolGrad",
+    Layout(("x",)): "FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3",
+    Layout(("y_backprop", "x")): "FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3",
+    Layout(_GRADIENTS_OF_MAXIMUM): "MaxPool3DGrad MaxPool3DGradGrad MaxPoolGrad MaxPoolGradGrad",
+    Layout(_GRADIENTS_OF_MAXIMUM, ("ksize", "strides")): "MaxPoolGradGradV2 MaxPoolGradV2",
+    Layout(("out_backprop",), ("input_sizes",)): (
+        "Conv2DBackpropInput Conv3DBackpropInputV2 DepthwiseConv2dNativeBackpropInput"
+    ),
+    Layout(("input", "out_backprop"), outputs=()): (
+        "Conv2DBackpropFilter Conv3DBackpropFilterV2 DepthwiseConv2dNativeBackpropFilter"
+    ),
+}
 # By the type of op. Those whose kernels take channels first on the CPU are in NATIVE, too.
-LAYOUTS = {
-    "AvgPool": Layout(["value"]),
-    "AvgPool3D": Layout(["input"]),
-    "AvgPool3DGrad": Layout(["grad"], ["orig_input_shape"]),
-    "AvgPoolGrad": Layout(["grad"], ["orig_input_shape"]),
-    "BiasAdd": Layout(["value"]),
-    "BiasAddGrad": Layout(["out_backprop"], outputs=[]),
-    "Conv2D": Layout(["input"]),
-    "Conv2DBackpropFilter": Layout(["input", "out_backprop"], outputs=[]),
-    "Conv2DBackpropInput": Layout(["out_backprop"], ["input_sizes"]),
-    "Conv3D": Layout(["input"]),
-    "Conv3DBackpropFilterV2": Layout(["input", "out_backprop"], outputs=[]),
-    "Conv3DBackpropInputV2": Layout(["out_backprop"], ["input_sizes"]),
-    "DepthToSpace": Layout(["input"]),
-    "DepthwiseConv2dNative": Layout(["input"]),
-    "DepthwiseConv2dNativeBackpropFilter": Layout(["input", "out_backprop"], outputs=[]),
-    "DepthwiseConv2dNativeBackpropInput": Layout(["out_backprop"], ["input_sizes"]),
-    "FusedBatchNorm": Layout(["x"]),
-    "FusedBatchNormGrad": Layout(["y_backprop", "x"]),
-    "FusedBatchNormGradV2": Layout(["y_backprop", "x"]),
-    "FusedBatchNormGradV3": Layout(["y_backprop", "x"]),
-    "FusedBatchNormV2": Layout(["x"]),
-    "FusedBatchNormV3": Layout(["x"]),
-    "MaxPool": Layout(["input"]),
-    "MaxPool3D": Layout(["input"]),
-    "MaxPool3DGrad": Layout(["orig_input", "orig_output", "grad"]),
-    "MaxPool3DGradGrad": Layout(["orig_input", "orig_output", "grad"]),
-    "MaxPoolGrad": Layout(["orig_input", "orig_output", "grad"]),
-    "MaxPoolGradGrad": Layout(["orig_input", "orig_output", "grad"]),
-    "MaxPoolGradGradV2": Layout(["orig_input", "orig_output", "grad"], ["ksize", "strides"]),
-    "MaxPoolGradV2": Layout(["orig_input", "orig_output", "grad"], ["ksize", "strides"]),
-    "MaxPoolV2": Layout(["input"], ["ksize", "strides"]),
-    "SpaceToDepth": Layout(["input"]),
-}
+LAYOUTS = {op: layout for layout, ops in _OPS.items() for op in ops.split()}
 NATIVE = {"BiasAdd", "BiasAddGrad"}
-# Ops that compute each element by itself, and their inputs, which have one rank or are scalars.
-ELEMENTWISE = {
-    "Add": ["x", "y"],
-    "AddN": ["inputs"],
-    "AddV2": ["x", "y"],
-    "Cast": ["x"],
-    "Elu": ["features"],
-    "EluGrad": ["gradients", "outputs"],
-    "Identity": ["input"],
-    "LeakyRelu": ["features"],
-    "LeakyReluGrad": ["gradients", "features"],
-    "Mul": ["x", "y"],
-    "Relu": ["features"],
-    "Relu6": ["features"],
-    "Relu6Grad": ["gradients", "features"],
-    "ReluGrad": ["gradients", "features"],
-    "Selu": ["features"],
-    "SeluGrad": ["gradients", "outputs"],
-    "Sigmoid": ["x"],
-    "SigmoidGrad": ["y", "dy"],
-    "Softplus": ["features"],
-    "SoftplusGrad": ["gradients", "features"],
-    "Sub": ["x", "y"],
-    "Tanh": ["x"],
-    "TanhGrad": ["y", "dy"],
-}
+# Ops that compute each element by itself; their inputs have one rank or are scalars.
+ELEMENTWISE = (
+    "Add AddN AddV2 Cast Elu EluGrad Identity LeakyRelu LeakyReluGrad Mul Relu Relu6 Relu6Grad ReluGrad Selu SeluGrad "
+    "Sigmoid SigmoidGrad Softplus SoftplusGrad Sub Tanh TanhGrad"
+).split()
 
 
 def channels_last(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
@@ -126,7 +90,7 @@ def channels_last(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
 
 def elementwise(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of an op of ELEMENTWISE that takes the result of a form with channels first; None for others."""
-    values = flat(asked.inputs[name] for name in ELEMENTWISE[asked.type])
+    values = flat(asked.inputs.values())
     if not any(_is_moved(tensor) for tensor in values):
         return None
     rank = max(tensor.shape.rank or 0 for tensor in values)
@@ -136,7 +100,7 @@ def elementwise(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     def compute() -> list[Tensor]:
         changes = {
             name: [to_last(tensor, rank) for tensor in value] if isinstance(value, list) else to_last(value, rank)
-            for name, value in ((name, asked.inputs[name]) for name in ELEMENTWISE[asked.type])
+            for name, value in asked.inputs.items()
         }
         (output,) = asked.run(changes)
         return [to_first(output, rank)]
