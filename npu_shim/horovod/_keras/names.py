@@ -12,12 +12,7 @@ from npu_shim.horovod._keras.values import (
     broadcast_global_variables as broadcast_global_variables,
     reducescatter as reducescatter,
 )
-from npu_shim.horovod.common.process_sets import (
-    ProcessSet as ProcessSet,
-    add_process_set as add_process_set,
-    global_process_set as global_process_set,
-    remove_process_set as remove_process_set,
-)
+from npu_shim.horovod.common.process_sets import *  # noqa: F403
 from npu_shim.horovod.common.rank_functions import *  # noqa: F403
 from npu_shim.horovod.tensorflow.compression import Compression as Compression
 from npu_shim.horovod.tensorflow.mpi_ops import (

@@ -151,3 +151,6 @@ def group_of(process_set: ProcessSet) -> str:
 
 def _group_name(number: int) -> str:
     return f"horovod_process_set_{number}"
+
+
+__all__ = ["ProcessSet", "add_process_set", "global_process_set", "remove_process_set"]

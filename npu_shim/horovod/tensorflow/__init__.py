@@ -2,12 +2,7 @@
 
 from types import ModuleType as _ModuleType
 
-from npu_shim.horovod.common.process_sets import (
-    ProcessSet as ProcessSet,
-    add_process_set as add_process_set,
-    global_process_set as global_process_set,
-    remove_process_set as remove_process_set,
-)
+from npu_shim.horovod.common.process_sets import *  # noqa: F403
 from npu_shim.horovod.common.rank_functions import *  # noqa: F403
 from npu_shim.horovod.common.util import (
     check_extension as check_extension,
@@ -16,12 +11,7 @@ from npu_shim.horovod.common.util import (
 )
 from npu_shim.horovod.tensorflow import elastic as elastic, mpi_ops as mpi_ops, util as util
 from npu_shim.horovod.tensorflow.compression import Compression as Compression
-from npu_shim.horovod.tensorflow.functions import (
-    allgather_object as allgather_object,
-    broadcast_object as broadcast_object,
-    broadcast_object_fn as broadcast_object_fn,
-    broadcast_variables as broadcast_variables,
-)
+from npu_shim.horovod.tensorflow.functions import *  # noqa: F403
 from npu_shim.horovod.tensorflow.mpi_ops import (
     Adasum as Adasum,
     Average as Average,
@@ -45,22 +35,11 @@ from npu_shim.horovod.tensorflow.mpi_ops import (
     size_op as size_op,
 )
 from npu_shim.horovod.tensorflow.optimizer import DistributedOptimizer as DistributedOptimizer
-from npu_shim.horovod.tensorflow.reductions import (
-    allreduce as allreduce,
-    grouped_allreduce as grouped_allreduce,
-    grouped_reducescatter as grouped_reducescatter,
-    reducescatter as reducescatter,
-)
+from npu_shim.horovod.tensorflow.reductions import *  # noqa: F403
 from npu_shim.horovod.tensorflow.sync_batch_norm import SyncBatchNormalization as SyncBatchNormalization
-from npu_shim.horovod.tensorflow.tape import (
-    DistributedGradientTape as DistributedGradientTape,
-    PartialDistributedGradientTape as PartialDistributedGradientTape,
-)
+from npu_shim.horovod.tensorflow.tape import *  # noqa: F403
 from npu_shim.horovod.tensorflow.util import _executing_eagerly as _executing_eagerly
-from npu_shim.horovod.tensorflow.variables import (
-    BroadcastGlobalVariablesHook as BroadcastGlobalVariablesHook,
-    broadcast_global_variables as broadcast_global_variables,
-)
+from npu_shim.horovod.tensorflow.variables import *  # noqa: F403
 
 __all__ = ["elastic", "mpi_ops", "util"]
 __all__ += [name for name, value in vars().items() if not (name.startswith("_") or isinstance(value, _ModuleType))]

@@ -9,6 +9,7 @@ import numpy as np
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.tf_keras import tensorflow_variable
 from npu_shim._tensorflow.types import Operation, Session, Tensor, Variable
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.mpi_ops import allgather, broadcast, broadcast_, rank
@@ -31,7 +32,7 @@ def broadcast_variables(
     Returns:
         In a graph an op that does it; otherwise None.
     """
-    values = broadcast_([_tensorflow_variable(variable) for variable in variables], root_rank, process_set=process_set)
+    values = broadcast_([tensorflow_variable(variable) for variable in variables], root_rank, process_set=process_set)
     return None if _executing_eagerly() else tf.group(*values)
 
 
@@ -125,7 +126,4 @@ def _value(tensor: Tensor, session: Session | None) -> np.ndarray:
     return used.run(tensor)
 
 
-def _tensorflow_variable(given: Variable) -> Variable:
-    """Return the TensorFlow variable of a Keras 3 variable, or the variable itself."""
-    value = getattr(given, "value", None)
-    return value if value is not None and not callable(value) else given
+__all__ = ["allgather_object", "broadcast_object", "broadcast_object_fn", "broadcast_variables"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
-from npu_shim._tensorflow.types import Gradient, KerasLayer, Structure, Tensor, Variable
+from npu_shim._tensorflow.types import Gradient, KerasLayer, Structure, Variable
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.compression import Compression
 from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer, ReductionSettings, groups_of
@@ -44,8 +44,9 @@ class _DistributedGradientTape(tf.GradientTape):
             **kwargs: as for tf.GradientTape.gradient.
         """
         gradients = super().gradient(target, sources, output_gradients, **kwargs)
-        reduced = self._reducer.reduce(_flat(gradients), _flat(sources), use_generic_names)
-        return reduced[0] if not isinstance(sources, (list, tuple, dict)) else _packed(sources, reduced)
+        reduced = self._reducer.reduce(tf.nest.flatten(gradients), tf.nest.flatten(sources), use_generic_names)
+        packed = tf.nest.pack_sequence_as(sources, reduced)
+        return list(packed) if type(packed) is tuple else packed  # as Horovod
 
     def get_local_and_global_gradients(
         self,
@@ -152,26 +153,4 @@ def local_variables(layers: KerasLayer | Sequence[KerasLayer] | None) -> list[Va
     return [variable for layer in listed for variable in layer.trainable_weights]
 
 
-def _flat(structure: Structure) -> list[Tensor]:
-    """Return the parts of a structure; tf.IndexedSlices and None are parts."""
-    if isinstance(structure, dict):
-        return [part for key in sorted(structure) for part in _flat(structure[key])]
-    if isinstance(structure, (list, tuple)):
-        return [part for inner in structure for part in _flat(inner)]
-    return [structure]
-
-
-def _packed(structure: Structure, parts: list[Tensor]) -> Structure:
-    """Return parts in the form of a structure."""
-    remaining = iter(parts)
-
-    def pack(nested: Structure) -> Structure:
-        if isinstance(nested, dict):
-            packed = {key: pack(nested[key]) for key in sorted(nested)}
-            return type(nested)((key, packed[key]) for key in nested)
-        if isinstance(nested, (list, tuple)):
-            members = [pack(part) for part in nested]
-            return type(nested)(*members) if hasattr(nested, "_fields") else list(members)
-        return next(remaining)
-
-    return pack(structure)
+__all__ = ["DistributedGradientTape", "PartialDistributedGradientTape"]

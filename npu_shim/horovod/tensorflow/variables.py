@@ -47,3 +47,6 @@ class BroadcastGlobalVariablesHook(tf_api.SessionRunHook):
     def after_create_session(self, session: Session, coord: object) -> None:
         """Broadcast the variables in the new session."""
         session.run(self.bcast_op)
+
+
+__all__ = ["BroadcastGlobalVariablesHook", "broadcast_global_variables"]
