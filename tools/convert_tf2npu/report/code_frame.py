@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Sequence
 
 from ..engine.results import CHANGE, Diagnostic
-from ..files.extensions import NOTEBOOK
-from ..project.source_files import MOST_BYTES
 from .file_text import FileText, name_at
 from .text import Named, printable
 from .translation import width
@@ -28,7 +26,7 @@ class Code:
         for path, result in results:
             shown = [d for d in result.diagnostics if d.kind != CHANGE and d.line]
             if shown:
-                text = FileText(path, (texts or {}).get(path) or _read(path))
+                text = FileText(path, (texts or {}).get(path))
                 self._lines.update(((path, d.cell, d.line), text.line(d.line, d.cell)) for d in shown)
 
     def frame(self, path: str, diagnostic: Diagnostic, columns: int | None) -> tuple[str, str] | None:
@@ -46,14 +44,6 @@ class Code:
         room = None if columns is None else max(columns - len(number) - 1, _LEAST)
         code, start, marked = _fitted(*_parts(line, diagnostic.col), room)
         return number + code, " " * 5 + " | " + " " * start + "^" * max(1, marked)
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(path, "rb") as stream:
-            return stream.read(-1 if path.endswith(NOTEBOOK) else MOST_BYTES)
-    except OSError:  # its result says so
-        return b""
 
 
 def _parts(line: str, col: int) -> tuple[str, str, str]:

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from ..engine.results import CHANGE, ERROR, FINDING, NOT_READ, UNREACHED, Calls, Diagnostic, FileResult
 from ..engine.run import Run
-from ..files.extensions import NOTEBOOK
-from ..project.source_files import MOST_BYTES
 from ..rules.base import Rule
 from ..rules.registry import Registry
 from ..syntax.expressions import last_part
@@ -56,12 +54,7 @@ class ReportFile:
 
     def text(self) -> FileText:
         """Return its text before the migration, read each time: all texts may not fit into memory."""
-        try:
-            with open(self.path, "rb") as stream:
-                # a script that is too large to convert is too large to show
-                return FileText(self.path, stream.read(-1 if self.path.endswith(NOTEBOOK) else MOST_BYTES))
-        except OSError:  # reported in its result
-            return FileText(self.path, b"")
+        return FileText(self.path)
 
     def line(self, diagnostic: Diagnostic) -> str:
         """Return the line of a diagnostic without its end; the empty string if there is none."""

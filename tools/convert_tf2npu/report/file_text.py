@@ -8,6 +8,7 @@ import re
 import tokenize
 
 from ..files.extensions import NOTEBOOK
+from ..project.source_files import MOST_BYTES
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
@@ -18,14 +19,14 @@ class FileText:
 
     Args:
         path: its path; a notebook ends with ``.ipynb``.
-        raw: its bytes.
+        raw: its bytes; None to read them.
     """
 
-    def __init__(self, path: str, raw: bytes) -> None:
-        self.raw = raw
-        self._cells: dict[int, list[str]] = _cells(raw) if path.endswith(NOTEBOOK) else {}
+    def __init__(self, path: str, raw: bytes | None = None) -> None:
+        self.raw = _read(path) if raw is None else raw
+        self._cells: dict[int, list[str]] = _cells(self.raw) if path.endswith(NOTEBOOK) else {}
         # An invalid notebook has lines too: the error in it has a line of the file.
-        self._lines = _LINE_END.split(_decoded(raw)) if not self._cells else []
+        self._lines = _LINE_END.split(_decoded(self.raw)) if not self._cells else []
 
     @property
     def lines(self) -> list[str]:
@@ -45,6 +46,15 @@ def name_at(line: str, col: int) -> tuple[int, int]:
     """Return the start and end, from 0, of the dotted name at a column of a line; of one character if there is none."""
     match = _NAME.match(line, col - 1)
     return col - 1, match.end() if match else col
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as stream:
+            # a script that is too large to convert is too large to show
+            return stream.read(-1 if path.endswith(NOTEBOOK) else MOST_BYTES)
+    except OSError:  # reported in its result
+        return b""
 
 
 def _decoded(raw: bytes) -> str:
