@@ -85,6 +85,15 @@ def _one(function: _Function, as_type: _Function = _real) -> _Function:
     return lambda x: function(as_type(x))
 
 
+def _with_same_arguments(owner: Unknown, names: str) -> dict[str, _Function]:
+    """Return functions whose arguments after the tensor are those of TensorFlow's."""
+
+    def taking_all(function: _Function) -> _Function:
+        return lambda x, *args, **kwargs: function(_of(x), *args, **kwargs)
+
+    return {name: taking_all(getattr(owner, name)) for name in names.split()}
+
+
 def _reduced(function: _Function, as_type: _Function = _real) -> _Function:
     return lambda x, axis=None, keepdims=False: function(as_type(x), axis, keepdims)
 
@@ -221,10 +230,6 @@ def _split(x: Unknown, indices_or_sections: int | list[int], axis: int = 0) -> l
     return tf.split(x, [end - start for start, end in zip([0, *ends], ends)], axis)
 
 
-def _squeeze(x: Unknown, axis: Unknown = None) -> Tensor:
-    return tf.squeeze(_of(x), axis)
-
-
 def _take(x: Unknown, indices: Unknown, axis: int | None = None) -> Tensor:
     x = tf.reshape(_of(x), [-1]) if axis is None else _of(x)
     return tf.gather(x, indices, axis=axis or 0)
@@ -260,6 +265,9 @@ OPS: dict[str, _Function] = {
     **{name: _reduced(getattr(_math, f"reduce_{name}")) for name in ("logsumexp", "mean", "std")},
     **{name: _reduced(getattr(_math, f"reduce_{name}"), _number) for name in ("max", "min", "prod", "sum")},
     **{name: _reduced(getattr(_math, f"reduce_{name}"), _truth) for name in ("all", "any")},
+    **_with_same_arguments(tf, "broadcast_to expand_dims ones_like repeat size sort squeeze unstack zeros_like"),
+    **_with_same_arguments(_np, "swapaxes tril triu"),
+    **_with_same_arguments(_math, "top_k"),
     # sizes and types
     "array": lambda x, dtype=None: tf.cast(_of(x), dtype) if dtype else tf.identity(_of(x)),
     "cast": lambda x, dtype: tf.cast(x, dtype),
@@ -268,7 +276,6 @@ OPS: dict[str, _Function] = {
     "is_tensor": tf.is_tensor,
     "ndim": lambda x: len(_of(x).shape),
     "shape": _shape,
-    "size": lambda x: tf.size(_of(x)),
     "stop_gradient": lambda variable: tf.stop_gradient(variable),
     # new tensors
     "arange": _arange,
@@ -279,39 +286,27 @@ OPS: dict[str, _Function] = {
     "meshgrid": lambda *x, indexing="xy": tf.meshgrid(*map(_of, x), indexing=indexing),
     "one_hot": _one_hot,
     "ones": lambda shape, dtype=None: tf.ones(shape, dtype or _floatx()),
-    "ones_like": lambda x, dtype=None: tf.ones_like(_of(x), dtype),
     "zeros": lambda shape, dtype=None: tf.zeros(shape, dtype or _floatx()),
-    "zeros_like": lambda x, dtype=None: tf.zeros_like(_of(x), dtype),
     # places of numbers
     "argsort": lambda x, axis=-1: tf.argsort(_of(x), axis, stable=True),
-    "broadcast_to": lambda x, shape: tf.broadcast_to(_of(x), shape),
     "concatenate": lambda xs, axis=0: tf.concat(xs, axis),
-    "expand_dims": lambda x, axis: tf.expand_dims(_of(x), axis),
     "extract_patches": _extract_patches,
     "flip": lambda x, axis=None: tf.reverse(
         _of(x), range(len(_of(x).shape)) if axis is None else tf.nest.flatten(axis)
     ),
     "pad": _pad,
-    "repeat": lambda x, repeats, axis=None: tf.repeat(_of(x), repeats, axis),
     "reshape": lambda x, newshape: tf.reshape(_of(x), newshape),
     "resize": _resize,
     "roll": _roll,
     "scatter": lambda indices, values, shape: tf.scatter_nd(indices, values, shape),
     "segment_sum": lambda data, segment_ids, num_segments: _math.unsorted_segment_sum(data, segment_ids, num_segments),
     "slice": lambda inputs, start_indices, shape: tf.slice(_of(inputs), start_indices, shape),
-    "sort": lambda x, axis=-1: tf.sort(_of(x), axis),
     "split": _split,
-    "squeeze": _squeeze,
     "stack": lambda x, axis=0: tf.stack(x, axis),
-    "swapaxes": lambda x, axis1, axis2: _np.swapaxes(_of(x), axis1, axis2),
     "take": _take,
     "take_along_axis": _take_along_axis,
     "tile": lambda x, repeats: tf.tile(_of(x), tf.nest.flatten(repeats)),
-    "top_k": lambda x, k, sorted=True: _math.top_k(_of(x), k, sorted),
-    "tril": lambda x, k=0: _np.tril(_of(x), k),
     "transpose": lambda x, axes=None: tf.transpose(_of(x), axes),
-    "triu": lambda x, k=0: _np.triu(_of(x), k),
-    "unstack": lambda x, num=None, axis=0: tf.unstack(_of(x), num, axis),
     "where": _where,
     # each number
     "clip": _clip,

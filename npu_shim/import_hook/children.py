@@ -16,39 +16,25 @@ from npu_shim.import_hook.conversions import Conversions
 from npu_shim.import_hook.hook import Finder
 from npu_shim.import_hook.project_files import ProjectFiles
 
-_JOIN = """import sys
+_RUN = """import sys
 sys.path.insert(0, {root!r})
-from npu_shim.import_hook.children import convert_as_parent
+import npu_shim.{module}
 sys.path.remove({root!r})
-convert_as_parent({state!r})"""
-_ALIAS = """import sys
-sys.path.insert(0, {root!r})
-import npu_shim.alias
-sys.path.remove({root!r})"""
+{then}"""
 
 
-class _InstallOnUnpickle:
-    """Install the hook in the process that unpickles this object.
+class _RunOnUnpickle:
+    """Run code in the process that unpickles this object.
 
     It is unpickled as a call of exec, because npu_shim may not be on the path
     of a new process.
     """
 
-    def __init__(self, finder: Finder) -> None:
-        conversions = finder.conversions
-        self._state = pickle.dumps(
-            (conversions.configuration, conversions.files.root, conversions.paths, finder.watch_shapes)
-        )
+    def __init__(self, code: str) -> None:
+        self._code = code
 
     def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
-        return exec, (_JOIN.format(root=tool.package_root(), state=self._state),)
-
-
-class _AliasOnUnpickle:
-    """Import npu_shim.alias in the process that unpickles this object."""
-
-    def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
-        return exec, (_ALIAS.format(root=tool.package_root()),)
+        return exec, (self._code,)
 
 
 def convert_in_children(finder: Finder) -> None:
@@ -57,20 +43,19 @@ def convert_in_children(finder: Finder) -> None:
     Args:
         finder: of this process.
     """
-    _extend_description(_InstallOnUnpickle(finder))
+    conversions = finder.conversions
+    state = pickle.dumps((conversions.configuration, conversions.files.root, conversions.paths, finder.watch_shapes))
+    _extend_description("import_hook.children", f"npu_shim.import_hook.children.convert_as_parent({state!r})")
 
 
 def alias_in_children() -> None:
     """Make every process that multiprocessing starts from now on use the alias."""
-    _extend_description(_AliasOnUnpickle())
+    _extend_description("alias")
 
 
-def _extend_description(first: object) -> None:
-    """Make the description of the parent process begin with an object.
-
-    Args:
-        first: acts when the child unpickles it.
-    """
+def _extend_description(module: str, then: str = "") -> None:
+    """Let a child import a module of npu_shim first, and run a line of code."""
+    first = _RunOnUnpickle(_RUN.format(root=tool.package_root(), module=module, then=then))
     original = multiprocessing.spawn.get_preparation_data
 
     def get_preparation_data(name: str) -> dict[str, Any]:
