@@ -38,6 +38,9 @@ PADDED = "data = tf.data.TextLineDataset(f).padded_batch(8, [None], drop_remaind
 OWN_LOOPS = "def scan(f, x):\n    return x\nscan(len, db.scan(x))  # tf.scan(\ntf.data.experimental.scan(0, len)\n"
 HOST_LOOPS = "data = tf.data.TextLineDataset(f).map(lambda x: tf.map_fn(tf.identity, x))\n"
 ON_2 = OPEN.replace("import tensorflow", "import tensorflow.compat.v1") + "tf.cond(a, b, c)\n"
+NO_SELF = (
+    "import numpy as np\nclass Array:\n    def __init__(*args, x=None):\n        tf.constant(x)\nArray(x=np.ones(3))\n"
+)
 HVD = TF + "import horovod.tensorflow as hvd\ntf.placeholder(tf.float32, [8])\n"
 CHIEF = "import horovod.tensorflow as hvd\ndef is_chief():\n    return FLAGS.one or not hvd.rank()\n"
 RANK = "rank, size = hvd.rank(), hvd.size()\n"
@@ -97,6 +100,7 @@ CONSTANT = "    tf.constant(1)\n"
         ({"train.py": ON_2 + "tf.disable_eager_execution()\n"}, "NPU234", ["train.py:2"]),
         ({"train.py": RNN + PADDED + PADDED}, "NPU238", ["train.py:4", "train.py:4", "train.py:5"]),
         ({"train.py": RNN + OPEN + PADDED}, "NPU234,NPU238", ["train.py:5", "train.py:5", "train.py:6"]),
+        ({"train.py": TF + NO_SELF}, "NPU221", ["train.py:5"]),
         ({"train.py": TF + PADDED + "tf.while_loop(a, b, c)\nmodel.fit(data)\n"}, "NPU238", ["train.py:2"]),
         (
             {"util.py": CHIEF, "train.py": HVD + "import util\nif util.is_chief():\n" + CONSTANT},

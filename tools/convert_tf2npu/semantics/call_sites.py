@@ -155,9 +155,8 @@ def _imports_all(project: ModuleIndex, path: str) -> bool:
 def _values(parameter: Binding, called: Called, user: Names, method: bool = False) -> list[PassedValue] | None:
     """Return the values that the calls in one module pass to a parameter; None if they are not visible."""
     function = called.function
-    parameters = [a.arg for a in function.args.args + function.args.kwonlyargs]
-    if called.target is not function or method:
-        del parameters[0]  # self
+    first = 1 if called.target is not function or method else 0  # after self
+    parameters = [a.arg for a in function.args.args[first:] + function.args.kwonlyargs]
     name = getattr(parameter.node, "arg", "")
     default = _defaults(function).get(name)
     values: list[PassedValue] = []

@@ -182,8 +182,8 @@ def _is_double(value: ast.expr, where: Where, names: Names, depth: int) -> bool:
     if isinstance(value, ast.BinOp):
         sides = [side for side in (value.left, value.right) if constant(side) is None]
         return bool(sides) and all(_is_double(side, where, names, depth) for side in sides)
-    if isinstance(value, ast.Name) and depth:
-        sources = origins(value, where, names)
+    sources = origins(value, where, names) if depth and isinstance(value, (ast.Attribute, ast.Call, ast.Name)) else ()
+    if not isinstance(value, ast.Call) or any(source.node is not value for source in sources):  # or a function's result
         return bool(sources) and all(
             isinstance(source.node, (ast.BinOp, ast.Call))
             and _is_double(source.node, source.where, source.names, depth - 1)

@@ -47,6 +47,19 @@ Reported::
 
     import tensorflow as tf
 
+    class Norm:
+        def __init__(self):
+            self.epsilon = 1e-12
+
+        def __call__(self, x):
+            return tf.cast(x, tf.float16) / (tf.norm(x) + self.epsilon)
+
+    padding = tf.ones_like(scores) * (-2 ** 32 + 1)
+
+Reported::
+
+    import tensorflow as tf
+
     config = npu_config_proto(precision_mode='allow_mix_precision')
     scores = tf.matmul(queries, keys)
     scores -= 1e9
@@ -104,6 +117,7 @@ from ...analysis.device_placement import runs_on_npu
 from ...analysis.tensors import is_tensor
 from ...semantics.model import Call, Where
 from ...semantics.module_index import ModuleIndex
+from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_part
 from ...syntax.walk import walked
 from ..base import Context, Finding, Result
@@ -118,6 +132,7 @@ keras.backend.clip""".split()
 _BOUNDS = {"clip_by_value": 1, "clip": 1, "maximum": 1}  # the position of the lower bound
 _DIVISIONS = frozenset(f"tensorflow.{name}" for name in "div divide truediv math.divide math.truediv".split())
 _L2 = frozenset(f"tensorflow.{name}" for name in ("nn.l2_normalize", "math.l2_normalize", "linalg.l2_normalize"))
+_NORMALIZATIONS = frozenset({"tensorflow.nn.batch_normalization"})  # the sixth argument is an epsilon
 _L2_EPSILON = "1e-12"
 _EPSILONS = frozenset({"eps", "epsilon", "variance_epsilon"})
 _OPTIMIZERS = re.compile(r"tensorflow\.(?:train|contrib\.opt\w*|keras\.optimizers|optimizers)\.")
@@ -126,7 +141,7 @@ _FILLS = frozenset(
 )
 _ZERO_BELOW, _LARGEST = 2.0**-25, 65504.0
 # Fixed beginnings make these searches fast.
-_SMALL_OR_LARGE = re.compile(r"\d(?:[eE][+-]?\d|\d{5}|(?<=0)\.0{7})")
+_SMALL_OR_LARGE = re.compile(r"\d(?:[eE][+-]?\d|\d{5}|(?<=0)\.0{7}| ?\*\* ?\d)")
 _FLOAT16 = re.compile(r"float16(?<!bfloat16)|fp16(?<!\wfp16)|mix_precision|mixed_precision|mixed_float|tf\.half")
 # Mixed precision and loss scaling of the program, in another file.
 _MIXED = (
@@ -166,6 +181,8 @@ def _in_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         small = _small_addend(context, call.node.args[0], where) if call.node.args else None
     elif name in _DIVISIONS:
         small = _small_addend(context, call.node.args[1], where) if len(call.node.args) > 1 else None
+    if name in _NORMALIZATIONS and len(call.node.args) > 5 and _is_small(context, call.node.args[5], where):
+        small = call.node.args[5]
     small = small or next(
         (k.value for k in call.node.keywords if k.arg in _EPSILONS and _is_small(context, k.value, where)), None
     )
@@ -263,15 +280,27 @@ def _is_large(context: Context, node: ast.AST, where: Where) -> bool:
 
 
 def _is_constant(context: Context, node: ast.AST, where: Where, holds: Callable[[float], bool]) -> bool:
-    """Return True for a number for which a test holds, and for a name that has no other."""
-    if isinstance(node, ast.Name):
-        bindings = context.names.lookup(node.id, where) or []
-        return bool(bindings) and all(
-            b.kind == "value"
-            and b.node is not None
-            and not isinstance(b.node, ast.Name)
-            and _is_constant(context, b.node, b.where, holds)
-            for b in bindings
-        )
+    """Return True for a number for which a test holds, and for a name or attribute that has no other."""
+    if isinstance(node, (ast.Attribute, ast.Name)):
+        values = [_number(origin.node) for origin in origins(node, where, context.names)]
+    else:
+        values = [_number(node)]
+    return bool(values) and all(value is not None and holds(value) for value in values)
+
+
+def _number(node: ast.AST) -> float | None:
+    """Return the value of a number with a fraction or exponent, also of a power such as ``-2 ** 32 + 1``."""
     value = constant(node)
-    return value is not None and isinstance(value[0], float) and holds(value[0])
+    if value is not None:
+        return value[0] if isinstance(value[0], float) else None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        power, offset = _number(node.left), constant(node.right)
+        return power if power is not None and offset is not None and isinstance(offset[0], int) else None
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        power = _number(node.operand)
+        return None if power is None else -power
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        base, exponent = constant(node.left), constant(node.right)
+        if base is not None and exponent is not None and exponent[0] in range(-64, 65) and isinstance(base[0], int):
+            return float(base[0]) ** exponent[0]
+    return None

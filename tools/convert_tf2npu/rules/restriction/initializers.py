@@ -40,6 +40,14 @@ Reported::
     start = [tf.global_variables_initializer()]
     sess.run(start + [tf.tables_initializer()])
 
+Reported::
+
+    import tensorflow as tf
+
+    iterator = dataset.make_initializable_iterator()
+    tf.add_to_collection('inputs', iterator.initializer)
+    sess.run([tf.global_variables_initializer(), tf.get_collection('inputs')])
+
 Untouched::
 
     import tensorflow as tf
@@ -78,6 +86,7 @@ import re
 from typing import Iterator
 
 from ...semantics.model import Call, Where
+from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
 
 CODE = "NPU220"
@@ -98,6 +107,7 @@ _TABLES = frozenset(
     f"tensorflow.{name}" for name in ("tables_initializer", "initialize_all_tables", "initializers.tables_initializer")
 )
 _COLLECT = frozenset({"tensorflow.add_to_collection"})
+_GET = "tensorflow.get_collection"
 _COLLECTION = "tensorflow.GraphKeys.TABLE_INITIALIZERS"
 _COLLECTS = re.compile(rb"TABLE_INITIALIZERS,\s*(?:value\s*=\s*)?[\w.]*iterator\w*\.initializer")
 
@@ -157,7 +167,11 @@ def _of_iterator(context: Context, node: ast.expr, where: Where) -> bool:
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr == "make_initializer":
             return True
-        return context.resolve(node.func, where) in _TABLES and context.once(_collects_iterators)
+        name = context.resolve(node.func, where)
+        if name == _GET and len(node.args) == 1:
+            collection = _name_of(context, node.args[0], where)
+            return bool(collection) and context.once(_collects_iterators, collection)
+        return name in _TABLES and context.once(_collects_iterators, _COLLECTION)
     if not (isinstance(node, ast.Attribute) and node.attr == "initializer"):
         return False
     source = _source(context, node.value, where)
@@ -168,17 +182,24 @@ def _of_iterator(context: Context, node: ast.expr, where: Where) -> bool:
     )
 
 
-def _collects_iterators(context: Context) -> bool:
-    """Return True if the program adds the initializer of an iterator to those of tables."""
+def _collects_iterators(context: Context, collection: str) -> bool:
+    """Return True if the program adds the initializer of an iterator to a collection."""
     for call in context.names.calls:
         if context.called.get(call.node) in _COLLECT:
             given = dict(zip(("name", "value"), call.node.args))
             given.update((keyword.arg or "", keyword.value) for keyword in call.node.keywords)
-            if len(given) != 2 or not given.keys() >= {"name", "value"}:
-                continue
-            collection, value = given["name"], given["value"]
-            if context.resolve(collection, call.where) == _COLLECTION and _of_iterator(context, value, call.where):
-                return True
+            if len(given) == 2 and given.keys() >= {"name", "value"}:
+                if _name_of(context, given["name"], call.where) == collection:
+                    if _of_iterator(context, given["value"], call.where):
+                        return True
     project, path = context.names.project, context.names.path
     others = project.with_imports(path) - {path} if project is not None and path in project.paths else ()
-    return any(_COLLECTS.search(project.raw(other)) for other in others if project is not None)
+    return collection == _COLLECTION and any(
+        _COLLECTS.search(project.raw(other)) for other in others if project is not None
+    )
+
+
+def _name_of(context: Context, collection: ast.expr, where: Where) -> str:
+    """Return the name of a collection: a text, or the dotted name of one of TensorFlow's."""
+    value = constant(collection)
+    return str(value[0]) if value else context.resolve(collection, where) or ""

@@ -36,6 +36,13 @@ Reported::
     sums = tf.ConditionalAccumulator(tf.float32, [3])
     training = tf.layers.batch_normalization(tf.constant(sums.num_accumulated()))
 
+Reported::
+
+    import tensorflow as tf
+    from tensorflow.python.ops import data_flow_ops
+
+    sums = data_flow_ops.ConditionalAccumulator(tf.float32, [3])
+
 Untouched::
 
     import tensorflow as tf
@@ -71,7 +78,14 @@ _PUBLIC = names_of("table")
 _TABLES = _PUBLIC | {name.replace(".contrib.", ".") for name in _PUBLIC}
 _ACCUMULATORS = frozenset(
     f"tensorflow.{name}"
-    for name in ("ConditionalAccumulator", "SparseConditionalAccumulator", "train.SyncReplicasOptimizer")
+    for name in (
+        *(
+            f"{home}{kind}ConditionalAccumulator"
+            for home in ("", "raw_ops.", "python.ops.data_flow_ops.")
+            for kind in ("", "Sparse", "Resource")
+        ),
+        "train.SyncReplicasOptimizer",
+    )
 )
 CALLS = _TABLES | _ACCUMULATORS
 

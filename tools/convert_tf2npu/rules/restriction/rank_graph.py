@@ -83,6 +83,14 @@ Reported::
 
     x = tf.placeholder(tf.float32, [8])
 
+Reported::
+
+    import os
+    import tensorflow as tf
+
+    x = tf.placeholder(tf.float32, [8])
+    total = tf.reduce_sum(x) if int(os.getenv('RANK_ID', '0')) == 0 else x
+
 Untouched::
 
     import horovod.tensorflow as hvd
@@ -172,7 +180,7 @@ from ...semantics.model import Where
 from ...semantics.module_index import ModuleIndex, Names
 from ...semantics.scopes import own_returns
 from ...semantics.value_flow import origins
-from ...syntax.expressions import is_none
+from ...syntax.expressions import constant, is_none
 from ..base import Context, Finding, Result
 
 CODE = "NPU241"
@@ -195,6 +203,7 @@ _OPERATIONS = re.compile(
     r"while_loop|zeros\w*)"
 )
 _NO_PART = re.compile(r"_initializer\Z|seed\Z")
+_VARIABLES = frozenset({"RANK_ID", "RANK", "OMPI_COMM_WORLD_RANK", "HOROVOD_RANK"})
 _HOMES = (b"horovod", b"npu_")
 
 
@@ -235,14 +244,16 @@ def _files_naming_rank(project: ModuleIndex) -> frozenset[str]:
 
 
 def _names_rank(raw: bytes) -> bool:
-    return any(call in raw for call in (b"rank(", b"rank_id(")) and any(home in raw for home in _HOMES)
+    return (
+        b"RANK" in raw or any(call in raw for call in (b"rank(", b"rank_id(")) and any(home in raw for home in _HOMES)
+    )
 
 
 def _builds_graph(context: Context, node: ast.Call) -> bool:
     return not is_two(context) or is_traced(context.names, node)
 
 
-def _test_of_rank(context: Context, node: ast.Call, through_functions: bool) -> ast.If | None:
+def _test_of_rank(context: Context, node: ast.Call, through_functions: bool) -> ast.If | ast.IfExp | None:
     """Return the test of the rank under which a call is, unless it builds a graph of its own there.
 
     Args:
@@ -261,7 +272,11 @@ def _test_of_rank(context: Context, node: ast.Call, through_functions: bool) -> 
             return None
         if isinstance(parent, ast.With):
             graphs += _graphs_of(context, parent)
-        if isinstance(parent, ast.If) and child is not parent.test and context.once(_is_test_of_rank, parent):
+        if (
+            isinstance(parent, (ast.If, ast.IfExp))
+            and child is not parent.test
+            and context.once(_is_test_of_rank, parent)
+        ):
             return None if any(parent in names.ancestors(graph) for graph in graphs) else parent
         child = parent
     return None
@@ -293,7 +308,7 @@ def _graphs_of(context: Context, block: ast.With) -> Iterator[ast.Call]:
                     yield maker
 
 
-def _is_test_of_rank(context: Context, test: ast.If) -> bool:
+def _is_test_of_rank(context: Context, test: ast.If | ast.IfExp) -> bool:
     return _asks_for_rank(test.test, context.names.place(test), context.names)
 
 
@@ -313,11 +328,24 @@ def _asks_for_rank(value: ast.AST | None, where: Where, names: Names, deepest: i
         parts = [value.left]
     elif isinstance(value, ast.Call) and names.resolve(value.func, where) in _RANKS:
         return True
+    elif _variable_of(value, where, names) in _VARIABLES:
+        return True
     elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("bool", "int"):
         parts = value.args
     elif deepest and isinstance(value, (ast.Attribute, ast.Call, ast.Name)):
         return any(_asks_for_rank(*source, deepest - 1) for source in _sources(value, where, names))
     return any(_asks_for_rank(part, where, names, deepest) for part in parts)
+
+
+def _variable_of(value: ast.AST | None, where: Where, names: Names) -> str:
+    """Return the name of the environment variable that an expression reads."""
+    key: ast.AST | None = None
+    if isinstance(value, ast.Call) and names.resolve(value.func, where) in ("os.getenv", "os.environ.get"):
+        key = value.args[0] if value.args else None
+    elif isinstance(value, ast.Subscript) and names.resolve(value.value, where) == "os.environ":
+        key = value.slice
+    text = constant(getattr(key, "value", key) if type(key).__name__ == "Index" else key)
+    return str(text[0]) if text else ""
 
 
 def _sources(value: ast.expr, where: Where, names: Names) -> Iterator[tuple[ast.AST | None, Where, Names]]:

@@ -37,6 +37,33 @@ Reported::
         def train(self, sess):
             return sess.run({'loss': self.loss, 'e': self.e_op, 'd': self.d_op})
 
+Reported::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    class Trainer:
+        def build(self):
+            scaled = NPULossScaleOptimizer(tf.train.AdamOptimizer(0.1), FixedLossScaleManager(1024))
+            self.e_op, self.d_op = scaled.minimize(self.e_loss), scaled.minimize(self.d_loss)
+
+        def train(self, sess):
+            fetches = {'loss': self.loss, 'e': self.e_op}
+            if not self.encoder_only:
+                fetches.update({'d': self.d_op})
+            return sess.run(fetches)
+
+Reported::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    scaled = NPULossScaleOptimizer(tf.train.AdamOptimizer(0.1), FixedLossScaleManager(1024))
+    fetches = {'loss': loss}
+    fetches['e'] = scaled.minimize(e_loss)
+    fetches['d'] = scaled.minimize(d_loss)
+    sess.run(fetches)
+
 Untouched::
 
     import tensorflow as tf
@@ -88,6 +115,7 @@ _SCALES = GRAPH_REWRITES | {
     TRAIN + "MixedPrecisionLossScaleOptimizer",
     "npu_shim.npu_init.NPULossScaleOptimizer",
 }
+_ADDS = frozenset({"append", "extend", "insert", "update"})
 _DEEPEST = 4  # lists, groups and names around an update
 
 
@@ -108,6 +136,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
 def _scaled_updates(node: ast.expr, where: Where, names: Names, depth: int) -> int:
     """Return the number of updates that scale their loss among the fetches of a run."""
     most = 0  # of the values that an expression may have
+    added = list(_added(node, where, names)) if isinstance(node, ast.Name) and depth else []
     for origin in origins(node, where, names) if depth else ():
         value = origin.node
         parts: list[ast.expr] = []
@@ -122,9 +151,31 @@ def _scaled_updates(node: ast.expr, where: Where, names: Names, depth: int) -> i
                 parts = value.args
             elif _is_scaled_update(value, origin.where, origin.names):
                 most = max(most, 1)
-        different = {ast.dump(part): part for part in parts}.values()
-        most = max(most, sum(_scaled_updates(part, origin.where, origin.names, depth - 1) for part in different))
+        places = [(part, origin.where, origin.names) for part in parts]
+        if isinstance(value, (ast.List, ast.Dict, ast.Call)):  # a list or dictionary that grows
+            places += [(part, where, names) for part in added]
+        different = {ast.dump(place[0]): place for place in places}.values()
+        most = max(most, sum(_scaled_updates(*place, depth - 1) for place in different))
     return most
+
+
+def _added(name: ast.Name, where: Where, names: Names) -> Iterator[ast.expr]:
+    """Yield what a function adds to a list or dictionary: ``append``, ``update``, ``x[key] = value``, ``x += [...]``."""
+    for call in names.calls:
+        function = call.node.func
+        if call.where.scope is where.scope and isinstance(function, ast.Attribute) and function.attr in _ADDS:
+            if isinstance(function.value, ast.Name) and function.value.id == name.id:
+                yield from call.node.args
+                yield from (keyword.value for keyword in call.node.keywords)
+    for statement, place in names.places.items():
+        target: ast.AST | None = None
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+            target = statement.targets[0].value
+        elif isinstance(statement, ast.AugAssign):
+            target = statement.target
+        if place.scope is where.scope and isinstance(target, ast.Name) and target.id == name.id:
+            assert isinstance(statement, (ast.Assign, ast.AugAssign))
+            yield statement.value
 
 
 def _is_scaled_update(call: ast.Call, where: Where, names: Names) -> bool:

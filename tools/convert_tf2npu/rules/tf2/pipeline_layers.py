@@ -75,6 +75,17 @@ Reported::
     def step(x):
         return model(x)
 
+Reported::
+
+    import tensorflow as tf
+
+    size = tf.Variable(32, dtype=tf.int64)
+    dataset = tf.data.Dataset.from_tensor_slices(images).batch(size)
+
+    @tf.function
+    def step(x):
+        return model(x)
+
 Untouched::
 
     import tensorflow as tf
@@ -183,11 +194,11 @@ def check_file(context: Context) -> Iterator[Result]:
                     last_part(name),
                 )
     is_near = not _MAKERS.isdisjoint(context.called.values()) or has_words(context.source.text, (".map(",))
-    for read in pipeline_reads(context, _MAKERS) if is_near else ():
+    for read in pipeline_reads(context, _MAKERS, sizes=True) if is_near else ():
         if not in_test(context, read.node) and is_two(context):
             yield Finding(
                 read.node,
-                "dataset.map uses this {0} on the host, and its variables are on the NPU. "
+                "the input pipeline uses this {0} on the host, and its variables are on the NPU. "
                 "Create it under with tf.device('/CPU:0'):",
                 last_part(read.name).replace("from_seed", "Generator"),
             )
