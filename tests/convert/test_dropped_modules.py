@@ -99,7 +99,7 @@ def test_files_that_ask_each_other_are_converted_with_one_tree_in_memory(
     for path in users:
         path.write_text("import tensorflow as tf\nfrom kinds import Kind, make\nmade = Kind(), make(), tf.zeros(1)\n")
     paths = [str(tmp_path / "kinds.py"), str(tmp_path / "other.py")] + [str(path) for path in users]
-    monkeypatch.setattr(module_store, "_MOST_NODES", 1)
+    monkeypatch.setattr(module_store, "LEAST_NODES", 1)
     converter = Converter(Settings(), Project(paths))
     made = [converter.convert(path.read_bytes(), str(path)).new for path in users]
     assert [new is not None and b"Kind(config=npu_config_proto())" in new for new in made] == [config] * len(users)

@@ -15,6 +15,7 @@ from convert_tf2npu.engine.pool import Converting, converted, pieces
 from convert_tf2npu.engine.results import FileResult
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.files.errors import UsageError
+from convert_tf2npu.project.project import Project
 
 pytestmark = pytest.mark.once
 
@@ -104,6 +105,20 @@ def test_a_process_that_is_killed_ends_the_run(
     ):
         list(converted(paths, converting, 2))
     assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_each_process_knows_how_many_share_the_memory(
+    jobs: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths, converting = project(tmp_path)
+    (tmp_path / "shares").mkdir()
+    monkeypatch.setattr(pool, "may_fork", lambda: True)
+    monkeypatch.setattr(
+        Project, "share_memory", lambda _, number: (tmp_path / "shares" / f"{number} {os.getpid()}").touch()
+    )
+    list(converted(paths, converting, jobs))
+    assert {path.name.split()[0] for path in (tmp_path / "shares").iterdir()} == {str(jobs)}
 
 
 @FORK

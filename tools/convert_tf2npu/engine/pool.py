@@ -44,6 +44,7 @@ def converted(paths: Sequence[str], converting: Converting, jobs: int) -> Genera
     if jobs > 1:
         yield from _in_processes(paths, converting, jobs)
     else:
+        converting[1].share_memory(1)
         yield from ((number, convert_path(converter, path)) for number, path in enumerate(paths))
 
 
@@ -84,7 +85,7 @@ def _in_processes(paths: Sequence[str], converting: Converting, jobs: int) -> Ge
         _ = converting[1].imports.concerned  # read the imports once for all processes
     before = multiprocessing.active_children()
     context = multiprocessing.get_context("fork" if fork else "spawn")
-    executor = ProcessPoolExecutor(jobs, context, _start, (os.getpid(), tuple(paths), converting))
+    executor = ProcessPoolExecutor(jobs, context, _start, (os.getpid(), tuple(paths), converting, jobs))
     shares = pieces(list(map(_size, paths)), jobs * _PIECES)
     try:
         with held_back():  # an exception while a process starts would lose track of it
@@ -114,12 +115,13 @@ def _size(path: str) -> int:
 _work: list[tuple[Sequence[str], Converter]] = []  # of a process of the pool: the files and their converter
 
 
-def _start(main: int, paths: Sequence[str], converting: Converting) -> None:
+def _start(main: int, paths: Sequence[str], converting: Converting, jobs: int) -> None:
     """Prepare a process of the pool."""
     leave_to_parent()
     threading.Thread(target=_end_with, args=(main,), daemon=True).start()
     gc.disable()
     gc.freeze()  # memory of the main process stays shared as long as the collector does not look through it
+    converting[1].share_memory(jobs)
     _work[:] = [(paths, Converter(*converting))]
 
 

@@ -14,10 +14,13 @@ class LRU(Generic[_Key, _Value]):
 
     Args:
         most: the limit.
+
+    Attributes:
+        most: the limit, which holds from the next value on.
     """
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self.most = most
         self._size = 0
         self._values: OrderedDict[_Key, tuple[_Value, int]] = OrderedDict()
 
@@ -40,7 +43,7 @@ class LRU(Generic[_Key, _Value]):
         self._values[key] = value, weight
         self._size += weight
         dropped = []
-        while self._size > self._most and len(self._values) > 1:
+        while self._size > self.most and len(self._values) > 1:
             _, (least, its_weight) = self._values.popitem(last=False)
             self._size -= its_weight
             dropped.append(least)

@@ -13,10 +13,9 @@ from ..files.extensions import NOTEBOOK
 from ..semantics.module_index import Module, Names
 from ..syntax.notebook import Notebook
 from ..syntax.source import SourceError
+from .free_memory import LEAST_NODES
 from .module_cache import LRU
 from .source_files import MOST_BYTES, SourceFiles
-
-_MOST_NODES = 300_000  # of trees in memory; each takes about 600 bytes with the analysis of it
 
 
 class ModuleStore:
@@ -33,13 +32,17 @@ class ModuleStore:
     def __init__(self, files: SourceFiles, analyse: Callable[[bytes, str], Module]) -> None:
         self._files = files
         self._analyse = analyse
-        self._modules: LRU[str, Module] = LRU(_MOST_NODES)
+        self._modules: LRU[str, Module] = LRU(LEAST_NODES)
         self._unreadable: set[str] = set()
         self.in_progress: set[str] = set()
         self._dropped: list[weakref.ReferenceType[Names]] = []  # and not settled yet
 
     def __contains__(self, path: str) -> bool:
         return path in self._modules
+
+    def keep_nodes(self, most: int) -> None:
+        """Keep so many nodes of trees in memory."""
+        self._modules.most = most
 
     def is_unreadable(self, path: str) -> bool:
         """Return True if a file could not be read."""

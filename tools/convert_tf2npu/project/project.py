@@ -13,6 +13,7 @@ from ..semantics.resolved_name import ResolvedName
 from ..semantics.resolver import Resolver
 from ..semantics.types import TypeInference
 from ..syntax.source import Source
+from .free_memory import nodes_that_fit
 from .import_graph import ImportGraph
 from .module_store import ModuleStore
 from .said_versions import SaidVersions
@@ -137,6 +138,10 @@ class Project(ModuleIndex):
         module = self._store.module(path)
         self.cuts += module is None and path in self._store.in_progress
         return module
+
+    def share_memory(self, processes: int) -> None:
+        """Keep as many modules as fit into this process's part of the memory that the machine has free."""
+        self._store.keep_nodes(nodes_that_fit(processes))
 
     def settle(self) -> None:
         """Release the memory of dropped modules. Call it between two files."""

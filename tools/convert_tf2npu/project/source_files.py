@@ -8,7 +8,7 @@ from typing import Iterable, KeysView
 from .module_cache import LRU
 from .module_finder import ModuleFinder
 
-_MOST_BYTES = 8_000_000  # of files in memory
+_MOST_BYTES = 16_000_000  # of files in memory
 # Of a script that is analysed. The tree of a larger file takes gigabytes, and only programs write such files.
 MOST_BYTES = 2_000_000
 _ROOTS = (b"tensorflow", b"keras", b"horovod", b"tf_slim", b"npu_bridge", b"npu_shim")
@@ -39,6 +39,8 @@ class SourceFiles:
 
     def absolute(self, path: str) -> str:
         """Return the absolute path of a file; empty for code without a file."""
+        if path in self._given:  # as a rule: to normalize a path takes longer
+            return path
         return self._absolute.get(path) or path and os.path.abspath(path)
 
     def read(self, path: str) -> bytes:

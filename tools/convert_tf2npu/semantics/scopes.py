@@ -15,6 +15,7 @@ from .model import COMPREHENSIONS, Binding, Call, Function, FunctionNode, Held, 
 
 # Expressions that bind names or start a scope, and f-strings.
 _WITH_NAMES = COMPREHENSIONS | {ast.Lambda, ast.JoinedStr, getattr(ast, "NamedExpr", ast.Lambda)}
+_BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")  # in the order of the text
 _OF_A_VALUE = frozenset({ast.Attribute, ast.keyword})  # nodes with exactly one expression
 # The tuples of which a module has many. This takes half the time of Where(...), Call(...).
 _where: Callable[[tuple[object, object, object]], Where] = functools.partial(tuple.__new__, Where)
@@ -287,9 +288,11 @@ def _parts(target: ast.Tuple | ast.List, bound: Binding) -> list[Binding]:
 def own_returns(function: ast.AST) -> list[ast.Return]:
     """Return the return statements of a function, without those of functions inside it."""
     returns: list[ast.Return] = []
-    for child in ast.iter_child_nodes(function):
-        if isinstance(child, ast.Return):
-            returns.append(child)
-        elif not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
-            returns += own_returns(child)
+    for field in _BLOCKS:
+        block = getattr(function, field, None)
+        for child in block if type(block) is list else ():
+            if isinstance(child, ast.Return):
+                returns.append(child)
+            elif not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                returns += own_returns(child)
     return returns
