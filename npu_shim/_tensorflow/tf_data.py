@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
+
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.data.experimental.ops import batching as _batching
@@ -9,6 +12,11 @@ from tensorflow.python.data.ops import iterator_ops as _iterators, multi_device_
 
 from npu_shim._tensorflow.tf_api import static_value
 from npu_shim._tensorflow.types import Dataset, Iterator, Operation, Structure, Tensor
+
+try:
+    from tensorflow.python.data.ops.structured_function import StructuredFunctionWrapper as _DatasetFunction
+except ImportError:  # TF 2.6 and before
+    from tensorflow.python.data.ops.dataset_ops import StructuredFunctionWrapper as _DatasetFunction
 
 v1 = tf.compat.v1
 MAP_AND_BATCH = _batching._MapAndBatchDataset  # the dataset of tf.data.experimental.map_and_batch
@@ -110,3 +118,14 @@ def _evaluate(tensor: Tensor) -> int:
             return int(sess.run(tensor))
     except tf.errors.OpError:
         return UNKNOWN_CARDINALITY
+
+
+def in_dataset_function() -> bool:
+    """Return True while TensorFlow traces a function of a dataset."""
+    code = inspect.unwrap(_DatasetFunction.__init__).__code__
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        if frame.f_code is code:
+            return True
+        frame = frame.f_back
+    return False

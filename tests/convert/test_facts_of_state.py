@@ -63,3 +63,125 @@ def test_the_dropout_that_ran_says_what_its_second_argument_is(parameters: list[
 @pytest.mark.parametrize("seen", [{}, {"parameters": [("x", "p")]}, {"parameters": [tuple(OF_1), tuple(OF_2)]}])
 def test_a_dropout_of_both_versions_stays_a_finding(seen: Any) -> None:
     assert last_line(BOTH, seen) == "return tf.nn.dropout(net, 0.25)"
+
+
+HOST = TF1 + "def load(x):\n    return tf.py_func(read, [x], tf.float32)\n"
+
+
+def messages(text: str, *notes: Any, **settings: Any) -> list[str]:
+    return [d.message for d in converted_with_facts(text, *notes, **settings).diagnostics if d.kind != "change"]
+
+
+def test_python_in_functions_of_datasets_is_fine() -> None:
+    assert not messages(HOST, {"in": "data"}, select=("NPU237",))
+
+
+@pytest.mark.parametrize("seen", [{}, {"in": "graph"}, {"in": "eager"}, {"in": ["data", "function"]}])
+def test_python_in_models_is_reported(seen: Any) -> None:
+    (message,) = messages(HOST, seen, select=("NPU237",))
+    assert message.startswith("py_func runs Python on the host")
+
+
+TOWERS = TF1 + (
+    "for i, device in enumerate(devices):\n    with tf.device('/gpu:%d' % i):\n"
+    "        towers.append(optimizer.compute_gradients(loss_of(parts)))\n"
+)
+
+
+@pytest.mark.parametrize("length, count", [(1, 0), ([0, 1], 0), (4, 1), ([1, 2], 1), (None, 1)])
+def test_one_tower_that_ran_is_none(length: Any, count: int) -> None:
+    seen = {"is": "other"} if length is None else {"is": "other", "length": length}
+    assert len(messages(TOWERS, seen, select=("NPU256",))) == count
+
+
+LAYERS = (
+    TF1 + "def net(x, training):\n    x = tf.keras.layers.Dropout(0.5)(x, training=training)\n"
+    "    return tf.keras.layers.Dropout(0.1)(x)\n"
+)
+IN_GRAPH = {"in": "graph", "training": "tensor"}
+IMPORT = "from npu_shim.estimator.npu import npu_convert_dropout\n"
+
+
+@pytest.mark.parametrize("others", [IN_GRAPH, {}, {"in": "graph", "training": False}])
+def test_layers_that_dropped_in_graphs_use_the_operator(others: Any) -> None:
+    result = converted_with_facts(LAYERS, IN_GRAPH, others, select=("NPU201",))
+    assert result.new is not None and result.new.decode() == LAYERS.replace("as tf\n", "as tf\n" + IMPORT)
+    assert {d.kind for d in result.diagnostics} == {"change"}
+
+
+@pytest.mark.parametrize(
+    "one, other, count",
+    [
+        (IN_GRAPH, {"in": "function", "training": True}, 1),
+        ({}, {}, 1),
+        ({"in": "eager", "training": True}, {"in": "graph", "training": False}, 0),
+    ],
+)
+def test_other_layers_are_reported_or_fine(one: Any, other: Any, count: int) -> None:
+    result = converted_with_facts(LAYERS, one, other, select=("NPU201",))
+    assert (result.new, len(result.diagnostics)) == (None, count)
+
+
+PREDICTS = TF1 + (
+    "with tf.Session({}) as session:\n    tf.train.Saver().restore(session, path)\n    print(session.run(logits))\n"
+)
+READS = {"trains": False, "updates": False}
+
+
+@pytest.mark.parametrize(
+    "given, written",
+    [
+        ("", "config=npu_config_proto(graph_run_mode=0)"),
+        ("config=c", "config=npu_config_proto(config_proto=c, graph_run_mode=0)"),
+        ("'', None, None", "'', None, npu_config_proto(graph_run_mode=0)"),
+    ],
+)
+def test_a_session_that_only_predicted_is_configured_so(given: str, written: str) -> None:
+    result = converted_with_facts(PREDICTS.format(given), READS, select=("NPU101", "NPU283"))
+    assert result.new is not None and f"tf.Session({written})" in result.new.decode()
+    assert [(d.kind, d.code, d.runs) for d in result.diagnostics] == [("change", "NPU101", 2)]
+
+
+@pytest.mark.parametrize(
+    "seen, count",
+    [
+        ({}, 1),
+        ({"trains": False, "updates": [False, True]}, 1),
+        ({"updates": True}, 1),
+        ({"trains": [False, True], "updates": [False, True]}, 0),
+    ],
+)
+def test_a_session_that_updated_variables_is_not(seen: Any, count: int) -> None:
+    result = converted_with_facts(PREDICTS.format(""), seen, select=("NPU101", "NPU283"))
+    assert result.new is not None and "config=npu_config_proto()" in result.new.decode()
+    assert len([d for d in result.diagnostics if d.kind != "change"]) == count
+
+
+def test_a_configured_session_that_predicted_stays_a_finding() -> None:
+    text = PREDICTS.format("config=npu_config_proto()").replace("as tf\n", "as tf\nfrom npu_shim.npu_init import *\n")
+    assert len(messages(text, READS, select=("NPU101", "NPU283"))) == 1
+
+
+FITS = (
+    TF1
+    + "tf.disable_v2_behavior()\nmodel = MODELS[name]()\nmodel.compile(loss='mse', optimizer=tf.keras.optimizers.Adam())\nmodel.fit(x, y)\n"
+)
+
+
+def test_a_model_of_keras_that_trained_gets_a_session() -> None:
+    new = converted_with_facts(FITS, {"is": "keras", "eager": False}, select=("NPU105",)).new
+    assert new is not None and "npu_keras_sess = set_keras_session_npu_config()\nmodel = MODELS" in new.decode()
+
+
+@pytest.mark.parametrize(
+    "seen, count",
+    [
+        ({}, 1),
+        ({"is": "keras", "eager": True}, 1),
+        ({"is": ["keras", "other"], "eager": False}, 1),
+        ({"is": "other"}, 0),
+    ],
+)
+def test_other_models_get_none(seen: Any, count: int) -> None:
+    result = converted_with_facts(FITS, seen, select=("NPU105",))
+    assert (result.new, len(result.diagnostics)) == (None, count)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable
 
-from npu_shim.rehearsal.observing import dataset_uses, shapes, sizes, values
+from npu_shim.rehearsal.observing import dataset_uses, graphs, layers, sessions, shapes, sizes, values
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal.observing.observation import Answer
@@ -17,6 +17,10 @@ ANSWERS: dict[str, Answer] = {  # the keys are those of convert_tf2npu/facts/kin
     "function": values.note_parameters,
     "dataset": dataset_uses.note_dataset,
     "shape": shapes.note_shape,
+    "model": values.note_model,
+    "op": graphs.note_op,
+    "layer": layers.note_layer,
+    "session": sessions.note_session,
 }
 
 

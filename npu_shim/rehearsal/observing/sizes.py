@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow import tf_api, tf_data
 
 if TYPE_CHECKING:
     from convert_tf2npu.api import Seen
@@ -55,7 +55,7 @@ def note_type(seen: Seen, value: Value) -> Value:
     if isinstance(value, (np.ndarray, np.generic)):
         place = "numpy"
     elif isinstance(value, (tf.Tensor, tf.Variable, tf.SparseTensor)):
-        place = "data" if _in_data() else "eager" if tf.executing_eagerly() else "graph"
+        place = "data" if tf_data.in_dataset_function() else "eager" if tf.executing_eagerly() else "graph"
     else:
         place, dtype = "python", None
     seen.note("place", place)
@@ -64,13 +64,3 @@ def note_type(seen: Seen, value: Value) -> Value:
     else:
         seen.note("dtype", tf.as_dtype(dtype).base_dtype.name)
     return value
-
-
-def _in_data() -> bool:
-    """Return True in the graph of a function that tf.data calls."""
-    graph = tf.compat.v1.get_default_graph() if not tf.executing_eagerly() else None
-    while graph is not None:
-        if getattr(graph, "name", "").startswith("Dataset_"):
-            return True
-        graph = getattr(graph, "outer_graph", None)
-    return False

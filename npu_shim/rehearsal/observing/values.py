@@ -20,7 +20,7 @@ tf = tf_api.tf
 
 
 def note_value(seen: Seen, value: Value) -> Value:
-    """Note if a condition or a number is a Python value or a tensor, as ``is``, and the ``dtype`` of a tensor."""
+    """Note if a value is of Python or a tensor as ``is``, a tensor's ``dtype``, and a sequence's ``length``."""
     if isinstance(value, (tf.Tensor, tf.Variable)):
         seen.note("is", "tensor")
         seen.note("dtype", value.dtype.base_dtype.name)
@@ -28,6 +28,15 @@ def note_value(seen: Seen, value: Value) -> Value:
         seen.note("is", "python")
     else:
         seen.note("is", "none" if value is None else "other")
+        if isinstance(value, (list, tuple, range, dict, set)):
+            seen.note("length", len(value))
+    return value
+
+
+def note_model(seen: Seen, value: Value) -> Value:
+    """Note if an object is a model of Keras as ``is``, and if eager execution is on as ``eager``."""
+    seen.note("is", "keras" if isinstance(value, tf.keras.Model) else "other")
+    seen.note("eager", tf.executing_eagerly())
     return value
 
 

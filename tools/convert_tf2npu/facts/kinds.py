@@ -11,7 +11,7 @@ DTYPE = "dtype"
 # The same, and "rank"; "rows", of the first dimension. Of each of several in a tuple.
 ROWS = "rows"
 # A condition or a number: "is", which is "python" for numbers of Python and NumPy, "tensor", "none" or "other"; of a
-# tensor also "dtype".
+# tensor also "dtype"; of a sequence "length".
 VALUE = "value"
 # A function: "parameters", their names.
 FUNCTION = "function"
@@ -22,4 +22,12 @@ FUNCTION = "function"
 DATASET = "dataset"
 # An array, or a placeholder: "shape", of the array or of what is fed.
 SHAPE = "shape"
-KINDS = frozenset({DTYPE, ROWS, VALUE, FUNCTION, DATASET, SHAPE})
+# What ops return: "in", where they were created: "eager", "graph", "function", or "data" for functions of tf.data.
+OP = "op"
+# A dropout layer, when it is called: "in", as of an op, and "training", True, False, None, or "tensor".
+LAYER = "layer"
+# A session, in each run: "trains", if an optimizer updates variables, "updates", if anything updates them.
+SESSION = "session"
+# An object that is trained: "is", "keras" or "other"; "eager", if eager execution is on.
+MODEL = "model"
+KINDS = frozenset({DTYPE, ROWS, VALUE, FUNCTION, DATASET, SHAPE, OP, LAYER, SESSION, MODEL})

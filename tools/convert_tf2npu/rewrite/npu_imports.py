@@ -20,14 +20,15 @@ from .change import Change
 MODULE = "npu_shim.npu_init"
 DEVICE_MODULE = "npu_shim.npu_device"
 BACKPORTS_MODULE = "npu_shim.backports"
-# The imports for TensorFlow 2 by the name that they bind: the interface of the device, static shapes, and backports.
-# What a change uses may be one of them.
+# The imports of their own by the name that they bind: the interface of the device, static shapes, backports, and the
+# switch of Keras' dropout. What a change uses may be one of them.
 DEVICE_IMPORTS = {
     "npu": f"import {DEVICE_MODULE} as npu",
     "npu_device": "from npu_shim import npu_device",
     "npu_data": "from npu_shim import data as npu_data",
     "backports": "from npu_shim import backports",
     "npu_backports": f"import {BACKPORTS_MODULE} as npu_backports",
+    "npu_convert_dropout": "from npu_shim.estimator.npu import npu_convert_dropout",
 }
 # Objects of the star import that files may import themselves.
 _SAME = {
@@ -103,7 +104,8 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> lis
     """
     gone = [edit for change in changes for edit in change.edits if edit.start < edit.end]
     changes = [change for change in changes if change.uses]
-    first = min([edit.start for change in changes for edit in change.edits] or [0])
+    starts = [edit.start for change in changes for edit in change.edits]
+    first = min(starts or [source.start(change.node) for change in changes] or [0])
     top = _behind_preamble(source, names, names.tree.body, first)
     beside = _behind(source, names.tree.body, first)  # importing the interface for TensorFlow 2 has no effects
     wanted: dict[ast.stmt, set[str]] = {}
@@ -114,7 +116,6 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> lis
         uses = {use for use in change.uses if not _is_available(use, names)}
         if uses:
             wanted.setdefault(place or _head(source, names, first), set()).update(uses)
-    starts = [edit.start for change in changes for edit in change.edits]
     edits = []
     for place, uses in wanted.items():
         edit = _edit(source, names, place, uses, any(source.start(place) <= s < source.end(place) for s in starts))

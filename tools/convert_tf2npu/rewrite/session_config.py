@@ -6,6 +6,7 @@ import ast
 from typing import Iterator
 
 from ..analysis.graph_rewrites import replaced_graph_rewrites
+from ..analysis.predicting_sessions import OPTION, runs_that_predicted
 from ..files.message import Message
 from ..project.context import Context
 from ..semantics.model import Call
@@ -44,15 +45,16 @@ def configure_session(
     name = "session_config" if "session_config" in signature else "config"
     config = bound.args.get(name)
     message = Message("{0} uses the NPU session configuration", short)
-    mode, own = _mode(context), default_config(context)
+    runs = runs_that_predicted(context, call)
+    mode = ", ".join(filter(None, [_mode(context), "" if runs is None else f"{OPTION}=0"]))
+    own = f"npu_config_proto({mode})"
     if config is not None:
         if is_none(config):
-            yield Change(call.node, message, (rename(source, config, own),), ("npu_config_proto",))
+            yield Change(call.node, message, (rename(source, config, own),), ("npu_config_proto",), runs)
         elif context.types.of(config, call.where) != Type.NPU_CONFIG:
             after = f", {mode})" if mode else ")"
-            yield Change(
-                call.node, message, wrap(source, config, "npu_config_proto(config_proto=", after), ("npu_config_proto",)
-            )
+            edits = wrap(source, config, "npu_config_proto(config_proto=", after)
+            yield Change(call.node, message, edits, ("npu_config_proto",), runs)
         return
     if bound.hidden:
         yield Finding(
@@ -63,4 +65,11 @@ def configure_session(
         return
     edit = add_argument(source, call.node, f"{name}={own}")
     if edit:
-        yield Change(call.node, message, (edit,), ("npu_config_proto",))
+        yield Change(call.node, message, (edit,), ("npu_config_proto",), runs)
+
+
+def needs_config(context: Context, call: Call, signature: tuple[str, ...]) -> bool:
+    """Return True if configure_session() gives a call the NPU session configuration."""
+    bound = bind(call.node, signature)
+    config = bound.args.get("config")
+    return not bound.hidden if config is None else context.types.of(config, call.where) != Type.NPU_CONFIG

@@ -2,7 +2,9 @@
 
 A ``Dropout`` layer works on the NPU, but with the operations of TensorFlow instead of the NPU operator. Import
 ``npu_convert_dropout`` from ``npu_shim.estimator.npu`` to use the NPU operator in all Dropout layers of the process.
-The rule does not add this import, because it affects the whole process.
+The rule does not add this import, because it affects the whole process. It does with facts of ``npu-shim observe``, if
+every layer of the file that ran was called in a graph and may drop there. A layer that ran in eager code only, or never
+in training, is not reported.
 
 Untouched::
 
@@ -20,32 +22,58 @@ Untouched::
 
 from __future__ import annotations
 
+import ast
 from typing import Iterator
 
 from ...analysis.tensorflow_version import is_two
+from ...facts.kinds import LAYER
+from ...facts.seen import Seen
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ..base import Context, Finding, Result
+from ..base import Change, Context, Finding, Question, Result
 
 CODE = "NPU201"
 ONCE_A_FILE = True
-CALLS = frozenset(
-    {
-        "tensorflow.keras.layers.Dropout",
-        "tensorflow.layers.Dropout",
-        "tensorflow.keras.layers.SpatialDropout1D",
-        "tensorflow.keras.layers.SpatialDropout2D",
-        "tensorflow.keras.layers.SpatialDropout3D",
-    }
-)
+_SWITCHED = frozenset({"tensorflow.keras.layers.Dropout", "tensorflow.layers.Dropout"})
+CALLS = _SWITCHED | {
+    "tensorflow.keras.layers.SpatialDropout1D",
+    "tensorflow.keras.layers.SpatialDropout2D",
+    "tensorflow.keras.layers.SpatialDropout3D",
+}
+_MODULE = "npu_convert_dropout"
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    if "npu_convert_dropout" in context.source.text or is_two(context):
+    if _MODULE in context.source.text or is_two(context):
+        return
+    seen = context.seen(CODE, LAYER, call.node)
+    if seen is not None and _needs_no_operator(seen):
+        return
+    layers = context.once(_layers_seen)
+    if layers and name in _SWITCHED and all(map(_drops_in_graphs, layers.values())):
+        if call.node in layers:
+            runs = layers[call.node].runs
+            yield Change(call.node, "dropout of Keras replaced with the NPU operator", (), (_MODULE,), runs)
         return
     yield Finding(
         call.node,
         "{0} uses the dropout of TensorFlow. For the NPU operator write "
         '"from npu_shim.estimator.npu import npu_convert_dropout"',
         last_part(name),
+        asks=(Question(LAYER, call.node),),
     )
+
+
+def _layers_seen(context: Context) -> dict[ast.Call, Seen]:
+    """Return what runs saw of the layers of a file that the import switches, and that may drop."""
+    seen = {node: context.seen(CODE, LAYER, node) for node, name in context.called.items() if name in _SWITCHED}
+    return {node: layer for node, layer in seen.items() if layer is not None and not _needs_no_operator(layer)}
+
+
+def _needs_no_operator(seen: Seen) -> bool:
+    """Return True if a layer ran in eager code only, or never dropped."""
+    return seen.only("in") == "eager" or seen.only("training") is False
+
+
+def _drops_in_graphs(seen: Seen) -> bool:
+    return seen.only("in") == "graph"

@@ -122,7 +122,7 @@ def _in_cond(context: Context, dropout: Dropout, edits: list[Edit], seen: Seen |
         return None
     start, end, (test, x) = source.start(node), source.end(node), map(source.segment, (dropout.training, inputs))
     around = [
-        Edit(start, start, f"{tensorflow}.cond({test}, lambda: "),
+        Edit(start, start, f"{tensorflow}.cond({test}, lambda:" + " "),
         Edit(end, end, f", lambda: {x})", closing=True),
     ]
     return Change(node, _REPLACED, (*edits, *around), ("npu_ops",), seen.runs)

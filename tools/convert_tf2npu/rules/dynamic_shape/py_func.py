@@ -1,7 +1,8 @@
 """Python functions in the model.
 
 A function called by ``tf.py_func`` runs in the Python process on the host, not on the NPU, and the shapes of its
-results are unknown. In the input pipeline it is fine.
+results are unknown. In the input pipeline it is fine: with facts of ``npu-shim observe`` the rule does not report a
+function that ran in functions of datasets only.
 
 * Move the function into the one that ``dataset.map`` calls, and set the shapes of its results with ``set_shape``.
 * Or write it with TensorFlow operations.
@@ -29,9 +30,10 @@ from typing import Iterator
 from ...analysis.device_placement import runs_on_npu
 from ...analysis.mixed_computing import further_need
 from ...analysis.tensorflow_version import is_two
+from ...facts.kinds import OP
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ..base import Context, Finding, Message, Result
+from ..base import Context, Finding, Message, Question, Result
 
 CODE = "NPU237"
 CALLS = frozenset(
@@ -42,7 +44,8 @@ contrib.eager.py_func contrib.framework.py_func""".split()
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    if runs_on_npu(context, call.node):
+    seen = context.seen(CODE, OP, call.node)
+    if runs_on_npu(context, call.node) and (seen is None or seen.only("in") != "data"):
         others: Message | str = "or write it in TensorFlow"
         if not is_two(context):  # whose options have no mix_compile_mode
             others = Message("write it in TensorFlow, or set mix_compile_mode=True{0}", further_need(context))
@@ -51,4 +54,5 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             "{0} runs Python on the host, and its result has no static shape. Move it into dataset.map, {1}",
             last_part(name),
             others,
+            asks=(Question(OP, call.node),),
         )

@@ -10,6 +10,9 @@ predicts is faster with 0, and with half precision for all operators if the accu
 
 Every new shape is compiled anew: feed batches of one size.
 
+With facts of ``npu-shim observe``, if no run of the session updated a variable, NPU101 writes ``graph_run_mode=0`` in
+the configuration that it gives to the session. A session that an optimizer used is not reported.
+
 Reported::
 
     import tensorflow as tf
@@ -60,50 +63,30 @@ Untouched::
 
 from __future__ import annotations
 
-import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test, never_trains
-from ...analysis.host_work import is_on_host
-from ...analysis.tensorflow_version import is_idle
+from ...analysis.predicting_sessions import CODE as CODE, OPTION, SESSIONS, runs_that_predicted, seems_to_predict
+from ...facts.kinds import SESSION
+from ...rewrite.session_config import needs_config
 from ...semantics.model import Call
-from ...syntax.expressions import last_name, last_part
-from ..base import Context, Finding, Result
+from ...tf_api.name_tables import SESSION_PARAMETERS
+from ..base import Context, Finding, Question, Result
 
-CODE = "NPU283"
-CALLS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession"})
-_GRAPHS = frozenset(
-    """tensorflow.import_graph_def tensorflow.graph_util.import_graph_def tensorflow.train.import_meta_graph
-tensorflow.saved_model.load tensorflow.saved_model.loader.load""".split()
-)
-_SAVERS = frozenset({"tensorflow.train.Saver"})
-_OPTION = "graph_run_mode"
+CALLS = SESSIONS
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    if (
-        _OPTION in context.source.text
-        or not context.once(_runs_loaded_model)
-        or not never_trains(context)
-        or in_test(context, call.node)
-        or is_on_host(context, call.node)
-        or is_idle(context, call.node)
-    ):
+    if not seems_to_predict(context, call):
         return
+    seen = context.seen(CODE, SESSION, call.node)
+    if seen is not None and True in (seen.all("trains") or ()):
+        return
+    if runs_that_predicted(context, call) is not None and needs_config(context, call, SESSION_PARAMETERS[name]):
+        return  # NPU101 gives it one that predicts
     yield Finding(
         call.node,
         "this session only predicts, but its graphs are compiled for training. "
         "Make its config with npu_shim.session_config(config, {0}=0)",
-        _OPTION,
-    )
-
-
-def _runs_loaded_model(context: Context) -> bool:
-    """Return True if a file loads a trained model and runs it."""
-    calls = context.names.calls
-    words = {call.node.func.attr for call in calls if isinstance(call.node.func, ast.Attribute)}
-    wanted = _GRAPHS | _SAVERS if "restore" in words else _GRAPHS
-    last = {last_part(name) for name in wanted}
-    return not words.isdisjoint(("run", "eval")) and any(
-        last_name(c.node.func) in last and context.resolve(c.node.func, c.where) in wanted for c in calls
+        OPTION,
+        asks=(Question(SESSION, call.node),),
     )

@@ -7,7 +7,8 @@ instead (NPU121).
 
 The rule reports a training call in these cases:
 
-* The object may be something else than a Keras model, or no single function starts the training. Write
+* The object may be something else than a Keras model, which facts of ``npu-shim observe`` settle, or no single function
+  starts the training. Write
   ``npu_keras_sess = set_keras_session_npu_config()`` before the model is created and
   ``close_session(npu_keras_sess)`` at the end.
 * The model trains eagerly. Keras models train in graph mode on the NPU. Call ``tf.compat.v1.disable_v2_behavior()``
@@ -121,10 +122,11 @@ from ...analysis.keras_training import (
 from ...analysis.opening import is_undecided, opens_for_both
 from ...analysis.tensorflow_evidence import ENABLING
 from ...analysis.tensorflow_version import Version, is_two, verdict
+from ...facts.kinds import MODEL
 from ...rewrite.insertion import added_before, at_end, first_at_work
 from ...semantics.tf_types import TRAINING_METHODS
 from ...syntax.source import Edit
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Question, Result
 
 CODE = "NPU105"
 ON_OBJECTS = frozenset("." + word for word in TRAINING_METHODS)
@@ -142,17 +144,25 @@ def check_file(context: Context) -> Iterator[Result]:
     if verdict(context).opens or opens_for_both(context):
         return  # the device gives Keras a session in graph mode
     opens = is_two(context) or is_undecided(context)  # NPU121
+    if opens:
+        return
+    seen = None
     if trained is None:
-        if possible is not None and not opens:
+        assert possible is not None
+        model = possible.node.func.value  # type: ignore[attr-defined]
+        seen = context.seen(CODE, MODEL, model)
+        if seen is not None and seen.only("is") == "other":
+            return
+        if seen is None or seen.only("is") != "keras" or seen.only("eager") is not False:
             yield Finding(
                 possible.node,
                 "this may train a Keras model. If it does, write {0} before the model and {1} at the end",
                 _OPEN,
                 _CLOSE,
+                asks=(Question(MODEL, model),),
             )
-        return
-    if opens:
-        return
+            return
+        trained = possible
     if not ENABLING.isdisjoint(context.called.values()):
         return  # NPU210
     if verdict(context).version == Version.BOTH and not is_started(context):
@@ -180,7 +190,8 @@ def check_file(context: Context) -> Iterator[Result]:
         )
         return
     uses = ("set_keras_session_npu_config",) + (("close_session",) if len(edits) > 1 else ())
-    yield Change(trained.node, "Keras session for the NPU added", tuple(edits), uses)
+    runs = seen.runs if seen is not None else None
+    yield Change(trained.node, "Keras session for the NPU added", tuple(edits), uses, runs)
     if len(edits) == 1:
         yield Finding(
             trained.node, "the Keras session stays open until the process ends. Call {0} after its last use", _CLOSE

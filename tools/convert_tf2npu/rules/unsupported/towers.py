@@ -16,6 +16,8 @@ The rule reports one loop or comprehension of each file for each number of GPUs,
 file that builds the tower. It reports the number of clones of ``model_deploy`` of TF-Slim, too. It does not report loops
 that place the layers of one model on several GPUs: one NPU computes such a model as it is.
 
+With facts of ``npu-shim observe``, a loop that built at most one tower in all observed runs is not reported.
+
 Reported::
 
     import tensorflow as tf
@@ -104,10 +106,11 @@ from ...analysis.command_line_flags import flags_of
 from ...analysis.device_placement import function_of, in_test
 from ...analysis.gpu_names import gpu_numbers
 from ...analysis.gradients import averages_gradients
+from ...facts.kinds import VALUE
 from ...semantics.model import Call, Where
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_name
-from ..base import Context, Finding, Message, Result
+from ..base import Context, Finding, Message, Question, Result
 
 CODE = "NPU256"
 SHOWS = "tf_strategy"
@@ -156,10 +159,21 @@ def check_file(context: Context) -> Iterator[Result]:
         advice = _advice(context, loop) if loop is not None else ""
         if loop is not None and advice and advice not in reported and not in_test(context, loop.node):
             reported.add(advice)
+            sequence = _sequence(loop.iter)
+            seen = context.seen(CODE, VALUE, sequence)
+            if seen is not None and seen.all("length") in ((0,), (1,), (0, 1), (1, 0)):
+                continue
             note = ""
             if context.distributed == "tf_strategy" and _averages_gradients(context, loop):
                 note = ", each with its own all-reduce"
-            yield _finding(loop.node, note, advice)
+            yield _finding(loop.node, note, advice)._replace(asks=(Question(VALUE, sequence),))
+
+
+def _sequence(node: ast.expr) -> ast.expr:
+    """Return the sequence that decides the number of iterations over an expression, if its length is known."""
+    while isinstance(node, ast.Call) and node.args and last_name(node.func) in _SAME_LENGTH:
+        node = node.args[0]
+    return node
 
 
 def _averages_gradients(context: Context, loop: _Loop) -> bool:

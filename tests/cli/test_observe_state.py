@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import subprocess
 from typing import Callable
@@ -39,18 +40,72 @@ with tf.Session() as session:
 """
 
 
+PREDICTS = """
+import sys
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+
+
+def double(x):
+    return tf.py_func(lambda value: value + value, [x], tf.float32)
+
+
+x = tf.placeholder(tf.float32, [2, 4], name="x")
+weights = tf.get_variable("weights", [4, 1], initializer=tf.ones_initializer())
+y = tf.matmul(x, weights)
+dataset = tf.data.Dataset.range(3).map(lambda i: double(tf.cast(i, tf.float32)))
+value = tf.data.make_one_shot_iterator(dataset).get_next()
+if "write" in sys.argv:
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        tf.train.Saver().save(session, "./model")
+with tf.Session() as session:
+    tf.train.Saver().restore(session, "./model")
+    print(session.run([y, value], {x: np.ones([2, 4])}))
+"""
+
+
+LAYERS = """
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+
+
+def net():
+    x = tf.keras.Input([4])
+    y = tf.keras.layers.Dropout(0.25)(x)
+    y = tf.keras.layers.Dropout(0.5)(y, training=False)
+    return tf.keras.Model(x, tf.keras.layers.Dense(1, kernel_initializer="ones")(y))
+
+
+model = {"net": net}["net"]()
+model.compile(loss="mse", optimizer=tf.keras.optimizers.SGD(0.05))
+model.fit(np.random.RandomState(0).rand(16, 4), np.ones([16, 1]), batch_size=8, epochs=3, shuffle=False)
+"""
+
+
 def migrated(python: Python, folder: pathlib.Path, script: str, *arguments: str) -> str:
     """Observe a run of a script, and convert it with the facts. Return its new text, after verify agrees."""
     (folder / "train.py").write_text(script)
     main = pathlib.Path(__file__).resolve().parents[2] / "tools" / "convert_tf2npu" / "main.py"
     for command in (
         ("-m", "npu_shim", "observe", "-o", "facts.json", "train.py", *arguments),
-        (str(main), "-i", "train.py", "-o", "out", "--facts", "facts.json"),
-        ("-m", "npu_shim", "verify", "train.py", "out/train.py", *arguments),
+        (str(main), "-i", "train.py", "-o", "out", "--facts", "facts.json", "-r", "r"),
+        ("-m", "npu_shim", "verify", "train.py", "out/train.py", "--", *arguments),
     ):
         run = python(folder, *command)
         assert run.returncode == 0, run.stdout[-3000:]
     return (folder / "out" / "train.py").read_text()
+
+
+def test_sessions_that_predicted_are_configured_so(python: Python, tmp_path: pathlib.Path) -> None:
+    new = migrated(python, tmp_path, PREDICTS, "write")
+    assert new.count("with tf.Session(config=npu_config_proto(graph_run_mode=0)) as session:") == 2
+    report = json.loads((tmp_path / "r" / "report.json").read_text())
+    assert not [d for d in report["files"][0]["diagnostics"] if d["kind"] != "change"]
 
 
 if tf_api.has_keras_sessions():  # later ones have no tf.layers
@@ -59,3 +114,8 @@ if tf_api.has_keras_sessions():  # later ones have no tf.layers
         new = migrated(python, tmp_path, DROPOUTS)
         assert 'x = npu_ops.dropout(x, 0.6, seed=1) if self.options["noise"] else x\n' in new
         assert "return tf.cond(training, lambda: npu_ops.dropout(x, 0.5, seed=2), lambda: x)\n" in new
+
+    def test_layers_that_dropped_in_graphs_use_the_operator(python: Python, tmp_path: pathlib.Path) -> None:
+        new = migrated(python, tmp_path, LAYERS)
+        assert "from npu_shim.estimator.npu import npu_convert_dropout\n" in new
+        assert "npu_keras_sess = set_keras_session_npu_config()\nmodel = " in new

@@ -1,0 +1,29 @@
+"""Places where ops are created: eager code, graphs, and functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npu_shim._tensorflow import tf_api, tf_data, tf_graph
+
+if TYPE_CHECKING:
+    from convert_tf2npu.api import Seen
+
+    from npu_shim._tensorflow.types import Value
+
+tf = tf_api.tf
+
+
+def place_of_ops() -> str:
+    """Return where a new op is created: ``eager``, ``graph``, ``function``, or ``data`` for functions of tf.data."""
+    if tf_data.in_dataset_function():
+        return "data"
+    if tf.executing_eagerly():
+        return "eager"
+    return "graph" if tf_graph.in_plain_graph() else "function"
+
+
+def note_op(seen: Seen, value: Value) -> Value:
+    """Note where the op that returns a value was created, as ``in``."""
+    seen.note("in", place_of_ops())
+    return value

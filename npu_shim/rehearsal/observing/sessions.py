@@ -1,0 +1,70 @@
+"""Sessions: if their runs update variables."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING
+
+from npu_shim._tensorflow import tf_graph, tf_session
+from npu_shim.rehearsal.recording import methods
+
+if TYPE_CHECKING:
+    from convert_tf2npu.api import Seen
+
+    from npu_shim._tensorflow.types import Fetches, Function, Operation, Result, Session, Value
+
+_SEEN = "_npu_shim_seen"  # attribute of a session that is watched: its answers, and the uses of sets of fetches
+_TRAINS = re.compile("(Resource)?(Sparse)?Apply")
+_UPDATES = re.compile("Assign(Add|Sub)|(Resource)?Scatter|StatefulPartitionedCall|If$|While$|Case$")
+_ASSIGNS = frozenset({"Assign", "AssignVariableOp"})
+_OTHERS = ("make_callable", "_make_callable_from_options", "partial_run_setup")  # run it without run()
+_READS = frozenset({"ReadVariableOp", "VariableV2", "Variable"})
+
+
+def note_session(seen: Seen, value: Value) -> Value:
+    """Note of each run of a session if an optimizer updates variables as ``trains``, if anything does as ``updates``.
+
+    A function or a loop with state counts as an update; an initializer, or a restored variable, does not.
+    """
+    if isinstance(value, tf_session.BaseSession):
+        _watch()
+        setattr(value, _SEEN, (seen, {}))
+    return value
+
+
+@functools.lru_cache()
+def _watch() -> None:
+    methods.wrap(tf_session.BaseSession, ("run",), _run)
+    methods.wrap(tf_session.BaseSession, _OTHERS, _run_otherwise)
+
+
+def _run(original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object) -> Result:
+    values = original(session, fetches, *args, **kwargs)
+    if hasattr(session, _SEEN):
+        seen, uses = getattr(session, _SEEN)
+        fetched = tf_session.fetched_elements(session, fetches)
+        key = tuple(element.name for element in fetched)
+        if key not in uses:
+            uses[key] = _uses([getattr(element, "op", element) for element in fetched])
+            seen.note("trains", uses[key][0])
+            seen.note("updates", uses[key][1])
+    return values
+
+
+def _uses(ops: list[Operation]) -> tuple[bool, bool]:
+    """Return if ops, or those before them, are updates by an optimizer, and if they are any updates."""
+    ran = tf_graph.ancestors(ops)
+    trains = any(_TRAINS.match(op.type) for op in ran)
+    return trains, trains or any(_UPDATES.match(op.type) or op.type in _ASSIGNS and _reads(op) for op in ran)
+
+
+def _reads(op: Operation) -> bool:
+    """Return True if an assigned value is computed from variables."""
+    return any(before.type in _READS for before in tf_graph.ancestors([op.inputs[1].op]))
+
+
+def _run_otherwise(original: Function, session: Session, *args: object, **kwargs: object) -> Result:
+    if hasattr(session, _SEEN):
+        getattr(session, _SEEN)[0].note("updates", True)
+    return original(session, *args, **kwargs)
