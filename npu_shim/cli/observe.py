@@ -48,10 +48,9 @@ def main(arguments: list[str]) -> int:
     check_output_file("-o", output)
     try:
         need_tensorflow()
+        from npu_shim.rehearsal.observing.observed_run import Observing, observe
     except ModuleNotFoundError as error:
         return exit_code("npu-shim observe", error)
-    from npu_shim.rehearsal.observing.observed_run import Observing, observe
-
     try:
         observe(target, bool(args.module), Observing(args, output, args.steps, args.take_back))
     except UsageError as error:  # of the facts or the configuration; the script's own errors go on
