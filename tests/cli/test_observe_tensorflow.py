@@ -113,3 +113,10 @@ def test_errors_of_the_script_are_those_of_python(python: Python, tmp_path: path
     run = python(tmp_path, "-m", "npu_shim", "observe", "train.py")
     assert run.returncode == 1 and "Traceback" in run.stdout
     assert run.stdout.rstrip().endswith("ModuleNotFoundError: No module named 'no_such_package'")
+
+
+def test_the_script_imports_tensorflow_itself(python: Python, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "train.py").write_text("import sys\nprint('loaded', 'tensorflow' in sys.modules)\nimport tensorflow\n")
+    for options in ([], ["--take-back"]):
+        run = python(tmp_path, "-m", "npu_shim", "observe", *options, "train.py")
+        assert run.returncode == 0 and "loaded False\n" in run.stdout, run.stdout[-2000:]

@@ -7,6 +7,7 @@ import os
 import shutil
 from typing import Iterator
 
+from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal.files.file_watch import Watch
 from npu_shim.rehearsal.files.kept import STORE, Kept, take_back
 from npu_shim.rehearsal.files.temporary import temporary
@@ -21,7 +22,7 @@ def taken_back() -> Iterator[Kept]:
         watch = Watch(kept)
         try:
             watch.start()
-            watch.follow_tensorflow()
+            after_tensorflow(watch.follow_tensorflow)
             yield kept
         finally:
             watch.stop()
