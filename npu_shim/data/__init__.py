@@ -8,7 +8,15 @@ from npu_shim._host.lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.data.buckets import bucket_by_length
-    from npu_shim.data.fixed_shapes import Distinct, Selection, masked_select, masked_where, top_k_mask, unique_padded
+    from npu_shim.data.fixed_shapes import (
+        Distinct,
+        Selection,
+        masked_select,
+        masked_where,
+        sequence_mask,
+        top_k_mask,
+        unique_padded,
+    )
     from npu_shim.data.masked import masked_count, masked_max, masked_mean, masked_min, masked_rows, masked_sum
     from npu_shim.data.numpy_batches import PaddedBatch, padded_batches
     from npu_shim.data.padding import pad_last_batch
@@ -21,7 +29,9 @@ else:
         {
             "npu_shim.data.numpy_batches": "PaddedBatch padded_batches",
             "npu_shim.data.buckets": "bucket_by_length",
-            "npu_shim.data.fixed_shapes": "Distinct Selection masked_select masked_where top_k_mask unique_padded",
+            "npu_shim.data.fixed_shapes": (
+                "Distinct Selection masked_select masked_where sequence_mask top_k_mask unique_padded"
+            ),
             "npu_shim.data.masked": "masked_count masked_max masked_mean masked_min masked_rows masked_sum",
             "npu_shim.data.padding": "pad_last_batch",
             "npu_shim.data.remainder": "Remainder count_remainder",
@@ -49,6 +59,7 @@ __all__ = [
     "masked_where",
     "pad_last_batch",
     "padded_batches",
+    "sequence_mask",
     "top_k_mask",
     "unique_padded",
     "watch_shapes",

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from npu_shim._tensorflow import tf_api
-from npu_shim._tensorflow.types import Tensor
+from npu_shim._tensorflow import script_frames, tf_api
+from npu_shim._tensorflow.types import DType, Tensor
 
 tf = tf_api.tf
 
@@ -137,6 +137,33 @@ def unique_padded(values: Tensor, size: int | None = None) -> Distinct:
     valid = tf.range(size) <= group[-1]
     places = tf.where(valid, tf.gather(first, by_appearance)[:size], tf.zeros([size], tf.int32))
     return Distinct(tf.gather(values, places), valid, index)
+
+
+def sequence_mask(lengths: Tensor, maxlen: int, dtype: DType = tf.bool, name: str | None = None) -> Tensor:
+    """Return ``tf.sequence_mask(lengths, dtype=dtype)`` for batches whose longest sequence always has one length.
+
+    The mask has the static width ``maxlen``. Another longest length would make another mask, so it is an error.
+
+    Args:
+        lengths: int tensor.
+        maxlen: the greatest of the lengths.
+        dtype: of the result.
+        name: of the op.
+    Returns:
+        A tensor [..., maxlen].
+    Raises:
+        tf.errors.InvalidArgumentError: at run time, if the greatest of the lengths is another one.
+    """
+    lengths = tf.convert_to_tensor(lengths)
+    longest = tf.reduce_max(lengths)
+    message = [
+        f"npu_shim: {script_frames.line_of_caller()}: maxlen={maxlen} is the longest length that was seen, but the "
+        "data have another one. Pad all batches to one length, or observe again and convert again. Longest length:",
+        longest,
+    ]
+    check = tf_api.v1.debugging.Assert(tf.equal(longest, tf.cast(maxlen, lengths.dtype)), message)
+    with tf.control_dependencies([] if tf.executing_eagerly() else [check]):
+        return tf.sequence_mask(tf.identity(lengths), maxlen, dtype, name)
 
 
 def _first(mask: Tensor, count: int, size: int) -> tuple[Tensor, Tensor]:

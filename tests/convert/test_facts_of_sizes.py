@@ -157,3 +157,54 @@ def test_sizes_of_the_host_are_not_reported(
     result = converted(tmp_path, body(f"return {call}"), code, {"": {**ROW, "rows": 4, "place": place}})
     assert len(result.findings) == count
     assert count == 0 or "(seen: always 4)" in result.diagnostics[0].message
+
+
+SIZES = {
+    "NPU232": ("tf.unique(x)", "(seen: 2 to 7)"),
+    "NPU233": ("tf.image.non_max_suppression(x, y, 10)", "(seen: 2 to 7)"),
+    "NPU235": ("tf.nn.top_k(x, tf.reduce_sum(y))", "(seen: 1 to 3)"),
+    "NPU239": ("tf.sequence_mask(x)", "(seen: 1 to 3)"),
+}
+
+
+@pytest.mark.parametrize("code", SIZES)
+def test_findings_name_the_sizes(code: str, tmp_path: pathlib.Path) -> None:
+    call, said = SIZES[code]
+    seen = {"rows": [2, 7], "last": [3, 1], "place": "graph"}
+    result = converted(tmp_path, body(f"return {call}"), code, {"": seen})
+    assert [d.message.endswith(said) for d in result.diagnostics] == [True]
+    result = converted(tmp_path, body(f"return {call}"), code, {"": {**seen, "place": "data"}})
+    assert result.diagnostics == ()
+
+
+def test_a_mask_of_one_width_gets_it(tmp_path: pathlib.Path) -> None:
+    seen = {"": {"rows": [8], "last": 5, "rank": 2, "dtype": "bool", "place": "graph"}}
+    result = converted(tmp_path, body("return tf.sequence_mask(x, dtype=k)"), "NPU239", seen)
+    assert "return npu_data.sequence_mask(x, dtype=k, maxlen=5)" in new_text(result)
+    assert not converted(tmp_path, body("return tf.sequence_mask(x, None)"), "NPU239", seen).edits
+
+
+HOST = [
+    ("NPU236", "tf.strings.lower(x)", ["data", "eager"], 0),
+    ("NPU236", "tf.strings.lower(x)", ["data", "graph"], 1),
+    ("NPU222", "tf.math.is_nan(x)", ["data"], 0),
+    ("NPU222", "tf.math.is_nan(x)", ["eager"], 1),
+]
+
+
+@pytest.mark.parametrize("code, call, place, count", HOST)
+def test_checks_and_strings_of_the_host_are_not_reported(
+    code: str, call: str, place: list[str], count: int, tmp_path: pathlib.Path
+) -> None:
+    text = body(f"a = {call}", f"return a, {call.replace('x', 'y')}")
+    assert len(converted(tmp_path, text, code, {"": {"place": place}}).findings) == count
+    rest = {"": {"place": "data"}, call.replace("x", "y"): {"place": "graph"}}
+    (finding,) = converted(tmp_path, text, code, rest).diagnostics
+    assert finding.line == 5
+
+
+@pytest.mark.parametrize("code", ["NPU236", "NPU222"])
+def test_all_calls_are_asked_for(code: str) -> None:
+    call = {"NPU236": "tf.strings.lower(x)", "NPU222": "tf.math.is_nan(x)"}[code]
+    result = Converter(Settings(select=(code,))).convert(body(f"a = {call}", f"return {call}").encode())
+    assert len(result.diagnostics) == 1 and len(result.asked) == 2

@@ -17,10 +17,14 @@ tf = tf_api.tf
 
 
 def note_rows(seen: Seen, value: Value) -> Value:
-    """Note ``rows``, the first dimension of a tensor or an array, or of each of several, and rank, type and place."""
+    """Note ``rows`` and ``last``, the first and last dimension of a tensor or an array, and its rank, type and place.
+
+    Of a list or tuple each part is seen, of a named tuple such as that of ``tf.unique`` the first.
+    """
+    if hasattr(value, "_replace"):
+        return value._replace(**{value._fields[0]: note_rows(seen, value[0])})
     if isinstance(value, (list, tuple)):
-        parts = [note_rows(seen, part) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+        return type(value)(note_rows(seen, part) for part in value)
     note_type(seen, value)
     if not isinstance(value, tf.Tensor):
         if isinstance(value, np.ndarray):
@@ -43,6 +47,7 @@ def _note_shape(seen: Seen, shape: list[int] | tuple[int, ...]) -> None:
     seen.note("rank", len(shape))
     if len(shape):
         seen.note("rows", int(shape[0]))
+        seen.note("last", int(shape[-1]))
 
 
 def note_type(seen: Seen, value: Value) -> Value:

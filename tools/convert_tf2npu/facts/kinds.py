@@ -8,7 +8,8 @@ from __future__ import annotations
 # A tensor, an array or a variable: "dtype"; "place": "graph", "eager", "data" for functions of tf.data, "numpy" or
 # "python".
 DTYPE = "dtype"
-# The same, and "rank"; "rows", of the first dimension. Of each of several in a tuple.
+# The same, and "rank"; "rows" and "last", of the first and last dimension. Of each of several in a tuple, and of the
+# first in a named one.
 ROWS = "rows"
 # A condition or a number: "is", which is "python" for numbers of Python and NumPy, "tensor", "none" or "other"; of a
 # tensor also "dtype"; of a sequence "length".

@@ -51,7 +51,7 @@ from ...analysis.device_placement import is_first_call, runs_on_npu
 from ...analysis.selected_rows import BOOLEAN_MASK, selected_rows
 from ...facts.kinds import ROWS
 from ...rewrite.masked_reductions import masked, questions
-from ...rewrite.seen_sizes import size_findings
+from ...rewrite.seen_findings import size_findings
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ..base import Context, Finding, Question, Result

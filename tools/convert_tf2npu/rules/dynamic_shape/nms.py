@@ -4,6 +4,9 @@
 the NPU recompiles for each new number. The padded form always returns ``max_output_size`` boxes and the number of
 valid ones. Mask the boxes beyond this number.
 
+With facts of ``npu-shim observe``, the finding names the numbers of boxes that were seen, and there is none if only the
+input pipeline computes them.
+
 Reported::
 
     import tensorflow as tf
@@ -36,6 +39,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
+from ...rewrite.seen_findings import size_findings
 from ...semantics.model import Call
 from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
@@ -60,8 +64,11 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             given = call.node.args[5]
         if None in keywords or (given is not None and constant(given) != (False,)):
             return
-        yield Finding(call.node, "{0}. Pass pad_to_max_output_size=True and mask the boxes beyond valid", _RECOMPILES)
-        return
-    yield Finding(
-        call.node, "{0}. Use tf.image.non_max_suppression_padded(..., pad_to_max_output_size=True)", _RECOMPILES
-    )
+        finding = Finding(
+            call.node, "{0}. Pass pad_to_max_output_size=True and mask the boxes beyond valid", _RECOMPILES
+        )
+    else:
+        finding = Finding(
+            call.node, "{0}. Use tf.image.non_max_suppression_padded(..., pad_to_max_output_size=True)", _RECOMPILES
+        )
+    yield from size_findings(context, CODE, finding)

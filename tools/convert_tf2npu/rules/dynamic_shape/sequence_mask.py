@@ -3,6 +3,10 @@
 Without ``maxlen`` the mask is as wide as the largest of its lengths. This width is known only at run time, and the
 NPU recompiles for each new width. Pass the length that the input is padded to.
 
+With facts of ``npu-shim observe``, a mask that always had one width gets it: ``npu_shim.data.sequence_mask(lengths,
+maxlen=128)`` is an error, with its line, if the longest length of a later batch is another one. Otherwise the finding
+names the widths that were seen, and there is none if only the input pipeline makes the mask.
+
 Reported::
 
     import tensorflow as tf
@@ -22,9 +26,13 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
+from ...facts.kinds import ROWS
+from ...rewrite.call_edits import add_argument, rename
+from ...rewrite.masked_reductions import DATA
+from ...rewrite.seen_findings import never_on_npu, size_findings
 from ...semantics.model import Call
 from ...semantics.signatures import bind
-from ..base import Context, Finding, Result
+from ..base import Change, Context, Finding, Message, Result
 
 CODE = "NPU239"
 CALLS = frozenset({"tensorflow.sequence_mask"})
@@ -32,9 +40,24 @@ CALLS = frozenset({"tensorflow.sequence_mask"})
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     bound = bind(call.node, ("lengths", "maxlen", "dtype", "name"))
-    if not bound.hidden and not bound.given("maxlen") and runs_on_npu(context, call.node):
-        yield Finding(
-            call.node,
-            "dynamic mask width: the NPU recompiles for each new width. "
-            "Pass maxlen=LENGTH, the length the input is padded to",
-        )
+    if bound.hidden or bound.given("maxlen") or not runs_on_npu(context, call.node):
+        return
+    seen = context.seen(CODE, ROWS, call.node)
+    width = seen.only("last") if seen is not None and seen.times > 1 else None
+    added = add_argument(context.source, call.node, f"maxlen={width}")
+    if (
+        seen is not None
+        and isinstance(width, int)
+        and "maxlen" not in bound.args
+        and added is not None
+        and not never_on_npu(context, CODE, ROWS, call.node)
+    ):
+        edits = rename(context.source, call.node.func, f"{DATA}.sequence_mask"), added
+        yield Change(call.node, Message("tf.sequence_mask gets the width {0}", width), edits, (DATA,), seen.runs)
+        return
+    finding = Finding(
+        call.node,
+        "dynamic mask width: the NPU recompiles for each new width. "
+        "Pass maxlen=LENGTH, the length the input is padded to",
+    )
+    yield from size_findings(context, CODE, finding, "last")

@@ -6,6 +6,8 @@ NPU. In the input pipeline they are fine. The rule reports one finding for each 
 Move string operations into the function that ``dataset.map`` calls, and pass numbers to the model, padded to a fixed
 length. Format the text of a log in Python, from the numbers that the session or hook returns.
 
+With facts of ``npu-shim observe``, there is no finding if only the input pipeline and eager code make strings.
+
 Reported::
 
     import tensorflow as tf
@@ -54,7 +56,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import is_first_call, runs_on_npu
+from ...rewrite.seen_findings import questions_if_first
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ..base import Context, Finding, Result
@@ -80,11 +82,15 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     parent = context.names.parents[call.node]
     if isinstance(parent, ast.Attribute) and parent.attr == "numpy":
         return  # eager code that reads the string
-    if runs_on_npu(context, call.node) and is_first_call(context, call, CALLS, context.names.tree):
+    asks = questions_if_first(context, CODE, call, CALLS, context.names.tree, {"data", "numpy", "eager"})
+    if asks:
         word = last_part(name)
         if _formats_numbers(context, call):
             yield Finding(
-                call.node, "{0} runs on the host, because the NPU has no strings. Format the text in Python", word
+                call.node,
+                "{0} runs on the host, because the NPU has no strings. Format the text in Python",
+                word,
+                asks=asks,
             )
             return
         yield Finding(
@@ -92,6 +98,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             "{0} runs on the host, because the NPU has no strings. "
             "Move it into dataset.map and pass the model padded numbers",
             word,
+            asks=asks,
         )
 
 

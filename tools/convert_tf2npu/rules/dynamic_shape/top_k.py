@@ -6,6 +6,9 @@ each positive, the NPU recompiles for each new value.
 * Use ``npu_shim.data.top_k_mask(x, k)``. It marks the k largest elements and has the shape of ``x``.
 * Or use a constant ``K`` that is large enough, and mask the rest with ``tf.range(K) < k``.
 
+With facts of ``npu-shim observe``, the finding names the values of k that were seen, and there is none if only the
+input pipeline computes them.
+
 Reported::
 
     import tensorflow as tf
@@ -34,6 +37,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
 from ...analysis.tensors import is_computed
+from ...rewrite.seen_findings import size_findings
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ..base import Context, Finding, Result
@@ -45,8 +49,9 @@ CALLS = frozenset({"tensorflow.nn.top_k", "tensorflow.math.top_k"})
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     k = bind(call.node, ("input", "k", "sorted", "name")).args.get("k")
     if is_computed(context, k, call.where) and runs_on_npu(context, call.node):
-        yield Finding(
+        finding = Finding(
             call.node,
             "dynamic k: the NPU recompiles for each new value. Write mask = npu_shim.data.top_k_mask(x, k), "
             "or use a constant K and the mask tf.range(K) < k",
         )
+        yield from size_findings(context, CODE, finding, "last")

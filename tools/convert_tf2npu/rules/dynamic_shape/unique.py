@@ -7,6 +7,9 @@ static shape:
 * ``values, valid, index = npu_shim.data.unique_padded(x)`` for unique values;
 * ``tf.math.unsorted_segment_sum(x, ids, NUMBER_OF_IDS)`` for sums by id.
 
+With facts of ``npu-shim observe``, the finding names the numbers of values that were seen, and there is none if only
+the input pipeline computes them.
+
 Reported::
 
     import tensorflow as tf
@@ -33,6 +36,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
+from ...rewrite.seen_findings import size_findings
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ..base import Context, Finding, Result
@@ -52,4 +56,5 @@ _ADVICE = {"unique": "Write values, valid, index = npu_shim.data.unique_padded(x
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if runs_on_npu(context, call.node):
         advice = _ADVICE.get(last_part(name), _SUMMED)
-        yield Finding(call.node, "dynamic number of values: the NPU recompiles for each. {0}", advice)
+        finding = Finding(call.node, "dynamic number of values: the NPU recompiles for each. {0}", advice)
+        yield from size_findings(context, CODE, finding)

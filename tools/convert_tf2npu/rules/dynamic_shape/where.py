@@ -47,7 +47,7 @@ from ...analysis.device_placement import runs_on_npu
 from ...analysis.selected_rows import WHERE, selected_rows
 from ...facts.kinds import ROWS
 from ...rewrite.masked_reductions import masked, questions
-from ...rewrite.seen_sizes import size_findings
+from ...rewrite.seen_findings import size_findings
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ..base import Context, Finding, Question, Result

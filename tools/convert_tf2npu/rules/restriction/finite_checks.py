@@ -9,6 +9,8 @@ rule reports one finding for each function.
 * Outside of updates, prevent such values: clip the argument of ``tf.log``, add a constant to a divisor. Or check on
   the host.
 
+With facts of ``npu-shim observe``, there is no finding for checks that only the input pipeline makes.
+
 Reported::
 
     import tensorflow as tf
@@ -45,7 +47,8 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.device_placement import function_of, is_first_call, runs_on_npu
+from ...analysis.device_placement import function_of
+from ...rewrite.seen_findings import questions_if_first
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.name_tables import names_of
@@ -57,7 +60,8 @@ _UPDATES = re.compile(r"apply_gradients|clip_by_global_norm|minimize\s*\(")
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    if not runs_on_npu(context, call.node) or not is_first_call(context, call, CALLS, function_of(context, call.node)):
+    asks = questions_if_first(context, CODE, call, CALLS, function_of(context, call.node))
+    if not asks:
         return
     short = last_part(name)
     constantly = "true" if short == "is_finite" else "false"
@@ -71,6 +75,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             "use_norm=tf.global_norm(grads) and let NPULossScaleOptimizer skip overflowed steps",
             short,
             constantly,
+            asks=asks,
         )
     else:
         yield Finding(
@@ -79,4 +84,5 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             "add a constant to a divisor. Or check on the host",
             short,
             constantly,
+            asks=asks,
         )
