@@ -9,6 +9,7 @@ import argparse
 import os
 
 from npu_shim.cli import MIGRATE, parser_of, show
+from npu_shim.cli._copies import check_copies
 from npu_shim.cli._guard import need_tensorflow
 from npu_shim.cli._lines import QUIET, fail, progress
 from npu_shim.cli._paths import check_file, check_output_folder
@@ -43,7 +44,7 @@ def main(arguments: list[str]) -> int:
 
     from npu_shim.rehearsal.files import temporary
     from npu_shim.rehearsal.migrating import reports
-    from npu_shim.rehearsal.migrating.plan import Migrating, NotObserved
+    from npu_shim.rehearsal.migrating.plan import BISECTION, VERIFY, Migrating, NotObserved
     from npu_shim.rehearsal.migrating.program import OutputExists
     from npu_shim.rehearsal.reports import WRITERS, write_all
 
@@ -55,13 +56,14 @@ def main(arguments: list[str]) -> int:
     check_output_folder("--report", folder)
     need_tensorflow()
     os.makedirs(folder, exist_ok=True)
+    check_copies(_COMMAND, *(os.path.join(folder, part) for part in (VERIFY, BISECTION)))
     note = progress(_COMMAND, args.quiet)
     plan = Migrating(args.script, of_script, args.output, folder, args, args.steps, args.force, args.timeout, note)
     try:
         with temporary.ending():
             result = plan.migrate()
         paths = write_all(result, folder, reports.WRITERS)
-        paths += write_all(result.verified, os.path.join(folder, "verify"), WRITERS)
+        paths += write_all(result.verified, os.path.join(folder, VERIFY), WRITERS)
     except (UsageError, NotObserved, OutputExists) as error:
         return fail(_COMMAND, str(error))
     note(f"wrote {', '.join(paths)}")

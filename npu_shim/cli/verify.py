@@ -12,6 +12,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from npu_shim.cli import MIGRATE, _dumped, _half, parser_of, show
+from npu_shim.cli._copies import check_copies
 from npu_shim.cli._guard import WrongUsage, need_tensorflow
 from npu_shim.cli._lines import QUIET, fail, progress
 from npu_shim.cli._paths import check_file, check_output_folder
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 GROUP = MIGRATE
 EXAMPLE = "npu-shim verify train.py -- --batch_size 64"
 
-_MOVE = "Move them back to the places that files.jsonl there names, or remove this folder."
 _COMMAND = "npu-shim verify"
 _OF_RECORDING = "seed every steps predict seeds strict original_arguments migrated_arguments half perturbed"
 _OPTIONS = f"""
@@ -75,7 +75,6 @@ def main(arguments: list[str]) -> int:
 
     from npu_shim.rehearsal import portable
     from npu_shim.rehearsal.files import temporary
-    from npu_shim.rehearsal.files.kept import kept_copies
     from npu_shim.rehearsal.reports import WRITERS, write_all
     from npu_shim.rehearsal.reports.text import to_text
 
@@ -84,10 +83,7 @@ def main(arguments: list[str]) -> int:
     _check(args)
     need_tensorflow()
     note = progress(_COMMAND, args.quiet)
-    for store in temporary.left_copies():
-        progress(_COMMAND)(f"a command that was killed left copies of your files in {store}. {_MOVE}")
-    for store in kept_copies(args.report or ""):
-        raise WrongUsage(f"{store} has copies of your files, because a command was killed. {_MOVE}")
+    check_copies(_COMMAND, args.report or "")
     try:
         with temporary.ending() if args.report else temporary.temporary("npu_shim_verify_") as new:
             folder = str(args.report or new)

@@ -10,7 +10,9 @@ from typing import Any, Sequence
 
 import pytest
 
+from npu_shim.cli import main
 from npu_shim.import_hook import tool
+from npu_shim.rehearsal.files.kept import JOURNAL, STORE
 from npu_shim.rehearsal.migrating import plan, reports
 from npu_shim.rehearsal.migrating.bisection import culprits
 from npu_shim.rehearsal.migrating.migration import FACTS, SOURCE, TAKEN_BACK, Rewrite
@@ -169,3 +171,13 @@ def test_facts_of_an_interrupted_run_are_used_again(folder: pathlib.Path, monkey
     path = given._observed_facts()
     assert Migrating._observed_facts(given) == path
     assert lines == [f"uses the facts in {path}. Remove the file to observe again"]
+
+
+def test_copies_that_a_killed_command_left_are_not_overwritten(folder: pathlib.Path, capsys: Any) -> None:
+    store = folder / "out_report" / "verify" / "migrated" / STORE
+    store.mkdir(parents=True)
+    (store / "0").write_text("precious")
+    (store / JOURNAL).write_text(json.dumps({"path": "weights", "copy": "0"}) + "\n")
+    assert main(["migrate", "-o", "out", "train.py"]) == 2
+    assert "has copies of your files, because a command was killed" in capsys.readouterr().err
+    assert (store / "0").read_text() == "precious"

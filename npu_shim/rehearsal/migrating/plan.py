@@ -18,6 +18,7 @@ from npu_shim.rehearsal.planning import Plan
 from npu_shim.rehearsal.result import AGREE, NOT_REPRODUCIBLE, Result
 
 FILE = "facts.json"  # in the folder of the reports
+VERIFY, BISECTION = "verify", "bisection"  # folders of runs in it
 _LOG = "observe.log"
 _LINES_SHOWN = 15
 
@@ -154,9 +155,9 @@ class Migrating:
         return Plan(self.script, folder, rules, self.arguments, steps=self.steps, timeout=self.timeout)
 
     def _verify(self, rules: argparse.Namespace, migrated: str) -> Result:
-        plan = replace(self._plan(rules, "verify"), migrated=migrated)
+        plan = replace(self._plan(rules, VERIFY), migrated=migrated)
         return plan.verify(self.report)
 
     def _agrees(self, rules: argparse.Namespace) -> bool:
         """Return True if the program agrees with these rules. It is converted in memory."""
-        return self._plan(rules, "bisection").verify(self.report).verdict == AGREE
+        return self._plan(rules, BISECTION).verify(self.report).verdict == AGREE

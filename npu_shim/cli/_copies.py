@@ -1,0 +1,25 @@
+"""Copies of the user's files that a command has left because it was killed."""
+
+from __future__ import annotations
+
+from npu_shim.cli._guard import WrongUsage
+from npu_shim.cli._lines import progress
+from npu_shim.rehearsal.files import temporary
+from npu_shim.rehearsal.files.kept import kept_copies
+
+_MOVE = "Move them back to the places that files.jsonl there names, or remove this folder."
+
+
+def check_copies(command: str, *folders: str) -> None:
+    """Print where there are copies.
+
+    Args:
+        command: begins the line, as in ``npu-shim verify``.
+        folders: in which the command will write.
+    Raises:
+        WrongUsage: one of these folders has copies.
+    """
+    for store in temporary.left_copies():
+        progress(command)(f"a command that was killed left copies of your files in {store}. {_MOVE}")
+    for store in (store for folder in folders for store in kept_copies(folder)):
+        raise WrongUsage(f"{store} has copies of your files, because a command was killed. {_MOVE}")
