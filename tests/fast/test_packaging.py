@@ -13,6 +13,8 @@ import zipfile
 import convert_tf2npu
 import pytest
 
+import npu_shim
+
 pytestmark = pytest.mark.once
 
 BUILT_FROM = ("setup.py", "pyproject.toml", "LICENSE", "README.md", "npu_shim", "tools")
@@ -110,12 +112,47 @@ def test_a_command_points_to_a_function_of_a_module(module: str, repo_root: path
     assert re.search(r"^def main\(", text, re.M)
 
 
-def test_the_version_is_the_one_in_the_source(repo_root: pathlib.Path, wheel: zipfile.ZipFile) -> None:
-    source = (repo_root / "npu_shim" / "__init__.py").read_text(encoding="utf-8")
+def test_the_version_is_the_one_in_the_source(wheel: zipfile.ZipFile) -> None:
     version = re.search(r"^Version: (.+)$", metadata(wheel, "METADATA"), re.M)
     assert version is not None
-    assert re.search(rf'[\'"]{re.escape(version.group(1))}[\'"]', source)
-    assert convert_tf2npu.__version__ == version.group(1)
+    assert npu_shim.__version__ == convert_tf2npu.__version__ == version.group(1)
+
+
+def second_versions(text: str) -> list[str]:
+    """Return what states a version of the project, as an assignment or beside its name."""
+    return re.findall(
+        r"(?im)^ *_*version_*(?:: \w+)? *= *[\"']\d[^\"']*[\"']|npu[_-]shim(?:-|==| |=| v)\d+\.\d+[\w.-]*", text
+    )
+
+
+def test_the_version_stands_in_one_place(repo_root: pathlib.Path) -> None:
+    folders = [repo_root / name for name in ("npu_shim", "tools", "docs", "samples", "benchmarks")]
+    paths = [*repo_root.glob("*.*"), *(path for folder in folders for path in folder.rglob("*"))]
+    read = [path for path in paths if path.suffix in (".py", ".md", ".toml", ".cfg", ".yml", ".sh", ".txt")]
+    places = {
+        path.relative_to(repo_root).as_posix(): second_versions(path.read_text(encoding="utf-8")) for path in read
+    }
+    found = {place: versions for place, versions in places.items() if versions}
+    assert found.pop("npu_shim/horovod/__init__.py") == ['__version__ = "0.28.1"']  # that of Horovod's interface
+    assert found == {"npu_shim/__init__.py": [f'__version__ = "{npu_shim.__version__}"']}
+    changes = (repo_root / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"(?m)^## (.+)$", changes)[0] == npu_shim.__version__
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['version = "2.0"', "__version__: str = '1.2.3'", "pip install npu_shim==1.0", "npu_shim-0.1.0-py3-none-any.whl"],
+)
+def test_a_second_version_is_noticed(text: str) -> None:
+    assert len(second_versions(text)) == 1
+
+
+def test_a_copy_of_the_tool_alone_has_no_version(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    subprocess.run(["cp", "-R", str(repo_root / "tools" / "convert_tf2npu"), str(tmp_path)], check=True)
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "convert_tf2npu" / "main.py"), "--version"], capture_output=True, text=True
+    )
+    assert done.stdout == "convert_tf2npu 0.0.0+unknown\n", done.stderr
 
 
 def test_requirements_are_ranges_and_no_pins(wheel: zipfile.ZipFile) -> None:
