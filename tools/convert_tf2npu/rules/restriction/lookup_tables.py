@@ -101,7 +101,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         ):
             yield Finding(
                 call.node,
-                "each use of {0} copies memory between host and NPU. Set mix_compile_mode=True on the session{1}",
+                "each use of {0} copies memory to the host. Set mix_compile_mode=True{1}",
                 last_part(name),
                 further_need(context),
             )
