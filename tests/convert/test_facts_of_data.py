@@ -138,3 +138,49 @@ def test_a_sparse_placeholder_of_one_number_of_values_is_not_reported() -> None:
     text = "import tensorflow.compat.v1 as tf\n\nx = tf.sparse_placeholder(tf.float32, [9, 9])\n"
     assert converted(text, {"shape": (40,)}) == ([], text)
     assert len(converted(text, {"shape": [(40,), (41,)]})[0]) == 1
+
+
+PADDED = """import tensorflow as tf
+
+dataset = tf.data.TFRecordDataset(files).map(parse).repeat()
+dataset = dataset.padded_batch(32, {"a": [None], "b": ([], tf.TensorShape([3, -1]))}, drop_remainder=True)
+"""
+
+
+def test_batches_are_padded_to_the_only_length() -> None:
+    found, text = converted(PADDED, {"axis 0.1": 128, "axis 2.2": 7, "batch": 32})
+    assert found == [] and '{"a": [128], "b": ([], tf.TensorShape([3, 7]))}' in text
+
+
+def test_several_lengths_are_named() -> None:
+    (message,), text = converted(PADDED, {"axis 0.1": [9, 120], "axis 2.2": 7, "batch": 32})
+    assert "lengths from 7 to 120" in message and "with lengths [8, 16, 32, 64, 120]" in message and text == PADDED
+    (message,), text = converted(PADDED, {"axis 0.1": 128, "batch": 32})  # it is unclear which length is another
+    assert text == PADDED
+
+
+SLICES = """import tensorflow.compat.v1 as tf
+
+for i in range(0, len(images), 100):
+    scores.extend(sess.run(probabilities, feed_dict={x: images[i:i + 100]}))
+"""
+FIT = """import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile('adam', 'mse')
+model.fit(images, labels, batch_size=size, validation_split=0.1)
+"""
+
+
+def test_slices_of_one_shape_are_not_reported() -> None:
+    assert converted(SLICES, {"shape": (100, 784)}) == ([], SLICES)
+    assert len(converted(SLICES, {"shape": [(100, 784), (50, 784)]})[0]) == 1
+
+
+@pytest.mark.parametrize(
+    "rows, size, number", [(1000, 100, 0), (10, 32, 0), (1000, [100, 90], 0), (1000, [100, 128], 1), ([], [], 1)]
+)
+def test_a_batch_size_that_divides_the_rows_is_not_reported(rows: object, size: object, number: int) -> None:
+    notes = ({"shape": (rows, 3)}, {"number": size}) if rows else ({}, {})
+    found, _ = converted(FIT, *notes)
+    assert len([message for message in found if "the last batch of fit()" in message]) == number

@@ -18,7 +18,7 @@ _SEEN = "npu_shim_placeholders"  # attribute of a graph: the notes by the name o
 
 
 def note_shape(seen: Seen, value: Value) -> Value:
-    """Note the shape of a value as ``shape``; of a placeholder, that of each value which it is fed."""
+    """Note the shape of a value as ``shape``, of a placeholder that of what it is fed, and an int as ``number``."""
     if isinstance(value, tf.SparseTensor):
         note_shape(seen, value.values)
     elif isinstance(value, tf.Tensor) and hasattr(value, "graph") and not tf.executing_eagerly():
@@ -27,6 +27,8 @@ def note_shape(seen: Seen, value: Value) -> Value:
         setattr(value.graph, _SEEN, placeholders)
     elif hasattr(value, "shape") and None not in tuple(value.shape):
         seen.note("shape", _shape(value))
+    elif isinstance(value, int):
+        seen.note("number", value)
     elif isinstance(value, (list, tuple)):
         seen.note("shape", (len(value),))
     return value

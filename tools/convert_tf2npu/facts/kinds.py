@@ -21,7 +21,7 @@ FUNCTION = "function"
 # partial one came after full ones or alone, "axis I.J", the sizes of unknown dimension J of component I. Its source:
 # "examples", their number, and "mixed", if each pass has another order.
 DATASET = "dataset"
-# An array, or a placeholder: "shape", of the array or of what is fed.
+# An array, or a placeholder: "shape", of the array or of what is fed. A Python int: "number".
 SHAPE = "shape"
 # What ops return: "in", where they were created: "eager", "graph", "function", or "data" for functions of tf.data.
 OP = "op"

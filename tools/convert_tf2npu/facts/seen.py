@@ -122,6 +122,12 @@ class Seen:
         return cls(content["runs"], content["times"], values)
 
 
+def only_shape(seen: Seen | None) -> tuple[int, ...] | None:
+    """Return the shape that an array always had; None if it had several or none was seen."""
+    shape = seen.only("shape") if seen is not None else None
+    return shape if isinstance(shape, tuple) else None
+
+
 def _frozen(value: object) -> object:
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 

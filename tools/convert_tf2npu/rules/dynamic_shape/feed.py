@@ -7,6 +7,8 @@ the number of rows, the last slice is smaller, and the NPU recompiles for it.
 * In evaluation and prediction, use ``npu_shim.data.padded_batches``. It pads the last partial batch and also returns
   the number of real rows.
 
+With facts of ``npu-shim observe``, the rule does not report slices that had one shape in all observed runs.
+
 Reported::
 
     import tensorflow as tf
@@ -73,11 +75,13 @@ from typing import Iterator
 
 from ...analysis.phase_words import TRAIN, phases_in
 from ...analysis.slices import advice_for_full_range, slice_of, text_of
+from ...facts.kinds import SHAPE
+from ...facts.seen import only_shape
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
 from ...syntax.expressions import last_name
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Question, Result
 
 CODE = "NPU245"
 METHODS = frozenset({"run", "eval"})
@@ -92,14 +96,21 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         "feed_dict" in bound.keywords or context.types.of(method.value, call.where) == Type.SESSION
     ):
         return
-    slices = [(key, slice_of(context, call, value)) for key, value in zip(feeds.keys, feeds.values) if key is not None]
-    pieces = [(key, piece) for key, piece in slices if piece is not None]
-    if not pieces:
+    slices = [
+        (key, value, slice_of(context, call, value)) for key, value in zip(feeds.keys, feeds.values) if key is not None
+    ]
+    pieces = [(key, piece) for key, _, piece in slices if piece is not None]
+    asks = tuple(Question(SHAPE, value) for _, value, piece in slices if piece is not None)
+    if not pieces or all(only_shape(context.seen(CODE, SHAPE, question.node)) is not None for question in asks):
         return
     fetched = bound.args.get("fetches", method.value)
     if any(TRAIN in phases_in(word) or word in ("optimizer", "opt") for word in _names_in(fetched)):
         yield Finding(
-            call.node, "{0}Drop it in training: {1}", _RECOMPILES, advice_for_full_range(context, pieces[0][1])
+            call.node,
+            "{0}Drop it in training: {1}",
+            _RECOMPILES,
+            advice_for_full_range(context, pieces[0][1]),
+            asks=asks,
         )
     else:
         whole = ", ".join(f"{text_of(context, key)}: {text_of(context, piece.whole)}" for key, piece in pieces)
@@ -110,6 +121,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
             _RECOMPILES,
             whole,
             size,
+            asks=asks,
         )
 
 

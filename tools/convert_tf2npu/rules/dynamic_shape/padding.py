@@ -11,6 +11,9 @@ Such a graph cannot have the loops and conditions of TensorFlow 1 either: see NP
 Pad to a fixed length, or to the lengths of a few buckets with ``npu_shim.data.bucket_by_length(dataset, length_of,
 [LENGTHS], batch_size)``. Then the NPU compiles once for each length.
 
+With facts of ``npu-shim observe``, ``padded_batch`` gets the length that its batches had in all observed runs. A later
+run with a longer element ends with an error of TensorFlow. If there were several lengths, the finding names them.
+
 Reported::
 
     import tensorflow as tf
@@ -64,13 +67,17 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
+from ...analysis.datasets import batched_dataset
 from ...analysis.graph_control_flow import control_flow_advice
 from ...analysis.host_work import stays_on_host
+from ...analysis.observed_lengths import ObservedLengths
+from ...facts.kinds import DATASET
+from ...rewrite.call_edits import rename
 from ...semantics.model import Call, Where
 from ...semantics.signatures import BUCKET_BY_LENGTH, bind
 from ...semantics.tf_types import Type
 from ...syntax.expressions import constant
-from ..base import Context, Finding, Result
+from ..base import Change, Context, Finding, Question, Result
 
 CODE = "NPU238"
 _RAGGED = "tensorflow.data.experimental.dense_to_ragged_batch"
@@ -96,9 +103,31 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
     if not stays_on_host(context, call.node) and (
         not bound.given("padded_shapes") and not bound.hidden or _has_dynamic_length(context, shapes, call.where)
     ):
-        yield Finding(
-            call.node, "{0}. Give padded_shapes a fixed length, or use npu_shim.data.bucket_by_length", _RECOMPILES
-        )
+        lengths = ObservedLengths(context.seen(CODE, DATASET, call.node))
+        if lengths.are_fixed:
+            edits = tuple(rename(context.source, node, str(size)) for node, size in lengths.of_literal(shapes))
+            if edits:
+                yield Change(call.node, "batches padded to the length that they have", edits, runs=lengths.runs)
+            if edits or not bound.given("padded_shapes"):
+                return
+        asks = (Question(DATASET, call.node),)
+        if lengths.buckets:
+            yield Finding(
+                call.node,
+                "{0}, and observed runs had lengths from {1} to {2}. Give padded_shapes a fixed length, or use "
+                "npu_shim.data.bucket_by_length with lengths {3}",
+                _RECOMPILES,
+                *lengths.range,
+                list(lengths.buckets),
+                asks=asks,
+            )
+        else:
+            yield Finding(
+                call.node,
+                "{0}. Give padded_shapes a fixed length, or use npu_shim.data.bucket_by_length",
+                _RECOMPILES,
+                asks=asks,
+            )
         advice = control_flow_advice(context, call.node)
         if advice:
             yield Finding(call.node, advice)
@@ -112,7 +141,14 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     bound = bind(call.node, BUCKET_BY_LENGTH)
     given = bound.args.get("pad_to_bucket_boundary")
     if not bound.hidden and (given is None or constant(given) == (False,)) and not stays_on_host(context, call.node):
-        yield Finding(call.node, "{0}. Pass pad_to_bucket_boundary=True and few boundaries", _RECOMPILES)
+        whole = batched_dataset(context, call.node)
+        if not ObservedLengths(context.seen(CODE, DATASET, whole)).are_fixed:
+            yield Finding(
+                call.node,
+                "{0}. Pass pad_to_bucket_boundary=True and few boundaries",
+                _RECOMPILES,
+                asks=(Question(DATASET, whole),),
+            )
 
 
 def _has_dynamic_length(context: Context, shapes: ast.AST | None, where: Where) -> bool:

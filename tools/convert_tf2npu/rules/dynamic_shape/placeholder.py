@@ -90,6 +90,7 @@ from typing import Iterator
 from ...analysis.device_placement import runs_on_npu
 from ...analysis.graph_control_flow import control_flow_advice
 from ...facts.kinds import SHAPE
+from ...facts.seen import only_shape
 from ...rewrite.call_edits import add_argument, rename
 from ...semantics.model import Call, Where
 from ...semantics.signatures import Bound, bind
@@ -166,9 +167,7 @@ def _dynamic(context: Context, sparse: bool) -> list[Call]:
 
 def _fed_shape(context: Context, call: Call) -> tuple[int, ...] | None:
     """Return the only shape that observed runs fed to a placeholder; None without one."""
-    seen = context.seen(CODE, SHAPE, call.node)
-    shape = seen.only("shape") if seen is not None else None
-    return shape if isinstance(shape, tuple) else None
+    return only_shape(context.seen(CODE, SHAPE, call.node))
 
 
 def _fed_shapes(context: Context, call: Call) -> str:

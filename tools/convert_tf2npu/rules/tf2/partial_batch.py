@@ -10,6 +10,8 @@ The iterators of ``ImageDataGenerator`` have a smaller last batch in each round,
 the full batches: ``model.fit((b for b in train if len(b[0]) == train.batch_size), steps_per_epoch=train.n //
 train.batch_size)``.
 
+With facts of ``npu-shim observe``, the rule does not report arrays whose length the batch size divided in all observed runs.
+
 Generators of the script that yield slices are reported, and objects of ``keras.utils.Sequence`` whose ``__len__`` rounds up.
 
 Reported::
@@ -173,15 +175,17 @@ from ...analysis.generators import sequence_of, yielded_slice
 from ...analysis.keras_methods import is_keras_method
 from ...analysis.slices import advice_for_full_range, value_of_argument
 from ...analysis.tensorflow_version import is_two
+from ...facts.kinds import SHAPE
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, is_none, last_name, last_part
-from ..base import Context, Finding, Message, Result
+from ..base import Context, Finding, Message, Question, Result
 
 CODE = "NPU248"
 ONCE_A_FILE = True
 METHODS = frozenset({"fit", "fit_generator"})
+_DEFAULT_SIZE = 32  # of the batches of fit()
 _FLOWS = frozenset({"flow", "flow_from_dataframe", "flow_from_directory"})
 
 
@@ -214,10 +218,15 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         or _is_own_fit(context, call)
     ):
         return
+    size = bound.args.get("batch_size")
+    asked = [rows] if size is None or is_none(size) else [rows, size]
+    if _was_full(context, call, *asked):
+        return
     yield Finding(
         call.node,
         "the last batch of fit() may be smaller, and the NPU compiles it, too. Pass arrays whose length is a multiple "
         "of the batch size, such as x[:n]",
+        asks=tuple(Question(SHAPE, value) for value in asked),
     )
 
 
@@ -270,16 +279,43 @@ def _is_own_fit(context: Context, call: Call) -> bool:
     return False
 
 
+def _was_full(context: Context, call: Call, rows: ast.expr, size: ast.expr | None = None) -> bool:
+    """Return True if the size of a batch divided the number of rows in all observed runs."""
+    seen = context.seen(CODE, SHAPE, rows)
+    shapes = seen.all("shape") if seen is not None else None
+    sizes: tuple[object, ...] | None = (_DEFAULT_SIZE,)
+    if size is not None:
+        seen = context.seen(CODE, SHAPE, size)
+        sizes = seen.all("number") if seen is not None else None
+    share = _validation_share(call)
+    if not shapes or not sizes or share is None:
+        return False
+    numbers = [shape[0] for shape in shapes if isinstance(shape, tuple) and shape]
+    return len(numbers) == len(shapes) and not any(
+        _leaves_rest(number, share, batch) for number in numbers for batch in sizes if isinstance(batch, int)
+    )
+
+
+def _validation_share(call: Call) -> float | None:
+    """Return the share of the rows that fit() keeps for validation; None if it is no constant."""
+    split = next((keyword.value for keyword in call.node.keywords if keyword.arg == "validation_split"), None)
+    share = (constant(split) or (None,))[0] if split is not None else 0.0
+    return share if isinstance(share, (int, float)) else None
+
+
+def _leaves_rest(rows: int, share: float, size: int) -> bool:
+    trained = int(rows * (1 - share))
+    return trained > size and trained % size != 0  # else all rows are one batch
+
+
 def _may_leave_rest(context: Context, call: Call, rows: ast.expr, size: ast.expr | None) -> bool:
     """Return True if the size of a batch may not divide the number of rows, less those for validation.
 
     A slice of unknown length is taken for one that it divides.
     """
     number = rows_of(context, rows, call.where)
-    split = next((keyword.value for keyword in call.node.keywords if keyword.arg == "validation_split"), None)
-    share = (constant(split) or (None,))[0] if split is not None else 0.0
-    value = integer_of(context, size, call.where) if size is not None and not is_none(size) else 32
-    if number is None or not isinstance(share, (int, float)) or value is None or value < 1:
+    share = _validation_share(call)
+    value = integer_of(context, size, call.where) if size is not None and not is_none(size) else _DEFAULT_SIZE
+    if number is None or share is None or value is None or value < 1:
         return not isinstance(rows, ast.Subscript)
-    trained = int(number * (1 - share))
-    return trained > value and trained % value != 0  # else all rows are one batch
+    return _leaves_rest(number, share, value)

@@ -12,6 +12,8 @@ The rule also reports a slice that grows or shrinks with the loop, such as ``x[:
 ``tf.zeros([i])``. It has another shape in each iteration. Pad it to the longest length, with a mask. The parts of
 ``np.array_split`` have two lengths, unless their number divides the rows.
 
+With facts of ``npu-shim observe``, the rule does not report arguments that had one shape in all observed runs.
+
 Reported::
 
     import tensorflow as tf
@@ -107,8 +109,10 @@ from ...analysis.slices import (
 )
 from ...analysis.tensorflow_version import is_two
 from ...analysis.tf_functions import is_traced, may_use_tf_function, traced_function_of
+from ...facts.kinds import SHAPE
+from ...facts.seen import only_shape
 from ...semantics.model import Call
-from ..base import Context, Finding, Message, Result
+from ..base import Context, Finding, Message, Question, Result
 
 CODE = "NPU276"
 _TRAINS = "train_on_batch"
@@ -129,8 +133,8 @@ def check_file(context: Context) -> Iterator[Result]:
             message = _message(context, call, value)
             if not message or not _is_step(context, call):
                 continue
-            if not in_test(context, call.node):
-                yield Finding(call.node, message)
+            if not in_test(context, call.node) and only_shape(context.seen(CODE, SHAPE, value)) is None:
+                yield Finding(call.node, message, asks=(Question(SHAPE, value),))
             break
 
 
