@@ -8,6 +8,7 @@ from npu_shim._host.lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.data.buckets import bucket_by_length
+    from npu_shim.data.dropped_in_training import drop_in_training
     from npu_shim.data.fixed_shapes import (
         Distinct,
         Selection,
@@ -29,6 +30,7 @@ else:
         {
             "npu_shim.data.numpy_batches": "PaddedBatch padded_batches",
             "npu_shim.data.buckets": "bucket_by_length",
+            "npu_shim.data.dropped_in_training": "drop_in_training",
             "npu_shim.data.fixed_shapes": (
                 "Distinct Selection masked_select masked_where sequence_mask top_k_mask unique_padded"
             ),
@@ -48,6 +50,7 @@ __all__ = [
     "ShapeWatch",
     "bucket_by_length",
     "count_remainder",
+    "drop_in_training",
     "enforce_static_batch",
     "masked_count",
     "masked_max",

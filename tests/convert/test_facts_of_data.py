@@ -15,7 +15,15 @@ READ = """import tensorflow as tf
 def read(files):
     return tf.data.TextLineDataset(files).batch(64)
 """
-TRAINED = {"used": "training", "trained_by": "loop", "size": 64, "batch": [64, 6], "partial": True, "mixed": True}
+TRAINED = {
+    "used": "training",
+    "trained_by": "loop",
+    "size": 64,
+    "batch": [64, 6],
+    "partial": True,
+    "lost": True,
+    "mixed": True,
+}
 EVALUATED = {"used": ["evaluation", "prediction"], "size": 64, "batch": [64, 6], "partial": True, "mixed": False}
 
 
@@ -65,8 +73,8 @@ def test_a_dataset_that_the_source_says_is_evaluated_stays_a_finding_unless_its_
 @pytest.mark.parametrize(
     "notes, said",
     [
-        ({"batch": 6, "partial": False}, "an observed run had fewer examples than a batch of 64"),
-        ({"partial": [True, False]}, "an observed run had fewer examples than a batch of 64"),
+        ({"batch": 6, "lost": False}, "an observed run had fewer examples than a batch of 64"),
+        ({"lost": [True, False]}, "an observed run had fewer examples than a batch of 64"),
         ({"mixed": False}, "would drop the same examples in each epoch. Call shuffle(n) before batch"),
         (
             {"mixed": False, "examples": 70},
@@ -83,6 +91,22 @@ def test_estimators_drop_in_training_themselves() -> None:
     shared = {**TRAINED, "used": ["training", "evaluation"]}
     assert converted(READ, {**shared, "trained_by": "estimator"}) == ([], READ)
     assert converted(READ, {**shared, "trained_by": ["estimator", "loop"]})[0] != []
+
+
+def test_a_dataset_on_which_keras_trains_and_evaluates_drops_by_use() -> None:
+    shared = {**TRAINED, "used": ["training", "evaluation"], "trained_by": "keras"}
+    found, text = converted(READ, shared)
+    assert found == [] and "from npu_shim import data as npu_data\n" in text
+    assert "    return npu_data.drop_in_training(tf.data.TextLineDataset(files).batch(64))\n" in text
+    assert converted(text) == ([], text)
+    assert converted(READ, {**shared, "used": ["training", "evaluation", "other"]})[1] == READ
+    assert converted(READ, {**shared, "lost": False})[1] == READ
+
+
+def test_a_function_without_the_argument_drops_in_training() -> None:
+    text = "import tensorflow as tf\n\nds = tf.keras.utils.image_dataset_from_directory(path, batch_size=64)\n"
+    assert "ds = npu_data.drop_in_training(tf.keras." in converted(text, {**TRAINED, "trained_by": "keras"})[1]
+    assert converted(text, TRAINED)[1] == text
 
 
 WINDOW = """import tensorflow as tf
@@ -148,14 +172,14 @@ dataset = dataset.padded_batch(32, {"a": [None], "b": ([], tf.TensorShape([3, -1
 
 
 def test_batches_are_padded_to_the_only_length() -> None:
-    found, text = converted(PADDED, {"axis 0.1": 128, "axis 2.2": 7, "batch": 32})
+    found, text = converted(PADDED, {"axis:0.1": 128, "axis:2.2": 7, "batch": 32})
     assert found == [] and '{"a": [128], "b": ([], tf.TensorShape([3, 7]))}' in text
 
 
 def test_several_lengths_are_named() -> None:
-    (message,), text = converted(PADDED, {"axis 0.1": [9, 120], "axis 2.2": 7, "batch": 32})
+    (message,), text = converted(PADDED, {"axis:0.1": [9, 120], "axis:2.2": 7, "batch": 32})
     assert "lengths from 7 to 120" in message and "with lengths [8, 16, 32, 64, 120]" in message and text == PADDED
-    (message,), text = converted(PADDED, {"axis 0.1": 128, "batch": 32})  # it is unclear which length is another
+    (message,), text = converted(PADDED, {"axis:0.1": 128, "batch": 32})  # it is unclear which length is another
     assert text == PADDED
 
 

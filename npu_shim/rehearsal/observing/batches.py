@@ -16,66 +16,81 @@ tf = tf_api.tf
 _BATCHES = ("Batch", "PaddedBatch", "ParallelBatch", "MapAndBatch")
 
 
-def with_noted_batches(seen: Seen, dataset: Dataset) -> Dataset:
-    """Return a dataset of batches with a step that notes their sizes.
+class Batches:
+    """The batches of a dataset.
 
-    Attributes: ``size`` of a full batch, and ``examples`` of the whole dataset, if they are known; ``mixed``, whether
-    each pass may drop other examples; ``batch``, the sizes that occurred; ``partial``, whether there were full batches
-    before a partial one; ``axis I.J``, the sizes of a dimension that the type of the dataset does not show.
-    """
-    kind, size = tf_data.dataset_kind(dataset), None
-    if kind in _BATCHES:
-        size = tf_data.dataset_batch_size(dataset)
-        examples = tf_data.dataset_inputs(dataset)[0]
-        seen.note("mixed", is_mixed(examples))
-        number = number_of_examples(examples)
-        if number is not None:
-            seen.note("examples", number)
-    if size is not None:
-        seen.note("size", size)
-    shapes, _, classes = (tf.nest.flatten(part) for part in tf_data.element_structure(dataset))
-    if not all(isinstance(shape, tf.TensorShape) for shape in shapes):
-        return dataset
-    dense = [index for index, kind in enumerate(classes) if kind is tf.Tensor and shapes[index].rank != 0]
-    if not dense:
-        return dataset
-    notes = _Notes(seen, size, {index: shapes[index] for index in dense})
-
-    def noted(*components: Structure) -> Structure:
-        element = as_element(dataset, components)
-        parts = tf.nest.flatten(element)
-        with tf.control_dependencies([tf.numpy_function(notes.note, [tf.shape(parts[i]) for i in dense], [])]):
-            first = tf.identity(parts[dense[0]])
-        return tf.nest.pack_sequence_as(element, [*parts[: dense[0]], first, *parts[dense[0] + 1 :]])
-
-    return dataset.map(noted)
-
-
-class _Notes:
-    """Note the shapes of batches.
+    It notes ``size`` of a full batch, and ``examples`` of the dataset, if they are known; ``batch``, the sizes that
+    occurred; ``partial``, whether there were full batches before a partial one, and ``lost``, the same if the dataset
+    trains; ``mixed``, whether each pass of training may drop other examples; ``axis:I.J``, the sizes of a dimension
+    that the type of the dataset does not show.
 
     Args:
         seen: gets the notes.
-        size: of a full batch; None if it is unknown.
-        shapes: the known parts of the shapes, by the index of the component.
+        dataset: of batches.
     """
 
-    def __init__(self, seen: Seen, size: int | None, shapes: dict[int, TensorShape]) -> None:
-        self._seen, self._size = seen, size
-        self._axes = [
-            [axis for axis in range(1, shape.rank or 0) if tf.compat.dimension_value(shape[axis]) is None]
-            for shape in shapes.values()
-        ]
-        self._names = list(shapes)
-        self._any_full = False
+    def __init__(self, seen: Seen, dataset: Dataset) -> None:
+        self.seen = seen
+        self._size: int | None = None
+        self._mixed: bool | None = None
+        self._any_full = self._trains = False
+        self._lost: set[bool] = set()
+        self._axes: list[tuple[int, list[int]]] = []  # component, and the dimensions that its type does not show
+        if tf_data.dataset_kind(dataset) in _BATCHES:
+            examples = tf_data.dataset_inputs(dataset)[0]
+            self._mixed, self._size = is_mixed(examples), tf_data.dataset_batch_size(dataset)
+            for name, number in ("examples", number_of_examples(examples)), ("size", self._size):
+                if number is not None:
+                    seen.note(name, number)
 
-    def note(self, *shapes: TensorShape) -> None:
+    def noted(self, dataset: Dataset) -> Dataset:
+        """Return the dataset with a step that notes its sizes."""
+        shapes, _, classes = (tf.nest.flatten(part) for part in tf_data.element_structure(dataset))
+        if not all(isinstance(shape, tf.TensorShape) for shape in shapes):
+            return dataset
+        dense = [index for index, kind in enumerate(classes) if kind is tf.Tensor and shapes[index].rank != 0]
+        if not dense:
+            return dataset
+        self._axes = [(index, _unknown(shapes[index])) for index in dense]
+
+        def step(*components: Structure) -> Structure:
+            element = as_element(dataset, components)
+            parts = tf.nest.flatten(element)
+            with tf.control_dependencies([tf.numpy_function(self._note, [tf.shape(parts[i]) for i in dense], [])]):
+                first = tf.identity(parts[dense[0]])
+            return tf.nest.pack_sequence_as(element, [*parts[: dense[0]], first, *parts[dense[0] + 1 :]])
+
+        stepped = dataset.map(step)
+        for name, value in vars(dataset).items():  # such as class_names, which Keras adds
+            if not hasattr(stepped, name):
+                setattr(stepped, name, value)
+        return stepped
+
+    def trains(self) -> None:
+        """Note that the dataset feeds training."""
+        if not self._trains and self._mixed is not None:
+            self.seen.note("mixed", self._mixed)
+        self._trains = True
+        self._note_lost()
+
+    def _note(self, *shapes: TensorShape) -> None:
         """Note the shapes of one batch."""
         rows = int(shapes[0][0])
-        self._seen.note("batch", rows)
+        self.seen.note("batch", rows)
         if self._size is not None and rows < self._size:
-            self._seen.note("partial", self._any_full)
+            self.seen.note("partial", self._any_full)
+            self._lost.add(self._any_full)
+            self._note_lost()
         self._any_full = self._any_full or rows == self._size
-        for name, axes, shape in zip(self._names, self._axes, shapes):
+        for (component, axes), shape in zip(self._axes, shapes):
             for axis in axes:
-                self._seen.note(f"axis {name}.{axis}", int(shape[axis]))
+                self.seen.note(f"axis:{component}.{axis}", int(shape[axis]))
+
+    def _note_lost(self) -> None:
+        for after_full in self._lost if self._trains else ():
+            self.seen.note("lost", after_full)
+
+
+def _unknown(shape: TensorShape) -> list[int]:
+    """Return the dimensions of unknown size, but for the first."""
+    return [axis for axis in range(1, shape.rank or 0) if tf.compat.dimension_value(shape[axis]) is None]

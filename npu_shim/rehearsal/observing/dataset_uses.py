@@ -7,7 +7,7 @@ loop of the script trains if steps were made between two of its batches.
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Iterable, List, Sequence, Tuple
+from typing import TYPE_CHECKING, List, Sequence, Tuple
 
 from npu_shim._tensorflow import tf_api, tf_data, tf_graph, tf_session
 from npu_shim._tensorflow.tf_estimator import estimator_class
@@ -24,7 +24,7 @@ from npu_shim._tensorflow.types import (
     Value,
 )
 from npu_shim.data.reading_call import reading_call
-from npu_shim.rehearsal.observing.batches import with_noted_batches
+from npu_shim.rehearsal.observing.batches import Batches
 from npu_shim.rehearsal.recording import methods, updating
 from npu_shim.rehearsal.recording.recorder import Recorder
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 tf = tf_api.tf
 TRAINING, EVALUATION, PREDICTION, OTHER = "training", "evaluation", "prediction", "other"
-_SEEN = "npu_shim_seen"  # attribute of a dataset that is watched
+_BATCHES = "npu_shim_batches"  # attribute of a dataset that is watched
 _ITERATORS = "npu_shim_iterators"  # attribute of a graph: the readings by the name of an iterator
 _ESTIMATOR = "estimator"
 _CANNED = "tensorflow_estimator.python.estimator.canned"
@@ -42,41 +42,43 @@ _CANNED = "tensorflow_estimator.python.estimator.canned"
 def note_dataset(seen: Seen, value: Value) -> Value:
     """Note the uses of a dataset, and of those that are made from it, as ``used``.
 
-    What trains on it is noted as ``trained_by``: keras, estimator, session, or loop. See with_noted_batches, too.
+    What trains on it is noted as ``trained_by``: keras, estimator, session, or loop. See Batches, too.
     """
     if not isinstance(value, (tf.compat.v2.data.Dataset, tf_api.v1.data.Dataset)):
         return value
-    noted = with_noted_batches(seen, value)
-    setattr(tf_data.unwrap_dataset(noted), _SEEN, seen)
+    batches = Batches(seen, value)
+    noted = batches.noted(value)
+    setattr(tf_data.unwrap_dataset(noted), _BATCHES, batches)
     return noted
 
 
-def _watched(dataset: Dataset) -> Iterable[Seen]:
+def _watched(dataset: Dataset) -> list[Batches]:
     """Return the notes on a dataset and those that it reads from."""
     datasets = tf_graph.reached([tf_data.unwrap_dataset(dataset)], tf_data.dataset_inputs)
-    return [getattr(source, _SEEN) for source in datasets if hasattr(source, _SEEN)]
+    return [getattr(source, _BATCHES) for source in datasets if hasattr(source, _BATCHES)]
 
 
 class _Reading:
     """A pass over a dataset.
 
     Args:
-        seen: the notes on what it reads.
+        watched: what it reads.
         by: what reads it.
     """
 
-    def __init__(self, seen: Iterable[Seen], by: str) -> None:
-        self.seen, self.by = list(seen), by
+    def __init__(self, watched: list[Batches], by: str) -> None:
+        self.watched, self.by = watched, by
         self.made = self.at = 0  # the number of the batch at which it begins, and of its last batch
         self.batches = self.steps = 0  # its own batches, and the steps at the last of them
         self.is_mixed = self.trains = False
 
     def note(self, use: str) -> None:
         """Note a use."""
-        for seen in self.seen:
-            seen.note("used", use)
+        for batches in self.watched:
+            batches.seen.note("used", use)
             if use == TRAINING:
-                seen.note("trained_by", self.by)
+                batches.seen.note("trained_by", self.by)
+                batches.trains()
 
 
 _Uses = List[Tuple[_Reading, str]]
@@ -219,7 +221,7 @@ class DatasetUses:
         reading = _Reading(_watched(dataset), "estimator" if self._recorder.is_inside(_ESTIMATOR) else "session")
         if tf.executing_eagerly():
             reading.note(OTHER)
-        elif reading.seen and not _note_call(reading):
+        elif reading.watched and not _note_call(reading):
             resource = tf_data.iterator_resource(iterator)
             readings: dict[str, list[_Reading]] = getattr(resource.graph, _ITERATORS, None) or {}
             readings.setdefault(resource.name, []).append(reading)

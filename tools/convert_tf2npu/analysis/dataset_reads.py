@@ -11,7 +11,7 @@ from .phase_evidence import TAKERS
 from .phase_words import PREPARE, TRAIN, phase_in
 
 FLOWS_ON = frozenset(
-    """as_numpy_iterator choose_from_datasets concatenate enforce_static_batch enumerate
+    """as_numpy_iterator choose_from_datasets concatenate drop_in_training enforce_static_batch enumerate
 experimental_distribute_dataset islice iter padded_batches prefetch_to_device reversed sample_from_datasets
 shard_batches tqdm tuple zip""".split()
 )

@@ -20,7 +20,7 @@ class ObservedLengths:
 
     def __init__(self, seen: Seen | None) -> None:
         self._seen = seen or Seen()
-        self._axes = [name for name in self._seen.values if name.startswith("axis ")]
+        self._axes = [name for name in self._seen.values if name.startswith("axis:")]
 
     @property
     def runs(self) -> int:
@@ -51,7 +51,7 @@ class ObservedLengths:
         Nothing is yielded if the literal has others than those that were seen.
         """
         unknown = {
-            f"axis {component}.{axis + 1}": size
+            f"axis:{component}.{axis + 1}": size
             for component, leaf in enumerate(_leaves(shapes))
             for axis, size in enumerate(getattr(leaf, "elts", ()))
             if constant(size) in ((None,), (-1,))

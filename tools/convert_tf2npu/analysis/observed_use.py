@@ -28,13 +28,12 @@ class ObservedUse:
     @property
     def is_full(self) -> bool:
         """True if no batch was partial."""
-        return self._seen.most("size") is not None and "batch" in self._seen.values and not self._partial
+        return self._is_measured and "partial" not in self._seen.values
 
     @property
     def trains_only(self) -> bool:
         """True if it fed training and nothing else, and what dropping partial batches loses is known."""
-        is_known = self._seen.most("size") is not None and "batch" in self._seen.values
-        return is_known and self._uses == {"training"}
+        return self._is_measured and self._uses == {"training"}
 
     @property
     def needs_nothing(self) -> bool:
@@ -46,19 +45,25 @@ class ObservedUse:
     def is_shared(self) -> bool:
         """True if it fed training and something else, and npu_shim can tell them apart."""
         trained_by = frozenset(self._seen.all("trained_by") or ())
-        return "training" in self._uses and "other" not in self._uses and trained_by <= _BY_USE
+        return self._is_measured and self._uses > {"training"} and "other" not in self._uses and trained_by <= _BY_USE
+
+    @property
+    def is_by_keras(self) -> bool:
+        """True if nothing but Keras trained on it."""
+        return self._seen.only("trained_by") == "keras"
 
     @property
     def lost(self) -> str:
         """Why training would lose the same examples in each epoch, or all; the empty string if it would not."""
         examples, most = self._seen.only("examples"), self._seen.most("size")
-        if False in self._partial:
+        partial = self._seen.all("lost") or ()
+        if False in partial:
             return Message(
                 "an observed run had fewer examples than a batch of {0}, so drop_remainder=True would leave no batch. "
                 "Use a smaller batch size",
                 most,
             )
-        if True not in self._partial or self._seen.only("mixed") is True:
+        if True not in partial or self._seen.only("mixed") is True:
             return ""
         dropped = Message("would drop the same examples in each epoch")
         if isinstance(examples, int) and isinstance(most, int):
@@ -67,5 +72,5 @@ class ObservedUse:
         return Message("drop_remainder=True {0}. Call shuffle({1}) before batch, and pass it", dropped, shuffled)
 
     @property
-    def _partial(self) -> tuple[object, ...]:
-        return self._seen.all("partial") or ()
+    def _is_measured(self) -> bool:
+        return self._seen.most("size") is not None and "batch" in self._seen.values

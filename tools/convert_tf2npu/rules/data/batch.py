@@ -29,7 +29,8 @@ The rule reports all other datasets with a dynamic last batch:
 With facts of ``npu-shim observe``, the rule adds it to datasets that fed training and nothing else in all observed
 runs, unless a run had no full batch, or would drop the same rows in each epoch. It says nothing of those that fed only
 evaluation and prediction, if the source does not show it, or had no partial batch, nor of those that only Estimators
-trained on, because NPUEstimator drops partial batches in training only.
+trained on, because NPUEstimator drops partial batches in training only. If Keras trains and evaluates on a dataset, or
+on those of one function, ``npu_shim.data.drop_in_training`` drops them in ``fit`` only.
 
 These datasets are not changed and not reported: a ``drop_remainder`` that the script computes, batches that the
 script unbatches again, batches for ``adapt`` of a preprocessing layer or for a vocabulary, batches that are only

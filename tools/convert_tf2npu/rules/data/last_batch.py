@@ -18,7 +18,7 @@ from ...analysis.phase_words import EVAL, OTHER, PREDICT, PREPARE, TRAIN
 from ...analysis.train_phase import Phase, phase_of
 from ...analysis.training_flag import training_flag
 from ...facts.kinds import DATASET
-from ...rewrite.call_edits import add_argument
+from ...rewrite.call_edits import add_argument, wrap
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.signatures import Bound
@@ -32,7 +32,7 @@ _TRAINS = re.compile(r"tensorflow\.(keras\.(Model|Sequential|layers|optimizers)|
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 BY_MASK = "and its mask"  # part of the messages below on datasets that feed no training
-_STATIC = frozenset({"npu_shim.data.pad_last_batch", "npu_shim.data.enforce_static_batch"})
+_STATIC = frozenset(f"npu_shim.data.{name}" for name in ("drop_in_training", "enforce_static_batch", "pad_last_batch"))
 _TOGETHER = {
     frozenset({TRAIN, EVAL}): "training and evaluation",
     frozenset({TRAIN, PREDICT}): "training and prediction",
@@ -151,6 +151,16 @@ def check_last_batch(
             "the batch dimension is dynamic. Pass {0}=True, which drops no example: {1}",
             static.flag,
             harmless,
+        )
+        return
+    in_keras = use.trains_only and not static.flag and use.is_by_keras
+    if (use.is_shared or in_keras) and not use.lost and value is None and apart is False:
+        yield Change(
+            call.node,
+            "partial batches dropped in training only",
+            wrap(context.source, whole, "npu_data.drop_in_training(", ")"),
+            ("npu_data",),
+            runs=use.runs,
         )
         return
     text = _message(context, call.node, phase, value is not None, static, brief(context, whole))
