@@ -87,6 +87,40 @@ model.fit(np.random.RandomState(0).rand(16, 4), np.ones([16, 1]), batch_size=8, 
 """
 
 
+STEPS = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+
+def error_of(y, predicted):
+    return tf.reduce_mean(tf.square(y - predicted))
+
+
+def main():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(4, activation="relu")])
+    if "dropout" in sys.argv:
+        model.add(tf.keras.layers.Dropout(0.25))
+    head = tf.keras.layers.Dense(1)
+    optimizer = tf.keras.optimizers.Adam(0.01)
+
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = error_of(y, head(model(x, training=True)))
+        variables = model.trainable_variables + head.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        return loss
+
+    random = np.random.RandomState(0)
+    for _ in range(6):
+        x = tf.constant(random.rand(8, 4), tf.float32)
+        print(step(x, tf.ones([8, 1])).numpy())
+
+
+main()
+"""
+
+
 def migrated(python: Python, folder: pathlib.Path, script: str, *arguments: str) -> str:
     """Observe a run of a script, and convert it with the facts. Return its new text, after verify agrees."""
     (folder / "train.py").write_text(script)
@@ -106,6 +140,18 @@ def test_sessions_that_predicted_are_configured_so(python: Python, tmp_path: pat
     assert new.count("with tf.Session(config=npu_config_proto(graph_run_mode=0)) as session:") == 2
     report = json.loads((tmp_path / "r" / "report.json").read_text())
     assert not [d for d in report["files"][0]["diagnostics"] if d["kind"] != "change"]
+
+
+if not tf_api.tf.__version__.startswith("1."):
+
+    def test_steps_that_traced_are_functions(python: Python, tmp_path: pathlib.Path) -> None:
+        assert "    @tf.function\n    def step(x, y):\n" in migrated(python, tmp_path, STEPS)
+        run = python(tmp_path, "-m", "npu_shim", "observe", "-o", "other.json", "train.py", "dropout")
+        assert run.returncode == 0, run.stdout[-3000:]
+        facts = json.loads((tmp_path / "other.json").read_text())["files"]["train.py"]["facts"]
+        (seen,) = [seen["values"] for seen in facts if seen["kind"] == "step"]
+        # The layers of Keras 3 keep the state of their draws in variables.
+        assert seen["draws"]["distinct"] == [tf_api.has_keras_sessions()]
 
 
 if tf_api.has_keras_sessions():  # later ones have no tf.layers

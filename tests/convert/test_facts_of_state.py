@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.engine.settings import Settings
 
 from tests.convert.observed import converted_with_facts
 
@@ -185,3 +187,106 @@ def test_a_model_of_keras_that_trained_gets_a_session() -> None:
 def test_other_models_get_none(seen: Any, count: int) -> None:
     result = converted_with_facts(FITS, seen, select=("NPU105",))
     assert (result.new, len(result.diagnostics)) == (None, count)
+
+
+STEP = """import tensorflow as tf
+{top}
+
+def main(dataset, model, optimizer, options):
+    loss_of = tf.keras.losses.MeanSquaredError()
+    {before}
+
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = loss_of(y, model(x, training=True))
+        {inside}
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+        return loss
+
+    for x, y in dataset:
+        loss = step(x, y)
+        {after}
+
+
+main(*setup())
+"""
+PLACES = {"top": "", "before": "scale = 0.5", "inside": "", "after": "print(loss.numpy())"}
+RAN = {"eager": True, "arguments": ["tensor", "array", "none"], "returns": "tensor", "traces": True, "draws": False}
+LIBRARY, EAGER = {"is": "library"}, {"in": "eager"}
+
+
+def step_of(**code: str) -> str:
+    return STEP.format(**{**PLACES, **code})
+
+
+def test_a_step_that_traced_is_a_function() -> None:
+    text = step_of(inside="loss = tf.square(loss) * scale")
+    # asked: the tape, the loss, the model, the optimizer, and the call of the step
+    result = converted_with_facts(text, EAGER, LIBRARY, LIBRARY, LIBRARY, RAN, select=("NPU247",))
+    assert result.new is not None
+    assert result.new.decode() == text.replace("    def step(x, y)", "    @tf.function\n    def step(x, y)")
+    assert [(d.kind, d.runs) for d in result.diagnostics] == [("change", 2)]
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        {**RAN, "traces": False},
+        {**RAN, "traces": [True, False]},
+        {**RAN, "draws": True},
+        {**RAN, "arguments": "number"},
+        {**RAN, "returns": "number"},
+        {"eager": True, "returns": "tensor"},
+        {**RAN, "eager": [True, False]},
+        {},
+    ],
+)
+def test_other_steps_stay_as_they_are(seen: Any) -> None:
+    result = converted_with_facts(step_of(), EAGER, LIBRARY, LIBRARY, LIBRARY, seen, select=("NPU247",))
+    assert (result.new, len(result.diagnostics)) == (None, 1)
+
+
+@pytest.mark.parametrize("callee", [{}, {"is": "other"}, {"is": ["library", "other"]}])
+def test_a_step_that_calls_unknown_code_stays(callee: Any) -> None:
+    result = converted_with_facts(step_of(), EAGER, LIBRARY, callee, LIBRARY, RAN, select=("NPU247",))
+    assert (result.new, len(result.diagnostics)) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        {"inside": "print(loss)"},
+        {"inside": "loss.numpy()"},
+        {"inside": "float(loss)"},
+        {"inside": "if scale: loss = loss * scale"},
+        {"inside": "loss = loss * options['scale']"},
+        {"inside": "options.steps += 1"},
+        {"inside": "loss = loss * options.scale", "after": "options.scale *= 0.5"},
+        {"inside": "loss = loss * scale", "after": "scale = scale * 0.5"},
+        {"inside": "loss = loss * scale", "before": "for scale in scales: pass"},
+        {"inside": "loss = loss * SCALE", "top": "SCALE = 1\ndef set_scale():\n    global SCALE\n    SCALE = 2\n"},
+        {"inside": "tf.summary.scalar('loss', loss)"},
+        {"inside": "tf.Variable(1.0)"},
+        {"inside": "loss = f(loss)", "top": "def f(x):\n    print(x)\n    return x\n"},
+        {"inside": "yield loss"},
+        {"after": "model.trainable = False"},
+        {"after": "register(step)"},
+        {"top": "def use(o, n):\n    setattr(o, n, 1)\n"},
+    ],
+)
+def test_steps_with_effects_or_changing_values_are_not_asked_for_their_calls(code: dict[str, str]) -> None:
+    result = Converter(Settings(select=("NPU247",))).convert(step_of(**code).encode())
+    assert "step" not in [place.kind for _, _, place in result.asked]
+
+
+@pytest.mark.parametrize("after, count", [("print(loss)", 0), ("loss = step(y, x)", 1)])
+def test_a_step_that_is_given_objects_has_one_call(after: str, count: int) -> None:
+    calls = [{**RAN, "arguments": ["tensor", "object"]}] * (1 + count)
+    result = converted_with_facts(step_of(after=after), EAGER, LIBRARY, LIBRARY, LIBRARY, *calls, select=("NPU247",))
+    assert len([d for d in result.diagnostics if d.kind != "change"]) == count
+
+
+def test_a_step_that_ran_in_functions_only_is_none() -> None:
+    result = converted_with_facts(step_of(), {"in": "function"}, {}, {}, {}, {}, select=("NPU247",))
+    assert result.diagnostics == ()

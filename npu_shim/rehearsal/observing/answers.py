@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable
 
-from npu_shim.rehearsal.observing import dataset_uses, graphs, layers, sessions, shapes, sizes, values
+from npu_shim.rehearsal.observing import dataset_uses, graphs, layers, sessions, shapes, sizes, steps, values
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal.observing.observation import Answer
@@ -21,6 +21,8 @@ ANSWERS: dict[str, Answer] = {  # the keys are those of convert_tf2npu/facts/kin
     "op": graphs.note_op,
     "layer": layers.note_layer,
     "session": sessions.note_session,
+    "step": steps.note_step,
+    "callee": steps.note_callee,
 }
 
 

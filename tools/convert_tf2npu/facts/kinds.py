@@ -31,4 +31,10 @@ LAYER = "layer"
 SESSION = "session"
 # An object that is trained: "is", "keras" or "other"; "eager", if eager execution is on.
 MODEL = "model"
-KINDS = frozenset({DTYPE, ROWS, VALUE, FUNCTION, DATASET, SHAPE, OP, LAYER, SESSION, MODEL})
+# A function that computes a training step, when it is called: "eager"; what "arguments" and "returns" consist of, which
+# is "tensor", "array", "none", "number", "object", one of TensorFlow and always the same, or "other"; "traces", if a
+# trace of it works; "draws", if the trace has random ops, which draw other numbers in eager code.
+STEP = "step"
+# A function or an object that is called: "is", "library" if it and all layers in it are of TensorFlow, or "other".
+CALLEE = "callee"
+KINDS = frozenset({DTYPE, ROWS, VALUE, FUNCTION, DATASET, SHAPE, OP, LAYER, SESSION, MODEL, STEP, CALLEE})

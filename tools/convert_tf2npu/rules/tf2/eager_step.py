@@ -4,6 +4,11 @@ Outside tf.function TensorFlow runs each operation by itself, and the NPU compil
 many times as long as one graph. Put the step into a function with ``@tf.function``. Methods that Keras compiles
 (``train_step``), functions that a tf.function calls, and steps that nothing in the project calls are not reported.
 
+With facts of ``npu-shim observe`` the rule writes ``@tf.function`` above a function that computes one step, if observed
+runs could trace it, with tensors as arguments and results, and without random ops, which draw other numbers in a graph.
+Its source must show no effect but on variables and no value of Python that changes, and what else it calls must be
+functions, layers, losses and optimizers of TensorFlow.
+
 Reported::
 
     import tensorflow as tf
@@ -105,12 +110,17 @@ from typing import Iterator
 from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_two
 from ...analysis.tf_functions import functions_around, is_used, may_be_traced
+from ...analysis.traceable_steps import TraceableStep, traceable_step
+from ...facts.kinds import CALLEE, OP, STEP
+from ...rewrite.npu_imports import name_of_tensorflow
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
+from ...syntax.edits import Edit
 from ...syntax.words import has_words
-from ..base import Context, Finding, Result
+from ..base import Change, Context, Finding, Question, Result
 
 CODE = "NPU247"
+_ARGUMENTS, _RETURNED = frozenset({"tensor", "array", "none", "object"}), frozenset({"tensor", "none"})
 
 
 def check_file(context: Context) -> Iterator[Result]:
@@ -131,10 +141,58 @@ def check_file(context: Context) -> Iterator[Result]:
         reported.add(innermost)
         if innermost is not None and not _in_loop(context, call.node, innermost) and not is_used(names, innermost):
             continue  # a step for code outside the project, which may trace it
+        seen = context.seen(CODE, OP, call.node)
+        if seen is not None and "eager" not in (seen.all("in") or ("eager",)):
+            continue
+        step = None
+        if is_tape and innermost is not None and not _in_loop(context, call.node, innermost):
+            step = traceable_step(context, innermost)
+        runs = _runs_that_traced(context, step) if step is not None else None
+        tensorflow = name_of_tensorflow(names)
+        if runs is not None and innermost is not None and tensorflow is not None:
+            yield Change(
+                innermost,
+                "training step compiled with tf.function",
+                (_decorated(context, innermost, tensorflow),),
+                (),
+                runs,
+            )
+            continue
+        asks = [Question(OP, call.node)]
+        if step is not None:
+            asks += [Question(STEP, function) for function in step.calls]
+            asks += [Question(CALLEE, callee) for callee in step.callees]
         yield Finding(
             call.node,
             "this training step runs operation by operation. Put it into a function with @tf.function",
+            asks=tuple(asks),
         )
+
+
+def _runs_that_traced(context: Context, step: TraceableStep) -> int | None:
+    """Return the number of observed runs in which a step was called with tensors, and in all of which it can be traced."""
+    calls = [seen for seen in (context.seen(CODE, STEP, function) for function in step.calls) if seen is not None]
+    traced = all(
+        call.only("eager") is True
+        and (call.only("traces"), call.only("draws")) == (True, False)
+        and _ARGUMENTS.issuperset(call.all("arguments") or ())
+        and _RETURNED.issuperset(call.all("returns") or ("other",))
+        for call in calls
+    )
+    takes_objects = any("object" in (call.all("arguments") or ()) for call in calls)
+    if takes_objects and len(step.calls) > 1:
+        return None  # a tf.function creates the variables of an optimizer in its first call only
+    callees = [context.seen(CODE, CALLEE, callee) for callee in step.callees]
+    if not calls or not traced or any(callee is None or callee.only("is") != "library" for callee in callees):
+        return None
+    return min(call.runs for call in calls)
+
+
+def _decorated(context: Context, function: ast.FunctionDef, tensorflow: str) -> Edit:
+    source = context.source
+    start = source.start(function)
+    indent = source.text[source.line_start(start) : start]
+    return Edit(start, start, f"@{tensorflow}.function{source.newline}{indent}")
 
 
 def _minimizes_function(context: Context, call: Call) -> bool:

@@ -1,0 +1,198 @@
+"""Decide if a training step computes the same in a graph as in eager code, as far as its source shows it.
+
+Tracing runs Python code once. So a step must have no effect but on variables, and must read no Python value that
+changes between its calls. What the source does not show is left to observed runs: the objects that the step calls.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Iterator, NamedTuple
+
+from ..project.context import Context
+from ..semantics.mentions import mentions
+from ..semantics.module_index import Names
+from ..syntax.expressions import last_name
+
+_STATEMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.With, ast.Return, ast.For, ast.Pass)
+_REFUSED = (ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda, ast.Starred, ast.FormattedValue)
+_BUILTINS = frozenset("dict enumerate len list range reversed tuple zip None True False".split())
+_BINDINGS = frozenset({"import", "value", "part", "with", "def", "class", "arg"})
+_SCOPES = frozenset({"tensorflow.GradientTape", "tensorflow.name_scope"})
+_LOSSES = "tensorflow.keras.losses."
+# Functions of TensorFlow that have effects in Python, create variables, or read what changes.
+_EFFECTS = re.compile(
+    r"tensorflow\.(?:(?:compat|config|data|debugging|estimator|experimental|io|keras|profiler|saved_model|summary|train)\."
+    r"|(?:Module|Variable|device|function|init_scope|print|numpy_function|py_function|random\.set_seed)\b)"
+)
+_READS = frozenset({"numpy", "item", "tolist"})
+_OF_TAPES = frozenset({"gradient", "watch"})
+_MADE_ONCE = frozenset({"__init__", "build"})
+
+
+class TraceableStep(NamedTuple):
+    """A step that may run in a tf.function.
+
+    Attributes:
+        calls: the functions of its calls, as expressions; all calls are in its file.
+        callees: what the step calls and its source does not show.
+    """
+
+    calls: list[ast.expr]
+    callees: list[ast.expr]
+
+
+def traceable_step(context: Context, function: ast.FunctionDef) -> TraceableStep | None:
+    """Return a function that computes and applies gradients once, if it can be traced; None if it cannot.
+
+    Args:
+        context: the file.
+        function: of the file.
+    """
+    uses = mentions(function, context.names)
+    if not uses or function.decorator_list or b"setattr(" in context.source.raw:
+        return None
+    calls = []
+    for use in uses:
+        call = use.names.parents.get(use.node)
+        if use.names is not context.names or not isinstance(call, ast.Call) or call.func is not use.node:
+            return None
+        calls.append(call.func)
+    callees: list[ast.expr] = []
+    return TraceableStep(calls, callees) if _is_plain(context, context.names, function, callees, set()) else None
+
+
+def _is_plain(
+    context: Context, names: Names, function: ast.FunctionDef, callees: list[ast.expr], seen: set[ast.AST]
+) -> bool:
+    """Return True if a function has no effects that its source shows, and add what it calls besides to callees.
+
+    Args:
+        context: the file of the step.
+        names: of the file of the function.
+        function: the step, or a function that it calls.
+        callees: receives the functions of calls that only a run can judge.
+        seen: the functions that are being judged.
+    """
+    if function in seen:
+        return True
+    seen.add(function)
+    arguments = function.args
+    if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
+        return False
+    nodes = [node for statement in function.body for node in ast.walk(statement)]
+    stored = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    own = stored | {argument.arg for argument in arguments.args}
+    return all(_is_harmless(context, names, node, own) for node in nodes) and all(
+        _has_no_effect(context, names, node, own, callees, seen) for node in nodes if isinstance(node, ast.Call)
+    )
+
+
+def _is_harmless(context: Context, names: Names, node: ast.AST, own: set[str]) -> bool:
+    if isinstance(node, ast.With):
+        return all(
+            isinstance(part.context_expr, ast.Call)
+            and names.resolve(part.context_expr.func, names.place(node)) in _SCOPES
+            for part in node.items
+        )
+    if isinstance(node, ast.stmt):
+        return isinstance(node, _STATEMENTS)
+    if isinstance(node, _REFUSED) or type(node).__name__ == "NamedExpr":
+        return False
+    if isinstance(node, ast.Name):
+        return node.id in own or _never_changes(names, node)
+    if isinstance(node, ast.Attribute):
+        return isinstance(node.ctx, ast.Load) and not _is_changed(context, names, node)
+    if isinstance(node, ast.Subscript):
+        root = node.value
+        return isinstance(node.ctx, ast.Load) and isinstance(root, ast.Name) and root.id in own - {"self"}
+    return True
+
+
+def _never_changes(names: Names, node: ast.Name) -> bool:
+    """Return True if a name outside a function is bound once, and not in a loop."""
+    bindings = names.lookup(node.id, names.place(node))
+    if bindings is None:
+        return node.id in _BUILTINS
+    if len(bindings) != 1 or bindings[0].kind not in _BINDINGS or node.id in names.once(_declared):
+        return False
+    return bindings[0].kind in ("import", "arg") or not any(_loops(names, bindings[0].node))
+
+
+def _declared(names: Names) -> frozenset[str]:
+    """Return the names that functions of a file declare as global or nonlocal."""
+    return frozenset(
+        name for node in ast.walk(names.tree) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names
+    )
+
+
+def _loops(names: Names, node: ast.AST | None) -> Iterator[ast.AST]:
+    """Yield the loops around a node, in its function."""
+    for parent in names.ancestors(node) if node is not None else ():
+        if isinstance(parent, (ast.FunctionDef, ast.Lambda)):
+            return
+        if isinstance(parent, (ast.For, ast.While)):
+            yield parent
+
+
+def _is_changed(context: Context, names: Names, node: ast.Attribute) -> bool:
+    """Return True if code may assign to an attribute while the program trains; also for what ``trainable`` decides."""
+    if (names.resolve(node, names.place(node)) or "").startswith("tensorflow."):
+        return False
+    attributes = [node.attr, "trainable"] if node.attr.startswith("trainable") else [node.attr]
+    return any(attribute in context.once(_assigned_attributes) for attribute in attributes)
+
+
+def _assigned_attributes(context: Context) -> frozenset[str]:
+    """Return the attributes that the files of a project assign outside of the making of objects."""
+    names, project = context.names, context.names.project
+    others = []
+    if project is not None and names.path in project.paths:
+        near = {*project.with_imports(names.path), *project.with_importers({names.path})} - {names.path}
+        others = [project.module(path) for path in sorted(near)]
+    assigned: set[str] = set()
+    for theirs in [names, *(module.names for module in others if module is not None)]:
+        for attribute, held in theirs.attributes.items():
+            for assignment in held:
+                around = [p for p in theirs.ancestors(assignment.target) if isinstance(p, ast.FunctionDef)]
+                if not around or around[0].name not in _MADE_ONCE:
+                    assigned.add(attribute)
+    return frozenset(assigned)
+
+
+def _has_no_effect(
+    context: Context, names: Names, call: ast.Call, own: set[str], callees: list[ast.expr], seen: set[ast.AST]
+) -> bool:
+    function, where = call.func, names.place(call)
+    if any(keyword.arg is None for keyword in call.keywords) or last_name(function) in _READS:
+        return False
+    name = names.resolve(function, where) or ""
+    if name.startswith("tensorflow."):
+        return name.startswith(_LOSSES) or not _EFFECTS.match(name)
+    if isinstance(function, ast.Name) and function.id in _BUILTINS and names.lookup(function.id, where) is None:
+        return True
+    if isinstance(function, ast.Attribute) and function.attr in _OF_TAPES and _is_tape(names, function.value):
+        return True
+    definition = names.definition(function, where)
+    if definition is not None and isinstance(definition.node, ast.FunctionDef):
+        inside: list[ast.expr] = []
+        plain = not definition.node.decorator_list and _is_plain(
+            context, definition.names, definition.node, inside, seen
+        )
+        callees.extend(inside if definition.names is names else ())
+        return plain and (definition.names is context.names or not inside)
+    if names is context.names and isinstance(function, (ast.Name, ast.Attribute)):
+        callees.append(function)
+        return True
+    return False
+
+
+def _is_tape(names: Names, node: ast.expr) -> bool:
+    bindings = names.lookup(node.id, names.place(node)) or [] if isinstance(node, ast.Name) else []
+    return bool(bindings) and all(
+        binding.kind == "with"
+        and isinstance(binding.node, ast.Call)
+        and names.resolve(binding.node.func, binding.where) == "tensorflow.GradientTape"
+        for binding in bindings
+    )
