@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -181,7 +183,17 @@ def test_lock_file_is_created_held_and_removed(tmp_path):
     assert rank_lock.acquire_stale(str(path)) is None
     lock.release()
     lock.release()
-    assert not path.exists() and rank_lock.find_holder(str(path)) is None
+    assert not path.exists() and rank_lock.find_other_holder(str(path)) is None
+
+
+def test_a_process_keeps_its_lock_when_it_asks_for_the_holder(tmp_path):
+    path = str(tmp_path / "rank_3")
+    lock = rank_lock.RankLock(path)
+    assert rank_lock.find_other_holder(path) is None
+    ask = "import sys, npu_shim.distributed.shm.rank_lock as locks; print(locks.find_other_holder(sys.argv[1]).pid)"
+    seen = subprocess.run([sys.executable, "-c", ask, path], stdout=subprocess.PIPE, check=True)
+    lock.release()
+    assert int(seen.stdout) == os.getpid()
 
 
 def test_next_process_of_a_rank_is_not_taken_for_the_one_that_died(tmp_path, monkeypatch):
@@ -189,7 +201,7 @@ def test_next_process_of_a_rank_is_not_taken_for_the_one_that_died(tmp_path, mon
     segment.words[segment.page(1) + INCARNATION] = 5
     peers = Peers(str(tmp_path), segment, [0, 1], 0)
     for incarnation, is_lost in ((5, False), (7, True)):
-        monkeypatch.setattr(rank_lock, "find_holder", lambda path: rank_lock.Holder(incarnation, 1, None))
+        monkeypatch.setattr(rank_lock, "find_other_holder", lambda path: rank_lock.Holder(incarnation, 1, None))
         assert bool(peers.find_lost()) == is_lost
 
 

@@ -72,7 +72,7 @@ class Peers:
 
     def _loss(self, member: int, rank: int) -> str | None:
         page = self._world.page(rank)
-        holder = rank_lock.find_holder(lock_path(self._directory, rank))
+        holder = rank_lock.find_other_holder(lock_path(self._directory, rank))
         if self._world.words[page + RANK_STATE] == LEFT:
             fence()
             return f"{self.name(member)} {self._world.read_text(self._world.rank_text(rank))}"

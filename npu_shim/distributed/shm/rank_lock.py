@@ -74,8 +74,10 @@ class RankLock:
         del _held[self.path]
 
 
-def find_holder(path: str) -> Holder | None:
-    """Return the live process that holds the lock file of another rank; None if there is none."""
+def find_other_holder(path: str) -> Holder | None:
+    """Return the other live process that holds a lock file; None if there is none, or this process holds it."""
+    if _is_mine(path):
+        return None
     try:
         fd = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

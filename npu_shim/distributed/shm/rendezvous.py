@@ -77,7 +77,7 @@ def join_world(directory: str, lock: RankLock, rank: int, numbers: Sequence[int]
     """Join the segment of rank 0. Every other rank calls this. For the arguments see create_world."""
     first = f"rank {numbers[0]}"
     while True:
-        root = rank_lock.find_holder(lock_path(directory, 0))
+        root = rank_lock.find_other_holder(lock_path(directory, 0))
         world = _segment_of(directory, root, rank, len(numbers))
         if world is not None:
             break
@@ -87,7 +87,7 @@ def join_world(directory: str, lock: RankLock, rank: int, numbers: Sequence[int]
     root_incarnation = world.words[world.page(0) + layout.INCARNATION]
 
     def find_lost() -> str | None:
-        now = rank_lock.find_holder(lock_path(directory, 0))
+        now = rank_lock.find_other_holder(lock_path(directory, 0))
         if now is not None and now.incarnation == root_incarnation:
             return None
         return f"{first} died before all ranks had joined"
@@ -244,7 +244,7 @@ def _died_early(directory: str, world: Segment, numbers: Sequence[int]) -> str |
     for rank in range(1, world.layout.size):
         incarnation = world.words[world.page(rank) + layout.INCARNATION]
         if incarnation:
-            now = rank_lock.find_holder(lock_path(directory, rank))
+            now = rank_lock.find_other_holder(lock_path(directory, rank))
             if now is None or now.incarnation != incarnation:
                 process = world.words[world.page(rank) + layout.PID]
                 return f"rank {numbers[rank]} (process {process}) died before all ranks had joined"
