@@ -425,6 +425,7 @@ APPLIED: dict[str, str] = {
     "of an attribute": "class Agent:\n    def build(self, loss, variables):\n        self.g = %s\n\n"
     "    def train(self):\n        return self.opt.apply_gradients(zip(self.g, self.variables))\n",
     "through a function of their own": "def half(g):\n    return tidy(g)\nopt.apply_gradients(zip(half(%s), variables))\n",
+    "through a name that is only None": "tidy = None\ng = [tidy(x) for x in %s]\nopt.apply_gradients(zip(g, variables))\n",
     "in one of two ways": "if plain:\n    pairs = opt.compute_gradients(loss)\nelse:\n    pairs = zip(%s, variables)\n"
     "opt.apply_gradients(pairs)\n",
 }

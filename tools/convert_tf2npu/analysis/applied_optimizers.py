@@ -12,7 +12,7 @@ from ..semantics.tf_types import Type
 from ..semantics.value_flow import Origin, origins
 from ..syntax.expressions import last_name
 from .device_placement import is_of_other_library
-from .optimizers import Class, is_optimizer_class, is_subclass, role
+from .optimizers import Class, is_optimizer_class, is_subclass, optimizer_role
 
 MPI = "this optimizer averages its gradients with MPI. Start the ranks with mpirun"
 _COMPUTES = frozenset({"minimize", "compute_gradients"})
@@ -28,7 +28,7 @@ def is_known(context: Context, call: Call) -> bool:
     optimizer = function.value
     values = [(optimizer, call.where), *_compiled_with(context, optimizer), *_passed_as(context, optimizer, call.where)]
     return any(
-        isinstance(origin.node, ast.Call) and role(origin.node, origin.where, origin.names) is not None
+        isinstance(origin.node, ast.Call) and optimizer_role(origin.node, origin.where, origin.names) is not None
         for value, where in values
         for origin in origins(value, where, context.names, methods=True)
     )

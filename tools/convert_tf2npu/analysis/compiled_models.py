@@ -10,7 +10,7 @@ from ..semantics.model import Binding, Where
 from ..semantics.module_index import Names
 from ..semantics.scopes import own_returns
 from ..syntax.expressions import constant
-from .optimizers import role
+from .optimizers import optimizer_role
 
 _ARGUMENTS = frozenset({"loss", "optimizer"})
 _NAMES = frozenset("adadelta adagrad adam adamax adamw ftrl lion nadam rmsprop sgd".split())  # of optimizers
@@ -132,7 +132,7 @@ def _begins_with_optimizer(names: Names, call: ast.Call, where: Where) -> bool:
     """Return True if the first of some arguments is an optimizer, or the name of one."""
     first = call.args[0] if call.args else None
     if isinstance(first, ast.Call):
-        return role(first, where, names) is not None
+        return optimizer_role(first, where, names) is not None
     value = (constant(first) or (None,))[0] if first is not None else None
     if isinstance(value, str):
         return value.lower() in _NAMES and names.resolve(call.func, where) is None

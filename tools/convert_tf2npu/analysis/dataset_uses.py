@@ -198,7 +198,7 @@ class _Search:
         elif isinstance(target, ast.Subscript) and isinstance(target.value, (ast.Name, ast.Attribute)):
             index_node = getattr(target.slice, "value", target.slice)
             key = (constant(index_node) or constant(target.slice) or (None,))[0]
-            for use in _same_objects(target.value, names):
+            for use in _reads_of_same_expression(target.value, names):
                 self.follow(use, names, sites, (key,) + part)
         else:
             self.complete = False
@@ -259,7 +259,7 @@ def _is_name(node: ast.AST) -> bool:
     return isinstance(node, (ast.Name, ast.Attribute))
 
 
-def _same_objects(value: ast.AST, names: Names) -> list[ast.AST]:
+def _reads_of_same_expression(value: ast.AST, names: Names) -> list[ast.AST]:
     """Return the uses of a dictionary in the function that puts a dataset into it, and in those inside it."""
     text, where = ast.dump(value), names.place(value)
     return [

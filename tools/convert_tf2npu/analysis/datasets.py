@@ -121,12 +121,12 @@ def _of_windows(names: Names) -> frozenset[ast.AST]:
     return frozenset(passed)
 
 
-def is_unbatched(context: Context, node: ast.AST) -> bool | None:
-    """Return True if batches are taken apart again, so that a partial batch has no effect; None if it depends."""
+def is_unbatched_later(context: Context, batch_call: ast.AST) -> bool | None:
+    """Return True if a later call takes these batches apart, so a partial batch has no effect; None if it depends."""
     certain: list[bool] = []
-    for call, before in context.once(_unbatched):
-        if node in before:
-            around_it = set(context.names.ancestors(node))
+    for call, before in context.once(_unbatch_calls):
+        if batch_call in before:
+            around_it = set(context.names.ancestors(batch_call))
             certain.append(
                 all(
                     parent in around_it
@@ -137,7 +137,7 @@ def is_unbatched(context: Context, node: ast.AST) -> bool | None:
     return True if any(certain) else None if certain else False
 
 
-def _unbatched(context: Context) -> list[tuple[ast.Call, set[ast.AST]]]:
+def _unbatch_calls(context: Context) -> list[tuple[ast.Call, set[ast.AST]]]:
     """Return the calls that take batches apart, each with the expressions from which its dataset comes."""
     unbatching = []
     for call in context.names.calls:

@@ -199,7 +199,7 @@ class Trace:
     def _members(self, node: ast.AST, where: Where, names: Names) -> Iterator[GradientSource]:
         """Return the sources of a list that is made from others."""
         value = _first(node.elt)  # type: ignore[attr-defined]
-        if self._kind(value, where, names) or self._is_of_project(value, where, names):
+        if self._kind(value, where, names) or self._calls_gradient_function(value, where, names):
             yield from self.of(value, where, names)
             return
         loops = {
@@ -215,12 +215,13 @@ class Trace:
         if not is_followed:
             yield from self.of(value, where, names)
 
-    def _is_of_project(self, node: ast.AST, where: Where, names: Names) -> bool:
+    def _calls_gradient_function(self, node: ast.AST, where: Where, names: Names) -> bool:
         """Return True for a call of a function of the project that computes gradients itself."""
-        return isinstance(node, ast.Call) and all(
-            isinstance(origin.node, ast.FunctionDef)
-            and any(self._kind(part, origin.names.place(part), origin.names) for part in ast.walk(origin.node))
-            for origin in origins(node.func, where, names)
+        callees = origins(node.func, where, names) if isinstance(node, ast.Call) else []
+        return bool(callees) and all(
+            isinstance(callee.node, ast.FunctionDef)
+            and any(self._kind(part, callee.names.place(part), callee.names) for part in ast.walk(callee.node))
+            for callee in callees
         )
 
     def _looped(self, use: ast.Name, where: Where, names: Names) -> Iterator[GradientSource]:

@@ -14,7 +14,7 @@ from ..semantics.value_flow import origins
 from ..syntax.expressions import last_name
 from ..tf_api.name_tables import PARAMETERS
 from .gradient_sources import AVERAGED, BY_HAND, BY_OPTIMIZER, GradientSource, Trace
-from .optimizers import AROUND, MADE, role
+from .optimizers import CREATES_OPTIMIZER, WRAPS_OPTIMIZER, optimizer_role
 
 GRADIENTS = PARAMETERS["tensorflow.gradients"]
 _BY_HAND = "tensorflow.gradients"
@@ -89,7 +89,7 @@ def _are_only_applied(context: Context, word: str) -> bool:
     own_applications, computes = [], False
     for node in names.mentions(word):
         bindings = names.lookup(word, names.place(node)) if isinstance(node, ast.Name) else None
-        if not bindings or not all(_is_made(names, binding.node) for binding in bindings):
+        if not bindings or not all(_creates_or_wraps_optimizer(names, binding.node) for binding in bindings):
             return False
         parent = names.parents.get(node)
         call = names.parents.get(parent) if parent is not None else None
@@ -98,7 +98,9 @@ def _are_only_applied(context: Context, word: str) -> bool:
             own_applications += [here[call]] if call in here else []
         elif method == "compute_gradients":
             computes = True
-        elif not (isinstance(parent, ast.Call) and role(parent, names.place(parent), names) == AROUND):
+        elif not (
+            isinstance(parent, ast.Call) and optimizer_role(parent, names.place(parent), names) == WRAPS_OPTIMIZER
+        ):
             return False
     if not computes and _BY_HAND in context.called.values():  # around such an optimizer a wrapper has no effect
         return bool(own_applications)
@@ -111,9 +113,12 @@ def _are_only_applied(context: Context, word: str) -> bool:
     )
 
 
-def _is_made(names: Names, node: ast.AST | None) -> bool:
+def _creates_or_wraps_optimizer(names: Names, node: ast.AST | None) -> bool:
     """Return True for a call that makes an optimizer, or puts one around another."""
-    return isinstance(node, ast.Call) and role(node, names.place(node), names) in (MADE, AROUND)
+    return isinstance(node, ast.Call) and optimizer_role(node, names.place(node), names) in (
+        CREATES_OPTIMIZER,
+        WRAPS_OPTIMIZER,
+    )
 
 
 def _is_by_script(application: Applied) -> bool:

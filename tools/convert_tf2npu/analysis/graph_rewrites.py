@@ -13,7 +13,7 @@ from ..semantics.value_flow import origins
 from ..syntax.expressions import constant, is_main_guard, is_none, last_name
 from ..tf_api.name_tables import SESSION_PARAMETERS
 from .device_placement import function_of, in_test
-from .optimizers import MADE, is_keras, role
+from .optimizers import CREATES_OPTIMIZER, is_keras, optimizer_role
 from .tensorflow_version import is_two
 
 GRAPH_REWRITES = frozenset(
@@ -93,7 +93,7 @@ def _is_known(context: Context, call: Call) -> bool:
     makers = origins(bound.args["opt"], call.where, context.names)
     return bool(makers) and not in_test(context, call.node) and all(
         isinstance(maker.node, ast.Call)
-        and role(maker.node, maker.where, maker.names) == MADE
+        and optimizer_role(maker.node, maker.where, maker.names) == CREATES_OPTIMIZER
         and not is_keras(maker.node, maker.where, maker.names)
         for maker in makers
     )  # fmt: skip

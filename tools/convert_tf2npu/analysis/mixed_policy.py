@@ -13,7 +13,7 @@ from ..semantics.value_flow import origins
 from ..syntax.expressions import constant
 from ..tf_api.canonical_names import canonical
 from .opening import opens_device
-from .optimizers import MADE, is_keras, role
+from .optimizers import CREATES_OPTIMIZER, is_keras, optimizer_role
 from .program_start import first_working_statements
 
 KERAS = tuple("tensorflow.keras.mixed_precision." + path for path in ("", "experimental."))
@@ -121,7 +121,7 @@ def _unscaled(context: Context, call: Call) -> Unscaled | None:
     sources = origins(given[0], call.where, context.names)
     is_known = bool(sources) and all(
         isinstance(origin.node, ast.Call)
-        and role(origin.node, origin.where, origin.names) == MADE
+        and optimizer_role(origin.node, origin.where, origin.names) == CREATES_OPTIMIZER
         and is_keras(origin.node, origin.where, origin.names)
         for origin in sources
     )

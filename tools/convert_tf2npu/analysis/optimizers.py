@@ -19,7 +19,7 @@ from .mpi_collectives import AVERAGES, calls_mpi
 NPU = "npu_shim.npu_init."
 WRAPPER = "npu_distributed_optimizer_wrapper"
 # Wrappers that average the gradients of their optimizer.
-_AVERAGING = frozenset(
+_AVERAGING_WRAPPERS = frozenset(
     NPU + name
     for name in """npu_distributed_optimizer_wrapper NPUDistributedOptimizer
 npu_tf_optimizer npu_keras_optimizer KerasDistributeOptimizer""".split()
@@ -33,7 +33,7 @@ _AVERAGING_WORDS = re.compile(
     rb"npu_keras_optimizer|distributed_optimizer|npu_distributed_keras_optimizer_wrapper|KerasDistributeOptimizer|DistributedOptimizer|NPUOptimizer"
 )
 # Wrappers that get the gradients from their optimizer, so that averaging there is enough.
-_AROUND = (
+_WRAPPERS = (
     frozenset(
         "tensorflow." + name
         for name in """
@@ -68,7 +68,8 @@ _FACTORIES = frozenset({"tensorflow.keras.optimizers.get", "tensorflow.keras.opt
 _ASKED = frozenset({"compute_gradients", "minimize", "get_gradients", "get_updates", "_compute_gradients"})
 _AVERAGES_IN = _ASKED | {"apply_gradients", "apply"}
 
-MADE, AROUND, AVERAGING = "makes an optimizer", "takes one", "averages the gradients of one"
+CREATES_OPTIMIZER, WRAPS_OPTIMIZER = "creates an optimizer", "wraps one"
+AVERAGES_GRADIENTS = "averages the gradients of one"
 Key = Tuple[str, int]
 
 
@@ -79,8 +80,8 @@ class Class(NamedTuple):
     names: Names
 
 
-def role(call: ast.Call, where: Where, names: Names) -> str | None:
-    """Return the role of a call: MADE, AROUND, AVERAGING, or None if it has none or an unknown one."""
+def optimizer_role(call: ast.Call, where: Where, names: Names) -> str | None:
+    """Return the role of a call, one of the three above; None if it has none or an unknown one."""
     name = names.named(call.func, where)
     if name is not None and not name.is_definition:
         return _role_of_name(canonical(name.dotted) if not name.path else name.text, call)
@@ -122,23 +123,23 @@ def is_keras(call: ast.Call, where: Where, names: Names) -> bool:
 
 
 def _role_of_name(name: str, call: ast.Call) -> str | None:
-    if name in _AVERAGING:
-        return AVERAGING
+    if name in _AVERAGING_WRAPPERS:
+        return AVERAGES_GRADIENTS
     if name == NPU + "NPUOptimizer" and constant(
         bind(call, ("opt", "loss_scale_manager", "is_distributed")).args.get("is_distributed")
     ) == (True,):
-        return AVERAGING
-    if name in _AROUND:
-        return AROUND
+        return AVERAGES_GRADIENTS
+    if name in _WRAPPERS:
+        return WRAPS_OPTIMIZER
     if name in _FACTORIES or is_optimizer_class(name):
-        return MADE
+        return CREATES_OPTIMIZER
     return None
 
 
 def is_optimizer_class(name: str) -> bool:
     """Return True if a canonical name is a class of optimizers that can be created."""
     last = last_part(name)
-    if last in _NO_CLASSES or name in _AROUND or name in _AVERAGING:
+    if last in _NO_CLASSES or name in _WRAPPERS or name in _AVERAGING_WRAPPERS:
         return False
     return (
         type_of_result(name) in (Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
@@ -160,11 +161,17 @@ def _role_of_callee(origin: Origin, call: ast.Call, around: frozenset[ast.AST] =
         its_class = Class(origin.node, origin.names)
         if not is_subclass(its_class):
             return None
-        return AVERAGING if averages_with_mpi(its_class) else AROUND if passes_on(its_class) else MADE
+        return (
+            AVERAGES_GRADIENTS
+            if averages_with_mpi(its_class)
+            else WRAPS_OPTIMIZER
+            if passes_on(its_class)
+            else CREATES_OPTIMIZER
+        )
     name = origin.resolve()
     if isinstance(origin.node, ast.Call):
         if _gets_class(origin.node, origin):
-            return MADE
+            return CREATES_OPTIMIZER
         if name != "functools.partial" or not origin.node.args:
             return None
         around |= {origin.node}
@@ -219,7 +226,9 @@ def is_mpi_optimizer(call: ast.Call, where: Where, names: Names) -> bool:
     """Return True if a call creates an optimizer of such a class."""
     definition = names.definition(call.func, where)
     return (
-        definition is not None and isinstance(definition.node, ast.ClassDef) and role(call, where, names) == AVERAGING
+        definition is not None
+        and isinstance(definition.node, ast.ClassDef)
+        and optimizer_role(call, where, names) == AVERAGES_GRADIENTS
     )
 
 
@@ -250,9 +259,9 @@ def _averaged_in_project(project: ModuleIndex) -> dict[Key, str]:
 def _taken_in(names: Names) -> dict[Key, str]:
     taken: dict[Key, str] = {}
     for call in names.calls:
-        its_role = role(call.node, call.where, names)
-        of_project = its_role == MADE and names.definition(call.node.func, call.where) is not None
-        if its_role == AVERAGING or of_project:
+        its_role = optimizer_role(call.node, call.where, names)
+        of_project = its_role == CREATES_OPTIMIZER and names.definition(call.node.func, call.where) is not None
+        if its_role == AVERAGES_GRADIENTS or of_project:
             _take(call.node, call.where, names, taken)
     return taken
 
@@ -262,7 +271,7 @@ def _take(call: ast.Call, where: Where, names: Names, taken: dict[Key, str]) -> 
     for value in list(call.args) + [keyword.value for keyword in call.keywords]:
         for origin in origins(value, where, names):
             if isinstance(origin.node, ast.Call) and origin.names.key(origin.node) not in taken:
-                its_role = role(origin.node, origin.where, origin.names)
+                its_role = optimizer_role(origin.node, origin.where, origin.names)
                 if its_role is not None:
                     taken[origin.names.key(origin.node)] = its_role
                     _take(origin.node, origin.where, origin.names, taken)

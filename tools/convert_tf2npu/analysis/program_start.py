@@ -95,7 +95,7 @@ def _first(names: Names, body: Sequence[ast.stmt]) -> ast.stmt | None:
             continue
         if isinstance(statement, ast.Try) and all(isinstance(s, (ast.Import, ast.ImportFrom)) for s in statement.body):
             continue
-        if is_main_guard(statement) or _builds_on_import(names, statement):
+        if is_main_guard(statement) or _imports_module_with_variables(names, statement):
             return statement
         if is_harmless(names, statement) and not started_functions(names, statement):
             continue
@@ -105,7 +105,7 @@ def _first(names: Names, body: Sequence[ast.stmt]) -> ast.stmt | None:
     return None
 
 
-def _builds_on_import(names: Names, statement: ast.stmt) -> bool:
+def _imports_module_with_variables(names: Names, statement: ast.stmt) -> bool:
     """Return True if a statement imports a module of the project that makes variables when it is imported."""
     project = names.project
     if project is None or not isinstance(statement, (ast.Import, ast.ImportFrom)):
@@ -117,14 +117,14 @@ def _builds_on_import(names: Names, statement: ast.stmt) -> bool:
         imported = [module, *(dotted_name(module, alias.name) for alias in statement.names)]
     files = {project.find(module, names.path) for module in imported} - {None, names.path}
     return any(
-        project.once(_makes_variables_on_import, path)
+        project.once(_creates_variables_on_import, path)
         for file in files
         if file
         for path in sorted(project.with_imports(file))
     )
 
 
-def _makes_variables_on_import(project: ModuleIndex, path: str) -> bool:
+def _creates_variables_on_import(project: ModuleIndex, path: str) -> bool:
     """Return True if a module makes variables when it is imported, and does not set up the devices."""
     raw = project.raw(path)
     module = project.module(path) if b"tensorflow" in raw or b"keras" in raw else None

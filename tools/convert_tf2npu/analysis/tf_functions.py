@@ -141,7 +141,7 @@ def traced_functions(names: Names) -> frozenset[ast.AST]:
                 function = _definition(names, argument, call.where)
                 if function is not None:
                     (traced if makes else on_host).add(function)
-    traced |= _methods(names, STEPS, _MODELS)
+    traced |= _keras_methods(names, STEPS, _MODELS)
     return _with_called(names, traced, on_host) if traced else frozenset()
 
 
@@ -150,21 +150,21 @@ def layer_call_functions(names: Names) -> frozenset[ast.AST]:
 
     Keras traces them, unless a program calls the model in eager code.
     """
-    calls = _methods(names, frozenset({"call"}), None)
+    calls = _keras_methods(names, frozenset({"call"}), None)
     once: set[ast.AST] = {f.node for f in names.functions if getattr(f.node, "name", "") in _ONCE}
     return _with_called(names, calls, once, is_conditional) if calls else frozenset()
 
 
-def _methods(names: Names, methods: frozenset[str], classes: frozenset[str] | None) -> set[ast.AST]:
-    """Return the methods of some names in the classes of a file that derive from some classes of Keras, or from any."""
+def _keras_methods(names: Names, method_names: frozenset[str], base_names: frozenset[str] | None) -> set[ast.AST]:
+    """Return the methods of these names in classes that derive from these classes of Keras; None for any of Keras."""
     return {
         node
         for owner, _ in names.classes
         for node in owner.body
         if isinstance(node, ast.FunctionDef)
-        and node.name in methods
+        and node.name in method_names
         and any(
-            base.startswith(("tensorflow.keras.", "keras.")) and (classes is None or last_part(base) in classes)
+            base.startswith(("tensorflow.keras.", "keras.")) and (base_names is None or last_part(base) in base_names)
             for base in names.ancestry(owner)
         )
     }

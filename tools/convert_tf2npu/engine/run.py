@@ -10,7 +10,7 @@ from ..files.globs import matches
 from ..files.targets import check_target
 from ..files.texts import has_findings, is_text
 from ..files.tree import Entry, Tree, read_tree
-from ..files.writer import staging_in_place, write_in_place, write_tree
+from ..files.writer import Unreadable, staging_in_place, write_copy, write_in_place
 from .remembered import Memory, Question, question
 from .results import FileResult
 from .settings import Settings
@@ -125,10 +125,10 @@ def _excluded(source: str, entries: list[Entry], exclude: Exclude) -> dict[str, 
     }
 
 
-def write(run: Run, target: str, force: bool) -> list[str]:
-    """Write the migrated copy of a run's source; see :func:`convert_tf2npu.files.writer.write_tree`."""
+def write(run: Run, target: str, force: bool) -> Unreadable:
+    """Write the migrated copy of a run's source; see :func:`convert_tf2npu.files.writer.write_copy`."""
     check_target(run.source, target)
-    return write_tree(run.source, run.tree, run.new, target, force)
+    return write_copy(run.source, run.tree, run.new, target, force)
 
 
 def replace(run: Run, force: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from typing import List
 
 from .copying import are_same, build, copy_mode, differing, missing_in_same
 from .errors import UsageError
@@ -14,16 +15,18 @@ from .staging import SUFFIX as STAGING, Staging
 from .transaction import put_in_place
 from .tree import Tree
 
+Unreadable = List[str]  # relative, which the copy lacks
 
-def write_tree(source: str, tree: Tree, new: dict[str, bytes], target: str, force: bool) -> list[str]:
+
+def write_copy(source: str, tree: Tree, replacements: dict[str, bytes], target: str, overwrite: bool) -> Unreadable:
     """Write a copy of a source with some of its files replaced, all of it or nothing.
 
     Args:
         source: the folder, or the one file, that ``tree`` lists.
         tree: its files and folders.
-        new: new bytes by relative path.
+        replacements: new bytes by relative path.
         target: the folder to create; for a single file also the path of a file.
-        force: replace files that exist and differ.
+        overwrite: replace files that exist and differ.
 
     Returns:
         the relative paths of unreadable files, which are missing in the copy.
@@ -36,7 +39,7 @@ def write_tree(source: str, tree: Tree, new: dict[str, bytes], target: str, forc
     if single and not os.path.isdir(target) and target.endswith((".py", NOTEBOOK)):
         target, name = os.path.split(target)
         tree = tree._replace(entries=(tree.entries[0]._replace(relative=name),))
-        new = dict(zip([name], new.values()))
+        replacements = dict(zip([name], replacements.values()))
     parent = os.path.dirname(target)
     new_folders = _missing_folders(parent)
     done = False
@@ -46,10 +49,10 @@ def write_tree(source: str, tree: Tree, new: dict[str, bytes], target: str, forc
         if os.path.lexists(target) and not os.path.isdir(target):
             raise UsageError("{0} exists and is not a folder", target)
         staging = Staging.beside(target)
-        missing = None if os.path.lexists(staging.path) else missing_in_same(tree, new, target, single)
+        missing = None if os.path.lexists(staging.path) else missing_in_same(tree, replacements, target, single)
         if missing is None:
             with staging:
-                missing = _write_and_list_unreadable(source, tree, new, target, force, staging)
+                missing = _write_and_list_unreadable(source, tree, replacements, target, overwrite, staging)
         done = True
         if not single:
             copy_mode(source, target)  # last: a read-only folder cannot be moved
@@ -72,8 +75,8 @@ def _missing_folders(path: str) -> list[str]:
 
 
 def _write_and_list_unreadable(
-    source: str, tree: Tree, new: dict[str, bytes], target: str, force: bool, staging: Staging
-) -> list[str]:
+    source: str, tree: Tree, replacements: dict[str, bytes], target: str, overwrite: bool, staging: Staging
+) -> Unreadable:
     """Prepare a copy and move it to the target. If the target has files, write only those that differ.
 
     Returns:
@@ -83,13 +86,13 @@ def _write_and_list_unreadable(
     missing: list[str] = []
     whole = not (os.path.isdir(target) and os.listdir(target))
     if not whole:
-        tree = tree._replace(entries=tuple(differing(tree, new, target, single, missing)))
-    missing += build(source, tree, new, staging.new, single)
-    _put(staging, target, tree, whole and not single, force)
+        tree = tree._replace(entries=tuple(differing(tree, replacements, target, single, missing)))
+    missing += build(source, tree, replacements, staging.new, single)
+    _put(staging, target, tree, whole and not single, overwrite)
     return sorted(missing)
 
 
-def _put(staging: Staging, target: str, tree: Tree, whole: bool, force: bool) -> None:
+def _put(staging: Staging, target: str, tree: Tree, whole: bool, overwrite: bool) -> None:
     """Move the prepared copy to the target: as a whole if the target is empty, else file by file."""
     if whole:
         try:
@@ -105,7 +108,7 @@ def _put(staging: Staging, target: str, tree: Tree, whole: bool, force: bool) ->
         if os.path.lexists(written) and not are_same(written, place):
             pairs.append((written, place))
             changed += [entry.relative] if os.path.lexists(place) else []
-    if changed and not force:
+    if changed and not overwrite:
         differ = "1 file that differs" if len(changed) == 1 else Message("{0} files that differ", len(changed))
         raise UsageError(
             "{0} has {1} ({2}{3}). Choose another folder, or replace with --force",

@@ -21,7 +21,7 @@ class Classes(Names):
         super().__init__(tree, project, path, keras_apart)
         # None stands for the names of this module: a reference to them would make a cycle.
         self._held: dict[tuple[ast.ClassDef, str], list[tuple[Binding, Names | None]]] = {}
-        self._of_objects: dict[str, dict[ast.ClassDef, list[Binding]]] = {}
+        self._instance_attributes: dict[str, dict[ast.ClassDef, list[Binding]]] = {}
         self._ancestries: dict[ast.ClassDef, frozenset[str]] = {}
 
     def let_go(self) -> None:
@@ -84,30 +84,32 @@ class Classes(Names):
             own: list[tuple[Binding, Names | None]] = [
                 (b, None) for b in self.class_scopes[owner].bindings.get(name, ())
             ]
-            of_objects: list[tuple[Binding, Names | None]] = [(b, None) for b in self._by_owner(name).get(owner, ())]
+            of_instances: list[tuple[Binding, Names | None]] = [
+                (b, None) for b in self._bindings_on_instances(name).get(owner, ())
+            ]
             for base in self._bases(owner):
                 of_base = base.names.held(base.node, name)
-                of_objects += [
+                of_instances += [
                     (b, None if other is self else other)
                     for b, other in of_base
                     if b.where.scope.node is not base.node or not own
                 ]
-            self._held[key] = own + of_objects
+            self._held[key] = own + of_instances
         held = self._held[key] if self.cuts == cuts else self._held.pop(key)
         return [HeldBinding(binding, other or self) for binding, other in held]
 
-    def _by_owner(self, name: str) -> dict[ast.ClassDef, list[Binding]]:
-        """Return what this module assigns to an attribute of objects of its classes, by their classes."""
+    def _bindings_on_instances(self, attribute: str) -> dict[ast.ClassDef, list[Binding]]:
+        """Return what this module assigns to an attribute of instances of its classes, by class."""
         cuts = self.cuts
-        if name not in self._of_objects:
-            by_owner = self._of_objects[name] = {}
-            assigned = self.attributes.get(name, ())
+        if attribute not in self._instance_attributes:
+            by_owner = self._instance_attributes[attribute] = {}
+            assigned = self.attributes.get(attribute, ())
             # The owner of x in x.y.z may depend on what is assigned to z: names come first.
             for held in sorted(assigned, key=lambda held: not isinstance(held.target.value, ast.Name)):
                 owner = self.owner(held.target.value, held.binding.where)
                 if owner is not None and owner.names is self:
                     by_owner.setdefault(owner.node, []).append(held.binding)
-        return self._of_objects[name] if self.cuts == cuts else self._of_objects.pop(name)
+        return self._instance_attributes[attribute] if self.cuts == cuts else self._instance_attributes.pop(attribute)
 
     def _bases(self, owner: ast.ClassDef) -> Iterator[ClassDefinition]:
         """Yield the classes of the project that a class of this module derives from."""

@@ -36,7 +36,7 @@ def mentions(function: ast.FunctionDef, names: Names) -> list[Mention] | None:
     of_class = isinstance(parent, ast.ClassDef)
     others: Iterable[Names | None] | None = ()
     if of_class:
-        others = _that_know(names, function.name)
+        others = _modules_reading_attribute(names, function.name)
     elif parent is names.tree:
         others = modules_using(names, function.name)
     if others is None:
@@ -81,20 +81,20 @@ def reads_of_assigned_name(target: ast.Name, names: Names) -> list[Mention] | No
     for user in others:
         for node in user.mentions(target.id):
             place = _place(node, user)
-            if _is_imported(node, place, user, target.id, names.path):
+            if _reads_global_of_module(node, place, user, target.id, names.path):
                 reads.append(Mention(node, place, user))
     return reads
 
 
-def _is_imported(node: ast.AST, where: Where, names: Names, word: str, path: str) -> bool:
-    """Return True if a name or an attribute is what a module of the project binds a name to."""
+def _reads_global_of_module(node: ast.AST, where: Where, names: Names, name: str, module_path: str) -> bool:
+    """Return True if a name or an attribute reads a global of another module of the project."""
     if isinstance(node, ast.Attribute):
         base = names.named(node.value, where)
-        return base is not None and base.is_module_of_project and base.path == path
-    bindings = names.lookup(word, where) or ()
+        return base is not None and base.is_module_of_project and base.path == module_path
+    bindings = names.lookup(name, where) or ()
     project = names.project
     return project is not None and any(
-        b.kind == "import" and project.origin(b.target, names.path) == (path, [word]) for b in bindings
+        b.kind == "import" and project.origin(b.target, names.path) == (module_path, [name]) for b in bindings
     )
 
 
@@ -104,7 +104,7 @@ def reads_of_assigned_attribute(target: ast.Attribute, names: Names) -> Iterator
     if owner is None:
         yield None
         return
-    for user in chain([names], _that_know(names, target.attr)):
+    for user in chain([names], _modules_reading_attribute(names, target.attr)):
         if user is None:
             yield None
             continue
@@ -137,7 +137,7 @@ def _place(node: ast.AST, names: Names) -> Where:
     return names.place(parent if isinstance(parent, ast.Call) else node)
 
 
-def _that_know(names: Names, word: str) -> Iterator[Names | None]:
+def _modules_reading_attribute(names: Names, word: str) -> Iterator[Names | None]:
     """Yield the other modules that import a module, directly or not, and read an attribute of a name; None for one that
     cannot be read. All of them together may not fit into memory."""
     project = names.project

@@ -10,7 +10,7 @@ import re
 from typing import Iterator, NamedTuple
 
 from ...analysis.array_rows import dataset_rows, integer_of
-from ...analysis.datasets import batched_dataset, in_window, is_cached, is_mixed, is_unbatched, repeats_forever
+from ...analysis.datasets import batched_dataset, in_window, is_cached, is_mixed, is_unbatched_later, repeats_forever
 from ...analysis.device_placement import in_map_function
 from ...analysis.host_work import is_shown, stays_on_host
 from ...analysis.observed_use import ObservedUse
@@ -83,7 +83,7 @@ def check_last_batch(
     if context.once(_trains_elsewhere):
         return
     whole = batched_dataset(context, call.node)
-    apart = is_unbatched(context, whole)
+    apart = is_unbatched_later(context, whole)
     if apart or stays_on_host(context, call.node) or _is_static(context, call.node):
         return
     if is_shown(context, call.node):

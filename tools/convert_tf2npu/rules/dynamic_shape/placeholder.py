@@ -112,11 +112,11 @@ _SIGNATURES = {"placeholder": ("dtype", "shape", "name"), "placeholder_with_defa
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if not _is_dynamic(context, call):
         return
-    seen, edits = context.seen(CODE, SHAPE, call.node), _with_fed_shape(context, call)
+    seen, edits = context.seen(CODE, SHAPE, call.node), _edits_to_observed_shape(context, call)
     if seen is not None and edits:
         yield Change(call.node, "placeholder given the shape that it is fed", edits, runs=seen.runs)
         return
-    places = context.once(_dynamic, name == _SPARSE)
+    places = context.once(_dynamic_placeholders, name == _SPARSE)
     if not places or places[0].node is not call.node:
         return
     asks = tuple(Question(SHAPE, place.node) for place in places)
@@ -131,7 +131,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         )
         return
     placeholders = "placeholder" if len(places) == 1 else Message("{0} placeholders", len(places))
-    fed = next((text for text in (_fed_shapes(context, place) for place in places) if text), "")
+    fed = next((text for text in (_text_of_observed_shapes(context, place) for place in places) if text), "")
     if fed:
         yield Finding(
             call.node,
@@ -154,51 +154,51 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         yield Finding(call.node, advice)
 
 
-def _dynamic(context: Context, sparse: bool) -> list[Call]:
+def _dynamic_placeholders(context: Context, sparse: bool) -> list[Call]:
     """Return the placeholders of a file that stay dynamic."""
     return [
         call
         for call in context.names.calls
         if _is_dynamic(context, call)
         and _is_sparse(context, call) == sparse
-        and not (_with_fed_shape(context, call) or sparse and _fed_shape(context, call))
+        and not (_edits_to_observed_shape(context, call) or sparse and _only_observed_shape(context, call))
     ]
 
 
-def _fed_shape(context: Context, call: Call) -> tuple[int, ...] | None:
+def _only_observed_shape(context: Context, call: Call) -> tuple[int, ...] | None:
     """Return the only shape that observed runs fed to a placeholder; None without one."""
     return only_shape(context.seen(CODE, SHAPE, call.node))
 
 
-def _fed_shapes(context: Context, call: Call) -> str:
+def _text_of_observed_shapes(context: Context, call: Call) -> str:
     """Return some of the shapes that observed runs fed to a placeholder; the empty string without any."""
     seen = context.seen(CODE, SHAPE, call.node)
     values = seen.values.get("shape") if seen is not None else None
     if values is None or len(values.distinct) < 2:
         return ""
-    shown = ", ".join(_text(shape) for shape in values.distinct[:_MOST_SHOWN] if isinstance(shape, tuple))
+    shown = ", ".join(_shape_text(shape) for shape in values.distinct[:_MOST_SHOWN] if isinstance(shape, tuple))
     hidden = len(values.distinct) - _MOST_SHOWN
     return Message("{0} and {1} more shapes", shown, hidden) if hidden > 0 else shown
 
 
-def _text(shape: tuple[object, ...]) -> str:
+def _shape_text(shape: tuple[object, ...]) -> str:
     return "[" + ", ".join(map(str, shape)) + "]"
 
 
-def _with_fed_shape(context: Context, call: Call) -> tuple[Edit, ...]:
+def _edits_to_observed_shape(context: Context, call: Call) -> tuple[Edit, ...]:
     """Return the edits that give a placeholder the only shape that it was fed; none if there are others.
 
     Sizes that the script writes are kept, and a shape that is no literal is not changed.
     """
-    fed = _fed_shape(context, call)
+    fed = _only_observed_shape(context, call)
     if fed is None or last_name(call.node.func) != "placeholder":
         return ()
     shape = bind(call.node, _SIGNATURES["placeholder"]).args.get("shape")
     if shape is None:
-        edit = add_argument(context.source, call.node, f"shape={_text(fed)}")
+        edit = add_argument(context.source, call.node, f"shape={_shape_text(fed)}")
         return (edit,) if edit is not None else ()
     if is_none(shape):
-        return (rename(context.source, shape, _text(fed)),)
+        return (rename(context.source, shape, _shape_text(fed)),)
     if not isinstance(shape, (ast.List, ast.Tuple)) or len(shape.elts) != len(fed):
         return ()
     if any(isinstance(size, (ast.IfExp, ast.Starred)) for size in shape.elts):

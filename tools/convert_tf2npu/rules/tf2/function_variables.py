@@ -179,7 +179,7 @@ def _created(context: Context, call: Call, fix: str = "") -> Iterator[Result]:
     in_layer = any(function in inside for function in functions_around(names, call.node))
     if not in_layer and not is_traced(names, call.node):
         return
-    if _may_be_elsewhere(context, call) or in_test(context, call.node) or not is_two(context):
+    if _is_conditional_or_in_context(context, call) or in_test(context, call.node) or not is_two(context):
         return
     short = last_name(call.node.func)
     where = "each call of its layer" if in_layer else "a tf.function"
@@ -187,7 +187,7 @@ def _created(context: Context, call: Call, fix: str = "") -> Iterator[Result]:
     yield Finding(call.node, "{0} creates variables in {1}. {2}", short, where, fix)
 
 
-def _may_be_elsewhere(context: Context, call: Call) -> bool:
+def _is_conditional_or_in_context(context: Context, call: Call) -> bool:
     """Return True if a condition, a lambda or a context other than a tape or a name scope is around a call."""
     if is_conditional(context.names, call.node):
         return True

@@ -166,7 +166,15 @@ from typing import Iterator
 
 from ...analysis.applied_optimizers import MPI, is_known
 from ...analysis.device_placement import in_test
-from ...analysis.optimizers import AROUND, MADE, Key, is_keras, is_mpi_optimizer, role, wrapped_optimizers
+from ...analysis.optimizers import (
+    CREATES_OPTIMIZER,
+    WRAPS_OPTIMIZER,
+    Key,
+    is_keras,
+    is_mpi_optimizer,
+    optimizer_role,
+    wrapped_optimizers,
+)
 from ...analysis.parallel_training import has_loop, has_own_strategy, in_train_step, is_application, is_parallel
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name
@@ -190,7 +198,7 @@ def check_file(context: Context) -> Iterator[Result]:
     reduces = has_own_strategy(context)
     name = device_name(context.names)
     for call in context.names.calls:
-        if not reduces and _is_of_other_library(context, call) and not in_test(context, call.node):
+        if not reduces and _applies_to_non_keras_optimizer(context, call) and not in_test(context, call.node):
             yield Finding(
                 call.node,
                 "the gradients belong to one rank. Apply {0}.distribute.all_reduce(gradients), and loop over "
@@ -204,10 +212,10 @@ def check_file(context: Context) -> Iterator[Result]:
     for call in context.names.calls:
         if in_test(context, call.node) or context.names.key(call.node) in inside:
             continue
-        its_role = role(call.node, call.where, context.names)
-        if reduces and (its_role != MADE or not _clips_gradients(call.node)):
+        its_role = optimizer_role(call.node, call.where, context.names)
+        if reduces and (its_role != CREATES_OPTIMIZER or not _clips_gradients(call.node)):
             continue
-        if its_role in (MADE, AROUND) and is_keras(call.node, call.where, context.names):
+        if its_role in (CREATES_OPTIMIZER, WRAPS_OPTIMIZER) and is_keras(call.node, call.where, context.names):
             if _is_default(context, call.node):
                 yield Finding(
                     call.node,
@@ -249,8 +257,8 @@ def check_file(context: Context) -> Iterator[Result]:
             )
 
 
-def _is_of_other_library(context: Context, call: Call) -> bool:
-    """Return True if a call gives the gradients of a tape to an optimizer that is none of Keras."""
+def _applies_to_non_keras_optimizer(context: Context, call: Call) -> bool:
+    """Return True if a call gives the gradients of a tape to the method apply of an object that is no Keras optimizer."""
     function = call.node.func
     if not isinstance(function, ast.Attribute) or function.attr != "apply" or len(call.node.args) != 2:
         return False
@@ -303,7 +311,7 @@ def _inner(context: Context) -> set[Key]:
     wrapped = set(wrapped_optimizers(context.names))
     for call in context.names.calls:
         values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
-        if role(call.node, call.where, context.names) == AROUND:
+        if optimizer_role(call.node, call.where, context.names) == WRAPS_OPTIMIZER:
             wrapped.update(context.names.key(value) for value in values if isinstance(value, ast.Call))
         elif context.resolve(call.node.func, call.where) == _SYNCHRONIZED:
             for value in values:

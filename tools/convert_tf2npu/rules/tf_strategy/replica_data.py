@@ -136,7 +136,7 @@ def _message(context: Context, call: Call) -> str | None:
         or name.endswith((".zip", ".sample_from_datasets", ".choose_from_datasets"))
     ):
         return None
-    if in_map_function(context, node) or _is_sharded(context, node):
+    if in_map_function(context, node) or _function_or_file_shards(context, node):
         return None
     phases = phase_of(node, context.names, context.source.text).phases
     if TRAIN not in phases and (phases or training_flag(context, node) is None):
@@ -182,14 +182,14 @@ def _beginnings(context: Context, node: ast.expr, where: Where) -> Iterator[ast.
             yield dataset
 
 
-def _is_sharded(context: Context, node: ast.Call) -> bool:
-    """Return True if a dataset is sharded in its function or, by a strategy, in its file."""
-    function = function_of(context, node)
+def _function_or_file_shards(context: Context, dataset_call: ast.Call) -> bool:
+    """Return True if the function of a call shards a dataset, the module level does, or a strategy anywhere in the file."""
+    function = function_of(context, dataset_call)
     return any(
         last_name(call.func) != "shard" or function in [*context.names.ancestors(call), context.names.tree]
-        for call in context.names.once(_sharding)
+        for call in context.names.once(_sharding_calls)
     )
 
 
-def _sharding(names: Names) -> list[ast.Call]:
+def _sharding_calls(names: Names) -> list[ast.Call]:
     return [c.node for c in names.calls if isinstance(c.node.func, ast.Attribute) and c.node.func.attr in _SHARDING]

@@ -81,7 +81,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test, only_predicts
-from ...analysis.optimizers import WRAPPER, role
+from ...analysis.optimizers import WRAPPER, optimizer_role
 from ...analysis.parallel_training import is_eager
 from ...rewrite.call_edits import add_argument, wrap
 from ...semantics.model import Call
@@ -161,7 +161,9 @@ def _kind(origin: Origin) -> str | None:
     """Return "name" for the name of an optimizer, "object" for one that is wrapped where it is created, else None."""
     if isinstance((constant(origin.node) or (None,))[0], str):
         return "name"
-    is_optimizer = isinstance(origin.node, ast.Call) and role(origin.node, origin.where, origin.names) is not None
+    is_optimizer = (
+        isinstance(origin.node, ast.Call) and optimizer_role(origin.node, origin.where, origin.names) is not None
+    )
     return "object" if is_optimizer else None
 
 

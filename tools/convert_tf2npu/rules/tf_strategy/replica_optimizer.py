@@ -198,14 +198,14 @@ from ...analysis.applied_optimizers import MPI, unknown_optimizers
 from ...analysis.device_placement import in_test, only_predicts
 from ...analysis.gradients import only_applies_script_gradients
 from ...analysis.optimizers import (
-    MADE,
+    CREATES_OPTIMIZER,
     WRAPPER,
     Class,
     is_keras,
     is_mpi_optimizer,
     is_subclass,
+    optimizer_role,
     passes_on,
-    role,
     wrapped_optimizers,
 )
 from ...analysis.parallel_training import is_eager
@@ -225,7 +225,7 @@ def check_file(context: Context) -> Iterator[Result]:
     if eager and not is_imported_by_graph_program(context):
         return
     names = context.names
-    optimizers = [call for call in names.calls if role(call.node, call.where, names) == MADE]
+    optimizers = [call for call in names.calls if optimizer_role(call.node, call.where, names) == CREATES_OPTIMIZER]
     already = wrapped_optimizers(names) if optimizers else {}
     for call in names.calls:
         if is_mpi_optimizer(call.node, call.where, names) and not in_test(context, call.node):

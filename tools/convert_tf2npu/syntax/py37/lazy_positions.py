@@ -1,6 +1,6 @@
-"""Start and end positions of nodes on Python 3.7, computed only for the parts of a file that need them.
+"""Start and end positions of nodes on Python 3.7, computed only for the statements that need them.
 
-To compute all positions takes longer than the rest of the conversion, and rules ask for few. A part is one statement
+To compute all positions takes longer than the rest of the conversion, and rules ask for few. A group is one statement
 with its lines, or several statements that share lines.
 """
 
@@ -15,7 +15,7 @@ from .node_ends import add_ends
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
-class _Part(NamedTuple):
+class _StatementGroup(NamedTuple):
     """Statements, the number of their first line, and the end of their text with the text up to the next statement."""
 
     statements: list[ast.stmt]
@@ -37,44 +37,45 @@ class Places:
         self._beginnings: dict[int, tuple[list[int], list[int]]] = {}  # by the id of a block
 
     def find(self, node: ast.AST) -> None:
-        """Set the start and end of a node and of all others of its part.
+        """Set the start and end of a node and of all others of its group.
 
         Raises:
             ValueError: nodes and text do not match.
         """
-        for part in reversed(self._parts(getattr(node, "lineno", 0))):  # not right for what is inside an f-string
+        line = getattr(node, "lineno", 0)  # not right for what is inside an f-string
+        for group in reversed(self._statement_groups_around(line)):
             try:
                 add_ends(
-                    ast.Module(body=part.statements, type_ignores=[]),
-                    self._text[self._line_starts[part.line - 1] : part.end],
-                    part.line,
+                    ast.Module(body=group.statements, type_ignores=[]),
+                    self._text[self._line_starts[group.line - 1] : group.end],
+                    group.line,
                 )
             except ValueError:
-                continue  # its text begins or ends elsewhere: the part around it sets these positions again
+                continue  # its text begins or ends elsewhere: the group around it sets these positions again
             if getattr(node, "end_lineno", None):
                 return
         add_ends(self._tree, self._text)
 
-    def _parts(self, line: int) -> list[_Part]:
-        """Return the parts that a line may belong to, each inside the one before."""
-        parts: list[_Part] = []
+    def _statement_groups_around(self, line: int) -> list[_StatementGroup]:
+        """Return the groups of statements that a line may belong to, each inside the one before."""
+        groups: list[_StatementGroup] = []
         block: list[ast.stmt] = self._tree.body
         end = len(self._text)
         while True:
             heads, lines = self._begin_lines(block)
             index = bisect_right(lines, line) - 1
             if index < 0:
-                return parts
+                return groups
             behind = heads[index + 1] if index + 1 < len(heads) else None
             if behind is not None:
                 end = self._line_starts[lines[index + 1] - 1]
-            parts.append(_Part(block[heads[index] : behind], lines[index], end))
-            if len(parts[-1].statements) > 1:
-                return parts
-            blocks = _blocks(parts[-1].statements[0])
+            groups.append(_StatementGroup(block[heads[index] : behind], lines[index], end))
+            if len(groups[-1].statements) > 1:
+                return groups
+            blocks = _blocks(groups[-1].statements[0])
             at = bisect_right([first for first, _ in blocks], line)
             if not at:
-                return parts
+                return groups
             block = blocks[at - 1][1]
             if at < len(blocks):
                 end = self._line_starts[blocks[at][0] - 1]
