@@ -129,14 +129,16 @@ def converted(python: Python, folder: pathlib.Path) -> str:
         pytest.param(KERAS, ["training", "prediction"], marks=pytest.mark.skipif(ONE, reason="TensorFlow 2")),
         (GRAPH, ["evaluation", "training"]),
     ],
+    ids=["loop", "keras", "graph"],
 )
 def test_the_use_of_a_dataset_decides(python: Python, tmp_path: pathlib.Path, text: str, third: list[str]) -> None:
     seen = observed(python, tmp_path, text)
     assert (seen["first"]["used"], seen["first"]["size"], seen["first"]["batch"]) == (["training"], [8], [8, 4])
-    assert (seen["first"]["partial"], seen["first"]["mixed"]) == ([True], [True])
-    assert (seen["second"]["used"], seen["second"]["mixed"]) == (["evaluation"], [False])
+    assert (seen["first"]["lost"], seen["first"]["mixed"]) == ([True], [True])
+    assert (seen["second"]["used"], "mixed" in seen["second"]) == (["evaluation"], False)
     assert seen["third"]["used"] == third
     new = converted(python, tmp_path)
+    assert new.count("return npu_data.drop_in_training(tf.data.") == int(text is KERAS)
     if text is GRAPH:
         assert "scale, shift = tf.placeholder(tf.float32, [2, 1]), tf.placeholder(tf.float32, [None])" in new
     assert new.count("drop_remainder=True") == 1 and ".shuffle(20).batch(n, drop_remainder=True)" in new

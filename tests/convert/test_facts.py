@@ -46,6 +46,10 @@ def test_facts_are_read_as_they_were_written(tmp_path: pathlib.Path) -> None:
     assert [facts.files["train.py"].runs_at(line) for line in (2, 5)] == [1, 0]
 
 
+def test_it_is_unknown_if_lines_ran_that_were_not_watched() -> None:
+    assert FileFacts(digest(SCRIPT)).runs_at(1) is None
+
+
 def test_runs_are_merged(tmp_path: pathlib.Path) -> None:
     facts = facts_of(tmp_path, 3)
     facts.update(facts_of(tmp_path, 9))

@@ -144,8 +144,13 @@ class FileFacts:
     def __init__(self, sha256: str, blocks: dict[Block, int] | None = None, seen: dict[Place, Seen] | None = None):
         self.sha256, self.blocks, self.seen = sha256, blocks or {}, seen or {}
 
-    def runs_at(self, line: int) -> int:
-        """Return the number of runs that reached a line: those of the innermost block around it."""
+    def runs_at(self, line: int) -> int | None:
+        """Return the number of runs that reached a line: those of the innermost block around it.
+
+        None for a file of which no line was watched, because the rules of the run had no finding in it.
+        """
+        if not self.blocks:
+            return None
         around = [block for block in self.blocks if block.first <= line <= block.last]
         return self.blocks[max(around, key=lambda block: (block.first, -block.last))] if around else 0
 
