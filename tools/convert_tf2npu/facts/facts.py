@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 from typing import Any, NamedTuple
 
 from ..files.errors import UsageError
+from .checks import check, parsed
 from .seen import FileFacts, Place, Seen
 
 SCHEMA, VERSION = "npu_shim_facts", 1
@@ -61,10 +63,18 @@ class Facts:
         ]
 
     def update(self, other: Facts) -> None:
-        """Add other runs of the same files."""
+        """Add other runs, also of scripts in another folder.
+
+        Raises:
+            UsageError: a file is another one than before.
+        """
         self.runs += other.runs
         for name, facts in other.files.items():
-            self.files.setdefault(name, FileFacts(facts.sha256)).update(facts)
+            name = self.name_of(os.path.join(other.root, name))
+            known = self.files.setdefault(name, FileFacts(facts.sha256))
+            if known.sha256 != facts.sha256:
+                raise UsageError("{0} has changed since it was observed. Observe again with npu-shim observe", name)
+            known.update(facts)
 
     def to_text(self, path: str) -> str:
         """Return the text of the file at a path."""
@@ -88,15 +98,15 @@ def read_facts(path: str, allow_stale: bool = False) -> Facts:
         UsageError: it cannot be read, is not what npu-shim observe wrote, or a file has changed since.
     """
     try:
-        with open(path, encoding="utf-8") as stream:
-            content = json.load(stream)
+        with open(path, "rb") as stream:
+            content = parsed(stream)
     except OSError as error:
         raise UsageError("{0}: {1}", path, error.strerror or error)
     except ValueError:
         raise UsageError("{0} is no file of facts. Give one that npu-shim observe wrote", path)
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         raise UsageError("{0} is no file of facts. Give one that npu-shim observe wrote", path)
-    if content.get("version") != VERSION:
+    if type(content.get("version")) is not int or content["version"] != VERSION:
         raise UsageError(
             "{0} has facts of version {1}, and this tool reads version {2}. Observe again with npu-shim observe",
             path,
@@ -107,8 +117,9 @@ def read_facts(path: str, allow_stale: bool = False) -> Facts:
     try:
         if checksum != _checksum(content):
             raise ValueError
+        check(content)
         facts = _facts_of(content, os.path.dirname(os.path.realpath(path)))
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise UsageError("{0} is damaged or was edited. Observe again with npu-shim observe", path)
     stale = facts.stale()
     if stale and not allow_stale:
@@ -130,11 +141,11 @@ def digest(raw: bytes) -> str:
 
 
 def _digest_of(path: str) -> str:
-    try:
-        with open(path, "rb") as stream:
-            return digest(stream.read())
-    except OSError:
-        return ""
+    with contextlib.suppress(OSError, ValueError):  # a name with a null byte
+        if os.path.isfile(path):
+            with open(path, "rb") as stream:
+                return digest(stream.read())
+    return ""
 
 
 def _checksum(content: dict[str, object]) -> str:
