@@ -70,14 +70,6 @@ def is_made_by_script() -> bool:
     return False
 
 
-def line_of_caller() -> str:
-    """Return the line of the script that runs in this thread, as ``train.py:42``; ``the script`` if none does."""
-    for frame in running():
-        if "__autograph_generated_file" not in frame.f_code.co_filename:
-            return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
-    return "the script"
-
-
 def line_of_main_thread() -> str:
     """Return where the main thread is in the script: ``at train.py:42 in load``; empty if no line of it runs."""
     for frame in running(threading.main_thread().ident):

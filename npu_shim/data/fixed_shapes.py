@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from npu_shim._tensorflow import script_frames, tf_api
+from npu_shim._tensorflow import tf_api, tf_recording
 from npu_shim._tensorflow.types import DType, Tensor
 
 tf = tf_api.tf
@@ -157,7 +157,7 @@ def sequence_mask(lengths: Tensor, maxlen: int, dtype: DType = tf.bool, name: st
     lengths = tf.convert_to_tensor(lengths)
     longest = tf.reduce_max(lengths)
     message = [
-        f"npu_shim: {script_frames.line_of_caller()}: maxlen={maxlen} is the longest length that was seen, but the "
+        f"npu_shim: {tf_recording.script_line()}: maxlen={maxlen} is the longest length that was seen, but the "
         "data have another one. Pad all batches to one length, or observe again and convert again. Longest length:",
         longest,
     ]

@@ -178,10 +178,12 @@ def test_findings_name_the_sizes(code: str, tmp_path: pathlib.Path) -> None:
 
 
 def test_a_mask_of_one_width_gets_it(tmp_path: pathlib.Path) -> None:
-    seen = {"": {"rows": [8], "last": 5, "rank": 2, "dtype": "bool", "place": "graph"}}
+    once = {"rows": [8], "last": 5, "rank": 2, "dtype": "bool", "place": "graph"}
+    seen = {"": {**once, "repeated": True}}
     result = converted(tmp_path, body("return tf.sequence_mask(x, dtype=k)"), "NPU239", seen)
     assert "return npu_data.sequence_mask(x, dtype=k, maxlen=5)" in new_text(result)
     assert not converted(tmp_path, body("return tf.sequence_mask(x, None)"), "NPU239", seen).edits
+    assert not converted(tmp_path, body("return tf.sequence_mask(x)"), "NPU239", {"": once}).edits
 
 
 HOST = [
@@ -208,3 +210,38 @@ def test_all_calls_are_asked_for(code: str) -> None:
     call = {"NPU236": "tf.strings.lower(x)", "NPU222": "tf.math.is_nan(x)"}[code]
     result = Converter(Settings(select=(code,))).convert(body(f"a = {call}", f"return {call}").encode())
     assert len(result.diagnostics) == 1 and len(result.asked) == 2
+
+
+DOUBLE = {"dtype": "float64", "place": "graph", "mixed": False, "region": 0}
+A, B = "tf.cast(x, tf.float64)", "tf.constant(0.5, dtype='float64')"
+TYPES = [
+    ({"": DOUBLE}, True),
+    ({"": DOUBLE, B: {**DOUBLE, "region": 1}}, True),
+    ({"": DOUBLE, B: {**DOUBLE, "mixed": True}}, False),
+    ({"": DOUBLE, B: {**DOUBLE, "mixed": [False, True]}}, False),
+    ({"": DOUBLE, B: {**DOUBLE, "place": ["graph", "eager"]}}, False),
+    ({"": DOUBLE, B: {**DOUBLE, "dtype": ["float64", "float32"]}}, False),
+    ({"": DOUBLE, B: {"dtype": "float64", "place": "graph"}}, False),
+]
+
+
+@pytest.mark.parametrize("seen, is_changed", TYPES)
+def test_doubles_become_float32_together(
+    seen: dict[str, dict[str, Any]], is_changed: bool, tmp_path: pathlib.Path
+) -> None:
+    text = body(f"return {A} + {B}")
+    result = converted(tmp_path, text, "NPU221", seen)
+    if is_changed:
+        assert new_text(result) == text.split("\n\n", 1)[1].replace("float64", "float32")
+    else:
+        assert not result.edits and len(result.findings) == 2
+
+
+def test_doubles_of_a_call_that_cannot_change_stay(tmp_path: pathlib.Path) -> None:
+    text = body(f"return {A} + tf.get_variable('a', initializer=y, dtype=tf.float64)")
+    assert not converted(tmp_path, text, "NPU221", {"": DOUBLE}).edits
+    assert not converted(tmp_path, body(f"return {A} + {B}  # npu: ignore[NPU221]"), "NPU221", {"": DOUBLE}).edits
+
+
+def test_doubles_of_the_input_pipeline_are_not_reported(tmp_path: pathlib.Path) -> None:
+    assert converted(tmp_path, body(f"return {A}"), "NPU221", {"": {**DOUBLE, "place": "data"}}).diagnostics == ()

@@ -221,7 +221,8 @@ def _compare(
         is_line = one.kind == PRINT
         difference = printed(a.digest, b.digest) if is_line else relative(a.digest, b.digest, largest)
         zero_gradients.note(one, a.step, difference)
-        limit = allowed(one.dtype, one.kind, a.step, tolerance) * zero_gradients.factor(one, a.step)
+        dtype = other.dtype if (one.dtype, other.dtype) == ("float64", "float32") else one.dtype
+        limit = allowed(dtype, one.kind, a.step, tolerance) * zero_gradients.factor(one, a.step)
         limit = limits.widen(limit, one, place, a.step)
         if difference > limit and zero_gradients.explains(one, a, b):
             continue

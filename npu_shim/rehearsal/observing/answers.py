@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable
 
-from npu_shim.rehearsal.observing import dataset_uses, graphs, layers, sessions, shapes, sizes, steps, values
+from npu_shim.rehearsal.observing import dataset_uses, doubles, graphs, layers, sessions, shapes, sizes, steps, values
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal.observing.observation import Answer
     from npu_shim.rehearsal.recording.recorder import Recorder
 
 ANSWERS: dict[str, Answer] = {  # the keys are those of convert_tf2npu/facts/kinds.py
-    "dtype": sizes.note_type,
+    "dtype": doubles.note_dtype,
     "rows": sizes.note_rows,
     "value": values.note_value,
     "function": values.note_parameters,
@@ -35,4 +35,9 @@ def watch(recorder: Recorder) -> Callable[[], None]:
     uses = dataset_uses.DatasetUses(recorder)
     uses.watch()
     shapes.watch_feeds()
-    return uses.end
+
+    def end() -> None:
+        uses.end()
+        doubles.doubles().end()
+
+    return end

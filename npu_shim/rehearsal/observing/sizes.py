@@ -28,7 +28,6 @@ def note_rows(seen: Seen, value: Value) -> Value:
     note_type(seen, value)
     if not isinstance(value, tf.Tensor):
         if isinstance(value, np.ndarray):
-            seen.note("rank", value.ndim)
             _note_shape(seen, value.shape)
         return value
     if value.shape.is_fully_defined():
@@ -44,6 +43,8 @@ def note_rows(seen: Seen, value: Value) -> Value:
 
 
 def _note_shape(seen: Seen, shape: list[int] | tuple[int, ...]) -> None:
+    if "rank" in seen.values:
+        seen.note("repeated", True)
     seen.note("rank", len(shape))
     if len(shape):
         seen.note("rows", int(shape[0]))

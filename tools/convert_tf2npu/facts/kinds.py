@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 # A tensor, an array or a variable: "dtype"; "place": "graph", "eager", "data" for functions of tf.data, "numpy" or
-# "python".
+# "python". Of float64 in a graph of a session: the number of its "region", of all that float64 connects, and if that is
+# "mixed" with float64 that the tool does not ask about.
 DTYPE = "dtype"
 # The same, and "rank"; "rows" and "last", of the first and last dimension. Of each of several in a tuple, and of the
-# first in a named one.
+# first in a named one. "repeated", if it was computed more than once.
 ROWS = "rows"
 # A condition or a number: "is", which is "python" for numbers of Python and NumPy, "tensor", "none" or "other"; of a
 # tensor also "dtype"; of a sequence "length".

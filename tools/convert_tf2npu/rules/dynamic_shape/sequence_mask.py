@@ -43,7 +43,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if bound.hidden or bound.given("maxlen") or not runs_on_npu(context, call.node):
         return
     seen = context.seen(CODE, ROWS, call.node)
-    width = seen.only("last") if seen is not None and seen.times > 1 else None
+    width = seen.only("last") if seen is not None and seen.only("repeated") else None
     added = add_argument(context.source, call.node, f"maxlen={width}")
     if (
         seen is not None

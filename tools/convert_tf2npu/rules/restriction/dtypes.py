@@ -7,6 +7,10 @@ numbers can also be written as two float32 tensors, one for the real and one for
 NumPy computes in float64 unless it is asked for another type. A variable or a constant made of ``np.random.rand`` or
 ``np.linspace`` is float64, too. Write ``.astype(np.float32)`` or ``dtype=tf.float32``.
 
+With facts of ``npu-shim observe``, the rule writes float32 if all float64 that a value meets in the graph of a session
+comes from calls that can be changed in the same file. A checkpoint of float64 variables cannot be restored then. There
+is no finding for float64 that only the input pipeline has.
+
 Reported::
 
     import tensorflow as tf
@@ -67,14 +71,23 @@ Untouched::
 from __future__ import annotations
 
 import ast
+import re
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
+from ...facts.kinds import DTYPE
+from ...facts.seen import Place, Seen
+from ...project.context import place_of
+from ...rewrite.call_edits import add_argument, rename
+from ...rewrite.npu_imports import name_of_tensorflow
+from ...rewrite.seen_findings import never_on_npu
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.value_flow import origins
+from ...syntax.edits import Edit
 from ...syntax.expressions import constant, last_part
-from ..base import Context, Finding, Result
+from ...syntax.suppressions import ignored
+from ..base import Change, Context, Finding, Message, Question, Result
 
 CODE = "NPU221"
 _TYPED = frozenset(
@@ -121,6 +134,22 @@ _DEEPEST = 3  # names around an array
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+    finding = _finding(context, call, name)
+    if finding is None or not runs_on_npu(context, call.node):
+        return
+    if name in _FLOATX:
+        yield finding
+        return
+    regions = context.once(_regions)
+    if call.node in regions:
+        if regions[call.node] is not None:
+            yield regions[call.node]  # type: ignore[misc]
+    elif not never_on_npu(context, CODE, DTYPE, call.node):
+        yield finding._replace(asks=(Question(DTYPE, call.node),))
+
+
+def _finding(context: Context, call: Call, name: str) -> Finding | None:
+    """Return the finding about a call; None if its type is supported."""
     short = last_part(name)
     if name in _DOUBLE:
         kind: str | None = "float64"
@@ -133,26 +162,93 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         ]
         kind = next((k for k in (_type(context, v, call.where) for v in values) if k), None)
     if kind is None and name in _TAKES_ARRAY and _is_made_of_doubles(context, call, name):
-        if runs_on_npu(context, call.node):
-            yield Finding(
-                call.node,
-                "this NumPy array is float64, which is unsupported on the NPU. Write .astype(np.float32) behind it",
-            )
-        return
-    if kind is None or not runs_on_npu(context, call.node):
-        return
-    if name in _FLOATX:
-        yield Finding(call.node, "{0} is unsupported on the NPU. Write set_floatx('float32')", kind)
-    elif kind == "float64":
-        replacement = "tf.cast(..., tf.float32)" if name in _DOUBLE else "tf.float32"
-        yield Finding(call.node, "float64 is unsupported on the NPU. Write {0}", replacement)
-    else:
-        yield Finding(
+        return Finding(
             call.node,
-            "complex tensors ({0}) are unsupported on the NPU. "
-            "Compute them in the input pipeline, or use two float32 tensors for the real and imaginary parts",
-            short,
+            "this NumPy array is float64, which is unsupported on the NPU. Write .astype(np.float32) behind it",
         )
+    if kind is None:
+        return None
+    if name in _FLOATX:
+        return Finding(call.node, "{0} is unsupported on the NPU. Write set_floatx('float32')", kind)
+    if kind == "float64":
+        replacement = "tf.cast(..., tf.float32)" if name in _DOUBLE else "tf.float32"
+        return Finding(call.node, "float64 is unsupported on the NPU. Write {0}", replacement)
+    return Finding(
+        call.node,
+        "complex tensors ({0}) are unsupported on the NPU. "
+        "Compute them in the input pipeline, or use two float32 tensors for the real and imaginary parts",
+        short,
+    )
+
+
+def _regions(context: Context) -> dict[ast.Call, Change | None]:
+    """Return the change of each region of float64 that facts show at its first call, and None at the others."""
+    seen = {place: one for place, one in (context.facts.seen if context.facts else {}).items() if place.kind == DTYPE}
+    if any(
+        "graph" in (one.all("place") or ()) and not one.all("region") and _has_doubles(one) for one in seen.values()
+    ):
+        return {}  # they are not all of one run
+    edits: dict[Place, tuple[ast.Call, tuple[Edit, ...], int]] = {}
+    for call in context.names.calls:
+        name = context.called.get(call.node, "")
+        one = context.seen(CODE, DTYPE, call.node) if name in CALLS else None
+        if one is not None and one.only("dtype") == "float64" and one.all("mixed") == (False,):
+            edited = _edits(context, call, name)
+            if edited and one.only("place") == "graph" and not ignored(context.source, call.node, CODE):
+                edits[place_of(context.source, DTYPE, call.node)] = call.node, edited, one.runs
+    changes: dict[ast.Call, Change | None] = {}
+    for region in _connected([set(one.all("region") or ()) for one in seen.values()]):
+        places = [place for place, one in seen.items() if region & set(one.all("region") or ())]
+        if not places or not all(place in edits for place in places):
+            continue
+        parts = [edits[place] for place in sorted(places)]
+        message = Message("float64 becomes float32, with all that it meets")
+        all_edits = tuple(edit for _, edited, _ in parts for edit in edited)
+        changes.update(dict.fromkeys([node for node, _, _ in parts]))
+        changes[parts[0][0]] = Change(parts[0][0], message, all_edits, (), min(runs for _, _, runs in parts))
+    return changes
+
+
+def _has_doubles(seen: Seen) -> bool:
+    return "float64" in (seen.all("dtype") or ())
+
+
+def _connected(sets: list[set[object]]) -> list[set[object]]:
+    """Return the sets joined where they have a member in common."""
+    joined: list[set[object]] = []
+    for one in filter(None, sets):
+        apart = [other for other in joined if not other & one]
+        joined = [*apart, one.union(*(other for other in joined if other & one))]
+    return joined
+
+
+def _edits(context: Context, call: Call, name: str) -> tuple[Edit, ...]:
+    """Return the edits that make a call float32; () if that is unclear."""
+    source, node = context.source, call.node
+    if name in _DOUBLE:
+        is_plain = isinstance(node.func, ast.Attribute)
+        return (rename(source, node.func, source.segment(node.func)[: -len("to_double")] + "to_float"),) * is_plain
+    given = {keyword.arg: keyword.value for keyword in node.keywords}
+    if name == "tensorflow.get_variable":  # with the type of an array or a tensor, whatever else is given
+        initializer = given.get("initializer")
+        made = context.called.get(initializer, "") if isinstance(initializer, ast.Call) else ""
+        if None in given or len(node.args) > 3 or initializer is not None and "initializer" not in made:
+            return ()
+    typed = [
+        value
+        for value in [*node.args, *(value for word, value in given.items() if word in ("dtype", "DstT"))]
+        if _type(context, value, call.where) == "float64" and not isinstance(value, ast.Name)
+    ]
+    if len(typed) == 1:
+        text = source.segment(typed[0])
+        new = re.sub(r"(?:float64|double)(?=['\"]?\Z)", "float32", text)
+        start = source.start(typed[0])
+        return (Edit(start, source.end(typed[0]), new),) if new != text else ()
+    tensorflow = name_of_tensorflow(context.names)
+    if typed or "dtype" in given or name not in _TAKES_ARRAY or name == "tensorflow.get_variable" or not tensorflow:
+        return ()
+    added = add_argument(source, node, f"dtype={tensorflow}.float32")
+    return (added,) if added is not None and _is_made_of_doubles(context, call, name) else ()
 
 
 def _type(context: Context, node: ast.AST, where: Where) -> str | None:
