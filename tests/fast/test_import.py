@@ -211,6 +211,7 @@ STATE = {
     "ops/embedding_tables.py": {"_tables"},
     "ops/feature_mapping.py": {"_tables"},
     "optimizer/gradient_shares.py": {"_items", "_values"},
+    "rehearsal/observing/doubles.py": {"doubles"},
     "rehearsal/recording/entropy.py": {"_assignments"},
     "troubles/logs.py": {"_searches"},
     "troubles/table.py": {"titles", "troubles"},

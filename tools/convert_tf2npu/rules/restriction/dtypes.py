@@ -231,8 +231,8 @@ def _edits(context: Context, call: Call, name: str) -> tuple[Edit, ...]:
     given = {keyword.arg: keyword.value for keyword in node.keywords}
     if name == "tensorflow.get_variable":  # with the type of an array or a tensor, whatever else is given
         initializer = given.get("initializer")
-        made = context.called.get(initializer, "") if isinstance(initializer, ast.Call) else ""
-        if None in given or len(node.args) > 3 or initializer is not None and "initializer" not in made:
+        maker = context.called.get(initializer, "") if isinstance(initializer, ast.Call) else ""
+        if None in given or len(node.args) > 3 or initializer is not None and "initializer" not in maker:
             return ()
     typed = [
         value
