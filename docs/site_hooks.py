@@ -26,6 +26,7 @@ OUTSIDE = {
     "README.zh-CN.md": "zh/index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
     "benchmarks/RESULTS.md": "benchmarks.md",
 }
 LANGUAGES = {"en": "English", "zh": "中文"}  # the Chinese pages are those below zh/, and the last section of the menu

@@ -63,7 +63,7 @@ def check_job_start_file(name: str) -> None:
     try:
         with open(name, encoding="utf-8") as file:
             content = json.load(file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(
             f"job_start_file={name!r} cannot be read ({error}). Give a JSON file, or omit the argument."
         ) from error

@@ -104,7 +104,7 @@ def _of_file(name: str) -> JobInfo | None:
         return None
     try:
         job = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"the job file {name!r} is not JSON ({error}). Write a JSON object.") from error
     if not isinstance(job, dict):
         raise ValueError(f"the job file {name!r} holds {type(job).__name__}, but must hold a JSON object.")

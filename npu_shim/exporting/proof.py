@@ -56,7 +56,7 @@ def random_inputs(inputs: list[Port], low: float, high: float, seed: int = 0) ->
 def load(path: str, inputs: list[Port]) -> Values:
     """Read inputs from a file of arrays, by key or name of a tensor."""
     try:
-        with np.load(path) as stream:
+        with np.load(path, allow_pickle=False) as stream:
             there = dict(stream)
     except (OSError, ValueError) as error:
         raise ExportError(f"{path}: {error}. Give a file that numpy.savez wrote.")

@@ -146,5 +146,5 @@ def _read(folder: bytes, table: bytes, step: np.ndarray) -> dict[str, np.ndarray
     path = _path(folder, table, step)
     if not os.path.exists(path):
         raise ValueError(f"there is no file {path}. Write it with embedding_hashmap_export_v2 first.")
-    with np.load(path) as file:
+    with np.load(path, allow_pickle=False) as file:
         return dict(file)

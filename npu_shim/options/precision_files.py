@@ -95,7 +95,7 @@ def _json(path: str) -> object:
         text = file.read()
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         comment = re.search(r"(?m)^[^\"]*(\"[^\"]*\"[^\"]*)*//", text)
         hint = " JSON has no comments: remove them." if comment else ""
         raise ValueError(f"modify_mixlist={path!r} is not JSON: {error}.{hint}") from error

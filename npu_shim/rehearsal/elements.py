@@ -94,4 +94,4 @@ def _kept(run: Run, keep: tuple[str, str, int]) -> np.ndarray | None:
 
 def _read(run: Run) -> np.ndarray | None:
     path = os.path.join(run.folder, AGAIN, KEPT)
-    return np.load(path) if os.path.exists(path) else None
+    return np.load(path, allow_pickle=False) if os.path.exists(path) else None

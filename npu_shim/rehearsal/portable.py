@@ -157,7 +157,7 @@ def load(folder: str) -> Recorded:
             content = json.load(file)
     except OSError as error:
         raise RecordingError(f"{of_error(error)}. Name a folder of verify --record.") from None
-    except ValueError:
+    except (ValueError, RecursionError):  # nested too deeply
         raise RecordingError(f"{path} is no JSON. Record again.") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise RecordingError(f"{path} is not of a recording. Name a folder of verify --record.")

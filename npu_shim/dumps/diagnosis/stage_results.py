@@ -106,5 +106,5 @@ def read(path: str) -> Diagnosis | None:
         ]
         content["findings"] = [ToolFinding(**row) for row in content["findings"]]
         return Diagnosis(**content)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None

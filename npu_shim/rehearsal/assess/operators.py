@@ -140,7 +140,7 @@ def _read(path: str) -> dict[str, JsonObject]:
             content = json.load(stream)
     except OSError as error:
         raise ValueError(f"{of_error(error)}. Give a file of CANN's folder opp.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(
             f"{path} is not JSON: {error}. Give npu_supported_ops.json or aic-*-ops-info*.json."
         ) from error

@@ -102,7 +102,7 @@ def read_facts(path: str, allow_stale: bool = False) -> Facts:
             content = parsed(stream)
     except OSError as error:
         raise UsageError("{0}: {1}", path, error.strerror or error)
-    except ValueError:
+    except (ValueError, RecursionError):  # nested too deeply
         raise UsageError("{0} is no file of facts. Give one that npu-shim observe wrote", path)
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         raise UsageError("{0} is no file of facts. Give one that npu-shim observe wrote", path)

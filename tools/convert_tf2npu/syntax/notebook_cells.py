@@ -74,6 +74,8 @@ def load(raw: bytes) -> tuple[str, dict[str, Any]]:
         )
     except json.JSONDecodeError as error:
         raise CellError(Message("no notebook: it is not JSON: {0}", error.msg), error.lineno, error.colno)
+    except RecursionError:
+        raise CellError("no notebook: its brackets are nested too deeply")
     if isinstance(content, dict) and "worksheets" in content:
         raise CellError(
             Message(
