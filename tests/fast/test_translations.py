@@ -12,6 +12,7 @@ pytestmark = pytest.mark.once
 _PAGES = (
     "accuracy",
     "assess",
+    "compatibility",
     "cookbook",
     "distributed",
     "export",
