@@ -93,6 +93,15 @@ import numpy as np
 import tensorflow as tf
 
 
+class Head(tf.keras.layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.dense = tf.keras.layers.Dense(1)
+
+    def call(self, x):
+        return self.dense(x)
+
+
 def error_of(y, predicted):
     return tf.reduce_mean(tf.square(y - predicted))
 
@@ -101,7 +110,7 @@ def main():
     model = tf.keras.Sequential([tf.keras.layers.Dense(4, activation="relu")])
     if "dropout" in sys.argv:
         model.add(tf.keras.layers.Dropout(0.25))
-    head = tf.keras.layers.Dense(1)
+    head = Head()
     optimizer = tf.keras.optimizers.Adam(0.01)
 
     def step(x, y):

@@ -213,7 +213,7 @@ main(*setup())
 """
 PLACES = {"top": "", "before": "scale = 0.5", "inside": "", "after": "print(loss.numpy())"}
 RAN = {"eager": True, "arguments": ["tensor", "array", "none"], "returns": "tensor", "traces": True, "draws": False}
-LIBRARY, EAGER = {"is": "library"}, {"in": "eager"}
+LIBRARY, EAGER = {"is": "library", "reads": [()]}, {"in": "eager"}
 
 
 def step_of(**code: str) -> str:
@@ -247,7 +247,17 @@ def test_other_steps_stay_as_they_are(seen: Any) -> None:
     assert (result.new, len(result.diagnostics)) == (None, 1)
 
 
-@pytest.mark.parametrize("callee", [{}, {"is": "other"}, {"is": ["library", "other"]}])
+@pytest.mark.parametrize(
+    "callee, reads, count", [("layer", ("dense",), 0), ("layer", ("rate",), 1), ("layer", (), 0), ("other", (), 1)]
+)
+def test_layers_of_the_script_may_read_what_stays(callee: str, reads: tuple[str, ...], count: int) -> None:
+    text = step_of(after="model.rate = 0.5")
+    seen = {"is": callee, "reads": [reads]}
+    result = converted_with_facts(text, EAGER, LIBRARY, seen, LIBRARY, RAN, select=("NPU247",))
+    assert len([d for d in result.diagnostics if d.kind != "change"]) == count
+
+
+@pytest.mark.parametrize("callee", [{}, {"is": "other"}, {"is": "metric"}, {"is": ["library", "other"]}])
 def test_a_step_that_calls_unknown_code_stays(callee: Any) -> None:
     result = converted_with_facts(step_of(), EAGER, LIBRARY, callee, LIBRARY, RAN, select=("NPU247",))
     assert (result.new, len(result.diagnostics)) == (None, 1)

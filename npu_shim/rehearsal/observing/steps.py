@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Iterator
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_session
+from npu_shim.rehearsal.observing.plain_layers import attributes_read, is_of_library, parts_of
 
 if TYPE_CHECKING:
     from convert_tf2npu.api import Seen
@@ -21,9 +22,7 @@ if TYPE_CHECKING:
 tf = tf_api.tf
 _TRIAL = 2  # the call before which a step is traced: its first one has created all variables
 _OBJECTS: weakref.WeakKeyDictionary[Seen, list[int]] = weakref.WeakKeyDictionary()  # the first ones passed to a step
-_PACKAGES = frozenset({"tensorflow", "tensorflow_core", "keras", "tf_keras"})
 _DRAWS = re.compile("Random|TruncatedNormal|ParameterizedTruncatedNormal|Multinomial")  # other numbers in a function
-_LAMBDAS = frozenset({"Lambda", "TFOpLambda"})  # layers that run code of the script
 
 
 def note_step(seen: Seen, value: Value) -> Value:
@@ -49,8 +48,19 @@ def note_step(seen: Seen, value: Value) -> Value:
 
 
 def note_callee(seen: Seen, value: Value) -> Value:
-    """Note if a function or an object, with all its layers, is one of TensorFlow, as ``is``."""
-    seen.note("is", "library" if _is_of_library(getattr(value, "__self__", value)) else "other")
+    """Note if a function or an object, with all its layers, is of TensorFlow, a metric, or has no effects, as ``is``.
+
+    The attributes that layers of the script read in their calls are noted as ``reads``.
+    """
+    parts = parts_of(getattr(value, "__self__", value))
+    reads = [attributes_read(part) for part in parts if not is_of_library(part)]
+    if any(isinstance(part, tf.keras.metrics.Metric) for part in parts):
+        seen.note("is", "metric")
+    elif None in reads:
+        seen.note("is", "other")
+    else:
+        seen.note("is", "layer" if reads else "library")
+        seen.note("reads", tuple(sorted({name for names in reads for name in names or ()})))
     return value
 
 
@@ -66,18 +76,11 @@ def _note_parts(seen: Seen, attribute: str, values: Value) -> None:
         elif isinstance(part, (bool, int, float, complex, str, bytes, np.generic)):
             kind = "number"
         else:
-            kind = "object" if _is_of_library(part) else "other"
+            kind = "object" if all(map(is_of_library, parts_of(part))) else "other"
             objects.append(id(part))
         seen.note(attribute, kind)
     if objects and _OBJECTS.setdefault(seen, objects) != objects:
         seen.note(attribute, "other")
-
-
-def _is_of_library(value: Value) -> bool:
-    flatten = getattr(value, "_flatten_layers", None)
-    parts = list(flatten()) if flatten is not None else [value, *getattr(value, "submodules", ())]
-    types = [part if hasattr(part, "__code__") or isinstance(part, type) else type(part) for part in parts]
-    return all(str(part.__module__).split(".")[0] in _PACKAGES and part.__name__ not in _LAMBDAS for part in types)
 
 
 def _try_trace(seen: Seen, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:

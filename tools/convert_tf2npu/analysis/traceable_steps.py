@@ -15,7 +15,7 @@ from ..semantics.mentions import mentions
 from ..semantics.module_index import Names
 from ..syntax.expressions import last_name
 
-_STATEMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.With, ast.Return, ast.For, ast.Pass)
+_STATEMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.With, ast.Return, ast.For, ast.Pass, ast.Assert)
 _REFUSED = (ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda, ast.Starred, ast.FormattedValue)
 _BUILTINS = frozenset("dict enumerate len list range reversed tuple zip None True False".split())
 _BINDINGS = frozenset({"import", "value", "part", "with", "def", "class", "arg"})
@@ -141,10 +141,10 @@ def _is_changed(context: Context, names: Names, node: ast.Attribute) -> bool:
     if (names.resolve(node, names.place(node)) or "").startswith("tensorflow."):
         return False
     attributes = [node.attr, "trainable"] if node.attr.startswith("trainable") else [node.attr]
-    return any(attribute in context.once(_assigned_attributes) for attribute in attributes)
+    return any(attribute in context.once(assigned_attributes) for attribute in attributes)
 
 
-def _assigned_attributes(context: Context) -> frozenset[str]:
+def assigned_attributes(context: Context) -> frozenset[str]:
     """Return the attributes that the files of a project assign outside of the making of objects."""
     names, project = context.names, context.names.project
     others = []

@@ -36,6 +36,7 @@ MODEL = "model"
 # is "tensor", "array", "none", "number", "object", one of TensorFlow and always the same, or "other"; "traces", if a
 # trace of it works; "draws", if the trace has random ops, which draw other numbers in eager code.
 STEP = "step"
-# A function or an object that is called: "is", "library" if it and all layers in it are of TensorFlow, or "other".
+# A function or an object that is called: "is", "library" if it and all layers in it are of TensorFlow, "layer" if calls
+# of the other layers have no effects in Python, "metric", or "other"; "reads", the attributes that those calls read.
 CALLEE = "callee"
 KINDS = frozenset({DTYPE, ROWS, VALUE, FUNCTION, DATASET, SHAPE, OP, LAYER, SESSION, MODEL, STEP, CALLEE})

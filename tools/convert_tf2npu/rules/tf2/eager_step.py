@@ -7,7 +7,8 @@ many times as long as one graph. Put the step into a function with ``@tf.functio
 With facts of ``npu-shim observe`` the rule writes ``@tf.function`` above a function that computes one step, if observed
 runs could trace it, with tensors as arguments and results, and without random ops, which draw other numbers in a graph.
 Its source must show no effect but on variables and no value of Python that changes, and what else it calls must be
-functions, layers, losses and optimizers of TensorFlow.
+functions, layers, losses and optimizers of TensorFlow, or layers whose calls have no such effect either.
+Steps that call metrics stay as they are: ``npu-shim verify`` cannot compare the results of metrics in a function.
 
 Reported::
 
@@ -110,8 +111,9 @@ from typing import Iterator
 from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_two
 from ...analysis.tf_functions import functions_around, is_used, may_be_traced
-from ...analysis.traceable_steps import TraceableStep, traceable_step
+from ...analysis.traceable_steps import TraceableStep, assigned_attributes, traceable_step
 from ...facts.kinds import CALLEE, OP, STEP
+from ...facts.seen import Seen
 from ...rewrite.npu_imports import name_of_tensorflow
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
@@ -183,9 +185,17 @@ def _runs_that_traced(context: Context, step: TraceableStep) -> int | None:
     if takes_objects and len(step.calls) > 1:
         return None  # a tf.function creates the variables of an optimizer in its first call only
     callees = [context.seen(CODE, CALLEE, callee) for callee in step.callees]
-    if not calls or not traced or any(callee is None or callee.only("is") != "library" for callee in callees):
+    if not calls or not traced or not all(_has_no_effect(context, callee) for callee in callees):
         return None
     return min(call.runs for call in calls)
+
+
+def _has_no_effect(context: Context, callee: Seen | None) -> bool:
+    """Return True if what a step calls is of TensorFlow, or layers that read nothing that changes."""
+    if callee is None or callee.only("is") not in ("library", "layer"):
+        return False
+    reads = callee.all("reads")
+    return reads is not None and all(context.once(assigned_attributes).isdisjoint(names) for names in reads)  # type: ignore[arg-type]
 
 
 def _decorated(context: Context, function: ast.FunctionDef, tensorflow: str) -> Edit:

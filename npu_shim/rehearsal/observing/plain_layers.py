@@ -1,0 +1,82 @@
+"""Layers of a script whose calls have no effect in Python, as far as their compiled code shows."""
+
+from __future__ import annotations
+
+import dis
+import types
+from typing import Iterator
+
+from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.types import Value
+
+tf = tf_api.tf
+_PACKAGES = frozenset({"tensorflow", "tensorflow_core", "keras", "tf_keras"})
+_LAMBDAS = frozenset({"Lambda", "TFOpLambda"})  # layers that run code of the script
+_EFFECTS = ("STORE_ATTR", "STORE_GLOBAL", "STORE_SUBSCR", "DELETE_", "YIELD", "IMPORT_")
+_BUILTINS = frozenset("dict enumerate int isinstance len list range reversed super tuple zip".split())
+_REFUSED = frozenset("add_loss add_metric append assign extend insert item numpy pop summary tolist update".split())
+
+
+def parts_of(value: Value) -> list[Value]:
+    """Return an object with the layers and modules in it."""
+    flatten = getattr(value, "_flatten_layers", None)
+    return list(flatten()) if flatten is not None else [value, *getattr(value, "submodules", ())]
+
+
+def is_of_library(value: Value) -> bool:
+    """Return True for functions of TensorFlow, and for objects of its classes that run no code of the script."""
+    named = value if hasattr(value, "__code__") or isinstance(value, type) else type(value)
+    return str(named.__module__).split(".")[0] in _PACKAGES and named.__name__ not in _LAMBDAS
+
+
+def attributes_read(layer: Value) -> frozenset[str] | None:
+    """Return the attributes that the call of a layer reads; None if it has, or may have, effects in Python."""
+    if not isinstance(layer, tf.keras.layers.Layer) or not isinstance(
+        getattr(type(layer), "call", None), types.FunctionType
+    ):
+        return None
+    read: set[str] = set()
+    waiting, seen = [type(layer).call], set()
+    while waiting:
+        function = waiting.pop()
+        if function in seen:
+            continue
+        seen.add(function)
+        if set(function.__code__.co_freevars) - {"__class__"}:
+            return None
+        for step in _steps(function.__code__):
+            name = step.argval
+            if step.opname.startswith(_EFFECTS) or name in _REFUSED:
+                return None
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and not _is_plain(function, name):
+                return None
+            if step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                read.add(name)
+                own = getattr(type(layer), name, None)
+                own = own.fget if isinstance(own, property) else own
+                if isinstance(own, types.FunctionType) and not is_of_library(own):
+                    waiting.append(own)
+    return frozenset(read)
+
+
+def _steps(code: types.CodeType) -> Iterator[dis.Instruction]:
+    """Yield the instructions of a function and of those in it."""
+    yield from dis.get_instructions(code)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _steps(constant)
+
+
+def _is_plain(function: types.FunctionType, name: str) -> bool:
+    """Return True if a global name is a module or a function of TensorFlow, or a builtin without effects."""
+    if name not in function.__globals__:
+        return name in _BUILTINS or name.startswith("__npu_shim_")  # with which the run is watched
+    value = function.__globals__[name]
+    if isinstance(value, types.ModuleType):
+        return value.__name__.split(".")[0] in _PACKAGES
+    return isinstance(value, (type, types.FunctionType)) and (is_of_library(value) or _is_layer_class(value))
+
+
+def _is_layer_class(value: Value) -> bool:
+    """Return True for a class of layers, which super() names."""
+    return isinstance(value, type) and issubclass(value, tf.keras.layers.Layer)
