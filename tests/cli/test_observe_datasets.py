@@ -138,7 +138,7 @@ def test_the_use_of_a_dataset_decides(python: Python, tmp_path: pathlib.Path, te
     assert (seen["second"]["used"], "mixed" in seen["second"]) == (["evaluation"], False)
     assert seen["third"]["used"] == third
     new = converted(python, tmp_path)
-    assert new.count("return npu_data.drop_in_training(tf.data.") == int(text is KERAS)
+    assert new.count("return npu_data.drop_in_training(tf.data.") == (2 if text is KERAS else 0)
     if text is GRAPH:
         assert "scale, shift = tf.placeholder(tf.float32, [2, 1]), tf.placeholder(tf.float32, [None])" in new
-    assert new.count("drop_remainder=True") == 1 and ".shuffle(20).batch(n, drop_remainder=True)" in new
+    assert "drop_remainder" not in new  # a later run may evaluate with what these runs trained on

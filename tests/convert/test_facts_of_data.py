@@ -37,10 +37,18 @@ def converted(text: str, *notes: dict[str, Any]) -> tuple[list[str], str]:
     return messages(result), (result.new or text.encode()).decode()
 
 
-def test_a_dataset_that_fed_training_only_drops_its_partial_batch() -> None:
-    result = converted_with_facts(READ, TRAINED, **SELECT)
-    assert b".batch(64, drop_remainder=True)" in (result.new or b"")
-    assert [(d.message, d.runs) for d in result.diagnostics] == [("training batches made static (seen in 2 runs)", 2)]
+def test_a_dataset_that_keras_only_trained_on_drops_by_use() -> None:
+    result = converted_with_facts(READ, {**TRAINED, "trained_by": "keras"}, **SELECT)
+    assert b"return npu_data.drop_in_training(tf.data.TextLineDataset(files).batch(64))" in (result.new or b"")
+    assert [d.runs for d in result.diagnostics] == [2]
+
+
+@pytest.mark.parametrize("by", ["loop", "session", ["keras", "loop"]])
+def test_a_dataset_that_others_only_trained_on_stays_a_finding(by: object) -> None:
+    (message,), text = converted(READ, {**TRAINED, "trained_by": by})
+    assert text == READ and message.startswith("observed runs only trained on this dataset. Pass drop_remainder=True")
+    both = READ + "\n\nmodel = tf.keras.Sequential()\nmodel.fit(read(a))\nmodel.evaluate(read(b))\n"
+    assert converted(both, {**TRAINED, "trained_by": by}) == (converted(both, {})[0], both)
 
 
 @pytest.mark.parametrize(

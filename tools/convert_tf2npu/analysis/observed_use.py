@@ -32,7 +32,7 @@ class ObservedUse:
 
     @property
     def trains_only(self) -> bool:
-        """True if it fed training and nothing else, and what dropping partial batches loses is known."""
+        """True if it only trained, and what dropping partial batches loses is known."""
         return self._is_measured and self._uses == {"training"}
 
     @property

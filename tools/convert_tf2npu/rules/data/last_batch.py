@@ -127,13 +127,10 @@ def check_last_batch(
         return
     edit = (
         add_argument(context.source, call.node, static.flag + "=True")
-        if ((is_known or use.trains_only) and value is None and static.flag and apart is False)
+        if is_known and value is None and static.flag and apart is False
         else None
     )
     if edit:
-        if not is_known:
-            yield Change(call.node, "training batches made static", (edit,), runs=use.runs)
-            return
         yield Change(
             call.node,
             Message("batches made static without loss: {0}", harmless)
@@ -153,7 +150,7 @@ def check_last_batch(
             harmless,
         )
         return
-    in_keras = use.trains_only and not static.flag and use.is_by_keras
+    in_keras = use.trains_only and use.is_by_keras
     if (use.is_shared or in_keras) and not use.lost and value is None and apart is False:
         yield Change(
             call.node,
@@ -161,6 +158,14 @@ def check_last_batch(
             wrap(context.source, whole, "npu_data.drop_in_training(", ")"),
             ("npu_data",),
             runs=use.runs,
+        )
+        return
+    if use.trains_only and not is_known and static.flag and phase.phases <= {TRAIN}:
+        yield Finding(
+            call.node,
+            "observed runs only trained on this dataset. Pass {0}=True, unless other runs evaluate with it",
+            static.flag,
+            asks=asks,
         )
         return
     text = _message(context, call.node, phase, value is not None, static, brief(context, whole))
