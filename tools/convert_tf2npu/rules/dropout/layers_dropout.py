@@ -6,7 +6,7 @@ tensor.
 
 The rule reports a call whose ``training`` argument may be a tensor, or whose arguments it cannot convert. Write
 ``npu_ops.dropout`` in a conditional expression, or in ``tf.cond`` for a tensor. With facts of ``npu-shim observe`` the
-rule writes the form for what the argument was in all observed runs.
+rule writes the form for what the argument was in all observed runs, and ``tf.cond`` only for a call with a seed.
 
 Before::
 

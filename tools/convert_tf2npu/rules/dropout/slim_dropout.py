@@ -6,7 +6,7 @@ Python evaluates it while the graph is built, the rule writes the NPU operator u
 
 The rule reports a call whose ``is_training`` may be a tensor or may come from the ``arg_scope`` of a caller. Write
 ``npu_ops.dropout`` in a conditional expression, or in ``tf.cond`` for a tensor. With facts of ``npu-shim observe`` the
-rule writes the form for what ``is_training`` was in all observed runs.
+rule writes the form for what ``is_training`` was in all observed runs, and ``tf.cond`` only for a call with a seed.
 
 Before::
 
