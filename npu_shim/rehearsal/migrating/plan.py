@@ -21,6 +21,10 @@ FILE = "facts.json"  # in the folder of the reports
 VERIFY, BISECTION = "verify", "bisection"  # folders of runs in it
 _LOG = "observe.log"
 _LINES_SHOWN = 15
+_STOPPED = (
+    "Each observed run ended after its steps. The program may use other sizes later, as in an evaluation, and fails then. "
+    "Observe a whole run before you train for long."
+)
 
 
 class NotObserved(Exception):
@@ -75,6 +79,8 @@ class Migrating:
         self.report(f"wrote {self.output}: {count}")
         verified = self._verify(rules, self._migrated(program))
         notes, back = [], []
+        if of_facts and all(run.ended == "stopped" for run in facts.runs):
+            notes.append(_STOPPED)
         if verified.verdict not in (AGREE, NOT_REPRODUCIBLE) and of_facts:
             self.report("looks for the rewrites that make the difference")
             left_out = culprits(of_facts, lambda without: self._agrees(self._rules(path, without)))
