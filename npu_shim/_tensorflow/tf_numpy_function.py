@@ -45,6 +45,17 @@ def array_function(
     )
 
 
+def stateless_function(function: Callable[..., np.ndarray], inputs: Sequence[Tensor], dtype: DType) -> Tensor:
+    """Add an op that calls a function of arrays, and that an iterator can have whose state a checkpoint saves.
+
+    Args:
+        function: called with arrays; returns one.
+        inputs: tensors of any shapes and types.
+        dtype: type of the result.
+    """
+    return _script_ops.py_func_common(function, list(inputs), dtype, stateful=False)
+
+
 def background_function(
     function: Callable[..., list[np.ndarray]], inputs: Sequence[Tensor], types: Sequence[DType]
 ) -> list[Tensor] | Operation:

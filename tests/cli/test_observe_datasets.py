@@ -55,6 +55,9 @@ for a, b in made("first", 8):
     step(a, b)
     for c, d in made("second", 6):
         tf.reduce_mean(c @ w - d)
+    iterator = iter(made("second", 6))
+    next(iterator)
+    tf.train.Checkpoint(iterator=iterator).save("checkpoints/it")
 for pair in zip(made("third", 5), made("third", 5)):
     step(*pair[0])
 """

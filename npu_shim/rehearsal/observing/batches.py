@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from npu_shim._tensorflow import tf_api, tf_data
+from npu_shim._tensorflow.tf_numpy_function import stateless_function
 from npu_shim._tensorflow.types import Dataset, Structure, TensorShape
 from npu_shim.data.batching import as_element
 from npu_shim.data.dropping import is_mixed, number_of_examples
@@ -56,8 +59,9 @@ class Batches:
         def step(*components: Structure) -> Structure:
             element = as_element(dataset, components)
             parts = tf.nest.flatten(element)
-            with tf.control_dependencies([tf.numpy_function(self._note, [tf.shape(parts[i]) for i in dense], [])]):
-                first = tf.identity(parts[dense[0]])
+            sizes = [tf.shape(parts[index]) for index in dense]
+            first = tf.reshape(parts[dense[0]], stateless_function(self._note, sizes, tf.int32))
+            first.set_shape(parts[dense[0]].shape)
             return tf.nest.pack_sequence_as(element, [*parts[: dense[0]], first, *parts[dense[0] + 1 :]])
 
         stepped = dataset.map(step)
@@ -73,8 +77,8 @@ class Batches:
         self._trains = True
         self._note_lost()
 
-    def _note(self, *shapes: TensorShape) -> None:
-        """Note the shapes of one batch."""
+    def _note(self, *shapes: np.ndarray) -> np.ndarray:
+        """Note the shapes of one batch. Return the first, so that what depends on it computes this."""
         rows = int(shapes[0][0])
         self.seen.note("batch", rows)
         if self._size is not None and rows < self._size:
@@ -85,6 +89,7 @@ class Batches:
         for (component, axes), shape in zip(self._axes, shapes):
             for axis in axes:
                 self.seen.note(f"axis:{component}.{axis}", int(shape[axis]))
+        return shapes[0]
 
     def _note_lost(self) -> None:
         for after_full in self._lost if self._trains else ():
