@@ -22,8 +22,8 @@ VERIFY, BISECTION = "verify", "bisection"  # folders of runs in it
 _LOG = "observe.log"
 _LINES_SHOWN = 15
 _STOPPED = (
-    "Each observed run ended after its steps. The program may use other sizes later, as in an evaluation, and fails then. "
-    "Observe a whole run before you train for long."
+    "Each observed run ended after its steps. The program may use other sizes later, as in an evaluation, and fails "
+    "then. Observe a whole run before you train for long."
 )
 
 
