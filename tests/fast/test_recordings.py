@@ -163,6 +163,21 @@ def test_inf_and_nan_are_counted_and_make_an_infinite_distance() -> None:
     assert math.isnan(scalar_of(digest(np.float32("nan")))) and scalar_of(digest(np.float32(-3))) == -3
 
 
+@pytest.mark.parametrize("ours, theirs, agrees", [("f8", "f4", True), ("f8", "f8", False), ("f4", "f8", True)])
+def test_float64_that_became_float32_is_compared_as_float32(
+    ours: str, theirs: str, agrees: bool, tmp_path: pathlib.Path
+) -> None:
+    def of_type(dtype: str, factor: float) -> Any:
+        def change(step: int, kind: str, name: str, value: np.ndarray) -> np.ndarray:
+            return np.asarray(value * factor, dtype) if kind == LOSS else value
+
+        return change
+
+    original = recording(tmp_path / "original", of_type(ours, 1.0))
+    migrated = recording(tmp_path / "migrated", of_type(theirs, 1 + 1e-6))
+    assert (compare(original, migrated, 1e-5).first is None) == agrees
+
+
 def test_tolerances_follow_type_and_step() -> None:
     assert allowed("int32", INPUT, 5) == 0
     assert allowed("float32", GRADIENT, 100) == pytest.approx(2e-5)
