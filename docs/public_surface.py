@@ -160,7 +160,7 @@ def _parameters(text: str) -> dict[str, tuple[int | None, str | None]]:
     for place, (argument, default) in enumerate(zip(positional, defaults)):
         made[argument.arg] = place, default
     for argument, value in zip(arguments.kwonlyargs, arguments.kw_defaults):
-        made[argument.arg] = None, value and ast.unparse(value)
+        made[argument.arg] = None, None if value is None else ast.unparse(value)
     made.update({"*" + each.arg: (None, None) for each in [arguments.vararg] if each})
     made.update({"**" + each.arg: (None, None) for each in [arguments.kwarg] if each})
     return made
@@ -271,7 +271,7 @@ def _properties(part: object, schema: dict[str, object], place: str) -> Iterator
         yield f"{place}{name}", "|".join(kind) if isinstance(kind, list) else kind or "any"
         yield from _properties(value, schema, f"{place}{name}.")
     yield from _properties(part.get("items"), schema, place)
-    for choice in part.get("anyOf", part.get("oneOf", [])):
+    for choice in part.get("anyOf") or part.get("oneOf") or []:
         yield from _properties(choice, schema, place)
 
 

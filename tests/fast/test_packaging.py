@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import configparser
+import importlib.util
+import json
 import os
 import pathlib
 import re
@@ -159,6 +161,41 @@ def test_requirements_are_ranges_and_no_pins(wheel: zipfile.ZipFile) -> None:
     requirements = re.findall(r"^Requires-Dist: (.+)$", metadata(wheel, "METADATA"), re.M)
     assert requirements
     assert [r for r in requirements if "==" in r.split(";")[0]] == []
+
+
+def test_the_page_of_licences_has_all_packages_of_each_extra(repo_root: pathlib.Path) -> None:
+    spec = importlib.util.spec_from_file_location("make_licences", repo_root / "docs" / "make_licences.py")
+    assert spec is not None and spec.loader is not None
+    licences = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(licences)
+    extras = licences.requirements((repo_root / "setup.py").read_text(encoding="utf-8"))
+    page = (repo_root / "docs" / "licences.md").read_text(encoding="utf-8")
+    sections = re.split(r"(?m)^## (?:Always|With `npu_shim\[(\w+)\]`)$", page)[1:]
+    assert len(sections) == 2 * len(extras)
+    for extra, section in zip(sections[::2], sections[1::2]):
+        rows = re.findall(r"(?m)^\| (\S+) \| [\w.+]+ \| (.+) \| (npu_shim|one of these) \|$", section)
+        required = {licences.name_of(requirement) for requirement in extras[extra or ""]}
+        assert {licences.name_of(name) for name, _, by in rows if by == "npu_shim"} == required
+        assert all(stated != "not stated" for _, stated, _ in rows)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ({"license_expression": "MIT", "license": "other"}, "MIT"),
+        ({"classifier": ["License :: OSI Approved", "License :: OSI Approved :: BSD License"]}, "BSD License"),
+        ({"license": "\nApache License v2.0\nmore", "classifier": ["Topic :: Software"]}, "Apache License v2.0"),
+        ({}, "not stated"),
+    ],
+)
+def test_a_licence_is_what_the_metadata_state(
+    metadata: dict[str, object], expected: str, repo_root: pathlib.Path
+) -> None:
+    code = "import json, sys; import make_licences; print(make_licences.licence(json.loads(sys.argv[1])))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(metadata)], cwd=repo_root / "docs", capture_output=True, text=True
+    )
+    assert done.stdout == f"{expected}\n", done.stderr
 
 
 def test_licence_text_is_in_the_wheel(wheel: zipfile.ZipFile) -> None:
