@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from npu_shim.data.masked import masked_count, masked_max, masked_mean, masked_min, masked_rows, masked_sum
     from npu_shim.data.numpy_batches import PaddedBatch, padded_batches
+    from npu_shim.data.padded_lengths import fixed_lengths
     from npu_shim.data.padding import pad_last_batch
     from npu_shim.data.remainder import Remainder, count_remainder
     from npu_shim.data.shape_watch import ShapeWatch, watch_shapes
@@ -31,6 +32,7 @@ else:
             "npu_shim.data.numpy_batches": "PaddedBatch padded_batches",
             "npu_shim.data.buckets": "bucket_by_length",
             "npu_shim.data.dropped_in_training": "drop_in_training",
+            "npu_shim.data.padded_lengths": "fixed_lengths",
             "npu_shim.data.fixed_shapes": (
                 "Distinct Selection masked_select masked_where sequence_mask top_k_mask unique_padded"
             ),
@@ -52,6 +54,7 @@ __all__ = [
     "count_remainder",
     "drop_in_training",
     "enforce_static_batch",
+    "fixed_lengths",
     "masked_count",
     "masked_max",
     "masked_mean",

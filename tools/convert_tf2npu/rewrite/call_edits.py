@@ -9,7 +9,7 @@ from typing import Iterable
 
 from ..semantics.module_index import Names
 from ..syntax.expressions import constant
-from ..syntax.source import Edit, Source, comments_of, one_line
+from ..syntax.source import Edit, Source, comments_of, one_line, ordered
 
 # Expressions that need parentheses; the first one is new in Python 3.8.
 _IN_PARENTHESES = (getattr(ast, "NamedExpr", ast.Yield), ast.Yield, ast.YieldFrom)
@@ -23,6 +23,15 @@ def wrap(source: Source, node: ast.AST, before: str, after: str) -> tuple[Edit, 
     if isinstance(node, _IN_PARENTHESES):  # their parentheses stay around the whole
         before, after = before + "(", ")" + after
     return Edit(start, start, _apart(source, start, before)), Edit(end, end, after, closing=True)
+
+
+def written(source: Source, node: ast.AST, edits: Iterable[Edit]) -> str:
+    """Return the text of a node with edits applied."""
+    done, text = source.start(node), ""
+    for edit in ordered(edits):
+        text += source.text[done : edit.start] + edit.new
+        done = edit.end
+    return text + source.text[done : source.end(node)]
 
 
 def rename(source: Source, node: ast.AST, new: str) -> Edit:

@@ -9,14 +9,14 @@ from typing import NamedTuple
 from ...analysis.static_conditions import is_static
 from ...facts.kinds import VALUE
 from ...facts.seen import Seen
-from ...rewrite.call_edits import outer_end, rename, rename_keyword
+from ...rewrite.call_edits import outer_end, rename, rename_keyword, written
 from ...rewrite.npu_imports import name_of_tensorflow
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.signatures import Bound
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant
-from ...syntax.source import Edit, Source, one_line, ordered
+from ...syntax.source import Edit, Source, one_line
 from ..base import Change, Context, Finding, Question, Result
 
 OPERATOR = "npu_ops.dropout"
@@ -134,15 +134,6 @@ def _conditional(condition: str, node: ast.AST, value: str, otherwise: str) -> s
     """Return the text of a conditional expression."""
     inner = f"({condition})" if isinstance(node, (ast.IfExp, ast.Lambda)) else condition
     return f"{value} if {inner} else {otherwise}"
-
-
-def written(source: Source, node: ast.AST, edits: list[Edit]) -> str:
-    """Return the text of a node with edits applied."""
-    done, text = source.start(node), ""
-    for edit in ordered(edits):
-        text += source.text[done : edit.start] + edit.new
-        done = edit.end
-    return text + source.text[done : source.end(node)]
 
 
 def _operator(source: Source, dropout: Dropout) -> list[Edit] | None:

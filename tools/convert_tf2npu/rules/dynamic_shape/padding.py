@@ -11,8 +11,9 @@ Such a graph cannot have the loops and conditions of TensorFlow 1 either: see NP
 Pad to a fixed length, or to the lengths of a few buckets with ``npu_shim.data.bucket_by_length(dataset, length_of,
 [LENGTHS], batch_size)``. Then the NPU compiles once for each length.
 
-With facts of ``npu-shim observe``, ``padded_batch`` gets the length that its batches had in all observed runs. A later
-run with a longer element ends with an error of TensorFlow. If there were several lengths, the finding names them.
+With facts of ``npu-shim observe``, padded batches that had one length in all observed runs get it:
+``npu_shim.data.fixed_lengths(dataset.padded_batch(32, [None]), [128])`` is an error, with its line, for a later batch of
+another length. If there were several lengths, the finding names them.
 
 Reported::
 
@@ -72,7 +73,8 @@ from ...analysis.graph_control_flow import control_flow_advice
 from ...analysis.host_work import stays_on_host
 from ...analysis.observed_lengths import ObservedLengths
 from ...facts.kinds import DATASET
-from ...rewrite.call_edits import rename
+from ...rewrite.call_edits import rename, wrap, written
+from ...rewrite.masked_reductions import DATA
 from ...semantics.model import Call, Where
 from ...semantics.signatures import BUCKET_BY_LENGTH, bind
 from ...semantics.tf_types import Type
@@ -89,11 +91,15 @@ CALLS = frozenset(
     }
 )
 METHODS = frozenset({"padded_batch", "bucket_by_sequence_length", "ragged_batch"})
+_FIXED = "npu_shim.data.fixed_lengths"
 _RECOMPILES = "dynamic batch length: the NPU recompiles for each new length"
 
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     if context.types.of(method.value, call.where) != Type.DATASET:
+        return
+    around = context.names.parents[call.node]
+    if isinstance(around, ast.Call) and context.called.get(around) == _FIXED:
         return
     if method.attr != "padded_batch":
         yield from check_call(context, call, _RAGGED if method.attr == "ragged_batch" else "")
@@ -105,9 +111,11 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
     ):
         lengths = ObservedLengths(context.seen(CODE, DATASET, call.node))
         if lengths.are_fixed:
-            edits = tuple(rename(context.source, node, str(size)) for node, size in lengths.of_literal(shapes))
-            if edits:
-                yield Change(call.node, "batches padded to the length that they have", edits, runs=lengths.runs)
+            edits = [rename(context.source, node, str(size)) for node, size in lengths.of_literal(shapes)]
+            if edits and shapes is not None:
+                after = f", {written(context.source, shapes, edits)})"
+                edited = wrap(context.source, call.node, f"{DATA}.fixed_lengths(", after)
+                yield Change(call.node, "padded batches given the length that they have", edited, (DATA,), lengths.runs)
             if edits or not bound.given("padded_shapes"):
                 return
         asks = (Question(DATASET, call.node),)
