@@ -10,8 +10,6 @@ from types import ModuleType
 
 import pytest
 
-pytestmark = pytest.mark.once
-
 OLD = [
     "name npu_shim.data.pad: (dataset, size=3, *, axis=0)",
     "name npu_shim.data.Bucket: class",
