@@ -7,7 +7,7 @@ import os
 import sys
 import sysconfig
 import threading
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Iterator
 
 from npu_shim._tensorflow.tf_session import TENSORFLOW_FOLDER
@@ -44,6 +44,14 @@ def running(thread: int | None = None) -> Iterator[FrameType]:
         if not is_library(frame.f_code.co_filename):
             yield frame
         frame = frame.f_back
+
+
+def is_running(code: CodeType) -> bool:
+    """Return True if a call of this code has not returned, in the calling thread."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return frame is not None
 
 
 def innermost_files() -> dict[int, str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import sys
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.data.experimental.ops import batching as _batching
 from tensorflow.python.data.ops import iterator_ops as _iterators, multi_device_iterator_ops as _device_iterators
 
+from npu_shim._tensorflow import script_frames
 from npu_shim._tensorflow.tf_api import static_value
 from npu_shim._tensorflow.types import Dataset, Iterator, Operation, Structure, Tensor
 
@@ -122,10 +122,4 @@ def _evaluate(tensor: Tensor) -> int:
 
 def in_dataset_function() -> bool:
     """Return True while TensorFlow traces a function of a dataset."""
-    code = inspect.unwrap(_DatasetFunction.__init__).__code__
-    frame = sys._getframe()
-    while frame.f_back is not None:
-        if frame.f_code is code:
-            return True
-        frame = frame.f_back
-    return False
+    return script_frames.is_running(inspect.unwrap(_DatasetFunction.__init__).__code__)

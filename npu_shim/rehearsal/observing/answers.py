@@ -35,6 +35,8 @@ def watch(recorder: Recorder) -> Callable[[], None]:
     uses = dataset_uses.DatasetUses(recorder)
     uses.watch()
     shapes.watch_feeds()
+    layers.watch_layers()
+    sessions.watch_sessions()
 
     def end() -> None:
         uses.end()

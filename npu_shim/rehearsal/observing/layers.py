@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_api
@@ -21,13 +20,12 @@ _SEEN = "_npu_shim_seen"  # attribute of a layer that is watched
 def note_layer(seen: Seen, value: Value) -> Value:
     """Note of each call of a dropout layer where it is as ``in``, and ``training``: a bool, None, or ``tensor``."""
     if isinstance(value, tf.keras.layers.Dropout):
-        _watch()
         object.__setattr__(value, _SEEN, seen)
     return value
 
 
-@functools.lru_cache()
-def _watch() -> None:
+def watch_layers() -> None:
+    """Watch the calls of dropout layers."""
     methods.wrap(tf.keras.layers.Dropout, ("call",), _call)
 
 

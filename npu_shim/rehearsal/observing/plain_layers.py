@@ -6,7 +6,7 @@ import dis
 import types
 from typing import Iterator
 
-from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow import tf_api, tf_keras
 from npu_shim._tensorflow.types import Value
 
 tf = tf_api.tf
@@ -19,8 +19,9 @@ _REFUSED = frozenset("add_loss add_metric append assign extend insert item numpy
 
 def parts_of(value: Value) -> list[Value]:
     """Return an object with the layers and modules in it."""
-    flatten = getattr(value, "_flatten_layers", None)
-    return list(flatten()) if flatten is not None else [value, *getattr(value, "submodules", ())]
+    if isinstance(value, tf.keras.layers.Layer):
+        return tf_keras.layers_inside(value)
+    return [value, *getattr(value, "submodules", ())]
 
 
 def is_of_library(value: Value) -> bool:

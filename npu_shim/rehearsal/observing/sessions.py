@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -28,13 +27,12 @@ def note_session(seen: Seen, value: Value) -> Value:
     A function or a loop with state counts as an update; an initializer, or a restored variable, does not.
     """
     if isinstance(value, tf_session.BaseSession):
-        _watch()
         setattr(value, _SEEN, (seen, {}))
     return value
 
 
-@functools.lru_cache()
-def _watch() -> None:
+def watch_sessions() -> None:
+    """Watch the runs of all sessions."""
     methods.wrap(tf_session.BaseSession, ("run",), _run)
     methods.wrap(tf_session.BaseSession, _OTHERS, _run_otherwise)
 
