@@ -49,7 +49,7 @@ def optimized(graph: GraphDef, kept: Sequence[str], optimizers: Sequence[str]) -
     return tf_optimizer.OptimizeGraph(config, meta, verbose=False)
 
 
-def inlined(graph: GraphDef, kept: Sequence[str], loops: bool = True) -> GraphDef:
+def inline_and_lower(graph: GraphDef, keep_tensors: Sequence[str], while_loops: bool = True) -> GraphDef:
     """Return a graph without calls of functions. Branches, and loops if asked for, become those of TensorFlow 1.
 
     TensorFlow inlines no call of a function with such a loop. So calls come first, then one level of loops after the
@@ -58,9 +58,9 @@ def inlined(graph: GraphDef, kept: Sequence[str], loops: bool = True) -> GraphDe
     for node in [*graph.node, *(node for function in graph.library.function for node in function.node_def)]:
         node.attr.pop(_LOWER, None)
         node.op = re.sub("^Stateful(?=PartitionedCall$)", "", node.op)  # else TensorFlow wants to see that it happens
-    lowered, is_nested = _BRANCHES | LOOPS if loops else _BRANCHES, True
+    lowered, is_nested = _BRANCHES | LOOPS if while_loops else _BRANCHES, True
     while is_nested:
-        graph, is_nested = optimized(graph, kept, ["function"]), False
+        graph, is_nested = optimized(graph, keep_tensors, ["function"]), False
         for node in graph.node:
             if node.op in lowered and not node.attr[_LOWER].b:
                 node.attr[_LOWER].b = is_nested = True

@@ -44,7 +44,7 @@ def with_forms(graph_def: GraphDef, forms: Mapping[str, Form], load: Load) -> Gr
         _names_with_forms(nodes, forms) for nodes in (graph_def.node, *(function.node_def for function in functions))
     ):
         return graph_def
-    registered = _registered_functions(functions)
+    existing = _existing_definitions(functions)
     result = v1.GraphDef(versions=graph_def.versions)
     result.library.gradient.extend(graph_def.library.gradient)
     with tf.Graph().as_default():
@@ -52,7 +52,7 @@ def with_forms(graph_def: GraphDef, forms: Mapping[str, Form], load: Load) -> Gr
         result.node.extend(nodes.all)
         bodies = [nodes]
         for function in functions:
-            definition = registered.get(function.signature.name, function)
+            definition = existing.get(function.signature.name, function)
             if definition is function and _names_with_forms(function.node_def, forms):
                 bodies.append(
                     _with_forms(
@@ -63,7 +63,7 @@ def with_forms(graph_def: GraphDef, forms: Mapping[str, Form], load: Load) -> Gr
             result.library.function.add().CopyFrom(definition)
         for nodes in bodies:
             result.library.function.extend(nodes.functions)
-    return result if registered or any(nodes.renamed for nodes in bodies) else graph_def
+    return result if existing or any(nodes.renamed for nodes in bodies) else graph_def
 
 
 class _Body(NamedTuple):
@@ -103,7 +103,7 @@ def _may_have(form: Form, node: Message) -> bool:
     return not form.dtypes or any(dtype.as_datatype_enum in types for dtype in form.dtypes)
 
 
-def _registered_functions(functions: Iterable[Message]) -> dict[str, Message]:
+def _existing_definitions(functions: Iterable[Message]) -> dict[str, Message]:
     """Return the functions with these names that TensorFlow has already, and refuses to change."""
     names = {function.signature.name for function in functions}
     graph, context = tf.compat.v1.get_default_graph(), _context.context()

@@ -210,20 +210,20 @@ def _restore() -> None:
 def _install() -> None:
     with contextlib.suppress(KeyError):  # registered by an earlier hook
         tf.RegisterGradient(_STRAIGHT)(lambda op, gradient: [gradient] + [None] * (len(op.inputs) - 1))
-    _replace(_LIBRARY, "_apply_op_helper", _around_helper)
-    _replace(_ops.Graph, "_create_op_internal", _around_creation)
-    _replace(_DatasetFunction, "__init__", _without_hooks)
+    _replace(_LIBRARY, "_apply_op_helper", _apply_forms_and_hooks_to_op_helper)
+    _replace(_ops.Graph, "_create_op_internal", _apply_hooks_to_inputs_of_new_ops)
+    _replace(_DatasetFunction, "__init__", _suspend_hooks_in)
     if _IS_1:
-        _replace(_random_seed, "get_seed", _same_seeds)
+        _replace(_random_seed, "get_seed", _get_seed_without_hook_ops)
         _replace(_control_flow_state, "ZerosLikeOutsideLoop", _with_forms(tf_op_forms.zeros_like))
         _replace(_ops, "get_gradient_function", _with_forms(tf_op_forms.gradient_function))
-    _replace(_execute, "record_gradient", _around_record)
-    _replace(_importer, "_import_graph_def_internal", _around_import)
+    _replace(_execute, "record_gradient", _skip_recording_of_forms)
+    _replace(_importer, "_import_graph_def_internal", _apply_forms_and_hooks_to_import)
     if _tfe is not None:
-        _replace(_tfe, "TFE_Py_FastPathExecute", _around_fast_path)
-        _replace(_execute, "execute", _around_execute)
+        _replace(_tfe, "TFE_Py_FastPathExecute", _apply_forms_and_hooks_to_fast_path)
+        _replace(_execute, "execute", _apply_forms_and_hooks_to_execute)
     else:
-        _replace(_pywrap, "TFE_Py_FastPathExecute", _around_fast_path_of_1)
+        _replace(_pywrap, "TFE_Py_FastPathExecute", _apply_forms_to_fast_path_of_tf1)
 
 
 def _replace(owner: object, name: str, make: Callable[[Function], Function]) -> None:
@@ -232,7 +232,7 @@ def _replace(owner: object, name: str, make: Callable[[Function], Function]) -> 
     setattr(owner, name, make(original))
 
 
-def _without_hooks(original: Function) -> Function:
+def _suspend_hooks_in(original: Function) -> Function:
     def method(*args: object, **kwargs: object) -> Result:
         with suspended():
             return original(*args, **kwargs)
@@ -240,7 +240,7 @@ def _without_hooks(original: Function) -> Function:
     return method
 
 
-def _same_seeds(original: Function) -> Function:
+def _get_seed_without_hook_ops(original: Function) -> Function:
     """Return get_seed of TensorFlow 1, which takes the number of ops as a seed, as if a graph had no ops of hooks."""
 
     def get_seed(op_seed: int | None = None) -> tuple[int | None, int | None]:
@@ -259,7 +259,7 @@ def _with_forms(function: Function) -> Callable[[Function], Function]:
     return lambda original: functools.partial(function, original)
 
 
-def _around_creation(original: Function) -> Function:
+def _apply_hooks_to_inputs_of_new_ops(original: Function) -> Function:
     """Return Graph._create_op_internal with the inputs that the hooks return."""
 
     def create(graph: Graph, op_type: str, inputs: Sequence[Value], *args: object, **kwargs: object) -> Operation:
@@ -272,7 +272,7 @@ def _around_creation(original: Function) -> Function:
     return create
 
 
-def _around_helper(original: Function) -> Function:
+def _apply_forms_and_hooks_to_op_helper(original: Function) -> Function:
     """Return the helper of generated op functions with the outputs that the hooks return."""
 
     def helper(*args: object, **kwargs: object) -> Result:
@@ -327,10 +327,10 @@ class _WithOutputs:
         return getattr(self._op, name)
 
 
-def _around_fast_path(original: Function) -> Function:
+def _apply_forms_and_hooks_to_fast_path(original: Function) -> Function:
     """Return the function that runs an op in eager mode, with the inputs and outputs that the hooks return."""
 
-    def run(context: object, op_type: str, name: str | None, *args: object) -> Result:
+    def fast_path_execute(context: object, op_type: str, name: str | None, *args: object) -> Result:
         if _STATE.suspended or not _HOOKS:
             result = _formed_eagerly(op_type, args) if op_type in _FORMS.eager else None
             return original(context, op_type, name, *args) if result is None else result
@@ -350,7 +350,7 @@ def _around_fast_path(original: Function) -> Function:
             outputs = hook.outputs(op_type, None, inputs, outputs)
         return outputs if several else outputs[0]
 
-    return run
+    return fast_path_execute
 
 
 def _device_of(op_type: str) -> ContextManager[object]:
@@ -359,16 +359,16 @@ def _device_of(op_type: str) -> ContextManager[object]:
     return tf.device("/CPU:0") if is_on_host else contextlib.nullcontext()
 
 
-def _around_fast_path_of_1(original: Function) -> Function:
+def _apply_forms_to_fast_path_of_tf1(original: Function) -> Function:
     """Return the function that runs an op in the eager mode of TensorFlow 1.15."""
 
-    def run(
+    def fast_path_execute(
         context: object, device: object, op_type: str, name: str | None, callbacks: object, *args: object
     ) -> Result:
         result = _formed_eagerly(op_type, args) if op_type in _FORMS.eager else None
         return original(context, device, op_type, name, callbacks, *args) if result is None else result
 
-    return run
+    return fast_path_execute
 
 
 def _formed_eagerly(op_type: str, args: Sequence[object]) -> Result | None:
@@ -378,10 +378,10 @@ def _formed_eagerly(op_type: str, args: Sequence[object]) -> Result | None:
     return results[0] if results is not None and len(results) == 1 else results
 
 
-def _around_import(original: Function) -> Function:
+def _apply_forms_and_hooks_to_import(original: Function) -> Function:
     """Return the function that imports a GraphDef, with the forms of its nodes."""
 
-    def load(graph_def: GraphDef, *args: object, **kwargs: object) -> Result:
+    def import_graph_def(graph_def: GraphDef, *args: object, **kwargs: object) -> Result:
         if _FORMS.in_graphs and hasattr(graph_def, "node"):
             number = len(graph_def.node)
             graph_def = tf_import_forms.with_forms(
@@ -397,20 +397,20 @@ def _around_import(original: Function) -> Function:
             hook.imported(graph.get_operations()[before:])
         return result
 
-    return load
+    return import_graph_def
 
 
-def _around_record(original: Function) -> Function:
+def _skip_recording_of_forms(record_gradient: Function) -> Function:
     """Return the function that records an op on tapes. Of a form, its ops are recorded already."""
 
     def record(op_name: str, inputs: Sequence[Tensor], attrs: object, outputs: Sequence[Tensor], *rest: object) -> None:
         if not isinstance(outputs, tf_op_forms.FormOutputs):
-            original(op_name, inputs, attrs, outputs, *rest)
+            record_gradient(op_name, inputs, attrs, outputs, *rest)
 
     return record
 
 
-def _around_execute(original: Function) -> Function:
+def _apply_forms_and_hooks_to_execute(original: Function) -> Function:
     """Return the function for the ops that the fast path does not take."""
 
     def execute(op_name: str | bytes, num_outputs: int, inputs: Structure, *args: object, **kwargs: object) -> Result:

@@ -97,7 +97,7 @@ def remote_read(tensorRemote: Tensor, data_type: DType) -> Tensor:
     dtype = tf.as_dtype(data_type)
 
     def read(table: np.ndarray) -> np.ndarray:
-        rows = [bytes(part) for part in _rows(table)]
+        rows = [bytes(part) for part in _memory_at_addresses(table)]
         elements = int(table[0, 2]) // dtype.size if len(rows) else 0
         return np.frombuffer(b"".join(rows), dtype.as_numpy_dtype).reshape(len(rows), elements)
 
@@ -121,7 +121,7 @@ def remote_write(tensorRemote: Tensor, tensorLocal: Tensor, data_type: DType) ->
     """
 
     def write(table: np.ndarray, values: np.ndarray) -> None:
-        for part, row in zip(_rows(table), np.ascontiguousarray(values)):
+        for part, row in zip(_memory_at_addresses(table), np.ascontiguousarray(values)):
             part[:] = row.view(np.uint8).ravel()
 
     op = tf_api.numpy_function(write, [tensorRemote, tensorLocal], [])
@@ -148,7 +148,7 @@ def remote_ref_read(tensorRemote: Tensor, cache: Variable, offset: Tensor) -> Te
 
     def read(table: np.ndarray, values: np.ndarray, places: np.ndarray) -> np.ndarray:
         changed = values.copy()
-        for row, part in zip(_rows(table), _parts(changed, table, places)):
+        for row, part in zip(_memory_at_addresses(table), _split_by_row_sizes(changed, table, places)):
             part.view(np.uint8)[:] = row
         return changed
 
@@ -171,7 +171,9 @@ def remote_scatter_write(tensorRemote: Tensor, tensorLocal: Tensor, offset: Tens
     """
 
     def write(table: np.ndarray, values: np.ndarray, places: np.ndarray) -> None:
-        for row, part in zip(_rows(table), _parts(np.ascontiguousarray(values), table, places)):
+        for row, part in zip(
+            _memory_at_addresses(table), _split_by_row_sizes(np.ascontiguousarray(values), table, places)
+        ):
             row[:] = part.view(np.uint8)
 
     op = tf_api.numpy_function(write, [tensorRemote, tensorLocal, offset], [])
@@ -199,7 +201,7 @@ def gathered(addrinfo: Tensor, counts: Tensor, data_type: DType) -> tuple[Tensor
                 f"gather_all_to_all_v: addrinfo_count_per_rank adds up to {parts.sum()}, but addrinfo has {len(table)} "
                 "rows. They must be equal."
             )
-        rows = [bytes(part) for part in _rows(np.concatenate([table[:, :1], table], 1))]
+        rows = [bytes(part) for part in _memory_at_addresses(np.concatenate([table[:, :1], table], 1))]
         ends = np.cumsum([0, *[len(row) // dtype.size for row in rows]])
         elements = np.frombuffer(b"".join(rows), dtype.as_numpy_dtype)
         return [elements, np.diff(ends[np.cumsum([0, *parts])]).astype(np.int64)]
@@ -210,7 +212,7 @@ def gathered(addrinfo: Tensor, counts: Tensor, data_type: DType) -> tuple[Tensor
     return elements, own
 
 
-def _parts(values: np.ndarray, table: np.ndarray, places: np.ndarray) -> list[np.ndarray]:
+def _split_by_row_sizes(values: np.ndarray, table: np.ndarray, places: np.ndarray) -> list[np.ndarray]:
     """Return the parts of an array that begin at places, each as large as its row of a table of addresses."""
     flat = values.reshape(-1)
     if len(places) != len(table):
@@ -227,10 +229,10 @@ def _parts(values: np.ndarray, table: np.ndarray, places: np.ndarray) -> list[np
     return parts
 
 
-def _rows(table: np.ndarray) -> list[np.ndarray]:
-    """Return the bytes of each row of a table of addresses."""
-    rows = []
-    for _, address, size in table.tolist():
+def _memory_at_addresses(address_table: np.ndarray) -> list[np.ndarray]:
+    """Return the memory that each row of a table of addresses points to, as bytes that can be written."""
+    views = []
+    for _, address, size in address_table.tolist():
         key, place = address >> _PLACE_BITS, address & ((1 << _PLACE_BITS) - 1)
         memory = _memories.get(key)
         if memory is None or place + size > len(memory):
@@ -238,8 +240,8 @@ def _rows(table: np.ndarray) -> list[np.ndarray]:
                 f"address {address} with {size} bytes is in no memory of this process. Call malloc_shared_memory or "
                 "get_var_addr_and_size first."
             )
-        rows.append(memory[place : place + size])
-    return rows
+        views.append(memory[place : place + size])
+    return views
 
 
 def _key(name: str) -> int:

@@ -103,7 +103,7 @@ def run(folder: str, graphs: list[str], loss_scale: dict[int, float] | float | N
         loss_scale: by step, or a fixed one; None if unknown.
     """
     dump_files, problems = files.find(folder)
-    ops, _ = graph_files.find([folder, *graphs], problems)
+    ops, _ = graph_files.read_built_graphs([folder, *graphs], problems)
     reports: list[op_debug.Report] = []
     debug = [file for file in dump_files if file.op_type == files.OP_DEBUG]
     debug.sort(key=lambda file: not file.path.endswith(".json"))  # a report counts more than the JSON made of it

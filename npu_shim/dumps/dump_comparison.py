@@ -55,7 +55,7 @@ def run(
     if not dump_files and not is_cpu:
         text = "has no dump files, TYPE.NAME.TASK.STREAM.TIMESTAMP or NAME.OUTPUT.TIMESTAMP.npy"
         raise ValueError(f"{device} {text}. Give the folder of --dump, or the dump_path.")
-    ops, graph_paths = graph_files.find([device, *graphs], problems)
+    ops, graph_paths = graph_files.read_built_graphs([device, *graphs], problems)
     shared = _shared_draws(device, problems)
     sides = reference.read_steps(other, problems)
     compared: list[Compared] = []

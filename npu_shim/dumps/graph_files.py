@@ -51,8 +51,11 @@ class GraphOp:
     outputs: list[Output] = field(default_factory=list)
 
 
-def find(folders: list[str], problems: files.Problems) -> tuple[dict[str, GraphOp], list[str]]:
-    """Read the graph files below folders; what is wrong with one is added to ``problems``.
+OpsByDumpName = Dict[str, GraphOp]
+
+
+def read_built_graphs(folders: list[str], problems: files.Problems) -> tuple[OpsByDumpName, list[str]]:
+    """Read the built graphs below folders, else the last graph file; what is wrong with one is added to ``problems``.
 
     Returns:
         The operators by their names as file names have them, in their order, and the files that they are from.
@@ -60,7 +63,7 @@ def find(folders: list[str], problems: files.Problems) -> tuple[dict[str, GraphO
     paths = [path for folder in folders for path in files.below(folder, (".txt", ".pbtxt"))]
     paths = [path for path in paths if os.path.basename(path).startswith(("ge_proto", "ge_onnx"))]
     built = [path for path in paths if "Build" in os.path.basename(path)]
-    ops: dict[str, GraphOp] = {}
+    ops: OpsByDumpName = {}
     read_paths = []
     for path in built or paths[-1:]:
         with files.noted(problems, path, "it is no graph of the engine: {}. Copy the file again"):

@@ -34,7 +34,7 @@ def evaluation_input(dataset: Dataset, mode: str, log_cost: bool) -> Dataset:
         if mode == "drop":
             dataset = enforce_static_batch(dataset)
         elif mode == "pad":
-            dataset = _with_mask_feature(dataset)
+            dataset = _pad_last_batch_with_mask(dataset)
         elif log_cost:
             _log_cost(dataset)
     name = mask_of(dataset)
@@ -43,7 +43,7 @@ def evaluation_input(dataset: Dataset, mode: str, log_cost: bool) -> Dataset:
     return dataset
 
 
-def _with_mask_feature(dataset: Dataset) -> Dataset:
+def _pad_last_batch_with_mask(dataset: Dataset) -> Dataset:
     structure = tf_data.element_structure(dataset)[0]
     features = structure[0] if isinstance(structure, tuple) else structure
     if not isinstance(features, dict):

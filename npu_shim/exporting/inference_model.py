@@ -69,7 +69,7 @@ def make(
     part = graph_defs.subgraph(part, needed)
     if any(node.op in _CALLS for node in part.node):
         loops = not for_onnx or tf.__version__.startswith("1.")
-        part = tf_export.inlined(part, [*needed, *(port.tensor for port in inputs)], loops)
+        part = tf_export.inline_and_lower(part, [*needed, *(port.tensor for port in inputs)], loops)
     part = inference.without_dead_branches(part, needed)
     notes += inference.for_inference(part, averages)
     part = graph_defs.subgraph(part, kept)

@@ -1,4 +1,4 @@
-"""Actions that wait until a script has imported TensorFlow, because it may never import it."""
+"""Callbacks that wait until a script has imported TensorFlow, because it may never import it."""
 
 from __future__ import annotations
 
@@ -9,46 +9,46 @@ from typing import Any, Callable, Sequence
 
 from npu_shim._host.packages import spec_of_others
 
-Action = Callable[[], None]
+Callback = Callable[[], None]
 
 
-def after_tensorflow(act: Action) -> None:
+def after_tensorflow(callback: Callback) -> None:
     """Call a function when TensorFlow is imported, or now if it is; several in the order of these calls.
 
     The functions import parts of npu_shim and use Keras. If one of these imports TensorFlow, they wait for its end.
     """
     waiting = next((finder for finder in sys.meta_path if isinstance(finder, _Waiting)), None)
     if waiting is not None:
-        waiting.acts.append(act)
+        waiting.callbacks.append(callback)
     elif _is_loaded():
-        act()
+        callback()
     else:
-        sys.meta_path.insert(0, _Waiting(act))
+        sys.meta_path.insert(0, _Waiting(callback))
 
 
 class _Waiting:
-    """A module finder that acts after the import of TensorFlow, once.
+    """A module finder that calls back after the import of TensorFlow, once.
 
     Attributes:
-        acts: functions to call.
+        callbacks: functions to call.
     """
 
-    def __init__(self, act: Action) -> None:
-        self.acts = [act]
+    def __init__(self, callback: Callback) -> None:
+        self.callbacks = [callback]
         self._loading = 0
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of TensorFlow, Keras or a part of npu_shim with a loader that acts; None for others."""
+        """Return the spec of TensorFlow, Keras or a part of npu_shim with a loader that calls back; None for others."""
         if name not in ("tensorflow", "keras") and not name.startswith("npu_shim."):
             return None
         spec = spec_of_others(self, name, path, target)
         if spec is not None:
-            self._follow(spec)
+            self._run_callbacks_after_exec(spec)
         return spec
 
-    def _follow(self, spec: ModuleSpec) -> None:
+    def _run_callbacks_after_exec(self, spec: ModuleSpec) -> None:
         load: Callable[[ModuleType], Any] | None = getattr(spec.loader, "exec_module", None)
         if load is None:
             return
@@ -61,8 +61,8 @@ class _Waiting:
                 self._loading -= 1
                 if not self._loading and self in sys.meta_path and _is_loaded():
                     sys.meta_path.remove(self)
-                    for act in self.acts:
-                        act()
+                    for callback in self.callbacks:
+                        callback()
 
         setattr(spec.loader, "exec_module", exec_module)
 

@@ -114,7 +114,7 @@ def apply_if_finite(
     """
     if not manager.get_enable_overflow_check():
         return opt.apply_gradients(pairs, global_step=global_step, name=name)
-    finite = overflow_flag.no_overflow([gradient for gradient, _ in pairs], is_distributed)
+    finite = overflow_flag.read_and_clear_overflow_flag([gradient for gradient, _ in pairs], is_distributed)
     if finite is None:
         finite = all_finite(pairs)
         if is_distributed:

@@ -110,7 +110,8 @@ def _lines(folder: str, graphs: Sequence[str], profile: Profile) -> tuple[dict[s
     """
     names = {row.cells["name"]: row.cells["line"] for row in profile.rows["lines"]}
     originals = {
-        op.name: op.originals or [] for op in graph_files.find([folder, *graphs], profile.problems)[0].values()
+        op.name: op.originals or []
+        for op in graph_files.read_built_graphs([folder, *graphs], profile.problems)[0].values()
     }
     originals.update(
         (row.cells["name"], re.split(r"\s*[,;]\s*", row.cells["originals"])) for row in profile.rows["fusion_op"]

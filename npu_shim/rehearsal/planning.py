@@ -104,7 +104,7 @@ class Plan:
         reference, is_npu = portable.load(folder), host_device.look().is_npu
         tolerance = self.tolerance or tolerance_against(reference, is_npu)
         settings = replace(self._settings(), tolerance=tolerance)
-        return recorded_original.against(reference, self.run_against(reference), settings, report, is_npu)
+        return recorded_original.verify_against(reference, self.run_against(reference), settings, report, is_npu)
 
     def run_against(self, reference: portable.Recorded) -> Run:
         """Return the run of the migrated script that is compared with a recording."""

@@ -81,7 +81,9 @@ def _judge(result: Result, ours: Recording, again: Recording, tolerance: float) 
         result.problems += reproducing.sentences(result.itself)
 
 
-def against(original: portable.Recorded, migrated: Run, settings: Settings, report: Report, is_npu: bool) -> Result:
+def verify_against(
+    original: portable.Recorded, migrated: Run, settings: Settings, report: Report, is_npu: bool
+) -> Result:
     """Run a migrated script, and compare it with a recording.
 
     Args:

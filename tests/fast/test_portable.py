@@ -184,7 +184,9 @@ def test_ranks_are_compared_with_a_recording(
     portable.write(str(tmp_path / "r"), run, 0, read(run.folder), None, 1e9)
     migrated = Ranks("migrated", str(script), [], str(tmp_path / "ranks"), ranks=2, deliberate=Changes())
     settings = Settings(places=lambda: ["NPU308, train.py:3"])
-    found = recorded_original.against(portable.load(str(tmp_path / "r")), migrated, settings, lambda _: None, False)
+    found = recorded_original.verify_against(
+        portable.load(str(tmp_path / "r")), migrated, settings, lambda _: None, False
+    )
     assert (found.problems, found.verdict) == (wanted, "differ" if wanted else "agree")
 
 

@@ -27,10 +27,10 @@ from npu_shim.rehearsal.recording.digest import (
     NOT_FINITE,
     Digests,
     digest,
+    digest_length,
     few_elements,
     is_numeric,
     scalar_of,
-    width,
 )
 from npu_shim.rehearsal.recording.entropy import Entropy, is_from_clock
 from npu_shim.rehearsal.recording.kinds import (
@@ -83,7 +83,7 @@ def test_the_digest_of_float32_is_that_of_float64_but_for_rounding(size: int, sc
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float64", "complex64"])
 def test_types_with_numbers_have_a_digest(dtype: str) -> None:
     value = np.array([[1, 0, 1]]).astype(dtype)
-    assert is_numeric(value) and len(digest(value)) == width((1, 3)) == HEAD + 3
+    assert is_numeric(value) and len(digest(value)) == digest_length((1, 3)) == HEAD + 3
     assert digest(value)[NORM] == pytest.approx(math.sqrt(2))
     assert not is_numeric(np.array([b"text"])) and not is_numeric(np.array([None]))
 

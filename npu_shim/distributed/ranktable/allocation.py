@@ -60,13 +60,13 @@ def gather(hosts: Sequence[Host], path: str, starter: str) -> tuple[Sequence[Hos
     Raises:
         ValueError: the starter is missing, fails, or does not reach each host once.
     """
-    script = script_of(path)
+    script = host_file_script(path)
     if starter == "srun":
         command = srun_command(len(hosts), script)
     else:
         mpirun = find_mpirun()
         command = mpirun_command(mpirun, [host.name for host in hosts], run([mpirun, "--version"]), script)
-    answers = read_output(run(command))
+    answers = parse_host_files(run(command))
     hosts = hosts or [Host(name, None) for name in answers]
     if len(answers) != len(hosts):
         raise ValueError(
@@ -141,7 +141,7 @@ def mpirun_command(mpirun: str, names: Sequence[str], version: str, script: Sequ
     return [mpirun, "-hosts", ",".join(names), "-ppn", "1", "-n", str(len(names)), *script]
 
 
-def script_of(path: str) -> list[str]:
+def host_file_script(path: str) -> list[str]:
     """Return the command that prints the number and name of its host, and a file in base 64, in one line."""
     line = (
         f'printf "{_MARK} %s %s %s\\n" "${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-$SLURM_PROCID}}}}" '
@@ -169,16 +169,16 @@ def run(command: Sequence[str]) -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
-def read_output(output: str) -> dict[str, str]:
+def parse_host_files(printed: str) -> dict[str, str]:
     """Return the text of the file of each host in the order of their numbers, empty where it does not exist.
 
     Args:
-        output: of the processes of script_of().
+        printed: of the processes of host_file_script().
     Raises:
         ValueError: it has no host, or a damaged line.
     """
     answers: list[tuple[int, str, str]] = []
-    for line in output.splitlines():
+    for line in printed.splitlines():
         if _MARK not in line:
             continue
         fields = line[line.index(_MARK) :].split(" ")

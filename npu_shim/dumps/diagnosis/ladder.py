@@ -156,7 +156,9 @@ class Ladder:
         """
         run = self._planned_run(name, given, on_host, alone)
         settings = Settings(self.given.tolerance(run.on_host))
-        verified = recorded_original.against(self.given.reference, run, settings, self._progress, not run.on_host)
+        verified = recorded_original.verify_against(
+            self.given.reference, run, settings, self._progress, not run.on_host
+        )
         write_all(verified, run.folder, WRITERS)
         return verified
 

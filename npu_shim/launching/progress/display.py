@@ -89,14 +89,16 @@ class _Drawing:
         self._region = Region(stream) if _draws_on(stream) else None
         self._ranks: dict[int, Status] = {}
         self._left = b""
+        self._at_eof = False
         self._printed = time.monotonic()
 
     def run(self) -> None:
         """Show what arrives until the owner ends."""
         fcntl.fcntl(self._pipe, fcntl.F_SETFL, os.O_NONBLOCK)
         shown = 0.0
-        while self._read():
-            state = _state(self._owner)
+        while True:
+            self._read_available()
+            state = "" if self._at_eof else _state(self._owner)
             if state in ("", "Z"):
                 break
             if time.monotonic() - shown >= DRAW_INTERVAL_S:
@@ -106,22 +108,21 @@ class _Drawing:
             self._region.release()
         self._print()
 
-    def _read(self) -> bool:
-        """Read what has arrived, after a wait. Return False at the end."""
+    def _read_available(self) -> None:
+        """Read what has arrived, after a wait."""
         if not select.select([self._pipe], [], [], DRAW_INTERVAL_S)[0]:
-            return True
+            return
         try:
             new = os.read(self._pipe, 1 << 16)
         except BlockingIOError:
-            return True
+            return
         *complete, self._left = (self._left + new).split(b"\n")
-        ended = not new
+        self._at_eof = not new
         for line in complete:
             if line + b"\n" == _END:
-                ended = True
+                self._at_eof = True
             elif line:
                 self._update(decode(line))
-        return not ended
 
     def _update(self, status: Status) -> None:
         known = self._ranks.get(status.rank)

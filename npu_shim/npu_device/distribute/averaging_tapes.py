@@ -29,11 +29,11 @@ def average_tapes() -> None:
     * in a Jacobian, which has the gradient of each row;
     * in a replica of NPUStrategy, which adds up applied gradients as tf.distribute does.
     """
-    patches.replace_attribute(tf.GradientTape, "gradient", _averaging)
-    patches.replace_attribute(tf.GradientTape, "jacobian", _of_this_rank)
+    patches.replace_attribute(tf.GradientTape, "gradient", _wrap_gradient_to_average)
+    patches.replace_attribute(tf.GradientTape, "jacobian", _wrap_jacobian_without_average)
 
 
-def averaged(gradients: Sequence[Gradient]) -> list[Gradient]:
+def average_over_examples(gradients: Sequence[Gradient]) -> list[Gradient]:
     """Return the averages over the rows of all ranks.
 
     Args:
@@ -53,7 +53,7 @@ def _weighted(gradient: Gradient, weight: Tensor) -> Gradient:
     return gradient * tf.cast(weight, gradient.dtype)
 
 
-def _averaging(original: Function) -> Function:
+def _wrap_gradient_to_average(original: Function) -> Function:
     def gradient(tape: GradientTape, target: Structure, sources: Structure, *args: object, **kwargs: object) -> Result:
         gradients = original(tape, target, sources, *args, **kwargs)
         flat = tf.nest.flatten(gradients)
@@ -72,14 +72,14 @@ def _averaging(original: Function) -> Function:
         mark_averaged([variables[index] for index in places], not stays)
         if stays or not places:
             return gradients
-        for index, average in zip(places, averaged([flat[index] for index in places])):
+        for index, average in zip(places, average_over_examples([flat[index] for index in places])):
             flat[index] = average
         return tf.nest.pack_sequence_as(sources, flat)
 
     return gradient
 
 
-def _of_this_rank(original: Function) -> Function:
+def _wrap_jacobian_without_average(original: Function) -> Function:
     def jacobian(tape: GradientTape, *args: object, **kwargs: object) -> Result:
         setattr(tape, _OF_THIS_RANK, True)  # it calls gradient() for each row
         try:

@@ -7,7 +7,7 @@ from typing import Iterable, Sequence
 from npu_shim._tensorflow import tf_keras
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import Function, Gradient, Optimizer, Result, Structure, Variable
-from npu_shim.npu_device.distribute.averaging_tapes import average_tapes, averaged
+from npu_shim.npu_device.distribute.averaging_tapes import average_over_examples, average_tapes
 from npu_shim.npu_device.distribute.hccl import broadcast, is_worker
 from npu_shim.npu_device.utils.scope import npu_optimizer_scope
 from npu_shim.optimizer.distributed import npu_allreduce
@@ -96,4 +96,4 @@ class _Sharing:
                 broadcast(own)
         if take_averaged([variable for gradient, variable in zip(gradients, own) if gradient is not None]):
             return gradients
-        return averaged(gradients)
+        return average_over_examples(gradients)

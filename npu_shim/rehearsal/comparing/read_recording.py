@@ -9,7 +9,7 @@ from typing import List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-from npu_shim.rehearsal.recording.digest import NOT_FINITE, width
+from npu_shim.rehearsal.recording.digest import NOT_FINITE, digest_length
 from npu_shim.rehearsal.recording.events import Deliberate, End, Notes, Rows
 from npu_shim.rehearsal.recording.kinds import FETCH, GRADIENT, INITIAL, LOG, LOSS, SUMMARY, TAPE, VARIABLE
 from npu_shim.rehearsal.recording.writer import FILE, TENSORS
@@ -208,7 +208,7 @@ def _add(recording: Recording, shapes: list[Shape], rows: Rows) -> list[Stream]:
     numbers = rows.digests()
     start = 0
     for kind, name, dtype, shape in shapes:
-        end = start + width(tuple(shape))
+        end = start + digest_length(tuple(shape))
         stream = recording.streams.get((kind, name))
         if stream is None:
             stream = recording.streams[kind, name] = Stream(kind, name, dtype, len(recording.streams))

@@ -12,7 +12,7 @@ from typing import Callable, Iterator, Sequence
 from npu_shim.launching.progress.display import DRAW_INTERVAL_S, Display
 from npu_shim.launching.progress.status import Status, encode, send
 from npu_shim.rehearsal.comparing.read_recording import Shape
-from npu_shim.rehearsal.recording.digest import scalar_of, width
+from npu_shim.rehearsal.recording.digest import digest_length, scalar_of
 from npu_shim.rehearsal.recording.events import Rows
 from npu_shim.rehearsal.recording.kinds import LOSS
 from npu_shim.rehearsal.recording.losses import FIRST
@@ -129,4 +129,4 @@ class RecordedRun:
         for kind, name, _, shape in rows:
             if (kind, name, shape) == (LOSS, FIRST, []):
                 self._losses[table] = place
-            place += width(tuple(shape))
+            place += digest_length(tuple(shape))

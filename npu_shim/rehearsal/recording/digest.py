@@ -29,7 +29,7 @@ _SHARE = 8 * _PART
 _SMALLEST_SQUARE = 1e-20  # of the norm of a part: what is lost of it in float32 is 1e-13 of it
 
 
-def width(shape: tuple[int, ...]) -> int:
+def digest_length(shape: tuple[int, ...]) -> int:
     """Return the number of values in the digest of a tensor of this shape."""
     return HEAD + min(int(np.prod(shape, dtype=np.int64)), BUCKETS)
 
@@ -62,15 +62,15 @@ class Digests:
             turn: selects the elements of an array of more than 262,144: so many, and others at each turn; None for all.
             is_kept: True to keep the array, so that its memory is not written again, and its digest until release().
         Returns:
-            float64 [width(value.shape)]: norm, number of Inf and NaN, and the buckets. Inf and NaN count as 0 in all
-            but their number. The real and imaginary parts of complex elements are added, each with a factor of its
-            own.
+            float64 [digest_length(value.shape)]: norm, number of Inf and NaN, and the buckets. Inf and NaN count as
+            0 in all but their number. The real and imaginary parts of complex elements are added, each with a factor of
+            its own.
         """
         start, end = (0, value.size) if turn is None else _share(value.size, turn)
         place = value.__array_interface__["data"][0], value.dtype.char, value.shape, value.strides, start
         if place in self._kept:
             return self._kept[place][1]
-        sketch = self._new(np.ascontiguousarray(value).reshape(-1)[start:end], width(value.shape))
+        sketch = self._compute_digest(np.ascontiguousarray(value).reshape(-1)[start:end], digest_length(value.shape))
         if is_kept:
             self._kept[place] = value, sketch
         return sketch
@@ -79,8 +79,8 @@ class Digests:
         """Keep no array any more."""
         self._kept.clear()
 
-    def _new(self, flat: np.ndarray, wide: int) -> np.ndarray:
-        result = np.zeros(wide)
+    def _compute_digest(self, flat: np.ndarray, length: int) -> np.ndarray:
+        numbers = np.zeros(length)
         sums, squares, row = np.zeros(_ROW), 0.0, 0
         for start in range(0, flat.size, _PART):
             part = _in_rows(flat[start : start + _PART])
@@ -91,15 +91,15 @@ class Digests:
                 square = squared_norm(part.reshape(-1))
             if not np.isfinite(square):
                 finite = np.isfinite(part)
-                result[NOT_FINITE] += part.size - np.count_nonzero(finite)
+                numbers[NOT_FINITE] += part.size - np.count_nonzero(finite)
                 part[~finite] = 0.0
                 square = squared_norm(part.reshape(-1))
             squares += square
             sums += np.einsum("ij,ij->j", part, signs[row : row + len(part)])
             row = (row + len(part)) % len(_SIGNS)
-        result[NORM] = squares**0.5
-        result[HEAD:] = sums.reshape(-1, BUCKETS).sum(0)[: len(result) - HEAD]
-        return result
+        numbers[NORM] = squares**0.5
+        numbers[HEAD:] = sums.reshape(-1, BUCKETS).sum(0)[: len(numbers) - HEAD]
+        return numbers
 
     def _as_floats(self, part: np.ndarray) -> np.ndarray:
         floats = self._floats[: part.size].reshape(part.shape)
@@ -146,7 +146,7 @@ def scalar_of(values: np.ndarray) -> float:
 
 def few_elements(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
     """Return a tensor of up to 32 finite elements from its digest; None for any other."""
-    if width(shape) == HEAD + BUCKETS or values[NOT_FINITE]:
+    if digest_length(shape) == HEAD + BUCKETS or values[NOT_FINITE]:
         return None
     elements: np.ndarray = values[HEAD:] * _SIGNS[0, : len(values) - HEAD]
     return elements.reshape(shape)

@@ -30,19 +30,19 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
     def gradient(
         original: Function, tape: GradientTape, target: Structure, sources: Structure, *args: object, **kwargs: object
     ) -> Result:
-        result = original(tape, target, sources, *args, **kwargs)
+        gradients = original(tape, target, sources, *args, **kwargs)
         graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         if graph is not None and not getattr(graph, "building_function", False):
-            return result
-        return recorded(graph, target, sources, result)
+            return gradients
+        return record_tape(graph, target, sources, gradients)
 
     @tf_op_creation.suspended()
-    def recorded(graph: Graph | None, target: Structure, sources: Structure, result: Result) -> Result:
+    def record_tape(graph: Graph | None, target: Structure, sources: Structure, gradients: Result) -> Result:
         variables = {plain_name(source) for source in tf.nest.flatten(sources) if hasattr(source, "assign")}
         loss = recorder.losses.name(None if recorder.is_inside("fit") else _line(), variables)
         mark = f" of {loss}" if loss != FIRST else ""
         rows = [(LOSS, f"target {n}{mark}" if n else loss, value) for n, value in enumerate(_tensors(target))]
-        for number, (source, value) in enumerate(zip(tf.nest.flatten(sources), tf.nest.flatten(result))):
+        for number, (source, value) in enumerate(zip(tf.nest.flatten(sources), tf.nest.flatten(gradients))):
             is_variable = hasattr(source, "assign")
             name = plain_name(source) if is_variable else f"source {number}"
             value = dense(value, source) if is_variable and value is not None else getattr(value, "values", value)
@@ -56,7 +56,7 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
         own = [source for source in tf.nest.flatten(sources) if hasattr(source, "assign")]
         reads = bool(own) and tf.compat.v1.executing_eagerly_outside_functions()
 
-        def record(*arrays: np.ndarray) -> np.ndarray:
+        def record_arrays(*arrays: np.ndarray) -> np.ndarray:
             if reads:
                 recorder.update_by_script(
                     lambda: [(VARIABLE, plain_name(variable), array_of(variable)) for variable in own]
@@ -65,12 +65,12 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
             return np.zeros((), np.int64)
 
         if graph is None:
-            record(*[value for _, _, value in rows])
-            return result
-        recorded = tf.numpy_function(record, [value for _, _, value in rows], tf.int64)
-        with tf.control_dependencies([recorded]):  # before the update, which would begin the next step
+            record_arrays(*[value for _, _, value in rows])
+            return gradients
+        recording_op = tf.numpy_function(record_arrays, [value for _, _, value in rows], tf.int64)
+        with tf.control_dependencies([recording_op]):  # before the update, which would begin the next step
             return tf.nest.map_structure(
-                lambda value: None if value is None else tf.identity(value), result, expand_composites=True
+                lambda value: None if value is None else tf.identity(value), gradients, expand_composites=True
             )
 
     def enter(original: Function, tape: GradientTape) -> Result:
