@@ -19,16 +19,16 @@ _CPU, _NPU = "device:CPU:0", "device:NPU:0"  # each process has one
 
 def replace_gpus_in_graphs() -> None:
     """Let a scope of a graph that names a GPU name the CPU, from which the NPU takes ops; see replace_gpus()."""
-    patches.replace_attribute(tf.Graph, "device", _of_graph)
+    patches.replace_attribute(tf.Graph, "device", _wrap_graph_device)
 
 
 def replace_gpus() -> None:
     """Let a scope in eager code, or in its functions, that names a GPU name the NPU. Graphs are as above."""
-    patches.replace_attribute(_Context, "device", _of_context)
+    patches.replace_attribute(_Context, "device", _wrap_context_device)
     replace_gpus_in_graphs()
 
 
-def _of_graph(device: Function) -> Function:
+def _wrap_graph_device(device: Function) -> Function:
     """Wrap tf.Graph.device."""
 
     @functools.wraps(device)
@@ -40,17 +40,17 @@ def _of_graph(device: Function) -> Function:
             new = _NPU
         if callable(device_name_or_function):
             return device(self, _function_without_gpus(device_name_or_function, new))
-        return device(self, _without_gpu(device_name_or_function, new))
+        return device(self, _replace_gpu_in_device(device_name_or_function, new))
 
     return wrapped
 
 
-def _of_context(device: Function) -> Function:
+def _wrap_context_device(device: Function) -> Function:
     """Wrap the method of TensorFlow's eager context that enters the scope of a device."""
 
     @functools.wraps(device)
     def wrapped(self: _Context, name: Device) -> ContextManager[None]:
-        return device(self, _without_gpu(name, _NPU))
+        return device(self, _replace_gpu_in_device(name, _NPU))
 
     return wrapped
 
@@ -58,12 +58,12 @@ def _of_context(device: Function) -> Function:
 def _function_without_gpus(choose: Callable[..., Device], new: str) -> Callable[..., Device]:
     @functools.wraps(choose)
     def wrapped(op: object) -> Device:
-        return _without_gpu(choose(op), new)
+        return _replace_gpu_in_device(choose(op), new)
 
     return wrapped
 
 
-def _without_gpu(device: Device, new: str) -> Device:
+def _replace_gpu_in_device(device: Device, new: str) -> Device:
     """Return the name of a device, or its DeviceSpec, with another device in place of a GPU."""
     name = device.to_string() if hasattr(device, "to_string") else device
     if not isinstance(name, str) or "gpu" not in name.lower():

@@ -42,7 +42,7 @@ class _FileSystem:
         calls["RenameFile"] = rename
         for name, note in calls.items():
             if hasattr(module, name):
-                setattr(self, name, _noted(getattr(module, name), note))
+                setattr(self, name, _call_after_note(getattr(module, name), note))
 
     def __getattr__(self, name: str) -> Value:
         return getattr(self._module, name)
@@ -64,7 +64,7 @@ def watch(notes: Value) -> list[Callable[[], None]]:
         undo.append(lambda: setattr(owner, name, original))
 
     def around(owner: object, name: str, note: Function) -> None:
-        replace(owner, name, _noted(vars(owner)[name], note))
+        replace(owner, name, _call_after_note(vars(owner)[name], note))
 
     for module in (_file_io, _event_file_writer):
         for name in ("_pywrap_file_io", "_pywrap_events_writer", "pywrap_tensorflow"):
@@ -93,7 +93,7 @@ def savers() -> list[Saver]:
     return [tf.compat.v1.train.Saver, importlib.import_module(module).TrackableSaver]
 
 
-def _noted(original: Function, note: Function) -> Function:
+def _call_after_note(original: Function, note: Function) -> Function:
     def noted(*args: object, **kwargs: object) -> Result:
         note(*args, **kwargs)
         return original(*args, **kwargs)

@@ -248,7 +248,7 @@ def values_for_shapes(
         node.attr.pop("_output_shapes", None)
         if node.name in shapes:
             node.attr["shape"].shape.CopyFrom(tf.TensorShape(shapes[node.name]).as_proto())
-    loops = _to_first_iterations({node.name: node for node in graph_def.node})
+    loops = _lower_loops_to_first_iteration({node.name: node for node in graph_def.node})
     with tf.Graph().as_default() as graph:
         tf.import_graph_def(graph_def, name="")
     for node in graph_def.node:
@@ -270,7 +270,7 @@ def values_for_shapes(
             return None
 
 
-def _to_first_iterations(nodes: Mapping[str, Message]) -> dict[str, str]:
+def _lower_loops_to_first_iteration(nodes: Mapping[str, Message]) -> dict[str, str]:
     """Let nodes in loops of TensorFlow 1 compute what they do in the first iteration, without a loop.
 
     Returns:

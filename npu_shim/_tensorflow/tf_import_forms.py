@@ -48,18 +48,18 @@ def with_forms(graph_def: GraphDef, forms: Mapping[str, Form], load: Load) -> Gr
     result = v1.GraphDef(versions=graph_def.versions)
     result.library.gradient.extend(graph_def.library.gradient)
     with tf.Graph().as_default():
-        nodes = _with_forms(_Body(graph_def.node, False), forms, _ops_with_forms(graph_def, load, forms))
+        nodes = _replace_nodes_by_forms(_Body(graph_def.node, False), forms, _ops_with_forms(graph_def, load, forms))
         result.node.extend(nodes.all)
         bodies = [nodes]
         for function in functions:
             definition = existing.get(function.signature.name, function)
             if definition is function and _names_with_forms(function.node_def, forms):
                 bodies.append(
-                    _with_forms(
+                    _replace_nodes_by_forms(
                         _Body(function.node_def, True), forms, _ops_of_function_with_forms(function, load, forms)
                     )
                 )
-                definition = _with_nodes(function, bodies[-1])
+                definition = _replace_nodes_of_function(function, bodies[-1])
             result.library.function.add().CopyFrom(definition)
         for nodes in bodies:
             result.library.function.extend(nodes.functions)
@@ -138,7 +138,7 @@ def _ops_of_function_with_forms(definition: Message, load: Load, forms: Mapping[
     return {}
 
 
-def _with_forms(body: _Body, forms: Mapping[str, Form], known: Mapping[str, Operation]) -> _Nodes:
+def _replace_nodes_by_forms(body: _Body, forms: Mapping[str, Form], known: Mapping[str, Operation]) -> _Nodes:
     """Return the nodes of a body with their forms."""
     result = _Nodes([], [], {})
     wanted = set(_names_with_forms(body.nodes, forms))
@@ -153,7 +153,7 @@ def _with_forms(body: _Body, forms: Mapping[str, Form], known: Mapping[str, Oper
     return result
 
 
-def _with_nodes(definition: Message, nodes: _Nodes) -> Message:
+def _replace_nodes_of_function(definition: Message, nodes: _Nodes) -> Message:
     """Return a function with other nodes."""
     result = type(definition).FromString(definition.SerializeToString())
     del result.node_def[:]

@@ -278,7 +278,9 @@ def _apply_forms_and_hooks_to_op_helper(original: Function) -> Function:
     def helper(*args: object, **kwargs: object) -> Result:
         op_type, *name = args[_IS_1:]
         is_formed = op_type in _FORMS.in_graphs
-        created = _formed(str(op_type), dict(kwargs, name=name[0]) if name else kwargs) if is_formed else None
+        created = (
+            _create_form_in_graph(str(op_type), dict(kwargs, name=name[0]) if name else kwargs) if is_formed else None
+        )
         if created is None:
             created = original(*args, **kwargs)
         op = created[2]
@@ -299,7 +301,7 @@ def _apply_forms_and_hooks_to_op_helper(original: Function) -> Function:
     return helper
 
 
-def _formed(op_type: str, keywords: Mapping[str, Value]) -> tuple[Value, ...] | None:
+def _create_form_in_graph(op_type: str, keywords: Mapping[str, Value]) -> tuple[Value, ...] | None:
     """Return what the helper of generated op functions returns for an op with a form; None if it has none."""
 
     def change(inputs: list[Tensor]) -> list[Tensor]:
@@ -332,13 +334,13 @@ def _apply_forms_and_hooks_to_fast_path(original: Function) -> Function:
 
     def fast_path_execute(context: object, op_type: str, name: str | None, *args: object) -> Result:
         if _STATE.suspended or not _HOOKS:
-            result = _formed_eagerly(op_type, args) if op_type in _FORMS.eager else None
+            result = _run_form_eagerly(op_type, args) if op_type in _FORMS.eager else None
             return original(context, op_type, name, *args) if result is None else result
         inputs = [value for argument in args for value in _values_of(argument)]
         for hook in _HOOKS:
             inputs = hook.inputs(op_type, inputs)
-        args = tuple(_replaced(args, inputs))
-        result = _formed_eagerly(op_type, args) if op_type in _FORMS.eager else None
+        args = tuple(_replace_values(args, inputs))
+        result = _run_form_eagerly(op_type, args) if op_type in _FORMS.eager else None
         if result is None:
             with _device_of(op_type):
                 result = original(context, op_type, name, *args)
@@ -365,13 +367,13 @@ def _apply_forms_to_fast_path_of_tf1(original: Function) -> Function:
     def fast_path_execute(
         context: object, device: object, op_type: str, name: str | None, callbacks: object, *args: object
     ) -> Result:
-        result = _formed_eagerly(op_type, args) if op_type in _FORMS.eager else None
+        result = _run_form_eagerly(op_type, args) if op_type in _FORMS.eager else None
         return original(context, device, op_type, name, callbacks, *args) if result is None else result
 
     return fast_path_execute
 
 
-def _formed_eagerly(op_type: str, args: Sequence[object]) -> Result | None:
+def _run_form_eagerly(op_type: str, args: Sequence[object]) -> Result | None:
     """Return the output of an op with a form, or a list of several; None if it has none."""
     with suspended():
         results = tf_op_forms.eagerly(_FORMS.eager[op_type], op_type, args)
@@ -443,7 +445,7 @@ def _values_of(argument: object) -> list[Value]:
     return [value for value in (argument if isinstance(argument, (list, tuple)) else [argument]) if _is_value(value)]
 
 
-def _replaced(args: Sequence[Value], values: Sequence[Value]) -> list[Value]:
+def _replace_values(args: Sequence[Value], values: Sequence[Value]) -> list[Value]:
     """Return the arguments of the fast path with other tensors."""
     left = iter(values)
     return [

@@ -55,7 +55,7 @@ class AskedOp(NamedTuple):
         names = [arg.name for arg in definition_of(op_type or self.type).input_arg]
         names += [attr.name for attr in definition_of(op_type or self.type).attr]
         given = {name: value for name, value in {**self.attributes, **self.inputs, **changes}.items() if name in names}
-        taken = {name: value for name, value in given.items() if name not in _inferred(op_type or self.type)}
+        taken = {name: value for name, value in given.items() if name not in _inferred_attributes(op_type or self.type)}
         outputs = getattr(tf.raw_ops, op_type or self.type)(**taken)
         return list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
 
@@ -147,13 +147,17 @@ def in_graph(
     if given is None or form.choose(given) is None:
         return None  # before anything is added to the graph
     with _ops._get_graph_from_inputs(values).as_default() as graph:
-        given = given._replace(inputs=_nested_as(given.inputs, _captured(graph, flat(given.inputs.values()))))
+        given = given._replace(
+            inputs=_nested_as(given.inputs, _capture_outer_inputs(graph, flat(given.inputs.values())))
+        )
         if form.choose(given) is None:
             return None  # inside a function, what it takes from outside is no result of a form
         # Some code of TensorFlow asks for a GPU by its name.
         with v1.device("/device:CPU:0"), v1.name_scope(name or op_type) as scope:
             asked = _as_tensors(given)
-            asked = asked._replace(inputs=_nested_as(asked.inputs, _captured(graph, flat(asked.inputs.values()))))
+            asked = asked._replace(
+                inputs=_nested_as(asked.inputs, _capture_outer_inputs(graph, flat(asked.inputs.values())))
+            )
             _bring_in(graph, flat(asked.inputs.values()))
             before = number_of_ops()
             asked = asked._replace(inputs=_nested_as(asked.inputs, change(flat(asked.inputs.values()))))
@@ -163,7 +167,7 @@ def in_graph(
         return FormedOp(asked, results[0].op, results)
 
 
-def _captured(graph: Graph, inputs: Sequence[Value]) -> list[Value]:
+def _capture_outer_inputs(graph: Graph, inputs: Sequence[Value]) -> list[Value]:
     """Return inputs with the tensors that a function takes for those from outside, as the op itself would add them."""
     is_function = hasattr(graph, "capture")
     return [graph.capture(value) if is_function and isinstance(value, tf.Tensor) else value for value in inputs]
@@ -309,7 +313,7 @@ def shape_in(sizes: Value) -> TensorShape:
 def as_asked(node: Message, inputs: Sequence[Tensor]) -> AskedOp:
     """Return the op of a node, given its inputs in order, without lists of types."""
     definition = definition_of(node.op)
-    names = {attr.name for attr in definition.attr} - _inferred(node.op)
+    names = {attr.name for attr in definition.attr} - _inferred_attributes(node.op)
     attributes = {name: _attribute(node, name) for name in names if name in node.attr or name in _defaults(node.op)}
     left = iter(inputs)
     given = {
@@ -352,7 +356,7 @@ def definition_of(op_type: str) -> Message:
 
 
 @functools.lru_cache(maxsize=None)
-def _inferred(op_type: str) -> frozenset[str]:
+def _inferred_attributes(op_type: str) -> frozenset[str]:
     """Return the attributes that follow from the inputs, which the generated functions do not take."""
     inputs = definition_of(op_type).input_arg
     return frozenset(name for arg in inputs for name in (arg.type_attr, arg.number_attr) if name)
@@ -388,13 +392,15 @@ def _op_as_given(op_type: str, keywords: Mapping[str, Structure]) -> AskedOp | N
     try:
         for arg in definition.input_arg:
             value = keywords[arg.name]
-            inputs[arg.name] = [_with_shape(part) for part in value] if arg.number_attr else _with_shape(value)
+            inputs[arg.name] = (
+                [_refine_static_shape(part) for part in value] if arg.number_attr else _refine_static_shape(value)
+            )
     except (KeyError, TypeError, ValueError):
         return None
     return AskedOp(op_type, inputs, attributes)
 
 
-def _with_shape(value: Value) -> Value:
+def _refine_static_shape(value: Value) -> Value:
     return value if isinstance(getattr(value, "shape", None), tf.TensorShape) else _Constant(value)
 
 

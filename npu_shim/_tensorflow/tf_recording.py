@@ -121,7 +121,7 @@ def seed_generators(next_seed: Callable[[], int]) -> None:
     owner.from_non_deterministic_state = classmethod(from_seed)
     for module in (tf.random, tf.compat.v2.random, tf.random.experimental, tf.compat.v2.random.experimental):
         if hasattr(module, "get_global_generator"):
-            module.get_global_generator = _with_generator(module.get_global_generator)
+            module.get_global_generator = _create_missing_generator(module.get_global_generator)
 
 
 def seed_keras(next_seed: Callable[[], int]) -> None:
@@ -147,15 +147,15 @@ def replace_seeds(seed_of: Callable[[Value], Value]) -> None:
     for module in modules:
         for name in dir(module):
             if name.startswith("stateless_") or name in _TAKE_SEEDS:
-                setattr(module, name, _with_seed(getattr(module, name), seed_of))
+                setattr(module, name, _replace_seed_argument(getattr(module, name), seed_of))
     generator = tf.random.experimental.Generator
-    generator.from_seed = classmethod(_with_seed(generator.from_seed.__func__, seed_of))
+    generator.from_seed = classmethod(_replace_seed_argument(generator.from_seed.__func__, seed_of))
     of_keras = getattr(getattr(tf.keras, "random", None), "SeedGenerator", None)  # from Keras 3 on
     if of_keras is not None:
-        of_keras.__init__ = _with_seed(of_keras.__init__, seed_of)
+        of_keras.__init__ = _replace_seed_argument(of_keras.__init__, seed_of)
 
 
-def _with_seed(original: Function, seed_of: Callable[[Value], Value]) -> Function:
+def _replace_seed_argument(original: Function, seed_of: Callable[[Value], Value]) -> Function:
     signature = inspect.signature(original)
     if "seed" not in signature.parameters:
         return original
@@ -178,7 +178,7 @@ def _with_seed(original: Function, seed_of: Callable[[Value], Value]) -> Functio
     return call
 
 
-def _with_generator(original: Function) -> Function:
+def _create_missing_generator(original: Function) -> Function:
     def get_global_generator() -> Result:
         try:
             return original()
@@ -193,10 +193,10 @@ def _with_generator(original: Function) -> Function:
 def run_iterations_in_turn() -> None:
     """Run the iterations of while loops one after the other. Their random ops would draw in the order of threads."""
     for owner, name in ((_control_flow.WhileContext, "__init__"), (_while_v2, "while_loop")):
-        setattr(owner, name, _in_turn(getattr(owner, name)))
+        setattr(owner, name, _run_one_by_one(getattr(owner, name)))
 
 
-def _in_turn(original: Function) -> Function:
+def _run_one_by_one(original: Function) -> Function:
     @functools.wraps(original)
     def one_by_one(*args: object, **kwargs: object) -> Result:
         given = inspect.signature(original).bind(*args, **kwargs)

@@ -143,13 +143,13 @@ def _eager(function: Compiled, types: DTypes) -> Callable[..., Tensor]:
 
 def _any_size(function: Compiled, types: DTypes) -> GraphFunction:
     """Return the function for tensors of any shape. In a graph's library it is one op where it is not called."""
-    in_parts = function._variant(_in_parts, types)
+    in_parts = function._variant(_call_in_parts, types)
     limit = MOST_ELEMENTS if allocator.keeps_memory(host_env.process_environ(), tf.__version__) else _VERY_LARGE
 
     def npu_shim_any_size(*tensors: Tensor) -> Tensor:
         flat = [tf.reshape(x, [-1]) for x in tensors]
         is_long = tf.size(flat[0], out_type=tf.int64) > limit
-        y = tf_graph.switch(is_long, flat, in_parts, functools.partial(_padded, function))
+        y = tf_graph.switch(is_long, flat, in_parts, functools.partial(_call_with_padding, function))
         return tf.reshape(y, tf.shape(tensors[0], out_type=tf.int64))
 
     return tf_functions.graph_function(npu_shim_any_size, types)
@@ -225,7 +225,7 @@ def on_large(function: Compiled, tensors: Sequence[Tensor]) -> Tensor:
     if first.shape.num_elements() is not None and not tf.executing_eagerly():
         return function(*tensors)
     flat = [tf.reshape(x, [-1]) for x in tensors]
-    y = tf.reshape(_padded(function, *flat), tf.shape(first))
+    y = tf.reshape(_call_with_padding(function, *flat), tf.shape(first))
     y.set_shape(first.shape)
     return y
 
@@ -242,13 +242,13 @@ def generate(function: Compiled, like: Tensor, *others: Tensor) -> Tensor:
     return tf.reshape(function(_bucket(count), *others)[:count], tf.shape(like))  # neither copies
 
 
-def _padded(function: Callable[..., Tensor], *flat: Tensor) -> Tensor:
+def _call_with_padding(function: Callable[..., Tensor], *flat: Tensor) -> Tensor:
     count = tf.size(flat[0])
     missing = _bucket(count) - count
     return function(*[tf.pad(x, [[0, missing]]) for x in flat])[:count]  # no copy if nothing is missing
 
 
-def _in_parts(function: Compiled, types: DTypes) -> GraphFunction:
+def _call_in_parts(function: Compiled, types: DTypes) -> GraphFunction:
     """Return the function for long flat tensors, in a graph's library.
 
     The result has its own memory. Each part is copied to it while it is still

@@ -44,7 +44,7 @@ def differentiable_op(
         return []
     if tf_graph.in_plain_graph():
         received = op(kind, group, inputs, results, work)
-        return tf_gradients.with_gradients(received, inputs, _registered(kind, group, len(received), gradient))
+        return tf_gradients.with_gradients(received, inputs, _register_gradient(kind, group, len(received), gradient))
 
     @tf.custom_gradient
     def differentiable(*tensors: tf.Tensor) -> tuple[tuple[tf.Tensor, ...], Callable[..., list[tf.Tensor | None]]]:
@@ -56,7 +56,7 @@ def differentiable_op(
 
 
 @functools.lru_cache(maxsize=None)
-def _registered(kind: str, group: str, count: int, gradient: Gradient) -> str:
+def _register_gradient(kind: str, group: str, count: int, gradient: Gradient) -> str:
     """Return the name under which the gradient of a collective with ``count`` results in a group is registered."""
     name = f"NpuShim {kind} {group} {count} {gradient.__module__}.{gradient.__qualname__}"
 

@@ -255,11 +255,11 @@ def _memory(key: int, size: int) -> np.ndarray:
     """Return the bytes of a memory, which is made or made larger if need be."""
     with _lock:
         if key not in _memories or len(_memories[key]) < size:
-            _memories[key] = _mapped(key, size)
+            _memories[key] = _map_memory(key, size)
         return _memories[key]
 
 
-def _mapped(key: int, size: int) -> np.ndarray:
+def _map_memory(key: int, size: int) -> np.ndarray:
     here, env = world(), host_env.read()
     if here.size == 1:
         memory = np.zeros(size, np.uint8)

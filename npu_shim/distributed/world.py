@@ -98,11 +98,11 @@ def world(environ: Mapping[str, str] | None = None) -> World:
     if env.rank_table_file is not None:
         table = _table(env)
         if table is not None:
-            return _in_table(env, table)
-        return _without_table(0, 1, env.device_id, "RANK_SIZE")
+            return _world_of_table(env, table)
+        return _world_without_table(0, 1, env.device_id, "RANK_SIZE")
     assert env.rank_size is not None  # it is None only with a rank table
     if env.rank_id is None:
-        return _at_master(env, env.rank_size)
+        return _world_at_master(env, env.rank_size)
     source = "the defaults of one process" if "RANK_SIZE" in env.defaulted else env.size_variable
     if env.placement is not None:
         from npu_shim.distributed.launched_hosts import launched_hosts
@@ -111,7 +111,7 @@ def world(environ: Mapping[str, str] | None = None) -> World:
         _, local_rank, local_size = env.placement
         servers = launched_hosts(given, env.rank_id, env.rank_size, local_rank, local_size)
         return World(env.rank_id, env.rank_size, servers, env.device_id, source)
-    return _without_table(env.rank_id, env.rank_size, env.device_id, source)
+    return _world_without_table(env.rank_id, env.rank_size, env.device_id, source)
 
 
 def world_size(environ: Mapping[str, str] | None = None) -> int:
@@ -127,7 +127,7 @@ def world_size(environ: Mapping[str, str] | None = None) -> int:
     return table.size if table is not None else env.rank_size or 1
 
 
-def _without_table(rank: int, size: int, device_id: int, source: str) -> World:
+def _world_without_table(rank: int, size: int, device_id: int, source: str) -> World:
     return World(rank, size, (THIS_HOST,) * size, device_id, source)
 
 
@@ -164,7 +164,7 @@ def _table(env: host_env.Environment) -> RankTable | None:
     return table
 
 
-def _in_table(env: host_env.Environment, table: RankTable) -> World:
+def _world_of_table(env: host_env.Environment, table: RankTable) -> World:
     rank = _own_rank(env, table)
     placed = table.placements()
     here = World(
@@ -198,7 +198,7 @@ def _check_placement(env: host_env.Environment, table: RankTable, here: World) -
 def _own_rank(env: host_env.Environment, table: RankTable) -> int:
     path = env.rank_table_file
     if env.rank_id is not None:
-        by_pod = _in_pod_of_number(env, table)
+        by_pod = _rank_by_pod_number(env, table)
         if by_pod is not None:
             return by_pod
         if env.rank_id >= table.size:
@@ -218,7 +218,7 @@ def _own_rank(env: host_env.Environment, table: RankTable) -> int:
     )
 
 
-def _in_pod_of_number(env: host_env.Environment, table: RankTable) -> int | None:
+def _rank_by_pod_number(env: host_env.Environment, table: RankTable) -> int | None:
     """Return the rank if RANK_ID is a number that names a pod; all processes of the pod then have the same RANK_ID."""
     if "ASCEND_DEVICE_ID" in env.defaulted:
         return None
@@ -266,7 +266,7 @@ def _rank_of_pod(env: host_env.Environment, table: RankTable) -> int:
     return of_process[0]
 
 
-def _at_master(env: host_env.Environment, size: int) -> World:
+def _world_at_master(env: host_env.Environment, size: int) -> World:
     """Number the workers of one host by their device. On several hosts only the NPUs can number them."""
     local = env.cm_worker_ip in (None, env.cm_chief_ip)
     if not local or "ASCEND_DEVICE_ID" in env.defaulted or env.device_id >= size:

@@ -51,7 +51,7 @@ def test_an_optimizer_gets_the_gradients_that_the_script_gives_it(gradients: str
     seen: list[Any] = []
 
     class Hooks(UpdateHooks):
-        def _around(self, optimizer: Any, pairs: Any, apply: Any, is_reduced: bool = False) -> Any:
+        def _apply_and_watch(self, optimizer: Any, pairs: Any, apply: Any, is_reduced: bool = False) -> Any:
             seen.append(pairs)
             return apply([(gradient.upper(), variable) for gradient, variable in pairs])
 

@@ -127,7 +127,7 @@ class ProcessGroup(RowCollectives, Exchanges):
             dest: the rank of the receiver in the group.
             tag: the tag that the receiver passes.
         """
-        self._to_pair(dest, "dest", self.rank, tag, tensor)
+        self._broadcast_in_pair(dest, "dest", self.rank, tag, tensor)
 
     def receive(self, shape: Sequence[int], dtype: DTypeLike, *, source: int, tag: int) -> np.ndarray:
         """Receive the tensor that a rank sends with the same tag.
@@ -138,13 +138,13 @@ class ProcessGroup(RowCollectives, Exchanges):
             source: the rank of the sender in the group.
             tag: the tag that the sender passes.
         """
-        return self._to_pair(source, "source", source, tag, np.empty(tuple(shape), dtype))
+        return self._broadcast_in_pair(source, "source", source, tag, np.empty(tuple(shape), dtype))
 
     def barrier(self, *, key: str) -> None:
         """Return when every rank has called it."""
         self._run(key, "barrier", lambda transport: transport.barrier())
 
-    def _to_pair(self, other: int, name: str, sender: int, tag: int, tensor: np.ndarray) -> np.ndarray:
+    def _broadcast_in_pair(self, other: int, name: str, sender: int, tag: int, tensor: np.ndarray) -> np.ndarray:
         if self._member(other, name) == self.rank:
             raise ValueError(f"{name}={other} is not allowed: it is this rank. Name another one.")
         low, high = sorted((self.rank, other))

@@ -77,7 +77,7 @@ def _alone(server: model.Server) -> model.Server:
 
 
 def _to_server_list(table: model.RankTable) -> model.RankTable:
-    return model.RankTable(_by_server(table), model.SERVER_LIST, model.SERVERS, table.status)
+    return model.RankTable(_merge_servers(table), model.SERVER_LIST, model.SERVERS, table.status)
 
 
 def _to_lab(table: model.RankTable) -> model.RankTable:
@@ -91,7 +91,7 @@ def _to_lab(table: model.RankTable) -> model.RankTable:
         "para_plane_nic_name": [f"eth{port}" for port in range(ports)],
     }
     extras = tuple((key, json.dumps(value)) for key, value in sorted(keys.items()))
-    return model.RankTable(_by_server(table), model.LAB, None, table.status, group_name="", extras=extras)
+    return model.RankTable(_merge_servers(table), model.LAB, None, table.status, group_name="", extras=extras)
 
 
 def _to_pods(table: model.RankTable) -> model.RankTable:
@@ -99,7 +99,7 @@ def _to_pods(table: model.RankTable) -> model.RankTable:
     servers = sorted(
         (
             model.Server(server.server_id, tuple(sorted(server.devices, key=lambda device: device.rank)))
-            for server in _by_server(table)
+            for server in _merge_servers(table)
         ),
         key=lambda server: server.devices[0].rank,
     )
@@ -107,7 +107,7 @@ def _to_pods(table: model.RankTable) -> model.RankTable:
     return model.RankTable(tuple(named), model.POD, None, table.status, group_name=_POD_GROUP)
 
 
-def _by_server(table: model.RankTable) -> tuple[model.Server, ...]:
+def _merge_servers(table: model.RankTable) -> tuple[model.Server, ...]:
     """Return each server once, without the keys of the table's own dialect."""
     devices_by_server: dict[str, list[model.Device]] = {}
     for server in table.servers:

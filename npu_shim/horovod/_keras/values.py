@@ -20,7 +20,7 @@ def broadcast_global_variables(root_rank: int) -> Value:
     Raises:
         RuntimeError: in eager mode.
     """
-    return _evaluated(variables.broadcast_global_variables(root_rank))
+    return _evaluate_in_session(variables.broadcast_global_variables(root_rank))
 
 
 def allreduce(
@@ -45,7 +45,7 @@ def allreduce(
     Returns:
         An array; eagerly a tensor.
     """
-    return _evaluated(
+    return _evaluate_in_session(
         reductions.allreduce(
             tf.constant(value, name=name or "Const"),
             average=None if op is not None else average,
@@ -59,18 +59,18 @@ def allreduce(
 
 def allgather(value: Value, name: str | None = None) -> Value:
     """Return the values of all ranks, concatenated along axis 0; the first dimension may differ between ranks."""
-    return _evaluated(mpi_ops.allgather(tf.constant(value, name=name or "Const")))
+    return _evaluate_in_session(mpi_ops.allgather(tf.constant(value, name=name or "Const")))
 
 
 def broadcast(value: Value, root_rank: int, name: str | None = None) -> Value:
     """Return the value of one rank on all ranks; it has the same shape on every rank."""
-    return _evaluated(mpi_ops.broadcast(tf.constant(value, name=name or "Const"), root_rank))
+    return _evaluate_in_session(mpi_ops.broadcast(tf.constant(value, name=name or "Const"), root_rank))
 
 
 def reducescatter(value: Value, name: str | None = None, op: int = Average) -> Value:
     """Reduce a value over all ranks; each rank gets a block of axis 0."""
-    return _evaluated(reductions.reducescatter(tf.constant(value, name=name or "Const"), op=op))
+    return _evaluate_in_session(reductions.reducescatter(tf.constant(value, name=name or "Const"), op=op))
 
 
-def _evaluated(result: Tensor) -> Value:
+def _evaluate_in_session(result: Tensor) -> Value:
     return result if _executing_eagerly() else tf_api.keras_backend().get_session().run(result)

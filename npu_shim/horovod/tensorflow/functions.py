@@ -56,7 +56,7 @@ def broadcast_object(
         process_set: the ranks that take part.
     """
     is_root = rank() == root_rank
-    data = _pickled(obj) if is_root else np.zeros(0, np.uint8)
+    data = _pickle_to_array(obj) if is_root else np.zeros(0, np.uint8)
     label = name or "broadcast_object"
     length = _value(broadcast(tf.constant([len(data)], tf.int32), root_rank, f"{label}.sz", True, process_set), session)
     sent = tf.constant(data if is_root else np.zeros(int(length[0]), np.uint8))
@@ -87,7 +87,7 @@ def broadcast_object_fn(
 
     def broadcast_one(obj: _Object) -> _Object:
         is_root = rank() == root_rank
-        data = _pickled(obj) if is_root else np.zeros(0, np.uint8)
+        data = _pickle_to_array(obj) if is_root else np.zeros(0, np.uint8)
         length = used.run(size_out, {size_in: [len(data)]})
         received = used.run(data_out, {data_in: data if is_root else np.zeros(int(length[0]), np.uint8)})
         return obj if is_root else pickle.loads(received.tobytes())
@@ -106,14 +106,14 @@ def allgather_object(
         name: the name of the collectives.
         process_set: the ranks that take part.
     """
-    data, label = _pickled(obj), name or "allgather_object"
+    data, label = _pickle_to_array(obj), name or "allgather_object"
     lengths = _value(allgather(tf.constant([len(data)], tf.int64), f"{label}.sz", True, process_set), session)
     gathered = _value(allgather(tf.constant(data), f"{label}.t", True, process_set), session)
     ends = np.cumsum(lengths)
     return [pickle.loads(gathered[end - length : end].tobytes()) for end, length in zip(ends, lengths)]
 
 
-def _pickled(obj: object) -> np.ndarray:
+def _pickle_to_array(obj: object) -> np.ndarray:
     return np.frombuffer(pickle.dumps(obj, protocol=4), np.uint8)
 
 

@@ -48,7 +48,7 @@ class LocalGradientAggregation:
         assert self.counter is not None
         count = self.counter + 1
         first, last = tf.equal(count, 1), tf.equal(count, self._passes)
-        sums = [self._added(self._sums[index], dense[index], first) for index in present]
+        sums = [self._add_gradient(self._sums[index], dense[index], first) for index in present]
         with tf.control_dependencies(sums):
             counted = self.counter.assign(tf.cond(last, lambda: tf.zeros_like(count), lambda: count))
 
@@ -111,7 +111,7 @@ class LocalGradientAggregation:
                 self._sums[index] = self._new_variable(gradient.shape, gradient.dtype, f"aggregation_{index}")
 
     @staticmethod
-    def _added(total: Variable, gradient: Tensor, first: Tensor) -> Tensor:
+    def _add_gradient(total: Variable, gradient: Tensor, first: Tensor) -> Tensor:
         """Return the sum with this pass; the first pass replaces what was in it, also infinities."""
         value = tf.cond(first, lambda: tf.identity(gradient), lambda: total + gradient)
         assigned = total.assign(value)

@@ -95,7 +95,7 @@ class GradientReducer:
             if self._settings.scale_local_gradients:
                 for index, gradient in enumerate(results):
                     if gradient is not None and self.is_local(variables[index]):
-                        results[index] = _divided(gradient, len(self._process_set.ranks))
+                        results[index] = _divide_by_ranks(gradient, len(self._process_set.ranks))
         return results
 
     def _reduce(self, gradients: list[Gradient], name: str | None) -> list[Gradient]:
@@ -139,7 +139,7 @@ def _key(variable: Variable) -> object:
     return variable.ref() if hasattr(variable, "ref") else id(variable)
 
 
-def _divided(gradient: Gradient, ranks: int) -> Gradient:
+def _divide_by_ranks(gradient: Gradient, ranks: int) -> Gradient:
     if isinstance(gradient, tf.IndexedSlices):
         return tf.IndexedSlices(gradient.values / ranks, gradient.indices, gradient.dense_shape)
     return gradient / tf.cast(ranks, gradient.dtype)

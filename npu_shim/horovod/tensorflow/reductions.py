@@ -58,9 +58,9 @@ def allreduce(
     """
     reduction = handle_average_backwards_compatibility(op, average)
     if isinstance(tensor, tf.IndexedSlices):
-        return _gathered([tensor], reduction, prescale_factor, postscale_factor, name, process_set, ignore_name_scope)[
-            0
-        ]
+        return _gather_slices(
+            [tensor], reduction, prescale_factor, postscale_factor, name, process_set, ignore_name_scope
+        )[0]
     sent, context = compression.compress(tf.convert_to_tensor(tensor))
     received = _allreduce(sent, name, reduction, prescale_factor, postscale_factor, ignore_name_scope, process_set)
     return compression.decompress(received, context)
@@ -90,7 +90,9 @@ def grouped_allreduce(
     dense = [index for index in range(len(tensors)) if index not in sparse]
     if sparse:
         slices = [tensors[index] for index in sparse]
-        gathered = _gathered(slices, reduction, prescale_factor, postscale_factor, name, process_set, ignore_name_scope)
+        gathered = _gather_slices(
+            slices, reduction, prescale_factor, postscale_factor, name, process_set, ignore_name_scope
+        )
         for index, value in zip(sparse, gathered):
             results[index] = value
     if dense:
@@ -164,7 +166,7 @@ def grouped_reducescatter(
     ]
 
 
-def _gathered(
+def _gather_slices(
     slices: Sequence[Gradient],
     op: int,
     prescale_factor: float,

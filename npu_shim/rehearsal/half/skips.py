@@ -36,7 +36,7 @@ class Skips(UpdateHooks):
         self._counts: dict[int, int] = {}
         self._calls = Calls()
 
-    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
+    def _apply_and_watch(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
         """Apply gradients, of steps to skip with an infinity."""
         with self._calls.inside("update") as outermost:
             return apply(self._changed(optimizer, pairs) if outermost else pairs)

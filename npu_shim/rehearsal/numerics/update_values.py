@@ -93,7 +93,7 @@ class OptimizerWatch(UpdateHooks):
         else:
             self._losses[v1.get_default_graph()] = weakref.ref(loss)
 
-    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
+    def _apply_and_watch(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
         with self._calls.inside("update") as outermost:
             if not outermost or not self._is_open():
                 return apply(pairs)

@@ -82,7 +82,7 @@ class _Changes:
                 cost = self._partial(dataset, call.arguments.get("batch_size")) if code else None
                 if cost is not None:
                     call.arguments["drop_remainder"] = True
-                    self._given(code, place, cost)
+                    self._record_given_change(code, place, cost)
             return original(*call.args, **call.kwargs)
 
     def _partial(self, dataset: Dataset, size: Value) -> str | None:
@@ -108,7 +108,7 @@ class _Changes:
             from npu_shim.estimator import static_batches  # needs Estimators
 
             make = static_batches.enforce_static_batch
-            setattr(static_batches, "enforce_static_batch", lambda dataset: make(self._noted(dataset)))
+            setattr(static_batches, "enforce_static_batch", lambda dataset: make(self._note_dynamic_batches(dataset)))
         if owner is not None and self._is_input_static:
             for base in owner.__mro__[:-1]:
                 methods.wrap(base, ("_call_input_fn",), self._input_fn)
@@ -117,11 +117,11 @@ class _Changes:
         """Note that the script takes tf.keras in place of the package keras, or in the end that it has that package."""
         if self._is_library_given:
             path, line, _ = self._places[LIBRARY_CODE][0]
-            self._given(LIBRARY_CODE, f"{path}:{line}", _LIBRARY)
+            self._record_given_change(LIBRARY_CODE, f"{path}:{line}", _LIBRARY)
         writer = self._recorder.writer
         self._recorder.at_end.append(lambda: writer.event("note", keras=True) if "keras" in sys.modules else None)
 
-    def _noted(self, dataset: Dataset) -> Dataset:
+    def _note_dynamic_batches(self, dataset: Dataset) -> Dataset:
         if batching.has_dynamic_batch(dataset):
             self._recorder.writer.event("deliberate", what=INPUT_FN)
         return dataset
@@ -131,23 +131,23 @@ class _Changes:
     ) -> Result:
         if mode != "train":
             return original(estimator, input_fn, mode, *rest, **more)
-        with tf_estimator.changed_iterators(self._with_static_batches):
+        with tf_estimator.changed_iterators(self._enforce_static_batches):
             result = original(estimator, input_fn, mode, *rest, **more)
-        return self._with_static_batches(result) if isinstance(result, tf.compat.v2.data.Dataset) else result
+        return self._enforce_static_batches(result) if isinstance(result, tf.compat.v2.data.Dataset) else result
 
-    def _with_static_batches(self, dataset: Dataset) -> Dataset:
+    def _enforce_static_batches(self, dataset: Dataset) -> Dataset:
         steps = batching.find_batching(dataset) if batching.has_dynamic_batch(dataset) else None
         costs = [self._partial(step.examples, step.size) for step in steps or ()]
         if all(cost is None for cost in costs):
             return dataset
-        self._given(_INPUT_CODE, self._line(), ", ".join(filter(None, costs)))
+        self._record_given_change(_INPUT_CODE, self._line(), ", ".join(filter(None, costs)))
         return static_batch.enforce_static_batch(dataset)
 
     def policy(self, original: Function, policy: KerasPolicy, *args: object, **kwargs: object) -> Result:
         """Make a policy of Keras: float32 in place of a mixed one."""
         name = args[0] if args else kwargs.get("name")
         if isinstance(name, str) and name.startswith("mixed_"):
-            self._given(POLICY_CODE, self._line(), _FLOAT32)
+            self._record_given_change(POLICY_CODE, self._line(), _FLOAT32)
             args, kwargs = (("float32", *args[1:]), kwargs) if args else ((), {**kwargs, "name": "float32"})
         return original(policy, *args, **kwargs)
 
@@ -158,7 +158,7 @@ class _Changes:
             self._recorder.writer.event("deliberate", what=POLICY)
         return original(layer, *args, **kwargs)
 
-    def _given(self, code: str, place: str, cost: str) -> None:
+    def _record_given_change(self, code: str, place: str, cost: str) -> None:
         self._recorder.writer.event("deliberate", what=GIVEN, code=code, place=place, cost=cost)
 
     def _place(self, codes: tuple[str, ...]) -> tuple[str, str]:

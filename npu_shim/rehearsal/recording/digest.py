@@ -83,7 +83,7 @@ class Digests:
         numbers = np.zeros(length)
         sums, squares, row = np.zeros(_ROW), 0.0, 0
         for start in range(0, flat.size, _PART):
-            part = _in_rows(flat[start : start + _PART])
+            part = _reshape_to_rows(flat[start : start + _PART])
             square = _single_squared_norm(part) if part.dtype == np.float32 else 0.0
             signs = _SINGLE_SIGNS
             if not square:
@@ -115,7 +115,7 @@ def _share(size: int, turn: int) -> tuple[int, int]:
     return start, min(size, start + _SHARE)
 
 
-def _in_rows(part: np.ndarray) -> np.ndarray:
+def _reshape_to_rows(part: np.ndarray) -> np.ndarray:
     """Return a vector as rows, the last one filled up with zeros."""
     if part.size % _ROW:
         part = np.concatenate([part, np.zeros(_ROW - part.size % _ROW, part.dtype)])

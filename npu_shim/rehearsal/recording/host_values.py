@@ -65,7 +65,7 @@ class HostUpdates(Watch):
         self._saved = (result, self._recorder.steps)
         return result
 
-    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
+    def _apply_and_watch(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
         before = self._watched
         result = apply(pairs)
         if self._watched == before:

@@ -54,8 +54,8 @@ class InitialVariables:
         """Watch this process. Call it before the hooks that record sessions."""
         methods.wrap(tf_recording.BaseSession, ("run",), self._session_run)
         methods.wrap(tf.Variable, ("__init__",), self._init)
-        methods.wrap(tf_session.FUNCTION, (tf_recording.INITIALIZE,), self._of_function)
-        methods.wrap(tf.keras.Model, ("train_on_batch",), self._on_batch)
+        methods.wrap(tf_session.FUNCTION, (tf_recording.INITIALIZE,), self._initialize_function_variables)
+        methods.wrap(tf.keras.Model, ("train_on_batch",), self._train_on_batch)
         self._recorder.at_fit.append(self._fit)
 
     def _session_run(
@@ -63,14 +63,14 @@ class InitialVariables:
     ) -> Result:
         if not self._recorder.is_inside("evaluate", "predict") and session.graph not in self._taken:
             if updating.updates_in(session.graph, singles(fetches)):
-                self._of_session(session)
+                self._initialize_session_variables(session)
         return original(session, fetches, *args, **kwargs)
 
     def _fit(self, model: KerasModel) -> None:
         if not tf.executing_eagerly() and model.weights:
-            self._of_session(tf.compat.v1.keras.backend.get_session())
+            self._initialize_session_variables(tf.compat.v1.keras.backend.get_session())
 
-    def _on_batch(self, original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
+    def _train_on_batch(self, original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
         if model.built:
             self._fit(model)
         return original(model, *args, **kwargs)
@@ -81,13 +81,13 @@ class InitialVariables:
         if outermost and tf_recording.is_made_by_script(variable):
             is_eager = tf.executing_eagerly()
             with tf.init_scope():
-                value = self._of_recording(variable) if tf.executing_eagerly() else None
+                value = self._recorded_value(variable) if tf.executing_eagerly() else None
                 if value is not None:
                     variable.assign(value)  # then a function that makes the variable does not initialize it
             if is_eager:
                 self._record(variable)
 
-    def _of_function(self, original: Function, function: Function, initializers: Structure) -> None:
+    def _initialize_function_variables(self, original: Function, function: Function, initializers: Structure) -> None:
         original(function, initializers)
         with tf.init_scope():  # not in a function that calls this one
             for variable in tf_recording.initialized_variables(initializers) if tf.executing_eagerly() else ():
@@ -99,14 +99,14 @@ class InitialVariables:
             self._recorder.values(INITIAL, [(plain_name(variable), np.asarray(variable.read_value()))], 0)
 
     @tf_op_creation.suspended()
-    def _of_session(self, session: Session) -> None:
+    def _initialize_session_variables(self, session: Session) -> None:
         if self._recorder.steps or session.graph in self._taken:
             return
         self._taken.append(session.graph)
         starts: dict[Variable, Tensor] = {}
         feeds: dict[Tensor, np.ndarray] = {}
         for variable in session.graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES):
-            value = self._of_recording(variable)
+            value = self._recorded_value(variable)
             if value is not None:
                 start = variable.initializer.inputs[1]
                 if start in feeds:  # two variables begin with one tensor
@@ -118,7 +118,7 @@ class InitialVariables:
         if self._records:
             self._recorder.values(INITIAL, list(variables_of(session)), 0)
 
-    def _of_recording(self, variable: Variable) -> np.ndarray | None:
+    def _recorded_value(self, variable: Variable) -> np.ndarray | None:
         """Return the value of the recording for a variable, each once: of its name, or else of the last part of it."""
         name = plain_name(variable)
         same = [saved for saved in self._left or () if variable.shape.is_compatible_with(saved[1].shape)]

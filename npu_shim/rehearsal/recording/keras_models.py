@@ -33,7 +33,7 @@ def watch_keras_models(recorder: Watcher) -> None:
         if not has_callbacks or recorder.is_inside("fit"):
             return original(model, *args, **kwargs)
         with recorder.inside("fit"):
-            given, kwargs = _with_callback(original, args, kwargs, _callback(recorder))
+            given, kwargs = _add_callback(original, args, kwargs, _callback(recorder))
             result = original(model, *given, **kwargs)
         if recorder.records_tensors:
             _final(recorder, model)
@@ -41,10 +41,10 @@ def watch_keras_models(recorder: Watcher) -> None:
 
     methods.wrap(tf.keras.Model, ("fit", "fit_generator"), fit)
     for name, (kind, call) in _RETURN.items():
-        methods.wrap(tf.keras.Model, (name,), _recorded(recorder, kind, call))
+        methods.wrap(tf.keras.Model, (name,), _record_results_of(recorder, kind, call))
 
 
-def _recorded(recorder: Watcher, kind: str, call: str) -> Around:
+def _record_results_of(recorder: Watcher, kind: str, call: str) -> Around:
     """Return a function that calls a method, and records the numbers that it returns."""
 
     def around(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
@@ -70,7 +70,7 @@ def named_results(model: KerasModel, call: str, result: Result) -> list[tuple[st
     return [(f"{call} {name}", np.asarray(part)) for name, part in zip(names, parts)]
 
 
-def _with_callback(
+def _add_callback(
     original: Function, args: tuple[Value, ...], kwargs: dict[str, Value], callback: KerasCallback
 ) -> tuple[tuple[Value, ...], dict[str, Value]]:
     """Return the arguments of fit with one more callback."""
@@ -100,7 +100,7 @@ def _callback(recorder: Watcher) -> KerasCallback:
         def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
             """Record the logs of a batch."""
             if recorder.ends_batch(batch):
-                recorder.values(LOG, _logged("batch", logs))
+                recorder.values(LOG, _metrics_in_logs("batch", logs))
             if not tf.executing_eagerly() and recorder.begins_sample():
                 rest = list(self.model.non_trainable_weights)
                 recorder.values(UNTRAINED, zip(map(plain_name, rest), tf.keras.backend.batch_get_value(rest)))
@@ -109,7 +109,7 @@ def _callback(recorder: Watcher) -> KerasCallback:
 
         def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
             """Record the logs of an epoch."""
-            recorder.values(LOG, _logged("epoch", logs))
+            recorder.values(LOG, _metrics_in_logs("epoch", logs))
 
     callback = RecordingCallback()
     if not recorder.records_tensors:
@@ -117,7 +117,7 @@ def _callback(recorder: Watcher) -> KerasCallback:
     return callback
 
 
-def _logged(when: str, logs: Logs) -> list[tuple[str, Value]]:
+def _metrics_in_logs(when: str, logs: Logs) -> list[tuple[str, Value]]:
     return [
         (f"{when} {name}", np.asarray(value))
         for name, value in (logs or {}).items()

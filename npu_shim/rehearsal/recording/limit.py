@@ -60,8 +60,8 @@ class Limit:
         """Watch sessions. Call it before the hooks that record them, and that read variables when they close."""
         methods.wrap(tf_recording.BaseSession, ("run",), self._session_run)
         owner = tf.compat.v1.train.MonitoredSession.__mro__[1]
-        methods.wrap(owner, ("__init__",), self._monitored)
-        methods.wrap(owner, ("run",), self._monitored_run)
+        methods.wrap(owner, ("__init__",), self._add_stop_hook)
+        methods.wrap(owner, ("run",), self._run_monitored_session)
 
     def watch(self) -> None:
         """Watch everything else. Call it after the hooks that record."""
@@ -79,10 +79,10 @@ class Limit:
         self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object
     ) -> Result:
         names = set(map(name_of, singles(fetches))) if self._is_in_loop() else ()
-        return self._around(session.graph, names, lambda: original(session, fetches, *args, **kwargs))
+        return self._call_until_limit(session.graph, names, lambda: original(session, fetches, *args, **kwargs))
 
     def _call(self, original: Function, owner: object, *args: object, **kwargs: object) -> Result:
-        return self._around(owner, (), lambda: original(owner, *args, **kwargs))
+        return self._call_until_limit(owner, (), lambda: original(owner, *args, **kwargs))
 
     def _train(self, original: Function, owner: object, *args: object, **kwargs: object) -> Result:
         if not self._is_in_loop():
@@ -105,12 +105,12 @@ class Limit:
             self._end_if_done()
         return result
 
-    def _monitored(self, original: Function, session: Session, *args: object, **kwargs: object) -> None:
+    def _add_stop_hook(self, original: Function, session: Session, *args: object, **kwargs: object) -> None:
         call = inspect.signature(original).bind(session, *args, **kwargs)
         call.arguments["hooks"] = [*(call.arguments.get("hooks") or ()), _StopHook(self._recorder)]
         original(*call.args, **call.kwargs)
 
-    def _monitored_run(self, original: Function, session: Session, *args: object, **kwargs: object) -> Result:
+    def _run_monitored_session(self, original: Function, session: Session, *args: object, **kwargs: object) -> Result:
         recorder = self._recorder
         if session.should_stop() and not recorder.is_inside("evaluate", "predict"):  # the script has not looked
             self._end_if_done()
@@ -121,7 +121,7 @@ class Limit:
         """Return True in code of the script that may be its training loop."""
         return not self._recorder.is_inside(*_NO_LOOP)
 
-    def _around(self, owner: object, fetched: Iterable[str], call: Callable[[], Result]) -> Result:
+    def _call_until_limit(self, owner: object, fetched: Iterable[str], call: Callable[[], Result]) -> Result:
         if not self._is_in_loop():
             return call()
         recorder, names = self._recorder, frozenset(fetched)

@@ -39,11 +39,11 @@ def _wrap_own(owner: type, names: tuple[str, ...], around: Around) -> None:
         original = getattr(owner, name, None)  # its own, or that of a class beside the wrapped one
         if inspect.isfunction(original) and around not in getattr(original, "npu_shim_arounds", ()):
             if name not in owner.__dict__:
-                original = _inherited(owner, name, original)
-            setattr(owner, name, _around(original, around))
+                original = _method_of_bases(owner, name, original)
+            setattr(owner, name, _wrap_method(original, around))
 
 
-def _inherited(owner: type, name: str, template: Function) -> Function:
+def _method_of_bases(owner: type, name: str, template: Function) -> Function:
     """Return a method of the classes above as they are when it is called: Keras replaces some of them."""
 
     @functools.wraps(template)
@@ -53,7 +53,7 @@ def _inherited(owner: type, name: str, template: Function) -> Function:
     return method
 
 
-def _around(original: Function, around: Around) -> Function:
+def _wrap_method(original: Function, around: Around) -> Function:
     @functools.wraps(original)
     def method(self: object, *args: object, **kwargs: object) -> Result:
         return around(original, self, *args, **kwargs)

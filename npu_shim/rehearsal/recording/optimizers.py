@@ -58,7 +58,7 @@ class Watch(UpdateHooks):
             variables.update(plain_name(variable) for gradient, variable in pairs if gradient is not None)
         return result
 
-    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
+    def _apply_and_watch(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
         before = self._watched
         graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         start = len(graph.get_operations()) if graph is not None else 0
@@ -70,7 +70,7 @@ class Watch(UpdateHooks):
         if graph is not None:
             updating.remember(graph, result)
         applied = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
-        applied = applied if is_reduced else _reduced(applied)
+        applied = applied if is_reduced else _sum_over_replicas(applied)
         number = self.number(optimizer, graph)
         if graph is None:
             self.on_eager_update(optimizer, number, applied)
@@ -144,17 +144,17 @@ class UpdateRecording(Watch):
         self._after_eager = after_eager
         self._rate: Value = None
 
-    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
+    def _apply_and_watch(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
         # With Keras 2.11 and later a property, which computes the rate of a schedule from the number of updates.
         is_computed = isinstance(getattr(type(optimizer), "learning_rate", None), property)
         with tf_op_creation.suspended():
             self._rate = getattr(optimizer, "learning_rate", None) if is_computed else None
-        return super()._around(optimizer, pairs, apply, is_reduced)
+        return super()._apply_and_watch(optimizer, pairs, apply, is_reduced)
 
     @tf_op_creation.suspended()
     def on_eager_update(self, optimizer: Optimizer, number: int, pairs: Pairs) -> None:
         """Record the update."""
-        rows = _rows(number, pairs) + _marked(number, rate_of(optimizer, self._rate)) + _variables(pairs)
+        rows = _rows(number, pairs) + _add_optimizer_number(number, rate_of(optimizer, self._rate)) + _variables(pairs)
         self._recorder.trains(variable for _, variable in pairs)
         self._recorder.update(number, [(kind, name, np.asarray(value)) for kind, name, value in rows])
         self._after_eager()
@@ -176,7 +176,7 @@ class UpdateRecording(Watch):
         rates = rates_of(graph.get_operations()[start:], graph)
         trained = {plain_name(variable) for _, variable in pairs}
         ahead += [(LOSS, self._recorder.losses.name(self.place_of(loss), trained), loss) for loss in losses]
-        ahead += rows + _marked(
+        ahead += rows + _add_optimizer_number(
             number, [(RATE, name, value) for name, value in rates] or rate_of(optimizer, self._rate)
         )
         for kind, name, value in ahead:
@@ -225,7 +225,7 @@ def _is_of_graphs(optimizer: Optimizer) -> bool:
 
 
 @tf_op_creation.suspended()
-def _reduced(pairs: Pairs) -> Pairs:
+def _sum_over_replicas(pairs: Pairs) -> Pairs:
     """Return the gradients that are applied: with a strategy, optimizers apply the sum of those of all replicas."""
     context = tf.distribute.get_replica_context() if tf.distribute.has_strategy() else None
     if not pairs or context is None or context.num_replicas_in_sync == 1:
@@ -237,10 +237,10 @@ def _reduced(pairs: Pairs) -> Pairs:
 def _rows(number: int, pairs: Pairs) -> Named:
     """Return the gradients. Those of an embedding are dense, because ranks have its rows in another order."""
     rows = [(GRADIENT, plain_name(variable), dense(gradient, variable)) for gradient, variable in pairs]
-    return _marked(number, rows)
+    return _add_optimizer_number(number, rows)
 
 
-def _marked(number: int, rows: Named) -> Named:
+def _add_optimizer_number(number: int, rows: Named) -> Named:
     """Return rows with the number of their optimizer in their names, if it is not the first one."""
     return [(kind, f"{name}{OF_OPTIMIZER}{number + 1}" if number else name, value) for kind, name, value in rows]
 

@@ -19,7 +19,7 @@ def watch_restores(recorder: Recorder) -> None:
 
     def restore(original: Function, owner: object, *args: object, **kwargs: object) -> Result:
         path = next(filter(None, map(tf_files.path_of, (*args, *kwargs.values()))), None)
-        if path and not recorder.steps and _existed(path, begun):
+        if path and not recorder.steps and _existed_before(path, begun):
             recorder.writer.event("restored", path=_shown(path), line=recorder.script_line())
         return original(owner, *args, **kwargs)
 
@@ -28,7 +28,7 @@ def watch_restores(recorder: Recorder) -> None:
     methods.wrap(tf.keras.Model, ("load_weights",), restore)
 
 
-def _existed(path: str, begun: float) -> bool:
+def _existed_before(path: str, begun: float) -> bool:
     files = tf.io.gfile.glob(f"{path}*")
     return bool(files) and max(tf.io.gfile.stat(file).mtime_nsec for file in files) < begun * 1e9
 

@@ -37,7 +37,7 @@ class UpdateHooks:
         def apply(pairs: Pairs) -> Result:
             return original(optimizer, pairs, *args, **kwargs)
 
-        return self._around(optimizer, list(grads_and_vars), apply, bool(is_reduced))
+        return self._apply_and_watch(optimizer, list(grads_and_vars), apply, bool(is_reduced))
 
     def apply(
         self,
@@ -56,8 +56,8 @@ class UpdateHooks:
         def apply(pairs: Pairs) -> Result:
             return original(optimizer, [gradient for gradient, _ in pairs] + others, trainable_variables, **kwargs)
 
-        return self._around(optimizer, paired, apply)
+        return self._apply_and_watch(optimizer, paired, apply)
 
-    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
+    def _apply_and_watch(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
         """Call apply() with the pairs. `is_reduced` is False if it reduces the gradients over the replicas first."""
         raise NotImplementedError

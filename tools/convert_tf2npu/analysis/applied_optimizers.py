@@ -23,10 +23,16 @@ def is_known(context: Context, call: Call) -> bool:
     """Return True if the file or project creates the optimizer, or has the method, that applies gradients."""
     function = call.node.func
     assert isinstance(function, ast.Attribute)
-    if context.names.definition(function, call.where) is not None or _is_of_base(context, function, call.where):
+    if context.names.definition(function, call.where) is not None or _is_method_of_base_optimizer(
+        context, function, call.where
+    ):
         return True
     optimizer = function.value
-    values = [(optimizer, call.where), *_compiled_with(context, optimizer), *_passed_as(context, optimizer, call.where)]
+    values = [
+        (optimizer, call.where),
+        *_optimizers_compiled_with_model(context, optimizer),
+        *_keyword_arguments_passed_as(context, optimizer, call.where),
+    ]
     return any(
         isinstance(origin.node, ast.Call) and optimizer_role(origin.node, origin.where, origin.names) is not None
         for value, where in values
@@ -49,8 +55,11 @@ def unknown_optimizers(context: Context) -> Iterator[Call]:
             and context.types.of(function.value, call.where) in (None, Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
             and not is_of_other_library(function, call.where, names)
             and not is_known(context, call)
-            and not _in_optimizer(context, call)
-            and any(_may_be(origin, call.node) for origin in origins(function.value, call.where, names, methods=True))
+            and not _is_in_optimizer_class(context, call)
+            and any(
+                _may_be_optimizer_computing_gradients(origin, call.node)
+                for origin in origins(function.value, call.where, names, methods=True)
+            )
         ):
             key = ast.dump(function.value), call.where.scope.node
             if key not in seen:
@@ -58,20 +67,20 @@ def unknown_optimizers(context: Context) -> Iterator[Call]:
                 yield call
 
 
-def _is_of_base(context: Context, function: ast.Attribute, where: Where) -> bool:
+def _is_method_of_base_optimizer(context: Context, function: ast.Attribute, where: Where) -> bool:
     """Return True for a method of the base of an optimizer, as in ``super().apply_gradients``."""
     base = function.value
     is_super = isinstance(base, ast.Call) and isinstance(base.func, ast.Name) and base.func.id == "super"
     return is_super or is_optimizer_class(context.resolve(base, where) or "")
 
 
-def _in_optimizer(context: Context, call: Call) -> bool:
+def _is_in_optimizer_class(context: Context, call: Call) -> bool:
     """Return True for code of an optimizer, which may ask another one for its gradients."""
     around = [parent for parent in context.names.ancestors(call.node) if isinstance(parent, ast.ClassDef)]
     return any(is_subclass(Class(owner, context.names)) for owner in around)
 
 
-def _may_be(origin: Origin, call: ast.Call) -> bool:
+def _may_be_optimizer_computing_gradients(origin: Origin, call: ast.Call) -> bool:
     """Return True if an origin of unknown value may be an optimizer of TensorFlow that computes gradients in a call."""
     node = origin.node
     if isinstance(node, ast.Name):
@@ -82,7 +91,7 @@ def _may_be(origin: Origin, call: ast.Call) -> bool:
     return last_name(call.func) == "compute_gradients" or any(k.arg in _ARGUMENTS for k in call.keywords)
 
 
-def _compiled_with(context: Context, optimizer: ast.expr) -> Iterator[tuple[ast.expr, Where]]:
+def _optimizers_compiled_with_model(context: Context, optimizer: ast.expr) -> Iterator[tuple[ast.expr, Where]]:
     """Yield the optimizers with which the file compiles a model, of which an expression is the attribute optimizer."""
     if not isinstance(optimizer, ast.Attribute) or optimizer.attr != "optimizer":
         return
@@ -95,7 +104,9 @@ def _compiled_with(context: Context, optimizer: ast.expr) -> Iterator[tuple[ast.
                 yield given, call.where
 
 
-def _passed_as(context: Context, optimizer: ast.expr, where: Where) -> Iterator[tuple[ast.expr, Where]]:
+def _keyword_arguments_passed_as(
+    context: Context, optimizer: ast.expr, where: Where
+) -> Iterator[tuple[ast.expr, Where]]:
     """Yield the keyword arguments of a class that takes any, of which an expression may be the attribute."""
     owner = context.names.owner(optimizer.value, where) if isinstance(optimizer, ast.Attribute) else None
     if owner is None or owner.names.held(owner.node, optimizer.attr):  # type: ignore[attr-defined]

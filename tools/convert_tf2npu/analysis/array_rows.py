@@ -42,27 +42,27 @@ _SAME_ROWS = frozenset({"cache", "enumerate", "map", "prefetch", "shuffle", "wit
 
 def rows_of(context: Context, node: ast.AST | None, where: Where) -> int | None:
     """Return the number of rows of an array, or None if the script does not show it."""
-    return _rows(context, node, where, 0)
+    return _count_rows(context, node, where, 0)
 
 
-def _rows(context: Context, node: ast.AST | None, where: Where, depth: int) -> int | None:
+def _count_rows(context: Context, node: ast.AST | None, where: Where, depth: int) -> int | None:
     if node is None or depth > 20:
         return None
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, where) or []
-        numbers = {_bound(context, binding, depth + 1) for binding in bindings}
+        numbers = {_count_rows_of_binding(context, binding, depth + 1) for binding in bindings}
         return numbers.pop() if len(numbers) == 1 else None
     if isinstance(node, ast.BinOp) and constant(node.right) is not None:
-        return _rows(context, node.left, where, depth + 1)
+        return _count_rows(context, node.left, where, depth + 1)
     if isinstance(node, ast.Subscript):
-        return _sliced(context, node, where, depth + 1)
+        return _count_rows_of_slice(context, node, where, depth + 1)
     if isinstance(node, (ast.List, ast.Tuple)):
         return None if any(isinstance(row, ast.Starred) for row in node.elts) else len(node.elts)
     if not isinstance(node, ast.Call):
         return None
     name = context.resolve(node.func, where) or ""
     if name in _KEEPS and node.args:
-        return _rows(context, node.args[0], where, depth + 1)
+        return _count_rows(context, node.args[0], where, depth + 1)
     if name in _SHAPED and node.args:
         shape = node.args[0]
         first = shape.elts[0] if isinstance(shape, (ast.Tuple, ast.List)) and shape.elts else shape
@@ -70,7 +70,7 @@ def _rows(context: Context, node: ast.AST | None, where: Where, depth: int) -> i
     if name in _DIMENSIONS and node.args:
         return integer_of(context, node.args[0], where)
     if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
-        return _rows(context, node.func.value, where, depth + 1)
+        return _count_rows(context, node.func.value, where, depth + 1)
     return None
 
 
@@ -116,13 +116,13 @@ def integer_of(context: Context, node: ast.AST, where: Where) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _sliced(context: Context, node: ast.Subscript, where: Where, depth: int) -> int | None:
+def _count_rows_of_slice(context: Context, node: ast.Subscript, where: Where, depth: int) -> int | None:
     """Return the number of rows in ``x[:64]``. Without a length of ``x`` the slice needs a length of its own."""
     index: ast.AST = getattr(node.slice, "value", node.slice)  # in ast.Index before Python 3.9
     parts = getattr(index, "elts", None) or getattr(index, "dims", None) or [index]
     if not isinstance(parts[0], ast.Slice):
         return None
-    whole = _rows(context, node.value, where, depth)
+    whole = _count_rows(context, node.value, where, depth)
     written = (parts[0].lower, parts[0].upper, parts[0].step)
     bounds = [integer_of(context, bound, where) if bound else None for bound in written]
     if any(bound is None and node is not None for bound, node in zip(bounds, written)) or bounds[2] == 0:
@@ -132,9 +132,9 @@ def _sliced(context: Context, node: ast.Subscript, where: Where, depth: int) -> 
     return len(range(*slice(*bounds).indices(bounds[1] if whole is None else whole)))  # type: ignore[arg-type]
 
 
-def _bound(context: Context, binding: Binding, depth: int) -> int | None:
+def _count_rows_of_binding(context: Context, binding: Binding, depth: int) -> int | None:
     if binding.kind == "value":
-        return _rows(context, binding.node, binding.where, depth)
+        return _count_rows(context, binding.node, binding.where, depth)
     if binding.kind != "part" or not isinstance(binding.node, ast.Call):
         return None
     loaded = _LOADERS.get(context.resolve(binding.node.func, binding.where) or "")

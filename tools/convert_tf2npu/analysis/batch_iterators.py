@@ -54,9 +54,9 @@ def argument_of_iter(node: ast.AST) -> ast.expr | None:
 def is_iterator(node: ast.expr, where: Where, names: Names) -> bool:
     """Return True if an expression is an iterator over a dataset wherever it comes from."""
     sources = origins(node, where, names, methods=True)
-    return bool(sources) and all(_is_of_dataset(origin) for origin in sources)
+    return bool(sources) and all(_is_iter_of_dataset(origin) for origin in sources)
 
 
-def _is_of_dataset(origin: Origin) -> bool:
+def _is_iter_of_dataset(origin: Origin) -> bool:
     inner = argument_of_iter(origin.node)
     return inner is not None and is_dataset(inner, origin.where, origin.names)

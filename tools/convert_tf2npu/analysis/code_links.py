@@ -101,7 +101,9 @@ def links_of(project: ModuleIndex, path: str, name: str) -> Links:
         linked.mention(word[: -len(CALL)] if is_called else word, not is_called)
     for base in unit.bases:
         linked.mention(base, False)
-    files = frozenset(file for statement in unit.imports for file in _loaded(project, path, statement))
+    files = frozenset(
+        file for statement in unit.imports for file in _modules_loaded_by_import(project, path, statement)
+    )
     return Links(
         frozenset(linked.parts),
         frozenset(linked.values),
@@ -114,16 +116,20 @@ def links_of(project: ModuleIndex, path: str, name: str) -> Links:
 
 def is_own(project: ModuleIndex, path: str, name: str) -> bool:
     """Return True if no base of a class is from outside the project. Then only the project calls its methods."""
-    return _is_own(project, Part(path, name), frozenset())
+    return _has_only_project_bases(project, Part(path, name), frozenset())
 
 
-def _is_own(project: ModuleIndex, part: Part, seen: frozenset[Part]) -> bool:
+def _has_only_project_bases(project: ModuleIndex, part: Part, seen: frozenset[Part]) -> bool:
     if part in seen:
         return False
     for base in project.once(outline, part.path).units[part.name].bases:
         if base not in _PLAIN_BASES:
-            home = _exported(project, part.path, base.split("."), set())
-            if not home or not home[1] or not _is_own(project, Part(home[0], home[1][0]), seen | {part}):
+            home = _find_exporting_module(project, part.path, base.split("."), set())
+            if (
+                not home
+                or not home[1]
+                or not _has_only_project_bases(project, Part(home[0], home[1][0]), seen | {part})
+            ):
                 return False
     return True
 
@@ -159,7 +165,7 @@ class _Linked:
                 self._mention_imported(statement, rest, is_value)
         else:
             if root in units or ALL in self._imported:  # as a rule not: most names are of variables
-                home = _exported(self._project, self._path, [root], set())
+                home = _find_exporting_module(self._project, self._path, [root], set())
                 if home and home[1]:
                     self._add(Part(home[0], home[1][0]), is_value and not rest)
             if rest:
@@ -173,7 +179,7 @@ class _Linked:
         origin = self._project.origin(whole[: -len(ALL) - 1] if is_any else whole, self._path)
         if origin is None:
             return  # of another package
-        module, names = _exported(self._project, *origin, set()) or ("", origin[1])
+        module, names = _find_exporting_module(self._project, *origin, set()) or ("", origin[1])
         if not names:
             self.modules.add(module)
         elif names[0] == "__dict__":
@@ -189,7 +195,9 @@ class _Linked:
         (self.values if is_value else self.parts).add(part)
 
 
-def _exported(project: ModuleIndex, path: str, names: list[str], seen: set[Part]) -> tuple[str, list[str]] | None:
+def _find_exporting_module(
+    project: ModuleIndex, path: str, names: list[str], seen: set[Part]
+) -> tuple[str, list[str]] | None:
     """Return the module that has a name which another module exports, and the name in it.
 
     Args:
@@ -208,12 +216,12 @@ def _exported(project: ModuleIndex, path: str, names: list[str], seen: set[Part]
     for statement in imported.get(names[0], ()):
         dotted = dotted_name(statement.module, statement.name) if statement.name else statement.module
         origin = project.origin(".".join([dotted, *names[1:]]), path)
-        home = _exported(project, *origin, seen) if origin else None
+        home = _find_exporting_module(project, *origin, seen) if origin else None
         if home:
             return home
     for star in imported.get(ALL, ()):
         module = project.find(star.module, path)
-        home = _exported(project, module, names, seen) if module else None
+        home = _find_exporting_module(project, module, names, seen) if module else None
         if home:
             return home
     return None
@@ -228,7 +236,7 @@ def _imported(project: ModuleIndex, path: str) -> dict[str, list[Import]]:
     return by_name
 
 
-def _loaded(project: ModuleIndex, path: str, imported: Import) -> Iterator[str]:
+def _modules_loaded_by_import(project: ModuleIndex, path: str, imported: Import) -> Iterator[str]:
     """Yield the modules that a statement imports, and the packages around them."""
     dots = len(imported.module) - len(imported.module.lstrip("."))
     parts = imported.module[dots:].split(".")

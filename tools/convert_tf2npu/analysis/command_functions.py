@@ -25,9 +25,9 @@ def started_functions(names: Names, statement: ast.stmt) -> list[ast.FunctionDef
         return []
     where = names.place(call)
     if names.resolve(call.func, where) == _FIRE:
-        functions = _of_fire(names, call, where)
+        functions = _functions_given_to_fire(names, call, where)
     elif isinstance(call.func, ast.Name) and _is_group(names, call.func, where):
-        functions = _of_group(names, call.func.id, ())
+        functions = _commands_of_group(names, call.func.id, ())
     else:
         functions = None
     return [function for function in functions or () if _uses_tensorflow(names, function, set())]
@@ -47,7 +47,7 @@ def _is_group(names: Names, node: ast.Name, where: Where) -> bool:
     )
 
 
-def _of_group(names: Names, group: str, outer: tuple[str, ...]) -> list[ast.FunctionDef] | None:
+def _commands_of_group(names: Names, group: str, outer: tuple[str, ...]) -> list[ast.FunctionDef] | None:
     """Return the commands of a group and of its groups; None if it has others, or is one of the outer groups."""
     if group in outer:
         return None
@@ -58,7 +58,7 @@ def _of_group(names: Names, group: str, outer: tuple[str, ...]) -> list[ast.Func
             if not isinstance(maker, ast.Attribute) or getattr(maker.value, "id", "") != group:
                 continue
             assert isinstance(candidate.node, (ast.FunctionDef, ast.AsyncFunctionDef))
-            inner = _of_group(names, candidate.node.name, (*outer, group)) if maker.attr == "group" else []
+            inner = _commands_of_group(names, candidate.node.name, (*outer, group)) if maker.attr == "group" else []
             if inner is None or not isinstance(candidate.node, ast.FunctionDef):
                 return None
             members += inner or [candidate.node]
@@ -75,7 +75,7 @@ def _of_group(names: Names, group: str, outer: tuple[str, ...]) -> list[ast.Func
     return members
 
 
-def _of_fire(names: Names, call: ast.Call, where: Where) -> list[ast.FunctionDef] | None:
+def _functions_given_to_fire(names: Names, call: ast.Call, where: Where) -> list[ast.FunctionDef] | None:
     component = next(iter([*call.args, *(k.value for k in call.keywords if k.arg == "component")]), None)
     if isinstance(component, ast.Dict):
         return _functions(names, component.values, where)

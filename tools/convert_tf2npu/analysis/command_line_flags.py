@@ -31,12 +31,14 @@ def _flags(context: Context) -> dict[str, str]:
         return _option_by_name(context.source.text.encode("utf-8", "replace"))
     near = project.with_imports(path) | project.with_importers({path})
     by_value: dict[str, str] = {}
-    for _, flags in sorted(project.once(_by_file).items(), key=lambda entry: (entry[0] in near, entry[0] == path)):
+    for _, flags in sorted(
+        project.once(_options_by_file).items(), key=lambda entry: (entry[0] in near, entry[0] == path)
+    ):
         by_value.update(flags)
     return by_value
 
 
-def _by_file(project: ModuleIndex) -> dict[str, dict[str, str]]:
+def _options_by_file(project: ModuleIndex) -> dict[str, dict[str, str]]:
     return {path: _option_by_name(project.raw(path)) for path in project.paths if path.endswith(".py")}
 
 

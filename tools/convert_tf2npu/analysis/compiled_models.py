@@ -59,7 +59,7 @@ def is_compiled(names: Names, model: ast.expr, where: Where, deepest: int = _DEE
 
 def _gets_compiled(names: Names, variable: _Variable, deepest: int) -> bool:
     """Return True if a module compiles what a variable holds, or passes it to a function that does."""
-    if variable in names.once(_compiled):
+    if variable in names.once(_compiled_model_variables):
         return True
     return deepest > 0 and any(
         _gets_compiled(its_names, parameter, deepest - 1)
@@ -116,7 +116,7 @@ def _uses(names: Names) -> dict[_Variable, list[_Use]]:
     return by_variable
 
 
-def _compiled(names: Names) -> frozenset[_Variable]:
+def _compiled_model_variables(names: Names) -> frozenset[_Variable]:
     """Return the variables and attributes that a module compiles with a loss or an optimizer."""
     return frozenset(
         _variable(names, call.node.func.value, call.where)

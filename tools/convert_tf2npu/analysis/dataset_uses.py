@@ -60,25 +60,27 @@ class _Search:
         elif isinstance(parent, ast.Attribute):
             self._attribute(parent, names, sites, part)
         elif isinstance(parent, ast.keyword):
-            self._given(names.parents[parent], parent, names, sites, part)
+            self._follow_as_argument(names.parents[parent], parent, names, sites, part)
         elif isinstance(parent, ast.Starred):
             self.complete = False
         elif isinstance(parent, ast.Call):
             if parent.func is node:
                 self.follow(parent, names, sites + (parent,), part)
             else:
-                self._given(parent, node, names, sites, part)
+                self._follow_as_argument(parent, node, names, sites, part)
         elif isinstance(parent, (ast.Assign, ast.AnnAssign)):
             for target in parent.targets if isinstance(parent, ast.Assign) else [parent.target]:
-                self._assigned(target, names, sites, part)
+                self._follow_assignment(target, names, sites, part)
         elif isinstance(parent, (ast.Return, ast.Yield)):
-            self._returned(parent, names, sites, part)
+            self._follow_returned_value(parent, names, sites, part)
         elif isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)):
-            self._looped(parent, node, names, sites, part)
+            self._follow_loop(parent, node, names, sites, part)
         else:
-            self._inside(parent, node, names, sites, part)
+            self._follow_through_expression(parent, node, names, sites, part)
 
-    def _inside(self, parent: ast.AST, node: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
+    def _follow_through_expression(
+        self, parent: ast.AST, node: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part
+    ) -> None:
         """Follow a value through an expression that has it as a part."""
         if isinstance(parent, (ast.Tuple, ast.List)):
             self.follow(parent, names, sites, (parent.elts.index(node),) + part)  # type: ignore[arg-type]
@@ -96,7 +98,7 @@ class _Search:
         elif isinstance(parent, (ast.IfExp, ast.BoolOp)) and node is not getattr(parent, "test", None):
             self.follow(parent, names, sites, part)
         elif type(parent).__name__ == "NamedExpr":
-            self._assigned(parent.target, names, sites, part)  # type: ignore[attr-defined]
+            self._follow_assignment(parent.target, names, sites, part)  # type: ignore[attr-defined]
             self.follow(parent, names, sites, part)
         elif not isinstance(parent, (ast.Expr, ast.Compare, ast.If, ast.IfExp, ast.Assert, ast.Delete, ast.UnaryOp)):
             self.complete = False
@@ -123,7 +125,9 @@ class _Search:
     def _read(self, phase: str, node: ast.AST, names: Names, by: str, sites: tuple[ast.AST, ...]) -> None:
         self.reads.append(Use(phase, node, names, by, sites))
 
-    def _given(self, call: ast.AST, given: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
+    def _follow_as_argument(
+        self, call: ast.AST, given: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part
+    ) -> None:
         """Follow a value that a call gets as an argument."""
         if not isinstance(call, ast.Call):
             self.complete = False  # a base class
@@ -141,7 +145,7 @@ class _Search:
         elif word == "next":
             kind = phase_of_step(call, names)
             self._judge(kind, value, names, "next", sites)
-        elif self._in_function(call, value, names, sites, part):
+        elif self._follow_into_function(call, value, names, sites, part):
             return
         elif word in READS:
             self._read(PREPARE, value, names, word, sites)
@@ -152,11 +156,11 @@ class _Search:
                 self._read(phase, value, names, by if phase_in(by) else word, sites)
             self.complete = self.complete and bool(phase)
 
-    def _in_function(
+    def _follow_into_function(
         self, call: ast.Call, value: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part
     ) -> bool:
         """Follow an argument into a function or class of the project. Return True if it is read there."""
-        definition = names.definition(call.func, names.place(call)) if _is_name(call.func) else None
+        definition = names.definition(call.func, names.place(call)) if _is_name_or_attribute(call.func) else None
         if definition is None:
             return False
         function, theirs = definition
@@ -180,7 +184,7 @@ class _Search:
         self.complete = complete and self.complete and bool(name)
         return is_read
 
-    def _assigned(self, target: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
+    def _follow_assignment(self, target: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
         """Follow a value to the uses of the name or attribute that it is assigned to."""
         if isinstance(target, (ast.Tuple, ast.List)):
             index = part[0] if part else None
@@ -188,7 +192,7 @@ class _Search:
                 isinstance(part_before, ast.Starred) for part_before in target.elts[: index + 1]
             ):
                 if index < len(target.elts):
-                    self._assigned(target.elts[index], names, sites, part[1:])
+                    self._follow_assignment(target.elts[index], names, sites, part[1:])
             else:
                 self.complete = False
         elif isinstance(target, ast.Name):
@@ -210,7 +214,7 @@ class _Search:
             elif not is_in_tests(use):
                 self.follow(use.node, use.names, sites, part)
 
-    def _returned(self, node: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
+    def _follow_returned_value(self, node: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
         """Follow the result of a function to its calls, and to the code that gets the function."""
         function = next((p for p in names.ancestors(node) if isinstance(p, _FUNCTIONS)), None)
         uses = mentions(function, names) if isinstance(function, ast.FunctionDef) else None
@@ -219,11 +223,11 @@ class _Search:
         for use in outside_tests:
             call = use.names.parents[use.node]
             if not (isinstance(call, ast.Call) and is_call(use)):
-                self.follow(use.node, use.names, self._with(sites, use.node, function, use.names), part)
+                self.follow(use.node, use.names, self._add_site(sites, use.node, function, use.names), part)
             elif self._only is None or passed_phase(function, call) == self._only:
-                self.follow(call, use.names, self._with(sites, call, function, use.names), part)
+                self.follow(call, use.names, self._add_site(sites, call, function, use.names), part)
 
-    def _with(
+    def _add_site(
         self, sites: tuple[ast.AST, ...], site: ast.AST, function: ast.AST | None, names: Names
     ) -> tuple[ast.AST, ...]:
         """Return the sites with one more, if the function makes a dataset in each call."""
@@ -232,7 +236,7 @@ class _Search:
         self._makers.update(p for p in names.ancestors(site) if isinstance(p, _FUNCTIONS))
         return sites + (site,)
 
-    def _looped(self, loop: ast.AST, node: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
+    def _follow_loop(self, loop: ast.AST, node: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
         if node is not loop.iter:  # type: ignore[attr-defined]
             return
         if part and isinstance(loop, ast.For) and isinstance(loop.target, ast.Name):  # for dataset in (a, b):
@@ -241,7 +245,7 @@ class _Search:
             self.complete = False
         elif isinstance(loop, ast.For):
             if any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for s in loop.body for inner in ast.walk(s)):
-                self._returned(loop, names, sites, ())
+                self._follow_returned_value(loop, names, sites, ())
             else:
                 self._judge(phase_of_loop(loop, names), node, names, "the loop", sites)
         else:
@@ -255,7 +259,7 @@ class _Search:
             self._read(kind, node, names, by, sites)
 
 
-def _is_name(node: ast.AST) -> bool:
+def _is_name_or_attribute(node: ast.AST) -> bool:
     return isinstance(node, (ast.Name, ast.Attribute))
 
 

@@ -106,10 +106,10 @@ def _is_endless_repeat(call: ast.Call, place: int = 0) -> bool:
 def in_window(context: Context, node: ast.AST) -> bool:
     """Return True if code is in the function that batches the windows of group_by_window."""
     functions = {p for p in context.names.ancestors(node) if isinstance(p, _FUNCTIONS)}
-    return bool(functions) and not functions.isdisjoint(context.names.once(_of_windows))
+    return bool(functions) and not functions.isdisjoint(context.names.once(_functions_given_to_group_by_window))
 
 
-def _of_windows(names: Names) -> frozenset[ast.AST]:
+def _functions_given_to_group_by_window(names: Names) -> frozenset[ast.AST]:
     """Return what a file passes to group_by_window."""
     passed = set()
     for call in names.calls:
@@ -151,12 +151,12 @@ def _unbatch_calls(context: Context) -> list[tuple[ast.Call, set[ast.AST]]]:
             and (context.resolve(applied.func, call.where) or "").endswith(".unbatch")
         ):
             before: set[ast.AST] = set()
-            _before(context, function.value, call.where, before)
+            _collect_preceding_expressions(context, function.value, call.where, before)
             unbatching.append((call.node, before))
     return unbatching
 
 
-def _before(context: Context, node: ast.AST, where: Where, chain: set[ast.AST]) -> None:
+def _collect_preceding_expressions(context: Context, node: ast.AST, where: Where, chain: set[ast.AST]) -> None:
     while node not in chain:
         chain.add(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -164,4 +164,4 @@ def _before(context: Context, node: ast.AST, where: Where, chain: set[ast.AST]) 
         elif isinstance(node, ast.Name):
             for binding in context.names.lookup(node.id, where) or ():
                 if binding.kind == "value" and binding.node is not None:
-                    _before(context, binding.node, binding.where, chain)
+                    _collect_preceding_expressions(context, binding.node, binding.where, chain)

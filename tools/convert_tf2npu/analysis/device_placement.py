@@ -83,7 +83,7 @@ def may_run_on_npu(names: Names, node: ast.AST) -> bool:
 
 def _is_on_npu(names: Names, around: ast.AST | None) -> bool:
     """Return True if the code of a function or class, or of the module, may run on the NPU."""
-    return not _on_host([] if around is None else [around, *names.ancestors(around)], names, set())
+    return not _belongs_to_host([] if around is None else [around, *names.ancestors(around)], names, set())
 
 
 def in_map_function(context: Context, node: ast.AST) -> bool:
@@ -115,7 +115,7 @@ def in_test(context: Context, node: ast.AST) -> bool:
 def belongs_to_test(names: Names, node: ast.AST) -> bool:
     """Return True if an expression belongs to a test."""
     return (
-        names.once(_is_beside)
+        names.once(_is_test_or_preparation_file)
         and "test" in _words(os.path.basename(names.path))
         or any(isinstance(parent, ast.ClassDef) and _is_test(parent) for parent in names.ancestors(node))
     )
@@ -234,7 +234,7 @@ def function_of(context: Context, node: ast.AST) -> ast.AST:
     return next((p for p in context.names.ancestors(node) if isinstance(p, _FUNCTIONS)), context.names.tree)
 
 
-def _is_beside(names: Names) -> bool:
+def _is_test_or_preparation_file(names: Names) -> bool:
     """Return True if the name or folder of a file says that it is a test or prepares data."""
     folder, name = os.path.split(names.path)
     words = _words(os.path.splitext(name)[0])
@@ -295,7 +295,7 @@ def _python_of(word: str, call: Call) -> list[ast.expr]:
     return [k.value for k in call.node.keywords if k.arg and _INPUTS.match(k.arg)]
 
 
-def _on_host(around: Iterable[ast.AST], names: Names, seen: set[ast.AST]) -> bool:
+def _belongs_to_host(around: Iterable[ast.AST], names: Names, seen: set[ast.AST]) -> bool:
     """Return True if code belongs to input, serving or a test.
 
     Args:
@@ -303,7 +303,7 @@ def _on_host(around: Iterable[ast.AST], names: Names, seen: set[ast.AST]) -> boo
         names: name resolution in its module.
         seen: the functions whose uses are being checked.
     """
-    if names.once(_is_beside):
+    if names.once(_is_test_or_preparation_file):
         return True
     host = names.once(_host_functions)
     for parent in around:
@@ -318,12 +318,12 @@ def _on_host(around: Iterable[ast.AST], names: Names, seen: set[ast.AST]) -> boo
                 and (_is_test(parent) or _SEQUENCE in names.ancestry(parent))
             ):
                 return True
-        if isinstance(parent, _FUNCTIONS) and _used_on_host(parent, names, seen):
+        if isinstance(parent, _FUNCTIONS) and _is_used_on_host(parent, names, seen):
             return True
     return False
 
 
-def _used_on_host(function: ast.AST, names: Names, seen: set[ast.AST]) -> bool:
+def _is_used_on_host(function: ast.AST, names: Names, seen: set[ast.AST]) -> bool:
     """Return True if a function is passed to a call that runs it on the host, or used only in code on the host."""
     name = getattr(function, "name", "")
     defined = names.module.bindings.get(name, [])
@@ -338,7 +338,7 @@ def _used_on_host(function: ast.AST, names: Names, seen: set[ast.AST]) -> bool:
                 if _is_passed_on(mention, user):
                     return True
                 used.append((mention, user))
-    return bool(used) and all(_on_host(user.ancestors(mention), user, seen) for mention, user in used)
+    return bool(used) and all(_belongs_to_host(user.ancestors(mention), user, seen) for mention, user in used)
 
 
 def files_passing_to_data(project: ModuleIndex) -> frozenset[str]:

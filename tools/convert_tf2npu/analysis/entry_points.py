@@ -64,7 +64,7 @@ def facts_of(names: Names) -> Facts:
         bool(called & SWITCHES),
         _needs_switch(names),
         any(
-            _is_work(names, call) and not any(is_main_guard(p) for p in names.ancestors(call.node))
+            _is_tensorflow_work(names, call) and not any(is_main_guard(p) for p in names.ancestors(call.node))
             for call in _calls_at_top(names)
         ),
     )
@@ -114,9 +114,9 @@ def _is_program(names: Names) -> bool:
     if names.project and names.path and names.project.importers(names.path):
         return any(_trains_keras_or_own_model(names, call) for call in _calls_at_top(names))
     return any(
-        _is_work(names, call)
+        _is_tensorflow_work(names, call)
         or _starts_own_function(names, call)
-        or (is_near_framework(names) and (_is_of_model(names, call) or _runs_work(names, call)))
+        or (is_near_framework(names) and (_is_method_of_model(names, call) or _runs_work(names, call)))
         for call in _calls_at_top(names)
     )
 
@@ -138,15 +138,15 @@ def _programs(project: ModuleIndex) -> frozenset[str]:
     return frozenset(
         path
         for path in project.paths
-        if project.once(_may_start, path) or b"__main__" in project.raw(path) and _may_be(project, path)
+        if project.once(_may_start, path) or b"__main__" in project.raw(path) and _may_be_program(project, path)
     )
 
 
 def _may_start(project: ModuleIndex, path: str) -> bool:
-    return not project.importers(path) and _may_be(project, path)
+    return not project.importers(path) and _may_be_program(project, path)
 
 
-def _may_be(project: ModuleIndex, path: str) -> bool:
+def _may_be_program(project: ModuleIndex, path: str) -> bool:
     words = set(re.split(r"[\W_]+", os.path.basename(path)))
     return words.isdisjoint(("test", "init")) and not project.once(file_describes_package, path)
 
@@ -160,12 +160,12 @@ def _calls_at_top(names: Names) -> Iterator[Call]:
             yield call
 
 
-def _is_work(names: Names, call: Call) -> bool:
+def _is_tensorflow_work(names: Names, call: Call) -> bool:
     name = names.resolve(call.node.func, call.where) or ""
     return name.startswith("tensorflow.") and not name.startswith(SETTINGS + FLAGS)
 
 
-def _is_of_model(names: Names, call: Call) -> bool:
+def _is_method_of_model(names: Names, call: Call) -> bool:
     function = call.node.func
     if not isinstance(function, ast.Attribute):
         return False
@@ -203,7 +203,9 @@ def _runs_work(names: Names, call: Call) -> bool:
     if definition is None or not isinstance(definition.node, (ast.FunctionDef, ast.ClassDef)):
         return False
     theirs = definition.names
-    return any(_is_work(theirs, inner) and definition.node in theirs.ancestors(inner.node) for inner in theirs.calls)
+    return any(
+        _is_tensorflow_work(theirs, inner) and definition.node in theirs.ancestors(inner.node) for inner in theirs.calls
+    )
 
 
 def _needs_switch(names: Names) -> bool:

@@ -85,10 +85,10 @@ def form_of_function(function: Function, names: Names) -> str | None:
     body = body_of(function.node)
     if argument is None or not body:
         return None
-    return _known(lambda x: _run(body, argument, x, function, names))
+    return _gelu_form_computed_by(lambda x: _run(body, argument, x, function, names))
 
 
-def _known(formula: Callable[[float], _Value]) -> str | None:
+def _gelu_form_computed_by(formula: Callable[[float], _Value]) -> str | None:
     try:
         values = [formula(x) for x in _POINTS]
     except (_Unknown, ValueError, OverflowError, ZeroDivisionError, TypeError, RecursionError):
@@ -137,7 +137,7 @@ def form_of_expression(node: ast.expr, argument: ast.expr, names: Names, where: 
         as :func:`form_of_function`.
     """
     text = ast.dump(argument)
-    return _known(lambda x: _evaluate(node, {text: _Value(x, True)}, names, where))
+    return _gelu_form_computed_by(lambda x: _evaluate(node, {text: _Value(x, True)}, names, where))
 
 
 def _run(body: list[ast.AST], argument: str, x: float, function: Function, names: Names) -> _Value:

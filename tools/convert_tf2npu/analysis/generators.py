@@ -19,7 +19,7 @@ _SEQUENCES = frozenset({"tensorflow.keras.utils.Sequence", "tensorflow.keras.uti
 
 def looped_slice(context: Context, call: Call, value: ast.expr) -> Slice | None:
     """Return the slice that a generator of the file yields for the variable of a loop: ``for x, y in batches(...)``."""
-    over = _iterated(context, call, value)
+    over = _iterable_of_loop_variable(context, call, value)
     return yielded_slice(context, over) if isinstance(over, ast.Call) else None
 
 
@@ -49,7 +49,7 @@ def _elements(value: ast.expr) -> Iterator[ast.expr]:
 
 def uneven_parts(context: Context, call: Call, value: ast.expr) -> bool:
     """Return True if a loop takes a value from ``numpy.array_split``, whose parts may have two lengths."""
-    over = _iterated(context, call, value)
+    over = _iterable_of_loop_variable(context, call, value)
     split = value_of_argument(context, call, over) if over is not None else None
     if not isinstance(split, ast.Call) or context.called.get(split) != "numpy.array_split" or len(split.args) < 2:
         return False
@@ -57,7 +57,7 @@ def uneven_parts(context: Context, call: Call, value: ast.expr) -> bool:
     return not rows or not parts or rows % parts != 0
 
 
-def _iterated(context: Context, call: Call, value: ast.expr) -> ast.expr | None:
+def _iterable_of_loop_variable(context: Context, call: Call, value: ast.expr) -> ast.expr | None:
     """Return what the loop iterates over whose variable a value is, without enumerate, tqdm and zip."""
     if not isinstance(value, ast.Name):
         return None
@@ -92,13 +92,15 @@ def _leaves_rest(owner: ClassDefinition) -> bool:
     if any(len(methods_of_name) != 1 for methods_of_name in methods.values()):
         return False
     count, item = (methods_of_name[0] for methods_of_name in methods.values())
-    returned = [node.value for node in _inside(count) if isinstance(node, ast.Return)]
-    cuts = any(isinstance(node, ast.Slice) and node.lower and node.upper and not node.step for node in _inside(item))
-    decides = any(isinstance(node, (ast.If, ast.IfExp)) for node in _inside(item))
+    returned = [node.value for node in _walk_or_nothing(count) if isinstance(node, ast.Return)]
+    cuts = any(
+        isinstance(node, ast.Slice) and node.lower and node.upper and not node.step for node in _walk_or_nothing(item)
+    )
+    decides = any(isinstance(node, (ast.If, ast.IfExp)) for node in _walk_or_nothing(item))
     return bool(returned) and all(map(_rounds_up, returned)) and cuts and not decides
 
 
-def _inside(node: ast.AST | None) -> Iterator[ast.AST]:
+def _walk_or_nothing(node: ast.AST | None) -> Iterator[ast.AST]:
     return iter(()) if node is None else ast.walk(node)
 
 
@@ -112,5 +114,5 @@ def _rounds_up(value: ast.AST | None) -> bool:
         and constant(part.right) == (1,)
         and isinstance(part.left, ast.BinOp)
         and isinstance(part.left.op, ast.FloorDiv)
-        for part in _inside(value)
+        for part in _walk_or_nothing(value)
     )

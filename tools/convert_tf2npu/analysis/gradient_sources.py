@@ -68,18 +68,18 @@ class Trace:
     def _of(self, node: ast.AST, where: Where, names: Names, part: str) -> Iterator[GradientSource]:
         if isinstance(node, ast.Name):
             for binding in names.lookup(node.id, where) or [Binding("other", where)]:
-                yield from self._binding(binding, node, names, part)
+                yield from self._sources_of_binding(binding, node, names, part)
         elif isinstance(node, ast.Call):
-            yield from self._call(node, where, names, part)
+            yield from self._sources_of_call(node, where, names, part)
         elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
-            yield from self._members(node, where, names)
+            yield from self._sources_of_comprehension(node, where, names)
         elif isinstance(node, ast.IfExp):
             yield from self.of(node.body, where, names, part)
             yield from self.of(node.orelse, where, names, part)
         elif isinstance(node, ast.BinOp):
-            yield from self._operands([node.left, node.right], node, where, names)
+            yield from self._sources_of_operands([node.left, node.right], node, where, names)
         elif isinstance(node, ast.Attribute):
-            yield from self._attribute(node, where, names)
+            yield from self._sources_of_attribute(node, where, names)
         elif isinstance(node, (ast.List, ast.Tuple)):
             first = _first(node)
             for member in node.elts if first is node else [first]:
@@ -91,7 +91,7 @@ class Trace:
         elif not is_none(node):
             yield GradientSource(UNKNOWN, node, where, names)
 
-    def _call(self, node: ast.Call, where: Where, names: Names, part: str) -> Iterator[GradientSource]:
+    def _sources_of_call(self, node: ast.Call, where: Where, names: Names, part: str) -> Iterator[GradientSource]:
         name, word = names.resolve(node.func, where) or "", last_name(node.func)
         kind = self._kind(node, where, names)
         if kind is not None:
@@ -100,11 +100,11 @@ class Trace:
         if name in _IN_TUPLES and part in ("0", "") and node.args:
             yield from self.of(node.args[0], where, names)
         elif name in _THROUGH and node.args:
-            yield from self._operands(list(node.args), node, where, names)
+            yield from self._sources_of_operands(list(node.args), node, where, names)
         elif word in _LISTS and isinstance(node.func, ast.Name) and node.args:
             yield from self.of(node.args[0], where, names)  # zip(*pairs) separates gradients and variables
         else:
-            yield from self._function(node, where, names, part)
+            yield from self._sources_of_function_result(node, where, names, part)
 
     def _kind(self, node: ast.AST, where: Where, names: Names) -> str | None:
         """Return the kind of the gradients that a call computes itself, None for other calls."""
@@ -131,7 +131,9 @@ class Trace:
             for b in bindings
         )
 
-    def _function(self, node: ast.Call, where: Where, names: Names, part: str) -> Iterator[GradientSource]:
+    def _sources_of_function_result(
+        self, node: ast.Call, where: Where, names: Names, part: str
+    ) -> Iterator[GradientSource]:
         """Return the sources of the results of a project function."""
         sources: list[GradientSource] = []
         returns = [
@@ -152,24 +154,28 @@ class Trace:
             sources = handed_in or sources  # it computes gradients from others, such as their mean
         yield from sources or [GradientSource(UNKNOWN, node, where, names)]
 
-    def _operands(self, nodes: list[ast.expr], whole: ast.AST, where: Where, names: Names) -> Iterator[GradientSource]:
+    def _sources_of_operands(
+        self, nodes: list[ast.expr], whole: ast.AST, where: Where, names: Names
+    ) -> Iterator[GradientSource]:
         """Return the sources among the operands; factors and limits have none."""
         sources = [source for node in nodes for source in self.of(node, where, names)]
         known = [source for source in sources if source.kind != UNKNOWN]
         yield from known or [GradientSource(UNKNOWN, whole, where, names)]
 
-    def _attribute(self, node: ast.Attribute, where: Where, names: Names) -> Iterator[GradientSource]:
+    def _sources_of_attribute(self, node: ast.Attribute, where: Where, names: Names) -> Iterator[GradientSource]:
         owner = names.owner(node.value, where)
         held = owner[1].held(owner[0], node.attr) if owner else []
         for binding, its_names in held:
-            yield from self._binding(binding, node, its_names)
+            yield from self._sources_of_binding(binding, node, its_names)
         if not held:
             yield GradientSource(UNKNOWN, node, where, names)
 
-    def _binding(self, binding: Binding, use: ast.expr, names: Names, part: str = "") -> Iterator[GradientSource]:
+    def _sources_of_binding(
+        self, binding: Binding, use: ast.expr, names: Names, part: str = ""
+    ) -> Iterator[GradientSource]:
         value, where = binding.node, binding.where
         if binding.kind == "value" and isinstance(value, ast.List) and not value.elts:
-            yield from self._appended(binding, use, names)
+            yield from self._sources_of_appended(binding, use, names)
         elif binding.kind == "value" and value is not None:
             yield from self.of(value, where, names, part)
         elif binding.kind == "part" and value is not None:
@@ -181,9 +187,9 @@ class Trace:
             if values is None:
                 yield GradientSource(UNKNOWN, use, where, names)
         elif isinstance(use, ast.Name):
-            yield from self._looped(use, where, names)
+            yield from self._sources_of_loop_variable(use, where, names)
 
-    def _appended(self, binding: Binding, use: ast.expr, names: Names) -> Iterator[GradientSource]:
+    def _sources_of_appended(self, binding: Binding, use: ast.expr, names: Names) -> Iterator[GradientSource]:
         """Return the sources of the elements that are appended to an empty list."""
         filled = False
         for call in names.once(_appends).get(id(binding.where.scope), ()):
@@ -196,7 +202,7 @@ class Trace:
         if not filled:
             yield GradientSource(UNKNOWN, use, binding.where, names)
 
-    def _members(self, node: ast.AST, where: Where, names: Names) -> Iterator[GradientSource]:
+    def _sources_of_comprehension(self, node: ast.AST, where: Where, names: Names) -> Iterator[GradientSource]:
         """Return the sources of a list that is made from others."""
         value = _first(node.elt)  # type: ignore[attr-defined]
         if self._kind(value, where, names) or self._calls_gradient_function(value, where, names):
@@ -211,7 +217,7 @@ class Trace:
         for name in [n for n in ast.walk(value) if isinstance(n, ast.Name) and n.id in loops]:
             is_followed = True
             generator = loops[name.id]
-            yield from self._taken(generator.target, generator.iter, name.id, where, names)
+            yield from self._sources_from_iterable(generator.target, generator.iter, name.id, where, names)
         if not is_followed:
             yield from self.of(value, where, names)
 
@@ -224,15 +230,15 @@ class Trace:
             for callee in callees
         )
 
-    def _looped(self, use: ast.Name, where: Where, names: Names) -> Iterator[GradientSource]:
+    def _sources_of_loop_variable(self, use: ast.Name, where: Where, names: Names) -> Iterator[GradientSource]:
         """Return the sources of a loop variable."""
         statement = where.statement
         if isinstance(statement, ast.For) and use.id in _targets(statement.target):
-            yield from self._taken(statement.target, statement.iter, use.id, where, names)
+            yield from self._sources_from_iterable(statement.target, statement.iter, use.id, where, names)
         else:
             yield GradientSource(UNKNOWN, use, where, names)
 
-    def _taken(
+    def _sources_from_iterable(
         self, target: ast.expr, iterated: ast.expr, name: str, where: Where, names: Names
     ) -> Iterator[GradientSource]:
         """Return what a loop variable takes from the iterable: with zip, the list at its position."""
@@ -242,7 +248,7 @@ class Trace:
                 yield from self.of(iterated.args[place], where, names)
                 return
             if iterated.func.id == "enumerate" and place == 1 and iterated.args:
-                yield from self._taken(target.elts[1], iterated.args[0], name, where, names)
+                yield from self._sources_from_iterable(target.elts[1], iterated.args[0], name, where, names)
                 return
         yield from self.of(iterated, where, names)
 

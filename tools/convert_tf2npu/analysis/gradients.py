@@ -55,10 +55,10 @@ def applications_in(project: ModuleIndex) -> dict[str, list[Applied]]:
 
 def applications_here(context: Context) -> Mapping[ast.AST | None, Applied]:
     """Return the calls of apply_gradients in a file by their nodes."""
-    return context.once(_applied_here)
+    return context.once(_applications_by_node)
 
 
-def _applied_here(context: Context) -> dict[ast.AST | None, Applied]:
+def _applications_by_node(context: Context) -> dict[ast.AST | None, Applied]:
     return {application.call: application for application in applications(context.names)}
 
 
@@ -104,7 +104,7 @@ def _are_only_applied(context: Context, word: str) -> bool:
             return False
     if not computes and _BY_HAND in context.called.values():  # around such an optimizer a wrapper has no effect
         return bool(own_applications)
-    gathered = context.once(_gathered)
+    gathered = context.once(_applications_of_gathered_gradients)
     return bool(own_applications) and all(
         application.call in gathered
         or _is_by_script(application)
@@ -131,7 +131,7 @@ def averaged_where_applied(context: Context) -> list[Applied]:
     Their gradients are averaged over the ranks once, where they are applied. So the optimizers that compute them are
     not wrapped.
     """
-    gathered = context.once(_gathered)
+    gathered = context.once(_applications_of_gathered_gradients)
     return [
         application
         for application in applications_here(context).values()
@@ -147,10 +147,10 @@ def averages_gradients(context: Context, call: ast.Call) -> bool:
     """Return True if a call that computes gradients averages them itself, or will do so."""
     if last_name(call.func) == "compute_gradients":
         return not _all_only_apply(context, call, context.names.place(call))
-    return call in context.once(_averaged_by_hand)
+    return call in context.once(_calls_of_applied_gradients)
 
 
-def _averaged_by_hand(context: Context) -> frozenset[ast.AST]:
+def _calls_of_applied_gradients(context: Context) -> frozenset[ast.AST]:
     """Return the calls of tf.gradients, and of averages, whose gradients are applied."""
     once = {application.call for application in averaged_where_applied(context)}
     sources = (
@@ -171,7 +171,7 @@ def _all_only_apply(context: Context, computing: ast.Call, where: Where) -> bool
     )
 
 
-def _gathered(context: Context) -> frozenset[ast.AST]:
+def _applications_of_gathered_gradients(context: Context) -> frozenset[ast.AST]:
     """Return the calls of apply_gradients whose gradients all come from loops that they are not in."""
     names, every = context.names, applications_here(context).values()
     uses = collections.Counter(id(source.node) for application in every for source in application.sources)

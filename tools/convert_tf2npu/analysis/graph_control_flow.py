@@ -43,7 +43,7 @@ def _asking(_: Context) -> list[ast.AST]:
 
 
 def _advice(context: Context) -> str:
-    if not context.names.once(_with_control_flow) and not _calls_control_flow(context):
+    if not context.names.once(_nodes_with_control_flow) and not _calls_control_flow(context):
         return ""
     texts = _texts_of_program(context)
     is_switched = any(map(_NO_VERSION_2.search, texts))
@@ -65,7 +65,7 @@ def _advice(context: Context) -> str:
     )
 
 
-def _with_control_flow(names: Names) -> frozenset[ast.AST]:
+def _nodes_with_control_flow(names: Names) -> frozenset[ast.AST]:
     """Return what has such operations in a file: its functions and the statements around them."""
     return frozenset(
         parent
@@ -92,7 +92,7 @@ def _calls_control_flow(context: Context) -> bool:
             function is not None
             and function.names is not names
             and isinstance(function.node, ast.FunctionDef)
-            and function.node in function.names.once(_with_control_flow)
+            and function.node in function.names.once(_nodes_with_control_flow)
             and runs_on_npu(context, call.node)
         ):
             return True

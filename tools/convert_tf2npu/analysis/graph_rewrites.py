@@ -34,10 +34,10 @@ def replaced_graph_rewrites(context: Context) -> frozenset[ast.Call]:
     ``NPULossScaleOptimizer`` scales the loss in their place, and the precision mode of each session computes in
     float16.
     """
-    return context.once(_replaced)
+    return context.once(_replaced_rewrites)
 
 
-def _replaced(context: Context) -> frozenset[ast.Call]:
+def _replaced_rewrites(context: Context) -> frozenset[ast.Call]:
     rewrites = [call for call in context.names.calls if context.called.get(call.node) in GRAPH_REWRITES]
     if not rewrites or not context.moves_precision or is_two(context) or "npu: ignore" in context.source.text:
         return frozenset()
@@ -45,7 +45,10 @@ def _replaced(context: Context) -> frozenset[ast.Call]:
     makers = [(call, parameters) for call, parameters in sessions if parameters]
     if not makers or _has_other_sessions(context) or not all(_takes_mode(context, *session) for session in makers):
         return frozenset()
-    known = all(_is_known(context, call) and _runs_before(context, call, [s for s, _ in makers]) for call in rewrites)
+    known = all(
+        _is_rewrite_with_known_scale(context, call) and _runs_before(context, call, [s for s, _ in makers])
+        for call in rewrites
+    )
     return frozenset(call.node for call in rewrites) if known else frozenset()
 
 
@@ -84,7 +87,7 @@ def _has_other_sessions(context: Context) -> bool:
     return any(_MAKES_SESSIONS.search(project.raw(other)) for other in others)
 
 
-def _is_known(context: Context, call: Call) -> bool:
+def _is_rewrite_with_known_scale(context: Context, call: Call) -> bool:
     """Return True for a rewrite of an optimizer of tf.train with the default scale or one that is written there."""
     bound = bind(call.node, ("opt", "loss_scale"))
     given = bound.args.get("loss_scale")

@@ -70,7 +70,7 @@ def _codes_images(context: Context) -> bool:
     return (
         any(name.startswith(_CODECS) for name in called)
         and all(name.startswith(_AROUND) for name in called)
-        and _imported(context.names.tree) <= PLAIN_MODULES
+        and _imported_packages(context.names.tree) <= PLAIN_MODULES
     )
 
 
@@ -152,7 +152,7 @@ def only_prints(body: list[ast.stmt]) -> bool:
     )
 
 
-def _imported(tree: ast.AST) -> set[str]:
+def _imported_packages(tree: ast.AST) -> set[str]:
     """Return the first parts of the modules that a file imports; "." for modules of its own package."""
     roots: set[str] = set()
     for node in ast.walk(tree):

@@ -23,14 +23,16 @@ def keras_imports(names: Names) -> list[Binding]:
         for bindings in scope.bindings.values():
             imports = [b for b in bindings if b.kind == "import" and b.node is not None]
             has_both = any(b.target.startswith("tensorflow.") for b in imports)
-            package_imports += [b for b in imports if _is_of_keras(names, b) and not (has_both and _is_tried(names, b))]
+            package_imports += [
+                b for b in imports if _is_import_of_keras(names, b) and not (has_both and _is_in_try_or_if(names, b))
+            ]
     return package_imports
 
 
-def _is_tried(names: Names, binding: Binding) -> bool:
+def _is_in_try_or_if(names: Names, binding: Binding) -> bool:
     return any(isinstance(parent, (ast.Try, ast.If)) for parent in names.ancestors(binding.node))  # type: ignore[arg-type]
 
 
-def _is_of_keras(names: Names, binding: Binding) -> bool:
+def _is_import_of_keras(names: Names, binding: Binding) -> bool:
     target = names.project.follow(binding.target, names.path) if names.project else ResolvedName(binding.target)
     return target is not None and not target.path and of_keras(target.dotted)

@@ -53,7 +53,7 @@ def _later_calls(context: Context) -> list[tuple[Call, str]]:
             lacking = _newer(call, name, context.names)
         else:
             lacking = _method(context, call) if getattr(call.node.func, "attr", "") in _ALL_METHODS else ""
-        if lacking and not _is_left(context.names, context.source, call.node):
+        if lacking and not _is_in_test_or_version_branch(context.names, context.source, call.node):
             lacking_calls.append((call, lacking))
     return lacking_calls
 
@@ -61,7 +61,11 @@ def _later_calls(context: Context) -> list[tuple[Call, str]]:
 def later_stars(context: Context) -> list[tuple[ast.AST, str]]:
     """Return the star imports of modules that TensorFlow 2.6 lacks, each with the name of the module."""
     stars = [(star.node, _newer_name(canonical(star.module))) for star in context.names.stars]
-    return [(node, name) for node, name in stars if name and not _is_left(context.names, context.source, node)]
+    return [
+        (node, name)
+        for node, name in stars
+        if name and not _is_in_test_or_version_branch(context.names, context.source, node)
+    ]
 
 
 def _is_private(names: Names, call: Call) -> bool:
@@ -73,7 +77,7 @@ def _is_private(names: Names, call: Call) -> bool:
     return any(public(binding.target) != binding.target for binding in bindings or () if binding.kind == "import")
 
 
-def _is_left(names: Names, source: Source, node: ast.AST) -> bool:
+def _is_in_test_or_version_branch(names: Names, source: Source, node: ast.AST) -> bool:
     """Return True for code of tests, and code that runs only with some versions of TensorFlow."""
     for parent in names.ancestors(node):
         if isinstance(parent, ast.Try):
@@ -85,7 +89,7 @@ def _is_left(names: Names, source: Source, node: ast.AST) -> bool:
     return belongs_to_test(names, node)
 
 
-def _has_word(text: str) -> bool:
+def _has_word_of_later_name(text: str) -> bool:
     """Return True if a text has one of the words of names after 2.6."""
     near = [word for word in _WORDS if word in text]
     return bool(near) and re.search(r"\b(?:{})\b".format("|".join(near)), text) is not None
@@ -113,7 +117,7 @@ class LaterUse(NamedTuple):
 
 def later_uses(names: Names, source: Source) -> Iterator[LaterUse]:
     """Yield the uses of names after 2.6 that TensorFlow 2.6 has in another form."""
-    if not _has_word(source.text):
+    if not _has_word_of_later_name(source.text):
         return
     for root, where in names.reads:
         chain: list[ast.expr] = [root]
@@ -127,8 +131,8 @@ def later_uses(names: Names, source: Source) -> Iterator[LaterUse]:
         if bindings and binding is None or binding is not None and public(binding.target) != binding.target:
             continue
         spelled = names.resolve(chain[-1], where) or ""
-        name = _known(spelled) if spelled.startswith(_ROOT) else ""
-        if not name or _is_left(names, source, root):
+        name = _table_name_in(spelled) if spelled.startswith(_ROOT) else ""
+        if not name or _is_in_test_or_version_branch(names, source, root):
             continue
         rest = rest_of(spelled)[len(name) + 1 :]
         depth = len(chain) - 1 - (rest.count(".") + 1 if rest else 0)
@@ -138,7 +142,7 @@ def later_uses(names: Names, source: Source) -> Iterator[LaterUse]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _known(name: str) -> str:
+def _table_name_in(name: str) -> str:
     """Return the name of a table that a dotted name of TensorFlow is, or begins with; "" if none."""
     parts = rest_of(name).split(".")
     return next(
@@ -194,7 +198,12 @@ def replaceable_imports_after_26(
                 ):
                     continue
                 name = rest_of(canonical(binding.target)) if canonical(binding.target).startswith(_ROOT) else ""
-                if len(bindings) > 1 or name not in MOVED and name not in BACKPORTS or _is_left(names, source, node):
+                if (
+                    len(bindings) > 1
+                    or name not in MOVED
+                    and name not in BACKPORTS
+                    or _is_in_test_or_version_branch(names, source, node)
+                ):
                     continue
                 alias = next(a for a in node.names if (a.asname or a.name) == local)
                 by_statement.setdefault(node, []).append(LaterImport(alias, binding, name))
@@ -227,7 +236,7 @@ def _method(context: Context, call: Call) -> str:
     assert isinstance(function, ast.Attribute)
     kind = context.types.of(function.value, call.where)
     if kind in _METHODS and function.attr in _METHODS[kind]:  # type: ignore[index]
-        is_own = context.names.definition(function, call.where) is not None or _may_be_own(
+        is_own = context.names.definition(function, call.where) is not None or _may_be_method_of_project(
             context, function, call.where
         )
         if not is_own and (kind == Type.DATASET or is_keras_method(context, call)):
@@ -251,7 +260,7 @@ def _is_of_model(context: Context, value: ast.expr, attribute: str, where: Where
     return not bases.isdisjoint({"tensorflow.keras.Model", "tensorflow.keras.Sequential"})
 
 
-def _may_be_own(context: Context, method: ast.Attribute, where: Where) -> bool:
+def _may_be_method_of_project(context: Context, method: ast.Attribute, where: Where) -> bool:
     """Return True if the object is a parameter, and a class of the project has a method of this name."""
     bindings = context.names.lookup(method.value.id, where) if isinstance(method.value, ast.Name) else None
     project = context.names.project

@@ -43,22 +43,22 @@ def unscaled_optimizers(context: Context, call: Call) -> list[Unscaled] | None:
         context: the file.
         call: the call that sets the policy.
     """
-    if not _is_setting(context, call):
+    if not _sets_policy_before_work(context, call):
         return None
     called = set(context.called.values())
     if not KERAS_OPTIMIZERS.isdisjoint(called):
         return []  # the script scales its loss itself
     compiling = list(_compiling(context))
     if not compiling:
-        return [] if "tensorflow.GradientTape" in called and not _is_shared(context) else None
-    if context.distributed or _is_shared(context):
+        return [] if "tensorflow.GradientTape" in called and not _is_policy_used_elsewhere(context) else None
+    if context.distributed or _is_policy_used_elsewhere(context):
         return None
-    optimizers = [_unscaled(context, compile_call) for compile_call in compiling]
+    optimizers = [_unscaled_optimizer(context, compile_call) for compile_call in compiling]
     known = [optimizer for optimizer in optimizers if optimizer is not None]
     return known if len(known) == len(optimizers) else None
 
 
-def _is_setting(context: Context, call: Call) -> bool:
+def _sets_policy_before_work(context: Context, call: Call) -> bool:
     """Return True if a call sets mixed_float16 in a statement before the work of a program, which opens the device."""
     statement = context.names.parents.get(call.node)
     if not isinstance(statement, ast.Expr) or not opens_device(context):
@@ -90,7 +90,7 @@ def _is_float16(context: Context, policy: ast.expr, where: Where) -> bool:
     )
 
 
-def _is_shared(context: Context) -> bool:
+def _is_policy_used_elsewhere(context: Context) -> bool:
     """Return True if another file of the program may compile a model or ask for the policy."""
     project, path = context.names.project, context.names.path
     if project is None or path not in project.paths:
@@ -108,7 +108,7 @@ def _compiling(context: Context) -> Iterator[Call]:
                 yield call
 
 
-def _unscaled(context: Context, call: Call) -> Unscaled | None:
+def _unscaled_optimizer(context: Context, call: Call) -> Unscaled | None:
     """Return the optimizer of a call of compile; None if it is not known to be a Keras optimizer."""
     given = [keyword.value for keyword in call.node.keywords if keyword.arg == "optimizer"] or call.node.args[:1]
     if len(given) != 1 or isinstance(given[0], ast.Starred):

@@ -28,12 +28,12 @@ class ObservedUse:
     @property
     def is_full(self) -> bool:
         """True if no batch was partial."""
-        return self._is_measured and "partial" not in self._seen.values
+        return self._has_observed_batches and "partial" not in self._seen.values
 
     @property
     def trains_only(self) -> bool:
         """True if it only trained, and what dropping partial batches loses is known."""
-        return self._is_measured and self._uses == {"training"}
+        return self._has_observed_batches and self._uses == {"training"}
 
     @property
     def needs_nothing(self) -> bool:
@@ -45,7 +45,12 @@ class ObservedUse:
     def is_shared(self) -> bool:
         """True if it fed training and something else, and npu_shim can tell them apart."""
         trained_by = frozenset(self._seen.all("trained_by") or ())
-        return self._is_measured and self._uses > {"training"} and "other" not in self._uses and trained_by <= _BY_USE
+        return (
+            self._has_observed_batches
+            and self._uses > {"training"}
+            and "other" not in self._uses
+            and trained_by <= _BY_USE
+        )
 
     @property
     def is_by_keras(self) -> bool:
@@ -72,5 +77,5 @@ class ObservedUse:
         return Message("drop_remainder=True {0}. Call shuffle({1}) before batch, and pass it", dropped, shuffled)
 
     @property
-    def _is_measured(self) -> bool:
+    def _has_observed_batches(self) -> bool:
         return self._seen.most("size") is not None and "batch" in self._seen.values

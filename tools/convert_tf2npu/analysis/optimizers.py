@@ -240,33 +240,33 @@ def wrapped_optimizers(names: Names) -> dict[Key, str]:
     Returns:
         The role of each of them, by the key of its origin.
     """
-    wrapped = dict(names.once(_taken_in))
+    wrapped = dict(names.once(_wrapped_in_file))
     if names.project is not None and names.path:
-        wrapped.update(names.project.once(_averaged_in_project))
+        wrapped.update(names.project.once(_wrapped_in_project))
     return wrapped
 
 
-def _averaged_in_project(project: ModuleIndex) -> dict[Key, str]:
+def _wrapped_in_project(project: ModuleIndex) -> dict[Key, str]:
     averaged: dict[Key, str] = {}
     for path in project.paths:
         if path.endswith((".py", ".pyw")) and _AVERAGING_WORDS.search(project.raw(path)):
             module = project.module(path)
             if module is not None:
-                averaged.update(module.names.once(_taken_in))
+                averaged.update(module.names.once(_wrapped_in_file))
     return averaged
 
 
-def _taken_in(names: Names) -> dict[Key, str]:
+def _wrapped_in_file(names: Names) -> dict[Key, str]:
     taken: dict[Key, str] = {}
     for call in names.calls:
         its_role = optimizer_role(call.node, call.where, names)
         of_project = its_role == CREATES_OPTIMIZER and names.definition(call.node.func, call.where) is not None
         if its_role == AVERAGES_GRADIENTS or of_project:
-            _take(call.node, call.where, names, taken)
+            _add_optimizers_in_arguments(call.node, call.where, names, taken)
     return taken
 
 
-def _take(call: ast.Call, where: Where, names: Names, taken: dict[Key, str]) -> None:
+def _add_optimizers_in_arguments(call: ast.Call, where: Where, names: Names, taken: dict[Key, str]) -> None:
     """Record the optimizers that a call takes, and those inside them."""
     for value in list(call.args) + [keyword.value for keyword in call.keywords]:
         for origin in origins(value, where, names):
@@ -274,4 +274,4 @@ def _take(call: ast.Call, where: Where, names: Names, taken: dict[Key, str]) -> 
                 its_role = optimizer_role(origin.node, origin.where, origin.names)
                 if its_role is not None:
                     taken[origin.names.key(origin.node)] = its_role
-                    _take(origin.node, origin.where, origin.names, taken)
+                    _add_optimizers_in_arguments(origin.node, origin.where, origin.names, taken)

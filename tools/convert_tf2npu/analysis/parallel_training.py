@@ -36,7 +36,7 @@ def is_parallel(context: Context) -> bool:
     """Return True if a file belongs to a program of TensorFlow 2 that ranks shall train."""
     if context.distributed != "tf_strategy" or not verdict(context).on_npu:
         return False
-    return not any(_in_modules(context.names, _imports_horovod))
+    return not any(_find_in_training_modules(context.names, _imports_horovod))
 
 
 def shuffles_apart(context: Context) -> bool:
@@ -56,10 +56,10 @@ def shuffles_apart(context: Context) -> bool:
 def _always_calls(text: bytes, function: re.Pattern[bytes]) -> bool:
     """Return True if a call of a function stands under no ``if``, but that of the main program."""
     lines = text.split(b"\n")
-    return any(function.search(line) and not _is_conditional(lines, place) for place, line in enumerate(lines))
+    return any(function.search(line) and not _is_line_in_if(lines, place) for place, line in enumerate(lines))
 
 
-def _is_conditional(lines: list[bytes], place: int) -> bool:
+def _is_line_in_if(lines: list[bytes], place: int) -> bool:
     indentation: int | None = None
     for line in reversed(lines[: place + 1]):
         code = line.lstrip()
@@ -82,19 +82,19 @@ def _texts(context: Context) -> Iterator[bytes]:
 
 def has_own_strategy(context: Context) -> bool:
     """Return True if the program of a file creates a strategy, which shards data and reduces gradients."""
-    return any(_in_modules(context.names, _creates_strategy))
+    return any(_find_in_training_modules(context.names, _creates_strategy))
 
 
 def has_loop(context: Context) -> bool:
     """Return True if the program of a file applies gradients outside of Keras' fit()."""
-    return any(_in_modules(context.names, _applies_itself))
+    return any(_find_in_training_modules(context.names, _applies_itself))
 
 
 def training_functions(context: Context) -> frozenset[str]:
     """Return the names of the functions and methods of the program that take a training step."""
-    steps = frozenset().union(*_in_modules(context.names, _appliers))
+    steps = frozenset().union(*_find_in_training_modules(context.names, _appliers))
     for _ in range(3):
-        steps = steps.union(*_in_modules(context.names, _callers, steps))
+        steps = steps.union(*_find_in_training_modules(context.names, _callers, steps))
     return steps
 
 
@@ -108,25 +108,25 @@ def training_calls(body: Iterable[ast.AST], functions: frozenset[str]) -> list[a
     ]
 
 
-def _in_modules(names: Names, find: Callable[..., _Answer], *args: object) -> Iterator[_Answer]:
+def _find_in_training_modules(names: Names, find: Callable[..., _Answer], *args: object) -> Iterator[_Answer]:
     """Yield ``find(names, *args)`` of each module of the program of a file that may train or create a strategy."""
     yield names.once(find, *args)
     path, project = names.path, names.project
     if project is None or path not in project.paths:
         return
     for other in sorted((project.with_imports(path) | project.with_importers({path})) - {path}):
-        if project.once(_has_words, other):
-            answer = project.once(_of_module, other, find, *args)
+        if project.once(_has_training_words, other):
+            answer = project.once(_find_in_module, other, find, *args)
             if answer is not None:
                 yield answer
 
 
-def _has_words(project: ModuleIndex, path: str) -> bool:
+def _has_training_words(project: ModuleIndex, path: str) -> bool:
     raw = project.raw(path)
     return any(word in raw for word in _WORDS)
 
 
-def _of_module(project: ModuleIndex, path: str, find: Callable[..., _Answer], *args: object) -> _Answer | None:
+def _find_in_module(project: ModuleIndex, path: str, find: Callable[..., _Answer], *args: object) -> _Answer | None:
     module = project.module(path) if project.concerns(project.raw(path), path) else None
     return find(module.names, *args) if module else None
 
@@ -174,16 +174,24 @@ def _applies_itself(names: Names) -> bool:
 
 
 def _appliers(names: Names) -> frozenset[str]:
-    return frozenset(name for call in names.calls if is_application(call.node) for name in _around(names, call.node))
+    return frozenset(
+        name
+        for call in names.calls
+        if is_application(call.node)
+        for name in _names_of_step_functions_around(names, call.node)
+    )
 
 
 def _callers(names: Names, functions: frozenset[str]) -> frozenset[str]:
     return frozenset(
-        name for call in names.calls if last_name(call.node.func) in functions for name in _around(names, call.node)
+        name
+        for call in names.calls
+        if last_name(call.node.func) in functions
+        for name in _names_of_step_functions_around(names, call.node)
     )
 
 
-def _around(names: Names, node: ast.AST) -> Iterator[str]:
+def _names_of_step_functions_around(names: Names, node: ast.AST) -> Iterator[str]:
     """Yield the name of the function that takes a training step in a node: not one that loops over batches itself.
 
     Methods that Keras' fit() calls take no step of a loop.

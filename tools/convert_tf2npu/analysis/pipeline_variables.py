@@ -52,7 +52,7 @@ def pipeline_reads(context: Context, makers: frozenset[str], sizes: bool = False
     names = context.names
     host, traced = host_functions(names), traced_functions(names)
     if not makers.isdisjoint(context.called.values()):
-        elsewhere = names.once(_mapped_elsewhere)
+        elsewhere = names.once(_functions_mapped_elsewhere)
         host, traced = host | elsewhere, traced | elsewhere
     reads: list[tuple[ast.expr, Where]] = []
     if traced:
@@ -90,13 +90,13 @@ def _attributes_of(read: ast.expr, names: Names) -> Iterator[ast.expr]:
 
 def _arguments(context: Context, call: Call, sizes: bool) -> Iterator[ast.expr]:
     """Yield the layer of ``dataset.map(layer)`` and, if they are asked for, the sizes that methods of datasets take."""
-    if _is_of_data(context, call, _MAP):
+    if _is_dataset_method(context, call, _MAP):
         yield from call.node.args[:1]
-    elif sizes and _is_of_data(context, call, _SIZED):
+    elif sizes and _is_dataset_method(context, call, _SIZED):
         yield from [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
 
 
-def _mapped_elsewhere(names: Names) -> frozenset[ast.AST]:
+def _functions_mapped_elsewhere(names: Names) -> frozenset[ast.AST]:
     """Return the functions of a module that another file passes to tf.data."""
     mapped = set()
     project, path = names.project, names.path
@@ -117,7 +117,7 @@ def _mapped_elsewhere(names: Names) -> frozenset[ast.AST]:
     return frozenset(mapped)
 
 
-def _is_of_data(context: Context, call: Call, methods: frozenset[str]) -> bool:
+def _is_dataset_method(context: Context, call: Call, methods: frozenset[str]) -> bool:
     function = call.node.func
     return (
         isinstance(function, ast.Attribute)

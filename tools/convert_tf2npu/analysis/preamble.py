@@ -151,8 +151,8 @@ def last_device_setting(names: Names, statements: Sequence[ast.stmt]) -> int:
     """
     last = -1
     for index, statement in enumerate(statements):
-        called = set(_called(names, statement, set()))
-        if any(name.startswith("tensorflow.") and not _is_quiet(name) for name in called):
+        called = set(_called_names(names, statement, set()))
+        if any(name.startswith("tensorflow.") and not _is_name_without_effect(name) for name in called):
             break
         if any(BEFORE_DEVICES.fullmatch(name) for name in called):
             last = index
@@ -161,10 +161,10 @@ def last_device_setting(names: Names, statements: Sequence[ast.stmt]) -> int:
 
 def names_called_in(names: Names, statements: Iterable[ast.stmt]) -> set[str]:
     """Return the names of the calls in statements, and in the functions and classes of the project that they call."""
-    return {name for statement in statements for name in _called(names, statement, set())}
+    return {name for statement in statements for name in _called_names(names, statement, set())}
 
 
-def _called(names: Names, node: ast.AST, followed: set[ast.AST]) -> Iterator[str]:
+def _called_names(names: Names, node: ast.AST, followed: set[ast.AST]) -> Iterator[str]:
     """Yield the names of the calls in a statement, and in the functions and classes of the project that it calls."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, *_IMPORTS)):
         return
@@ -176,10 +176,10 @@ def _called(names: Names, node: ast.AST, followed: set[ast.AST]) -> Iterator[str
         elif definition.node not in followed:
             followed.add(definition.node)
             for inner in getattr(definition.node, "body", ()):
-                yield from _called(definition.names, inner, followed)
+                yield from _called_names(definition.names, inner, followed)
 
 
-def _is_quiet(name: str) -> bool:
+def _is_name_without_effect(name: str) -> bool:
     return name in _QUESTIONS | _DESCRIPTIONS or name.startswith(_VALUE_NAMES)
 
 
@@ -284,7 +284,7 @@ class _Preamble:
             return True
         name = names.resolve(node.func, where)
         if name and names.definition(node.func, where) is None:
-            return _is_quiet(name) or name in _VALUE_CLASSES or name.partition(".")[0] in _VALUES
+            return _is_name_without_effect(name) or name in _VALUE_CLASSES or name.partition(".")[0] in _VALUES
         definition = names.definition(node.func, where)
         if definition is not None and isinstance(definition.node, ast.ClassDef):
             return any(base.startswith(_PLAIN_KERAS) for base in definition.names.ancestry(definition.node))

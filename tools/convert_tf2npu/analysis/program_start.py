@@ -34,11 +34,11 @@ def first_working_statement(context: Context) -> ast.stmt | None:
 def first_working_statements(context: Context) -> list[ast.stmt]:
     """Return the statement, or those in the functions of which the program starts one, as the commands of click."""
     names = context.names
-    first = _first(names, names.tree.body[_without_frameworks(names) :])
-    return _followed(names, first, set()) if first is not None else []
+    first = _first_statement_of_work(names, names.tree.body[_count_statements_before_frameworks(names) :])
+    return _statements_beginning_work(names, first, set()) if first is not None else []
 
 
-def _without_frameworks(names: Names) -> int:
+def _count_statements_before_frameworks(names: Names) -> int:
     """Return the number of statements at the top before the first import of a module that may use TensorFlow.
 
     They build nothing, as the cells of a notebook that install packages. 0 if a function imports such a module.
@@ -55,40 +55,47 @@ def _may_bring_tensorflow(statement: ast.stmt) -> bool:
 
 def _may_import_tensorflow(node: ast.AST) -> bool:
     if isinstance(node, ast.ImportFrom):
-        return bool(node.level) or not _is_plain(node.module or "")
-    return isinstance(node, ast.Import) and not all(_is_plain(alias.name) for alias in node.names)
+        return bool(node.level) or not _is_module_without_tensorflow(node.module or "")
+    return isinstance(node, ast.Import) and not all(_is_module_without_tensorflow(alias.name) for alias in node.names)
 
 
-def _is_plain(module: str) -> bool:
+def _is_module_without_tensorflow(module: str) -> bool:
     return module.startswith("google.colab") or module.partition(".")[0] in _WITHOUT_TENSORFLOW
 
 
-def _followed(names: Names, statement: ast.stmt, entered: set[ast.AST]) -> list[ast.stmt]:
+def _statements_beginning_work(names: Names, statement: ast.stmt, entered: set[ast.AST]) -> list[ast.stmt]:
     """Return the statements that begin the work which a statement starts."""
     while statement not in entered:
         entered.add(statement)
         body = (
-            statement.body if isinstance(statement, ast.If) and is_main_guard(statement) else _started(names, statement)
+            statement.body
+            if isinstance(statement, ast.If) and is_main_guard(statement)
+            else _body_of_started_function(names, statement)
         )
-        inner = _first(names, body) if body else None
+        inner = _first_statement_of_work(names, body) if body else None
         if inner is None:
-            firsts = [_first(names, function.body) for function in started_functions(names, statement)]
+            firsts = [
+                _first_statement_of_work(names, function.body) for function in started_functions(names, statement)
+            ]
             starts = [
-                _own(names, first, start) for first in firsts if first for start in _followed(names, first, entered)
+                _place_in_own_command(names, first, start)
+                for first in firsts
+                if first
+                for start in _statements_beginning_work(names, first, entered)
             ]
             return list(dict.fromkeys(starts)) or [statement if not body or not is_main_guard(statement) else body[0]]
         statement = inner
     return [statement]
 
 
-def _own(names: Names, first: ast.stmt, start: ast.stmt) -> ast.stmt:
+def _place_in_own_command(names: Names, first: ast.stmt, start: ast.stmt) -> ast.stmt:
     """Return the place in a command, not the one in a function that other commands may call, too."""
     function = next((node for node in names.ancestors(start) if isinstance(node, ast.FunctionDef)), None)
     is_shared = function is not None and len(names.mentions(function.name)) > 1
     return first if is_shared and names.places[start].scope is not names.places[first].scope else start
 
 
-def _first(names: Names, body: Sequence[ast.stmt]) -> ast.stmt | None:
+def _first_statement_of_work(names: Names, body: Sequence[ast.stmt]) -> ast.stmt | None:
     """Return the first statement of a block that may build something with TensorFlow, or start the program."""
     for index, statement in enumerate(body):
         if isinstance(statement, _DEFINITIONS) or is_flag(names, statement) or is_literal(statement):
@@ -99,9 +106,9 @@ def _first(names: Names, body: Sequence[ast.stmt]) -> ast.stmt | None:
             return statement
         if is_harmless(names, statement) and not started_functions(names, statement):
             continue
-        later = _until_main(body[index:])
+        later = _statements_before_main_guard(body[index:])
         behind = index + 1 + last_device_setting(names, later)
-        return _first(names, body[behind:]) if behind > index else statement
+        return _first_statement_of_work(names, body[behind:]) if behind > index else statement
     return None
 
 
@@ -135,11 +142,11 @@ def _creates_variables_on_import(project: ModuleIndex, path: str) -> bool:
     return any(map(_BUILDERS.fullmatch, called)) and not any(map(BEFORE_DEVICES.fullmatch, called))
 
 
-def _until_main(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+def _statements_before_main_guard(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
     return body[: next((index for index, statement in enumerate(body) if is_main_guard(statement)), len(body))]
 
 
-def _started(names: Names, statement: ast.stmt) -> Sequence[ast.stmt] | None:
+def _body_of_started_function(names: Names, statement: ast.stmt) -> Sequence[ast.stmt] | None:
     """Return the body of the function of this file that a statement only calls: ``main()``, ``app.run(main)``.
 
     A function whose result the script keeps is one that sets up devices: ``result = main()``.
@@ -210,10 +217,12 @@ def _body(names: Names, function: ast.AST | None, statement: ast.stmt) -> Sequen
         return None
     body = definition.node.body
     # The script that imports the function opens the device itself.
-    return None if _is_of_scripts(names, definition.node) and last_device_setting(names, body) < 0 else body
+    return (
+        None if _is_called_by_other_scripts(names, definition.node) and last_device_setting(names, body) < 0 else body
+    )
 
 
-def _is_of_scripts(names: Names, function: ast.FunctionDef) -> bool:
+def _is_called_by_other_scripts(names: Names, function: ast.FunctionDef) -> bool:
     """Return True if other scripts of the project call a function, tests left out."""
     project = names.project
     if project is None or names.path not in project.paths or not project.importers(names.path):

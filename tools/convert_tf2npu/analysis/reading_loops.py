@@ -25,7 +25,7 @@ def phase_of_loop(loop: ast.AST, names: Names) -> str:
     parts = body if isinstance(body, list) else [loop]
     if isinstance(body, list) and (only_prints(body) or isinstance(body[-1], (ast.Break, ast.Return))):
         return PEEK
-    called = set(_called(parts, names))
+    called = set(_called_names(parts, names))
     if called & STEPS:
         return TRAIN
     phases = {phase for word in called for phase in ({TAKERS[word]} if word in TAKERS else phases_in(word))}
@@ -42,7 +42,7 @@ def phase_of_step(call: ast.Call, names: Names) -> str:
         if isinstance(parent, (ast.For, ast.While)):
             return phase_of_loop(parent, names)
         if isinstance(parent, ast.FunctionDef):
-            return TRAIN if set(_called(parent.body, names)) & STEPS else UNKNOWN
+            return TRAIN if set(_called_names(parent.body, names)) & STEPS else UNKNOWN
     return PEEK
 
 
@@ -82,7 +82,7 @@ def _fetches_initializer(fetch: ast.AST) -> bool:
     return any(isinstance(node, ast.Attribute) and node.attr == "initializer" for node in ast.walk(fetch))
 
 
-def _called(parts: Iterable[ast.AST], names: Names) -> Iterator[str]:
+def _called_names(parts: Iterable[ast.AST], names: Names) -> Iterator[str]:
     """Yield the last names of the functions that code calls, and that functions of the project call in it."""
     todo = [(part, names) for part in parts]
     seen: set[ast.AST] = set()

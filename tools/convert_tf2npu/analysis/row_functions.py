@@ -9,12 +9,12 @@ from ..syntax.expressions import constant, last_part
 _MODULES = ("", "math.", "nn.", "keras.backend.")
 
 
-def _named(words: str) -> frozenset[str]:
+def _tensorflow_names(words: str) -> frozenset[str]:
     return frozenset(f"tensorflow.{module}{word}" for module in _MODULES for word in words.split())
 
 
 # Element by element, with broadcasting.
-ELEMENTWISE = _named(
+ELEMENTWISE = _tensorflow_names(
     """abs add subtract multiply divide div truediv floordiv mod negative neg square squared_difference sqrt rsqrt pow
     exp expm1 log log1p log_sigmoid sigmoid tanh relu relu6 elu selu softplus softsign sin cos tan floor ceil round sign
     reciprocal maximum minimum equal not_equal greater greater_equal less less_equal logical_and logical_or logical_not
@@ -22,7 +22,7 @@ ELEMENTWISE = _named(
     sigmoid_cross_entropy_with_logits is_nan is_inf is_finite"""
 )
 # The first argument is converted; the others name a type.
-CASTS = _named("cast to_float to_int32 to_int64 saturate_cast")
+CASTS = _tensorflow_names("cast to_float to_int32 to_int64 saturate_cast")
 _OF_PACKAGE = {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min"}
 REDUCTIONS: dict[str, tuple[str, ...]] = {
     **{f"tensorflow.{word}": ("input_tensor", "axis", "keepdims") for word in _OF_PACKAGE},
@@ -30,8 +30,8 @@ REDUCTIONS: dict[str, tuple[str, ...]] = {
     **{f"tensorflow.keras.backend.{word}": ("x", "axis", "keepdims") for word in ("sum", "mean", "max", "min")},
 }
 # Over the last dimension, which they keep or remove.
-_KEEP_LAST = _named("softmax log_softmax l2_normalize")
-_REMOVE_LAST = _named("softmax_cross_entropy_with_logits softmax_cross_entropy_with_logits_v2")
+_KEEP_LAST = _tensorflow_names("softmax log_softmax l2_normalize")
+_REMOVE_LAST = _tensorflow_names("softmax_cross_entropy_with_logits softmax_cross_entropy_with_logits_v2")
 
 
 def is_row_function(name: str, call: ast.Call) -> int | None:

@@ -220,12 +220,12 @@ class _Walk:
             for statement in assigned:
                 parts = list(ast.walk(statement.value))  # type: ignore[arg-type]
                 if any(isinstance(part, ast.Name) and part.id in others for part in parts) or any(
-                    isinstance(part, ast.Call) and self._is_other(part) for part in parts
+                    isinstance(part, ast.Call) and self._selects_by_other_mask(part) for part in parts
                 ):
-                    others.update(_stored(statement))
+                    others.update(_bound_names(statement))
         return frozenset(others)
 
-    def _is_other(self, call: ast.Call) -> bool:
+    def _selects_by_other_mask(self, call: ast.Call) -> bool:
         name = self._context.called.get(call, "")
         if name not in BOOLEAN_MASK | WHERE:
             return False
@@ -262,11 +262,11 @@ class _Walk:
                 self._statement(inner)
         else:
             for node in ast.walk(statement):
-                if self._is_concerned(node):
+                if self._holds_selected_rows(node):
                     raise _NotUnderstood
             self._forget(statement)
 
-    def _is_concerned(self, node: ast.AST) -> bool:
+    def _holds_selected_rows(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Name):
             return isinstance(self._kinds.get(node.id), (Rows, Places))
         return isinstance(node, ast.Call) and self._is_of_this_mask(node)
@@ -284,12 +284,12 @@ class _Walk:
         if isinstance(statement, ast.AugAssign):
             target = statement.target
             held = self._kinds.get(target.id) if isinstance(target, ast.Name) else self._kind(target)
-            kind = self._joined([held, self._kind(statement.value)])
+            kind = self._kind_of_elementwise_result([held, self._kind(statement.value)])
         elif isinstance(value, ast.Tuple) and len(targets) == 1 and isinstance(targets[0], ast.Tuple):
             kinds = [self._kind(element) for element in value.elts]
             parts = targets[0].elts
             if len(parts) != len(kinds) or any(isinstance(part, ast.Starred) for part in parts):
-                self._refused(kinds)
+                self._kind_of_unknown_computation(kinds)
                 kinds = [None] * len(parts)
             for part, kind in zip(parts, kinds):
                 self._bind(part, kind)
@@ -310,13 +310,13 @@ class _Walk:
 
     def _forget(self, node: ast.AST | None) -> None:
         """Forget what the names hold that a part of the script binds."""
-        for name in _stored(node):
+        for name in _bound_names(node):
             self._kinds.pop(name, None)
             self._is_mask_alive = self._is_mask_alive and name not in self._mask_names
 
     def _plain(self, node: ast.AST | None) -> None:
         if node is not None:
-            self._refused([self._kind(node)])
+            self._kind_of_unknown_computation([self._kind(node)])
 
     def _kind(self, node: ast.AST) -> _Kind:
         """Return the type of an expression, and note what happens to rows in it."""
@@ -335,30 +335,30 @@ class _Walk:
         if isinstance(node, ast.Subscript):
             return self._kind_of_part(node)
         if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.MatMult):
-            return self._joined([self._kind(node.left), self._kind(node.right)])
+            return self._kind_of_elementwise_result([self._kind(node.left), self._kind(node.right)])
         if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
             return self._kind(node.operand)
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             if isinstance(node.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
-                return self._joined([self._kind(node.left), self._kind(node.comparators[0])])
+                return self._kind_of_elementwise_result([self._kind(node.left), self._kind(node.comparators[0])])
         if isinstance(node, ast.Attribute):
             kind = self._kind(node.value)
             if node.attr == "dtype" and isinstance(kind, Rows):
                 return None
-            return self._refused([kind])
+            return self._kind_of_unknown_computation([kind])
         if isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            if any(self._is_concerned(part) for part in ast.walk(node)):
+            if any(self._holds_selected_rows(part) for part in ast.walk(node)):
                 raise _NotUnderstood
             return None
-        return self._refused([self._kind(part) for part in ast.iter_child_nodes(node)])
+        return self._kind_of_unknown_computation([self._kind(part) for part in ast.iter_child_nodes(node)])
 
-    def _refused(self, kinds: list[_Kind]) -> _Kind:
+    def _kind_of_unknown_computation(self, kinds: list[_Kind]) -> _Kind:
         """Return the type of what is computed in an unknown way. Rows may not be."""
         if any(isinstance(kind, (Rows, Places)) for kind in kinds):
             raise _NotUnderstood
         return next((kind for kind in kinds if isinstance(kind, _Foreign)), None)
 
-    def _joined(self, kinds: list[_Kind]) -> _Kind:
+    def _kind_of_elementwise_result(self, kinds: list[_Kind]) -> _Kind:
         """Return the type of what is computed element by element."""
         rows = [kind for kind in kinds if isinstance(kind, Rows)]
         others = [kind for kind in kinds if isinstance(kind, (_Foreign, Places))]
@@ -369,11 +369,15 @@ class _Walk:
 
     def _kind_of_part(self, node: ast.Subscript) -> _Kind:
         indices = _indices(node)
-        if isinstance(node.value, ast.Call) and _is_constant(indices, 0) and self._is_count(node.value, node, "shape"):
+        if (
+            isinstance(node.value, ast.Call)
+            and _is_constant(indices, 0)
+            and self._is_number_of_rows(node.value, node, "shape")
+        ):
             return None
         kind = self._kind(node.value)
         if isinstance(kind, Places):
-            if len(indices) != 2 or not _is_all(indices[0]) or constant(indices[1]) != (0,):
+            if len(indices) != 2 or not _is_full_slice(indices[0]) or constant(indices[1]) != (0,):
                 raise _NotUnderstood
             self.uses.flat.append(True)
             self._becomes_mask(node, node.value)
@@ -398,7 +402,7 @@ class _Walk:
                 raise _NotUnderstood
         is_ellipsis = constant(indices[0]) == (Ellipsis,) or type(indices[0]).__name__ == "Ellipsis"
         if not is_ellipsis:
-            if not _is_all(indices[0]):
+            if not _is_full_slice(indices[0]):
                 raise _NotUnderstood
             self.uses.flat.append(True)
         if len(indices) > 2:
@@ -412,7 +416,7 @@ class _Walk:
             self._context.resolve(node, self._call.where) or "" if isinstance(node, (ast.Name, ast.Attribute)) else ""
         )
 
-    def _is_count(self, call: ast.Call, node: ast.expr, function: str) -> bool:
+    def _is_number_of_rows(self, call: ast.Call, node: ast.expr, function: str) -> bool:
         """Return True if an expression is the number of rows: ``tf.shape(rows)[0]`` or ``tf.size(rows)``."""
         name = self._context.called.get(call, "")
         if last_part(name) != function or not name.startswith("tensorflow.") or len(call.args) != 1 or call.keywords:
@@ -431,7 +435,7 @@ class _Walk:
         name = self._context.called.get(call, "")
         if name in BOOLEAN_MASK or name in WHERE and mask_of(self._context, call, name) is not None:
             return self._kind_of_selection(call, name)
-        if self._is_count(call, call, "size"):
+        if self._is_number_of_rows(call, call, "size"):
             return None
         kind = self._kind_of_places(call, name)
         if kind is not None:
@@ -440,15 +444,15 @@ class _Walk:
         arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
         kinds = [self._kind(argument) for argument in arguments]
         if not name.startswith("tensorflow.") or not any(isinstance(kind, (Rows, Places)) for kind in kinds):
-            return self._refused(kinds)
+            return self._kind_of_unknown_computation(kinds)
         if name in REDUCTIONS:
             return self._reduction(call, name, kinds)
         if name in CASTS:
-            return self._joined(kinds[:1])
+            return self._kind_of_elementwise_result(kinds[:1])
         if name in ELEMENTWISE:
-            return self._joined(kinds)
+            return self._kind_of_elementwise_result(kinds)
         change = is_row_function(name, call)
-        rows = self._joined(kinds)
+        rows = self._kind_of_elementwise_result(kinds)
         if change is None or not isinstance(rows, Rows):
             raise _NotUnderstood
         self.uses.at_least_two.append(rows)
@@ -492,7 +496,7 @@ class _Walk:
                 return None
             index = self._kind(call.args[1])
             if not isinstance(index, Places) or not name.startswith("tensorflow."):
-                self._refused([index])
+                self._kind_of_unknown_computation([index])
                 return None
             if index.is_flat != (short == "gather"):
                 raise _NotUnderstood
@@ -549,12 +553,12 @@ class _Walk:
             return name
         if not self._is_mask_alive or len(self._text) > _MOST_MASK or "\n" in self._text:
             raise _NotUnderstood
-        if not all(self._is_repeatable(part) for part in ast.walk(self.uses.mask)):
+        if not all(self._may_be_written_twice(part) for part in ast.walk(self.uses.mask)):
             raise _NotUnderstood
         is_name = isinstance(self.uses.mask, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Compare))
         return self._text if is_name else f"({self._text})"
 
-    def _is_repeatable(self, node: ast.AST) -> bool:
+    def _may_be_written_twice(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Call):
             return self._context.called.get(node, "") in ELEMENTWISE | CASTS
         kinds = (
@@ -570,7 +574,7 @@ class _Walk:
         return isinstance(node, kinds + _OPERATORS) or constant(node) is not None
 
 
-def _stored(node: ast.AST | None) -> Iterator[str]:
+def _bound_names(node: ast.AST | None) -> Iterator[str]:
     """Yield the names that a part of a script binds."""
     for part in ast.walk(node) if node is not None else ():
         if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
@@ -592,6 +596,6 @@ def _is_constant(indices: list[ast.AST], value: int) -> bool:
     return len(indices) == 1 and constant(indices[0]) == (value,)
 
 
-def _is_all(index: ast.AST) -> bool:
+def _is_full_slice(index: ast.AST) -> bool:
     """Return True for ``:``."""
     return isinstance(index, ast.Slice) and index.lower is index.upper is index.step is None

@@ -32,11 +32,12 @@ def gets_session_patch(context: Context) -> bool:
 
 def _creates_session(names: Names) -> bool:
     return any(
-        any(_is_configured(names_of, call) for call in names_of.calls) for names_of in all_that_say(names, _MAY_CREATE)
+        any(_takes_session_config(names_of, call) for call in names_of.calls)
+        for names_of in all_that_say(names, _MAY_CREATE)
     )
 
 
-def _is_configured(names: Names, call: Call) -> bool:
+def _takes_session_config(names: Names, call: Call) -> bool:
     name = names.resolve(call.node.func, call.where) or ""
     if name in SESSION_PARAMETERS:
         return not bind(call.node, SESSION_PARAMETERS[name]).hidden

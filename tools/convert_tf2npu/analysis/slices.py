@@ -59,7 +59,7 @@ def _is_counter(context: Context, value: ast.expr, words: set[str]) -> bool:
         isinstance(loop, ast.For)
         and isinstance(loop.target, ast.Name)
         and loop.target.id in words
-        and not _is_tested(context, value, {loop.target.id})
+        and not _is_tested_by_loop(context, value, {loop.target.id})
         and isinstance(loop.iter, ast.Call)
         and last_name(loop.iter.func) in _RANGES
         for loop in context.names.ancestors(value)
@@ -92,10 +92,10 @@ def slice_of(context: Context, call: Call, value: ast.expr) -> Slice | None:
         piece = slice_of(context, call, rows) if isinstance(rows, ast.Subscript) else None
         return piece and piece._replace(whole=value.value)
     if isinstance(part, ast.Slice) and part.step is None and isinstance(part.lower, ast.BinOp):
-        return _numbered(context, call, value, part)
+        return _slice_by_batch_number(context, call, value, part)
     if not isinstance(part, ast.Slice) or not isinstance(part.lower, ast.Name) or part.step is not None:
         return None
-    if _is_tested(context, value, {part.lower.id, getattr(part.upper, "id", part.lower.id)}):
+    if _is_tested_by_loop(context, value, {part.lower.id, getattr(part.upper, "id", part.lower.id)}):
         return None
     upper = _value_of(context, call, part.upper)
     if isinstance(upper, ast.Call) and getattr(upper.func, "id", "") == "min" and len(upper.args) == 2:
@@ -118,7 +118,7 @@ def slice_of(context: Context, call: Call, value: ast.expr) -> Slice | None:
     return Slice(value.value, size, ranged)
 
 
-def _numbered(context: Context, call: Call, value: ast.Subscript, part: ast.Slice) -> Slice | None:
+def _slice_by_batch_number(context: Context, call: Call, value: ast.Subscript, part: ast.Slice) -> Slice | None:
     """Return the slice of ``x[i * size:(i + 1) * size]`` in a loop over a range whose end is rounded up."""
     lower, upper = part.lower, _value_of(context, call, part.upper)
     if not isinstance(lower, ast.BinOp) or not isinstance(upper, ast.BinOp) or not isinstance(lower.op, ast.Mult):
@@ -130,7 +130,7 @@ def _numbered(context: Context, call: Call, value: ast.Subscript, part: ast.Slic
         ends = isinstance(upper.op, ast.Mult) or other is not None and ast.dump(other) == ast.dump(lower)
         if loop is None or len(loop.args) != 1 or not isinstance(number, ast.Name) or other is None or not ends:
             continue
-        if _is_rounded_up(context, call, loop.args[0]) and not _is_tested(context, value, {number.id}):
+        if _is_rounded_up(context, call, loop.args[0]) and not _is_tested_by_loop(context, value, {number.id}):
             return Slice(value.value, size, loop)
     return None
 
@@ -221,7 +221,7 @@ def _loop_of(context: Context, node: ast.AST, name: str) -> ast.Call | None:
     return None
 
 
-def _is_tested(context: Context, node: ast.AST, names: set[str]) -> bool:
+def _is_tested_by_loop(context: Context, node: ast.AST, names: set[str]) -> bool:
     """Return True if the loop around a node tests one of the names."""
     loop = next((p for p in context.names.ancestors(node) if isinstance(p, (ast.For, ast.While))), None)
     return any(

@@ -29,7 +29,7 @@ def is_static(names: Names, node: ast.AST | None, where: Where, asked: frozenset
     """
     if isinstance(node, ast.Compare):
         return any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops) or any(
-            _is_key(names, side, where) for side in [node.left] + node.comparators
+            _is_string_or_mode_key(names, side, where) for side in [node.left] + node.comparators
         )
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return True
@@ -43,7 +43,7 @@ def is_static(names: Names, node: ast.AST | None, where: Where, asked: frozenset
     if isinstance(node, ast.Attribute):
         return (
             (names.resolve(node, where) or "").startswith(_FLAGS)
-            or _is_tested(where.scope.node, node)
+            or _function_tests_value(where.scope.node, node)
             or _holds_python_values(names, node, where, asked)
         )
     if isinstance(node, ast.Call):
@@ -55,7 +55,7 @@ def is_static(names: Names, node: ast.AST | None, where: Where, asked: frozenset
     return constant(node) in ((True,), (False,))
 
 
-def _is_key(names: Names, side: ast.AST, where: Where) -> bool:
+def _is_string_or_mode_key(names: Names, side: ast.AST, where: Where) -> bool:
     value = constant(side)
     return value is not None and isinstance(value[0], str) or (names.resolve(side, where) or "").startswith(_MODE_KEYS)
 
@@ -67,7 +67,7 @@ def _binds_python_values(names: Names, binding: Binding, use: ast.Name | None, a
         return False
     key = id(binding.node)
     scope = binding.where.scope
-    if key in asked or use is not None and len(scope.bindings[use.id]) == 1 and _is_tested(scope.node, use):
+    if key in asked or use is not None and len(scope.bindings[use.id]) == 1 and _function_tests_value(scope.node, use):
         return True
     values = passed_values(binding, names) or values_passed_to_method(binding, names)
     return values is not None and all(is_static(v.names, v.value, v.where, asked | {key}) for v in values)
@@ -83,7 +83,7 @@ def _holds_python_values(names: Names, node: ast.Attribute, where: Where, asked:
     return bool(held) and all(_binds_python_values(other, b, None, asked) for b, other in held)
 
 
-def _is_tested(function: ast.AST, value: ast.expr) -> bool:
+def _function_tests_value(function: ast.AST, value: ast.expr) -> bool:
     """Return True if a function, whenever it runs, tests a value with Python's if before it can return."""
     wanted = _path(value)
     body: list[ast.stmt] = getattr(function, "body", []) if isinstance(function, ast.FunctionDef) else []
@@ -109,32 +109,32 @@ def _tests(statement: ast.stmt) -> Iterator[ast.expr]:
     for _, field in ast.iter_fields(statement):
         for part in field if isinstance(field, list) else [field]:
             if isinstance(part, ast.expr):
-                yield from _inside(part)
+                yield from _expressions_tested_within(part)
     if isinstance(statement, (ast.If, ast.While, ast.Assert)):
-        yield from _tested(statement.test)
+        yield from _expressions_tested_first(statement.test)
 
 
-def _tested(test: ast.expr) -> Iterator[ast.expr]:
+def _expressions_tested_first(test: ast.expr) -> Iterator[ast.expr]:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _tested(test.operand)
+        yield from _expressions_tested_first(test.operand)
     elif isinstance(test, ast.BoolOp):
-        yield from _tested(test.values[0])
+        yield from _expressions_tested_first(test.values[0])
     else:
         yield test
 
 
-def _inside(node: ast.AST) -> Iterator[ast.expr]:
+def _expressions_tested_within(node: ast.AST) -> Iterator[ast.expr]:
     """Yield the expressions tested within an expression whenever it is evaluated."""
     certain: list[ast.AST] = list(ast.iter_child_nodes(node))
     if isinstance(node, ast.IfExp):
         certain = [node.test]
-        yield from _tested(node.test)
+        yield from _expressions_tested_first(node.test)
     elif isinstance(node, ast.BoolOp):
         certain = [node.values[0]]
-        yield from _tested(node.values[0])
+        yield from _expressions_tested_first(node.values[0])
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield from _tested(node.operand)
+        yield from _expressions_tested_first(node.operand)
     elif isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
         certain = []
     for part in certain:
-        yield from _inside(part)
+        yield from _expressions_tested_within(part)

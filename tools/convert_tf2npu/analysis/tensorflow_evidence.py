@@ -214,14 +214,14 @@ def _kinds_of(name: str, dotted: str) -> Iterator[Kind]:
         return
     if dotted in _SESSIONS and is_version1(name):
         yield Kind.SESSION
-    elif _is_one(name, dotted):
+    elif _is_name_of_tf1(name, dotted):
         if is_version1(name) and dotted.startswith(_ALSO_EAGER):
             yield Kind.WEAK
         else:
-            yield Kind.ONLY_ONE if _is_gone(name) else Kind.ONE
+            yield Kind.ONLY_ONE if _is_removed_in_tf2(name) else Kind.ONE
     elif dotted in _EAGER:
         yield Kind.EAGER
-    elif _is_two(name, dotted):
+    elif _is_name_of_tf2(name, dotted):
         yield Kind.ONLY_TWO
 
 
@@ -232,12 +232,12 @@ def _is_evidence(names: Names, kind: Kind, name: str, node: ast.AST) -> bool:
         return True
     if dotted.startswith("tensorflow.disable_"):
         return True
-    if _is_switched(names, node):
+    if _is_in_version_branch(names, node):
         return False
     if kind == Kind.SESSION:
         return use_of(names, node) == Use.PROGRAM
     if kind == Kind.ADDED and last_part(dotted) == "npu_config_proto":
-        return use_of(names, _around(names, node)) == Use.PROGRAM
+        return use_of(names, _enclosing_config(names, node)) == Use.PROGRAM
     return True
 
 
@@ -266,7 +266,7 @@ def _mentions_of_contrib(names: Names) -> Iterator[ast.AST]:
     for bindings in names.module.bindings.values():
         for binding in bindings:
             if binding.kind == "import" and binding.target.startswith(_CONTRIB) and binding.node is not None:
-                if canonical(binding.target) not in _DROPOUTS and not _is_switched(names, binding.node):
+                if canonical(binding.target) not in _DROPOUTS and not _is_in_version_branch(names, binding.node):
                     yield binding.node
     for mention in names.mentions("contrib"):
         whole = mention
@@ -277,17 +277,17 @@ def _mentions_of_contrib(names: Names) -> Iterator[ast.AST]:
             spelled == "tensorflow.contrib"
             and canonical(names.spelled(whole, names.place(whole)) or "") not in _DROPOUTS
         ):
-            if not _is_switched(names, mention):
+            if not _is_in_version_branch(names, mention):
                 yield mention
 
 
-def _around(names: Names, node: ast.AST) -> ast.AST:
+def _enclosing_config(names: Names, node: ast.AST) -> ast.AST:
     """Return the call that takes a configuration, or the configuration."""
     parent = names.parents.get(node, node)
     return names.parents.get(parent, parent) if isinstance(parent, ast.keyword) else parent
 
 
-def _is_one(name: str, dotted: str) -> bool:
+def _is_name_of_tf1(name: str, dotted: str) -> bool:
     if of_keras(name):
         return dotted.startswith(_KERAS_PACKAGE) or dotted in _KERAS
     if name.startswith("tensorflow.python."):
@@ -304,10 +304,10 @@ def _is_one(name: str, dotted: str) -> bool:
         return False
     if dotted.startswith("tensorflow.keras."):
         return False  # Keras moves names from version to version
-    return _is_gone(name)
+    return _is_removed_in_tf2(name)
 
 
-def _is_gone(name: str) -> bool:
+def _is_removed_in_tf2(name: str) -> bool:
     """Return True if TensorFlow 2 does not have a name as it is spelled."""
     return not is_version1(name) and became(name) in (ONLY_IN_V1, NOWHERE, OF_CONTRIB)
 
@@ -320,7 +320,7 @@ def _old_arguments(names: Names) -> Iterator[Evidence]:
                 yield _evidence(names, f"{keyword.arg}=", call.node, Kind.ONE)
 
 
-def _is_switched(names: Names, node: ast.AST) -> bool:
+def _is_in_version_branch(names: Names, node: ast.AST) -> bool:
     """Return True if code runs in one version only: it asks for the version, or catches what fails in the other."""
     child = node
     for parent in names.ancestors(node):
@@ -351,7 +351,7 @@ def _types(handler: ast.ExceptHandler) -> list[ast.expr]:
     return handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type] if handler.type else []
 
 
-def _is_two(name: str, dotted: str) -> bool:
+def _is_name_of_tf2(name: str, dotted: str) -> bool:
     if dotted.endswith(".gelu") or dotted.startswith("tensorflow.distribute."):
         return False  # the tool replaces these, so a second run would find another version
     is_new = became(dotted if of_keras(name) else name) == NEW or is_known_tf2_spelling(name) or has_backport(dotted)

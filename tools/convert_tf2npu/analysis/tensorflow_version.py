@@ -178,11 +178,11 @@ def _is_imported_by_two(names: Names) -> bool:
     project = names.project
     if project is None or names.path not in project.paths:
         return False
-    importers = project.once(_with_words_of_two)
+    importers = project.once(_files_with_words_of_tf2)
     return bool(importers) and not importers.isdisjoint(project.with_importers({names.path}))
 
 
-def _with_words_of_two(project: ModuleIndex) -> frozenset[str]:
+def _files_with_words_of_tf2(project: ModuleIndex) -> frozenset[str]:
     """Return the files near TensorFlow with a word of eager code or training."""
     return project.once(with_words, "eager") | project.once(with_words, "trains")
 
@@ -200,7 +200,7 @@ def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
     if project is None or path not in project.paths:
         judgement = judgement_of([own])
     else:
-        judgement = _in_project(project, path, own)
+        judgement = _version_of_project_file(project, path, own)
     if judgement.version == Version.UNKNOWN and own.added:
         judgement = judgement._replace(version=Version.ONE, one=own.added)
     if tf:
@@ -224,21 +224,21 @@ def _may_train(names: Names) -> bool:
     return _reaches_training(project, names.path, own)
 
 
-def _in_project(project: ModuleIndex, path: str, own: FileEvidence) -> Judgement:
+def _version_of_project_file(project: ModuleIndex, path: str, own: FileEvidence) -> Judgement:
     """Return the version of a file of a project."""
     scripts = project.once(programs_importing, path)
     judgement = Judgement(Version.UNKNOWN)
     if _is_root(project, path):
         judgement = project.once(judgement_of_script, path)
     if judgement.version == Version.UNKNOWN and scripts:
-        judgement = _joined(own, [project.once(judgement_of_script, script) for script in scripts])
+        judgement = _version_of_module(own, [project.once(judgement_of_script, script) for script in scripts])
         alone = project.once(judgement_of_script, path) if judgement.version == Version.BOTH else judgement
         judgement = alone if alone.version in (Version.ONE, Version.TWO) else judgement
     if judgement.version == Version.UNKNOWN:
         importing = project.with_importers({path}) - {path}
         evidence = [first_evidence(project, kind, importing) for kind in ("two", "one")]
         judgement = judgement_of(file for file in evidence if file)
-    return judgement if judgement.version != Version.UNKNOWN else _of_sharing(project, path)
+    return judgement if judgement.version != Version.UNKNOWN else _version_of_sharing_scripts(project, path)
 
 
 def _training(project: ModuleIndex, path: str, own: FileEvidence) -> tuple[bool, bool]:
@@ -269,7 +269,7 @@ def _is_root(project: ModuleIndex, path: str) -> bool:
     return not project.once(programs_importing, path) or project.once(is_program, path)
 
 
-def _joined(own: FileEvidence | None, scripts: Sequence[Judgement]) -> Judgement:
+def _version_of_module(own: FileEvidence | None, scripts: Sequence[Judgement]) -> Judgement:
     """Return the version of a module: that of its scripts; if they have both, the one that it shows itself, or both."""
     clear = [script for script in scripts if script.version in (Version.ONE, Version.TWO)]
     if len({script.version for script in clear}) == 1:
@@ -282,7 +282,7 @@ def _joined(own: FileEvidence | None, scripts: Sequence[Judgement]) -> Judgement
     return Judgement(Version.BOTH if shown else Version.UNKNOWN, one, two)
 
 
-def _of_sharing(project: ModuleIndex, path: str) -> Judgement:
+def _version_of_sharing_scripts(project: ModuleIndex, path: str) -> Judgement:
     """Return the version of the scripts that share a module with a file which shows none.
 
     It is version 1 if one of those that share training code with it has it. For a program that only predicts it is
@@ -296,7 +296,7 @@ def _of_sharing(project: ModuleIndex, path: str) -> Judgement:
         return Judgement(Version.UNKNOWN)
     modules = project.once(near_frameworks) & project.with_imports(path) - {path}
     shared = _sharing(project, modules) - {path}
-    judgement = _joined(None, [project.once(judgement_of_script, script) for script in sorted(shared)])
+    judgement = _version_of_module(None, [project.once(judgement_of_script, script) for script in sorted(shared)])
     return judgement if judgement.version == Version.TWO else Judgement(Version.UNKNOWN)
 
 

@@ -94,7 +94,7 @@ def _is_used_by_traced(names: Names, function: ast.FunctionDef, seen: set[tuple[
         ):
             continue
         assert isinstance(call, ast.Call)
-        if _is_maker(user, call, mention.where):
+        if _is_tf_function(user, call, mention.where):
             return True
         runs = getattr(call.func, "attr", "") in RUN and node in call.args[:1]
         if (runs or node is call.func) and any(
@@ -105,7 +105,7 @@ def _is_used_by_traced(names: Names, function: ast.FunctionDef, seen: set[tuple[
     return False
 
 
-def _is_maker(names: Names, node: ast.AST, where: Where) -> bool:
+def _is_tf_function(names: Names, node: ast.AST, where: Where) -> bool:
     """Return True for tf.function, also with arguments, and for functools.partial of it."""
     if not isinstance(node, ast.Call):
         return names.resolve(node, where) == FUNCTION
@@ -121,7 +121,7 @@ def maker_of(names: Names, function: ast.AST) -> ast.AST | None:
     """Return the decorator that makes a tf.function of a function, if there is one."""
     where = names.places.get(function)
     decorators = getattr(function, "decorator_list", ()) if where else ()
-    return next((decorator for decorator in decorators if where and _is_maker(names, decorator, where)), None)
+    return next((decorator for decorator in decorators if where and _is_tf_function(names, decorator, where)), None)
 
 
 def traced_functions(names: Names) -> frozenset[ast.AST]:
@@ -134,7 +134,9 @@ def traced_functions(names: Names) -> frozenset[ast.AST]:
     for call in names.calls:
         name = names.resolve(call.node.func, call.where)
         makes = (
-            name == FUNCTION or isinstance(call.node.func, ast.Call) and _is_maker(names, call.node.func, call.where)
+            name == FUNCTION
+            or isinstance(call.node.func, ast.Call)
+            and _is_tf_function(names, call.node.func, call.where)
         )
         if makes or last_part(name) in _PYTHON and (name or "").startswith("tensorflow."):
             for argument in call.node.args[:1]:
@@ -142,7 +144,7 @@ def traced_functions(names: Names) -> frozenset[ast.AST]:
                 if function is not None:
                     (traced if makes else on_host).add(function)
     traced |= _keras_methods(names, STEPS, _MODELS)
-    return _with_called(names, traced, on_host) if traced else frozenset()
+    return _add_called_functions(names, traced, on_host) if traced else frozenset()
 
 
 def layer_call_functions(names: Names) -> frozenset[ast.AST]:
@@ -152,7 +154,7 @@ def layer_call_functions(names: Names) -> frozenset[ast.AST]:
     """
     calls = _keras_methods(names, frozenset({"call"}), None)
     once: set[ast.AST] = {f.node for f in names.functions if getattr(f.node, "name", "") in _ONCE}
-    return _with_called(names, calls, once, is_conditional) if calls else frozenset()
+    return _add_called_functions(names, calls, once, is_conditional) if calls else frozenset()
 
 
 def _keras_methods(names: Names, method_names: frozenset[str], base_names: frozenset[str] | None) -> set[ast.AST]:
@@ -180,7 +182,7 @@ def is_conditional(names: Names, node: ast.AST) -> bool:
     return False
 
 
-def _with_called(
+def _add_called_functions(
     names: Names, functions: set[ast.AST], without: set[ast.AST], skips: Callable[[Names, ast.AST], bool] | None = None
 ) -> frozenset[ast.AST]:
     """Return functions and those of the file that they call, except some functions and some calls."""
@@ -217,10 +219,10 @@ def _definition(names: Names, node: ast.AST, where: Where) -> ast.AST | None:
 
 def may_be_traced(names: Names, function: ast.FunctionDef) -> bool:
     """Return True if a function may run inside a tf.function, as far as the project shows."""
-    return _may_be(names, function, set())
+    return _may_run_traced(names, function, set())
 
 
-def _may_be(names: Names, function: ast.FunctionDef, seen: set[ast.AST]) -> bool:
+def _may_run_traced(names: Names, function: ast.FunctionDef, seen: set[ast.AST]) -> bool:
     if function in seen:
         return False
     seen.add(function)
@@ -249,7 +251,7 @@ def _is_used_in_traced(names: Names, function: ast.FunctionDef, seen: set[ast.AS
         runs = isinstance(call, ast.Call) and getattr(call.func, "attr", "") in RUN and mention.node in call.args[:1]
         if not isinstance(call, ast.Call) or mention.node is not call.func and not runs:
             return True  # passed to other code, as to tf.function
-        if any(_may_be(user, around, seen) for around in functions_around(user, mention.node)):
+        if any(_may_run_traced(user, around, seen) for around in functions_around(user, mention.node)):
             return True
     return False
 
@@ -295,7 +297,7 @@ def traced_function_of(names: Names, call: Call) -> TracedFunction | None:
             if (
                 definition is not None
                 and isinstance(definition.node, ast.FunctionDef)
-                and _is_maker(theirs, maker, origin.where)
+                and _is_tf_function(theirs, maker, origin.where)
             ):
                 assert isinstance(maker, ast.Call)
                 return TracedFunction(definition.node, definition.names, maker)

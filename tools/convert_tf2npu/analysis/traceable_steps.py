@@ -60,10 +60,14 @@ def traceable_step(context: Context, function: ast.FunctionDef) -> TraceableStep
             return None
         calls.append(call.func)
     callees: list[ast.expr] = []
-    return TraceableStep(calls, callees) if _is_plain(context, context.names, function, callees, set()) else None
+    return (
+        TraceableStep(calls, callees)
+        if _is_function_without_effects(context, context.names, function, callees, set())
+        else None
+    )
 
 
-def _is_plain(
+def _is_function_without_effects(
     context: Context, names: Names, function: ast.FunctionDef, callees: list[ast.expr], seen: set[ast.AST]
 ) -> bool:
     """Return True if a function has no effects that its source shows, and add what it calls besides to callees.
@@ -84,12 +88,14 @@ def _is_plain(
     nodes = [node for statement in function.body for node in ast.walk(statement)]
     stored = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
     own = stored | {argument.arg for argument in arguments.args}
-    return all(_is_harmless(context, names, node, own) for node in nodes) and all(
-        _has_no_effect(context, names, node, own, callees, seen) for node in nodes if isinstance(node, ast.Call)
+    return all(_is_node_without_effect(context, names, node, own) for node in nodes) and all(
+        _is_call_without_effect(context, names, node, own, callees, seen)
+        for node in nodes
+        if isinstance(node, ast.Call)
     )
 
 
-def _is_harmless(context: Context, names: Names, node: ast.AST, own: set[str]) -> bool:
+def _is_node_without_effect(context: Context, names: Names, node: ast.AST, own: set[str]) -> bool:
     if isinstance(node, ast.With):
         return all(
             isinstance(part.context_expr, ast.Call)
@@ -103,7 +109,7 @@ def _is_harmless(context: Context, names: Names, node: ast.AST, own: set[str]) -
     if isinstance(node, ast.Name):
         return node.id in own or _never_changes(names, node)
     if isinstance(node, ast.Attribute):
-        return isinstance(node.ctx, ast.Load) and not _is_changed(context, names, node)
+        return isinstance(node.ctx, ast.Load) and not _may_be_assigned_in_training(context, names, node)
     if isinstance(node, ast.Subscript):
         root = node.value
         return isinstance(node.ctx, ast.Load) and isinstance(root, ast.Name) and root.id in own - {"self"}
@@ -115,12 +121,12 @@ def _never_changes(names: Names, node: ast.Name) -> bool:
     bindings = names.lookup(node.id, names.place(node))
     if bindings is None:
         return node.id in _BUILTINS
-    if len(bindings) != 1 or bindings[0].kind not in _BINDINGS or node.id in names.once(_declared):
+    if len(bindings) != 1 or bindings[0].kind not in _BINDINGS or node.id in names.once(_names_declared_global):
         return False
     return bindings[0].kind in ("import", "arg") or not any(_loops(names, bindings[0].node))
 
 
-def _declared(names: Names) -> frozenset[str]:
+def _names_declared_global(names: Names) -> frozenset[str]:
     """Return the names that functions of a file declare as global or nonlocal."""
     return frozenset(
         name for node in ast.walk(names.tree) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names
@@ -136,7 +142,7 @@ def _loops(names: Names, node: ast.AST | None) -> Iterator[ast.AST]:
             yield parent
 
 
-def _is_changed(context: Context, names: Names, node: ast.Attribute) -> bool:
+def _may_be_assigned_in_training(context: Context, names: Names, node: ast.Attribute) -> bool:
     """Return True if code may assign to an attribute while the program trains; also for what ``trainable`` decides."""
     if (names.resolve(node, names.place(node)) or "").startswith("tensorflow."):
         return False
@@ -161,7 +167,7 @@ def assigned_attributes(context: Context) -> frozenset[str]:
     return frozenset(assigned)
 
 
-def _has_no_effect(
+def _is_call_without_effect(
     context: Context, names: Names, call: ast.Call, own: set[str], callees: list[ast.expr], seen: set[ast.AST]
 ) -> bool:
     function, where = call.func, names.place(call)
@@ -177,7 +183,7 @@ def _has_no_effect(
     definition = names.definition(function, where)
     if definition is not None and isinstance(definition.node, ast.FunctionDef):
         inside: list[ast.expr] = []
-        plain = not definition.node.decorator_list and _is_plain(
+        plain = not definition.node.decorator_list and _is_function_without_effects(
             context, definition.names, definition.node, inside, seen
         )
         callees.extend(inside if definition.names is names else ())

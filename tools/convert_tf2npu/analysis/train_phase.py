@@ -55,10 +55,10 @@ def phase_of(node: ast.AST, names: Names, text: str) -> Phase:
     """
     uses = uses_of(node, names, _conditional_phase(node, names))
     if uses.complete and uses.phases != {OTHER}:
-        return _of_uses(uses, names)
+        return _phase_of_reads(uses, names)
     phase = _Search().climb(node, names)
     if uses.phases:
-        used = _of_uses(uses, names)
+        used = _phase_of_reads(uses, names)
         if not phase.phases:
             return used._replace(complete=uses.complete or not any(use.sites for use in uses.reads))
         because = phase.because if uses.phases <= phase.phases or not phase.complete else used.because
@@ -78,7 +78,7 @@ def phase_of(node: ast.AST, names: Names, text: str) -> Phase:
     )
 
 
-def _of_uses(uses: Uses, names: Names) -> Phase:
+def _phase_of_reads(uses: Uses, names: Names) -> Phase:
     """Return the phase of the reads of a dataset, and where to see it."""
     shared = uses.beside_training
     use = shared.other if shared else next((use for use in uses.reads if use.phase != TRAIN), uses.reads[0])
@@ -126,18 +126,18 @@ class _Search:
         child: ast.AST = node
         reads = phase_in(" ".join(words_read(node, names)))
         for parent in names.ancestors(node):
-            phase = self._beside(parent, child, names)
+            phase = self._phase_evidence_in_parent(parent, child, names)
             if phase.phases:
                 return phase
             if isinstance(parent, ast.FunctionDef):
-                phase = self._named(parent, names)
+                phase = self._phase_in_function_name(parent, names)
                 if phase.phases:
                     return phase
                 if reads:
                     return phase_with_evidence(reads, "the names of its data")
                 if _ELSEWHERE.search(parent.name):
                     return OPEN
-                phase = self._called(parent, names)
+                phase = self._phase_of_calls(parent, names)
                 if phase.phases:
                     return phase
             elif isinstance(parent, ast.ClassDef):
@@ -147,19 +147,19 @@ class _Search:
             child = parent
         return phase_with_evidence(reads, "the names of its data") if reads else OPEN
 
-    def _named(self, function: ast.FunctionDef, names: Names) -> Phase:
+    def _phase_in_function_name(self, function: ast.FunctionDef, names: Names) -> Phase:
         """Return the phase in the name of a function, unless its calls contradict it."""
         name = function.name
         phase = phase_in(name)
         if not phase or _ELSEWHERE.search(name):
             return OPEN
         if phase == TRAIN:
-            called = self._called(function, names)
+            called = self._phase_of_calls(function, names)
             if called.phases - {TRAIN}:
                 return called
         return phase_with_evidence(phase, Message("the name {0}", name))
 
-    def _beside(self, parent: ast.AST, child: ast.AST, names: Names) -> Phase:
+    def _phase_evidence_in_parent(self, parent: ast.AST, child: ast.AST, names: Names) -> Phase:
         """Return the evidence of one node for a part of it."""
         condition = _condition(parent, child)
         if condition.phases or isinstance(parent, (ast.If, ast.IfExp)):
@@ -177,14 +177,16 @@ class _Search:
             return phase_with_evidence(phase, Message("the call of {0}", taker)) if phase else OPEN
         return OPEN
 
-    def _called(self, function: ast.FunctionDef, names: Names) -> Phase:
+    def _phase_of_calls(self, function: ast.FunctionDef, names: Names) -> Phase:
         """Return the phase of the calls of a function."""
         if function in self._known or len(self._known) >= _MOST_FUNCTIONS:
             return self._known.get(function) or OPEN
         self._known[function] = None
         uses = mentions(function, names)
         phases_of_calls = [
-            self._at(function, use) for use in uses or () if not self._is_asked(use) and not is_in_tests(use)
+            self._phase_at_mention(function, use)
+            for use in uses or ()
+            if not self._is_being_searched(use) and not is_in_tests(use)
         ]
         phases = frozenset(phase for one in phases_of_calls for phase in one.phases)
         called = any(is_call(use) for use in uses or ())
@@ -193,11 +195,11 @@ class _Search:
         self._known[function] = Phase(phases, because, complete) if phases else OPEN
         return self._known[function] or OPEN
 
-    def _is_asked(self, use: Mention) -> bool:
+    def _is_being_searched(self, use: Mention) -> bool:
         """Return True if a call is in a function whose calls are being searched."""
         return any(self._known.get(p, OPEN) is None for p in use.names.ancestors(use.node) if isinstance(p, _FUNCTIONS))
 
-    def _at(self, function: ast.AST | None, use: Mention) -> Phase:
+    def _phase_at_mention(self, function: ast.AST | None, use: Mention) -> Phase:
         call = use.names.parents[use.node]
         if isinstance(call, ast.Call) and is_call(use):
             handed = passed_phase(function, call)

@@ -33,10 +33,10 @@ def eager_steps(names: Names) -> frozenset[ast.AST]:
 
 def in_step(names: Names, node: ast.AST) -> bool:
     """Return True if an expression runs whenever a function applies gradients: there, or in a function it calls."""
-    return _in_step(names, node, set())
+    return _is_in_step(names, node, set())
 
 
-def _in_step(names: Names, node: ast.AST, seen: set[tuple[str, int]]) -> bool:
+def _is_in_step(names: Names, node: ast.AST, seen: set[tuple[str, int]]) -> bool:
     around = functions_around(names, node)
     if not around or (names.path, around[0].lineno) in seen:
         return False
@@ -45,7 +45,7 @@ def _in_step(names: Names, node: ast.AST, seen: set[tuple[str, int]]) -> bool:
     loops = _loops(names, node)
     if any(set(_loops(names, update.node)) <= set(loops) for update in _updates(names, function)):
         return True
-    return any(_in_step(user, call, seen) for user, call in _calls(names, function))
+    return any(_is_in_step(user, call, seen) for user, call in _calls(names, function))
 
 
 def _updates(names: Names, function: ast.FunctionDef) -> Iterator[Call]:

@@ -86,14 +86,14 @@ def _early_import(context: Context, own: bool) -> ast.stmt | None:
     for statement in context.names.tree.body:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             paths: set[str] = set()
-            for place in _imported(context, statement):
+            for place in _imported_project_files(context, statement):
                 paths |= project.with_imports(place)
             if any(f.works_on_import if own else f.lifted for f in facts_in(project, paths)):
                 return statement
     return None
 
 
-def _imported(context: Context, statement: ast.stmt) -> list[str]:
+def _imported_project_files(context: Context, statement: ast.stmt) -> list[str]:
     """Return the files of the project that an import statement names."""
     names = context.names
     if isinstance(statement, ast.Import):

@@ -61,14 +61,14 @@ class Registry:
         if isinstance(method, ast.Attribute):
             for rule in self._by_method.get(method.attr, ()):
                 if unplaced:
-                    if _has_result(rule, context, call, method):
-                        yield rule, _unconverted(call.node, f"{method.attr}()")
+                    if _rule_reports_method_call(rule, context, call, method):
+                        yield rule, _unconverted_call_finding(call.node, f"{method.attr}()")
                     continue
                 for result in rule.module.check_method(context, call, method):
                     yield rule, result
         for rule in self._by_call.get(name, ()):
             if unplaced:
-                yield rule, _unconverted(call.node, name)
+                yield rule, _unconverted_call_finding(call.node, name)
                 continue
             for result in rule.module.check_call(context, call, name):
                 yield rule, result
@@ -92,7 +92,7 @@ class Registry:
         return next((rule for rule in self.rules if rule.code == code.upper()), None)
 
 
-def _has_result(rule: Rule, context: Context, call: Call, method: ast.Attribute) -> bool:
+def _rule_reports_method_call(rule: Rule, context: Context, call: Call, method: ast.Attribute) -> bool:
     """Return True if a rule has something to say about a method call whose position is not known."""
     try:
         return any(True for _ in rule.module.check_method(context, call, method))
@@ -100,7 +100,7 @@ def _has_result(rule: Rule, context: Context, call: Call, method: ast.Attribute)
         return True
 
 
-def _unconverted(node: ast.Call, name: str) -> Finding:
+def _unconverted_call_finding(node: ast.Call, name: str) -> Finding:
     return Finding(node, "{0} inside an f-string cannot be converted. Move it to a separate line", name)
 
 

@@ -199,11 +199,11 @@ def may_refer_to(node: ast.AST, where: Where, user: Names, called: Called) -> bo
     name = user.named(node, where)
     if name is None:
         defined = user.definition(node, where)
-        return defined[0] is called.target if defined is not None else not _is_of_object(node, where, user)
+        return defined[0] is called.target if defined is not None else not _is_attribute_of_object(node, where, user)
     return name == ResolvedName(called.target.name, called.names.path)
 
 
-def _is_of_object(node: ast.AST, where: Where, user: Names) -> bool:
+def _is_attribute_of_object(node: ast.AST, where: Where, user: Names) -> bool:
     """Return True for an attribute of a parameter or of an object that a library makes, which is no module."""
     value = getattr(node, "value", None)
     bindings = user.lookup(value.id, where) if isinstance(value, ast.Name) else None

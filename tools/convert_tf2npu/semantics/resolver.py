@@ -66,27 +66,31 @@ class Resolver(Classes):
             if node not in known:
                 cuts = self.cuts
                 known[node] = None  # for an expression that depends on itself
-                find: Callable[..., ResolvedName | None] = self._attribute if kind is ast.Attribute else self._of_call
+                find: Callable[..., ResolvedName | None] = (
+                    self._attribute if kind is ast.Attribute else self._resolve_call
+                )
                 known[node] = name = find(node, where)
                 if self.cuts != cuts:
                     del known[node]
                 return name
             return known[node]
         if isinstance(node, ast.IfExp):
-            return self._agreed({self.named(part, where) for part in (node.body, node.orelse) if not is_none(part)})
+            return self._common_name(
+                {self.named(part, where) for part in (node.body, node.orelse) if not is_none(part)}
+            )
         if isinstance(node, ast.Subscript) and self.named(node.value, where) == _SYS_MODULES:
             key = constant(getattr(node.slice, "value", node.slice)) or constant(node.slice)
-            return self._imported(key[0]) if key else None
+            return self._follow_import(key[0]) if key else None
         return None
 
     def exported(self, name: str) -> ResolvedName | None:
         bindings = self.module.bindings.get(name)
-        return self._one(bindings) if bindings else self._from_star(name)
+        return self._one(bindings) if bindings else self._resolve_from_star(name)
 
     def binding_name(self, binding: Binding) -> ResolvedName | None:
         """Return what a binding of this module binds its name to."""
         if binding.kind == "import":
-            return self._imported(binding.target)
+            return self._follow_import(binding.target)
         if binding.kind in ("def", "class") and self.path and binding.where.scope is self.module:
             return ResolvedName(getattr(binding.node, "name", ""), self.path)
         if not needs_tree(binding):
@@ -112,7 +116,7 @@ class Resolver(Classes):
                 for d in function.decorator_list
             ):
                 values = [(element(r.value, part), r) for r in own_returns(function) if r.value is not None]
-                self._returns[key] = self._agreed(
+                self._returns[key] = self._common_name(
                     {
                         self.named(value, self.places[r]) if value is not None else None
                         for value, r in values
@@ -121,17 +125,17 @@ class Resolver(Classes):
                 )
         return self._returns[key] if self.cuts == cuts else self._returns.pop(key)
 
-    def _agreed(self, candidates: set[ResolvedName | None]) -> ResolvedName | None:
+    def _common_name(self, candidates: set[ResolvedName | None]) -> ResolvedName | None:
         return common_name(candidates, self._canonical)
 
     def _name(self, word: str, bindings: list[Binding] | None) -> ResolvedName | None:
         if bindings is None:
-            return self._from_star(word)
+            return self._resolve_from_star(word)
         if not self.stars and len(bindings) == 1 and bindings[0].kind == "import":
-            return self._imported(bindings[0].target)
+            return self._follow_import(bindings[0].target)
         name = self._one(bindings)
         if name and self.stars:
-            return self._agreed(
+            return self._common_name(
                 names_with_later_stars(name, word, bindings, self.module, self.stars, self.project, self.path)
             )
         return name
@@ -140,9 +144,11 @@ class Resolver(Classes):
         if len(bindings) == 1:
             return self.binding_name(bindings[0])
         # None has no attributes and cannot be called: where a name is used, it is one of the other values.
-        return self._agreed({self.binding_name(b) for b in bindings if not (b.kind == "value" and is_none(b.node))})
+        return self._common_name(
+            {self.binding_name(b) for b in bindings if not (b.kind == "value" and is_none(b.node))}
+        )
 
-    def _lifted(self, name: ResolvedName | None) -> ResolvedName | None:
+    def _lift_to_v1(self, name: ResolvedName | None) -> ResolvedName | None:
         """Return a name as it is after the file is lifted to tf.compat.v1."""
         if name and self.lift and not name.path:
             if name.dotted == V1 + ".compat.v1":
@@ -151,7 +157,7 @@ class Resolver(Classes):
                 return ResolvedName(lifted(name.dotted))
         return name
 
-    def _imported(self, module: object) -> ResolvedName | None:
+    def _follow_import(self, module: object) -> ResolvedName | None:
         if not isinstance(module, str):
             return None
         cuts = self.cuts
@@ -169,12 +175,12 @@ class Resolver(Classes):
         bindings = lookup(value.id, where) if isinstance(value, ast.Name) else None
         base = self._name(value.id, bindings) if isinstance(value, ast.Name) else self.named(value, where)
         if base and not (base.path and base.dotted):
-            name = self._lifted(self._member(base, node.attr))
+            name = self._lift_to_v1(self._member(base, node.attr))
             held_here = self.attributes.get(node.attr)
             if not held_here:
                 return name
             set_here = [held.binding for held in held_here if self.named(held.target.value, held.binding.where) == base]
-            return self._agreed({name} | {self.binding_name(b) for b in set_here}) if set_here else name
+            return self._common_name({name} | {self.binding_name(b) for b in set_here}) if set_here else name
         if bindings is not None and base is None and bindings[0].kind not in ("arg", "def", "class"):
             return None
         owner = self.owner(value, where)
@@ -184,9 +190,9 @@ class Resolver(Classes):
         for binding, names in owner.names.held(owner.node, node.attr):
             if not (binding.kind == "value" and is_none(binding.node)):
                 candidates.add(cast(Resolver, names).binding_name(binding))
-        return self._agreed(candidates)
+        return self._common_name(candidates)
 
-    def _of_call(self, node: ast.Call, where: Where) -> ResolvedName | None:
+    def _resolve_call(self, node: ast.Call, where: Where) -> ResolvedName | None:
         function = node.func
         if (
             isinstance(function, ast.Name)
@@ -196,7 +202,7 @@ class Resolver(Classes):
         ):
             if function.id == "__import__":
                 module = (constant(node.args[0]) or (None,))[0]
-                return self._imported(module) if "." not in str(module) else None
+                return self._follow_import(module) if "." not in str(module) else None
             attribute = constant(node.args[1]) if len(node.args) > 1 else None
             base = self.named(node.args[0], where)
             if base and attribute and isinstance(attribute[0], str):
@@ -206,7 +212,7 @@ class Resolver(Classes):
         if name is not None and name.dotted in _IMPORTERS and not name.path:
             position = _IMPORTERS[name.dotted]
             given = constant(node.args[position]) if len(node.args) > position else None
-            return self._imported(given[0]) if given else None
+            return self._follow_import(given[0]) if given else None
         return self._result(node, where, "") if name is None or name.is_definition else None
 
     def _result(self, call: ast.Call, where: Where, part: str) -> ResolvedName | None:
@@ -221,7 +227,7 @@ class Resolver(Classes):
             else None
         )
 
-    def _from_star(self, name: str) -> ResolvedName | None:
+    def _resolve_from_star(self, name: str) -> ResolvedName | None:
         return (
             name_from_stars(name, [star.module for star in self.stars], self.project, self.path) if self.stars else None
         )

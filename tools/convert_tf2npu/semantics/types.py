@@ -107,10 +107,10 @@ class TypeInference(Types):
             if len(methods) == 1 and methods[0].binding.kind == "def" and methods[0].binding.node is not None:
                 definition = Definition(methods[0].binding.node, methods[0].names)
         if definition is None and isinstance(node.func, ast.Name):
-            return _join([self._returned(b) for b in self._names.lookup(node.func.id, where) or ()])
-        return self._made_by_definition(definition, "") if definition else None
+            return _join([self._type_returned_by_parameter(b) for b in self._names.lookup(node.func.id, where) or ()])
+        return self._type_made_by_definition(definition, "") if definition else None
 
-    def _returned(self, binding: Binding) -> AnyType | None:
+    def _type_returned_by_parameter(self, binding: Binding) -> AnyType | None:
         """Return the type that a parameter returns by its annotation, as in ``Callable[..., tf.keras.Model]``."""
         annotation = getattr(binding.node, "annotation", None) if binding.kind == "arg" else None
         if not isinstance(annotation, ast.Subscript):
@@ -119,7 +119,7 @@ class TypeInference(Types):
         where = function.where if function else binding.where
         given = getattr(annotation.slice, "value", annotation.slice)  # ast.Index before Python 3.9
         is_callable = self._names.resolve(annotation.value, where) in ("typing.Callable", "collections.abc.Callable")
-        return self._annotated(given.elts[-1], where) if is_callable and isinstance(given, ast.Tuple) else None
+        return self._type_of_annotation(given.elts[-1], where) if is_callable and isinstance(given, ast.Tuple) else None
 
     def _takes_transformation(self, arguments: list[ast.expr], where: Where) -> bool:
         """Return True if the one argument of a method is a transformation of tf.data, which only a dataset takes."""
@@ -129,7 +129,7 @@ class TypeInference(Types):
             and self._names.resolve(arguments[0].func, where) in TRANSFORMATIONS
         )
 
-    def _made_by_definition(self, definition: Definition, part: str) -> AnyType | None:
+    def _type_made_by_definition(self, definition: Definition, part: str) -> AnyType | None:
         node, names = definition
         if isinstance(node, ast.ClassDef):
             return _inference(names).instance(node) if not part else None
@@ -157,15 +157,15 @@ class TypeInference(Types):
             if self._names.resolve(binding.node.func, binding.where) == LOAD:
                 return type_of_loaded(binding.node, binding.target)
             definition = self._names.definition(binding.node.func, binding.where)
-            return self._made_by_definition(definition, binding.target) if definition else None
+            return self._type_made_by_definition(definition, binding.target) if definition else None
         if binding.kind == "with":
             kind = self.inferred(binding.node, binding.where)
             return kind if kind in ENTERED else None
         project = self._names.project
         origin = project.origin(binding.target, self._names.path) if project and binding.kind == "import" else None
-        return self._of_module(origin[0], origin[1][0]) if origin and len(origin[1]) == 1 else None
+        return self._type_of_module_global(origin[0], origin[1][0]) if origin and len(origin[1]) == 1 else None
 
-    def _of_module(self, path: str, name: str) -> AnyType | None:
+    def _type_of_module_global(self, path: str, name: str) -> AnyType | None:
         """Return the type of what a module of the project binds to a name."""
         if (path, name) in self._asked or self._names.project is None:
             return Type.IN_PROGRESS
@@ -186,8 +186,8 @@ class TypeInference(Types):
         where = function.where if function else binding.where
         annotation = getattr(binding.node, "annotation", None)
         if annotation is not None:
-            return self._annotated(annotation, where)
-        if self._used_as_dataset(binding):
+            return self._type_of_annotation(annotation, where)
+        if self._is_used_as_dataset(binding):
             return Type.DATASET
         values = passed_values(binding, self._names)
         return (
@@ -196,7 +196,7 @@ class TypeInference(Types):
             else None
         )
 
-    def _annotated(self, annotation: ast.AST, where: Where) -> AnyType | None:
+    def _type_of_annotation(self, annotation: ast.AST, where: Where) -> AnyType | None:
         text = constant(annotation)
         if text and isinstance(text[0], str):
             try:
@@ -215,11 +215,11 @@ class TypeInference(Types):
         if name_of_class is None or name_of_class.is_definition:
             definition = self._names.definition(annotation, where)
             is_class = definition is not None and isinstance(definition.node, ast.ClassDef)
-            return self._made_by_definition(definition, "") if definition and is_class else None
+            return self._type_made_by_definition(definition, "") if definition and is_class else None
         name = self._names.resolve(annotation, where) or ""
         return ANNOTATED.get(name) or type_of_subclass(name)
 
-    def _used_as_dataset(self, binding: Binding) -> bool:
+    def _is_used_as_dataset(self, binding: Binding) -> bool:
         """Return True if a function calls a method on its parameter that only datasets have."""
         if self._as_datasets is None:
             self._as_datasets = set()
@@ -239,7 +239,7 @@ class TypeInference(Types):
         if owner is None:
             base = self._names.named(node.value, where)
             if base and base.is_module_of_project:
-                return self._of_module(base.path, node.attr)
+                return self._type_of_module_global(base.path, node.attr)
             kind = self.inferred(node.value, where)
             if kind is Type.IN_PROGRESS:
                 return kind

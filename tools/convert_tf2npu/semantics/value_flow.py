@@ -73,9 +73,9 @@ class _Search:
         elif isinstance(node, ast.Attribute):
             yield from self._attribute(node, where, names)
         elif isinstance(node, ast.IfExp):
-            yield from self._of_nodes([node.body, node.orelse], where, names)
+            yield from self._origins_of_nodes([node.body, node.orelse], where, names)
         elif isinstance(node, ast.BoolOp):
-            yield from self._of_nodes(node.values, where, names)
+            yield from self._origins_of_nodes(node.values, where, names)
         elif isinstance(node, ast.Subscript):
             yield from self._member(node, where, names)
         elif isinstance(node, ast.Call):
@@ -85,7 +85,7 @@ class _Search:
         else:
             yield Origin(node, where, names)
 
-    def _of_nodes(self, nodes: list[ast.expr], where: Where, names: Names) -> Iterator[Origin]:
+    def _origins_of_nodes(self, nodes: list[ast.expr], where: Where, names: Names) -> Iterator[Origin]:
         for node in nodes:
             yield from self.of(node, where, names)
 
@@ -106,11 +106,11 @@ class _Search:
             if values is None:
                 yield Origin(use, binding.where, names)
         elif binding.kind == "import":
-            yield from self._imported(binding, names, use)
+            yield from self._origins_of_import(binding, names, use)
         else:
             yield Origin(use, binding.where, names)
 
-    def _imported(self, binding: Binding, names: Names, use: ast.AST) -> Iterator[Origin]:
+    def _origins_of_import(self, binding: Binding, names: Names, use: ast.AST) -> Iterator[Origin]:
         project = names.project
         origin = project.origin(binding.target, names.path) if project else None
         module = project.module(origin[0]) if project and origin and len(origin[1]) == 1 else None
@@ -124,7 +124,9 @@ class _Search:
 
     def _attribute(self, node: ast.Attribute, where: Where, names: Names) -> Iterator[Origin]:
         owner = names.owner(node.value, where)
-        held = owner.names.held(owner.node, node.attr) if owner else self._held_by_object(node, where, names)
+        held = (
+            owner.names.held(owner.node, node.attr) if owner else self._bindings_of_object_attribute(node, where, names)
+        )
         if not held and names.project is not None:
             base = names.named(node.value, where)
             module = names.project.module(base.path) if base and base.is_module_of_project else None
@@ -136,7 +138,7 @@ class _Search:
         if not held:
             yield Origin(node, where, names)
 
-    def _held_by_object(self, node: ast.Attribute, where: Where, names: Names) -> list[HeldBinding]:
+    def _bindings_of_object_attribute(self, node: ast.Attribute, where: Where, names: Names) -> list[HeldBinding]:
         """Return the bindings of an attribute of an object, in the class of the project that makes the object."""
         held: list[HeldBinding] = []
         for origin in self.of(node.value, where, names):
@@ -157,14 +159,14 @@ class _Search:
             else:
                 yield Origin(node, where, names)
                 continue
-            yield from self._of_nodes(members, origin.where, origin.names)
+            yield from self._origins_of_nodes(members, origin.where, origin.names)
 
     def _call(
         self, node: ast.Call, part: str, where: Where, names: Names, use: ast.AST | None = None
     ) -> Iterator[Origin]:
         """Yield the origins of the result of a function of the project, or of a part of it; else the call itself."""
         defined = names.definition(node.func, where)
-        functions = [defined] if defined is not None else self._held_functions(node.func, where, names)
+        functions = [defined] if defined is not None else self._functions_held_by(node.func, where, names)
         if not functions:
             yield Origin(use or node, where, names)
         for function, its_names in functions:
@@ -181,7 +183,7 @@ class _Search:
                 else:
                     yield Origin(use or node, where, names)
 
-    def _held_functions(self, node: ast.expr, where: Where, names: Names) -> list[Definition]:
+    def _functions_held_by(self, node: ast.expr, where: Where, names: Names) -> list[Definition]:
         """Return what a variable or an attribute of an object of a class of the project may hold, if it is called."""
         held = isinstance(node, ast.Attribute) and names.owner(node.value, where) is not None
         if not (held or isinstance(node, ast.Name)) or names.resolve(node, where) is not None:

@@ -135,7 +135,9 @@ def check_file(context: Context) -> Iterator[Result]:
     lift = context.names.lift
     if lift is not None:
         for statement in lift.statements:
-            yield Change(statement, "imported from tf.compat.v1", tuple(_lifted_import(context.source, statement)))
+            yield Change(
+                statement, "imported from tf.compat.v1", tuple(_edits_to_lift_import(context.source, statement))
+            )
         if lift.star is not None:
             yield Change(lift.star.node, "tf imported as tf.compat.v1", tuple(_behind_star(context, lift)))
         if lift.parts is not None:
@@ -156,7 +158,7 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
     reported = set()
     for use in uses(names):
         start, end = source.start(use.whole), source.end(use.whole)
-        edit = _in_place(context, use)
+        edit = _lift_in_place(context, use)
         node = whole_call(names, use.whole)
         if replaced.overlap(start, end):
             continue
@@ -183,7 +185,7 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
             yield Finding(node, "a name inside an f-string cannot be converted. Write {0}.compat.v1 here", use.root.id)
 
 
-def _in_place(context: Context, use: Use) -> Edit | None:
+def _lift_in_place(context: Context, use: Use) -> Edit | None:
     """Return the edit that lifts one dotted name, or removes a ``.compat.v1`` that the import now has."""
     names, source = context.names, context.source
     node: ast.expr = use.whole
@@ -204,7 +206,7 @@ def _in_place(context: Context, use: Use) -> Edit | None:
     return None
 
 
-def _lifted_import(source: Source, statement: ast.stmt) -> Iterator[Edit]:
+def _edits_to_lift_import(source: Source, statement: ast.stmt) -> Iterator[Edit]:
     """Yield the edits that make a statement import from compat.v1."""
     start = source.start(statement)
     text = source.segment(statement)

@@ -70,7 +70,7 @@ def lift(project: ModuleIndex, source: Source, names: Names) -> None:
     if not _needs_lifting(evidence, fates):
         return
     moving = _moving(source, evidence)
-    names.by_name, kept = _by_name(evidence, fates)
+    names.by_name, kept = _fates_by_name(evidence, fates)
     star = _star_for_tf(evidence, bool(moving)) if NEW not in fates else None
     instead = None
     if star is not None:
@@ -150,7 +150,7 @@ def _is_lifted_already(names: Names, used: list[Use]) -> bool:
     )
 
 
-def _by_name(evidence: _Evidence, fates: set[str]) -> tuple[frozenset[str], list[Import]]:
+def _fates_by_name(evidence: _Evidence, fates: set[str]) -> tuple[frozenset[str], list[Import]]:
     """Return the fates of the names that are lifted where they stand, and the imports that may be lifted."""
     if NEW in fates:  # written for both versions: names that both have stay as they are
         return frozenset({ONLY_IN_V1}), [i for i in evidence.imports if became(i.binding.target) == ONLY_IN_V1]

@@ -108,7 +108,7 @@ def _all(context: Context, replaced: Spans) -> Iterator[_Removed]:
     for node, name, has_comment in plan(context, replaced).remaining:
         full = f"tf.contrib.{name}" if name else "tf.contrib"
         if has_comment:
-            yield _at(
+            yield _removed_at(
                 node,
                 "",
                 "a comment inside this code prevents the conversion of {0}. "
@@ -116,24 +116,24 @@ def _all(context: Context, replaced: Spans) -> Iterator[_Removed]:
                 full,
             )
         else:
-            yield _at(node, "contrib." + name, _GONE, full, advice(name))
+            yield _removed_at(node, "contrib." + name, _GONE, full, advice(name))
     for statement in context.names.places:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            yield from _imported(context, statement)
+            yield from _removed_names_imported(context, statement)
     source = context.source
     for use in uses(context.names):
         start, end = source.start(use.whole), source.end(use.whole)
         if not replaced.overlap(start, end, insertions=False):
-            yield from _used(context, use)
+            yield from _removed_names_used(context, use)
 
 
-def _imported(context: Context, statement: ast.stmt) -> Iterator[_Removed]:
+def _removed_names_imported(context: Context, statement: ast.stmt) -> Iterator[_Removed]:
     """Yield the removed names that an import statement imports."""
     if isinstance(statement, ast.Import):
         for alias in statement.names:
             if alias.name.startswith("tensorflow.contrib.") and alias.asname is None:
                 name = below_contrib(alias.name) or ""
-                yield _at(statement, "contrib." + name, _GONE, alias.name, advice(name))
+                yield _removed_at(statement, "contrib." + name, _GONE, alias.name, advice(name))
         return
     assert isinstance(statement, ast.ImportFrom)
     module = statement.module or ""
@@ -143,15 +143,15 @@ def _imported(context: Context, statement: ast.stmt) -> Iterator[_Removed]:
     for alias in statement.names:
         name = module + "." + alias.name
         if alias.name == "*" and below_contrib(module) is not None:
-            yield _at(statement, name, _GONE, module, advice(below_contrib(module) or ""))
+            yield _removed_at(statement, name, _GONE, module, advice(below_contrib(module) or ""))
         elif rest_of(module).startswith("examples"):
-            yield _at(statement, module, _GONE, module, _ADVICE.get(rest_of(module), _COPY))
+            yield _removed_at(statement, module, _GONE, module, _ADVICE.get(rest_of(module), _COPY))
         elif module.startswith("tensorflow.python."):
             yield from _private(statement, name)
         elif became(name) == NOWHERE:
             yield _removed(statement, name)
         elif lift is not None and is_lifted(name) and statement not in lift.statements and not context.names.by_name:
-            yield _at(
+            yield _removed_at(
                 statement,
                 name,
                 "{0} cannot be imported from tf.compat.v1 in all versions of TensorFlow 2. Write "
@@ -162,7 +162,7 @@ def _imported(context: Context, statement: ast.stmt) -> Iterator[_Removed]:
             )
 
 
-def _used(context: Context, use: Use) -> Iterator[_Removed]:
+def _removed_names_used(context: Context, use: Use) -> Iterator[_Removed]:
     rest, node = rest_of(use.name), whole_call(context.names, use.whole)
     if rest.startswith("python."):
         yield from _private(node, use.name)
@@ -170,7 +170,7 @@ def _used(context: Context, use: Use) -> Iterator[_Removed]:
         if root and not rest_of(root):
             words = rest.split(".")
             line = f"from tensorflow.{'.'.join(words[:-1])} import {words[-1]}"
-            yield _at(node, use.name, "tf.compat.v1 has no tf.python. Write {0}", line)
+            yield _removed_at(node, use.name, "tf.compat.v1 has no tf.python. Write {0}", line)
     elif became(use.name) == NOWHERE:
         yield _removed(node, use.name)
     elif rest in CHANGED and isinstance(node, ast.Call) and use.whole is node.func:
@@ -179,14 +179,14 @@ def _used(context: Context, use: Use) -> Iterator[_Removed]:
             yield node, "call of " + use.name, message
 
 
-def _at(node: ast.AST, name: str, template: str, *values: str) -> _Removed:
+def _removed_at(node: ast.AST, name: str, template: str, *values: str) -> _Removed:
     return node, name, Message(template, *values)
 
 
 def _removed(node: ast.AST, name: str) -> _Removed:
     rest = rest_of(name)
     fix = next((text for below, text in _ADVICE.items() if (rest + ".").startswith(below + ".")), _COPY)
-    return _at(node, name, _GONE, "tf." + rest, fix)
+    return _removed_at(node, name, _GONE, "tf." + rest, fix)
 
 
 def _private(node: ast.AST, name: str) -> Iterator[_Removed]:
@@ -196,7 +196,9 @@ def _private(node: ast.AST, name: str) -> Iterator[_Removed]:
         own, _, public = word.partition("=")
         if own == last:
             fix = Message("Use tf.{0}", public) if public else "Replace this private name with a public one"
-            yield _at(node, name, "{0} was removed from {1} in later versions of TensorFlow. {2}", last, module, fix)
+            yield _removed_at(
+                node, name, "{0} was removed from {1} in later versions of TensorFlow. {2}", last, module, fix
+            )
 
 
 def _order(call: ast.Call, rest: str) -> str:

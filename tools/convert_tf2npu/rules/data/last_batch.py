@@ -174,10 +174,10 @@ def check_last_batch(
 
 def _is_static(context: Context, node: ast.Call) -> bool:
     """Return True if the script passes these batches to a function of npu_shim that makes them static."""
-    return node in context.once(_made_static)
+    return node in context.once(_nodes_made_static)
 
 
-def _made_static(context: Context) -> frozenset[ast.AST]:
+def _nodes_made_static(context: Context) -> frozenset[ast.AST]:
     return frozenset(
         node
         for call in context.names.calls
@@ -230,7 +230,7 @@ def _why_no_partial_batch(
 def _message(context: Context, node: ast.Call, phase: Phase, given: bool, static: StaticBatch, shown: str) -> str:
     """Return the message for a call whose last batch stays dynamic."""
     pad = static.pad.replace("%s", shown)
-    feeds = Message("this dataset feeds {0} (see {1})", _listed(phase), phase.because)
+    feeds = Message("this dataset feeds {0} (see {1})", _phase_text(phase), phase.because)
 
     def drop(condition: str) -> Message:
         if not static.flag:
@@ -261,7 +261,7 @@ def _message(context: Context, node: ast.Call, phase: Phase, given: bool, static
     return Message("{0}. {1} in training, else use npu_shim.data.pad_last_batch", feeds, drop("True").as_sentence())
 
 
-def _listed(phase: Phase) -> Message:
+def _phase_text(phase: Phase) -> Message:
     few = phase.phases - {OTHER, PREPARE}
     return Message(_TOGETHER.get(phase.phases if len(few) < 2 else few, "".join(few or phase.phases)))
 

@@ -270,31 +270,33 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             yield Change(call.node, "all ranks skip a step if one of them overflows", (shared,))
         return
     if call.node in replaced_graph_rewrites(context):
-        yield from _of_optimizer(context, call, name)
+        yield from _convert_manager_or_optimizer(context, call, name)
         return
     if name in GRAPH_REWRITES or name == _OPTIONS:
         if (name in GRAPH_REWRITES or _is_of_options(call)) and not in_test(context, call.node):
             yield Finding(
                 call.node,
                 "the NPU has its own mixed precision. Remove this call and {0}",
-                _mixed_precision(context, True),
+                _mixed_precision_statement(context, True),
             )
         return
     if name in _POLICIES or name in KERAS_OPTIMIZERS:
         if is_two(context):
-            yield from _of_keras(context, call, name)
+            yield from _convert_keras_loss_scale(context, call, name)
         elif not trains_eagerly(context) and (name in KERAS_OPTIMIZERS or _is_mixed(context, call)):
             yield Finding(
                 call.node,
                 "the NPU has its own mixed precision. Remove {0} and {1}",
                 last_part(name),
-                _mixed_precision(context),
+                _mixed_precision_statement(context),
             )
         return
     given = bind(call.node, ("opt", "loss_scale")).args.get("loss_scale") if name in _OPTIMIZERS else call.node
     if _is_used_by_rewrite(context, given, call.where):
         yield Finding(
-            call.node, "the graph rewrite uses this scale too. Instead of the rewrite, {0}", _mixed_precision(context)
+            call.node,
+            "the graph rewrite uses this scale too. Instead of the rewrite, {0}",
+            _mixed_precision_statement(context),
         )
         return
     names_called = set(context.called.values())
@@ -307,10 +309,10 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             last_part(name),
         )
         return
-    yield from _of_optimizer(context, call, name)
+    yield from _convert_manager_or_optimizer(context, call, name)
 
 
-def _of_optimizer(context: Context, call: Call, name: str) -> Iterator[Result]:
+def _convert_manager_or_optimizer(context: Context, call: Call, name: str) -> Iterator[Result]:
     """Convert a manager or an optimizer."""
     edits, uses = loss_scale_edits(context, call.node, name)
     if edits is None:
@@ -329,7 +331,7 @@ def _of_optimizer(context: Context, call: Call, name: str) -> Iterator[Result]:
     )
 
 
-def _of_keras(context: Context, call: Call, name: str) -> Iterator[Result]:
+def _convert_keras_loss_scale(context: Context, call: Call, name: str) -> Iterator[Result]:
     """Replace Keras' loss scaling in a program of TensorFlow 2, or report its mixed precision."""
     if name in KERAS_OPTIMIZERS:
         local = device_name(context.names, of_vendor=True)
@@ -346,18 +348,18 @@ def _of_keras(context: Context, call: Call, name: str) -> Iterator[Result]:
             local = device_name(context.names, of_vendor=True)
             edits = [rename(context.source, call.node, _OPTION.replace("npu", local, 1))]
             for optimizer in unscaled:
-                edits += _scaled(context, optimizer, f"{local}.train.optimizer.NpuLossScaleOptimizer(")
+                edits += _edits_to_scale_loss(context, optimizer, f"{local}.train.optimizer.NpuLossScaleOptimizer(")
             yield Change(call.node, "mixed precision replaced with that of the NPU", tuple(edits), (local,))
             return
         scales = not KERAS_OPTIMIZERS.isdisjoint(context.called.values())
         yield Finding(
             call.node,
             "the NPU has its own mixed precision. Remove this call and {0}",
-            _mixed_precision(context, not scales),
+            _mixed_precision_statement(context, not scales),
         )
 
 
-def _scaled(context: Context, optimizer: Unscaled, before: str) -> tuple[Edit, ...]:
+def _edits_to_scale_loss(context: Context, optimizer: Unscaled, before: str) -> tuple[Edit, ...]:
     """Return the edits that let an optimizer of compile scale the loss, as Keras does with a policy."""
     if optimizer.written:
         return (rename(context.source, optimizer.node, f"{before}{optimizer.written})"),)
@@ -373,7 +375,7 @@ def _is_of_options(call: Call) -> bool:
     )
 
 
-def _mixed_precision(context: Context, scale: bool = False) -> str:
+def _mixed_precision_statement(context: Context, scale: bool = False) -> str:
     """Return how the programs that a file belongs to set the mixed precision of the NPU, and scale the loss."""
     if is_two(context):
         if scale:

@@ -185,7 +185,7 @@ def check_file(context: Context) -> Iterator[Result]:
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if name in _OF_TENSORFLOW:
-        yield from _of_tensorflow(context, call.node)
+        yield from _check_gelu_of_tensorflow(context, call.node)
         return
     around = next((f for f in context.names.ancestors(call.node) if isinstance(f, (ast.FunctionDef, ast.Lambda))), None)
     function = next((f for f in context.names.functions if f.node is around), None)
@@ -198,7 +198,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         yield from _expression(context, call)
 
 
-def _of_tensorflow(context: Context, node: ast.Call) -> Iterator[Result]:
+def _check_gelu_of_tensorflow(context: Context, node: ast.Call) -> Iterator[Result]:
     """Convert or report a gelu of TensorFlow by its argument ``approximate``."""
     bound = bind(node, ("features", "approximate", "name"))
     approximate = constant(bound.args.get("approximate"))

@@ -101,7 +101,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     literal = constant(training)
     if literal and not literal[0]:
         return  # without training it never drops
-    complete = training is not None and "keep_prob" in bound.args or not _in_unknown_scope(context.names)
+    complete = training is not None and "keep_prob" in bound.args or not _may_be_in_arg_scope(context.names)
     reason = ""
     if bound.hidden or bound.unknown or "inputs" not in bound.args or len(bound.positional) > 2:
         reason = "has arguments that cannot be converted"
@@ -144,7 +144,7 @@ def _finding(context: Context, bound: Bound, call: Call, reason: str) -> Finding
     )
 
 
-def _in_unknown_scope(names: Names) -> bool:
+def _may_be_in_arg_scope(names: Names) -> bool:
     """Return True if this file, or a file that imports it, uses arg_scope, which may apply to any call."""
     project = names.project
     if project is None or names.path not in project.paths:

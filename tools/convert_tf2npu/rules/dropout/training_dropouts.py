@@ -81,7 +81,7 @@ def convert(context: Context, dropout: Dropout, name: str, code: str) -> Result:
     asks = (Question(VALUE, dropout.training),)
     seen = context.seen(code, VALUE, dropout.training)
     if _is_tensor(context.names, dropout.training, dropout.call.where):
-        return _in_cond(context, dropout, edits, seen) or Finding(
+        return _convert_in_cond(context, dropout, edits, seen) or Finding(
             node,
             "the condition of {0} is a tensor. Write tf.cond({1}, lambda: {2}, lambda: {3})",
             name,
@@ -94,7 +94,7 @@ def convert(context: Context, dropout: Dropout, name: str, code: str) -> Result:
     runs = None
     if not is_static(context.names, dropout.training, dropout.call.where):
         if seen is None or seen.only("is") != "python":
-            return _in_cond(context, dropout, edits, seen) or Finding(
+            return _convert_in_cond(context, dropout, edits, seen) or Finding(
                 node,
                 "the condition of {0} may be a tensor. Write {1}, or use tf.cond for a tensor",
                 name,
@@ -102,7 +102,7 @@ def convert(context: Context, dropout: Dropout, name: str, code: str) -> Result:
                 asks=asks,
             )
         runs = seen.runs
-    if not _is_plain(inputs):
+    if not _is_name_or_attribute(inputs):
         return Finding(
             node, "the input of {0} is an expression. Assign it to x and write {1}", name, choice.replace(x, "x")
         )
@@ -111,7 +111,7 @@ def convert(context: Context, dropout: Dropout, name: str, code: str) -> Result:
     return Change(node, _REPLACED, tuple(edits), ("npu_ops",), runs)
 
 
-def _in_cond(context: Context, dropout: Dropout, edits: list[Edit], seen: Seen | None) -> Change | None:
+def _convert_in_cond(context: Context, dropout: Dropout, edits: list[Edit], seen: Seen | None) -> Change | None:
     """Return the change to the operator in a tf.cond, if a Boolean tensor was seen as the condition; else None."""
     source, node, inputs = context.source, dropout.call.node, dropout.bound.args["inputs"]
     tensorflow = name_of_tensorflow(context.names)
@@ -120,7 +120,11 @@ def _in_cond(context: Context, dropout: Dropout, edits: list[Edit], seen: Seen |
     if not dropout.bound.given("seed"):
         return None  # npu-shim verify gives the lambda other random numbers
     in_class = isinstance(dropout.call.where.scope.node, ast.ClassDef)  # whose names lambdas do not see
-    if in_class or dropout.training is None or not (_is_plain(inputs) and _is_plain(dropout.training)):
+    if (
+        in_class
+        or dropout.training is None
+        or not (_is_name_or_attribute(inputs) and _is_name_or_attribute(dropout.training))
+    ):
         return None
     start, end, (test, x) = source.start(node), source.end(node), map(source.segment, (dropout.training, inputs))
     around = [
@@ -145,7 +149,7 @@ def _operator(source: Source, dropout: Dropout) -> list[Edit] | None:
             edits.append(rename_keyword(source, node, dropout.bound.keywords[old], new))
     missing = dropout.missing
     if dropout.flag is not None:
-        removed = _without(source, node, dropout.flag, missing)
+        removed = _remove_keyword(source, node, dropout.flag, missing)
         if removed is None:
             return None
         edits.append(removed)
@@ -169,7 +173,7 @@ def _choice(context: Context, node: ast.Call, tail: str) -> list[Edit]:
     return edits + [Edit(end, end, tail + (")" if around else ""), closing=True)]
 
 
-def _without(source: Source, node: ast.Call, keyword: ast.keyword, instead: str) -> Edit | None:
+def _remove_keyword(source: Source, node: ast.Call, keyword: ast.keyword, instead: str) -> Edit | None:
     """Return the edit that removes a keyword argument and the comma before it; None if a comment is in between."""
     values = list(node.args) + [k.value for k in node.keywords]
     before = [v for v in values if source.start(v) < source.start(keyword.value)]
@@ -187,6 +191,6 @@ def _is_tensor(names: Names, node: ast.AST, where: Where) -> bool:
     )
 
 
-def _is_plain(node: ast.AST) -> bool:
+def _is_name_or_attribute(node: ast.AST) -> bool:
     """Return True if an expression is a name or an attribute of one, so that it may be written twice."""
-    return isinstance(node, ast.Name) or isinstance(node, ast.Attribute) and _is_plain(node.value)
+    return isinstance(node, ast.Name) or isinstance(node, ast.Attribute) and _is_name_or_attribute(node.value)

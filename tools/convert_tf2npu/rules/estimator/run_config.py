@@ -103,9 +103,9 @@ _TPU = re.compile(r"(?:\w+\.)*(?:use_tpu|is_tpu|on_tpu|tpu)")
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     source = context.source
     if name != "tensorflow.estimator.RunConfig":
-        yield from _without_summaries(context, call)
+        yield from _disable_summaries(context, call)
         return
-    if _is_prepared(context.names, call.node, call.where):
+    if _is_in_npu_run_config_init(context.names, call.node, call.where):
         return
     bound = bind(call.node, RUN_CONFIG)
     if bound.hidden or bound.unknown:
@@ -135,11 +135,11 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     edits: list[Edit] = [rename(source, call.node.func, "NPURunConfig")]
     for parameter, value in zip(bound.positional, call.node.args):
         edits.append(name_argument(source, call.node, value, parameter))
-    edits += _disabled_checkpoints(source, call.node, bound)
+    edits += _edits_to_disabled_checkpoints(source, call.node, bound)
     yield Change(call.node, "RunConfig replaced with NPURunConfig", tuple(edits), ("NPURunConfig",))
 
 
-def _disabled_checkpoints(source: Source, node: ast.Call, bound: Bound) -> list[Edit]:
+def _edits_to_disabled_checkpoints(source: Source, node: ast.Call, bound: Bound) -> list[Edit]:
     """Return the edits that write 0 steps where None disables checkpoints, as on all ranks but one.
 
     NPURunConfig takes None as "not given" and saves every 100 steps.
@@ -156,7 +156,7 @@ def _disabled_checkpoints(source: Source, node: ast.Call, bound: Bound) -> list[
     return [rename(source, branch, "0") for branch in branches if is_none(branch)]
 
 
-def _without_summaries(context: Context, call: Call) -> Iterator[Result]:
+def _disable_summaries(context: Context, call: Call) -> Iterator[Result]:
     """Disable the summaries of a RunConfig of TPUEstimator or contrib.learn, which are never positional."""
     if any(
         isinstance(parent, ast.If) and child in parent.body and _TPU.fullmatch(context.source.segment(parent.test))
@@ -182,7 +182,7 @@ def _upwards(names: Names, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         node = parent
 
 
-def _is_prepared(names: Names, node: ast.AST, where: Where) -> bool:
+def _is_in_npu_run_config_init(names: Names, node: ast.AST, where: Where) -> bool:
     """Return True if a RunConfig is already an argument of npu_run_config_init."""
     for parent in names.ancestors(node):
         if isinstance(parent, ast.stmt):

@@ -116,7 +116,7 @@ CALLS = frozenset(root + name for root in _ROOTS for name in ("TPUEstimator", "C
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if name.endswith("CrossShardOptimizer"):
         if not _asks_for_tpu(context, call.node):
-            yield _without_shards(context, call)
+            yield _replace_cross_shard_optimizer(context, call)
         return
     source = context.source
     bound = bind(call.node, _SIGNATURE)
@@ -159,7 +159,7 @@ def _asks_for_tpu(context: Context, node: ast.AST) -> bool:
     return any(re.search("tpu|xla", context.source.segment(test), re.IGNORECASE) for test in conditions)
 
 
-def _without_shards(context: Context, call: Call) -> Result:
+def _replace_cross_shard_optimizer(context: Context, call: Call) -> Result:
     """Replace a CrossShardOptimizer with the optimizer inside it."""
     source, statement = context.source, call.where.statement
     bound = bind(call.node, _CROSS_SHARD)

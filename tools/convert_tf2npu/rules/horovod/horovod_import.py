@@ -127,11 +127,11 @@ def check_file(context: Context) -> Iterator[Result]:
     for use in reported[:1] or [use for use in uses if use[1] == "horovod.run"][:1]:
         yield _foreign(*use)
     for node, group in groupby(imports, key=lambda imported: imported.node):
-        yield from _replaced(context, node, list(group), bool(foreign))
+        yield from _replace_import(context, node, list(group), bool(foreign))
     yield from _strings(context, imports)
 
 
-def _replaced(
+def _replace_import(
     context: Context, node: ast.stmt | ast.expr, group: list[Imported], beside_foreign: bool
 ) -> Iterator[Result]:
     """Yield the change of one statement or call."""

@@ -303,8 +303,8 @@ def _edit(context: Context, node: ast.AST) -> Edit:
     assert isinstance(node, ast.Import)
     start = source.start(node)
     indent = source.text[source.line_start(start) : start]
-    others = ", ".join(_imported(alias) for alias in node.names if not _is_package(alias))
-    lines = [f"import {others}"] * bool(others) + [_from_tensorflow(a) for a in node.names if _is_package(a)]
+    others = ", ".join(_imported_module(alias) for alias in node.names if not _is_package(alias))
+    lines = [f"import {others}"] * bool(others) + [_import_from_tensorflow(a) for a in node.names if _is_package(a)]
     return Edit(start, source.end(node), ("; " if indent.strip() else source.newline + indent).join(lines))
 
 
@@ -312,11 +312,11 @@ def _is_package(alias: ast.alias) -> bool:
     return alias.name.partition(".")[0] == "keras"
 
 
-def _imported(alias: ast.alias) -> str:
+def _imported_module(alias: ast.alias) -> str:
     return f"{alias.name} as {alias.asname}" if alias.asname else alias.name
 
 
-def _from_tensorflow(alias: ast.alias) -> str:
+def _import_from_tensorflow(alias: ast.alias) -> str:
     """Return the import that binds the same name to the module of tf.keras."""
     home, _, last = f"tensorflow.{alias.name}".rpartition(".")
     if not alias.asname:
@@ -337,7 +337,7 @@ def _public(module: str) -> str:
 
 def _lacking(context: Context, bindings: list[Binding]) -> str:
     """Return the first name of Keras, of those that some imports bring, that tf.keras lacks; "" if it has all."""
-    for name, written in _used(context, bindings):
+    for name, written in _used_names_before_and_after(context, bindings):
         rest = name.partition(".")[2]
         if _LACKING.match(rest) or not any(known.fullmatch(part) for part in _modules(rest) for known in _KNOWN):
             return name
@@ -365,10 +365,10 @@ def _modules(name: str) -> list[str]:
     return [name, ".".join(parts[:-1])] if len(parts) > 1 else [name]
 
 
-def _used(context: Context, bindings: list[Binding]) -> Iterator[tuple[str, str]]:
+def _used_names_before_and_after(context: Context, bindings: list[Binding]) -> Iterator[tuple[str, str]]:
     """Yield the names that imports bring, and those that the file uses of them, before and after the change."""
     names, later = context.names, conversions(context).nodes
-    after = {binding.target: _after(binding) for binding in bindings}
+    after = {binding.target: _name_after_change(binding) for binding in bindings}
     yield from after.items()
     brought = {id(binding) for binding in bindings}
     for node, where in names.reads:
@@ -385,7 +385,7 @@ def _used(context: Context, bindings: list[Binding]) -> Iterator[tuple[str, str]
             yield name, after.get(target, "") + name[len(target) :]
 
 
-def _after(binding: Binding) -> str:
+def _name_after_change(binding: Binding) -> str:
     """Return the name of an import after the change."""
     node, target = binding.where.statement, binding.target
     if not isinstance(node, ast.ImportFrom):

@@ -163,15 +163,15 @@ def check_file(context: Context) -> Iterator[Result]:
     for call in context.names.calls:
         name = context.called.get(call.node, "")
         if name.startswith("tensorflow.") and not _OPTIMIZERS.match(name):
-            yield from _in_call(context, call, name)
+            yield from _check_call_with_epsilon(context, call, name)
     for node in walked(context.names.tree):
         if isinstance(node, ast.BinOp):
-            yield from _in_operation(context, node, node.left, node.right)
+            yield from _check_division(context, node, node.left, node.right)
         elif isinstance(node, ast.AugAssign):
-            yield from _in_operation(context, node, node.target, node.value)
+            yield from _check_division(context, node, node.target, node.value)
 
 
-def _in_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def _check_call_with_epsilon(context: Context, call: Call, name: str) -> Iterator[Result]:
     short, where = last_part(name), call.where
     small: ast.AST | None = None
     if name in _PROTECTED and short in _BOUNDS:
@@ -194,7 +194,7 @@ def _in_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         yield _infinite(context, large)
 
 
-def _in_operation(
+def _check_division(
     context: Context, node: ast.BinOp | ast.AugAssign, left: ast.expr, right: ast.expr
 ) -> Iterator[Result]:
     """Report a constant in a division, or in a mask, of tensors."""

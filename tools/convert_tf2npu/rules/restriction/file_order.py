@@ -76,7 +76,7 @@ _DEEPEST = 8  # methods, functions and names between the files and shard
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     if context.types.of(method.value, call.where) != Type.DATASET:
         return
-    name = _unordered(method.value, call.where, context.names, _DEEPEST)
+    name = _unordered_listing_function(method.value, call.where, context.names, _DEEPEST)
     if name:
         yield Finding(
             call.node,
@@ -86,7 +86,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         )
 
 
-def _unordered(value: ast.expr, where: Where, names: Names, deepest: int) -> str | None:
+def _unordered_listing_function(value: ast.expr, where: Where, names: Names, deepest: int) -> str | None:
     """Return the function that lists the files of a dataset in an order of this rank."""
     for origin in origins(value, where, names) if deepest else ():
         node = origin.node
@@ -94,19 +94,21 @@ def _unordered(value: ast.expr, where: Where, names: Names, deepest: int) -> str
             continue
         name = origin.resolve() or ""
         if name in _UNSORTED:
-            return None if isinstance(value, ast.Name) and _is_sorted(value.id, origin.names) else name
+            return None if isinstance(value, ast.Name) and _is_sorted_in_place(value.id, origin.names) else name
         if name == _SHUFFLES:
-            return None if _has_order(node) else name
+            return None if _may_have_fixed_order(node) else name
         inner = node.args[0] if name in _TAKES_NAMES and node.args else None
         if inner is None and not name and isinstance(node.func, ast.Attribute):  # a method of a dataset
             inner = node.func.value
-        lister = _unordered(inner, origin.where, origin.names, deepest - 1) if inner is not None else None
+        lister = (
+            _unordered_listing_function(inner, origin.where, origin.names, deepest - 1) if inner is not None else None
+        )
         if lister:
             return lister
     return None
 
 
-def _has_order(call: ast.Call) -> bool:
+def _may_have_fixed_order(call: ast.Call) -> bool:
     """Return True if a call of list_files may have a seed or ``shuffle=False``."""
     given = dict(zip(("shuffle", "seed"), call.args[1:]))
     given.update((keyword.arg or "seed", keyword.value) for keyword in call.keywords)
@@ -114,7 +116,7 @@ def _has_order(call: ast.Call) -> bool:
     return "seed" in given or ("shuffle" in given and shuffle not in ((True,), (None,)))
 
 
-def _is_sorted(name: str, names: Names) -> bool:
+def _is_sorted_in_place(name: str, names: Names) -> bool:
     """Return True if a list is sorted in place somewhere."""
     return any(
         isinstance(call.node.func, ast.Attribute)

@@ -101,9 +101,9 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
 
 
 def _check(context: Context, call: Call, target: ast.expr, values: list[ast.expr], word: str) -> Iterator[Result]:
-    if not _is_step(context, target, call.where) or not values:
+    if not _is_global_step(context, target, call.where) or not values:
         return
-    if word == "assign" and not _is_next(context, values[0], call.where):
+    if word == "assign" and not _is_step_plus_one(context, values[0], call.where):
         return
     if word == "assign_add" and constant(values[0]) != (1,):
         return
@@ -112,13 +112,13 @@ def _check(context: Context, call: Call, target: ast.expr, values: list[ast.expr
         ignoring = _ignoring_optimizer(context, function)
         move = Message("Increment it in {0}.apply_gradients, which ignores global_step, and remove it here", ignoring)
         pass_it = "Remove it and write optimizer.apply_gradients(..., global_step=global_step)"
-        if function in context.once(_trained_by_keras):
+        if function in context.once(_functions_training_with_keras):
             pass_it = "Remove it and read optimizer.iterations, which the optimizer increments"
         fix = move if ignoring else pass_it
         yield Finding(call.node, "this also counts the steps that loss scaling skips. {0}", fix)
 
 
-def _trained_by_keras(context: Context) -> frozenset[ast.AST]:
+def _functions_training_with_keras(context: Context) -> frozenset[ast.AST]:
     """Return the functions in which a Keras optimizer trains, whose ``apply_gradients`` takes no step."""
     names = context.names
     return frozenset(
@@ -159,7 +159,7 @@ def _ignores_step(its_class: ast.ClassDef, names: Names) -> bool:
     )
 
 
-def _is_next(context: Context, node: ast.expr, where: Where) -> bool:
+def _is_step_plus_one(context: Context, node: ast.expr, where: Where) -> bool:
     binding = context.names.only_binding(node, where)
     if binding is not None and isinstance(binding.node, ast.BinOp):
         node, where = binding.node, binding.where
@@ -167,14 +167,15 @@ def _is_next(context: Context, node: ast.expr, where: Where) -> bool:
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Add)
         and constant(node.right) == (1,)
-        and _is_step(context, node.left, where)
+        and _is_global_step(context, node.left, where)
     )
 
 
-def _is_step(context: Context, node: ast.expr, where: Where) -> bool:
+def _is_global_step(context: Context, node: ast.expr, where: Where) -> bool:
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, where) or []
         return bool(bindings) and all(
-            b.kind == "value" and isinstance(b.node, ast.Call) and _is_step(context, b.node, b.where) for b in bindings
+            b.kind == "value" and isinstance(b.node, ast.Call) and _is_global_step(context, b.node, b.where)
+            for b in bindings
         )
     return isinstance(node, ast.Call) and context.resolve(node.func, where) in _STEPS

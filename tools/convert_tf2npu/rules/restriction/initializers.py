@@ -122,11 +122,11 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
 
 
 def _check(context: Context, call: Call, values: list[ast.expr]) -> Iterator[Result]:
-    parts = [part for value in values for part in _listed(context, value, call.where)]
+    parts = [part for value in values for part in _members_with_places(context, value, call.where)]
     if (
         len(parts) > 1
-        and any(_of_variables(context, *part) for part in parts)
-        and any(_of_iterator(context, *part) for part in parts)
+        and any(_initializes_variables(context, *part) for part in parts)
+        and any(_initializes_iterator(context, *part) for part in parts)
     ):
         yield Finding(
             call.node,
@@ -135,13 +135,13 @@ def _check(context: Context, call: Call, values: list[ast.expr]) -> Iterator[Res
         )
 
 
-def _listed(context: Context, value: ast.expr, where: Where) -> list[tuple[ast.expr, Where]]:
+def _members_with_places(context: Context, value: ast.expr, where: Where) -> list[tuple[ast.expr, Where]]:
     """Return the members of a list or tuple, also of one that a name has, with their places; else the value."""
     binding = context.names.only_binding(value, where)
     if binding is not None and isinstance(binding.node, (ast.List, ast.Tuple, ast.BinOp)):
         value, where = binding.node, binding.where
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):  # lists that are joined
-        joined = (_listed(context, side, where) for side in (value.left, value.right))
+        joined = (_members_with_places(context, side, where) for side in (value.left, value.right))
         return [part for parts in joined for part in parts]
     elements = value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
     return [(element, where) for element in elements]
@@ -155,12 +155,12 @@ def _source(context: Context, node: ast.expr, where: Where) -> Call | None:
     return Call(binding.node, binding.where) if binding is not None and isinstance(binding.node, ast.Call) else None
 
 
-def _of_variables(context: Context, node: ast.expr, where: Where) -> bool:
+def _initializes_variables(context: Context, node: ast.expr, where: Where) -> bool:
     source = _source(context, node, where)
     return source is not None and context.resolve(source.node.func, source.where) in _VARIABLES
 
 
-def _of_iterator(context: Context, node: ast.expr, where: Where) -> bool:
+def _initializes_iterator(context: Context, node: ast.expr, where: Where) -> bool:
     binding = context.names.only_binding(node, where)
     if binding is not None and isinstance(binding.node, (ast.Attribute, ast.Call)):
         node, where = binding.node, binding.where
@@ -190,7 +190,7 @@ def _collects_iterators(context: Context, collection: str) -> bool:
             given.update((keyword.arg or "", keyword.value) for keyword in call.node.keywords)
             if len(given) == 2 and given.keys() >= {"name", "value"}:
                 if _name_of(context, given["name"], call.where) == collection:
-                    if _of_iterator(context, given["value"], call.where):
+                    if _initializes_iterator(context, given["value"], call.where):
                         return True
     project, path = context.names.project, context.names.path
     others = project.with_imports(path) - {path} if project is not None and path in project.paths else ()

@@ -123,7 +123,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
     fetches = [*call.node.args[:1], *(keyword.value for keyword in call.node.keywords if keyword.arg == "fetches")]
     if _SCALES.isdisjoint(context.called.values()) or len(fetches) != 1:
         return
-    updates = _scaled_updates(fetches[0], call.where, context.names, _DEEPEST)
+    updates = _count_scaled_updates(fetches[0], call.where, context.names, _DEEPEST)
     if updates > 1:
         yield Finding(
             call.node,
@@ -133,10 +133,10 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         )
 
 
-def _scaled_updates(node: ast.expr, where: Where, names: Names, depth: int) -> int:
+def _count_scaled_updates(node: ast.expr, where: Where, names: Names, depth: int) -> int:
     """Return the number of updates that scale their loss among the fetches of a run."""
     most = 0  # of the values that an expression may have
-    added = list(_added(node, where, names)) if isinstance(node, ast.Name) and depth else []
+    added = list(_values_added_to(node, where, names)) if isinstance(node, ast.Name) and depth else []
     for origin in origins(node, where, names) if depth else ():
         value = origin.node
         parts: list[ast.expr] = []
@@ -155,11 +155,11 @@ def _scaled_updates(node: ast.expr, where: Where, names: Names, depth: int) -> i
         if isinstance(value, (ast.List, ast.Dict, ast.Call)):  # a list or dictionary that grows
             places += [(part, where, names) for part in added]
         different = {ast.dump(place[0]): place for place in places}.values()
-        most = max(most, sum(_scaled_updates(*place, depth - 1) for place in different))
+        most = max(most, sum(_count_scaled_updates(*place, depth - 1) for place in different))
     return most
 
 
-def _added(name: ast.Name, where: Where, names: Names) -> Iterator[ast.expr]:
+def _values_added_to(name: ast.Name, where: Where, names: Names) -> Iterator[ast.expr]:
     """Yield what a function adds to a list or dictionary: ``append``, ``update``, ``x[key] = value``, ``x += [...]``."""
     for call in names.calls:
         function = call.node.func

@@ -275,7 +275,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             yield Finding(call.node, "the model trains on the host. Write {0}('{1}')", last_part(name), _NPU)
         if _holds_for_program(context, call) and value is not None and "cpu" in str(value[0]).lower():
             yield Finding(call.node, "all operations after this run on the host. Remove it")
-        yield from _of_npu(context, call, device, value, of_strategy)
+        yield from _replace_gpu_of_tf2(context, call, device, value, of_strategy)
         return
     if value is None:
         literal = literal_without_gpu(context, device, call)
@@ -307,7 +307,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     )
 
 
-def _of_npu(
+def _replace_gpu_of_tf2(
     context: Context, call: Call, device: ast.expr, value: tuple[object, ...] | None, of_strategy: bool
 ) -> Iterator[Result]:
     """Replace a GPU in a program of TensorFlow 2, in which operations on the CPU device stay on the host."""

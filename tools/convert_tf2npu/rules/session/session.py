@@ -329,7 +329,9 @@ def _partial(context: Context, call: Call) -> Iterator[Result]:
     signature = SESSION_PARAMETERS[name]
     rest = ast.Call(node.func, node.args[1:], node.keywords)
     short = last_part(name)
-    if not {"config", "session_config"}.intersection(bind(rest, signature).args) and _given_later(context, node):
+    if not {"config", "session_config"}.intersection(bind(rest, signature).args) and _may_be_given_config_later(
+        context, node
+    ):
         yield Finding(
             node, "the config of this {0} is passed later. Wrap it there in npu_config_proto(config_proto=...)", short
         )
@@ -337,7 +339,7 @@ def _partial(context: Context, call: Call) -> Iterator[Result]:
     yield from configure_session(context, rest, call, signature, short)
 
 
-def _given_later(context: Context, node: ast.Call) -> bool:
+def _may_be_given_config_later(context: Context, node: ast.Call) -> bool:
     """Return True if a call of a partial may pass a config."""
     names, parent = context.names, context.names.parents.get(node)
     if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
@@ -351,10 +353,10 @@ def _given_later(context: Context, node: ast.Call) -> bool:
     )
 
 
-def _without_spaces(context: Context, node: ast.AST) -> str:
+def _dotted_name_on_one_line(context: Context, node: ast.AST) -> str:
     """Return a dotted name on one line, without the spaces and comments that the script may have around its dots."""
     if isinstance(node, ast.Attribute):
-        return f"{_without_spaces(context, node.value)}.{node.attr}"
+        return f"{_dotted_name_on_one_line(context, node.value)}.{node.attr}"
     return context.source.segment(node)
 
 
@@ -372,7 +374,7 @@ def _creator(context: Context, call: Call) -> Iterator[Result]:
             "session_creator=tf.train.ChiefSessionCreator(config=npu_config_proto())",
         )
         return
-    home, config = _without_spaces(context, function.value), default_config(context)
+    home, config = _dotted_name_on_one_line(context, function.value), default_config(context)
     creator = f"{home}.ChiefSessionCreator(config={config})"
     edit = (
         rename(context.source, given, creator)

@@ -65,10 +65,12 @@ def check_file(context: Context) -> Iterator[Result]:
     for call in context.names.calls:
         values = [value for value in call.node.args + [k.value for k in call.node.keywords] if _last(value) in _WORDS]
         if values and _last(call.node.func) not in _QUERIES:
-            yield from _passed(context, values, call.where)
+            yield from _report_session_classes(context, values, call.where)
     for function in context.names.functions:
         defaults = function.node.args.defaults + function.node.args.kw_defaults
-        yield from _passed(context, [value for value in defaults if _last(value) in _WORDS], function.where)
+        yield from _report_session_classes(
+            context, [value for value in defaults if _last(value) in _WORDS], function.where
+        )
 
 
 def _last(node: ast.AST | None) -> str:
@@ -77,7 +79,7 @@ def _last(node: ast.AST | None) -> str:
     return node.attr if kind is ast.Attribute else node.id if kind is ast.Name else ""  # type: ignore[union-attr]
 
 
-def _passed(context: Context, values: Iterable[ast.AST | None], where: Where) -> Iterator[Result]:
+def _report_session_classes(context: Context, values: Iterable[ast.AST | None], where: Where) -> Iterator[Result]:
     for value in values:
         if value is not None and context.resolve(value, where) in SESSION_PARAMETERS:
             yield Finding(

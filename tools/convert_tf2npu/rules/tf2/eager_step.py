@@ -141,13 +141,17 @@ def check_file(context: Context) -> Iterator[Result]:
         if innermost in reported or any(may_be_traced(names, function) for function in around):
             continue
         reported.add(innermost)
-        if innermost is not None and not _in_loop(context, call.node, innermost) and not is_used(names, innermost):
+        if (
+            innermost is not None
+            and not _is_in_loop_of(context, call.node, innermost)
+            and not is_used(names, innermost)
+        ):
             continue  # a step for code outside the project, which may trace it
         seen = context.seen(CODE, OP, call.node)
         if seen is not None and "eager" not in (seen.all("in") or ("eager",)):
             continue
         step = None
-        if is_tape and innermost is not None and not _in_loop(context, call.node, innermost):
+        if is_tape and innermost is not None and not _is_in_loop_of(context, call.node, innermost):
             step = traceable_step(context, innermost)
         runs = _runs_that_traced(context, step) if step is not None else None
         tensorflow = name_of_tensorflow(names)
@@ -155,7 +159,7 @@ def check_file(context: Context) -> Iterator[Result]:
             yield Change(
                 innermost,
                 "training step compiled with tf.function",
-                (_decorated(context, innermost, tensorflow),),
+                (_add_tf_function(context, innermost, tensorflow),),
                 (),
                 runs,
             )
@@ -198,7 +202,7 @@ def _has_no_effect(context: Context, callee: Seen | None) -> bool:
     return reads is not None and all(context.once(assigned_attributes).isdisjoint(names) for names in reads)  # type: ignore[arg-type]
 
 
-def _decorated(context: Context, function: ast.FunctionDef, tensorflow: str) -> Edit:
+def _add_tf_function(context: Context, function: ast.FunctionDef, tensorflow: str) -> Edit:
     source = context.source
     start = source.start(function)
     indent = source.text[source.line_start(start) : start]
@@ -217,7 +221,7 @@ def _minimizes_function(context: Context, call: Call) -> bool:
     )
 
 
-def _in_loop(context: Context, node: ast.AST, function: ast.FunctionDef) -> bool:
+def _is_in_loop_of(context: Context, node: ast.AST, function: ast.FunctionDef) -> bool:
     """Return True if an expression is in a loop of a function: a training loop and no step."""
     for parent in context.names.ancestors(node):
         if parent is function:

@@ -138,12 +138,12 @@ _INITIAL = frozenset({"__init__", "build"})
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    yield from _created(context, call)
+    yield from _report_created_variables(context, call)
 
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     if getattr(method.value, "id", "") == "self":
-        yield from _created(context, call, "Call it in build()")
+        yield from _report_created_variables(context, call, "Call it in build()")
 
 
 def check_file(context: Context) -> Iterator[Result]:
@@ -154,11 +154,11 @@ def check_file(context: Context) -> Iterator[Result]:
         for call in names.calls:
             if any(function in inside for function in functions_around(names, call.node)):
                 definition = names.definition(call.node.func, call.where)
-                if definition is not None and _has_variables(definition):
-                    yield from _created(context, call)
+                if definition is not None and _is_layer_with_variables(definition):
+                    yield from _report_created_variables(context, call)
 
 
-def _has_variables(definition: Definition) -> bool:
+def _is_layer_with_variables(definition: Definition) -> bool:
     """Return True for a layer of the project that creates variables in ``__init__`` or ``build``."""
     node, names = definition
     return (
@@ -173,7 +173,7 @@ def _has_variables(definition: Definition) -> bool:
     )
 
 
-def _created(context: Context, call: Call, fix: str = "") -> Iterator[Result]:
+def _report_created_variables(context: Context, call: Call, fix: str = "") -> Iterator[Result]:
     names = context.names
     inside = names.once(layer_call_functions)
     in_layer = any(function in inside for function in functions_around(names, call.node))

@@ -125,7 +125,7 @@ def check_file(context: Context) -> Iterator[Result]:
         spelled = context.names.spelled(call.node.func, call.where) or ""
         if not spelled.startswith(V1 + ".") or not (is_eager(context) or is_idle(context, call.node)):
             continue
-        if _in_graph(context, call.node) or in_test(context, call.node) or is_imported_by_graph_program(context):
+        if _is_graph_code(context, call.node) or in_test(context, call.node) or is_imported_by_graph_program(context):
             continue
         reported.add(graph_name)
         yield Finding(
@@ -143,7 +143,7 @@ def _graph_name(name: str) -> str:
     return next((key for key in _INSTEAD if rest == key or rest.startswith(key + ".")), "")
 
 
-def _in_graph(context: Context, node: ast.AST) -> bool:
+def _is_graph_code(context: Context, node: ast.AST) -> bool:
     """Return True if code builds a graph of its own, or runs only without eager execution."""
     child = node
     for parent in context.names.ancestors(node):

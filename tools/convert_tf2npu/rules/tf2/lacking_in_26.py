@@ -121,7 +121,7 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
     if not may_be_two(context):
         return
     if "def compute_loss" in context.source.text:
-        yield from _uncalled(context)
+        yield from _report_uncalled_losses(context)
     reported: set[str] = set()
     calls = [(call.node, newer) for call, newer in later_calls(context)]
     for node, newer in [*later_stars(context), *calls]:
@@ -139,7 +139,7 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
         yield Finding(node, "TensorFlow 2.6, which runs on the NPU, lacks {0}. {1}", what, fix)
 
 
-def _uncalled(context: Context) -> Iterator[Result]:
+def _report_uncalled_losses(context: Context) -> Iterator[Result]:
     """Yield findings for models with a loss of their own that only the training step of later versions calls."""
     names = context.names
     if any(getattr(call.node.func, "attr", "") == "compute_loss" for call in names.calls):

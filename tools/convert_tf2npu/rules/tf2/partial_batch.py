@@ -202,7 +202,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
                 "len(b[0]) == g.batch_size) and steps_per_epoch=g.n // g.batch_size",
             )
         return
-    message = _of_batches(context, call, batches) if batches is not None else ""
+    message = _message_on_generator(context, call, batches) if batches is not None else ""
     if message:
         if not in_test(context, call.node) and is_two(context):
             yield Finding(call.node, message)
@@ -230,7 +230,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
     )
 
 
-def _of_batches(context: Context, call: Call, batches: ast.expr) -> str:
+def _message_on_generator(context: Context, call: Call, batches: ast.expr) -> str:
     """Return the message about a generator or a Sequence whose last batch may be smaller, or ""."""
     batches = value_of_argument(context, call, batches)
     owner = sequence_of(context, call, batches)

@@ -148,14 +148,14 @@ def _counters(loops: list[ast.For | ast.While]) -> set[str]:
     counters = set()
     for loop in loops:
         if isinstance(loop, ast.For):
-            counters |= _counted(loop.target, loop.iter)
+            counters |= _names_counted_by_loop(loop.target, loop.iter)
         for node in ast.walk(loop):
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and _is_literal(node.value):
                 counters.add(node.target.id)
     return counters
 
 
-def _counted(target: ast.expr, over: ast.expr) -> set[str]:
+def _names_counted_by_loop(target: ast.expr, over: ast.expr) -> set[str]:
     """Return the names that a loop over ``range`` or ``enumerate`` counts with, also inside ``tqdm``."""
     if not isinstance(over, ast.Call):
         return set()
@@ -167,7 +167,7 @@ def _counted(target: ast.expr, over: ast.expr) -> set[str]:
     if name not in _AROUND or not over.args:
         return set()
     if name == "tqdm":
-        return _counted(target, over.args[0])
+        return _names_counted_by_loop(target, over.args[0])
     if isinstance(target, ast.Tuple) and target.elts and isinstance(target.elts[0], ast.Name):
         return {target.elts[0].id}
     return set()

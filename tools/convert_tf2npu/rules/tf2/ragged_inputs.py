@@ -154,10 +154,10 @@ def _is_for_pipeline(context: Context, call: Call) -> bool:
     """Return True if the model of an input runs in the input pipeline: a model that preprocesses."""
     statement = context.names.parents.get(call.node)
     target = getattr((getattr(statement, "targets", None) or [None])[0], "id", None)
-    return target is not None and target in context.once(_for_pipelines)
+    return target is not None and target in context.once(_names_of_pipeline_models)
 
 
-def _for_pipelines(context: Context) -> frozenset[str]:
+def _names_of_pipeline_models(context: Context) -> frozenset[str]:
     """Return the names from which a file makes models that run in the input pipeline."""
     models: dict[str, list[ast.Call]] = {}
     for call in context.names.calls:

@@ -213,9 +213,9 @@ def check_file(context: Context) -> Iterator[Result]:
     taken = {read.call: read for read in reads_of_batches(context.names, steps) if not in_test(context, read.call)}
     read_from: dict[str, list[Read]] = {}
     for read in taken.values():
-        read_from.setdefault(_loaded(read.iterator), []).append(read)
+        read_from.setdefault(_as_loaded_expression(read.iterator), []).append(read)
     variables = (node for step in steps for node in ast.walk(step) if isinstance(node, ast.Name))
-    passed = frozenset(node.id for node in variables if not _is_read(context, node))
+    passed = frozenset(node.id for node in variables if not _is_argument_of_next(context, node))
     loaded: set[str] = set()
     for statement, where in context.names.places.items():
         if in_test(context, statement):
@@ -224,10 +224,12 @@ def check_file(context: Context) -> Iterator[Result]:
             yield from _loop(context, statement, where, functions)
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
             for result in _iterator(context, statement, where, passed, read_from):
-                loaded.update(_loaded(target) for target in statement.targets)
+                loaded.update(_as_loaded_expression(target) for target in statement.targets)
                 yield result
     for read in taken.values():
-        if _loaded(read.iterator) not in loaded and not _is_sharded(context, read.iterator, read.where):
+        if _as_loaded_expression(read.iterator) not in loaded and not _is_sharded_iterable(
+            context, read.iterator, read.where
+        ):
             yield _unsharded_iterator(context, read.call)
 
 
@@ -244,7 +246,7 @@ def _loop(context: Context, loop: ast.For, where: Where, functions: frozenset[st
     targets = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
     calls = training_calls(loop.body, functions)
     if only_counts(loop.iter):
-        if any(_is_step(context, call, loop) for call in calls) and not _takes_batches(loop):
+        if any(_applies_gradients_in_loop(context, call, loop) for call in calls) and not _takes_batches(loop):
             yield Finding(
                 loop.iter,
                 "all ranks train on the same batches. Let each take its rows: "
@@ -252,18 +254,18 @@ def _loop(context: Context, loop: ast.For, where: Where, functions: frozenset[st
                 device_name(context.names),
             )
         return
-    if not any(_reads_any_variable(call, targets) or _is_step(context, call, loop) for call in calls):
+    if not any(_reads_any_variable(call, targets) or _applies_gradients_in_loop(context, call, loop) for call in calls):
         return
     dataset = _dataset(context, loop.iter, where)
     if dataset is not None:
-        yield _sharded(context, dataset)
-    elif not _is_sharded(context, loop.iter, where):
+        yield _shard_batches(context, dataset)
+    elif not _is_sharded_iterable(context, loop.iter, where):
         name = device_name(context.names)
         yield Finding(
             loop.iter,
             "all ranks train on the same batches. Write {0}.distribute.shard_batches({1}) if these are batches",
             name,
-            one_line(context.source.segment(_counted(loop.iter))),
+            one_line(context.source.segment(_iterable_without_enumerate(loop.iter))),
         )
 
 
@@ -279,10 +281,10 @@ def _iterator(
     dataset = _dataset(context, call, where) if isinstance(call, ast.Call) else None
     if dataset is None or not isinstance(target, (ast.Name, ast.Attribute)):
         return
-    read = read_from.get(_loaded(target), [])
+    read = read_from.get(_as_loaded_expression(target), [])
     is_passed = isinstance(target, ast.Name) and target.id in passed
     if argument_of_iter(call) is not None and (read or is_passed):
-        yield _sharded(context, dataset)
+        yield _shard_batches(context, dataset)
     elif (
         is_iterator(call, where, context.names)
         and is_passed
@@ -290,21 +292,21 @@ def _iterator(
     ):
         yield _unsharded_iterator(context, call)
     elif is_iterator(call, where, context.names) and read:
-        yield _sharded(context, call, "iter(")
+        yield _shard_batches(context, call, "iter(")
 
 
-def _is_read(context: Context, node: ast.Name) -> bool:
+def _is_argument_of_next(context: Context, node: ast.Name) -> bool:
     """Return True for x in ``next(x)``."""
     parent = context.names.parents.get(node)
     return isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "next"
 
 
-def _loaded(target: ast.expr) -> str:
+def _as_loaded_expression(target: ast.expr) -> str:
     """Return a variable or an attribute as an expression that reads it, to compare it."""
     return ast.dump(target).replace("Store()", "Load()")
 
 
-def _sharded(context: Context, dataset: ast.expr, around: str = "") -> Change:
+def _shard_batches(context: Context, dataset: ast.expr, around: str = "") -> Change:
     name = device_name(context.names)
     return Change(
         dataset,
@@ -334,7 +336,7 @@ def _takes_batches(loop: ast.For) -> bool:
     return any(isinstance(node, ast.Call) and last_name(node.func) in _TAKES for node in ast.walk(loop))
 
 
-def _counted(iterable: ast.expr) -> ast.expr:
+def _iterable_without_enumerate(iterable: ast.expr) -> ast.expr:
     """Return x of ``enumerate(x)``; another iterable itself."""
     return iterable.args[0] if isinstance(iterable, ast.Call) and last_name(iterable.func) == "enumerate" else iterable
 
@@ -344,22 +346,24 @@ def _reads_any_variable(call: ast.Call, targets: set[str]) -> bool:
     return any(isinstance(node, ast.Name) and node.id in targets for node in ast.walk(call))
 
 
-def _is_step(context: Context, call: ast.Call, loop: ast.For) -> bool:
+def _applies_gradients_in_loop(context: Context, call: ast.Call, loop: ast.For) -> bool:
     """Return True if a loop itself applies gradients, not an inner loop over something else than numbers."""
     loops = (parent for parent in context.names.ancestors(call) if isinstance(parent, ast.For))
     around = next((parent for parent in loops if parent is loop or not only_counts(parent.iter)), None)
     return around is loop and is_application(call)
 
 
-def _is_sharded(context: Context, node: ast.expr, where: Where) -> bool:
+def _is_sharded_iterable(context: Context, node: ast.expr, where: Where) -> bool:
     """Return True if an iterable, or all values that it can have, are sharded."""
     if any(isinstance(n, ast.Call) and _is_name_of_sharding(context.resolve(n.func, where)) for n in ast.walk(node)):
         return True
     sources = origins(node, where, context.names, methods=True)
-    return bool(sources) and all(_is_name_of_sharding(origin.resolve()) or _is_of_sharded(origin) for origin in sources)
+    return bool(sources) and all(
+        _is_name_of_sharding(origin.resolve()) or _is_iterator_of_sharded(origin) for origin in sources
+    )
 
 
-def _is_of_sharded(origin: Origin) -> bool:
+def _is_iterator_of_sharded(origin: Origin) -> bool:
     inner = argument_of_iter(origin.node)
     values = origins(inner, origin.where, origin.names, methods=True) if inner is not None else []
     return bool(values) and all(_is_name_of_sharding(value.resolve()) for value in values)

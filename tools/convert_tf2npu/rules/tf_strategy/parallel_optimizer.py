@@ -216,7 +216,7 @@ def check_file(context: Context) -> Iterator[Result]:
         if reduces and (its_role != CREATES_OPTIMIZER or not _clips_gradients(call.node)):
             continue
         if its_role in (CREATES_OPTIMIZER, WRAPS_OPTIMIZER) and is_keras(call.node, call.where, context.names):
-            if _is_default(context, call.node):
+            if _is_in_parameter_default(context, call.node):
                 yield Finding(
                     call.node,
                     "this default is made before the device is open. Make the optimizer in the function and write "
@@ -268,7 +268,7 @@ def _applies_to_non_keras_optimizer(context: Context, call: Call) -> bool:
     return any(isinstance(one.node, ast.Call) and last_name(one.node.func) == "gradient" for one in sources)
 
 
-def _is_default(context: Context, node: ast.Call) -> bool:
+def _is_in_parameter_default(context: Context, node: ast.Call) -> bool:
     """Return True for a call in the default of a parameter, which Python runs where the function is defined."""
     inner: ast.AST = node
     for around in context.names.ancestors(node):

@@ -267,7 +267,7 @@ def check_file(context: Context) -> Iterator[Result]:
                     device_name(context.names),
                 )
             yield (
-                _on_root(context, call)
+                _run_on_root_only(context, call)
                 if saves
                 else Finding(call.node, "all ranks may save to the same path. Call this only if {0}", is_root)
             )
@@ -300,7 +300,7 @@ def _may_save(context: Context, call: Call) -> bool:
     )
 
 
-def _on_root(context: Context, call: Call) -> Result:
+def _run_on_root_only(context: Context, call: Call) -> Result:
     name = device_name(context.names)
     source, node = context.source, call.node
     is_root = f"{name}.distribute.is_root()"
@@ -315,7 +315,7 @@ def _on_root(context: Context, call: Call) -> Result:
         if shares_line(source, statement):
             edits = wrap(source, node, "", f" if {is_root} else None")
     elif isinstance(statement, ast.Assign) and statement.value is node and len(statement.targets) == 1:
-        if _is_read(context, statement.targets[0]):
+        if _is_loaded_by_call(context, statement.targets[0]):
             return Finding(
                 node,
                 "all ranks load what this saves. Call this only if {0}, and load it after "
@@ -365,7 +365,7 @@ def _branches(context: Context, node: ast.AST) -> dict[ast.AST, bool]:
     return branches
 
 
-def _is_read(context: Context, target: ast.expr) -> bool:
+def _is_loaded_by_call(context: Context, target: ast.expr) -> bool:
     """Return True if a call loads what a variable names."""
     return any(
         isinstance(call.node.func, ast.Attribute)
@@ -390,12 +390,12 @@ def _has_path_of_rank(context: Context, call: Call) -> bool:
     used = {name.id for part in given for name in ast.walk(part) if isinstance(name, ast.Name)}
     paths = context.once(_temporary)
     scope, module = call.where.scope, context.names.module
-    return not used.isdisjoint(context.once(_assigned_by_rank)) or any(
+    return not used.isdisjoint(context.once(_names_assigned_by_rank)) or any(
         paths.get((scope, name), paths.get((module, name), False)) for name in used
     )
 
 
-def _assigned_by_rank(context: Context) -> frozenset[str]:
+def _names_assigned_by_rank(context: Context) -> frozenset[str]:
     return frozenset(
         target.id
         for node in context.names.places
@@ -421,11 +421,11 @@ def _temporary(context: Context) -> dict[tuple[Scope, str], bool]:
     known = dict.fromkeys(values, False)
     for _ in range(3):
         for key in values:
-            known[key] = all(_is_temporary(context, value, key[0], known) for value in values[key])
+            known[key] = all(_is_temporary_path(context, value, key[0], known) for value in values[key])
     return known
 
 
-def _is_temporary(context: Context, value: ast.expr, scope: Scope, known: dict[tuple[Scope, str], bool]) -> bool:
+def _is_temporary_path(context: Context, value: ast.expr, scope: Scope, known: dict[tuple[Scope, str], bool]) -> bool:
     if _TEMPORARY.search(context.source.segment(value)):
         return True
     names = [node.id for node in ast.walk(value) if isinstance(node, ast.Name)]

@@ -248,12 +248,12 @@ def _path_without_strategy(call: ast.Call, context: Context) -> ast.AST | None:
         if isinstance(other, ast.Assign) and other is not parent and not held.isdisjoint(map(ast.dump, other.targets))
     ]
     if not others and any("scope" in map(last_name, ast.walk(statement)) for statement in condition.body):
-        assigned = _assigned(condition.body)
-        return next((other for other in condition.orelse if not assigned.isdisjoint(_assigned([other]))), None)
+        assigned = _assigned_names(condition.body)
+        return next((other for other in condition.orelse if not assigned.isdisjoint(_assigned_names([other]))), None)
     return next((other for other in others if is_none(other.value)), None)
 
 
-def _assigned(body: list[ast.stmt]) -> set[str]:
+def _assigned_names(body: list[ast.stmt]) -> set[str]:
     """Return the names that statements assign."""
     nodes = (node for statement in body for node in ast.walk(statement))
     return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}

@@ -129,7 +129,7 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     names = context.names
     own = [a for a in applications_here(context).values() if _may_apply(context, a) and not in_test(context, a.call)]
-    yield from _by_tapes(context, own)
+    yield from _report_gradients_of_tapes(context, own)
     if is_eager(context):
         return
     once = averaged_where_applied(context)
@@ -137,7 +137,7 @@ def check_file(context: Context) -> Iterator[Result]:
     yield from _where_applied(context, [applied for applied in once if applied.call in mine])
     own = [applied for applied in own if applied.call not in averaged]
     everything = own + _elsewhere(context)
-    undecided = _undecided(context, everything)
+    undecided = _untraced_applications(context, everything)
     reached = {
         source.key
         for applied in everything
@@ -154,13 +154,13 @@ def check_file(context: Context) -> Iterator[Result]:
                 (_AVERAGE,),
             )
     reasons = [(applied.call, undecided[id(applied.call)]) for applied in own if id(applied.call) in undecided]
-    for node, reason in [*reasons, *_of_own_updates(context, everything)]:
+    for node, reason in [*reasons, *_calls_for_updates_by_script(context, everything)]:
         yield Finding(
             node, "{0}. Average them once, before they are clipped: gradients = npu_allreduce(gradients)", reason
         )
 
 
-def _of_own_updates(context: Context, everything: list[Applied]) -> Iterator[tuple[ast.Call, str]]:
+def _calls_for_updates_by_script(context: Context, everything: list[Applied]) -> Iterator[tuple[ast.Call, str]]:
     """Yield calls that compute the gradients of all variables if the script updates these itself, with the reason."""
     names = context.names
     words = {last_name(call.node.func) for call in names.calls}
@@ -189,7 +189,7 @@ def _where_applied(context: Context, once: list[Applied]) -> Iterator[Result]:
         )
 
 
-def _undecided(context: Context, everything: list[Applied]) -> dict[int, str]:
+def _untraced_applications(context: Context, everything: list[Applied]) -> dict[int, str]:
     """Return the calls of apply_gradients whose gradients cannot be averaged where they are computed, with the reason.
 
     Either all gradients of a call are averaged, or none.
@@ -231,7 +231,7 @@ def _elsewhere(context: Context) -> list[Applied]:
     return [applied for other, those in project.once(applications_in).items() if other != path for applied in those]
 
 
-def _by_tapes(context: Context, own: list[Applied]) -> Iterator[Result]:
+def _report_gradients_of_tapes(context: Context, own: list[Applied]) -> Iterator[Result]:
     by_tape: dict[int, GradientSource] = {id(s.node): s for a in own for s in a.sources if s.kind == BY_TAPE}
     for source in by_tape.values():
         if source.names is context.names:
@@ -275,11 +275,11 @@ def _is_differentiated(call: ast.Call, names: Names) -> bool:
     """Return True if the gradients that a call computes are differentiated again."""
     statement = names.parents.get(call)
     words = [t.id for t in getattr(statement, "targets", ()) if isinstance(t, ast.Name)]
-    readers = names.once(_differentiated)
+    readers = names.once(_arguments_of_gradients)
     return call in readers or any(not readers.get(word, {call}) <= {call} for word in words)
 
 
-def _differentiated(names: Names) -> dict[object, set[ast.Call]]:
+def _arguments_of_gradients(names: Names) -> dict[object, set[ast.Call]]:
     """Return the calls and the names in the arguments of calls of tf.gradients, each with those calls."""
     calls: dict[object, set[ast.Call]] = {}
     for call in names.calls:

@@ -118,21 +118,25 @@ METHODS = frozenset(method for _, method in _METHODS)
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if name != _MONITORED or trains(context):
-        yield from _appended(context, call, "hooks", _FUNCTIONS[name], last_part(name))
+        yield from _append_broadcast(context, call, "hooks", _FUNCTIONS[name], last_part(name))
 
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     kind = context.types.of(method.value, call.where)
     signature = _METHODS.get((kind, method.attr))
     if signature is not None and (kind != Type.MODEL or is_keras_method(context, call)):
-        yield from _appended(context, call, "hooks" if kind == Type.ESTIMATOR else "callbacks", signature, method.attr)
+        yield from _append_broadcast(
+            context, call, "hooks" if kind == Type.ESTIMATOR else "callbacks", signature, method.attr
+        )
     elif kind is None and method.attr == "train" and any(k.arg == "input_fn" for k in call.node.keywords):
         yield Finding(
             call.node, "this may be the train method of an Estimator. If it is, pass hooks={0}(hooks_list=...)", _HOOKS
         )
 
 
-def _appended(context: Context, call: Call, argument: str, signature: tuple[str, ...], short: str) -> Iterator[Result]:
+def _append_broadcast(
+    context: Context, call: Call, argument: str, signature: tuple[str, ...], short: str
+) -> Iterator[Result]:
     if in_test(context, call.node) or argument == "callbacks" and is_eager(context):
         return
     append = _HOOKS if argument == "hooks" else _CALLBACKS

@@ -188,7 +188,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             {
                 _kind(o) if isinstance(o.node, ast.Call) or constant(o.node) else "object"
                 for o in origins(value, call.where, context.names)
-                if not _is_class(o)
+                if not _is_optimizer_class(o)
             }
             if value is not None
             else {None}
@@ -203,7 +203,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             )
 
 
-def _is_class(origin: Origin) -> bool:
+def _is_optimizer_class(origin: Origin) -> bool:
     name = origin.resolve() if isinstance(origin.node, (ast.Name, ast.Attribute)) else None
     return type_of_result(name or "") == Type.OPTIMIZER
 

@@ -244,7 +244,7 @@ def check_file(context: Context) -> Iterator[Result]:
         if (
             key in already
             or in_test(context, call.node)
-            or _is_part(context, call)
+            or _is_inside_other_optimizer(context, call)
             or only_applies_script_gradients(context, call.node)
         ):
             continue
@@ -256,7 +256,7 @@ def check_file(context: Context) -> Iterator[Result]:
         )
 
 
-def _is_part(context: Context, call: Call) -> bool:
+def _is_inside_other_optimizer(context: Context, call: Call) -> bool:
     """Return True if an optimizer is created inside another one that computes the gradients itself."""
     for parent in context.names.ancestors(call.node):
         if isinstance(parent, ast.ClassDef):

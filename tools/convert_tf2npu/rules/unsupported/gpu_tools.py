@@ -96,13 +96,15 @@ _SETTERS = frozenset({"os.environ.setdefault", "os.putenv"})
 
 def check_file(context: Context) -> Iterator[Result]:
     reported: set[str] = set()
-    for node, subject, message in sorted(_found(context), key=lambda place: context.source.start(place[0])):
+    for node, subject, message in sorted(
+        _uses_with_messages(context), key=lambda place: context.source.start(place[0])
+    ):
         if message not in reported and not in_test(context, node):
             reported.add(message)
             yield Finding(node, message, subject)
 
 
-def _found(context: Context) -> Iterator[tuple[ast.AST, str, str]]:
+def _uses_with_messages(context: Context) -> Iterator[tuple[ast.AST, str, str]]:
     """Yield the places, what they use, and the messages."""
     for statement, where in context.names.places.items():
         kind = type(statement)  # faster than isinstance, for each statement of a project
@@ -112,7 +114,7 @@ def _found(context: Context) -> Iterator[tuple[ast.AST, str, str]]:
                     yield statement, package, _PACKAGES[package]
         elif kind is ast.Assign and isinstance(statement.targets[0], ast.Subscript):  # type: ignore[attr-defined]
             assert isinstance(statement, ast.Assign)
-            yield from _assigned(context, statement, statement.targets[0], where)
+            yield from _check_environ_assignment(context, statement, statement.targets[0], where)
     for call, name in context.called.items():
         if name.startswith(_COMMANDS) and call.args:
             if name in _SETTERS and len(call.args) == 2:
@@ -121,7 +123,7 @@ def _found(context: Context) -> Iterator[tuple[ast.AST, str, str]]:
                 yield call, "nvidia-smi", _SMI
 
 
-def _assigned(
+def _check_environ_assignment(
     context: Context, statement: ast.Assign, target: ast.Subscript, where: Where
 ) -> Iterator[tuple[ast.AST, str, str]]:
     if last_name(target.value) == "environ" and context.resolve(target.value, where) == "os.environ":

@@ -61,7 +61,7 @@ def plan(context: Context, replaced: Spans) -> Plan:
     lines: dict[ast.stmt, dict[str, str]] = {}
     for used in uses:
         if used.site is None:
-            _by_its_root(context, used, known, changes, remaining)
+            _plan_use_of_tensorflow_root(context, used, known, changes, remaining)
     for site in known:
         its = [used for used in uses if used.site is site]
         result = _decide(context, site, its)
@@ -79,7 +79,7 @@ def plan(context: Context, replaced: Spans) -> Plan:
                 Change(
                     site.statement,
                     Message("tf.contrib.{0} replaced by tf.{1}", site.name, result.line),
-                    (_renamed(context, site.statement.value, result.line),),
+                    (_rename_after_root(context, site.statement.value, result.line),),
                 )
             )
         else:
@@ -99,14 +99,14 @@ def plan(context: Context, replaced: Spans) -> Plan:
 
 def is_call_moved(context: Context, call: ast.Call) -> bool:
     """Return True if a call of tf.contrib is converted to its replacement."""
-    return context.moves_contrib and context.names.lift is not None and call in context.once(_moved)
+    return context.moves_contrib and context.names.lift is not None and call in context.once(_moved_nodes)
 
 
-def _moved(context: Context) -> frozenset[ast.AST]:
+def _moved_nodes(context: Context) -> frozenset[ast.AST]:
     return plan(context, Spans()).moved
 
 
-def _by_its_root(
+def _plan_use_of_tensorflow_root(
     context: Context,
     used: ContribUse,
     known: Sequence[ContribName],
@@ -182,7 +182,7 @@ def _edits(context: Context, used: ContribUse) -> list[Edit]:
     assert used.replacement is not None and used.arguments is not None
     root = _root(context, used.part, used.use.where)
     if root is not None:
-        return [_renamed(context, used.part, used.replacement.name, root)] + used.arguments
+        return [_rename_after_root(context, used.part, used.replacement.name, root)] + used.arguments
     line = used.site and replacement_of(used.site.name) and import_from(used.replacement.name, used.site.local)
     if used.part is used.use.root and line:
         return used.arguments
@@ -190,7 +190,7 @@ def _edits(context: Context, used: ContribUse) -> list[Edit]:
     return [rename(context.source, used.part, new)] + used.arguments
 
 
-def _renamed(context: Context, node: ast.expr, replacement: str, root: ast.expr | None = None) -> Edit:
+def _rename_after_root(context: Context, node: ast.expr, replacement: str, root: ast.expr | None = None) -> Edit:
     """Return the edit that replaces the name after ``tf`` in an expression."""
     where = context.names.places.get(node)
     if root is None:

@@ -33,8 +33,8 @@ def rewritten(source: Source, names: Names, statement: ast.stmt, lines: dict[str
         statement: the import, or the assignment that binds a module to a name.
         lines: for each local name that moves, the statement that binds it; "" if the name is removed.
     """
-    kept = _kept(statement, lines)
-    new = _merged(([kept] if kept else []) + sorted({line for line in lines.values() if line}))
+    kept = _statement_without_names(statement, lines)
+    new = _merge_imports(([kept] if kept else []) + sorted({line for line in lines.values() if line}))
     if not new:
         return remove_statements(source, names, [statement])[0]
     start = source.start(statement)
@@ -43,7 +43,7 @@ def rewritten(source: Source, names: Names, statement: ast.stmt, lines: dict[str
     return Edit(start, source.end(statement), between.join(new))
 
 
-def _kept(statement: ast.stmt, gone: dict[str, str]) -> str | None:
+def _statement_without_names(statement: ast.stmt, gone: dict[str, str]) -> str | None:
     """Return a statement without some of the names that it binds; None if nothing remains."""
     if not isinstance(statement, (ast.Import, ast.ImportFrom)):
         return None
@@ -60,7 +60,7 @@ def _kept(statement: ast.stmt, gone: dict[str, str]) -> str | None:
     return head + ", ".join(names) if names else None
 
 
-def _merged(lines: list[str]) -> list[str]:
+def _merge_imports(lines: list[str]) -> list[str]:
     """Merge imports from one module into one line."""
     heads: dict[str, list[str]] = {}
     for line in lines:

@@ -41,7 +41,7 @@ class Replacement(NamedTuple):
         return not (self.before or self.special)
 
 
-def _changed(
+def _replacement_with_arguments(
     name: str, before: str = "", after: str = "", renamed: Mapping[str, str] | None = None, special: str = ""
 ) -> Replacement:
     return Replacement(name, tuple(before.split()), tuple(after.split()), tuple((renamed or {}).items()), special)
@@ -49,7 +49,7 @@ def _changed(
 
 REPLACEMENTS: dict[str, Replacement] = {
     **{name: Replacement(replacement) for name, replacement in {**CONTRIB, **CONTRIB_BY_HAND}.items()},
-    **{name: _changed(**row) for name, row in CONTRIB_CHANGED.items()},
+    **{name: _replacement_with_arguments(**row) for name, row in CONTRIB_CHANGED.items()},
 }
 
 
