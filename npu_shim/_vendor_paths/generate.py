@@ -86,14 +86,14 @@ def _is_package(module: str) -> bool:
 
 def stale() -> list[str]:
     """Return the paths of files that differ from the table."""
-    return [path for path, text in _files().items() if _content(path) != text]
+    return [path for path, text in _files().items() if _read_text_or_none(path) != text]
 
 
 def _files() -> dict[str, str]:
     return {path: text for module in TABLE for path, text in render(module).items()}
 
 
-def _content(path: str) -> str | None:
+def _read_text_or_none(path: str) -> str | None:
     if not os.path.exists(path):
         return None
     with open(path, encoding="utf-8") as file:

@@ -92,7 +92,7 @@ def main(arguments: list[str]) -> int:
             plan = _plan(args, scripts_arguments, folder)
             compared = plan.verify_against(args.against, note) if args.against else plan.verify(note)
             if args.record and args.dump and args.half:
-                _add_bands(plan)
+                _add_bands_to_dumps(plan)
             code = _CODES.get(compared.verdict, 2)
             dumping = _dumped.settings(args, args.deterministic)
             missing = dumping.missing() if dumping is not None and code != 2 else None
@@ -109,7 +109,7 @@ def main(arguments: list[str]) -> int:
     return show(to_text(compared).rstrip("\n"), code)
 
 
-def _add_bands(plan: Plan) -> None:
+def _add_bands_to_dumps(plan: Plan) -> None:
     """Add the band of half precision to the dumps of the original, from those of its perturbed runs."""
     from npu_shim.dumps import bands
     from npu_shim.rehearsal.comparing.half_band import RUNS

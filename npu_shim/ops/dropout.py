@@ -70,7 +70,7 @@ def dropout(
     x = checked_input(x, keep_prob)
     if isinstance(keep_prob, numbers.Real) and keep_prob == 1:
         return x
-    if noise_shape is not None or _is_small(x) or xla.stays_plain(x) or not xla.usable():
+    if noise_shape is not None or _is_too_small_or_large_to_hash(x) or xla.stays_plain(x) or not xla.usable():
         return tf_api.v1.nn.dropout(
             x, rate=1 - _scalar(keep_prob, x.dtype), noise_shape=noise_shape, seed=seed, name=name
         )
@@ -95,7 +95,7 @@ def checked_input(x: Tensor, keep_prob: float | Tensor) -> Tensor:
     return x
 
 
-def _is_small(x: Tensor) -> bool:
+def _is_too_small_or_large_to_hash(x: Tensor) -> bool:
     count = x.shape.num_elements()
     return count is not None and not LEAST_ELEMENTS <= count <= xla.MOST_ELEMENTS
 
@@ -129,7 +129,7 @@ def _applied(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
         kept = tf.random.stateless_uniform(tf.shape(x), key) < tf.cast(keep, tf.float32)
         return _times(x, tf.cast(kept, _wide(x)) * _scale(x, keep))
 
-    return xla.by_size(x, small, lambda: _by_key(x, key, keep), _LEAST_HASHED)
+    return xla.by_size(x, small, lambda: _hashed_dropout(x, key, keep), _LEAST_HASHED)
 
 
 def _dropout_of_dynamic_shape(x: Tensor, keep: Tensor, seed: int | None) -> Tensor:
@@ -177,7 +177,7 @@ def _chosen_gradient(x: Tensor, mask: Tensor, is_keyed: Tensor, keep: Tensor, dy
     return [tf_gradients.with_gradient(dx, [dy, mask, is_keyed, keep], "NpuShimChosenDropout"), None, None, None]
 
 
-def _by_key(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
+def _hashed_dropout(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
     """Return the dropout of a large tensor."""
     count = x.shape.num_elements()
     if count is not None and not (count % _EVEN and tf_api.UNEVEN_IS_SLOW):

@@ -79,7 +79,7 @@ def rounded(original: Run, comparison: Comparison, half: str | None = None) -> R
     ):
         return None
     codes += [LIBRARY_CODE] if original.convert else []
-    return replace(original, convert=_only(codes), folder=os.path.join(original.folder, "rounded"))
+    return replace(original, convert=_select_options(codes), folder=os.path.join(original.folder, "rounded"))
 
 
 def named_rounding(run: Run, comparison: Comparison) -> list[Change]:
@@ -100,7 +100,7 @@ def named_rounding(run: Run, comparison: Comparison) -> list[Change]:
     ]
 
 
-def _only(codes: Sequence[str]) -> list[str]:
+def _select_options(codes: Sequence[str]) -> list[str]:
     """Return the options of ``npu-shim run`` for a conversion in memory with some rules."""
     return [f"--select={','.join(codes)}"]
 
@@ -124,7 +124,7 @@ def given(original: Run, migrated: Sequence[Recording]) -> Run:
     library = is_other and migrated[0].end is not None and LIBRARY_CODE in original.deliberate.places
     changes = Changes(original.deliberate.places, batches, INPUT_FN in had, POLICY not in had, library)
     run = replace(original, deliberate=changes)
-    return replace(run, convert=_only([LIBRARY_CODE])) if library else run
+    return replace(run, convert=_select_options([LIBRARY_CODE])) if library else run
 
 
 def missing_changes(original: Run, migrated: Sequence[Recording]) -> list[str]:

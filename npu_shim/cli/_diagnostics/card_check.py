@@ -189,14 +189,14 @@ def check_card(report: Callable[[Outcome], object], checks: tuple[Check, ...] = 
     states: dict[str, str] = {}
     outcomes = []
     for check in checks:
-        outcome = _outcome(check, states)
+        outcome = _run_check(check, states)
         states[check.name] = outcome.state
         outcomes.append(outcome)
         report(outcome)
     return outcomes
 
 
-def _outcome(check: Check, states: Mapping[str, str]) -> Outcome:
+def _run_check(check: Check, states: Mapping[str, str]) -> Outcome:
     version = tensorflow_version() or ""
     needed = [name for name in check.needs if states.get(name, "passed") != "passed"]
     if needed:

@@ -135,7 +135,7 @@ def causes(whole: Recording, ranks: Sequence[Recording], are_equal: bool, places
         return []
     if not are_equal and not averages(ranks[0]):
         sentences.append(f"{_averaging(ranks[0]).capitalize()}{_at(places)}.")
-    sentences += _about_rows(whole, ranks, are_equal)
+    sentences += _sentences_on_unread_rows(whole, ranks, are_equal)
     equal = equal_draws(ranks)
     own = [stream.name for stream in ranks[0].of_kind(DRAW) if stream.values[0].shape != (1,)]
     for names, text in (
@@ -161,7 +161,7 @@ def _at(places: Places) -> str:
     return f" ({'; '.join(texts)})" if texts else ""
 
 
-def _about_rows(whole: Recording, ranks: Sequence[Recording], are_equal: bool) -> Iterator[str]:
+def _sentences_on_unread_rows(whole: Recording, ranks: Sequence[Recording], are_equal: bool) -> Iterator[str]:
     """Yield a sentence about the first input of which the ranks together do not read the rows of the original."""
     for one, other in match(whole, ranks[0]).pairs:
         key = ROWS, other.name

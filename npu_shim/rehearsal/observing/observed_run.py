@@ -51,7 +51,7 @@ def observe(target: Sequence[str], is_module: bool, settings: Observing) -> None
     from convert_tf2npu.api import ObservedRun
 
     output = os.path.abspath(settings.output)  # the script may change the folder
-    facts = _facts_before(output)
+    facts = _read_earlier_facts(output)
     answers: dict[str, Answer] = {}
     at_end: list[Callable[[], None]] = []
 
@@ -99,7 +99,7 @@ def observe(target: Sequence[str], is_module: bool, settings: Observing) -> None
         whole_file.write(facts.to_text(output), output)
 
 
-def _facts_before(output: str) -> Facts | None:
+def _read_earlier_facts(facts_path: str) -> Facts | None:
     """Return the facts of earlier runs; None without any.
 
     Raises:
@@ -107,4 +107,4 @@ def _facts_before(output: str) -> Facts | None:
     """
     from convert_tf2npu.api import read_facts
 
-    return read_facts(output) if os.path.exists(output) else None
+    return read_facts(facts_path) if os.path.exists(facts_path) else None

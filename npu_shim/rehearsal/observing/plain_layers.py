@@ -49,7 +49,7 @@ def attributes_read(layer: Value) -> frozenset[str] | None:
             name = step.argval
             if step.opname.startswith(_EFFECTS) or name in _REFUSED:
                 return None
-            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and not _is_plain(function, name):
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and not _is_global_without_effects(function, name):
                 return None
             if step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
                 read.add(name)
@@ -68,7 +68,7 @@ def _steps(code: types.CodeType) -> Iterator[dis.Instruction]:
             yield from _steps(constant)
 
 
-def _is_plain(function: types.FunctionType, name: str) -> bool:
+def _is_global_without_effects(function: types.FunctionType, name: str) -> bool:
     """Return True if a global name is a module or a function of TensorFlow, or a builtin without effects."""
     if name not in function.__globals__:
         return name in _BUILTINS or name.startswith("__npu_shim_")  # with which the run is watched

@@ -69,7 +69,7 @@ class Progress(Watcher):
         self._due = now + _INTERVAL_S
         return True
 
-    def ends_batch(self, batch: int) -> bool:
+    def count_batch_and_want_logs(self, batch: int) -> bool:
         """Count a batch of Keras' fit. Return True if its logs are wanted."""
         before = getattr(self._inside, "batch", -1)
         self._inside.batch = batch

@@ -50,7 +50,7 @@ def _record_results_of(recorder: Watcher, kind: str, call: str) -> Around:
     def around(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
         with recorder.inside(call) as outermost:
             result = original(model, *args, **kwargs)
-        if outermost and not tf.is_tensor(result) and (kind != LOG or recorder.ends_batch(0)):
+        if outermost and not tf.is_tensor(result) and (kind != LOG or recorder.count_batch_and_want_logs(0)):
             recorder.values(kind, named_results(model, call, result))
         return result
 
@@ -99,7 +99,7 @@ def _callback(recorder: Watcher) -> KerasCallback:
 
         def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
             """Record the logs of a batch."""
-            if recorder.ends_batch(batch):
+            if recorder.count_batch_and_want_logs(batch):
                 recorder.values(LOG, _metrics_in_logs("batch", logs))
             if not tf.executing_eagerly() and recorder.begins_sample():
                 rest = list(self.model.non_trainable_weights)

@@ -54,7 +54,7 @@ class Watcher(Calls):
         """Return True once for each step at which variables without an optimizer are wanted."""
         return False
 
-    def ends_batch(self, batch: int) -> bool:
+    def count_batch_and_want_logs(self, batch: int) -> bool:
         """Return True if the logs of this batch of Keras' fit are wanted."""
         return True
 
@@ -115,7 +115,7 @@ class Recorder(Watcher):
         """Return True if the script has made all steps that are wanted."""
         return self.limit is not None and self.steps >= self.limit
 
-    def ends_batch(self, batch: int) -> bool:
+    def count_batch_and_want_logs(self, batch: int) -> bool:
         """Count a batch of Keras, if no op in its graph does. The logs of each are wanted."""
         if not self.records_tensors:
             self.update(0, [])

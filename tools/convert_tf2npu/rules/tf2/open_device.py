@@ -269,7 +269,7 @@ def check_file(context: Context) -> Iterator[Result]:
     evidence = verdict(context)
     opens = evidence.is_two or opens_for_both(context)
     if is_undecided(context) and evidence.one and evidence.two:
-        one, two = _where(context, evidence.one), _where(context, evidence.two)
+        one, two = _location_of_evidence(context, evidence.one), _location_of_evidence(context, evidence.two)
         yield Finding(
             context.names.tree.body[0],
             "this program shows TensorFlow 2, {0} in {1}, and 1, {2} in {3}. "
@@ -294,11 +294,14 @@ def _why(context: Context, evidence: Verdict) -> str:
     if evidence.two is None:
         return Message("TensorFlow {0}, Keras", evidence.version.value)
     return Message(
-        "TensorFlow {0}, {1} in {2}", evidence.version.value, evidence.two.name, _where(context, evidence.two)
+        "TensorFlow {0}, {1} in {2}",
+        evidence.version.value,
+        evidence.two.name,
+        _location_of_evidence(context, evidence.two),
     )
 
 
-def _where(context: Context, evidence: Evidence) -> str:
+def _location_of_evidence(context: Context, evidence: Evidence) -> str:
     if evidence.path == context.names.path:
         return Message("line {0}", evidence.line)
     return f"{evidence.path.replace(os.sep, '/').rpartition('/')[2]}:{evidence.line}"
