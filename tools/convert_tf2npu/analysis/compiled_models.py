@@ -53,7 +53,8 @@ def is_compiled(names: Names, model: ast.expr, where: Where, deepest: int = _DEE
     if _gets_compiled(names, _variable(names, model, where), deepest):
         return True
     return deepest > 0 and any(
-        _comes_compiled(its_names, binding, deepest - 1) for binding, its_names in _bindings(names, model, where)
+        _comes_compiled(its_names, binding, deepest - 1)
+        for binding, its_names in _bindings_of_model(names, model, where)
     )
 
 
@@ -78,7 +79,7 @@ def _comes_compiled(names: Names, binding: Binding, deepest: int) -> bool:
     return any(is_compiled(passed.names, passed.value, passed.where, deepest) for passed in values or ())
 
 
-def _bindings(names: Names, model: ast.Name | ast.Attribute, where: Where) -> Iterator[tuple[Binding, Names]]:
+def _bindings_of_model(names: Names, model: ast.Name | ast.Attribute, where: Where) -> Iterator[tuple[Binding, Names]]:
     if isinstance(model, ast.Name):
         yield from ((binding, names) for binding in names.lookup(model.id, where) or ())
         return

@@ -58,7 +58,7 @@ class _Search:
         if parent is None or len(self._seen) > _MOST or len(sites) > 6:
             self.complete = False
         elif isinstance(parent, ast.Attribute):
-            self._attribute(parent, names, sites, part)
+            self._follow_attribute_use(parent, names, sites, part)
         elif isinstance(parent, ast.keyword):
             self._follow_as_argument(names.parents[parent], parent, names, sites, part)
         elif isinstance(parent, ast.Starred):
@@ -103,7 +103,7 @@ class _Search:
         elif not isinstance(parent, (ast.Expr, ast.Compare, ast.If, ast.IfExp, ast.Assert, ast.Delete, ast.UnaryOp)):
             self.complete = False
 
-    def _attribute(self, node: ast.Attribute, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
+    def _follow_attribute_use(self, node: ast.Attribute, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
         call = names.parents.get(node)
         if node.attr in SHAPES:
             return
@@ -141,10 +141,10 @@ class _Search:
         elif word == "make_initializer":
             self.follow(call, names, sites, _OPERATION)
         elif word == "run" and part[-1:] == _OPERATION:
-            self._judge(phase_of_run(call, names), call, names, "session.run", sites)
+            self._add_read_by_kind(phase_of_run(call, names), call, names, "session.run", sites)
         elif word == "next":
             kind = phase_of_step(call, names)
-            self._judge(kind, value, names, "next", sites)
+            self._add_read_by_kind(kind, value, names, "next", sites)
         elif self._follow_into_function(call, value, names, sites, part):
             return
         elif word in READS:
@@ -247,12 +247,12 @@ class _Search:
             if any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for s in loop.body for inner in ast.walk(s)):
                 self._follow_returned_value(loop, names, sites, ())
             else:
-                self._judge(phase_of_loop(loop, names), node, names, "the loop", sites)
+                self._add_read_by_kind(phase_of_loop(loop, names), node, names, "the loop", sites)
         else:
             around = names.parents[loop]
-            self._judge(phase_of_loop(around, names), node, names, "the loop", sites)
+            self._add_read_by_kind(phase_of_loop(around, names), node, names, "the loop", sites)
 
-    def _judge(self, kind: str, node: ast.AST, names: Names, by: str, sites: tuple[ast.AST, ...]) -> None:
+    def _add_read_by_kind(self, kind: str, node: ast.AST, names: Names, by: str, sites: tuple[ast.AST, ...]) -> None:
         if kind == UNKNOWN:
             self.complete = False
         elif kind != PEEK:

@@ -116,14 +116,14 @@ def belongs_to_test(names: Names, node: ast.AST) -> bool:
     """Return True if an expression belongs to a test."""
     return (
         names.once(_is_test_or_preparation_file)
-        and "test" in _words(os.path.basename(names.path))
+        and "test" in _words_of_name(os.path.basename(names.path))
         or any(isinstance(parent, ast.ClassDef) and _is_test(parent) for parent in names.ancestors(node))
     )
 
 
 def is_test_file(path: str) -> bool:
     """Return True if the name of a file says that it is a test."""
-    return "test" in _words(os.path.basename(path))
+    return "test" in _words_of_name(os.path.basename(path))
 
 
 def serves_tests(context: Context) -> bool:
@@ -237,15 +237,15 @@ def function_of(context: Context, node: ast.AST) -> ast.AST:
 def _is_test_or_preparation_file(names: Names) -> bool:
     """Return True if the name or folder of a file says that it is a test or prepares data."""
     folder, name = os.path.split(names.path)
-    words = _words(os.path.splitext(name)[0])
+    words = _words_of_name(os.path.splitext(name)[0])
     return bool(
         words & (_HOST_WORDS | {"test", "tests"}) - {"crop"}
-        or _words(os.path.basename(folder))
+        or _words_of_name(os.path.basename(folder))
         & {"dataloader", "dataloaders", "generators", "datasets", "preprocessing", "tests"}
     )
 
 
-def _words(name: str) -> set[str]:
+def _words_of_name(name: str) -> set[str]:
     return set(re.findall(r"[a-z0-9]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()))
 
 
@@ -310,7 +310,7 @@ def _belongs_to_host(around: Iterable[ast.AST], names: Names, seen: set[ast.AST]
         if parent in host.likely or parent in host.certain:
             return True
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            if _words(parent.name) & _HOST_WORDS or "input_fn" in parent.name:
+            if _words_of_name(parent.name) & _HOST_WORDS or "input_fn" in parent.name:
                 return True
             if (
                 parent.name.startswith("test")

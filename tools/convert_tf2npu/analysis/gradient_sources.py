@@ -211,7 +211,7 @@ class Trace:
         loops = {
             target: generator
             for generator in node.generators  # type: ignore[attr-defined]
-            for target in _targets(generator.target)
+            for target in _names_in_target(generator.target)
         }
         is_followed = False
         for name in [n for n in ast.walk(value) if isinstance(n, ast.Name) and n.id in loops]:
@@ -233,7 +233,7 @@ class Trace:
     def _sources_of_loop_variable(self, use: ast.Name, where: Where, names: Names) -> Iterator[GradientSource]:
         """Return the sources of a loop variable."""
         statement = where.statement
-        if isinstance(statement, ast.For) and use.id in _targets(statement.target):
+        if isinstance(statement, ast.For) and use.id in _names_in_target(statement.target):
             yield from self._sources_from_iterable(statement.target, statement.iter, use.id, where, names)
         else:
             yield GradientSource(UNKNOWN, use, where, names)
@@ -243,7 +243,7 @@ class Trace:
     ) -> Iterator[GradientSource]:
         """Return what a loop variable takes from the iterable: with zip, the list at its position."""
         if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and isinstance(target, ast.Tuple):
-            place = next((i for i, t in enumerate(target.elts) if name in _targets(t)), 0)
+            place = next((i for i, t in enumerate(target.elts) if name in _names_in_target(t)), 0)
             if iterated.func.id == "zip" and place < len(iterated.args):
                 yield from self.of(iterated.args[place], where, names)
                 return
@@ -267,5 +267,5 @@ def _first(node: ast.expr) -> ast.expr:
     return node.elts[0] if isinstance(node, ast.Tuple) and len(node.elts) == 2 else node
 
 
-def _targets(node: ast.expr) -> dict[str, None]:
+def _names_in_target(node: ast.expr) -> dict[str, None]:
     return {n.id: None for n in ast.walk(node) if isinstance(n, ast.Name)}

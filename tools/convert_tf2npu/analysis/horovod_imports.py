@@ -80,11 +80,11 @@ def horovod_imports(context: Context) -> list[Imported]:
     project = context.names.project
     if project is not None and project.origin("horovod", context.names.path) is not None:
         return []
-    imports = [*_statements(context), *_calls(context)]
+    imports = [*_import_statements(context), *_import_calls(context)]
     return sorted(imports, key=lambda imported: imported.start)
 
 
-def _statements(context: Context) -> Iterator[Imported]:
+def _import_statements(context: Context) -> Iterator[Imported]:
     source = context.source
     for statement in context.names.places:
         if isinstance(statement, ast.ImportFrom) and not statement.level and _is_horovod(statement.module or ""):
@@ -98,7 +98,7 @@ def _statements(context: Context) -> Iterator[Imported]:
                     yield Imported(statement, alias.name, source.skip_trivia(text.start()), alias.asname is None)
 
 
-def _calls(context: Context) -> Iterator[Imported]:
+def _import_calls(context: Context) -> Iterator[Imported]:
     for call, name in context.called.items():
         value = constant(call.args[0]) if name in _BY_NAME and call.args else None
         if value and isinstance(value[0], str) and _is_horovod(value[0]):

@@ -163,10 +163,10 @@ class FileEvidence:
 
 def evidence_of(names: Names) -> FileEvidence:
     """Return the evidence in a file."""
-    return FileEvidence(sorted(_all(names), key=lambda piece: piece.line))
+    return FileEvidence(sorted(_all_evidence(names), key=lambda piece: piece.line))
 
 
-def _all(names: Names) -> Iterator[Evidence]:
+def _all_evidence(names: Names) -> Iterator[Evidence]:
     calls_keras = shows_two = False
     known: set[tuple[Kind, Scope]] = set()
     for name, node, where in _names(names):

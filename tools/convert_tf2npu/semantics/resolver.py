@@ -67,7 +67,7 @@ class Resolver(Classes):
                 cuts = self.cuts
                 known[node] = None  # for an expression that depends on itself
                 find: Callable[..., ResolvedName | None] = (
-                    self._attribute if kind is ast.Attribute else self._resolve_call
+                    self._resolve_attribute if kind is ast.Attribute else self._resolve_call
                 )
                 known[node] = name = find(node, where)
                 if self.cuts != cuts:
@@ -165,17 +165,17 @@ class Resolver(Classes):
             self._followed[module] = self.project.follow(module, self.path) if self.project else ResolvedName(module)
         return self._followed[module] if self.cuts == cuts else self._followed.pop(module)
 
-    def _member(self, base: ResolvedName, name: str) -> ResolvedName | None:
+    def _resolve_member(self, base: ResolvedName, name: str) -> ResolvedName | None:
         if base.path:
             return self.project.attribute(base, name) if self.project else None
         return _of_library((f"{base.dotted}.{name}", ""))
 
-    def _attribute(self, node: ast.Attribute, where: Where) -> ResolvedName | None:
+    def _resolve_attribute(self, node: ast.Attribute, where: Where) -> ResolvedName | None:
         value = node.value
         bindings = lookup(value.id, where) if isinstance(value, ast.Name) else None
         base = self._name(value.id, bindings) if isinstance(value, ast.Name) else self.named(value, where)
         if base and not (base.path and base.dotted):
-            name = self._lift_to_v1(self._member(base, node.attr))
+            name = self._lift_to_v1(self._resolve_member(base, node.attr))
             held_here = self.attributes.get(node.attr)
             if not held_here:
                 return name
@@ -206,7 +206,7 @@ class Resolver(Classes):
             attribute = constant(node.args[1]) if len(node.args) > 1 else None
             base = self.named(node.args[0], where)
             if base and attribute and isinstance(attribute[0], str):
-                return self._member(base, attribute[0])
+                return self._resolve_member(base, attribute[0])
             return None
         name = self.named(function, where)
         if name is not None and name.dotted in _IMPORTERS and not name.path:

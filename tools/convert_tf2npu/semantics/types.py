@@ -74,7 +74,7 @@ class TypeInference(Types):
         elif isinstance(node, ast.Name):
             kind = self.joined(self._names.lookup(node.id, where) or ())
         elif isinstance(node, ast.Attribute):
-            kind = self._attribute(node, where)
+            kind = self._type_of_attribute(node, where)
         elif isinstance(node, ast.Subscript):
             kind = Type.DATASET if self.inferred(node.value, where) is Type.DATASETS else None
         elif isinstance(node, ast.IfExp):
@@ -151,7 +151,7 @@ class TypeInference(Types):
             cuts = self._names.cuts
             if key not in self._arguments:
                 self._arguments[key] = Type.IN_PROGRESS
-                self._arguments[key] = self._argument(binding)
+                self._arguments[key] = self._type_of_argument(binding)
             return self._arguments[key] if self._names.cuts == cuts else self._arguments.pop(key)
         if binding.kind == "part" and isinstance(binding.node, ast.Call):
             if self._names.resolve(binding.node.func, binding.where) == LOAD:
@@ -178,7 +178,7 @@ class TypeInference(Types):
         finally:
             self._asked.pop()
 
-    def _argument(self, binding: Binding) -> AnyType | None:
+    def _type_of_argument(self, binding: Binding) -> AnyType | None:
         owner = self._names.first_argument_of(binding)
         if owner is not None:
             return self.instance(owner)
@@ -233,7 +233,7 @@ class TypeInference(Types):
                     self._as_datasets.add((id(call.where.scope), root.id))
         return (id(binding.where.scope), getattr(binding.node, "arg", "")) in self._as_datasets
 
-    def _attribute(self, node: ast.Attribute, where: Where) -> AnyType | None:
+    def _type_of_attribute(self, node: ast.Attribute, where: Where) -> AnyType | None:
         # self.model = tf.keras.Model(...) anywhere in the class
         owner = self._names.owner(node.value, where)
         if owner is None:

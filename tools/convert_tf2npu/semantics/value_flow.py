@@ -67,19 +67,19 @@ class _Search:
         if isinstance(node, ast.Name):
             bindings = names.lookup(node.id, where)
             for binding in bindings or ():
-                yield from self._binding(binding, names, node)
+                yield from self._origins_of_binding(binding, names, node)
             if not bindings:
                 yield Origin(node, where, names)
         elif isinstance(node, ast.Attribute):
-            yield from self._attribute(node, where, names)
+            yield from self._origins_of_attribute(node, where, names)
         elif isinstance(node, ast.IfExp):
             yield from self._origins_of_nodes([node.body, node.orelse], where, names)
         elif isinstance(node, ast.BoolOp):
             yield from self._origins_of_nodes(node.values, where, names)
         elif isinstance(node, ast.Subscript):
-            yield from self._member(node, where, names)
+            yield from self._origins_of_subscript(node, where, names)
         elif isinstance(node, ast.Call):
-            yield from self._call(node, "", where, names)
+            yield from self._origins_of_call(node, "", where, names)
         elif type(node).__name__ == "NamedExpr":
             yield from self.of(node.value, where, names)  # type: ignore[attr-defined]
         else:
@@ -89,14 +89,14 @@ class _Search:
         for node in nodes:
             yield from self.of(node, where, names)
 
-    def _binding(self, binding: Binding, names: Names, use: ast.AST) -> Iterator[Origin]:
+    def _origins_of_binding(self, binding: Binding, names: Names, use: ast.AST) -> Iterator[Origin]:
         """Yield the origins of what a binding binds, or the use itself if they are unknown."""
         if binding.kind == "value" and binding.node is not None:
             yield from self.of(binding.node, binding.where, names)
         elif binding.kind in ("def", "class") and binding.node is not None:
             yield Origin(binding.node, binding.where, names)
         elif binding.kind == "part" and isinstance(binding.node, ast.Call):
-            yield from self._call(binding.node, binding.target, binding.where, names, use)
+            yield from self._origins_of_call(binding.node, binding.target, binding.where, names, use)
         elif binding.kind == "arg":
             values = passed_values(binding, names)
             if values is None and self._methods:
@@ -118,11 +118,11 @@ class _Search:
         for bound in bindings:
             if module is not None and (id(bound), 0) not in self._seen:
                 self._seen.add((id(bound), 0))
-                yield from self._binding(bound, module.names, use)
+                yield from self._origins_of_binding(bound, module.names, use)
         if not bindings:
             yield Origin(use, binding.where, names)
 
-    def _attribute(self, node: ast.Attribute, where: Where, names: Names) -> Iterator[Origin]:
+    def _origins_of_attribute(self, node: ast.Attribute, where: Where, names: Names) -> Iterator[Origin]:
         owner = names.owner(node.value, where)
         held = (
             owner.names.held(owner.node, node.attr) if owner else self._bindings_of_object_attribute(node, where, names)
@@ -134,7 +134,7 @@ class _Search:
                 held = [HeldBinding(b, module.names) for b in module.names.module.bindings.get(node.attr, ())]
         held = held or [HeldBinding(b, names) for b in names.assigned(node, where)]
         for binding, its_names in held:
-            yield from self._binding(binding, its_names, node)
+            yield from self._origins_of_binding(binding, its_names, node)
         if not held:
             yield Origin(node, where, names)
 
@@ -149,7 +149,7 @@ class _Search:
                 held += made_class.names.held(made_class.node, node.attr)
         return held
 
-    def _member(self, node: ast.Subscript, where: Where, names: Names) -> Iterator[Origin]:
+    def _origins_of_subscript(self, node: ast.Subscript, where: Where, names: Names) -> Iterator[Origin]:
         """Yield the origins of all members of a literal dictionary, list or tuple."""
         for origin in list(self.of(node.value, where, names)):
             if isinstance(origin.node, ast.Dict):
@@ -161,7 +161,7 @@ class _Search:
                 continue
             yield from self._origins_of_nodes(members, origin.where, origin.names)
 
-    def _call(
+    def _origins_of_call(
         self, node: ast.Call, part: str, where: Where, names: Names, use: ast.AST | None = None
     ) -> Iterator[Origin]:
         """Yield the origins of the result of a function of the project, or of a part of it; else the call itself."""

@@ -92,7 +92,9 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
     if not context.compat_v1:
         return
     reported: set[str] = set()
-    for node, name, message in sorted(_all(context, replaced), key=lambda item: context.source.start(item[0])):
+    for node, name, message in sorted(
+        _all_removed_names(context, replaced), key=lambda item: context.source.start(item[0])
+    ):
         words = name.split(".")
         known = any(".".join(words[:cut]) in reported for cut in range(2, len(words) + 1))
         if not known and not _is_tried(context, node):
@@ -104,7 +106,7 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
 _Removed = Tuple[ast.AST, str, str]
 
 
-def _all(context: Context, replaced: Spans) -> Iterator[_Removed]:
+def _all_removed_names(context: Context, replaced: Spans) -> Iterator[_Removed]:
     for node, name, has_comment in plan(context, replaced).remaining:
         full = f"tf.contrib.{name}" if name else "tf.contrib"
         if has_comment:

@@ -180,7 +180,7 @@ def check_file(context: Context) -> Iterator[Result]:
             given += [(value, "") for value in call.node.args[:1]]
         for value, before in given if layer.startswith(_LAYERS) else ():
             if constant(value) == ("gelu",) or context.resolve(value, call.where) in _OF_TENSORFLOW:
-                yield _finding(context, value, before)
+                yield _gelu_finding(context, value, before)
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
@@ -191,9 +191,9 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     function = next((f for f in context.names.functions if f.node is around), None)
     form = form_of_function(function, context.names) if function else None
     if function and form == "gelu" and not is_two(context):
-        yield _function(context, function)
+        yield _replace_gelu_function(context, function)
     elif function and form:
-        yield _finding(context, function.node)
+        yield _gelu_finding(context, function.node)
     else:
         yield from _expression(context, call)
 
@@ -204,7 +204,7 @@ def _check_gelu_of_tensorflow(context: Context, node: ast.Call) -> Iterator[Resu
     approximate = constant(bound.args.get("approximate"))
     if bound.hidden or "approximate" in bound.args and approximate is None or not node.args:
         if is_two(context):
-            yield _finding(context, node)
+            yield _gelu_finding(context, node)
         else:
             yield Finding(
                 node, "the form of this gelu is not visible. For approximate=True write npu_unary_ops.gelu(x)"
@@ -223,16 +223,16 @@ def _check_gelu_of_tensorflow(context: Context, node: ast.Call) -> Iterator[Resu
             ("npu_unary_ops",),
         )
     else:
-        yield _finding(context, node)
+        yield _gelu_finding(context, node)
 
 
-def _finding(context: Context, node: ast.AST, before: str = "") -> Finding:
+def _gelu_finding(context: Context, node: ast.AST, before: str = "") -> Finding:
     """Return the finding for a form of gelu that the NPU computes in another one."""
     template, operator = (_FAST, "npu.ops.gelu") if is_two(context) else (_ERF, _OPERATOR)
     return Finding(node, template, before + operator)
 
 
-def _function(context: Context, function: Function) -> Change:
+def _replace_gelu_function(context: Context, function: Function) -> Change:
     source = context.source
     body = body_of(function.node)
     call = f"npu_unary_ops.gelu({argument_name(function, context.names)})"
@@ -265,7 +265,7 @@ def _expression(context: Context, call: Call) -> Iterator[Result]:
                     ("npu_unary_ops",),
                 )
             elif form:
-                yield _finding(context, whole)
+                yield _gelu_finding(context, whole)
             if form:
                 return
 

@@ -125,7 +125,7 @@ def check_file(context: Context) -> Iterator[Result]:
     foreign = [use for use in uses if is_foreign(use[1])]
     reported = [use for use in foreign if framework_of(use[1]) in _LAUNCHERS or is_data_service(use[1]) or not is_apart]
     for use in reported[:1] or [use for use in uses if use[1] == "horovod.run"][:1]:
-        yield _foreign(*use)
+        yield _foreign_name_finding(*use)
     for node, group in groupby(imports, key=lambda imported: imported.node):
         yield from _replace_import(context, node, list(group), bool(foreign))
     yield from _strings(context, imports)
@@ -142,12 +142,12 @@ def _replace_import(
         yield Finding(
             node, "this file imports Horovod for another framework too. Write import horovod.tensorflow as hvd"
         )
-    edits = {edit for imported in group if imported not in kept for edit in _edits(context, imported)}
+    edits = {edit for imported in group if imported not in kept for edit in _edits_to_import(context, imported)}
     if edits:
         yield Change(node, "import of Horovod replaced by npu_shim.horovod", tuple(sorted(edits)))
 
 
-def _edits(context: Context, imported: Imported) -> Iterator[Edit]:
+def _edits_to_import(context: Context, imported: Imported) -> Iterator[Edit]:
     start = imported.start
     if not imported.binds_horovod:
         yield Edit(start, start, _NEW)
@@ -169,7 +169,7 @@ def _uses(context: Context, imports: list[Imported]) -> list[tuple[ast.AST, str]
     return uses
 
 
-def _foreign(node: ast.AST, name: str) -> Finding:
+def _foreign_name_finding(node: ast.AST, name: str) -> Finding:
     if is_data_service(name):
         return Finding(
             node,

@@ -188,10 +188,10 @@ def _check_call_with_epsilon(context: Context, call: Call, name: str) -> Iterato
     )
     has_default = name in _L2 and len(call.node.args) < 3 and not any(k.arg in _EPSILONS for k in call.node.keywords)
     if (small is not None or has_default) and runs_on_npu(context, call.node):
-        yield _zero(context, call.node, small, short)
+        yield _zero_in_half_finding(context, call.node, small, short)
     large = next((v for v in call.node.args if name in _FILLS and _is_large(context, v, where)), None)
     if large is not None and runs_on_npu(context, call.node):
-        yield _infinite(context, large)
+        yield _infinite_in_half_finding(context, large)
 
 
 def _check_division(
@@ -209,10 +209,14 @@ def _check_division(
     if of_float16 is None or not any(is_tensor(context, side, where) for side in (left, right)):
         return
     if runs_on_npu(context, node):
-        yield _zero(context, node, of_float16, "the division") if is_division else _infinite(context, of_float16)
+        yield (
+            _zero_in_half_finding(context, node, of_float16, "the division")
+            if is_division
+            else _infinite_in_half_finding(context, of_float16)
+        )
 
 
-def _zero(context: Context, node: ast.AST, small: ast.AST | None, what: str) -> Finding:
+def _zero_in_half_finding(context: Context, node: ast.AST, small: ast.AST | None, what: str) -> Finding:
     return Finding(
         node,
         "{0} becomes zero in float16 and does not protect {1}. Use 1e-4 or more, or cast to float32 first",
@@ -221,7 +225,7 @@ def _zero(context: Context, node: ast.AST, small: ast.AST | None, what: str) -> 
     )
 
 
-def _infinite(context: Context, node: ast.AST) -> Finding:
+def _infinite_in_half_finding(context: Context, node: ast.AST) -> Finding:
     return Finding(
         node,
         "{0} becomes infinite in float16, so the loss scale falls. Use a smaller number, such as -1e4 in a mask",

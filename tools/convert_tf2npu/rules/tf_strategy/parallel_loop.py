@@ -221,7 +221,7 @@ def check_file(context: Context) -> Iterator[Result]:
         if in_test(context, statement):
             continue
         if isinstance(statement, ast.For):
-            yield from _loop(context, statement, where, functions)
+            yield from _check_training_loop(context, statement, where, functions)
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
             for result in _iterator(context, statement, where, passed, read_from):
                 loaded.update(_as_loaded_expression(target) for target in statement.targets)
@@ -242,7 +242,7 @@ def _unsharded_iterator(context: Context, node: ast.expr) -> Finding:
     )
 
 
-def _loop(context: Context, loop: ast.For, where: Where, functions: frozenset[str]) -> Iterator[Result]:
+def _check_training_loop(context: Context, loop: ast.For, where: Where, functions: frozenset[str]) -> Iterator[Result]:
     targets = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
     calls = training_calls(loop.body, functions)
     if only_counts(loop.iter):

@@ -118,7 +118,7 @@ def check_file(context: Context) -> Iterator[Result]:
         function = function_of(context, call.node)
         if function in reported or in_test(context, call.node):
             continue
-        message = _message(context, call) or _one_file(context, call)
+        message = _message_on_unsharded_data(context, call) or _message_on_one_file(context, call)
         if message:
             if programs_create_strategy(context.names):
                 return
@@ -126,7 +126,7 @@ def check_file(context: Context) -> Iterator[Result]:
             yield Finding(call.node, message)
 
 
-def _message(context: Context, call: Call) -> str | None:
+def _message_on_unsharded_data(context: Context, call: Call) -> str | None:
     node = call.node
     name = context.resolve(node.func, call.where) or ""
     loads = name == LOAD or isinstance(node.func, ast.Attribute) and node.func.attr == AS_DATASET
@@ -150,7 +150,7 @@ def _message(context: Context, call: Call) -> str | None:
     )
 
 
-def _one_file(context: Context, call: Call) -> str | None:
+def _message_on_one_file(context: Context, call: Call) -> str | None:
     """Return the message for a dataset of one file name that is sharded."""
     function = call.node.func
     if not isinstance(function, ast.Attribute) or function.attr != "shard":
