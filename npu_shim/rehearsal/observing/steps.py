@@ -6,7 +6,6 @@ import builtins
 import contextlib
 import functools
 import re
-import weakref
 from typing import TYPE_CHECKING, Iterator
 
 import numpy as np
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 tf = tf_api.tf
 _TRIAL = 2  # the call before which a step is traced: its first one has created all variables
-_OBJECTS: weakref.WeakKeyDictionary[Seen, list[int]] = weakref.WeakKeyDictionary()  # the first ones passed to a step
+_OBJECTS = "npu_shim_objects"  # attribute of the answers about a step: the first objects that were passed to it
 _DRAWS = re.compile("Random|TruncatedNormal|ParameterizedTruncatedNormal|Multinomial")  # other numbers in a function
 
 
@@ -79,8 +78,10 @@ def _note_parts(seen: Seen, attribute: str, values: Value) -> None:
             kind = "object" if all(map(is_of_library, parts_of(part))) else "other"
             objects.append(id(part))
         seen.note(attribute, kind)
-    if objects and _OBJECTS.setdefault(seen, objects) != objects:
+    if objects and getattr(seen, _OBJECTS, objects) != objects:
         seen.note(attribute, "other")
+    elif objects:
+        setattr(seen, _OBJECTS, objects)
 
 
 def _try_trace(seen: Seen, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:
