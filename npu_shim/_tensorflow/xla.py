@@ -239,12 +239,12 @@ def generate(function: Compiled, like: Tensor, *others: Tensor) -> Tensor:
         others: tensors of static shape.
     """
     count = tf.size(like)
-    return tf.reshape(function(_bucket(count), *others)[:count], tf.shape(like))  # neither copies
+    return tf.reshape(function(_bucketed_count(count), *others)[:count], tf.shape(like))  # neither copies
 
 
 def _call_with_padding(function: Callable[..., Tensor], *flat: Tensor) -> Tensor:
     count = tf.size(flat[0])
-    missing = _bucket(count) - count
+    missing = _bucketed_count(count) - count
     return function(*[tf.pad(x, [[0, missing]]) for x in flat])[:count]  # no copy if nothing is missing
 
 
@@ -279,7 +279,7 @@ def _call_in_parts(function: Compiled, types: DTypes) -> GraphFunction:
     return tf_functions.graph_function(npu_shim_in_parts, types)
 
 
-def _bucket(count: Tensor) -> Tensor:
+def _bucketed_count(count: Tensor) -> Tensor:
     """Return the smallest m 2^k >= count with m in 8..15, which is at most an eighth more than count."""
     bits = tf.cast(
         tf.math.floor(tf.math.log(tf.cast(count - 1, tf.float64) + 0.5) / tf.math.log(tf.constant(2.0, tf.float64))),

@@ -29,7 +29,7 @@ def launched_hosts(
     if launcher.node:
         counts, node = mpirun.expand_counts(environ[launcher.local_size].strip()), int(environ[launcher.node])
         if sum(counts) == size and sum(counts[:node]) + local_rank == rank:
-            names = _names(environ.get("SLURM_STEP_NODELIST", ""), len(counts))
+            names = _node_names(environ.get("SLURM_STEP_NODELIST", ""), len(counts))
             return tuple(name for name, count in zip(names, counts) for _ in range(count))
     elif size % local_size == 0 and rank % local_size == local_rank:
         return tuple(f"host {other // local_size}" for other in range(size))
@@ -41,7 +41,7 @@ def launched_hosts(
     )
 
 
-def _names(nodes: str, count: int) -> tuple[str, ...]:
+def _node_names(nodes: str, count: int) -> tuple[str, ...]:
     """Return the names of the nodes of a step of Slurm; their numbers if the list is unknown."""
     try:
         names = expand_nodes(nodes.strip())

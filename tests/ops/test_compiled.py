@@ -253,7 +253,7 @@ def test_varying_lengths_need_few_compilations(run):
         )
     )
     with tf.Graph().as_default(), v1.Session() as sess:
-        sizes = sess.run(xla._bucket(tf.constant(counts, tf.int32))).astype(np.int64)
+        sizes = sess.run(xla._bucketed_count(tf.constant(counts, tf.int32))).astype(np.int64)
     assert (sizes >= counts).all() and (sizes <= counts * 1.125 + 1).all()
     assert len(np.unique(sizes)) <= 8 * 16
     np.testing.assert_array_equal(sizes[np.isin(counts, 2 ** np.arange(16, 31))], 2 ** np.arange(16, 31))

@@ -65,11 +65,11 @@ def _to_version(table: model.RankTable, version: str | None) -> model.RankTable:
             f"{model.SERVERS!r}, which an A3 accepts without super-pods."
         )
     if version == model.SERVERS:
-        table = dataclasses.replace(table, servers=tuple(map(_alone, table.servers)), super_pods=())
+        table = dataclasses.replace(table, servers=tuple(map(_server_outside_pods, table.servers)), super_pods=())
     return dataclasses.replace(table, version=version)
 
 
-def _alone(server: model.Server) -> model.Server:
+def _server_outside_pods(server: model.Server) -> model.Server:
     """Return a server outside of super-pods."""
     return dataclasses.replace(
         server, devices=tuple(dataclasses.replace(device, super_device_id=None) for device in server.devices)
@@ -103,7 +103,9 @@ def _to_pods(table: model.RankTable) -> model.RankTable:
         ),
         key=lambda server: server.devices[0].rank,
     )
-    named = [dataclasses.replace(_alone(one), pod_name=f"{_POD_GROUP}-{at}") for at, one in enumerate(servers)]
+    named = [
+        dataclasses.replace(_server_outside_pods(one), pod_name=f"{_POD_GROUP}-{at}") for at, one in enumerate(servers)
+    ]
     return model.RankTable(tuple(named), model.POD, None, table.status, group_name=_POD_GROUP)
 
 

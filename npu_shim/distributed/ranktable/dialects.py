@@ -65,7 +65,7 @@ def _server_list(data: fields.JsonObject, reading: fields.Reading, common: field
     for path, entry in entries:
         server_id = fields.text(entry, "server_id", path, reading)
         listed = fields.objects(entry, "device", path, reading)
-        devices = tuple(_device(one, where, reading) for where, one in listed)
+        devices = tuple(_read_device(one, where, reading) for where, one in listed)
         fields.add_paths(
             reading,
             server_id,
@@ -103,7 +103,7 @@ def _group_list(data: fields.JsonObject, reading: fields.Reading, common: fields
     common["group_name"] = fields.optional_text(group, "group_name", path, reading)
     common["group_extras"] = fields.extras(group, _GROUP)
     ranked = any("rank_id" in instance for _, instance in instances)
-    servers = _lab(instances, reading) if ranked else _pods(instances, reading)
+    servers = _read_lab_table(instances, reading) if ranked else _read_pods(instances, reading)
     table = model.RankTable(servers, model.LAB if ranked else model.POD, **common)
     for key in ("device_num", "device_count"):
         fields.count(group, key, table.size, path, "instance_list", reading, "device")
@@ -113,7 +113,9 @@ def _group_list(data: fields.JsonObject, reading: fields.Reading, common: fields
     return table
 
 
-def _lab(instances: Sequence[tuple[str, fields.JsonObject]], reading: fields.Reading) -> tuple[model.Server, ...]:
+def _read_lab_table(
+    instances: Sequence[tuple[str, fields.JsonObject]], reading: fields.Reading
+) -> tuple[model.Server, ...]:
     """Read one instance per rank."""
     devices_by_server: dict[str, list[model.Device]] = {}
     for path, instance in instances:
@@ -126,7 +128,7 @@ def _lab(instances: Sequence[tuple[str, fields.JsonObject]], reading: fields.Rea
             )
             raise fields.Incomplete
         server_id = fields.text(instance, "server_id", path, reading)
-        device = _device(devices[0][1], devices[0][0], reading, fields.number(instance, "rank_id", path, reading))
+        device = _read_device(devices[0][1], devices[0][0], reading, fields.number(instance, "rank_id", path, reading))
         for key in sorted(set(instance) - {"devices", "rank_id", "server_id"}):
             reading.report(f"{path}.{key}", "is not a key of an instance", "It is ignored; remove it", model.WARNING)
         fields.add_paths(reading, server_id, f"{path}.server_id", [(device, devices[0][0], f"{path}.rank_id")])
@@ -134,13 +136,13 @@ def _lab(instances: Sequence[tuple[str, fields.JsonObject]], reading: fields.Rea
     return tuple(model.Server(server_id, tuple(devices)) for server_id, devices in devices_by_server.items())
 
 
-def _pods(instances: Sequence[tuple[str, fields.JsonObject]], reading: fields.Reading) -> tuple[model.Server, ...]:
+def _read_pods(instances: Sequence[tuple[str, fields.JsonObject]], reading: fields.Reading) -> tuple[model.Server, ...]:
     """Read one instance per pod. The file has no ranks; they follow its order."""
     servers: list[model.Server] = []
     for path, instance in instances:
         first = len(reading.devices)
         entries = fields.objects(instance, "devices", path, reading)
-        devices = tuple(_device(one, where, reading, first + at) for at, (where, one) in enumerate(entries))
+        devices = tuple(_read_device(one, where, reading, first + at) for at, (where, one) in enumerate(entries))
         server_id = fields.text(instance, "server_id", path, reading)
         fields.add_paths(
             reading,
@@ -159,7 +161,7 @@ def _pods(instances: Sequence[tuple[str, fields.JsonObject]], reading: fields.Re
     return tuple(servers)
 
 
-def _device(entry: fields.JsonObject, path: str, reading: fields.Reading, rank: int | None = None) -> model.Device:
+def _read_device(entry: fields.JsonObject, path: str, reading: fields.Reading, rank: int | None = None) -> model.Device:
     """Return a device; its rank is its own rank_id, or passed by the caller."""
     own_rank = rank is None
     return model.Device(

@@ -34,7 +34,7 @@ def refused(table: RankTable, product: str) -> Problem | None:
     """
     if (product == ASCEND_A5) == (_format(table) == RANKS):
         return None
-    return next(_version(table, product))
+    return next(_check_version(table, product))
 
 
 def product_problems(table: RankTable, product: str) -> Iterator[Problem]:
@@ -45,8 +45,8 @@ def product_problems(table: RankTable, product: str) -> Iterator[Problem]:
         product: one of PRODUCTS, or BY_VERSION.
     """
     product = product_of(table) if product == BY_VERSION else product
-    yield from _version(table, product)
-    yield from _topology(table, product)
+    yield from _check_version(table, product)
+    yield from _check_topology(table, product)
 
 
 def _format(table: RankTable) -> str | None:
@@ -54,7 +54,7 @@ def _format(table: RankTable) -> str | None:
     return RANKS if table.dialect == RANK_LIST else table.version if table.dialect == model.SERVER_LIST else None
 
 
-def _version(table: RankTable, product: str) -> Iterator[Problem]:
+def _check_version(table: RankTable, product: str) -> Iterator[Problem]:
     version, wanted = _format(table), _VERSIONS[product]
     if version in wanted or (version is None and product != ASCEND_A5):
         return
@@ -68,7 +68,7 @@ def _version(table: RankTable, product: str) -> Iterator[Problem]:
     yield warning(path, text, advice)
 
 
-def _topology(table: RankTable, product: str) -> Iterator[Problem]:
+def _check_topology(table: RankTable, product: str) -> Iterator[Problem]:
     """Check that the devices of each server can train together."""
     devices: dict[str, list[int]] = defaultdict(list)
     paths: dict[str, str] = {}

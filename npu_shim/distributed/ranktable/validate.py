@@ -23,16 +23,18 @@ def validate(reading: Reading, product: str | None = None) -> Iterator[Problem]:
     """
     if reading.table is None:
         return
-    yield from _ranks(reading.devices)
-    yield from _devices(reading.devices)
-    yield from layer_problems(reading.devices) if reading.table.dialect == RANK_LIST else _addresses(reading.devices)
-    yield from _servers(reading.table)
+    yield from _check_ranks(reading.devices)
+    yield from _check_devices(reading.devices)
+    yield from (
+        layer_problems(reading.devices) if reading.table.dialect == RANK_LIST else _check_addresses(reading.devices)
+    )
+    yield from _check_servers(reading.table)
     yield from _super_pods(reading.table)
     if product is not None:
         yield from product_problems(reading.table, product)
 
 
-def _ranks(devices: list[DevicePath]) -> Iterator[Problem]:
+def _check_ranks(devices: list[DevicePath]) -> Iterator[Problem]:
     """Check that the ranks are 0 to N-1, each once."""
     last = len(devices) - 1
     every = f"Use each rank from 0 to {last} once" if last else "Use rank 0"
@@ -53,7 +55,7 @@ def _ranks(devices: list[DevicePath]) -> Iterator[Problem]:
         yield Problem(beyond[0].rank_path, f"is rank {beyond[0].device.rank}, but no device has rank {missing}", every)
 
 
-def _devices(devices: list[DevicePath]) -> Iterator[Problem]:
+def _check_devices(devices: list[DevicePath]) -> Iterator[Problem]:
     """Check that each device has one rank."""
     by_path = {f"{one.path}.device_id": one for one in devices}
     for path, first in repeated(((one.server_id, one.device.device_id), path) for path, one in by_path.items()):
@@ -62,7 +64,7 @@ def _devices(devices: list[DevicePath]) -> Iterator[Problem]:
         yield Problem(path, f"{named} is given twice, first at {first}", advice)
 
 
-def _addresses(devices: list[DevicePath]) -> Iterator[Problem]:
+def _check_addresses(devices: list[DevicePath]) -> Iterator[Problem]:
     """Check that each device has its own network address."""
     first: dict[str, str] = {}
     for one in devices:
@@ -87,7 +89,7 @@ def _addresses(devices: list[DevicePath]) -> Iterator[Problem]:
         first.setdefault(address, path)
 
 
-def _servers(table: RankTable) -> Iterator[Problem]:
+def _check_servers(table: RankTable) -> Iterator[Problem]:
     """Check the names of servers and pods, and the version."""
     names: dict[str, int] = {}
     for at, server in enumerate(table.servers):

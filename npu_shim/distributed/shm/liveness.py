@@ -65,12 +65,12 @@ class Peers:
         """Return which member died or exited, with the reason; None while all are alive."""
         for member, rank in enumerate(self._members):
             if rank != self._own_rank:
-                text = self._loss(member, rank)
+                text = self._reason_of_loss(member, rank)
                 if text:
                     return text
         return None
 
-    def _loss(self, member: int, rank: int) -> str | None:
+    def _reason_of_loss(self, member: int, rank: int) -> str | None:
         page = self._world.page(rank)
         holder = rank_lock.find_other_holder(lock_path(self._directory, rank))
         if self._world.words[page + RANK_STATE] == LEFT:

@@ -178,7 +178,7 @@ def _await_members(
     """Wait until all members have registered, and allocate the memory."""
     try:
         while True:
-            missing, text = _missing(segment), find_lost()
+            missing, text = _unregistered_ranks(segment), find_lost()
             if segment.words[layout.REJECTED]:  # read last: a rank rejects before it exits
                 fence()
                 raise errors.error_from_code(segment.words[layout.REJECTED], segment.read_text(layout.SETUP_TEXT))
@@ -208,7 +208,7 @@ def _await_ready(segment: Segment, deadline: Deadline, find_lost: Callable[[], s
             deadline.pause(
                 lambda: (
                     f"{_missing_ranks_text(segment, members)} did not join"
-                    if _missing(segment)
+                    if _unregistered_ranks(segment)
                     else f"rank {members[0]} did not complete the setup"
                 )
             )
@@ -221,14 +221,14 @@ def _await_ready(segment: Segment, deadline: Deadline, find_lost: Callable[[], s
         raise errors.error_from_code(state - layout.FAILED, segment.read_text(layout.SETUP_TEXT))
 
 
-def _missing(segment: Segment) -> list[int]:
+def _unregistered_ranks(segment: Segment) -> list[int]:
     """Return the ranks of a group that have not registered yet."""
     return [rank for rank in range(segment.layout.size) if not segment.words[segment.page(rank) + layout.INCARNATION]]
 
 
 def _missing_ranks_text(segment: Segment, members: list[int]) -> str:
     """Return 'rank 3' or 'ranks 1, 3' for the members that have not registered yet; empty if all have."""
-    missing = [members[rank] for rank in _missing(segment)]
+    missing = [members[rank] for rank in _unregistered_ranks(segment)]
     return f"rank{'s' if len(missing) > 1 else ''} {', '.join(map(str, missing))}" if missing else ""
 
 

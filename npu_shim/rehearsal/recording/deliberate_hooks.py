@@ -77,15 +77,15 @@ class _Changes:
             if _is_true(call.arguments.get("drop_remainder", False)):
                 recorder.writer.event("deliberate", what=BATCH, function=key[0], number=key[1])
             elif key in self._batches:
-                code, place = self._place(_STATIC_CODES)
+                code, place = self._acting_rule_and_line(_STATIC_CODES)
                 dataset = call.arguments.get("input_dataset", owner)
-                cost = self._partial(dataset, call.arguments.get("batch_size")) if code else None
+                cost = self._size_of_partial_batch(dataset, call.arguments.get("batch_size")) if code else None
                 if cost is not None:
                     call.arguments["drop_remainder"] = True
                     self._record_given_change(code, place, cost)
             return original(*call.args, **call.kwargs)
 
-    def _partial(self, dataset: Dataset, size: Value) -> str | None:
+    def _size_of_partial_batch(self, dataset: Dataset, size: Value) -> str | None:
         """Return how many examples a last partial batch has, as text: "" if unknown, None if there is no such batch."""
         if getattr(tf.compat.v1.get_default_graph(), "building_function", False) or tf.is_tensor(size):
             return ""
@@ -137,7 +137,7 @@ class _Changes:
 
     def _enforce_static_batches(self, dataset: Dataset) -> Dataset:
         steps = batching.find_batching(dataset) if batching.has_dynamic_batch(dataset) else None
-        costs = [self._partial(step.examples, step.size) for step in steps or ()]
+        costs = [self._size_of_partial_batch(step.examples, step.size) for step in steps or ()]
         if all(cost is None for cost in costs):
             return dataset
         self._record_given_change(_INPUT_CODE, self._line(), ", ".join(filter(None, costs)))
@@ -161,7 +161,7 @@ class _Changes:
     def _record_given_change(self, code: str, place: str, cost: str) -> None:
         self._recorder.writer.event("deliberate", what=GIVEN, code=code, place=place, cost=cost)
 
-    def _place(self, codes: tuple[str, ...]) -> tuple[str, str]:
+    def _acting_rule_and_line(self, codes: tuple[str, ...]) -> tuple[str, str]:
         """Return the code and the line of the running statement if a rule of these acts there; else two times ""."""
         frame = next(script_frames.running(), None)
         if frame is not None:

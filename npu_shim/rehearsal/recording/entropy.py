@@ -90,12 +90,12 @@ class Entropy:
 
     def urandom(self, size: int) -> bytes:
         """Return random bytes."""
-        asker = _asker()
+        asker = _frame_asking_for_entropy()
         return self._true(size) if asker is None else self._bytes("entropy", asker, size)
 
     def repeatable_seed(self, call: str, value: Value) -> Value:
         """Return the seed that a generator gets: the value, or a number of its own if that is None or from a clock."""
-        asker = _asker()
+        asker = _frame_asking_for_entropy()
         if asker is None:
             return value
         if value is None or is_from_clock(value) or (np.ndim(value) == 0 and reads_clock(asker, value)):
@@ -158,7 +158,7 @@ def is_from_clock(value: Result) -> bool:
     return number > 1e6 and any((now * 1e3 - number) % wrap <= _RECENT * 1e3 for wrap in _WRAPS)
 
 
-def _asker() -> FrameType | None:
+def _frame_asking_for_entropy() -> FrameType | None:
     """Return the frame that asks for entropy; None for the standard library, npu_shim, and texts."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__") in _SOURCES:

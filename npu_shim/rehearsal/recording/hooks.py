@@ -37,7 +37,7 @@ def install_all(recorder: Recorder, settings: HookSettings) -> None:
     recorder.script_line = tf_recording.script_line
     watches = [watch_prints, watch_summaries, watch_keras_models, watch_estimators, watch_restores]
     if not on_device:
-        _control(recorder, settings)
+        _make_reproducible(recorder, settings)
         watches.insert(0, watch_metrics)
         watches += [watch_collectives, watch_checkpoints] if recorder.is_rank else []
     variables = None if on_device else EagerVariables(recorder)
@@ -60,7 +60,7 @@ def install_all(recorder: Recorder, settings: HookSettings) -> None:
         watch_deliberate_changes(recorder, settings.deliberate)
 
 
-def _control(recorder: Recorder, settings: HookSettings) -> None:
+def _make_reproducible(recorder: Recorder, settings: HookSettings) -> None:
     """Make the run reproducible. Graphs change by seeds and by forms of ops."""
     forms.use()  # for a script that does not import npu_shim, too
     if settings.by_call_site:

@@ -33,10 +33,10 @@ def watch_keras_models(recorder: Watcher) -> None:
         if not has_callbacks or recorder.is_inside("fit"):
             return original(model, *args, **kwargs)
         with recorder.inside("fit"):
-            given, kwargs = _add_callback(original, args, kwargs, _callback(recorder))
+            given, kwargs = _add_callback(original, args, kwargs, _logs_callback(recorder))
             result = original(model, *given, **kwargs)
         if recorder.records_tensors:
-            _final(recorder, model)
+            _record_final_weights(recorder, model)
         return result
 
     methods.wrap(tf.keras.Model, ("fit", "fit_generator"), fit)
@@ -86,7 +86,7 @@ def _add_callback(
     return args, {**kwargs, "callbacks": several}
 
 
-def _callback(recorder: Watcher) -> KerasCallback:
+def _logs_callback(recorder: Watcher) -> KerasCallback:
     """Return a callback that records the logs of each batch and epoch."""
 
     class RecordingCallback(tf.keras.callbacks.Callback):
@@ -125,7 +125,7 @@ def _metrics_in_logs(when: str, logs: Logs) -> list[tuple[str, Value]]:
     ]
 
 
-def _final(recorder: Watcher, model: KerasModel) -> None:
+def _record_final_weights(recorder: Watcher, model: KerasModel) -> None:
     """Record the weights of a model after fit."""
     weights = weights_of(model)
     values = map(array_of, weights) if tf.executing_eagerly() else model.get_weights()

@@ -217,10 +217,10 @@ class Recorder(Watcher):
     def _rows(self, step: int, rows: list[Row]) -> None:
         if self.limit == 0 and self.steps:
             return  # a session has trained before it could be ended; what follows is no prediction from the checkpoint
-        rows = list(_apart(rows))
+        rows = list(_number_equal_names(rows))
         for kind, name, _ in rows:
             self.line(kind, name)
-        self.writer.rows(step, rows + _sums(rows) if self.of_ranks else rows)
+        self.writer.rows(step, rows + _checksums_of_inputs(rows) if self.of_ranks else rows)
 
     def takes_inputs(self, graph: Graph) -> bool:
         """Return True if a tape in a tf.function records its inputs, so that its optimizer does not."""
@@ -229,7 +229,7 @@ class Recorder(Watcher):
         return graph in self.graphs_of_tapes
 
 
-def _apart(rows: Iterable[Row]) -> Iterator[Row]:
+def _number_equal_names(rows: Iterable[Row]) -> Iterator[Row]:
     """Number what has one name in an update or a model, as variables of Keras 2 and eager ones have."""
     counts: dict[tuple[str, str], int] = {}
     for kind, name, value in rows:
@@ -237,6 +237,6 @@ def _apart(rows: Iterable[Row]) -> Iterator[Row]:
         yield kind, f"{name} ({number})" if number > 1 and kind in _NUMBERED else name, value
 
 
-def _sums(rows: list[Row]) -> list[Row]:
+def _checksums_of_inputs(rows: list[Row]) -> list[Row]:
     """Return the checksums of the rows of inputs."""
     return [(ROWS, name, sum_of_rows(value)) for kind, name, value in rows if kind == INPUT and value.ndim]

@@ -20,7 +20,7 @@ def watch_restores(recorder: Recorder) -> None:
     def restore(original: Function, owner: object, *args: object, **kwargs: object) -> Result:
         path = next(filter(None, map(tf_files.path_of, (*args, *kwargs.values()))), None)
         if path and not recorder.steps and _existed_before(path, begun):
-            recorder.writer.event("restored", path=_shown(path), line=recorder.script_line())
+            recorder.writer.event("restored", path=_path_below_current_folder(path), line=recorder.script_line())
         return original(owner, *args, **kwargs)
 
     for saver in tf_files.savers():
@@ -33,7 +33,7 @@ def _existed_before(path: str, begun: float) -> bool:
     return bool(files) and max(tf.io.gfile.stat(file).mtime_nsec for file in files) < begun * 1e9
 
 
-def _shown(path: str) -> str:
+def _path_below_current_folder(path: str) -> str:
     """Return a path below the current folder without that folder."""
     relative = path if "://" in path else os.path.relpath(path)
     return path if relative.startswith(os.pardir) else relative

@@ -39,14 +39,14 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
     @tf_op_creation.suspended()
     def record_tape(graph: Graph | None, target: Structure, sources: Structure, gradients: Result) -> Result:
         variables = {plain_name(source) for source in tf.nest.flatten(sources) if hasattr(source, "assign")}
-        loss = recorder.losses.name(None if recorder.is_inside("fit") else _line(), variables)
+        loss = recorder.losses.name(None if recorder.is_inside("fit") else _running_script_line(), variables)
         mark = f" of {loss}" if loss != FIRST else ""
-        rows = [(LOSS, f"target {n}{mark}" if n else loss, value) for n, value in enumerate(_tensors(target))]
+        rows = [(LOSS, f"target {n}{mark}" if n else loss, value) for n, value in enumerate(_numeric_tensors(target))]
         for number, (source, value) in enumerate(zip(tf.nest.flatten(sources), tf.nest.flatten(gradients))):
             is_variable = hasattr(source, "assign")
             name = plain_name(source) if is_variable else f"source {number}"
             value = dense(value, source) if is_variable and value is not None else getattr(value, "values", value)
-            rows += [(TAPE, name + mark, tensor) for tensor in _tensors(value)]
+            rows += [(TAPE, name + mark, tensor) for tensor in _numeric_tensors(value)]
         if graph is not None and recorder.takes_inputs(graph):
             rows = data_of([value for _, _, value in rows], graph, recorder) + rows
         names = [(kind, name) for kind, name, _ in rows]
@@ -99,13 +99,13 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
     methods.wrap(tf.keras.Model, ("__call__",), call)
 
 
-def _line() -> tuple[str, int] | None:
+def _running_script_line() -> tuple[str, int] | None:
     """Return file and line of the script that is running: one tape may differentiate several losses."""
     frame = next(script_frames.running(), None)
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
-def _tensors(structure: Structure) -> list[Tensor]:
+def _numeric_tensors(structure: Structure) -> list[Tensor]:
     """Return the tensors of numbers of a structure."""
     return [
         tensor

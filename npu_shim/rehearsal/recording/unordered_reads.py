@@ -91,12 +91,12 @@ def racing_update(fetches: Iterable[Operation]) -> Operation | None:
             **tf_graph.reached(updates, lambda op: below.get(op, ())),
         }
         for update in updates:
-            if any(user in run and user not in ordered for user in _users(update.inputs[0])):
+            if any(user in run and user not in ordered for user in _ops_using_variable(update.inputs[0])):
                 return update
     return None
 
 
-def _users(variable: Tensor) -> Iterator[Operation]:
+def _ops_using_variable(variable: Tensor) -> Iterator[Operation]:
     """Yield the ops that compute with the memory of a variable."""
     for op in variable.consumers():
         if op.type == "Identity":
@@ -106,28 +106,28 @@ def _users(variable: Tensor) -> Iterator[Operation]:
 
 
 def _racing(ops: dict[str, Operation]) -> Iterator[str]:
-    reads = {name: list(_reads(op)) for name, op in ops.items()}
+    reads = {name: list(_reads_of_variables(op)) for name, op in ops.items()}
     variables = {variable for pairs in reads.values() for _, variable in pairs}
     if not variables:
         return
     updates: dict[Operation, dict[Operation, dict[Operation, None]]] = {}  # by variable and update, what this waits for
-    for op in _above(ops.values()):
+    for op in _ops_waited_for(ops.values()):
         if _UPDATE.match(op.type):
             for tensor in op.inputs:
                 if tensor.op in variables:
-                    updates.setdefault(tensor.op, {})[op] = _above([op])
+                    updates.setdefault(tensor.op, {})[op] = _ops_waited_for([op])
     for name, pairs in reads.items():
         if any(
-            read not in above and update not in _above([read])
+            read not in above and update not in _ops_waited_for([read])
             for read, variable in pairs
             for update, above in updates.get(variable, {}).items()
         ):
             yield name
 
 
-def _reads(fetch: Operation) -> Iterator[tuple[Operation, Operation]]:
+def _reads_of_variables(fetch: Operation) -> Iterator[tuple[Operation, Operation]]:
     """Yield each op above a fetch that reads a variable, with the variable; nothing if there are many ops."""
-    above = _above([fetch], _MOST_OPS)
+    above = _ops_waited_for([fetch], _MOST_OPS)
     if len(above) < _MOST_OPS:
         for op in above:
             for tensor in op.inputs:
@@ -135,6 +135,6 @@ def _reads(fetch: Operation) -> Iterator[tuple[Operation, Operation]]:
                     yield op, tensor.op
 
 
-def _above(ops: Iterable[Operation], most: int | None = None) -> dict[Operation, None]:
+def _ops_waited_for(ops: Iterable[Operation], most: int | None = None) -> dict[Operation, None]:
     """Return, as keys, some ops and all that they wait for, or the first of these."""
     return tf_graph.reached(ops, tf_graph.waited_for, most)

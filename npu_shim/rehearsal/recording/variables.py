@@ -49,7 +49,11 @@ class EagerVariables:
         """Record the variables that no optimizer has updated so far, once for each training step."""
         recorder = self._recorder
         if recorder.begins_sample():
-            untrained = [(name, variable) for name, variable in self._all() if not recorder.is_trained(variable)]
+            untrained = [
+                (name, variable)
+                for name, variable in self._variables_with_values()
+                if not recorder.is_trained(variable)
+            ]
             recorder.values(UNTRAINED, [(name, array_of(variable)) for name, variable in few_elements(untrained)])
 
     def _init(self, original: Function, variable: Variable, *args: object, **kwargs: object) -> None:
@@ -68,7 +72,7 @@ class EagerVariables:
         if tf.executing_eagerly() and all(known() is not model for known in self._models):
             self._models.append(weakref.ref(model))
 
-    def _all(self) -> Iterator[tuple[str, Variable]]:
+    def _variables_with_values(self) -> Iterator[tuple[str, Variable]]:
         """Yield each variable that has a value, with a name of its own."""
         models = [model for model in (reference() for reference in self._models) if model is not None]
         seen: set[int] = set()
@@ -88,7 +92,11 @@ class EagerVariables:
         return name
 
     def _record_all(self) -> None:
-        rows = [(name, array_of(variable)) for name, variable in self._all()] if self._recorder.steps else []
+        rows = (
+            [(name, array_of(variable)) for name, variable in self._variables_with_values()]
+            if self._recorder.steps
+            else []
+        )
         if rows:
             self._recorder.final(rows)
 

@@ -78,7 +78,7 @@ class Writer:
             return
         with self._lock:
             line = json.dumps({"event": event, **fields}) + "\n"
-            self._grow(len(line), fields.get("step"))
+            self._count_bytes(len(line), fields.get("step"))
             self._file.write(line)
             self._file.flush()
 
@@ -121,12 +121,12 @@ class Writer:
                 array = as_numbers(value)
                 array = array.astype(array.dtype.newbyteorder("<"))
                 place = self._tensors.tell()
-                self._grow(array.nbytes, step)
+                self._count_bytes(array.nbytes, step)
                 self._tensors.write(array.tobytes())
                 self._tensors.flush()
                 self.event("tensor", kind=kind, name=name, dtype=array.dtype.str, offset=place)
 
-    def _grow(self, size: int, step: int | None) -> None:
+    def _count_bytes(self, size: int, step: int | None) -> None:
         """Count bytes, and end the process if they are too many."""
         self._size += size
         if self._size > self._whole.most_bytes:
