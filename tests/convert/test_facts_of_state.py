@@ -51,6 +51,13 @@ def test_other_conditions_stay_findings(text: str, seen: Any) -> None:
     assert diagnostic.kind != "change" and diagnostic.message.startswith("the condition of ")
 
 
+@pytest.mark.parametrize("made", ["tf.Variable(False)", "tf.get_variable('on', [], tf.bool)"])
+def test_a_condition_stays_a_finding_beside_a_boolean_variable(made: str) -> None:
+    text = LAYER.replace("def f", f"flag = {made}\n\n\ndef f")
+    assert last_line(text, PYTHON) == text.splitlines()[-1].strip()  # in graphs it is always true in Python
+    assert "npu_ops" in last_line(text.replace("False", "0.5").replace("tf.bool", "tf.float32"), PYTHON)
+
+
 def test_no_facts_for_a_rule_leave_its_finding() -> None:
     assert "tf.layers.dropout" in last_line(LAYER, PYTHON, no_facts_for=("NPU107",))
 

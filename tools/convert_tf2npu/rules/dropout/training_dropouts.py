@@ -93,7 +93,7 @@ def convert(context: Context, dropout: Dropout, name: str, code: str) -> Result:
     choice = _conditional(test, dropout.training, value, x)
     runs = None
     if not is_static(context.names, dropout.training, dropout.call.where):
-        if seen is None or seen.only("is") != "python":
+        if seen is None or seen.only("is") != "python" or context.once(_has_bool_variable):
             return _convert_in_cond(context, dropout, edits, seen) or Finding(
                 node,
                 "the condition of {0} may be a tensor. Write {1}, or use tf.cond for a tensor",
@@ -132,6 +132,17 @@ def _convert_in_cond(context: Context, dropout: Dropout, edits: list[Edit], seen
         Edit(end, end, f", lambda: {x})", closing=True),
     ]
     return Change(node, _REPLACED, (*edits, *around), ("npu_ops",), seen.runs)
+
+
+def _has_bool_variable(context: Context) -> bool:
+    """Return True if a file makes a variable of bools. In graphs of TensorFlow 1 it is always true in Python."""
+    for call in context.names.calls:
+        if context.called.get(call.node) in ("tensorflow.Variable", "tensorflow.get_variable"):
+            values = [*call.node.args, *(k.value for k in call.node.keywords if k.arg in ("dtype", "initial_value"))]
+            first = constant(values[0]) if values else None
+            if first in ((True,), (False,)) or any(context.resolve(v, call.where) == "tensorflow.bool" for v in values):
+                return True
+    return False
 
 
 def _conditional(condition: str, node: ast.AST, value: str, otherwise: str) -> str:

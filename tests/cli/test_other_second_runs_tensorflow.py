@@ -1,0 +1,205 @@
+"""Second runs unlike the observed one: a migrated script computes the same, or an error says why not."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import subprocess
+from typing import Callable
+
+import tensorflow as tf
+
+Python = Callable[..., "subprocess.CompletedProcess[str]"]
+
+GRAPH = """import sys
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+SECOND = "second" in sys.argv
+
+
+def run(fetches, feeds=None):
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return session.run(fetches, feeds or {})
+
+
+def placeholders():
+    x = tf.placeholder(tf.float32, [None, 4])
+    for size in [16, 8] if SECOND else [8, 8]:
+        yield run(tf.reduce_sum(x), {x: np.ones([size, 4])})
+
+
+def mask_of(lengths):
+    return tf.sequence_mask(lengths, dtype=tf.float32)
+
+
+def longer_masks():
+    lengths = tf.placeholder(tf.int32, [3])
+    mask = mask_of(lengths)
+    for longest in [5, 7] if SECOND else [5, 5]:
+        yield run(tf.reduce_mean(mask), {lengths: [1, 2, longest]})
+
+
+def shorter_masks():
+    lengths = tf.placeholder(tf.int32, [3])
+    mask = mask_of(lengths)
+    for longest in [5, 4] if SECOND else [5, 5]:
+        yield run(tf.reduce_mean(mask), {lengths: [1, 2, longest]})
+
+
+def sums(x, state):
+    rows = tf.boolean_mask(x, tf.equal(state, 1))
+    return [tf.reduce_sum(rows), tf.reduce_max(rows)]
+
+
+def selected():
+    x = tf.placeholder(tf.float32, [8])
+    state = tf.placeholder(tf.int32, [8])
+    for state_fed in [[1] * 8, [0] * 8] if SECOND else [[1, 0] * 4, [0, 1] * 4]:
+        yield run(sums(x, state), {x: np.arange(8), state: state_fed})
+
+
+def dropped(x, training):
+    return tf.layers.dropout(x, 0.5, training=training, seed=1)
+
+
+def conditions():
+    x = tf.ones([2, 4])
+    training = tf.constant(False) if SECOND else {"a": False}["a"]
+    yield run(tf.reduce_sum(dropped(x, training)))
+
+
+def tensor_conditions():
+    x = tf.ones([2, 4])
+    training = {"a": False}["a"] if SECOND else tf.equal(1, 2)
+    yield run(tf.reduce_sum(tf.layers.dropout(x, 0.5, training=training, seed=1)))
+
+
+def steps(numbers):
+    data = tf.data.Dataset.from_tensor_slices(np.arange(float(numbers), dtype=np.float32))
+    data = data.shuffle(100, seed=1).batch(4)
+    value = tf.data.make_one_shot_iterator(data).get_next()
+    weight = tf.get_variable("w", [], initializer=tf.ones_initializer())
+    loss = tf.reduce_sum(weight * value)
+    train = tf.train.GradientDescentOptimizer(0.01).minimize(loss)
+    fetched = loss if SECOND and "evaluate" in sys.argv else [loss, train]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        while True:
+            try:
+                result = session.run(fetched)
+            except tf.errors.OutOfRangeError:
+                break
+            yield result[0] if isinstance(result, list) else result
+
+
+def fewer():
+    yield sum(steps(3 if SECOND else 12))
+
+
+def more():
+    yield sum(steps(14 if SECOND else 12))
+
+
+def batches(lengths):
+    data = tf.data.Dataset.from_generator(lambda: (np.ones([n], np.float32) for n in lengths), tf.float32, [None])
+    data = data.padded_batch(2, [None], drop_remainder=True)
+    value = tf.data.make_one_shot_iterator(data).get_next()
+    with tf.Session() as session:
+        for _ in range(2):
+            yield session.run(tf.reduce_mean(value))
+
+
+def shorter_batches():
+    return batches([2, 3, 4, 4] if SECOND else [2, 5, 5, 4])
+
+
+def longer_batches():
+    return batches([2, 5, 6, 4] if SECOND else [2, 5, 5, 4])
+
+
+def rates():
+    x = tf.ones([2, 4])
+    rate = tf.constant(0.0) if SECOND else 0.0
+    yield run(tf.reduce_sum(tf.layers.dropout(x, rate, training=True)))
+
+
+def main():
+    for case in (
+        placeholders, longer_masks, shorter_masks, selected, conditions, tensor_conditions, rates,
+        fewer, more, shorter_batches, longer_batches,
+    ):
+        tf.reset_default_graph()
+        tf.set_random_seed(1)
+        try:
+            print("CASE", case.__name__, [np.round(np.array(value, float), 4).tolist() for value in case()])
+        except Exception as error:
+            print("CASE", case.__name__, "ERROR", " ".join(str(error).split()))
+
+
+main()
+"""
+KERAS = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+SECOND = "second" in sys.argv
+tf.keras.utils.set_random_seed(1)
+data = tf.data.Dataset.from_tensor_slices((np.ones([14, 2]), np.arange(14.0))).shuffle(14).batch(4)
+model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])
+model.compile("sgd", "mse")
+result = getattr(model, "evaluate" if SECOND else "fit")(data, verbose=0)
+print("CASE evaluates", round(result, 4) if SECOND else 0)
+"""
+ERRORS = {
+    "placeholders": r"cannot feed value of shape \(16, 4\)",
+    "longer_masks": r"script\.py:\d+: maxlen=5 is the longest length that was seen, but the data have another one",
+    "shorter_masks": r"script\.py:\d+: maxlen=5 is the longest length that was seen, but the data have another one",
+    "conditions": "as a python `bool` is not allowed",
+    "tensor_conditions": "must not be a python bool",
+    "shorter_batches": r"script\.py:\d+: all batches that were seen had the lengths \[5\], but this one has others",
+    "longer_batches": r"script\.py:\d+: all batches that were seen had the lengths \[5\], but this one has others",
+}
+
+
+def cases(python: Python, script: pathlib.Path, *arguments: str) -> dict[str, str]:
+    run = python(script.parent, script.name, *arguments)
+    lines = [line.split(" ", 2) for line in run.stdout.splitlines() if line.startswith("CASE ")]
+    assert run.returncode == 0 and lines, run.stdout[-3000:]
+    return {name: text for _, name, text in lines}
+
+
+def migrated(python: Python, folder: pathlib.Path, text: str) -> pathlib.Path:
+    """Observe the first run of a script, and convert it with the facts."""
+    (folder / "script.py").write_text(text)
+    for command in (
+        ("-m", "npu_shim", "observe", "-o", "facts.json", "script.py"),
+        ("-m", "convert_tf2npu.main", "-i", "script.py", "--facts", "facts.json", "-o", "out"),
+    ):
+        run = python(folder, *command)
+        assert run.returncode == 0, run.stdout[-3000:]
+    return folder / "out" / "script.py"
+
+
+def test_another_run_of_graphs_agrees_or_says_why_not(python: Python, tmp_path: pathlib.Path) -> None:
+    new = migrated(python, tmp_path, GRAPH)
+    assert "masked_sum(" in new.read_text() and "fixed_lengths(" in new.read_text()
+    for arguments in ["second"], ["second", "evaluate"]:
+        expected, actual = cases(python, tmp_path / "script.py", *arguments), cases(python, new, *arguments)
+        for case, values in expected.items():
+            if case in ERRORS:
+                assert "ERROR" not in values and re.search(ERRORS[case], actual[case].lower()), (case, actual[case])
+            else:
+                assert actual[case] == values, case
+
+
+if not tf.__version__.startswith("1."):
+
+    def test_a_run_that_evaluates_reads_all_examples(python: Python, tmp_path: pathlib.Path) -> None:
+        new = migrated(python, tmp_path, KERAS)
+        assert "npu_data.drop_in_training(" in new.read_text()
+        second = cases(python, tmp_path / "script.py", "second")
+        assert cases(python, new, "second") == second
