@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 
 
-def write(text: str, path: str) -> None:
-    """Write a text to a file. An interruption leaves the file as it was.
+def write(content: str | bytes, path: str) -> None:
+    """Write a text or bytes to a file. An interruption leaves the file as it was.
 
     Raises:
         OSError: the file cannot be written.
     """
     part = f"{path}.part"
     try:
-        with open(part, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        with open(part, "wb") as stream:
+            stream.write(content if isinstance(content, bytes) else content.encode("utf-8"))
         os.replace(part, path)
-    except OSError:
+    except BaseException:  # an interruption, too
         if os.path.exists(part):
             os.unlink(part)
         raise

@@ -212,6 +212,7 @@ STATE = {
     "ops/feature_mapping.py": {"_tables"},
     "optimizer/gradient_shares.py": {"_items", "_values"},
     "rehearsal/observing/doubles.py": {"doubles"},
+    "rehearsal/observing/steps.py": {"_trials"},
     "rehearsal/recording/entropy.py": {"_assignments"},
     "troubles/logs.py": {"_searches"},
     "troubles/table.py": {"titles", "troubles"},

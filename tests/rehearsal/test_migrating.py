@@ -17,7 +17,7 @@ from npu_shim.rehearsal.migrating import plan, reports
 from npu_shim.rehearsal.migrating.bisection import culprits
 from npu_shim.rehearsal.migrating.migration import FACTS, SOURCE, TAKEN_BACK, Rewrite
 from npu_shim.rehearsal.migrating.plan import Migrating, NotObserved
-from npu_shim.rehearsal.migrating.program import OutputExists, Program, entry
+from npu_shim.rehearsal.migrating.program import OutputExists, Program
 from npu_shim.rehearsal.result import AGREE, DIFFER, Result
 
 tool.load()
@@ -114,6 +114,10 @@ class _Tries(Migrating):
         return self.guilty <= set(rules.no_facts_for)
 
 
+def entry(rewrite: Rewrite) -> str:
+    return f"{rewrite.code}:{rewrite.path}:{rewrite.line}"
+
+
 def rewrite(line: int, basis: str) -> Rewrite:
     return Rewrite("train.py", line, 1, f"NPU{100 + line}", "made so", basis, 1 if basis == FACTS else None)
 
@@ -169,7 +173,7 @@ def test_facts_of_an_interrupted_run_are_used_again(folder: pathlib.Path, monkey
     given = _Tries("train.py", [], "out", "reports", rules(), 5, False, None, lines.append)
     path = given._observed_facts()
     assert Migrating._observed_facts(given) == path
-    assert lines == [f"uses the facts in {path}. Remove the file to observe again"]
+    assert lines == [f"using the facts in {path}. Remove the file to observe again"]
 
 
 def test_copies_that_a_killed_command_left_are_not_overwritten(folder: pathlib.Path, capsys: Any) -> None:
@@ -180,3 +184,28 @@ def test_copies_that_a_killed_command_left_are_not_overwritten(folder: pathlib.P
     assert main(["migrate", "-o", "out", "train.py"]) == 2
     assert "has copies of your files, because a command was killed" in capsys.readouterr().err
     assert (store / "0").read_text() == "precious"
+
+
+def test_originals_are_never_overwritten(folder: pathlib.Path) -> None:
+    before = {path: path.read_bytes() for path in folder.glob("*.py")}
+    for output in (".", str(folder)):
+        with pytest.raises(OutputExists, match="is a file of the original. Give another folder."):
+            Program("train.py", rules(), []).write(output, True)
+    beside = folder.parent / f"{folder.name}_beside"
+    beside.mkdir()
+    (beside / "eval.py").write_text("import tensorflow\n")
+    assert sorted(Program("train.py", rules(), [str(beside / "eval.py")]).names) == ["helper.py", "train.py"]
+    assert {path: path.read_bytes() for path in folder.glob("*.py")} == before
+
+
+def test_files_of_a_run_that_is_killed_are_taken_back(folder: pathlib.Path) -> None:
+    (folder / "old.txt").write_text("old")
+    (folder / "train.py").write_text(
+        "import time\nopen('old.txt', 'w').write('new')\nopen('new.txt', 'w').close()\ntime.sleep(600)\n"
+    )
+    (folder / "reports").mkdir()
+    given = Migrating("train.py", [], "out", "reports", rules(), None, False, 40.0, lambda line: None)
+    with pytest.raises(NotObserved, match="took longer than 40 s; its output is in reports/observe.log"):
+        given.migrate()
+    assert (folder / "old.txt").read_text() == "old" and not (folder / "new.txt").exists()
+    assert not list((folder / "reports").glob("tmp/*"))

@@ -208,9 +208,14 @@ def take_back(store: str) -> None:
     shutil.rmtree(store, ignore_errors=True)
 
 
+def kept_stores(folder: str) -> list[str]:
+    """Return the stores below a folder, which a run that was killed has left."""
+    return [path for path, _, names in os.walk(folder) if JOURNAL in names]
+
+
 def kept_copies(folder: str) -> list[str]:
-    """Return the stores below a folder that still have copies of the user's files, because a run was killed."""
-    return [path for path, _, names in os.walk(folder) if JOURNAL in names and any(note.copy for note in _notes(path))]
+    """Return those that have copies of the user's files."""
+    return [path for path in kept_stores(folder) if any(note.copy for note in _notes(path))]
 
 
 def _notes(store: str) -> Iterator[_Note]:

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, replace
-from typing import Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._host import host_env
+from npu_shim.distributed.ranktable.model import counted
 from npu_shim.import_hook.tool import with_package
+from npu_shim.rehearsal.files.kept import kept_stores, take_back
 from npu_shim.rehearsal.migrating.bisection import culprits
-from npu_shim.rehearsal.migrating.migration import FACTS, Migration, Observed
-from npu_shim.rehearsal.migrating.program import Program, entry, taken_back
+from npu_shim.rehearsal.migrating.migration import FACTS, Migration, Observed, Rewrite
+from npu_shim.rehearsal.migrating.program import Program, taken_back
 from npu_shim.rehearsal.planning import Plan
-from npu_shim.rehearsal.result import AGREE, NOT_REPRODUCIBLE, Result
+from npu_shim.rehearsal.result import AGREE, NOT_REPRODUCIBLE, NOT_RUN, Result
+
+if TYPE_CHECKING:
+    from convert_tf2npu.api import ObservedRun
 
 FILE = "facts.json"  # in the folder of the reports
 VERIFY, BISECTION = "verify", "bisection"  # folders of runs in it
 _LOG = "observe.log"
 _LINES_SHOWN = 15
+_FILES = (
+    "{0} has the Python files of the program only. If the script reads others from its own folder, copy them there and "
+    "give the command again."
+)
 _STOPPED = (
     "Each observed run ended after its steps. The program may use other sizes later, as in an evaluation, and fails "
     "then. Observe a whole run before you train for long."
@@ -74,25 +84,32 @@ class Migrating:
         program = Program(self.script, rules, observed)
         rewrites = program.rewrites()
         program.write(self.output, self.replaces)
-        of_facts = list(dict.fromkeys(entry(rewrite) for rewrite in rewrites if rewrite.basis == FACTS))
-        count = f"{len(rewrites)} rewrites, {sum(r.basis == FACTS for r in rewrites)} of them rest on observed runs"
-        self.report(f"wrote {self.output}: {count}")
+        of_facts: dict[str, list[Rewrite]] = {}
+        for rewrite in rewrites:
+            if rewrite.basis == FACTS:
+                of_facts.setdefault(program.entry(rewrite, facts), []).append(rewrite)
+        number = sum(map(len, of_facts.values()))
+        self.report(f"wrote {self.output}: {counted(len(rewrites), 'rewrite')}, {number} by what was observed")
         verified = self._verify(rules, self._migrated(program))
         notes, back = [], []
         if of_facts and all(run.ended == "stopped" for run in facts.runs):
             notes.append(_STOPPED)
         if verified.verdict not in (AGREE, NOT_REPRODUCIBLE) and of_facts:
-            self.report("looks for the rewrites that make the difference")
-            left_out = culprits(of_facts, lambda without: self._agrees(self._rules(path, without)))
+            self.report("searching the rewrites that make the difference")
+            left_out = culprits(list(of_facts), lambda without: self._agrees(self._rules(path, without)))
             if left_out is None:
                 notes.append("The difference does not come from a rewrite that rests on observed runs.")
             else:
-                back = taken_back(rewrites, left_out)
+                back = taken_back([rewrite for name in left_out for rewrite in of_facts[name]])
                 notes += [f"Taken back, because the program computes something else with it: {r.place}." for r in back]
                 rules = self._rules(path, left_out)
                 program = Program(self.script, rules, observed)
                 program.write(self.output, True)
                 verified = self._verify(rules, self._migrated(program))
+        if verified.verdict == NOT_RUN:
+            notes.append(_FILES.format(self.output))
+        if not verified.original.steps:
+            notes.append("The original made no training step that was recorded.")
         return Migration(
             self.script,
             list(self.arguments),
@@ -115,21 +132,25 @@ class Migrating:
         command = (self.script, *self.arguments)
         if os.path.exists(path):
             try:
-                if any(run.command == command and run.ended != "error" for run in read_facts(path).runs):
-                    self.report(f"uses the facts in {path}. Remove the file to observe again")
+                known = read_facts(path)
+                is_here = known.of(self.script, _bytes_of(self.script)) is not None
+                if is_here and any(run.command == command and self._is_enough(run) for run in known.runs):
+                    self.report(f"using the facts in {path}. Remove the file to observe again")
                     return path
             except UsageError as error:
-                self.report(f"observes again: {error}")
+                self.report(f"observing again: {error}")
                 os.remove(path)
-        self.report(f"observes {self.script}")
+        self.report(f"observing {self.script}")
         log = os.path.join(self.reports, _LOG)
         options = ["--take-back", "-o", path, *([f"--steps={self.steps}"] if self.steps else [])]
         arguments = [sys.executable, "-m", "npu_shim", "observe", *options, *self._rule_options(), *command]
+        own = os.path.join(os.path.abspath(self.reports), "tmp")  # where the process keeps copies of the user's files
+        os.makedirs(own, exist_ok=True)
         with open(log, "wb") as output:
             try:
                 code = subprocess.run(
                     arguments,
-                    env=with_package(host_env.process_environ()),
+                    env={**with_package(host_env.process_environ()), "TMPDIR": own},
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -137,12 +158,25 @@ class Migrating:
                     check=False,
                 ).returncode
             except subprocess.TimeoutExpired:
-                raise NotObserved(f"{self.script} took longer than {self.timeout:g} s. Give --steps, or more time.")
+                raise NotObserved(
+                    f"{self.script} took longer than {self.timeout:g} s; its output is in {log}. "
+                    "Give --steps, or more time."
+                )
+            finally:  # it may have been killed
+                for store in kept_stores(own):
+                    take_back(store)
+                shutil.rmtree(own, ignore_errors=True)
         if code:
             with open(log, encoding="utf-8", errors="replace") as output_text:
                 last = "".join(output_text.readlines()[-_LINES_SHOWN:]).rstrip()
             raise NotObserved(f"{self.script} ended with exit code {code}; the whole output is in {log}:\n{last}")
         return path
+
+    def _is_enough(self, run: ObservedRun) -> bool:
+        """Return True if an observed run was as long as that which is wanted."""
+        return run.ended == "returned" or (
+            run.ended == "stopped" and self.steps is not None and run.steps >= self.steps
+        )
 
     def _rules(self, facts: str, without: Sequence[str]) -> argparse.Namespace:
         given = tuple(self.rules.no_facts_for or ())
@@ -167,3 +201,8 @@ class Migrating:
     def _agrees(self, rules: argparse.Namespace) -> bool:
         """Return True if the program agrees with these rules. It is converted in memory."""
         return self._plan(rules, BISECTION).verify(self.report).verdict == AGREE
+
+
+def _bytes_of(path: str) -> bytes:
+    with open(path, "rb") as stream:
+        return stream.read()

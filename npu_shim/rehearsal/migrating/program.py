@@ -7,11 +7,12 @@ import os
 import shutil
 from typing import TYPE_CHECKING, Iterator, Sequence
 
+from npu_shim._host import whole_file
 from npu_shim.import_hook import migrated_run
 from npu_shim.rehearsal.migrating.migration import FACTS, SOURCE, TAKEN_BACK, Left, Rewrite
 
 if TYPE_CHECKING:
-    from convert_tf2npu.api import Diagnostic, FileResult
+    from convert_tf2npu.api import Diagnostic, Facts, FileResult
 
 
 class OutputExists(Exception):
@@ -29,10 +30,11 @@ class Program:
 
     def __init__(self, script: str, rules: argparse.Namespace, observed: Sequence[str]) -> None:
         conversions = migrated_run.conversions([script], rules)
-        conversions.paths += [path for path in observed if path not in conversions.paths]
         self._root = conversions.files.root
         if not os.path.isdir(self._root):
             self._root = os.path.dirname(self._root)
+        below = os.path.join(self._root, "")
+        conversions.paths += [path for path in observed if path.startswith(below) and path not in conversions.paths]
         self.script = self._name(os.path.realpath(script))
         self._files: list[tuple[str, FileResult]] = conversions.convert_all()
 
@@ -62,6 +64,10 @@ class Program:
             if d.kind == "change"
         ]
 
+    def entry(self, rewrite: Rewrite, facts: Facts) -> str:
+        """Return the value of ``--no-facts-for`` that leaves a rewrite out."""
+        return f"{rewrite.code}:{facts.name_of(os.path.join(self._root, rewrite.path))}:{rewrite.line}"
+
     def left(self) -> list[Left]:
         """Return the places that are left, those that ran first."""
         places = [
@@ -78,11 +84,14 @@ class Program:
             folder: is made if it is missing.
             replaces: True to replace files that differ.
         Raises:
-            OutputExists: a file differs. Nothing is written then.
+            OutputExists: a file differs, or is one of the original. Nothing is written then.
         """
+        originals = {os.path.realpath(path) for path, _ in self._files}
         texts: dict[str, bytes] = {}
         for path, result in self._files:
             target = os.path.join(folder, self._name(path))
+            if os.path.realpath(target) in originals:
+                raise OutputExists(f"{target} is a file of the original. Give another folder.")
             with open(path, "rb") as stream:
                 texts[target] = stream.read() if result.new is None else result.new
         different = [target for target, text in texts.items() if os.path.lexists(target) and _read(target) != text]
@@ -90,23 +99,14 @@ class Program:
             raise OutputExists(f"{different[0]} exists and differs. Give another folder, or --force to replace it.")
         for target, text in texts.items():
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            with open(target + ".part", "wb") as stream:
-                stream.write(text)
-            os.replace(target + ".part", target)
+            whole_file.write(text, target)
         for path, _ in self._files:
             shutil.copymode(path, os.path.join(folder, self._name(path)))
 
 
-def taken_back(before: Sequence[Rewrite], entries: Sequence[str]) -> list[Rewrite]:
-    """Return the rewrites among those of a program that were taken back, by their entries."""
-    return [
-        Rewrite(r.path, r.line, r.column, r.code, r.message, TAKEN_BACK, r.runs) for r in before if entry(r) in entries
-    ]
-
-
-def entry(rewrite: Rewrite) -> str:
-    """Return the value of ``--no-facts-for`` that leaves a rewrite out."""
-    return f"{rewrite.code}:{rewrite.path}:{rewrite.line}"
+def taken_back(rewrites: Sequence[Rewrite]) -> list[Rewrite]:
+    """Return rewrites that were taken back."""
+    return [Rewrite(r.path, r.line, r.column, r.code, r.message, TAKEN_BACK, r.runs) for r in rewrites]
 
 
 def _read(path: str) -> bytes | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable
 
 from npu_shim.rehearsal.observing import dataset_uses, doubles, graphs, layers, sessions, shapes, sizes, steps, values
+from npu_shim.rehearsal.recording.functions import without_xla
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal.observing.observation import Answer
@@ -32,6 +33,7 @@ def watch(recorder: Recorder) -> Callable[[], None]:
     Args:
         recorder: counts the updates of optimizers.
     """
+    without_xla()  # which compiles no op that notes
     uses = dataset_uses.DatasetUses(recorder)
     uses.watch()
     shapes.watch_feeds()
@@ -40,6 +42,7 @@ def watch(recorder: Recorder) -> Callable[[], None]:
 
     def end() -> None:
         uses.end()
+        steps.trace_steps()
         doubles.doubles().end()
 
     return end

@@ -32,6 +32,7 @@ class Observation:
         self._watched = Watched()
         self._seen: dict[int, Seen] = {}
         self._ran: set[int] = set()
+        self._failed: set[int] = set()  # numbers of expressions that could not be judged
         self._digests: dict[str, str] = {}
         self._make = Seen
 
@@ -56,7 +57,13 @@ class Observation:
             seen = self._seen[number] = self._make(runs=1)
         seen.times += 1
         answer = self._answers.get(self._watched.places[number][1].kind)
-        return value if answer is None else answer(seen, value)
+        if answer is None or number in self._failed:
+            return value
+        try:
+            return answer(seen, value)
+        except Exception:  # a value of a kind that nobody expected: the script goes on, and the place has no facts
+            self._failed.add(number)
+            return value
 
     def facts(self, root: str, run: ObservedRun) -> Facts:
         """Return what the run saw.
@@ -72,7 +79,7 @@ class Observation:
         for number, (path, block) in enumerate(self._watched.blocks):
             of_paths[path].blocks[block] = int(number in self._ran)
         for number, (path, place) in enumerate(self._watched.places):
-            if number in self._seen:
+            if number in self._seen and number not in self._failed:
                 of_paths[path].seen[place] = self._seen[number]
         facts = Facts(root, (run,))
         facts.files.update((facts.name_of(path), of_path) for path, of_path in of_paths.items())

@@ -105,6 +105,9 @@ def _read_earlier_facts(facts_path: str) -> Facts | None:
     Raises:
         UsageError: they are of other files than those of now.
     """
-    from convert_tf2npu.api import read_facts
+    from convert_tf2npu.api import UsageError, read_facts
 
-    return read_facts(facts_path) if os.path.exists(facts_path) else None
+    try:
+        return read_facts(facts_path) if os.path.exists(facts_path) else None
+    except UsageError as error:
+        raise UsageError("{0}: remove {1}, or name another file with -o", error, facts_path)

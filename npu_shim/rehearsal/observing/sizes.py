@@ -38,8 +38,9 @@ def note_rows(seen: Seen, value: Value) -> Value:
         _note_shape(seen, shape.tolist())
 
     # The value depends on the note, so that it is made whenever the value is computed.
-    with tf.control_dependencies([tf.numpy_function(note, [tf.shape(value)], [])]):
-        return tf.identity(value)
+    with tf.name_scope("npu_shim_observe"):  # the names of the script's own ops stay
+        with tf.control_dependencies([tf.numpy_function(note, [tf.shape(value)], [])]):
+            return tf.identity(value)
 
 
 def _note_shape(seen: Seen, shape: list[int] | tuple[int, ...]) -> None:

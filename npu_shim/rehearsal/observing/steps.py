@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, Result, Value
 
 tf = tf_api.tf
-_TRIAL = 2  # the call before which a step is traced: its first one has created all variables
+_TRIAL = 2  # the call with whose arguments a step is traced: its first one has created all variables
+# Process state: steps to trace when the script has ended, with their arguments. Before, a trace could change its results.
+_trials: list[tuple[Seen, Function, tuple[Value, ...], dict[str, Value]]] = []
 _OBJECTS = "npu_shim_objects"  # attribute of the answers about a step: the first objects that were passed to it
 _DRAWS = re.compile("Random|TruncatedNormal|ParameterizedTruncatedNormal|Multinomial")  # other numbers in a function
 
@@ -27,7 +29,7 @@ _DRAWS = re.compile("Random|TruncatedNormal|ParameterizedTruncatedNormal|Multino
 def note_step(seen: Seen, value: Value) -> Value:
     """Note of each call of a step what its arguments and results are, and once if it can be traced.
 
-    The trace is noted as ``traces``, and as ``draws`` if it has random ops with the state of eager code.
+    The trace is that of trace_steps().
     """
     eager = tf.executing_eagerly()
     seen.note("eager", eager)
@@ -38,7 +40,7 @@ def note_step(seen: Seen, value: Value) -> Value:
     def step(*args: Value, **kwargs: Value) -> Result:
         _note_parts(seen, "arguments", [args, kwargs])
         if seen.times == _TRIAL:
-            _try_trace(seen, value, args, kwargs)
+            _trials.append((seen, value, *tf.nest.map_structure(_spec, (args, kwargs))))
         returned = value(*args, **kwargs)
         _note_parts(seen, "returns", returned)
         return returned
@@ -82,6 +84,16 @@ def _note_parts(seen: Seen, attribute: str, values: Value) -> None:
         seen.note(attribute, "other")
     elif objects:
         setattr(seen, _OBJECTS, objects)
+
+
+def trace_steps() -> None:
+    """Note of each step if it can be traced as ``traces``, and as ``draws`` if it has random ops with eager state."""
+    while _trials:
+        _try_trace(*_trials.pop())
+
+
+def _spec(part: Value) -> Value:
+    return tf.TensorSpec.from_tensor(part) if isinstance(part, tf.Tensor) else part
 
 
 def _try_trace(seen: Seen, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:

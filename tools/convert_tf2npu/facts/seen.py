@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Dict, NamedTuple
 
 Json = Dict[str, Any]
+_LOCK = threading.Lock()  # functions of tf.data note from threads of TensorFlow
 MOST_DISTINCT = 64  # values that are kept of an attribute; of the others only the least and the greatest
 
 
@@ -88,7 +90,8 @@ class Seen:
 
     def note(self, attribute: str, value: object) -> None:
         """Note a value of an attribute."""
-        self.values.setdefault(attribute, Values()).add(value)
+        with _LOCK:
+            self.values.setdefault(attribute, Values()).add(value)
 
     def all(self, attribute: str) -> tuple[object, ...] | None:
         """Return all values of an attribute; None if it has none or not all are known."""
