@@ -2,7 +2,8 @@
 
 ``tf.boolean_mask`` has a dynamic number of rows, and the NPU recompiles for each. These functions compute what a
 reduction of ``tf.boolean_mask(values, mask)`` computes from tensors that keep the shape of values. No size is
-assumed, so no later step can exceed one. Results are the same on the NPU and the CPU, also if the mask selects nothing.
+assumed, so no later step can exceed one. Results are the same on the NPU and the CPU, also if the mask selects nothing;
+then gradients of other inputs are those of rows of ones, times 0.
 """
 
 from __future__ import annotations
@@ -19,14 +20,15 @@ def masked_rows(values: Tensor, mask: Tensor) -> Tensor:
     """Return values in which each row that the mask does not select is a copy of the first selected row.
 
     What is computed row by row from the result, such as ``tf.math.log(rows)``, is defined wherever it is for
-    ``tf.boolean_mask(values, mask)``, and so are its gradients. Reduce it with ``masked_sum``, ``masked_mean``,
-    ``masked_max`` or ``masked_min`` and the same mask. Gradients flow to the selected rows only.
+    ``tf.boolean_mask(values, mask)``, and so are its gradients, unless the mask selects nothing. Reduce it with
+    ``masked_sum``, ``masked_mean``, ``masked_max`` or ``masked_min`` and the same mask. Gradients flow to the selected
+    rows only.
 
     Args:
         values: tensor of the shape of mask and more dimensions behind it.
         mask: bool tensor [...] of known rank.
     Returns:
-        A tensor with the shape of values. If the mask selects no row, numbers are 1 or, in integers, 0.
+        A tensor with the shape of values. If the mask selects no row, numbers are 1.
     Raises:
         ValueError: the rank of mask is unknown or 0, or its shape is not the beginning of that of values.
     """
@@ -39,8 +41,7 @@ def masked_rows(values: Tensor, mask: Tensor) -> Tensor:
         row = tf.reduce_any(tf.logical_and(values, is_first), axis=axes, keepdims=True)
         return tf.where(kept, values, tf.logical_or(tf.zeros_like(values), row))
     row = tf.reduce_sum(_where(is_first, values, 0), axis=axes, keepdims=True)
-    if not values.dtype.is_integer:
-        row += tf.cast(tf.equal(masked_count(mask), 0), values.dtype)
+    row += tf.cast(tf.equal(masked_count(mask), 0), values.dtype)
     return tf.where(kept, values, tf.stop_gradient(tf.zeros_like(values) + row))
 
 

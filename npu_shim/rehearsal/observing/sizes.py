@@ -30,6 +30,8 @@ def note_rows(seen: Seen, value: Value) -> Value:
         if isinstance(value, np.ndarray):
             _note_shape(seen, value.shape)
         return value
+    if value.shape.rank is None:
+        seen.note("rank", None)  # masked reductions need one that the graph knows
     if value.shape.is_fully_defined():
         _note_shape(seen, value.shape.as_list())
         return value

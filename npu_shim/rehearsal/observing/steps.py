@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 tf = tf_api.tf
 _TRIAL = 2  # the call with whose arguments a step is traced: its first one has created all variables
-# Process state: steps to trace when the script has ended, with their arguments. Before, a trace could change its results.
+# Process state: steps to trace when the script has ended, and their arguments. Earlier, a trace could change results.
 _trials: list[tuple[Seen, Function, tuple[Value, ...], dict[str, Value]]] = []
 _OBJECTS = "npu_shim_objects"  # attribute of the answers about a step: the first objects that were passed to it
 _DRAWS = re.compile("Random|TruncatedNormal|ParameterizedTruncatedNormal|Multinomial")  # other numbers in a function

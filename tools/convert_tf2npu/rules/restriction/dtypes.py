@@ -8,7 +8,8 @@ NumPy computes in float64 unless it is asked for another type. A variable or a c
 ``np.linspace`` is float64, too. Write ``.astype(np.float32)`` or ``dtype=tf.float32``.
 
 With facts of ``npu-shim observe``, the rule writes float32 if all float64 that a value meets in the graph of a session
-comes from calls that can be changed in the same file. A checkpoint of float64 variables cannot be restored then. There
+comes from calls that can be changed in the same file. A checkpoint of float64 variables cannot be restored then, and
+what the session returns, saves or exports is float32: its bytes are others, and integers above 2**24 lose digits. There
 is no finding for float64 that only the input pipeline has.
 
 Reported::

@@ -4,11 +4,9 @@ Outside tf.function TensorFlow runs each operation by itself, and the NPU compil
 many times as long as one graph. Put the step into a function with ``@tf.function``. Methods that Keras compiles
 (``train_step``), functions that a tf.function calls, and steps that nothing in the project calls are not reported.
 
-With facts of ``npu-shim observe`` the rule writes ``@tf.function`` above a function that computes one step, if observed
-runs could trace it, with tensors as arguments and results, and without random ops, which draw other numbers in a graph.
-Its source must show no effect but on variables and no value of Python that changes, and what else it calls must be
-functions, layers, losses and optimizers of TensorFlow, or layers whose calls have no such effect either.
-Steps that call metrics stay as they are: ``npu-shim verify`` cannot compare the results of metrics in a function.
+With facts of ``npu-shim observe`` the finding names a function that observed runs could trace, with tensors as arguments
+and results and without random ops. The rule does not write ``@tf.function``: what Python reads in a step, such as a list
+that grows or a property, stays in the graph as it was at the first call, and one run does not show if it changes.
 
 Reported::
 
@@ -114,12 +112,10 @@ from ...analysis.tf_functions import functions_around, is_used, may_be_traced
 from ...analysis.traceable_steps import TraceableStep, assigned_attributes, traceable_step
 from ...facts.kinds import CALLEE, OP, STEP
 from ...facts.seen import Seen
-from ...rewrite.npu_imports import name_of_tensorflow
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
-from ...syntax.edits import Edit
 from ...syntax.words import has_words
-from ..base import Change, Context, Finding, Question, Result
+from ..base import Context, Finding, Question, Result
 
 CODE = "NPU247"
 _ARGUMENTS, _RETURNED = frozenset({"tensor", "array", "none", "object"}), frozenset({"tensor", "none"})
@@ -153,15 +149,12 @@ def check_file(context: Context) -> Iterator[Result]:
         step = None
         if is_tape and innermost is not None and not _is_in_loop_of(context, call.node, innermost):
             step = traceable_step(context, innermost)
-        runs = _runs_that_traced(context, step) if step is not None else None
-        tensorflow = name_of_tensorflow(names)
-        if runs is not None and innermost is not None and tensorflow is not None:
-            yield Change(
-                innermost,
-                "training step compiled with tf.function",
-                (_add_tf_function(context, innermost, tensorflow),),
-                (),
-                runs,
+        if step is not None and innermost is not None and _is_traced(context, step):
+            yield Finding(
+                call.node,
+                "this training step runs operation by operation, and an observed run could trace it. "
+                "Put @tf.function above {0} if no value of Python that it reads changes",
+                innermost.name,
             )
             continue
         asks = [Question(OP, call.node)]
@@ -175,8 +168,8 @@ def check_file(context: Context) -> Iterator[Result]:
         )
 
 
-def _runs_that_traced(context: Context, step: TraceableStep) -> int | None:
-    """Return the number of observed runs in which a step was called with tensors, and in all of which it can be traced."""
+def _is_traced(context: Context, step: TraceableStep) -> bool:
+    """Return True if observed runs called a step with tensors, and could trace it in all of them."""
     calls = [seen for seen in (context.seen(CODE, STEP, function) for function in step.calls) if seen is not None]
     traced = all(
         call.only("eager") is True
@@ -187,11 +180,9 @@ def _runs_that_traced(context: Context, step: TraceableStep) -> int | None:
     )
     takes_objects = any("object" in (call.all("arguments") or ()) for call in calls)
     if takes_objects and len(step.calls) > 1:
-        return None  # a tf.function creates the variables of an optimizer in its first call only
+        return False  # a tf.function creates the variables of an optimizer in its first call only
     callees = [context.seen(CODE, CALLEE, callee) for callee in step.callees]
-    if not calls or not traced or not all(_has_no_effect(context, callee) for callee in callees):
-        return None
-    return min(call.runs for call in calls)
+    return bool(calls) and traced and all(_has_no_effect(context, callee) for callee in callees)
 
 
 def _has_no_effect(context: Context, callee: Seen | None) -> bool:
@@ -200,13 +191,6 @@ def _has_no_effect(context: Context, callee: Seen | None) -> bool:
         return False
     reads = callee.all("reads")
     return reads is not None and all(context.once(assigned_attributes).isdisjoint(names) for names in reads)  # type: ignore[arg-type]
-
-
-def _add_tf_function(context: Context, function: ast.FunctionDef, tensorflow: str) -> Edit:
-    source = context.source
-    start = source.start(function)
-    indent = source.text[source.line_start(start) : start]
-    return Edit(start, start, f"@{tensorflow}.function{source.newline}{indent}")
 
 
 def _minimizes_function(context: Context, call: Call) -> bool:
