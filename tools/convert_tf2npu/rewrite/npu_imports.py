@@ -105,7 +105,7 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> lis
     gone = [edit for change in changes for edit in change.edits if edit.start < edit.end]
     changes = [change for change in changes if change.uses]
     starts = [edit.start for change in changes for edit in change.edits]
-    first = min(starts or [source.start(change.node) for change in changes] or [0])
+    first = min(starts or [0])
     top = _behind_preamble(source, names, names.tree.body, first)
     beside = _behind(source, names.tree.body, first)  # importing the interface for TensorFlow 2 has no effects
     wanted: dict[ast.stmt, set[str]] = {}
