@@ -54,15 +54,22 @@ def questions_if_first(
         return ()
     nodes = [
         node
-        for node, name in context.called.items()
-        if name in calls
-        and (within is context.names.tree or within in context.names.ancestors(node))
-        and runs_on_npu(context, node)
-        and not never_on_npu(context, code, DTYPE, node, places)
+        for node in context.once(_npu_calls_by_part, calls).get(within, ())
+        if not never_on_npu(context, code, DTYPE, node, places)
     ]
     if context.facts is not None and call.node not in nodes[:1]:
         return ()
     return tuple(Question(DTYPE, node) for node in nodes)
+
+
+def _npu_calls_by_part(context: Context, calls: frozenset[str]) -> dict[ast.AST, list[ast.Call]]:
+    """Return the calls of some names that the NPU may run, by each part of the file around them."""
+    by_part: dict[ast.AST, list[ast.Call]] = {}
+    for node, name in context.called.items():
+        if name in calls and runs_on_npu(context, node):
+            for around in {*context.names.ancestors(node), context.names.tree}:
+                by_part.setdefault(around, []).append(node)
+    return by_part
 
 
 def size_findings(context: Context, code: str, finding: Finding, size: str = "rows") -> Iterator[Finding]:

@@ -102,7 +102,7 @@ from typing import Iterator
 
 from ...analysis.graph_rewrites import GRAPH_REWRITES
 from ...rewrite.loss_scale_edits import CONTRIB, TRAIN
-from ...semantics.model import Call, Where
+from ...semantics.model import Call, Scope, Where
 from ...semantics.module_index import Names
 from ...semantics.value_flow import origins
 from ..base import Context, Finding, Result
@@ -136,7 +136,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
 def _count_scaled_updates(node: ast.expr, where: Where, names: Names, depth: int) -> int:
     """Return the number of updates that scale their loss among the fetches of a run."""
     most = 0  # of the values that an expression may have
-    added = list(_values_added_to(node, where, names)) if isinstance(node, ast.Name) and depth else []
+    added = _values_added_to(node, where, names) if isinstance(node, ast.Name) and depth else []
     for origin in origins(node, where, names) if depth else ():
         value = origin.node
         parts: list[ast.expr] = []
@@ -159,23 +159,29 @@ def _count_scaled_updates(node: ast.expr, where: Where, names: Names, depth: int
     return most
 
 
-def _values_added_to(name: ast.Name, where: Where, names: Names) -> Iterator[ast.expr]:
-    """Yield what a function adds to a list or dictionary: ``append``, ``update``, ``x[key] = value``, ``x += [...]``."""
+def _values_added_to(name: ast.Name, where: Where, names: Names) -> list[ast.expr]:
+    """Return what a function adds to a list or dictionary: ``append``, ``update``, ``x[key] = value``, ``x += [...]``."""
+    return names.once(_added_values).get((where.scope, name.id), [])
+
+
+def _added_values(names: Names) -> dict[tuple[Scope, str], list[ast.expr]]:
+    """Return what is added to each list and dictionary, by the scope in which that happens and the name."""
+    added: dict[tuple[Scope, str], list[ast.expr]] = {}
     for call in names.calls:
         function = call.node.func
-        if call.where.scope is where.scope and isinstance(function, ast.Attribute) and function.attr in _ADDS:
-            if isinstance(function.value, ast.Name) and function.value.id == name.id:
-                yield from call.node.args
-                yield from (keyword.value for keyword in call.node.keywords)
+        if isinstance(function, ast.Attribute) and function.attr in _ADDS and isinstance(function.value, ast.Name):
+            values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+            added.setdefault((call.where.scope, function.value.id), []).extend(values)
     for statement, place in names.places.items():
         target: ast.AST | None = None
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
             target = statement.targets[0].value
         elif isinstance(statement, ast.AugAssign):
             target = statement.target
-        if place.scope is where.scope and isinstance(target, ast.Name) and target.id == name.id:
+        if isinstance(target, ast.Name):
             assert isinstance(statement, (ast.Assign, ast.AugAssign))
-            yield statement.value
+            added.setdefault((place.scope, target.id), []).append(statement.value)
+    return added
 
 
 def _is_scaled_update(call: ast.Call, where: Where, names: Names) -> bool:
