@@ -29,7 +29,7 @@ with tf.Session() as session:
     session.run(tf.train.AdamOptimizer().minimize(tf.reduce_mean(y)), {x: batch})
 """
 WITH_FACTS = (
-    "padded_batch(4, [7],",
+    "[None], drop_remainder=True), [7])",
     "[8, 4])  #",
     "npu_data.sequence_mask(lengths, maxlen=9)",
     " if options['noise'] else",
@@ -37,7 +37,7 @@ WITH_FACTS = (
 NOTES: dict[str, Json] = {
     "dataset": {"used": "training", "trained_by": "session", "axis:0.1": 7, "batch": 4, "size": 4, "examples": 40},
     "shape": {"shape": (8, 4)},
-    "rows": {"rank": 2, "rows": 8, "last": 9, "place": "graph", "dtype": "bool"},
+    "rows": {"rank": 2, "rows": 8, "last": 9, "place": "graph", "dtype": "bool", "repeated": True},
     "value": {"is": "python"},
 }
 
