@@ -77,8 +77,8 @@ def _parser() -> argparse.ArgumentParser:
         "migrate",
         "Observes a run of SCRIPT on the CPU, converts it and the files that it imports with what was seen, and "
         "verifies that the result computes the same. The next run of the same command uses the facts in the "
-        "folder of the reports. Exit codes: 0 the two agree; 1 they differ; 2 a script could not run to its end, or wrong "
-        "usage; 3 the original departs from itself.",
+        "folder of the reports. Exit codes: 0 the two agree; 1 they differ; 2 a script could not run to its end, or "
+        "wrong usage; 3 the original departs from itself.",
         usage="%(prog)s [options] -o DIR SCRIPT [-- ARGUMENTS]",
     )
     parser.add_argument("script", metavar="SCRIPT", help="the script that trains")
