@@ -48,7 +48,9 @@ def test_the_statements_of_training_batches_are_found(tmp_path: pathlib.Path, mo
     tool.load()
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text(SCRIPT)
-    args = argparse.Namespace(select=None, ignore=None, distributed="", compat_v1=None, tf=None)
+    args = argparse.Namespace(
+        select=None, ignore=None, distributed="", compat_v1=None, tf=None, facts=None, no_facts_for=None
+    )
     results = migrated_run.conversions(["train.py"], args, None, [str(tmp_path)]).convert_all()
     assert deliberate_changes.places(results) == {"NPU109": [("train.py", 4, 6)]}
 

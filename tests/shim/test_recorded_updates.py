@@ -102,7 +102,7 @@ if tf.__version__ >= "2":
 
 def test_gradients_are_summed_over_the_replicas_unless_the_script_has_done_that() -> None:
     class Hooks(UpdateHooks):
-        def _around(self, optimizer: Any, pairs: Any, apply: Any, is_reduced: bool = False) -> Any:
+        def _apply_and_watch(self, optimizer: Any, pairs: Any, apply: Any, is_reduced: bool = False) -> Any:
             return apply(pairs), is_reduced
 
     def applied(optimizer: str, pairs: list[tuple[int, str]], **options: bool) -> str:

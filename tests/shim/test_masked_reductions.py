@@ -31,7 +31,10 @@ def run(build):
 
 
 @pytest.mark.parametrize("masked, plain", REDUCED, ids=[m.__name__ for m, _ in REDUCED])
-@pytest.mark.parametrize("shape, rank", SHAPES)
+@pytest.mark.parametrize(
+    "shape, rank",
+    [pytest.param(*case, marks=[] if case in (SHAPES[1], SHAPES[4]) else pytest.mark.nightly) for case in SHAPES],
+)
 def test_reductions(masked, plain, shape, rank):
     x = RNG.randn(*shape).astype(np.float32)
 
