@@ -23,8 +23,8 @@ from convert_tf2npu.syntax.py37.node_ends import add_ends
 
 _POSITION = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 _REPORTED = sys.version_info >= (3, 9)
-# Python 3.7 has none of these statements.
-_NEWER = tuple(getattr(ast, name) for name in ("Match", "TryStar", "TypeAlias", "type_param") if hasattr(ast, name))
+# These are out of scope, Python 3.7 has none of them.
+_UNTOUCHED = tuple(getattr(ast, name) for name in ("pattern", "type_param") if hasattr(ast, name))
 
 Span = Tuple[Optional[int], ...]
 
@@ -416,6 +416,11 @@ if sys.version_info >= (3, 8):
 if _REPORTED:
     EXPRESSIONS += "a[b := c]\na[*b, c]\n" if sys.version_info >= (3, 11) else ""
     SNIPPETS += "---\nwith (a, b): c\n---\nwith (a as b, (c) as d,): e\n---\nwith (a,): b\n"
+if sys.version_info >= (3, 11):
+    SNIPPETS += "---\ntry: a\nexcept* (A, B) as c: d\n---\ndef f(*a: *b, c): d\n"
+    SNIPPETS += '---\nmatch a, (b):\n  case {"c": [d]} | (E(f=1)) if (g): h\n  case _: i;\n'
+if sys.version_info >= (3, 12):
+    SNIPPETS += "---\ntype A[B: (C)] = (D)\n---\ndef f[A](a): b\n---\nclass A[B](C): d\n"
 
 
 def _placed(tree: ast.AST) -> Iterator[ast.AST]:
@@ -423,6 +428,8 @@ def _placed(tree: ast.AST) -> Iterator[ast.AST]:
     pending = [tree]
     while pending:
         node = pending.pop()
+        if isinstance(node, _UNTOUCHED):
+            continue
         if "lineno" in node._attributes and not isinstance(node, ast.alias):
             yield node
         if not isinstance(node, ast.JoinedStr):
@@ -633,10 +640,10 @@ def _library_texts() -> Iterator[str]:
         try:
             with tokenize.open(str(path)) as file:
                 text = file.read()
-            tree = ast.parse(text)
+            ast.parse(text)
         except (SyntaxError, UnicodeDecodeError):
             continue  # some tests of Python itself are no legal source
-        if not _quotes_itself(text) and not any(isinstance(node, _NEWER) for node in ast.walk(tree)):
+        if not _quotes_itself(text):
             yield text
 
 

@@ -14,9 +14,10 @@ the innermost node that it encloses exactly: ``(a)`` to the name in ``(a) + b``,
 reached while walking that node; the '(' of a call, which the call consumes
 before it walks its arguments, cannot be taken for one around an argument.
 
-Expressions newer than 3.7 are supported too, so that the result can be compared with
-the positions of newer Pythons. Statements newer than 3.7 are not, nor are f-strings
-that hold their own quotes.
+Syntax newer than 3.7 is supported too, so that the result can be compared with
+the positions of newer Pythons; merely the insides of ``match`` patterns and of
+type parameter lists keep the positions they have, and f-strings that hold their
+own quotes are not understood.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ _OWN_PARENTHESES = frozenset({"GeneratorExp", "Tuple"})
 # The children (but for the leftmost one of above), in source order, of the nodes that
 # need no code of their own to find them.
 _LOOP = "target iter body orelse"
+_TRY = "body handlers orelse finalbody"
 _CHILDREN = {
     kind: fields.split()
     for kind, fields in {
@@ -75,6 +77,7 @@ _CHILDREN = {
         "Lambda": "args body",
         "List": "elts",
         "ListComp": "elt generators",
+        "Match": "subject cases",
         "Module": "body",
         "NamedExpr": "value",
         "Raise": "exc cause",
@@ -82,7 +85,8 @@ _CHILDREN = {
         "Set": "elts",
         "SetComp": "elt generators",
         "Starred": "value",
-        "Try": "body handlers orelse finalbody",
+        "Try": _TRY,
+        "TryStar": _TRY,
         "UnaryOp": "operand",
         "While": "test body orelse",
         "Yield": "value",
@@ -92,7 +96,9 @@ _CHILDREN = {
     }.items()
 }
 _EXPR_FIRST = frozenset({"AnnAssign", "Assign", "AugAssign", "Expr"})
-_COMPOUND = frozenset("AsyncFor AsyncFunctionDef AsyncWith ClassDef For FunctionDef If Try While With".split())
+_COMPOUND = frozenset(
+    "AsyncFor AsyncFunctionDef AsyncWith ClassDef For FunctionDef If Match Try TryStar While With".split()
+)
 
 
 def add_ends(tree: ast.Module, text: str, line: int = 1) -> None:
@@ -388,6 +394,7 @@ class _Walker:
         # Behind "def" or "async", an opening bracket is the first certain token.
         while self.tokens[self.at] not in OPENING:
             self.at += 1
+        self.type_parameters()
         end = self.open()
         self.parameters(node.args)
         self.close(end)
@@ -397,16 +404,28 @@ class _Walker:
 
     def class_(self, node: ast.ClassDef) -> None:
         self.at += 1
+        self.type_parameters()
         if self.tokens[self.at] == "(":
             end = self.open()
             self.arguments(node.bases, node.keywords)
             self.close(end)
         self.body(node.body)
 
+    def type_alias(self, node: Any) -> None:
+        self.expr(node.name)
+        self.type_parameters()
+        self.expr(node.value)
+
+    def type_parameters(self) -> None:
+        if self.tokens[self.at] == "[":
+            self.at = self.match[self.at] + 1
+
     def handler(self, node: ast.ExceptHandler) -> None:
         self.skip(_BEFORE_STMT)
         first = self.at
         self.at += 1
+        if self.tokens[self.at] == "*":
+            self.at += 1
         if node.type is not None:
             self.expr(node.type)
         if node.name is not None:
@@ -414,6 +433,14 @@ class _Walker:
         self.body(node.body)
         self.end_block()
         self.place(node, first)
+
+    def match_case(self, node: Any) -> None:
+        self.skip(_BEFORE_STMT)
+        while self.tokens[self.at] not in (":", "if"):
+            self.at = max(self.at, self.match[self.at]) + 1
+        if node.guard is not None:
+            self.expr(node.guard)
+        self.body(node.body)
 
 
 _Method = Callable[[_Walker, Any], None]
@@ -436,11 +463,13 @@ _TAILS: dict[str, _Method] = {
 _PARTS: dict[str, _Method] = {
     "ExceptHandler": _Walker.handler,
     "arguments": _Walker.parameters,
+    "match_case": _Walker.match_case,
 }
 _STATEMENTS: dict[str, _Method] = {
     "AsyncFunctionDef": _Walker.function,
     "AsyncWith": _Walker.with_,
     "ClassDef": _Walker.class_,
     "FunctionDef": _Walker.function,
+    "TypeAlias": _Walker.type_alias,
     "With": _Walker.with_,
 }
