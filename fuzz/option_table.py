@@ -12,7 +12,7 @@ from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.settings import Settings
 
 _COLUMNS = (
-    ("", "-d horovod", "-d tf_strategy"),
+    ("", "-d auto", "-d horovod", "-d tf_strategy"),
     ("", "--compat-v1"),
     ("", "--tf 1", "--tf 2"),
 )

@@ -40,10 +40,10 @@ def test_the_table_of_options_has_all_that_rules_take() -> None:
     made = argparse.ArgumentParser()
     add_rule_arguments(made)
     values = {action.dest: {getattr(settings(row), action.dest) for row in ROWS}
-              for action in made._actions if action.dest not in ("help", "select", "ignore")}  # fmt: skip
+              for action in made._actions if action.dest not in ("help", "select", "ignore", "facts", "no_facts_for")}  # fmt: skip
     choices = {action.dest: {"", *action.choices} for action in made._actions if action.choices}
     assert values == {"compat_v1": {False, True}, **choices}
-    assert len(set(map(settings, ROWS))) == len(ROWS) == 18
+    assert len(set(map(settings, ROWS))) == len(ROWS) == 24
 
 
 def test_many_inputs_have_all_options() -> None:
