@@ -32,8 +32,8 @@ _FILES = (
     "give the command again."
 )
 _STOPPED = (
-    "Each observed run ended after its steps. The program may use other sizes later, as in an evaluation, and fails "
-    "then. Observe a whole run before you train for long."
+    "Each observed run ended after its steps. What the program does later was not seen: with other sizes, as in an "
+    "evaluation, it may fail or compile again. Observe a whole run before you train for long."
 )
 
 
@@ -92,7 +92,7 @@ class Migrating:
         self.report(f"wrote {self.output}: {counted(len(rewrites), 'rewrite')}, {number} by what was observed")
         verified = self._verify(rules, self._migrated(program))
         notes, back = [], []
-        if of_facts and all(run.ended == "stopped" for run in facts.runs):
+        if all(run.ended == "stopped" for run in facts.runs):
             notes.append(_STOPPED)
         if verified.verdict not in (AGREE, NOT_REPRODUCIBLE) and of_facts:
             self.report("searching the rewrites that make the difference")
