@@ -72,6 +72,7 @@ def main(arguments: list[str]) -> int:
             ranks=args.ranks,
             timeout=args.timeout,
             begins_as_recorded=True,
+            display=None if args.quiet else _COMMAND,
         ).run_against(reference)
         findings, source = _about_script(args.migrated, rules)
         parts = (source, base.arguments, reference.manifest.to_json(), args.ranks, args.tolerance, args.dumps)

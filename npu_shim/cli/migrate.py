@@ -58,7 +58,10 @@ def main(arguments: list[str]) -> int:
     os.makedirs(folder, exist_ok=True)
     check_copies(_COMMAND, *(os.path.join(folder, part) for part in (VERIFY, BISECTION)))
     note = progress(_COMMAND, args.quiet)
-    plan = Migrating(args.script, of_script, args.output, folder, args, args.steps, args.force, args.timeout, note)
+    shown = None if args.quiet else _COMMAND
+    plan = Migrating(
+        args.script, of_script, args.output, folder, args, args.steps, args.force, args.timeout, note, shown
+    )
     try:
         with temporary.ending():
             result = plan.migrate()

@@ -150,6 +150,7 @@ def _plan(args: argparse.Namespace, arguments: list[str], folder: str) -> Plan:
         most_bytes=(args.most or 1) * 1e9,
         begins_as_recorded=args.initial_variables,
         dumping=_dumped.settings(args, args.deterministic),
+        display=None if args.quiet else _COMMAND,
     )
 
 

@@ -57,6 +57,7 @@ class Plan:
         tensors, most_bytes: the steps whose tensors a recording has as they are, and the bytes that it may take.
         begins_as_recorded: True to begin with the variables of a recording.
         dumping: the dumps of the ops; None without.
+        display: the command whose lines show the progress of the runs; None to show none.
     """
 
     original: str
@@ -83,6 +84,7 @@ class Plan:
     most_bytes: float = 1e9
     begins_as_recorded: bool = False
     dumping: Dumping | None = None
+    display: str | None = None
 
     def verify(self, report: Callable[[str], None]) -> Result:
         """Run both scripts, and write a recording if one is asked for. Return the result of their comparison."""
@@ -130,6 +132,7 @@ class Plan:
             initial=reference.folder if self.begins_as_recorded else "",
             of_ranks=bool(self.ranks),
             dumping=dumping,
+            display=self.display,
         )
 
     def _runs(self) -> tuple[Run, Run]:
@@ -151,6 +154,7 @@ class Plan:
             initial="" if self.record else None,
             of_ranks=bool(self.ranks or self.record),
             dumping=self.dumping,
+            display=self.display,
         )
         migrated = replace(
             original,

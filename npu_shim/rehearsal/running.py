@@ -75,6 +75,7 @@ class Run:
         server: the process that it is forked from; None to start it as a new Python.
         apart: None to draw equal numbers on all ranks where the script sets no seed. Else ranks draw their own, unless
             the script sets one of these global seeds.
+        display: the command whose lines show its progress; None to show none.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Run:
     dumping: Dumping | None = None
     on_host: bool = False
     server: ForkServer | None = None
+    display: str | None = None
 
     @property
     def log_path(self) -> str:
@@ -163,7 +165,7 @@ class Run:
             if os.path.exists(path):
                 os.remove(path)
         steps = self.steps if self.until is None else self.until
-        with shown(self.name, self.recordings(), steps) as end, self._directory() as directory:
+        with shown(self.display, self.name, self.recordings(), steps) as end, self._directory() as directory:
             try:
                 code = self._run(directory)
             finally:

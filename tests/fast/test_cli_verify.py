@@ -75,10 +75,10 @@ def test_a_script_that_trains_nothing_is_an_error(tmp_path: pathlib.Path, capsys
     assert log == f"['--a=1', '{tmp_path / 'r' / 'original' / 'files'}']\n"
 
 
-def test_quiet_prints_the_result_only(tmp_path: pathlib.Path, capsys: Any) -> None:
+def test_quiet_prints_the_result_only(tmp_path: pathlib.Path, capfd: Any) -> None:
     (tmp_path / "train.py").write_text("print(1)\n")
     assert main(["verify", "-q", "-r", str(tmp_path / "r"), str(tmp_path / "train.py")]) == 2
-    out, err = capsys.readouterr()
+    out, err = capfd.readouterr()
     assert "No training step" in out and err == ""
 
 

@@ -116,7 +116,7 @@ import numpy as np
 from npu_shim.rehearsal.progress.recording_progress import shown
 from npu_shim.rehearsal.recording.writer import Writer
 writer = Writer(sys.argv[1])
-with shown("original", [sys.argv[1]], 100) as end:
+with shown("npu-shim verify", "original", [sys.argv[1]], 100) as end:
     for step in range(1, 11):
         rows = [("input", "x", np.ones([4, 3])), ("loss", "loss", np.float32(2.5) / step), ("loss", "loss 2", np.ones(()))]
         writer.rows(step, rows)

@@ -55,6 +55,7 @@ class Migrating:
         replaces: True to replace files of the output that differ.
         timeout: the seconds that a run may take.
         report: prints a line about the progress.
+        display: the command whose lines show the progress of the runs; None to show none.
     """
 
     script: str
@@ -66,6 +67,7 @@ class Migrating:
     replaces: bool
     timeout: float | None
     report: Callable[[str], None]
+    display: str | None = None
 
     def migrate(self) -> Migration:
         """Migrate the program.
@@ -192,7 +194,15 @@ class Migrating:
 
     def _plan(self, rules: argparse.Namespace, name: str) -> Plan:
         folder = os.path.join(self.reports, name)
-        return Plan(self.script, folder, rules, self.arguments, steps=self.steps, timeout=self.timeout)
+        return Plan(
+            self.script,
+            folder,
+            rules,
+            self.arguments,
+            steps=self.steps,
+            timeout=self.timeout,
+            display=self.display,
+        )
 
     def _verify(self, rules: argparse.Namespace, migrated: str) -> Result:
         plan = replace(self._plan(rules, VERIFY), migrated=migrated)

@@ -20,17 +20,21 @@ from npu_shim.rehearsal.recording.writer import FILE
 
 
 @contextlib.contextmanager
-def shown(name: str, folders: Sequence[str], steps: int | None) -> Iterator[Callable[[int], None]]:
+def shown(command: str | None, name: str, folders: Sequence[str], steps: int | None) -> Iterator[Callable[[int], None]]:
     """Show a run until the end of the block. The script and its recording are as without it.
 
     Args:
+        command: begins each line that is printed to a pipe; None to show nothing.
         name: of the run.
         folders: those of its recordings, one for each rank.
         steps: the number of steps after which it ends; None for an unknown one.
     Yields:
         a function that takes the exit code of the run.
     """
-    display = Display("npu-shim verify")
+    if command is None:
+        yield lambda code: None
+        return
+    display = Display(command)
     runs = [
         RecordedRun(name, number if len(folders) > 1 else None, folder, steps) for number, folder in enumerate(folders)
     ]
