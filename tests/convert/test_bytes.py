@@ -102,12 +102,12 @@ def test_edits_that_meet_at_one_place_nest() -> None:
     source = Source(b"f(x)")
     outer = [Edit(2, 2, "a("), Edit(3, 3, ")", closing=True)]
     inner = [Edit(2, 2, "b("), Edit(3, 3, "]", closing=True)]
-    assert source.edited(outer + inner) == b"f(a(b(x]))"
+    assert source.bytes_with_edits(outer + inner) == b"f(a(b(x]))"
 
 
 def test_overlapping_edits_are_refused() -> None:
     with pytest.raises(ValueError, match="overlap"):
-        Source(b"abcdef").edited([Edit(0, 3, ""), Edit(2, 4, "")])
+        Source(b"abcdef").bytes_with_edits([Edit(0, 3, ""), Edit(2, 4, "")])
 
 
 def test_text_that_the_encoding_lacks_is_an_error_of_the_file() -> None:

@@ -10,7 +10,7 @@ from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.main import main
 from convert_tf2npu.rules.compat_v1.contrib.advice import advice
 from convert_tf2npu.rules.compat_v1.contrib.replacements import REPLACEMENTS
-from convert_tf2npu.tf_api.v1_fate import ONLY_IN_V1, OTHERWISE, SAME, became
+from convert_tf2npu.tf_api.v1_fate import ONLY_IN_V1, OTHERWISE, SAME, fate_of_v1_name
 
 MOVING = Converter(Settings(select=("NPU100", "NPU119", "NPU260"), compat_v1=True))
 HEAD, LIFTED = "import tensorflow as tf\n", "import tensorflow.compat.v1 as tf\n"
@@ -197,7 +197,7 @@ def test_without_the_option_tf_contrib_is_unchanged() -> None:
 
 def test_replacements_are_names_of_compat_v1_and_advice_is_an_imperative() -> None:
     for name, replacement in REPLACEMENTS.items():
-        assert became("tensorflow." + replacement.name) in (SAME, ONLY_IN_V1, OTHERWISE), name
+        assert fate_of_v1_name("tensorflow." + replacement.name) in (SAME, ONLY_IN_V1, OTHERWISE), name
         assert advice(name).startswith("Use tf.")
         assert set(dict(replacement.renamed)) <= set(replacement.before) and set(
             dict(replacement.renamed).values()

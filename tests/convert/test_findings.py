@@ -14,7 +14,7 @@ from convert_tf2npu.engine.converter import FINDING, Converter
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.rules.registry import Registry
 from convert_tf2npu.tf_api import npu_init_exports
-from convert_tf2npu.tf_api.name_tables import AVOID_IN_2, EXCLUDED_IN_2, SUPPORT, names_of
+from convert_tf2npu.tf_api.name_tables import AVOID_IN_2, EXCLUDED_IN_2, SUPPORT, calls_of_kind
 
 RULE_OF_KIND = {
     "eager": "NPU210",
@@ -58,7 +58,7 @@ def row(status: str, note_code: str = "") -> dict[str, str]:
 def test_each_name_of_a_kind_is_reported_by_its_rule(kind: str) -> None:
     code = RULE_OF_KIND[kind]
     wrong = []
-    for name in sorted(names_of(kind)):
+    for name in sorted(calls_of_kind(kind)):
         root, _, rest = name.partition(".")
         if reported(f"import tensorflow\nimport {root} as t\n\nx = t.{rest}(a, b)\n", code) != [code]:
             wrong.append(name)

@@ -102,7 +102,7 @@ def test_a_new_folder_is_whole_or_not_there(source: pathlib.Path) -> None:
         assert sorted(p.name for p in source.parent.iterdir()) == ["out", "reports", "src"]
         assert (out / "part" / "train.py").read_text() == MIGRATED
         for folder in (out, source.parent / "reports"):
-            staging.remove(str(folder))
+            staging.remove_tree(str(folder))
         return killed
 
     everywhere(run)
@@ -153,7 +153,7 @@ def test_an_own_folder_by_that_name_is_not_touched(source: pathlib.Path, capsys)
         assert main(["-i", str(source), "-o", str(source.parent / "out")]) == 2
         assert "was not created by this tool" in capsys.readouterr().err
         assert content(own) == {name: "mine\n"} and not (source.parent / "out").exists()
-        staging.remove(str(own))
+        staging.remove_tree(str(own))
     own.symlink_to(source)
     assert main(["-i", str(source), "-o", str(source.parent / "out")]) == 2
     assert own.is_symlink() and (source / "train.py").exists()
@@ -191,7 +191,7 @@ def test_many_runs_at_once_leave_one_whole_result(source: pathlib.Path) -> None:
         found = content(source.parent / "out")
         assert found == content_of(source) or found == content_of(other)
         assert sorted(p.name for p in source.parent.iterdir()) == ["out", "src", "src2"]
-        staging.remove(str(source.parent / "out"))
+        staging.remove_tree(str(source.parent / "out"))
 
 
 @pytest.mark.parametrize("moment", ["before its lock", "before it holds the lock"])
@@ -233,7 +233,7 @@ def test_changes_after_a_killed_run_are_not_lost(source: pathlib.Path, capsys) -
     assert f"{source / changed} was changed after a killed run. Its old content is in " in error
     kept = error.split("old content is in ")[1].split(". Restore")[0]
     assert SCRIPT in pathlib.Path(kept).read_text() and (source / changed).read_text() == "# my work\n"
-    staging.remove(error.split("then remove ")[1].strip())
+    staging.remove_tree(error.split("then remove ")[1].strip())
     (source / staging.SUFFIX / "moves").unlink()
     assert main(["-i", str(source), "--in-place", "--force"]) == 0
     assert not (source / staging.SUFFIX).exists()

@@ -509,7 +509,7 @@ def _find_each(tree: ast.Module, text: str) -> None:
     random.Random(0).shuffle(nodes)
     for node in nodes:
         if not getattr(node, "end_lineno", None):
-            places.find(node)
+            places.set_positions(node)
 
 
 def _check(text: str, damage: Callable[[ast.AST], None], place: Callable[[ast.Module, str], None] = add_ends) -> int:
@@ -706,5 +706,5 @@ def test_no_more_is_read_than_the_lines_of_a_statement(marked: str, read: str, m
     texts: list[str] = []
     monkeypatch.setattr(places, "add_ends", lambda part, text, line=1: (texts.append(text), add_ends(part, text, line)))
     (node,) = [node for node in ast.walk(tree) if getattr(node, "id", "") == "X"]
-    Places(tree, marked, [0] + [found.end() for found in re.finditer("\n", marked)]).find(node)
+    Places(tree, marked, [0] + [found.end() for found in re.finditer("\n", marked)]).set_positions(node)
     assert texts[-1] == read

@@ -36,7 +36,7 @@ STATEMENTS: dict[str, tuple[str, str]] = {
 def test_a_statement(before: str, after: str) -> None:
     source = Source(before.encode())
     gone = [n for n in ast.walk(source.tree) if isinstance(n, ast.Expr) and getattr(n.value, "id", "") == "gone"]
-    new = source.edited(remove_statements(source, Resolver(source.tree), gone)).decode()
+    new = source.bytes_with_edits(remove_statements(source, Resolver(source.tree), gone)).decode()
     assert new == after
     ast.parse(new)
 
@@ -68,7 +68,7 @@ def test_arguments(before: str, after: str) -> None:
     source = Source(before.encode())
     call = next(n for n in ast.walk(source.tree) if isinstance(n, ast.Call))
     gone = [k.value for k in call.keywords if k.arg in ("x", "y")] + [a for a in call.args if ast.dump(a) == GONE]
-    assert source.edited(remove_arguments(source, call, gone)).decode() == after
+    assert source.bytes_with_edits(remove_arguments(source, call, gone)).decode() == after
 
 
 @pytest.mark.parametrize("text", ["f(x=1,  # why\n  b=2)\n", "f(b=2, x=1,  # why\n  y=1)\n"])

@@ -52,6 +52,6 @@ def test_places_are_those_of_the_first_characters(name: str) -> None:
     source = Source(text.encode("utf-8"))
     call = _call(source.tree)
     start = text.index("(x.f)" if "(x.f)" in text else "(\n" if "x.f\n" in text else "x")
-    assert source.place(call) == source.line_col(start)
+    assert source.line_col_of_node(call) == source.line_col(start)
     assert hasattr(call, "end_lineno") == (sys.version_info >= (3, 8) or name in UNCERTAIN)  # it took no tokens
     assert source.start(call) == start

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from convert_tf2npu.syntax.source import Source, SourceError
-from convert_tf2npu.syntax.walk import walked
+from convert_tf2npu.syntax.walk import walk_nodes
 
 _LEFT_OUT = (ast.expr_context, ast.operator, ast.boolop, ast.unaryop, ast.cmpop, ast.alias)
 PATHS = (
@@ -26,7 +26,7 @@ NEWER = {
 
 def same(text: str) -> None:
     tree = ast.parse(text)
-    assert walked(tree) == [node for node in ast.walk(tree) if not isinstance(node, _LEFT_OUT)]
+    assert walk_nodes(tree) == [node for node in ast.walk(tree) if not isinstance(node, _LEFT_OUT)]
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)

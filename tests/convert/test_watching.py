@@ -56,7 +56,7 @@ def watched_code(text: str, *names: str) -> tuple[Watched, str]:
         start = text.index(f"math.{name}(")
         end = text.index(")", start) + 1
         asked.append((start, end, Place(*source.line_col(start), *source.line_col(end), "rows")))
-    return watched, source.edited(watched.edits("f.py", text.encode(), asked)).decode()
+    return watched, source.bytes_with_edits(watched.edits("f.py", text.encode(), asked)).decode()
 
 
 def test_the_script_computes_the_same_on_the_same_lines(numbers: Any) -> None:

@@ -510,8 +510,8 @@ KNOWN: dict[str, dict[str, list[str]]] = {
         "convert_tf2npu.cli.usage": ["parse_known_args", "print_help"],
         "convert_tf2npu.cli.wide_help": ["add_usage"],
         "convert_tf2npu.engine.results": ["of_plain"],
-        "convert_tf2npu.files.message": ["parts_of", "of_parts"],
-        "convert_tf2npu.syntax.notebook_cells": ["load", "is_python", "read_cells"],
+        "convert_tf2npu.files.message": ["message_to_json", "message_from_json"],
+        "convert_tf2npu.syntax.notebook_cells": ["read_notebook_json", "is_python_notebook", "read_cells"],
     },
 }
 

@@ -145,9 +145,9 @@ def deliberate_changes(result: FileResult) -> list[Diagnostic]:
 
 def names_of_unclear_support() -> frozenset[str]:
     """Return the functions and raw operators whose support the vendor's lists deny or limit, by their last word."""
-    from .tf_api.name_tables import EXCLUDED_IN_2, names_of
+    from .tf_api.name_tables import EXCLUDED_IN_2, calls_of_kind
 
-    functions = [name for kind in ("unclear", "finite") for name in names_of(kind) if ".ragged." not in name]
+    functions = [name for kind in ("unclear", "finite") for name in calls_of_kind(kind) if ".ragged." not in name]
     operators = [name for name in EXCLUDED_IN_2 if name.startswith("tensorflow.raw_ops.")]
     return frozenset(name.rpartition(".")[2] for name in functions + operators)
 

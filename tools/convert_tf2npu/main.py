@@ -47,25 +47,25 @@ def _run(argv: list[str] | None) -> int:
     say = language(sys.argv[1:] if argv is None else argv, os.environ)
     make_writable(say, sys.stdout, sys.stderr)
     try:
-        code = _command(argv, say)
+        code = _run_command(argv, say)
         sys.stdout.flush()
         return code
     except UsageError as error:
-        return _error(say, say(str(error)))
+        return _print_error(say, say(str(error)))
     except KeyboardInterrupt:
         print(f"convert_tf2npu: {say('interrupted')}", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of the output, such as head, has ended
-        _close_output()
+        _point_stdout_to_devnull()
         return 141
     except FileNotFoundError as error:  # it has vanished
-        return _error(say, say("file not found: {0}").format(error.filename))
+        return _print_error(say, say("file not found: {0}").format(error.filename))
     except OSError as error:  # a full disk behind standard output, or a file that cannot be read any more
-        _close_output()
-        return _error(say, f"{error.filename or say('output')}: {say(error.strerror or str(error))}")
+        _point_stdout_to_devnull()
+        return _print_error(say, f"{error.filename or say('output')}: {say(error.strerror or str(error))}")
 
 
-def _command(argv: list[str] | None, say: Language) -> int:
+def _run_command(argv: list[str] | None, say: Language) -> int:
     command_line = parser(say)
     args = command_line.parse_args(argv)
     from convert_tf2npu.cli import commands as command  # only here: --help needs none of it
@@ -78,7 +78,7 @@ def _command(argv: list[str] | None, say: Language) -> int:
     try:
         for number in ENDING[1:] if threading.current_thread() is threading.main_thread() else ():
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
-                before[number] = signal.signal(number, _end)
+                before[number] = signal.signal(number, _exit_on_signal)
         if args.list_rules:
             return command.list_rules(say)
         if args.explain:
@@ -89,17 +89,17 @@ def _command(argv: list[str] | None, say: Language) -> int:
             signal.signal(number, handler)
 
 
-def _error(say: Language, text: str) -> int:
+def _print_error(say: Language, text: str) -> int:
     print(f"convert_tf2npu: {say('error')}: {text}", file=sys.stderr)
     return 2
 
 
-def _close_output() -> None:
+def _point_stdout_to_devnull() -> None:
     """Prevent a second failure when the stream is flushed at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _end(number: int, _: object) -> None:
+def _exit_on_signal(number: int, _: object) -> None:
     sys.exit(128 + number)  # unwinds the stack, so that unfinished files are removed
 
 

@@ -66,7 +66,7 @@ class Program:
 
     def entry(self, rewrite: Rewrite, facts: Facts) -> str:
         """Return the value of ``--no-facts-for`` that leaves a rewrite out."""
-        return f"{rewrite.code}:{facts.name_of(os.path.join(self._root, rewrite.path))}:{rewrite.line}"
+        return f"{rewrite.code}:{facts.relative_path_of(os.path.join(self._root, rewrite.path))}:{rewrite.line}"
 
     def left(self) -> list[Left]:
         """Return the places that are left, those that ran first."""

@@ -82,5 +82,5 @@ class Observation:
             if number in self._seen and number not in self._failed:
                 of_paths[path].seen[place] = self._seen[number]
         facts = Facts(root, (run,))
-        facts.files.update((facts.name_of(path), of_path) for path, of_path in of_paths.items())
+        facts.files.update((facts.relative_path_of(path), of_path) for path, of_path in of_paths.items())
         return facts

@@ -18,7 +18,7 @@ from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
 from ..syntax.expressions import last_name, last_part
-from ..syntax.words import has_words, spread
+from ..syntax.words import has_words, spread_word_pattern
 
 # Methods and functions of tf.data that run a function on the host.
 _TAKERS = frozenset(
@@ -26,7 +26,7 @@ _TAKERS = frozenset(
 from_generator map_and_batch map_and_batch_with_legacy_function parallel_interleave group_by_window
 bucket_by_sequence_length rejection_resample""".split()
 )
-_PASSING = re.compile(r"{}(?:{})\b".format(spread("."), "|".join(sorted(_TAKERS))).encode("ascii"))
+_PASSING = re.compile(r"{}(?:{})\b".format(spread_word_pattern("."), "|".join(sorted(_TAKERS))).encode("ascii"))
 _DATA = ("tensorflow.data.", "tensorflow.contrib.data.")
 # Functions that run Python code in a graph, and keyword arguments that take input functions.
 _PYTHON = frozenset({"py_func", "numpy_function", "py_function"})

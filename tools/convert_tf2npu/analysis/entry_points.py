@@ -14,7 +14,7 @@ from ..semantics.tf_types import TRAINING_METHODS, Type
 from ..semantics.version_evidence import had_gelu
 from ..syntax.expressions import is_main_guard
 from ..tf_api.canonical_names import canonical
-from ..tf_api.v1_fate import NEW, V1, became
+from ..tf_api.v1_fate import NEW, V1, fate_of_v1_name
 from .command_functions import RUNNERS
 from .describing import file_describes_package
 from .near_frameworks import is_near_framework
@@ -215,7 +215,7 @@ def _needs_switch(names: Names) -> bool:
     builds_graph = False
     for call in names.calls:
         spelled = names.spelled(call.node.func, call.where) or ""
-        if became(spelled) == NEW:
+        if fate_of_v1_name(spelled) == NEW:
             return False
         builds_graph = (
             builds_graph

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..semantics.module_index import ModuleIndex
-from ..syntax.words import has_words, spread
+from ..syntax.words import has_words, spread_word_pattern
 from .near_frameworks import near_frameworks
 
 _EAGER, _GRADIENTS = "eager", "gradients"
@@ -35,7 +35,7 @@ _WORDS: dict[str, tuple[bytes, ...]] = {
     _GRADIENTS: (b".gradients",),
     "trains": (b"GradientTape", b"fit_generator", b"train_on_batch", b".minimize"),  # and fit
 }
-_FIT = re.compile(spread(".fit").encode("ascii") + rb"(?!\w)")  # many words begin with it
+_FIT = re.compile(spread_word_pattern(".fit").encode("ascii") + rb"(?!\w)")  # many words begin with it
 _ARGUMENTS = (b"nb_epoch", b"border_mode", b"samples_per_epoch")  # of methods of Keras
 
 

@@ -10,7 +10,7 @@ from ..semantics.model import Binding, Call, Where
 from ..semantics.module_index import Names
 from ..semantics.scopes import own_returns
 from ..semantics.value_flow import origins
-from ..syntax.expressions import element, is_none, last_name
+from ..syntax.expressions import is_none, last_name, tuple_element
 from .optimizers import NPU
 
 BY_HAND, BY_OPTIMIZER, AVERAGED, BY_TAPE, UNKNOWN = (
@@ -143,7 +143,7 @@ class Trace:
             for returned in own_returns(origin.node)
         ]
         for returned, its_names in returns:
-            value, place = element(returned.value, part), its_names.places[returned]
+            value, place = tuple_element(returned.value, part), its_names.places[returned]
             if value is not None:
                 sources += self.of(value, place, its_names)
             elif isinstance(returned.value, (ast.Name, ast.Call)):

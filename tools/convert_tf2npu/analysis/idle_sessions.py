@@ -9,7 +9,7 @@ from ..semantics.call_sites import modules_using
 from ..semantics.model import Where
 from ..semantics.module_index import Names
 from ..syntax.expressions import last_part
-from ..tf_api.canonical_names import canonical, is_version1
+from ..tf_api.canonical_names import canonical, is_tf1_name
 
 _MAKERS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession"})
 SET_SESSION = "tensorflow.keras.backend.set_session"
@@ -38,7 +38,7 @@ def _use_of(names: Names, node: ast.AST) -> Use:
         return Use.PROGRAM
     where = names.place(node)
     spelled = names.spelled(node.func, where) or ""
-    if not is_version1(spelled):
+    if not is_tf1_name(spelled):
         return Use.PROGRAM
     name = canonical(spelled)
     if name == SET_SESSION and len(node.args) == 1 and not node.keywords:

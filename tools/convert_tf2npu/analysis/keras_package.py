@@ -7,12 +7,12 @@ import ast
 from ..semantics.model import Binding
 from ..semantics.module_index import Names
 from ..semantics.resolved_name import ResolvedName
-from ..tf_api.canonical_names import of_keras
+from ..tf_api.canonical_names import is_standalone_keras
 
 
 def imports_keras(names: Names) -> bool:
     """Return True if a file imports the package keras or a name of it."""
-    return bool(keras_imports(names)) or any(of_keras(star.module) for star in names.stars)
+    return bool(keras_imports(names)) or any(is_standalone_keras(star.module) for star in names.stars)
 
 
 def keras_imports(names: Names) -> list[Binding]:
@@ -35,4 +35,4 @@ def _is_in_try_or_if(names: Names, binding: Binding) -> bool:
 
 def _is_import_of_keras(names: Names, binding: Binding) -> bool:
     target = names.project.follow(binding.target, names.path) if names.project else ResolvedName(binding.target)
-    return target is not None and not target.path and of_keras(target.dotted)
+    return target is not None and not target.path and is_standalone_keras(target.dotted)

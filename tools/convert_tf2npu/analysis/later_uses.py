@@ -24,8 +24,8 @@ from ..tf_api.forms_in_26 import (
     WITHOUT,
 )
 from ..tf_api.name_tables import ARGUMENTS_AFTER_26, NAMES_AFTER_26
-from ..tf_api.private_aliases import public
-from ..tf_api.v1_fate import rest_of
+from ..tf_api.private_aliases import public_name
+from ..tf_api.v1_fate import name_below_tensorflow
 from .device_placement import belongs_to_test
 from .keras_methods import is_keras_method
 
@@ -74,7 +74,7 @@ def _is_private(names: Names, call: Call) -> bool:
     while isinstance(root, ast.Attribute):
         root = root.value
     bindings = names.lookup(root.id, call.where) if isinstance(root, ast.Name) else None
-    return any(public(binding.target) != binding.target for binding in bindings or () if binding.kind == "import")
+    return any(public_name(binding.target) != binding.target for binding in bindings or () if binding.kind == "import")
 
 
 def _is_in_test_or_version_branch(names: Names, source: Source, node: ast.AST) -> bool:
@@ -128,15 +128,17 @@ def later_uses(names: Names, source: Source) -> Iterator[LaterUse]:
         bindings = names.lookup(root.id, where) or []
         targets = {canonical(bound.target) if bound.kind == "import" else "" for bound in bindings}
         binding = bindings[0] if len(targets) == 1 and "" not in targets else None
-        if bindings and binding is None or binding is not None and public(binding.target) != binding.target:
+        if bindings and binding is None or binding is not None and public_name(binding.target) != binding.target:
             continue
         spelled = names.resolve(chain[-1], where) or ""
         name = _table_name_in(spelled) if spelled.startswith(_ROOT) else ""
         if not name or _is_in_test_or_version_branch(names, source, root):
             continue
-        rest = rest_of(spelled)[len(name) + 1 :]
+        rest = name_below_tensorflow(spelled)[len(name) + 1 :]
         depth = len(chain) - 1 - (rest.count(".") + 1 if rest else 0)
-        is_imported = binding is not None and f"{rest_of(canonical(binding.target))}.".startswith(f"{name}.")
+        is_imported = binding is not None and f"{name_below_tensorflow(canonical(binding.target))}.".startswith(
+            f"{name}."
+        )
         if depth >= 0:
             yield LaterUse(chain, name, rest, binding, depth, is_imported)
 
@@ -144,7 +146,7 @@ def later_uses(names: Names, source: Source) -> Iterator[LaterUse]:
 @functools.lru_cache(maxsize=4096)
 def _table_name_in(name: str) -> str:
     """Return the name of a table that a dotted name of TensorFlow is, or begins with; "" if none."""
-    parts = rest_of(name).split(".")
+    parts = name_below_tensorflow(name).split(".")
     return next(
         (
             candidate
@@ -193,11 +195,15 @@ def replaceable_imports_after_26(
                     binding.kind != "import"
                     or not isinstance(node, ast.ImportFrom)
                     or node.level
-                    or public(binding.target) != binding.target
+                    or public_name(binding.target) != binding.target
                     or id(binding) in unfit
                 ):
                     continue
-                name = rest_of(canonical(binding.target)) if canonical(binding.target).startswith(_ROOT) else ""
+                name = (
+                    name_below_tensorflow(canonical(binding.target))
+                    if canonical(binding.target).startswith(_ROOT)
+                    else ""
+                )
                 if (
                     len(bindings) > 1
                     or name not in MOVED
@@ -213,7 +219,7 @@ def replaceable_imports_after_26(
 @functools.lru_cache(maxsize=4096)
 def _newer_name(name: str) -> str:
     """Return the name, or a module or class of it, that TensorFlow 2.6 lacks; "" if it has them."""
-    name = rest_of(name)
+    name = name_below_tensorflow(name)
     above = [name[:end] for end, char in enumerate(name) if char == "."]
     return next((part for part in [*above, name] if part in NAMES_AFTER_26), "")
 
@@ -223,7 +229,7 @@ def _newer(call: Call, name: str, names: Names) -> str:
     newer = _newer_name(name)
     if newer and not _is_private(names, call):
         return newer
-    name = rest_of(name)
+    name = name_below_tensorflow(name)
     if name not in ARGUMENTS_AFTER_26 and name not in ARGUMENT_NAMES:
         return ""
     more = {*ARGUMENTS_AFTER_26.get(name, "").split(), *ARGUMENT_NAMES.get(name, ())}

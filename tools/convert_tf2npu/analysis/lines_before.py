@@ -21,7 +21,7 @@ def line_before(context: Context, statement: ast.stmt) -> tuple[int, str] | None
         None if the statement shares its line with another one before it: an import, a setting, or one that contains it.
     """
     source = context.source
-    start = source.begin(_first_of_line(context, statement))
+    start = source.start_with_decorators(_first_of_line(context, statement))
     position = source.line_start(start)
     indent = source.text[position:start]
     if indent.strip():

@@ -60,7 +60,7 @@ class ObservedUse:
     @property
     def lost(self) -> str:
         """Why training would lose the same examples in each epoch, or all; the empty string if it would not."""
-        examples, most = self._seen.only("examples"), self._seen.most("size")
+        examples, most = self._seen.only("examples"), self._seen.greatest("size")
         partial = self._seen.all("lost") or ()
         if False in partial:
             return Message(
@@ -78,4 +78,4 @@ class ObservedUse:
 
     @property
     def _has_observed_batches(self) -> bool:
-        return self._seen.most("size") is not None and "batch" in self._seen.values
+        return self._seen.greatest("size") is not None and "batch" in self._seen.values

@@ -11,9 +11,9 @@ from ..semantics.model import Call, Scope, Where
 from ..semantics.module_index import Names
 from ..semantics.tf_types import TRAINING_METHODS, Type
 from ..syntax.expressions import last_name, last_part
-from ..tf_api.canonical_names import canonical, is_known_tf2_spelling, is_version1, of_keras
+from ..tf_api.canonical_names import canonical, is_known_tf2_spelling, is_standalone_keras, is_tf1_name
 from ..tf_api.forms_in_26 import has_backport
-from ..tf_api.v1_fate import NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, became, rest_of
+from ..tf_api.v1_fate import NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, fate_of_v1_name, name_below_tensorflow
 from .compiled_models import is_compiled
 from .idle_sessions import SET_SESSION, Use, use_of
 
@@ -176,7 +176,7 @@ def _all_evidence(names: Names) -> Iterator[Evidence]:
             if (kind, where.scope) not in known and _is_evidence(names, kind, name, node):
                 known.add((kind, where.scope))
                 shows_two = shows_two or kind in (Kind.EAGER, Kind.ONLY_TWO)
-                if kind == Kind.ONE and is_version1(name) and _is_in_own_graph(names, node):
+                if kind == Kind.ONE and is_tf1_name(name) and _is_in_own_graph(names, node):
                     kind = Kind.WEAK
                 short = kind == Kind.ADDED or dotted in _REPLACING or dotted in _ADDED
                 yield _evidence(names, last_part(dotted) if short else name, node, kind)
@@ -210,12 +210,12 @@ def _kinds_of(name: str, dotted: str) -> Iterator[Kind]:
         yield Kind.ADDED
     elif name.startswith(_BACKPORTS):
         yield Kind.ONLY_TWO
-    if not name.startswith(("tensorflow.", "tensorflow_estimator.")) and not of_keras(name):
+    if not name.startswith(("tensorflow.", "tensorflow_estimator.")) and not is_standalone_keras(name):
         return
-    if dotted in _SESSIONS and is_version1(name):
+    if dotted in _SESSIONS and is_tf1_name(name):
         yield Kind.SESSION
     elif _is_name_of_tf1(name, dotted):
-        if is_version1(name) and dotted.startswith(_ALSO_EAGER):
+        if is_tf1_name(name) and dotted.startswith(_ALSO_EAGER):
             yield Kind.WEAK
         else:
             yield Kind.ONLY_ONE if _is_removed_in_tf2(name) else Kind.ONE
@@ -288,14 +288,16 @@ def _enclosing_config(names: Names, node: ast.AST) -> ast.AST:
 
 
 def _is_name_of_tf1(name: str, dotted: str) -> bool:
-    if of_keras(name):
+    if is_standalone_keras(name):
         return dotted.startswith(_KERAS_PACKAGE) or dotted in _KERAS
     if name.startswith("tensorflow.python."):
         return False  # private modules, which both versions have
     if dotted in _DROPOUTS:
         return False  # it is replaced, and a second run would find another version
     if dotted.startswith(_ENABLES):
-        return not is_version1(name) and not is_known_tf2_spelling(name) and became(name) in (ONLY_IN_V1, NOWHERE)
+        return (
+            not is_tf1_name(name) and not is_known_tf2_spelling(name) and fate_of_v1_name(name) in (ONLY_IN_V1, NOWHERE)
+        )
     if dotted in _BOTH:
         return False
     if dotted.startswith(_GRAPHS) or dotted in _KERAS:
@@ -309,7 +311,7 @@ def _is_name_of_tf1(name: str, dotted: str) -> bool:
 
 def _is_removed_in_tf2(name: str) -> bool:
     """Return True if TensorFlow 2 does not have a name as it is spelled."""
-    return not is_version1(name) and became(name) in (ONLY_IN_V1, NOWHERE, OF_CONTRIB)
+    return not is_tf1_name(name) and fate_of_v1_name(name) in (ONLY_IN_V1, NOWHERE, OF_CONTRIB)
 
 
 def _old_arguments(names: Names) -> Iterator[Evidence]:
@@ -354,8 +356,12 @@ def _types(handler: ast.ExceptHandler) -> list[ast.expr]:
 def _is_name_of_tf2(name: str, dotted: str) -> bool:
     if dotted.endswith(".gelu") or dotted.startswith("tensorflow.distribute."):
         return False  # the tool replaces these, so a second run would find another version
-    is_new = became(dotted if of_keras(name) else name) == NEW or is_known_tf2_spelling(name) or has_backport(dotted)
-    return is_new and not is_version1(name)
+    is_new = (
+        fate_of_v1_name(dotted if is_standalone_keras(name) else name) == NEW
+        or is_known_tf2_spelling(name)
+        or has_backport(dotted)
+    )
+    return is_new and not is_tf1_name(name)
 
 
 def _evidence_of_values(names: Names, shows_two: bool) -> Iterator[Evidence]:
@@ -440,5 +446,5 @@ def _imports_package(names: Names, package: str) -> bool:
 
 
 def _evidence(names: Names, name: str, node: ast.AST, kind: Kind) -> Evidence:
-    rest = rest_of(name) if name.startswith("tensorflow.") else ""
+    rest = name_below_tensorflow(name) if name.startswith("tensorflow.") else ""
     return Evidence(f"tf.{rest}" if rest else name, names.path, getattr(node, "lineno", 0), kind)

@@ -71,6 +71,6 @@ def places(context: Context, outcomes: Iterable[Fate]) -> list[ApiCall]:
     calls = []
     for fate in outcomes:
         node = context.names.strings.get(fate.call.node, fate.call.node)
-        line, col = source.place(node)
+        line, col = source.line_col_of_node(node)
         calls.append(ApiCall(fate.name, line, col, fate.outcome, fate.codes))
     return sorted(calls, key=lambda call: (call.line, call.col))

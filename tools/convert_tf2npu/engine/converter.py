@@ -9,7 +9,7 @@ from typing import Iterable, TypeVar
 
 from ..files.extensions import NOTEBOOK
 from ..files.message import Message
-from ..files.texts import is_text
+from ..files.texts import is_server_file
 from ..project.project import Project
 from ..project.source_files import MOST_BYTES
 from ..rules.compat_v1.lift_plan import CODE as LIFTING, lift
@@ -74,7 +74,7 @@ class Converter:
             the result; that of an unreadable file has one diagnostic of the kind ``error``.
         """
         try:
-            if is_text(path):
+            if is_server_file(path):
                 return FileResult(None, self._planner.findings(raw))
             return self._notebook(raw, path) if path.endswith(NOTEBOOK) else self._script(raw, path)
         except CellError as error:
@@ -96,7 +96,7 @@ class Converter:
         plan = self._planner.plan(raw, path)
         if not plan.edits:
             return FileResult(None, *plan[2:7], asked=plan.asked)
-        new, edits = plan.source.edited(plan.edits), tuple(ordered(plan.edits))
+        new, edits = plan.source.bytes_with_edits(plan.edits), tuple(ordered(plan.edits))
         _check_written(new)
         return FileResult(new, *plan[2:7], edits, plan.asked)
 
@@ -109,7 +109,7 @@ class Converter:
         listed = tuple(_in_cell(notebook, call) for call in plan.listed)
         if not plan.edits:
             return FileResult(None, diagnostics, plan.calls, listed, plan.version, plan.on_cpu)
-        new = notebook.edited(plan.edits)
+        new = notebook.bytes_with_edits(plan.edits)
         _check_written(Notebook(new).script)
         return FileResult(new, diagnostics, plan.calls, listed, plan.version, plan.on_cpu)
 
@@ -132,7 +132,7 @@ _Placed = TypeVar("_Placed", Diagnostic, ApiCall)
 
 
 def _in_cell(notebook: Notebook, placed: _Placed) -> _Placed:
-    cell, line = notebook.place(placed.line)
+    cell, line = notebook.cell_and_line(placed.line)
     return placed._replace(cell=cell, line=line)
 
 

@@ -25,7 +25,7 @@ from ..rules.session import session
 from ..rules.tf_strategy import strategy_not_converted
 from ..semantics.module_index import Module
 from ..syntax.source import Edit, Source
-from ..syntax.suppressions import ignored, suppressed
+from ..syntax.suppressions import is_suppressed_at, is_suppressed_by_line
 from .api_usage import Said, counts, fates, places
 from .conflicts import checked
 from .distributed_modes import AUTO, STRATEGY, DistributedModes
@@ -103,7 +103,7 @@ class Planner:
         for rule in self._rules_in(self._first_mode).registry.rules:
             for offset, message in rule.module.check_text(text) if hasattr(rule.module, "check_text") else ():
                 line, col = text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
-                if not suppressed(text.split("\n")[line - 1], rule.code):
+                if not is_suppressed_by_line(text.split("\n")[line - 1], rule.code):
                     diagnostics.append(Diagnostic(line, col, rule.code, FINDING, message))
         return by_place(diagnostics)
 
@@ -196,7 +196,7 @@ class Planner:
             node = result.node
             # A finding inside an f-string is seen at the f-string, whose place is always known.
             result = result._replace(node=context.names.strings.get(result.node, result.node))
-            if ignored(context.source, result.node, rule.code):
+            if is_suppressed_at(context.source, result.node, rule.code):
                 continue
             if isinstance(result, Change):
                 result = checked(context, result, replaced)
@@ -240,7 +240,7 @@ def _has_all(settings: Settings, needs: dict[str, object]) -> bool:
 
 
 def _diagnostic(context: Context, rule: Rule, result: Result) -> Diagnostic:
-    line, col = context.source.place(result.node)
+    line, col = context.source.line_col_of_node(result.node)
     if isinstance(result, Change):
         message, runs = result.message, result.runs
         if runs is not None:
@@ -266,6 +266,6 @@ def _in_file(settings: Settings, path: str) -> tuple[str, ...]:
         of_file, _, line = place.rpartition(":")
         if not place:
             codes.append(code)
-        elif settings.facts is not None and settings.facts.name_of(path) == of_file:
+        elif settings.facts is not None and settings.facts.relative_path_of(path) == of_file:
             codes.append(f"{code}:{line}")
     return tuple(codes)

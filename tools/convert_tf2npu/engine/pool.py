@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Generator, Sequence, Tuple
 
 from ..files.errors import UsageError
-from ..files.signals import held_back, leave_to_parent
+from ..files.signals import leave_signals_to_parent, signals_blocked
 from ..project.project import Project
 from .converter import Converter
 from .results import UNTOUCHED, FileResult, failed
@@ -88,7 +88,7 @@ def _in_processes(paths: Sequence[str], converting: Converting, jobs: int) -> Ge
     executor = ProcessPoolExecutor(jobs, context, _start, (os.getpid(), tuple(paths), converting, jobs))
     shares = pieces(list(map(_size, paths)), jobs * _PIECES)
     try:
-        with held_back():  # an exception while a process starts would lose track of it
+        with signals_blocked():  # an exception while a process starts would lose track of it
             waiting = [executor.submit(_convert_piece, piece) for piece in shares]
         for done in as_completed(waiting):
             yield from done.result()
@@ -117,7 +117,7 @@ _work: list[tuple[Sequence[str], Converter]] = []  # of a process of the pool: t
 
 def _start(main: int, paths: Sequence[str], converting: Converting, jobs: int) -> None:
     """Prepare a process of the pool."""
-    leave_to_parent()
+    leave_signals_to_parent()
     threading.Thread(target=_end_with, args=(main,), daemon=True).start()
     gc.disable()
     gc.freeze()  # memory of the main process stays shared as long as the collector does not look through it

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Iterable, NamedTuple
 
 from ..facts.seen import Place
-from ..files.message import of_parts, parts_of
+from ..files.message import message_from_json, message_to_json
 
 if TYPE_CHECKING:
     from ..syntax.edits import Edit
@@ -150,7 +150,7 @@ def plain(result: FileResult) -> list[object]:
     """Return a result as lists of JSON values, and bytes."""
     return [
         result.new,
-        [[*diagnostic[:4], parts_of(diagnostic.message), *diagnostic[5:]] for diagnostic in result.diagnostics],
+        [[*diagnostic[:4], message_to_json(diagnostic.message), *diagnostic[5:]] for diagnostic in result.diagnostics],
         list(result.calls),
         [list(call) for call in result.listed],
         result.version,
@@ -165,7 +165,7 @@ def of_plain(values: list[Any]) -> FileResult:
         new,
         tuple(
             [
-                Diagnostic(line, col, code, kind, of_parts(message), cell, runs)
+                Diagnostic(line, col, code, kind, message_from_json(message), cell, runs)
                 for line, col, code, kind, message, cell, runs in diagnostics
             ]
         ),

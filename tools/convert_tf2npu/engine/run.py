@@ -8,7 +8,7 @@ from typing import Callable, NamedTuple, Sequence
 
 from ..files.globs import matches
 from ..files.targets import check_target
-from ..files.texts import has_findings, is_text
+from ..files.texts import has_server_words, is_server_file
 from ..files.tree import Entry, Tree, read_tree
 from ..files.writer import Unreadable, staging_in_place, write_copy, write_in_place
 from .remembered import Memory, Question, question
@@ -80,7 +80,9 @@ def convert_source(
     """
     tree = read_tree(source)
     in_folder = os.path.isdir(source)
-    texts = {e for e in tree.entries if not e.is_link and (has_findings(e.path) if in_folder else is_text(e.path))}
+    texts = {
+        e for e in tree.entries if not e.is_link and (has_server_words(e.path) if in_folder else is_server_file(e.path))
+    }
     everything = [e for e in tree.entries if e.is_python or e in texts or not in_folder]
     excluded = _excluded(source, everything, exclude)
     entries = [entry for entry in everything if entry.relative not in excluded]

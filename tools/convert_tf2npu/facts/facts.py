@@ -9,7 +9,7 @@ import os
 from typing import Any, NamedTuple
 
 from ..files.errors import UsageError
-from .checks import check, parsed
+from .checks import check_facts, parse_json
 from .seen import FileFacts, Place, Seen
 
 SCHEMA, VERSION = "npu_shim_facts", 1
@@ -45,21 +45,23 @@ class Facts:
         self.root, self.runs, self.files = root, runs, files or {}
 
     def __repr__(self) -> str:  # names the results of the tool that are kept
-        return f"Facts({self.root!r}, {_checksum(self._content(''))})"
+        return f"Facts({self.root!r}, {_checksum(self.content_without_checksum(''))})"
 
     def of(self, path: str, raw: bytes) -> FileFacts | None:
         """Return the facts about a file with these bytes; None without any."""
-        known = self.files.get(self.name_of(path))
+        known = self.files.get(self.relative_path_of(path))
         return known if known is not None and known.sha256 == digest(raw) else None
 
-    def name_of(self, path: str) -> str:
+    def relative_path_of(self, path: str) -> str:
         """Return the relative path by which the facts know a file."""
         return os.path.relpath(os.path.realpath(path), self.root).replace(os.sep, "/")
 
-    def stale(self) -> list[str]:
+    def stale_files(self) -> list[str]:
         """Return the relative paths of files that have changed since they were observed, or that are gone."""
         return [
-            name for name in sorted(self.files) if _digest_of(os.path.join(self.root, name)) != self.files[name].sha256
+            name
+            for name in sorted(self.files)
+            if _digest_of_file(os.path.join(self.root, name)) != self.files[name].sha256
         ]
 
     def update(self, other: Facts) -> None:
@@ -70,7 +72,7 @@ class Facts:
         """
         self.runs += other.runs
         for name, facts in other.files.items():
-            name = self.name_of(os.path.join(other.root, name))
+            name = self.relative_path_of(os.path.join(other.root, name))
             known = self.files.setdefault(name, FileFacts(facts.sha256))
             if known.sha256 != facts.sha256:
                 raise UsageError("{0} has changed since it was observed. Observe again with npu-shim observe", name)
@@ -79,10 +81,10 @@ class Facts:
     def to_text(self, path: str) -> str:
         """Return the text of the file at a path."""
         folder = os.path.dirname(os.path.realpath(path))
-        content = self._content(os.path.relpath(self.root, folder).replace(os.sep, "/"))
+        content = self.content_without_checksum(os.path.relpath(self.root, folder).replace(os.sep, "/"))
         return json.dumps({**content, "checksum": _checksum(content)}, indent=1) + "\n"
 
-    def _content(self, root: str) -> dict[str, object]:
+    def content_without_checksum(self, root: str) -> dict[str, object]:
         runs = [{**run._asdict(), "command": list(run.command)} for run in self.runs]
         files = {name: self.files[name].to_json() for name in sorted(self.files)}
         return {"schema": SCHEMA, "version": VERSION, "root": root, "runs": runs, "files": files}
@@ -99,7 +101,7 @@ def read_facts(path: str, allow_stale: bool = False) -> Facts:
     """
     try:
         with open(path, "rb") as stream:
-            content = parsed(stream)
+            content = parse_json(stream)
     except OSError as error:
         raise UsageError("{0}: {1}", path, error.strerror or error)
     except (ValueError, RecursionError):  # nested too deeply
@@ -117,11 +119,11 @@ def read_facts(path: str, allow_stale: bool = False) -> Facts:
     try:
         if checksum != _checksum(content):
             raise ValueError
-        check(content)
+        check_facts(content)
         facts = _facts_of(content, os.path.dirname(os.path.realpath(path)))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise UsageError("{0} is damaged or was edited. Observe again with npu-shim observe", path)
-    stale = facts.stale()
+    stale = facts.stale_files()
     if stale and not allow_stale:
         raise UsageError(
             "{0}: {1} has changed since it was observed. Observe again with npu-shim observe", path, stale[0]
@@ -140,7 +142,7 @@ def digest(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()
 
 
-def _digest_of(path: str) -> str:
+def _digest_of_file(path: str) -> str:
     with contextlib.suppress(OSError, ValueError):  # a name with a null byte
         if os.path.isfile(path):
             with open(path, "rb") as stream:

@@ -47,7 +47,7 @@ class Values:
     def add(self, value: object) -> None:
         """Add a value: None, a bool, a number, a text or a tuple of them."""
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            self._extend(value, value)
+            self._widen_bounds(value, value)
         if not any(type(known) is type(value) and known == value for known in self.distinct):
             if len(self.distinct) < MOST_DISTINCT:
                 self.distinct += (value,)
@@ -60,9 +60,9 @@ class Values:
             self.add(value)
         self.more = self.more or other.more
         if other.least is not None and other.most is not None:
-            self._extend(other.least, other.most)
+            self._widen_bounds(other.least, other.most)
 
-    def _extend(self, least: float, most: float) -> None:
+    def _widen_bounds(self, least: float, most: float) -> None:
         self.least = least if self.least is None else min(self.least, least)
         self.most = most if self.most is None else max(self.most, most)
 
@@ -73,7 +73,9 @@ class Values:
     @classmethod
     def from_json(cls, content: Json) -> Values:
         """Return what to_json() returned."""
-        return cls(tuple(map(_frozen, content["distinct"])), content["more"], content["least"], content["most"])
+        return cls(
+            tuple(map(_lists_as_tuples, content["distinct"])), content["more"], content["least"], content["most"]
+        )
 
 
 class Seen:
@@ -103,7 +105,7 @@ class Seen:
         values = self.all(attribute)
         return values[0] if values is not None and len(values) == 1 else None
 
-    def most(self, attribute: str) -> float | None:
+    def greatest(self, attribute: str) -> float | None:
         """Return the greatest number that an attribute had; None without any."""
         return self.values[attribute].most if attribute in self.values else None
 
@@ -131,8 +133,8 @@ def only_shape(seen: Seen | None) -> tuple[int, ...] | None:
     return shape if isinstance(shape, tuple) else None
 
 
-def _frozen(value: object) -> object:
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+def _lists_as_tuples(value: object) -> object:
+    return tuple(map(_lists_as_tuples, value)) if isinstance(value, list) else value
 
 
 class FileFacts:

@@ -11,7 +11,7 @@ from .tree import Entry, Tree
 _PIECE_BYTES = 1 << 20
 
 
-def build(source: str, tree: Tree, new: dict[str, bytes], building: str, single: bool) -> list[str]:
+def build_copy(source: str, tree: Tree, new: dict[str, bytes], building: str, single: bool) -> list[str]:
     """Prepare a copy.
 
     Args:
@@ -30,7 +30,7 @@ def build(source: str, tree: Tree, new: dict[str, bytes], building: str, single:
     os.mkdir(building)
     for folder in tree.folders:
         os.mkdir(os.path.join(building, folder))
-    missing = _copy(tree.entries, new, building, single)
+    missing = _copy_entries(tree.entries, new, building, single)
     if not single:
         for folder in reversed(tree.folders):
             copy_mode(os.path.join(source, folder), os.path.join(building, folder))
@@ -44,7 +44,7 @@ def copy_mode(path: str, other: str) -> None:
         os.chmod(other, mode)
 
 
-def _copy(entries: Sequence[Entry], new: dict[str, bytes], building: str, single: bool) -> list[str]:
+def _copy_entries(entries: Sequence[Entry], new: dict[str, bytes], building: str, single: bool) -> list[str]:
     from shutil import copy2  # only here: a run that writes nothing does not need it
 
     missing: list[str] = []
@@ -72,7 +72,7 @@ def _can_be_read(path: str) -> bool:
     return True
 
 
-def missing_in_same(tree: Tree, new: dict[str, bytes], target: str, single: bool) -> list[str] | None:
+def unreadable_if_same_copy(tree: Tree, new: dict[str, bytes], target: str, single: bool) -> list[str] | None:
     """Compare a target with the copy that would be written to it.
 
     Args:
@@ -87,17 +87,19 @@ def missing_in_same(tree: Tree, new: dict[str, bytes], target: str, single: bool
     """
     missing: list[str] = []
     if any(not os.path.isdir(os.path.join(target, folder)) for folder in ("",) + tree.folders) or any(
-        differing(tree, new, target, single, missing)
+        differing_entries(tree, new, target, single, missing)
     ):
         return None
     return missing
 
 
-def differing(tree: Tree, new: dict[str, bytes], target: str, single: bool, missing: list[str]) -> Iterator[Entry]:
+def differing_entries(
+    tree: Tree, new: dict[str, bytes], target: str, single: bool, missing: list[str]
+) -> Iterator[Entry]:
     """Return the files of a copy that a target lacks, or has with another content, mode or link target.
 
     Args:
-        tree, new, target, single: see :func:`missing_in_same`.
+        tree, new, target, single: see :func:`unreadable_if_same_copy`.
         missing: receives the relative paths of the unreadable files.
     """
     for entry in tree.entries:
@@ -106,9 +108,9 @@ def differing(tree: Tree, new: dict[str, bytes], target: str, single: bool, miss
             same = os.path.islink(place) and os.readlink(place) == os.readlink(entry.path)
         elif entry.relative in new:
             content = new[entry.relative]
-            same = _is_file(place, stat.S_IMODE(os.stat(entry.path).st_mode), len(content)) and _has_content(
-                place, content
-            )
+            same = _is_file_with_mode_and_size(
+                place, stat.S_IMODE(os.stat(entry.path).st_mode), len(content)
+            ) and _has_content(place, content)
         else:
             try:
                 stream = open(entry.path, "rb", buffering=0)
@@ -117,12 +119,14 @@ def differing(tree: Tree, new: dict[str, bytes], target: str, single: bool, miss
                 continue
             with stream:
                 status = os.fstat(stream.fileno())
-                same = _is_file(place, stat.S_IMODE(status.st_mode), status.st_size) and _hold_same(stream, place)
+                same = _is_file_with_mode_and_size(
+                    place, stat.S_IMODE(status.st_mode), status.st_size
+                ) and _rest_equals_file(stream, place)
         if not same:
             yield entry
 
 
-def are_same(one: str, other: str) -> bool:
+def are_same_files(one: str, other: str) -> bool:
     """Return True if two paths are links with one target, or files of the same mode and content."""
     if not os.path.lexists(other) or os.path.islink(one) != os.path.islink(other):
         return False
@@ -131,10 +135,10 @@ def are_same(one: str, other: str) -> bool:
     if not os.path.isfile(other) or os.stat(one).st_mode != os.stat(other).st_mode:
         return False
     with open(one, "rb", buffering=0) as stream:
-        return _hold_same(stream, other)
+        return _rest_equals_file(stream, other)
 
 
-def _is_file(path: str, mode: int, size: int) -> bool:
+def _is_file_with_mode_and_size(path: str, mode: int, size: int) -> bool:
     try:
         status = os.lstat(path)
     except OSError:
@@ -147,7 +151,7 @@ def _has_content(path: str, content: bytes) -> bool:
         return stream.read() == content
 
 
-def _hold_same(one: IO[bytes], path: str) -> bool:
+def _rest_equals_file(one: IO[bytes], path: str) -> bool:
     """Return True if the rest of an open file equals the content of another one."""
     with open(path, "rb", buffering=0) as other:
         while True:

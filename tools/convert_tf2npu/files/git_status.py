@@ -40,14 +40,14 @@ def refuse_uncommitted(source: str, changed: Sequence[str]) -> None:
         status = subprocess.run(command, capture_output=True, check=False, env=dict(os.environ, LC_ALL="C"))
     except FileNotFoundError:
         if _has_work_tree(folder):
-            raise _unknown(source, "git is not installed")
+            raise _unknown_status_error(source, "git is not installed")
         return
     if status.returncode:
         said = status.stderr.decode("utf-8", "replace").strip().splitlines() or [""]
         if "not a git repository" in said[0] or "must be run in a work tree" in said[0]:
             return
-        raise _unknown(source, said[0])
-    entries = _entries(status.stdout)
+        raise _unknown_status_error(source, said[0])
+    entries = _status_entries(status.stdout)
     dirty = [name for state, name in entries if state != "!!"]
     if dirty:
         raise UsageError(
@@ -69,7 +69,7 @@ def refuse_uncommitted(source: str, changed: Sequence[str]) -> None:
             )
 
 
-def _entries(output: bytes) -> list[list[str]]:
+def _status_entries(output: bytes) -> list[list[str]]:
     """Return state and path of each entry of ``git status -z``; of a renamed file only the new path."""
     entries: list[list[str]] = []
     pieces = iter(os.fsdecode(output).split("\0"))
@@ -89,7 +89,7 @@ def _has_work_tree(folder: str) -> bool:
     return True
 
 
-def _unknown(source: str, why: str) -> UsageError:
+def _unknown_status_error(source: str, why: str) -> UsageError:
     return UsageError(
         "cannot check {0} for uncommitted changes ({1}). Add --force if you need not undo the migration", source, why
     )

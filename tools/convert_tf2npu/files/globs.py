@@ -21,16 +21,16 @@ def matches(path: str, patterns: Iterable[str]) -> bool:
     parts = path.split("/")
     for pattern in patterns:
         if "/" in pattern.rstrip("/"):
-            expression = _expression(pattern.strip("/"))
+            expression = _regex_of_glob(pattern.strip("/"))
             if any(expression.match("/".join(parts[:n])) for n in range(1, len(parts) + 1)):
                 return True
-        elif any(_expression(pattern.rstrip("/")).match(part) for part in parts):
+        elif any(_regex_of_glob(pattern.rstrip("/")).match(part) for part in parts):
             return True
     return False
 
 
 @functools.lru_cache(maxsize=1024)
-def _expression(pattern: str) -> Pattern[str]:
+def _regex_of_glob(pattern: str) -> Pattern[str]:
     pieces = []
     for token in re.findall(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", pattern, re.DOTALL):
         if token == "**/":

@@ -35,11 +35,11 @@ class Message(str):
         return Message(self.template[:1].upper() + self.template[1:], *self.values)
 
 
-def parts_of(text: str) -> Any:
+def message_to_json(text: str) -> Any:
     """Return a message as JSON values."""
-    return [text.template, *map(parts_of, text.values)] if isinstance(text, Message) else text
+    return [text.template, *map(message_to_json, text.values)] if isinstance(text, Message) else text
 
 
-def of_parts(parts: Any) -> str:
-    """Return the message from the values of :func:`parts_of`."""
-    return parts if isinstance(parts, str) else Message(*map(of_parts, parts))
+def message_from_json(parts: Any) -> str:
+    """Return the message from the values of :func:`message_to_json`."""
+    return parts if isinstance(parts, str) else Message(*map(message_from_json, parts))

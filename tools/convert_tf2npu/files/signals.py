@@ -13,7 +13,7 @@ ENDING: list[signal.Signals] = [signal.SIGINT, signal.SIGTERM] + [
 
 
 @contextlib.contextmanager
-def held_back() -> Iterator[None]:
+def signals_blocked() -> Iterator[None]:
     """Block these signals until the end of the block."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING) if hasattr(signal, "pthread_sigmask") else None
     try:
@@ -23,7 +23,7 @@ def held_back() -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def leave_to_parent() -> None:
+def leave_signals_to_parent() -> None:
     """In a worker process: ignore Ctrl-C, which the parent handles, and end at once on the other signals."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in ENDING[1:]:

@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import IO
 
 from .errors import UsageError
-from .signals import held_back
-from .transaction import undo
+from .signals import signals_blocked
+from .transaction import undo_moves_of_journal
 
 try:
     import fcntl
@@ -63,20 +63,20 @@ class Staging:
         try:
             os.mkdir(self.path, 0o700)
         except FileExistsError:
-            raise self._in_use()
+            raise self._in_use_error()
         try:
             self._lock = open(os.path.join(self.path, _LOCK), "x")
         except (FileNotFoundError, FileExistsError):  # a run that began with this one took the folder for a dead one's
-            raise self._in_use()
+            raise self._in_use_error()
         if fcntl is not None:
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise self._in_use()
+                raise self._in_use_error()
             except OSError:
                 pass  # a file system without locks: recovery cannot tell a live run there and refuses
-        if not self._is_mine(self._lock):
-            raise self._in_use()
+        if not self._still_owns_folder(self._lock):
+            raise self._in_use_error()
         self._lock.write(f"{_MARK}{os.getpid()}\n")
         self._lock.flush()
         return self
@@ -84,8 +84,8 @@ class Staging:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        with held_back():
-            self._remove()
+        with signals_blocked():
+            self._remove_folder()
 
     def recover(self) -> None:
         """Undo the unfinished changes of a killed run, and remove its folder.
@@ -96,7 +96,7 @@ class Staging:
         if not os.path.lexists(self.path):
             return
         if os.path.islink(self.path) or not os.path.isdir(self.path):
-            raise self._in_the_way()
+            raise self._in_the_way_error()
         try:
             lock = open(os.path.join(self.path, _LOCK), "r+")
         except OSError:
@@ -105,31 +105,35 @@ class Staging:
             except FileNotFoundError:
                 return
             except OSError:
-                raise self._in_use() if os.path.lexists(os.path.join(self.path, _LOCK)) else self._in_the_way()
+                raise (
+                    self._in_use_error()
+                    if os.path.lexists(os.path.join(self.path, _LOCK))
+                    else self._in_the_way_error()
+                )
             return
         with lock:
             mark = lock.read(100)
             if mark and not mark.startswith(_MARK):
-                raise self._in_the_way()
+                raise self._in_the_way_error()
             try:
                 if fcntl is None:
-                    raise self._in_use(mark)
+                    raise self._in_use_error(mark)
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise self._in_use(mark)
-            if not self._is_mine(lock):
-                raise self._in_use(mark)
-            undo(self.journal)
-            self._remove()
+                raise self._in_use_error(mark)
+            if not self._still_owns_folder(lock):
+                raise self._in_use_error(mark)
+            undo_moves_of_journal(self.journal)
+            self._remove_folder()
 
-    def _is_mine(self, lock: IO[str]) -> bool:
+    def _still_owns_folder(self, lock: IO[str]) -> bool:
         """Return True if no other run has removed, or replaced, the folder in the meantime."""
         try:
             return os.path.samestat(os.fstat(lock.fileno()), os.stat(os.path.join(self.path, _LOCK)))
         except OSError:
             return False
 
-    def _in_use(self, mark: str = "") -> UsageError:
+    def _in_use_error(self, mark: str = "") -> UsageError:
         process = f" ({mark.split(', ')[1].strip()})" if ", " in mark else ""
         return UsageError(
             "another run is writing to {0}{1}. Wait until it ends, or remove {2} if it is dead",
@@ -138,14 +142,14 @@ class Staging:
             self.path,
         )
 
-    def _in_the_way(self) -> UsageError:
+    def _in_the_way_error(self) -> UsageError:
         return UsageError("{0} exists and was not created by this tool. Move it away", self.path)
 
-    def _remove(self) -> None:
-        for name in _names(self.path):
+    def _remove_folder(self) -> None:
+        for name in _names_in_folder(self.path):
             if name != _LOCK:
-                remove(os.path.join(self.path, name))
-        remove(self.path)  # the lock file last: it marks the folder as the tool's
+                remove_tree(os.path.join(self.path, name))
+        remove_tree(self.path)  # the lock file last: it marks the folder as the tool's
         if self._lock:
             self._lock.close()
             self._lock = None
@@ -156,32 +160,32 @@ def is_staging(path: str) -> bool:
     return path.endswith(SUFFIX) and os.path.isfile(os.path.join(path, _LOCK))
 
 
-def remove(path: str) -> None:
+def remove_tree(path: str) -> None:
     """Remove a file or folder, however deep, with read-only folders too. Ignore files that cannot be removed."""
     if os.path.islink(path) or not os.path.isdir(path):
-        _try(os.unlink, path)
+        _call_ignoring_os_errors(os.unlink, path)
         return
     folders: list[str] = [path]
     for folder in folders:  # grows in the loop: no recursion, which has a limit
-        _try(os.chmod, folder, 0o700)
-        for name in _names(folder):
+        _call_ignoring_os_errors(os.chmod, folder, 0o700)
+        for name in _names_in_folder(folder):
             inner = os.path.join(folder, name)
             if os.path.isdir(inner) and not os.path.islink(inner):
                 folders.append(inner)
             else:
-                _try(os.unlink, inner)
+                _call_ignoring_os_errors(os.unlink, inner)
     for folder in reversed(folders):
-        _try(os.rmdir, folder)
+        _call_ignoring_os_errors(os.rmdir, folder)
 
 
-def _names(folder: str) -> list[str]:
+def _names_in_folder(folder: str) -> list[str]:
     try:
         return sorted(os.listdir(folder))
     except OSError:
         return []
 
 
-def _try(function: object, *arguments: object) -> None:
+def _call_ignoring_os_errors(function: object, *arguments: object) -> None:
     try:
         function(*arguments)  # type: ignore[operator]
     except OSError:

@@ -40,7 +40,7 @@ def check_output(source: str, target: str) -> None:
             raise UsageError("{0} exists and is not a folder", target)
         target = os.path.dirname(os.path.abspath(target))
     try:
-        _write_nothing(folder_above(target))
+        _try_to_write_in(nearest_existing_path(target))
     except OSError as error:
         raise UsageError("cannot write {0}: {1}. Nothing was changed there", target, error.strerror or error)
 
@@ -51,16 +51,16 @@ def check_reports(folder: str) -> None:
     Raises:
         UsageError: it cannot be written.
     """
-    above = folder_above(folder)
+    above = nearest_existing_path(folder)
     if not os.path.isdir(above):
         raise UsageError("-r {0}: {1} is not a folder", folder, above)
     try:
-        _write_nothing(above)
+        _try_to_write_in(above)
     except OSError as error:
         raise UsageError("-r {0}: cannot write the reports: {1}. Nothing was written", folder, error.strerror or error)
 
 
-def folder_above(path: str) -> str:
+def nearest_existing_path(path: str) -> str:
     """Return a path, or the nearest one above it that exists."""
     path = os.path.abspath(path)
     while not os.path.lexists(path):
@@ -68,7 +68,7 @@ def folder_above(path: str) -> str:
     return path
 
 
-def _write_nothing(folder: str) -> None:
+def _try_to_write_in(folder: str) -> None:
     """Make a file in a folder, and remove it.
 
     Raises:

@@ -12,15 +12,15 @@ _WORDS = re.compile(
 )
 
 
-def is_text(path: str) -> bool:
+def is_server_file(path: str) -> bool:
     """Return True for a file of such a name."""
     return path.endswith(_ENDINGS)
 
 
-def has_findings(path: str) -> bool:
+def has_server_words(path: str) -> bool:
     """Return True for a file of such a name with words that rules look for."""
     try:
-        if not is_text(path) or os.path.getsize(path) > _MOST_BYTES:
+        if not is_server_file(path) or os.path.getsize(path) > _MOST_BYTES:
             return False
         with open(path, "rb") as stream:
             return _WORDS.search(stream.read()) is not None

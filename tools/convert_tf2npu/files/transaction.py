@@ -8,7 +8,7 @@ from typing import Iterable, NamedTuple, Sequence
 
 from .errors import UsageError
 from .message import Message
-from .signals import held_back
+from .signals import signals_blocked
 
 _KEPT = ".old"
 
@@ -23,7 +23,7 @@ class _Move(NamedTuple):
     time_ns: int
 
     @property
-    def kept(self) -> str:
+    def backup_path(self) -> str:
         """The path of the replaced file until all is done."""
         return self.new + _KEPT
 
@@ -33,13 +33,13 @@ def put_in_place(pairs: Sequence[tuple[str, str]], journal: str, folders: Sequen
 
     Args:
         pairs: the path of each file and its new path, on one file system.
-        journal: the path of a file in the staging folder, for :func:`undo` by another process.
+        journal: the path of a file in the staging folder, for :func:`undo_moves_of_journal` by another process.
         folders: paths of folders to create first if they are missing, outer ones before inner ones.
 
     Raises:
         OSError: a file cannot be moved; all others are restored.
     """
-    with held_back():
+    with signals_blocked():
         _put_in_place(pairs, journal, folders)
 
 
@@ -61,15 +61,15 @@ def _put_in_place(pairs: Sequence[tuple[str, str]], journal: str, folders: Seque
             if os.path.isdir(move.place) and not os.path.islink(move.place):
                 raise IsADirectoryError(errno.EISDIR, "a folder has this name", move.place)
             if move.replaces:
-                _keep(move.place, move.kept)
+                _back_up(move.place, move.backup_path)
             os.replace(move.new, move.place)
         os.unlink(journal)  # from here on it is done
     except BaseException:
-        undo(journal)
+        undo_moves_of_journal(journal)
         raise
 
 
-def undo(journal: str) -> None:
+def undo_moves_of_journal(journal: str) -> None:
     """Undo a :func:`put_in_place` that did not finish.
 
     Args:
@@ -100,10 +100,12 @@ def _undo_moves(moves: Iterable[_Move]) -> None:
     changed = [
         move
         for move in begun
-        if os.path.lexists(move.place) and not _is_there(move) and (not move.replaces or os.path.lexists(move.kept))
+        if os.path.lexists(move.place)
+        and not _is_moved_file_there(move)
+        and (not move.replaces or os.path.lexists(move.backup_path))
     ]
     if changed:
-        kept = Message("Its old content is in {0}. Restore what you need", changed[0].kept)
+        kept = Message("Its old content is in {0}. Restore what you need", changed[0].backup_path)
         before = kept if changed[0].replaces else "It did not exist before. Check it"
         raise UsageError(
             "{0} was changed after a killed run. {1}, then remove {2}",
@@ -115,16 +117,16 @@ def _undo_moves(moves: Iterable[_Move]) -> None:
         if not move.replaces:
             if os.path.lexists(move.place):
                 os.unlink(move.place)
-        elif os.path.lexists(move.kept):
-            os.replace(move.kept, move.place)
+        elif os.path.lexists(move.backup_path):
+            os.replace(move.backup_path, move.place)
 
 
-def _is_there(move: _Move) -> bool:
+def _is_moved_file_there(move: _Move) -> bool:
     status = os.lstat(move.place)
     return (status.st_size, status.st_mtime_ns) == (move.size, move.time_ns)
 
 
-def _keep(path: str, kept: str) -> None:
+def _back_up(path: str, kept: str) -> None:
     try:
         os.link(path, kept, follow_symlinks=False)
     except OSError:  # a file system without hard links

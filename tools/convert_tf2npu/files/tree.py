@@ -65,7 +65,7 @@ def read_tree(source: str) -> Tree:
                     is_link = entry.is_symlink()
                     if is_link or entry.is_file():
                         entries.append(Entry(relative, entry.path, is_link))
-                    elif not entry.is_dir() or _stays_out(entry.name, entry.path):
+                    elif not entry.is_dir() or _is_left_out(entry.name, entry.path):
                         left_out.append(relative)
                     elif entry.name != "__pycache__":
                         folders.append(relative)
@@ -75,5 +75,5 @@ def read_tree(source: str) -> Tree:
     return Tree(tuple(sorted(entries)), tuple(sorted(folders)), tuple(sorted(left_out)))
 
 
-def _stays_out(name: str, path: str) -> bool:
+def _is_left_out(name: str, path: str) -> bool:
     return name in _NOT_SOURCE or os.path.exists(os.path.join(path, "pyvenv.cfg")) or is_staging(path)

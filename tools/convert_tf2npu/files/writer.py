@@ -7,7 +7,7 @@ import os
 import stat
 from typing import List
 
-from .copying import are_same, build, copy_mode, differing, missing_in_same
+from .copying import are_same_files, build_copy, copy_mode, differing_entries, unreadable_if_same_copy
 from .errors import UsageError
 from .extensions import NOTEBOOK
 from .message import Message
@@ -49,7 +49,7 @@ def write_copy(source: str, tree: Tree, replacements: dict[str, bytes], target: 
         if os.path.lexists(target) and not os.path.isdir(target):
             raise UsageError("{0} exists and is not a folder", target)
         staging = Staging.beside(target)
-        missing = None if os.path.lexists(staging.path) else missing_in_same(tree, replacements, target, single)
+        missing = None if os.path.lexists(staging.path) else unreadable_if_same_copy(tree, replacements, target, single)
         if missing is None:
             with staging:
                 missing = _write_and_list_unreadable(source, tree, replacements, target, overwrite, staging)
@@ -86,13 +86,13 @@ def _write_and_list_unreadable(
     missing: list[str] = []
     whole = not (os.path.isdir(target) and os.listdir(target))
     if not whole:
-        tree = tree._replace(entries=tuple(differing(tree, replacements, target, single, missing)))
-    missing += build(source, tree, replacements, staging.new, single)
-    _put(staging, target, tree, whole and not single, overwrite)
+        tree = tree._replace(entries=tuple(differing_entries(tree, replacements, target, single, missing)))
+    missing += build_copy(source, tree, replacements, staging.new, single)
+    _move_to_target(staging, target, tree, whole and not single, overwrite)
     return sorted(missing)
 
 
-def _put(staging: Staging, target: str, tree: Tree, whole: bool, overwrite: bool) -> None:
+def _move_to_target(staging: Staging, target: str, tree: Tree, whole: bool, overwrite: bool) -> None:
     """Move the prepared copy to the target: as a whole if the target is empty, else file by file."""
     if whole:
         try:
@@ -105,7 +105,7 @@ def _put(staging: Staging, target: str, tree: Tree, whole: bool, overwrite: bool
     pairs: list[tuple[str, str]] = []
     for entry in tree.entries:
         written, place = os.path.join(staging.new, entry.relative), os.path.join(target, entry.relative)
-        if os.path.lexists(written) and not are_same(written, place):
+        if os.path.lexists(written) and not are_same_files(written, place):
             pairs.append((written, place))
             changed += [entry.relative] if os.path.lexists(place) else []
     if changed and not overwrite:
@@ -146,7 +146,7 @@ def write_in_place(source: str, tree: Tree, new: dict[str, bytes]) -> None:
                     written = os.path.join(staging.new, str(len(pairs)))
                     with open(written, "wb") as stream:
                         stream.write(new[entry.relative])
-                    _take_over(path, written)
+                    _copy_mode_and_owner(path, written)
                     pairs.append((written, path))
             put_in_place(pairs, staging.journal)
     except OSError as error:
@@ -157,7 +157,7 @@ def write_in_place(source: str, tree: Tree, new: dict[str, bytes]) -> None:
         )
 
 
-def _take_over(path: str, written: str) -> None:
+def _copy_mode_and_owner(path: str, written: str) -> None:
     """Give a new file the mode, and if permitted the owner, of the file that it replaces."""
     status = os.stat(path)
     if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Iterator, Sequence, Tuple
 
 from ..engine.results import CHANGE, ERROR, FINDING, UNREACHED, Calls, Diagnostic, FileResult
-from ..files.texts import is_text
+from ..files.texts import is_server_file
 from .language import ENGLISH, Language
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def summary(results: Sequence[Named], say: Language = ENGLISH) -> list[str]:
     lines = [
         calls_sentence(calls, sum(1 for _, r in results if r.calls.total), say) + say("."),
         say(need).format(
-            count(sum(not is_text(path) for path, _ in results), "Python file", say),
+            count(sum(not is_server_file(path) for path, _ in results), "Python file", say),
             sum(1 for _, r in results if r.new is not None),
             say(", {0} unreadable").format(unreadable) if unreadable else "",
             count(rewrites, "rewrite", say),

@@ -8,7 +8,7 @@ from typing import Callable, Iterator
 from ..engine.run import Run
 from ..files.errors import UsageError
 from ..files.staging import SUFFIX, Staging
-from ..files.targets import folder_above
+from ..files.targets import nearest_existing_path
 from ..files.transaction import put_in_place
 from .content import Report, report_of
 from .html.page import to_html
@@ -45,7 +45,7 @@ class Reports:
         self._waiting: Staging | None = None
         self._report = report_of(run, compat_v1, exit_code, say)
         try:
-            above = folder_above(self._folder)
+            above = nearest_existing_path(self._folder)
             if not os.path.isdir(above):
                 raise UsageError("-r {0}: {1} is not a folder", folder, above)
             if above == self._folder:

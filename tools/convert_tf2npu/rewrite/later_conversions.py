@@ -26,7 +26,7 @@ from ..semantics.tf_types import Type
 from ..syntax.source import Edit, Source
 from ..tf_api.canonical_names import canonical
 from ..tf_api.forms_in_26 import ARGUMENT_NAMES, BACKPORTS, DEFAULTS, MODEL_METHODS, MOVED, TRANSFORMATIONS, WITHOUT
-from ..tf_api.v1_fate import rest_of
+from ..tf_api.v1_fate import name_below_tensorflow
 from .call_edits import add_argument, behind_closed, inside, rename, rename_keyword, values_of, wrap
 from .npu_imports import BACKPORTS_MODULE, backports_name, name_of_tensorflow, statement_behind
 
@@ -155,7 +155,7 @@ def _of_use(names: Names, source: Source, use: LaterUse) -> Iterator[Conversion]
         yield _conversion(call, use.name, new, uses=(module,), name_node=node)
         return
     path, written = MOVED[use.name].split("."), source.segment(use.chain[0])
-    bound = rest_of(canonical(use.binding.target)) if use.binding is not None else None
+    bound = name_below_tensorflow(canonical(use.binding.target)) if use.binding is not None else None
     have = bound.split(".") if bound else []
     if bound is None or path[: len(have)] != have:
         tensorflow = name_of_tensorflow(names)

@@ -131,7 +131,7 @@ def _edit(source: Source, names: Names, place: ast.stmt, uses: set[str], before:
     what = "*" if at_top and _star_is_safe(names) else ", ".join(sorted(uses))
     line = "\n".join(others + ([f"from {MODULE} import {what}"] if uses else []))
     if before or not (_is_import_like(place) or _is_docstring(place) or is_setting(names, place)):  # nothing to follow
-        start = source.begin(place)
+        start = source.start_with_decorators(place)
         indent = source.text[source.line_start(start) : start]
         line = line.replace("\n", source.newline + indent if not indent.strip() else "; ")
         return Edit(start, start, line + (source.newline + indent if not indent.strip() else "; "))

@@ -70,7 +70,7 @@ def _blocks(statements: Sequence[ast.stmt], first: int, source: Source) -> Itera
     """
     mark = _mark(statements)
     if mark is not None:
-        yield Block(first, source.lines(statements[-1])[1]), mark
+        yield Block(first, source.first_and_last_line(statements[-1])[1]), mark
     for statement in statements:
         for part in [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]:
             for name in _BODIES:

@@ -13,7 +13,7 @@ from ..rewrite.spans import Spans
 from ..semantics.model import Call
 from ..syntax.expressions import last_part
 from ..syntax.source import SourceError
-from ..syntax.words import spread
+from ..syntax.words import spread_word_pattern
 from .base import HOOKS, Context, Finding, Result, Rule
 
 
@@ -56,7 +56,7 @@ class Registry:
 
     def _check_call(self, context: Context, call: Call) -> Iterator[tuple[Rule, Result]]:
         string = context.names.strings.get(call.node)
-        unplaced = string is not None and not context.source.is_placed(call.node, string)
+        unplaced = string is not None and not context.source.is_position_reliable(call.node, string)
         name, method = context.called.get(call.node, ""), call.node.func
         if isinstance(method, ast.Attribute):
             for rule in self._by_method.get(method.attr, ()):
@@ -79,7 +79,7 @@ class Registry:
         texts = {text for rule in self.rules for text in getattr(rule.module, "ON_OBJECTS", ())}
         methods.update(text[1:] for text in texts if text.startswith("."))
         texts = {text for text in texts if not text.startswith(".")}
-        parts = [r"{}(?:{})\b".format(spread("."), "|".join(sorted(methods)))] if methods else []
+        parts = [r"{}(?:{})\b".format(spread_word_pattern("."), "|".join(sorted(methods)))] if methods else []
         return re.compile("|".join(parts + sorted(map(re.escape, texts)) or [r"(?!)"]).encode("ascii"))
 
     @property

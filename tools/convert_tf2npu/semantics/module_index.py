@@ -12,7 +12,7 @@ from typing import Collection, NamedTuple, Pattern, Union
 
 from ..syntax.expressions import constant
 from ..syntax.source import Source
-from ..tf_api.canonical_names import canonical, of_keras
+from ..tf_api.canonical_names import canonical, is_standalone_keras
 from .model import Binding, Lift, Where
 from .module_tables import ModuleTables
 from .once import Once
@@ -120,7 +120,7 @@ class Names(ModuleTables, ABC):
         return name.text if name.path else self._canonical(name.dotted)
 
     def _canonical(self, dotted: str) -> str:
-        return dotted if self.keras_apart and of_keras(dotted) else canonical(dotted)
+        return dotted if self.keras_apart and is_standalone_keras(dotted) else canonical(dotted)
 
     def only_binding(self, node: ast.AST | None, where: Where, kind: str = "") -> Binding | None:
         """Return the binding of a variable that has one, of the kind if one is given; None for other expressions."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Callable, NamedTuple
 
-from ..tf_api.canonical_names import canonical, home
+from ..tf_api.canonical_names import canonical, location_outside_contrib
 
 
 class NameKind(enum.Enum):
@@ -71,6 +71,6 @@ def common_name(
     """
     if len(candidates) > 1 and None not in candidates:
         # import tensorflow.compat.v1 as tf, or plain tensorflow if that fails: one thing
-        if len({f.text if f.path else home(spelling(f.dotted)) for f in candidates if f}) == 1:
+        if len({f.text if f.path else location_outside_contrib(spelling(f.dotted)) for f in candidates if f}) == 1:
             return max(candidates, key=lambda f: len(f.dotted) if f else 0)
     return candidates.pop() if len(candidates) == 1 else None

@@ -14,8 +14,8 @@ import ast
 import functools
 from typing import Callable, cast
 
-from ..syntax.expressions import constant, element, is_none
-from ..tf_api.v1_fate import V1, became, lifted
+from ..syntax.expressions import constant, is_none, tuple_element
+from ..tf_api.v1_fate import V1, compat_v1_spelling, fate_of_v1_name
 from .classes import Classes
 from .model import Binding, Where
 from .module_index import ModuleIndex
@@ -115,7 +115,7 @@ class Resolver(Classes):
                 self.resolve(d.func if isinstance(d, ast.Call) else d, self.places[function]) in _TRANSPARENT
                 for d in function.decorator_list
             ):
-                values = [(element(r.value, part), r) for r in own_returns(function) if r.value is not None]
+                values = [(tuple_element(r.value, part), r) for r in own_returns(function) if r.value is not None]
                 self._returns[key] = self._common_name(
                     {
                         self.named(value, self.places[r]) if value is not None else None
@@ -153,8 +153,8 @@ class Resolver(Classes):
         if name and self.lift and not name.path:
             if name.dotted == V1 + ".compat.v1":
                 return ResolvedName(V1)
-            if self.by_name and name.dotted.startswith("tensorflow.") and became(name.dotted) in self.by_name:
-                return ResolvedName(lifted(name.dotted))
+            if self.by_name and name.dotted.startswith("tensorflow.") and fate_of_v1_name(name.dotted) in self.by_name:
+                return ResolvedName(compat_v1_spelling(name.dotted))
         return name
 
     def _follow_import(self, module: object) -> ResolvedName | None:

@@ -10,7 +10,7 @@ import ast
 import functools
 from typing import Any, Callable
 
-from ..syntax.walk import LEAVES, NODE_FIELDS, walked
+from ..syntax.walk import LEAVES, NODE_FIELDS, walk_nodes
 from .model import COMPREHENSIONS, Binding, Call, Function, FunctionNode, Held, Path, Scope, Star, Where
 
 # Expressions that bind names or start a scope, and f-strings.
@@ -247,7 +247,7 @@ class Scopes:
     def _formatted(self, node: ast.JoinedStr, where: Where) -> None:
         for child in node.values:
             self._expression(child, node, where)
-            for inner in walked(child):
+            for inner in walk_nodes(child):
                 self.strings.setdefault(inner, node)
 
 

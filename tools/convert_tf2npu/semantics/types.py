@@ -10,7 +10,7 @@ import ast
 import weakref
 from typing import Iterable, cast
 
-from ..syntax.expressions import constant, element, is_none
+from ..syntax.expressions import constant, is_none, tuple_element
 from .call_sites import passed_values
 from .loaded_datasets import AS_DATASET, LOAD, type_of_loaded
 from .model import Binding, Function, Where
@@ -275,7 +275,7 @@ class TypeInference(Types):
         self._asked.append((function, part))
         try:
             values = [
-                (element(r.value, part), r)
+                (tuple_element(r.value, part), r)
                 for r in own_returns(function)
                 if r.value is not None and not is_none(r.value)
             ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator, NamedTuple
 
-from ..syntax.expressions import element, is_none
+from ..syntax.expressions import is_none, tuple_element
 from .call_sites import passed_values, values_passed_to_method
 from .model import Binding, Where
 from .module_index import Definition, HeldBinding, Names
@@ -174,7 +174,7 @@ class _Search:
             if not results:
                 yield Origin(use or node, where, names)
             for result, place in results:
-                value = element(result, part)
+                value = tuple_element(result, part)
                 own = self._argument(node, function, value, place, its_names)
                 if own is not None:
                     yield from self.of(own, where, names)

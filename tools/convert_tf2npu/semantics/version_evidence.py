@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import AbstractSet
 
-from ..tf_api.v1_fate import rest_of
+from ..tf_api.v1_fate import name_below_tensorflow
 from .module_index import Names
 from .tf_types import Type
 from .types import TypeInference
@@ -27,7 +27,7 @@ def is_eager(names: Names, used: AbstractSet[str]) -> bool:
         names: its names.
         used: the dotted names of TensorFlow that it uses.
     """
-    if any(rest_of(name) in _EAGER for name in used) or any(
+    if any(name_below_tensorflow(name) in _EAGER for name in used) or any(
         isinstance(call.node.func, ast.Attribute) and call.node.func.attr == "numpy" and not call.node.args
         for call in names.calls
     ):

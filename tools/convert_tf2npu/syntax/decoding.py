@@ -34,12 +34,12 @@ def text_of(raw: bytes) -> str:
     """Return the text of a file. The positions of edits are offsets in it.
 
     Raises:
-        SourceError: as decoded() and encoding_of() do.
+        SourceError: as decode_body() and encoding_of() do.
     """
-    return decoded(raw[len(BOM) * raw.startswith(BOM) :], encoding_of(raw))
+    return decode_body(raw[len(BOM) * raw.startswith(BOM) :], encoding_of(raw))
 
 
-def decoded(body: bytes, encoding: str) -> str:
+def decode_body(body: bytes, encoding: str) -> str:
     """Return the text of a file after its byte order mark.
 
     Raises:

@@ -30,7 +30,7 @@ class Edit(NamedTuple):
 def ordered(edits: Iterable[Edit]) -> list[Edit]:
     """Return edits by position; see :class:`Edit` for insertions at one position."""
 
-    def key(item: tuple[int, Edit]) -> tuple[int, int, int, int]:
+    def sort_key(item: tuple[int, Edit]) -> tuple[int, int, int, int]:
         index, edit = item
         if edit.closing:
             return edit.start, 0, 0, -index
@@ -39,7 +39,7 @@ def ordered(edits: Iterable[Edit]) -> list[Edit]:
             return edit.start, 1, len(line.lstrip()) - len(line), index
         return edit.start, 2 if edit.start == edit.end else 3, 0, index
 
-    in_order = [edit for _, edit in sorted(enumerate(edits), key=key)]
+    in_order = [edit for _, edit in sorted(enumerate(edits), key=sort_key)]
     return [
         edit._replace(new=", " + edit.new)
         if edit.first and index and in_order[index - 1][:1] == edit[:1] and in_order[index - 1].first

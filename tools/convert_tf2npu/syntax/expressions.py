@@ -54,7 +54,7 @@ def last_part(dotted: str | None) -> str:
     return (dotted or "").rpartition(".")[2]
 
 
-def element(node: ast.AST | None, part: str) -> ast.AST | None:
+def tuple_element(node: ast.AST | None, part: str) -> ast.AST | None:
     """Return a part of a tuple by its position, as in ``1.0``; the whole for an empty position.
 
     None if the source has no such part.

@@ -38,14 +38,14 @@ def python_of(cell: str) -> str | None:
         if not name or name.group(1) not in _PYTHON_CELLS:
             return None
         # blank, so that no edit is put before the line that must stay the first
-        pieces = lines[:first] + [_masked(lines[first], 0, " ", " ")]
+        pieces = lines[:first] + [_mask_from(lines[first], 0, " ", " ")]
         lines = lines[first + 1 :]
     state = "", 0  # the quotes of the string, and how many brackets, the line begins in
     at = 0
     while at < len(lines):
         start = _magic_start(lines[at]) if state == ("", 0) else None
         if start is None:
-            state = _after(lines[at], state)
+            state = _state_after_line(lines[at], state)
             pieces.append(lines[at])
             at += 1
         else:
@@ -66,11 +66,11 @@ def _magic_end(lines: list[str], at: int) -> int:
 def _masked_lines(lines: list[str], start: int) -> list[str]:
     """Return one expression that spans the lines, so that no edit is put between them."""
     if len(lines) == 1:
-        return [_masked(lines[0], start, "0", "#")]
+        return [_mask_from(lines[0], start, "0", "#")]
     return (
-        [_masked(lines[0], start, "[", "#")]
-        + [_masked(line, 0, "#", "#") for line in lines[1:-1]]
-        + [_masked(lines[-1], 0, "]", "#")]
+        [_mask_from(lines[0], start, "[", "#")]
+        + [_mask_from(line, 0, "#", "#") for line in lines[1:-1]]
+        + [_mask_from(lines[-1], 0, "]", "#")]
     )
 
 
@@ -92,13 +92,13 @@ def _is_python(line: str) -> bool:
     return True
 
 
-def _masked(line: str, start: int, first: str, rest: str) -> str:
+def _mask_from(line: str, start: int, first: str, rest: str) -> str:
     body = line.rstrip("\r\n")
     length = len(body) - start
     return body[:start] + (first + rest * (length - 1) if length > 0 else "") + line[len(body) :]
 
 
-def _after(line: str, state: tuple[str, int]) -> tuple[str, int]:
+def _state_after_line(line: str, state: tuple[str, int]) -> tuple[str, int]:
     """Return the quotes of the string and the depth of brackets in which the next line begins."""
     quotes, depth = state
     body = line.rstrip("\r\n")
@@ -107,14 +107,14 @@ def _after(line: str, state: tuple[str, int]) -> tuple[str, int]:
         if quotes:
             closing = re.compile(rf"(?:[^\\]|\\.)*?{quotes}", re.DOTALL).match(body, at)
             if closing is None:
-                goes_on = len(quotes) == 3 or _is_continued(body[at:])
+                goes_on = len(quotes) == 3 or _ends_with_continuation(body[at:])
                 return (quotes if goes_on else "", depth)
             at, quotes = closing.end(), ""
             continue
         match = _TOKEN.search(body, at)
         if match is None:
             # a statement that a backslash continues is inside something as well
-            return ("", depth or -1) if _is_continued(body[at:]) else ("", max(depth, 0))
+            return ("", depth or -1) if _ends_with_continuation(body[at:]) else ("", max(depth, 0))
         token, at = match.group(), match.end()
         if token[0] == "#":
             return "", max(depth, 0)
@@ -126,5 +126,5 @@ def _after(line: str, state: tuple[str, int]) -> tuple[str, int]:
             quotes = token
 
 
-def _is_continued(rest: str) -> bool:
+def _ends_with_continuation(rest: str) -> bool:
     return (len(rest) - len(rest.rstrip("\\"))) % 2 == 1

@@ -12,7 +12,7 @@ _UNIT = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|.", re.DOTAL
 Span = Tuple[int, int]
 
 
-def members(text: str, at: int) -> Iterator[tuple[str, Span]]:
+def spans_of_members(text: str, at: int) -> Iterator[tuple[str, Span]]:
     """Yield the key (empty in an array) and the span of each value of the JSON object or array at an offset."""
     decode = json.JSONDecoder().raw_decode
     blank = _BLANK.match
@@ -50,9 +50,9 @@ class LineStrings:
         self._starts = [0]
         for units in self._units:
             self._starts.append(self._starts[-1] + len(units) - 1)
-        self._break = self._line_break()
+        self._break = self._text_between_lines()
 
-    def _line_break(self) -> str:
+    def _text_between_lines(self) -> str:
         """Return the text between the strings of two lines; empty if all lines are in one string."""
         first = self._spans[0][0]
         if len(self._spans) > 1:
@@ -64,7 +64,7 @@ class LineStrings:
 
     def replacement(self, start: int, end: int, new: str) -> tuple[int, int, str]:
         """Return the span in the notebook and the new text for a replacement in the cell."""
-        (string, first), (_, last) = self._at(start), self._at(end)
+        (string, first), (_, last) = self._string_and_offset(start), self._string_and_offset(end)
         units = self._units[string]
         lines = new.split("\n")
         written = [json.dumps(line, ensure_ascii=self._text.isascii())[1:-1] for line in lines]
@@ -76,7 +76,7 @@ class LineStrings:
             result = self._break + result
         return first, last, result
 
-    def _at(self, offset: int) -> tuple[int, int]:
+    def _string_and_offset(self, offset: int) -> tuple[int, int]:
         """Return the number of the string and the offset in the notebook for an offset in the cell."""
         index = min(bisect_right(self._starts, offset) - 1, len(self._spans) - 1)
         return index, self._units[index][offset - self._starts[index]]

@@ -13,7 +13,7 @@ from typing import Sequence
 
 from .edits import Edit, ordered
 from .json_text import LineStrings
-from .notebook_cells import BOM, GAP, Cell, CellError, is_python, load, read_cells
+from .notebook_cells import BOM, GAP, Cell, CellError, is_python_notebook, read_cells, read_notebook_json
 from .source import Source, SourceError
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -30,8 +30,8 @@ class Notebook:
     """
 
     def __init__(self, raw: bytes) -> None:
-        self._text, content = load(raw)
-        self.cells = read_cells(self._text, content) if is_python(content) else []
+        self._text, content = read_notebook_json(raw)
+        self.cells = read_cells(self._text, content) if is_python_notebook(content) else []
         for cell in self.cells:
             try:
                 Source(BOM + (cell.lead + cell.text).encode("utf-8"))
@@ -44,12 +44,12 @@ class Notebook:
         self.script = BOM + text.encode("utf-8")
         self._first_lines = [1 + len(_LINE_END.findall(text[: cell.start])) for cell in self.cells]
 
-    def place(self, line: int) -> tuple[int, int]:
+    def cell_and_line(self, line: int) -> tuple[int, int]:
         """Return the number of the cell and the line in it for a line of the script."""
         index = max(bisect_right(self._first_lines, line) - 1, 0)
         return self.cells[index].number, line - self._first_lines[index] + 1
 
-    def edited(self, edits: Sequence[Edit]) -> bytes:
+    def bytes_with_edits(self, edits: Sequence[Edit]) -> bytes:
         """Return the notebook's bytes with edits of the script made.
 
         Raises:
@@ -59,7 +59,7 @@ class Notebook:
         done = 0
         for cell in self.cells:
             strings = LineStrings(self._text, cell.strings)
-            for start, end, new in _local(cell, edits, cell is self.cells[-1]):
+            for start, end, new in _edits_in_cell(cell, edits, cell is self.cells[-1]):
                 first, last, written = strings.replacement(start, end, new)
                 pieces += [self._text[done:first], written]
                 done = last
@@ -77,7 +77,7 @@ class CellPlaces:
     """
 
     def __init__(self, raw: bytes) -> None:
-        self.text, content = load(raw)
+        self.text, content = read_notebook_json(raw)
         self._cells = {cell.number: cell for cell in read_cells(self.text, content)}
 
     def offset(self, number: int, line: int, col: int) -> int:
@@ -92,7 +92,7 @@ class CellPlaces:
         return LineStrings(self.text, cell.strings).replacement(start, start, "")[0]
 
 
-def _local(cell: Cell, edits: Sequence[Edit], is_last: bool) -> list[tuple[int, int, str]]:
+def _edits_in_cell(cell: Cell, edits: Sequence[Edit], is_last: bool) -> list[tuple[int, int, str]]:
     """Return the edits of a cell by their offsets in it; insertions at one offset are merged."""
     local_edits: list[tuple[int, int, str]] = []
     size = len(cell.text)

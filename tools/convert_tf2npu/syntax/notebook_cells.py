@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..files.message import Message
 from .ipython_magics import python_of
-from .json_text import Span, members
+from .json_text import Span, spans_of_members
 from .source import Source, SourceError
 
 # Between two cells, so that an edit after the last line of one cell and an edit before the first line of the next one
@@ -63,7 +63,7 @@ class Cell(NamedTuple):
         return first[: len(first) - len(first.lstrip(" \t"))]
 
 
-def load(raw: bytes) -> tuple[str, dict[str, Any]]:
+def read_notebook_json(raw: bytes) -> tuple[str, dict[str, Any]]:
     try:
         text = raw.decode("utf-8")
         content = json.loads(text[1:] if text.startswith("\ufeff") else text)
@@ -88,7 +88,7 @@ def load(raw: bytes) -> tuple[str, dict[str, Any]]:
     return text, content
 
 
-def is_python(content: dict[str, Any]) -> bool:
+def is_python_notebook(content: dict[str, Any]) -> bool:
     metadata = content.get("metadata")
     for key, name in (("kernelspec", "language"), ("language_info", "name")):
         part = metadata.get(key) if isinstance(metadata, dict) else None
@@ -100,10 +100,10 @@ def is_python(content: dict[str, Any]) -> bool:
 
 def read_cells(text: str, content: dict[str, Any]) -> list[Cell]:
     start = 1 if text.startswith("\ufeff") else 0
-    cells_at = [span for key, span in members(text, start) if key == "cells"][-1]
+    cells_at = [span for key, span in spans_of_members(text, start) if key == "cells"][-1]
     cells: list[Cell] = []
     offset = 0
-    for index, (_, span) in enumerate(members(text, cells_at[0])):
+    for index, (_, span) in enumerate(spans_of_members(text, cells_at[0])):
         cell = content["cells"][index]
         if not isinstance(cell, dict):
             raise CellError("no notebook: this cell is no object", cell=index + 1)
@@ -116,16 +116,16 @@ def read_cells(text: str, content: dict[str, Any]) -> list[Cell]:
             raise CellError("no notebook: the source of this cell is no text", cell=index + 1)
         python = python_of("".join(lines))
         if python and not python.isspace():
-            where = [s for key, s in members(text, span[0]) if key == "source"][-1]
-            strings = [s for _, s in members(text, where[0])] if text[where[0]] == "[" else [where]
-            lead = _lead(python)
+            where = [s for key, s in spans_of_members(text, span[0]) if key == "source"][-1]
+            strings = [s for _, s in spans_of_members(text, where[0])] if text[where[0]] == "[" else [where]
+            lead = _prefix_to_parse(python)
             offset += len(lead)
             cells.append(Cell(index + 1, offset, python, tuple(strings), lead))
             offset += len(python) + len(GAP)
     return cells
 
 
-def _lead(cell: str) -> str:
+def _prefix_to_parse(cell: str) -> str:
     """Return the text that a cell needs before it to be Python. IPython removes the indentation of its first line
     from all lines; here the lines stand in a block."""
     if cell.lstrip("\r\n")[:1] not in (" ", "\t"):

@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Iterable
 
 from ..files.message import Message
-from .decoding import BOM, SourceError, decoded, encoding_of
+from .decoding import BOM, SourceError, decode_body, encoding_of
 from .edits import Edit, ordered
 from .py37.start_positions import starts_as_recorded
 
@@ -49,7 +49,7 @@ class Source:
         self.raw = raw
         self._bom = BOM if raw.startswith(BOM) else b""
         self.encoding = encoding_of(raw)
-        self.text = decoded(raw[len(self._bom) :], self.encoding)
+        self.text = decode_body(raw[len(self._bom) :], self.encoding)
         self._starts: list[int] | None = None
         self.tree = self._parse()
         self._places: Places | None = None
@@ -84,7 +84,7 @@ class Source:
             raise SourceError(str(error))
         return tree
 
-    def _place(self, node: ast.AST) -> None:
+    def _ensure_end_position(self, node: ast.AST) -> None:
         """Make sure that a node has its end position, which Python 3.7 does not record.
 
         Raises:
@@ -97,11 +97,11 @@ class Source:
         if self._places is None:
             self._places = Places(self.tree, self.text, self._line_starts)
         try:
-            self._places.find(node)
+            self._places.set_positions(node)
         except ValueError as error:
             raise SourceError(Message("its nodes cannot be placed: {0}", error))
 
-    def is_placed(self, node: ast.AST, string: ast.AST) -> bool:
+    def is_position_reliable(self, node: ast.AST, string: ast.AST) -> bool:
         """Return True if the position of an expression inside an f-string is reliable.
 
         Before Python 3.12 the parser records correct positions of such expressions only in simple cases.
@@ -129,7 +129,7 @@ class Source:
         line = bisect_right(self._line_starts, offset)
         return line, offset - self._line_starts[line - 1] + 1
 
-    def place(self, node: ast.AST) -> tuple[int, int]:
+    def line_col_of_node(self, node: ast.AST) -> tuple[int, int]:
         """Return the 1-based line and column (in characters) of the start of a node outside f-strings."""
         col: int = getattr(node, "col_offset", -1)
         if sys.version_info < (3, 8) and col >= 0 and not hasattr(node, "end_lineno"):
@@ -171,22 +171,22 @@ class Source:
             return start + len(piece)
         return start + len(self.line(line).encode("utf-8")[:byte_col].decode("utf-8"))
 
-    def lines(self, node: ast.AST) -> tuple[int, int]:
+    def first_and_last_line(self, node: ast.AST) -> tuple[int, int]:
         """Return the first and the last line of a node, 1-based."""
-        self._place(node)
+        self._ensure_end_position(node)
         return node.lineno, node.end_lineno  # type: ignore[attr-defined]
 
     def start(self, node: ast.AST) -> int:
         """Return the text offset of a node's first character."""
-        self._place(node)
+        self._ensure_end_position(node)
         return self._offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
 
     def end(self, node: ast.AST) -> int:
         """Return the text offset after a node's last character."""
-        self._place(node)
+        self._ensure_end_position(node)
         return self._offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
 
-    def begin(self, statement: ast.stmt) -> int:
+    def start_with_decorators(self, statement: ast.stmt) -> int:
         """Return the text offset of a statement's first character, which may be the @ of a decorator."""
         start = self.start(statement)
         decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
@@ -218,7 +218,7 @@ class Source:
         """Return the comments of a part of the text that starts and ends outside of strings."""
         return comments_of(self.text[start:end])
 
-    def edited(self, edits: Iterable[Edit]) -> bytes:
+    def bytes_with_edits(self, edits: Iterable[Edit]) -> bytes:
         """Return the file's bytes with the edits made.
 
         Raises:

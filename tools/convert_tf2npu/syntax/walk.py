@@ -37,7 +37,7 @@ class _Fields(Dict[type, Tuple[str, ...]]):
 NODE_FIELDS = _Fields()
 
 
-def walked(tree: ast.AST) -> list[ast.AST]:
+def walk_nodes(tree: ast.AST) -> list[ast.AST]:
     """Return a node and all nodes below it in the order of ``ast.walk``, without contexts, operators and names of
     imports."""
     nodes = [tree]

@@ -11,7 +11,7 @@ _TRIVIA = r"(?:[\s\\]|#[^\r\n]*[\r\n])*"
 _OF_NAMES = frozenset(bytes([number]) for number in range(128) if chr(number).isalnum() or chr(number) == "_")
 
 
-def spread(word: str) -> str:
+def spread_word_pattern(word: str) -> str:
     """Return a pattern for a word whose parts may stand apart, as in ``model . fit (``."""
     parts = (re.escape(part) if part not in ".(" else _TRIVIA + re.escape(part) + _TRIVIA for part in _parts(word))
     return "".join(parts)[len(_TRIVIA) if word.startswith(".") else 0 :]
@@ -19,7 +19,7 @@ def spread(word: str) -> str:
 
 def has_words(text: AnyStr, words: Iterable[AnyStr]) -> bool:
     """Return True if a text has one of some words, of names, dots and opening parentheses."""
-    near = tuple(word for word, part in _with_longest(tuple(words)) if part in text)
+    near = tuple(word for word, part in _words_with_longest_part(tuple(words)) if part in text)
     return any(word in text for word in near) or bool(near) and _pattern_of_spread_words(near).search(text) is not None
 
 
@@ -40,16 +40,16 @@ def _parts(word: str) -> list[str]:
 
 
 @functools.lru_cache(maxsize=None)
-def _with_longest(words: tuple[AnyStr, ...]) -> tuple[tuple[AnyStr, AnyStr], ...]:
-    return tuple((word, _longest(word)) for word in words)
+def _words_with_longest_part(words: tuple[AnyStr, ...]) -> tuple[tuple[AnyStr, AnyStr], ...]:
+    return tuple((word, _longest_part(word)) for word in words)
 
 
-def _longest(word: AnyStr) -> AnyStr:
+def _longest_part(word: AnyStr) -> AnyStr:
     longest = max(_parts(word if isinstance(word, str) else word.decode("ascii")), key=len)
     return longest if isinstance(word, str) else longest.encode("ascii")
 
 
 @functools.lru_cache(maxsize=None)
 def _pattern_of_spread_words(words: tuple[AnyStr, ...]) -> Pattern[AnyStr]:
-    pattern = "|".join(spread(word if isinstance(word, str) else word.decode("ascii")) for word in words)
+    pattern = "|".join(spread_word_pattern(word if isinstance(word, str) else word.decode("ascii")) for word in words)
     return re.compile(pattern if isinstance(words[0], str) else pattern.encode("ascii"))

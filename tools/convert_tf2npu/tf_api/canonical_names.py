@@ -10,7 +10,7 @@ import functools
 import re
 
 from .name_tables import CANONICAL_NAMES
-from .private_aliases import public
+from .private_aliases import public_name
 
 _VERSIONED = ("tensorflow.compat.v1", "tensorflow.compat.v2", "tensorflow._api.v1", "tensorflow._api.v2")
 _MOVED = (
@@ -50,7 +50,7 @@ def canonical(name: str) -> str:
     elif name.startswith("npu_shim."):
         # npu_init and the vendor's module paths have the same objects.
         last = name.rsplit(".", 1)[1]
-        return name if last == "npu_init" else _npu_name(name)
+        return name if last == "npu_init" else _canonical_npu_name(name)
     if head in _KERAS:
         name = _OF_LAYERS.sub("tensorflow.keras.layers.", f"tensorflow.keras.{rest}" if rest else "tensorflow.keras")
         return CANONICAL_NAMES.get(name, name)
@@ -66,25 +66,25 @@ def canonical(name: str) -> str:
         name = "tensorflow.contrib.slim" + name[len(head) :]
     elif head not in ("tensorflow", "tensorflow_estimator"):
         return name
-    version = _version_of(name)
+    version = _versioned_module_of(name)
     while version:  # compat.v1 has a compat.v1 too
         name = "tensorflow" + name[len(version) :]
-        version = _version_of(name)
-    return CANONICAL_NAMES.get(public(name), public(name))
+        version = _versioned_module_of(name)
+    return CANONICAL_NAMES.get(public_name(name), public_name(name))
 
 
-def of_keras(name: str) -> bool:
+def is_standalone_keras(name: str) -> bool:
     """Return True if a name as spelled is in the package keras, not in tf.keras."""
     return name.partition(".")[0] in _KERAS
 
 
-def _version_of(name: str) -> str:
+def _versioned_module_of(name: str) -> str:
     """Return the versioned module at the start of a name, or ""."""
     return next((v for v in _VERSIONED if name == v or name.startswith(v + ".")), "")
 
 
 @functools.lru_cache(maxsize=4096)
-def home(name: str) -> str:
+def location_outside_contrib(name: str) -> str:
     """Return the new location of a canonical name that moved out of contrib; other names are returned unchanged.
 
     Scripts try one location and then the other.
@@ -95,7 +95,7 @@ def home(name: str) -> str:
     return name
 
 
-def _npu_name(name: str) -> str:
+def _canonical_npu_name(name: str) -> str:
     parts = name.split(".")
     for index, part in enumerate(parts):
         if part in ("npu_ops", "npu_unary_ops"):
@@ -107,7 +107,7 @@ def _npu_name(name: str) -> str:
     return name
 
 
-def is_version1(name: str) -> bool:
+def is_tf1_name(name: str) -> bool:
     """Return True if a name as spelled is certainly in the TensorFlow 1 interface."""
     return name.startswith(("tensorflow.compat.v1.", "tensorflow._api.v1.", "tensorflow.python."))
 

@@ -5,7 +5,7 @@ Names have no root. Each spelling means the same in TensorFlow 2.6, 2.15 and 2.2
 
 from __future__ import annotations
 
-from .v1_fate import rest_of
+from .v1_fate import name_below_tensorflow
 
 _SAVING = "get_custom_objects get_registered_name get_registered_object register_keras_serializable"
 _CONFIG = "epsilon floatx image_data_format set_epsilon set_floatx set_image_data_format backend"
@@ -120,5 +120,5 @@ MODEL_METHODS: dict[str, frozenset[str]] = {
 
 def has_backport(name: str) -> bool:
     """Return True if a dotted name of TensorFlow, or the module it is in, has a backport."""
-    parts = rest_of(name).split(".")
+    parts = name_below_tensorflow(name).split(".")
     return any(".".join(parts[:end]) in BACKPORTS for end in range(1, len(parts) + 1))

@@ -14,14 +14,14 @@ from typing import Any
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
-def _table(name: str) -> dict[str, Any]:
+def _read_table(name: str) -> dict[str, Any]:
     """Return the content of a table of JSON beside this module."""
     with open(os.path.join(_FOLDER, name), encoding="utf-8") as stream:
         table: dict[str, Any] = json.load(stream)
     return table
 
 
-_V1 = _table("v1_names.json")
+_V1 = _read_table("v1_names.json")
 # TensorFlow 2 has them under tf.compat.v1 only.
 MISSING: frozenset[str] = frozenset(_V1["missing"])
 # TensorFlow 2 has them under tf.compat.v1, and another object of the same name outside of it.
@@ -36,20 +36,20 @@ MODULES: frozenset[str] = frozenset(_V1["modules"])
 CHANGED: dict[str, tuple[int, str]] = {name: (kept, removed) for name, (kept, removed) in _V1["changed"].items()}
 # Names of tf.contrib for objects that TensorFlow's core has under another name.
 CONTRIB: dict[str, str] = _V1["contrib"]
-_CONTRIB = _table("contrib_replacements.json")
+_CONTRIB = _read_table("contrib_replacements.json")
 # Other names of tf.contrib that have a replacement, and those of functions that take other arguments there.
 CONTRIB_BY_HAND: dict[str, str] = _CONTRIB["plain"]
 CONTRIB_CHANGED: dict[str, dict[str, Any]] = _CONTRIB["changed"]
 # Names removed from private modules, as name=public if there is a public name.
 PRIVATE: dict[str, str] = _V1["private"]
 
-_SPELLINGS = _table("spellings.json")
+_SPELLINGS = _read_table("spellings.json")
 # Private modules whose names are all public in one module.
 PUBLIC_MODULES: dict[str, str] = _SPELLINGS["modules"]
 # Names that are public in two places, and their canonical spelling.
 CANONICAL_NAMES: dict[str, str] = _SPELLINGS["same"]
 
-_AFTER_26 = _table("names_after_26.json")
+_AFTER_26 = _read_table("names_after_26.json")
 # The public names of TensorFlow 2.15, and of Keras in 2.21, that 2.6 lacks.
 NAMES_AFTER_26: frozenset[str] = frozenset(_AFTER_26["names"])
 # The arguments that functions and constructors got later, joined by spaces.
@@ -57,21 +57,21 @@ ARGUMENTS_AFTER_26: dict[str, str] = _AFTER_26["arguments"]
 
 # The public names of modules of tf.keras in all versions.
 KERAS_NAMES: dict[str, frozenset[str]] = {
-    module: frozenset(names) for module, names in _table("keras_names.json").items()
+    module: frozenset(names) for module, names in _read_table("keras_names.json").items()
 }
 
 
-def _parameters(section: str) -> dict[str, tuple[str, ...]]:
-    return {name: tuple(words.split()) for name, words in _table("parameters.json")[section].items()}
+def _parameters_by_call(section: str) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(words.split()) for name, words in _read_table("parameters.json")[section].items()}
 
 
 # The parameters of functions and methods that make a session, and of others whose calls rules read. They are written by
 # hand; a test compares them with TensorFlow 1.15.
-SESSION_PARAMETERS = _parameters("sessions")
-SESSION_METHOD_PARAMETERS = _parameters("session_methods")
-PARAMETERS = _parameters("others")
+SESSION_PARAMETERS = _parameters_by_call("sessions")
+SESSION_METHOD_PARAMETERS = _parameters_by_call("session_methods")
+PARAMETERS = _parameters_by_call("others")
 
-_SUPPORT = _table("support.json")
+_SUPPORT = _read_table("support.json")
 # The calls to warn about, with a kind for each.
 SUPPORT: dict[str, str] = _SUPPORT["kinds"]
 # The names of compat.v1 that only the list for TensorFlow 2.6 excludes.
@@ -80,6 +80,6 @@ AVOID_IN_2: frozenset[str] = frozenset(_SUPPORT["avoid_in_2"])
 EXCLUDED_IN_2: frozenset[str] = frozenset(_SUPPORT["excluded_in_2"])
 
 
-def names_of(kind: str) -> frozenset[str]:
+def calls_of_kind(kind: str) -> frozenset[str]:
     """Return the calls of a kind."""
     return frozenset(name for name, its in SUPPORT.items() if its == kind)

@@ -32,7 +32,7 @@ _PACKAGES = (("tensorflow.python.data.", "tensorflow.data."), ("tensorflow.pytho
 _CLASS = re.compile(r"[A-Z]")
 
 
-def public(name: str) -> str:
+def public_name(name: str) -> str:
     """Return the public name of a name that may be private.
 
     Args:

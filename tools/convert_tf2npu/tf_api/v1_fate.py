@@ -17,38 +17,38 @@ _ABOVE: frozenset[str] = frozenset(
 ) | {""}
 
 
-def rest_of(name: str) -> str:
+def name_below_tensorflow(name: str) -> str:
     """Return ``nn.dropout`` for ``tensorflow.nn.dropout`` and ``tensorflow.compat.v1.nn.dropout``."""
     return (name[len(V1) :] if name == V1 or name.startswith(V1 + ".") else name).partition(".")[2]
 
 
 @functools.lru_cache(maxsize=65536)
-def became(name: str) -> str:
+def fate_of_v1_name(name: str) -> str:
     """Return the fate of a dotted name of TensorFlow 1, one of the constants of this module."""
-    parts = rest_of(name).split(".")
+    parts = name_below_tensorflow(name).split(".")
     if parts[0] == "contrib":
         return OF_CONTRIB
     prefixes = {".".join(parts[:cut]) for cut in range(1, len(parts) + 1)}
     return next((fate for fate, table in _TABLES if prefixes & table), SAME)
 
 
-def is_lifted(name: str) -> bool:
+def needs_compat_v1(name: str) -> bool:
     """Return True if a dotted name keeps its meaning in TensorFlow 2 only under compat.v1."""
-    return became(name) in (ONLY_IN_V1, OTHERWISE)
+    return fate_of_v1_name(name) in (ONLY_IN_V1, OTHERWISE)
 
 
-def holds_lifted(name: str) -> bool:
+def contains_compat_v1_names(name: str) -> bool:
     """Return True if a dotted name, or a name below it, is lifted."""
-    return is_lifted(name) or rest_of(name) in _ABOVE
+    return needs_compat_v1(name) or name_below_tensorflow(name) in _ABOVE
 
 
-def is_module(name: str) -> bool:
+def is_compat_v1_module(name: str) -> bool:
     """Return True if the rest of a dotted name is an importable module of ``tensorflow.compat.v1``."""
-    rest = rest_of(name)
+    rest = name_below_tensorflow(name)
     return not rest or rest in MODULES
 
 
-def lifted(name: str) -> str:
+def compat_v1_spelling(name: str) -> str:
     """Return a dotted name as it is spelled below compat.v1."""
     rest = name.partition(".")[2]
     return V1 + "." + rest if rest else V1

@@ -8,7 +8,7 @@ import re
 from ...semantics.model import Binding
 from ...semantics.module_index import Names
 from ...syntax.source import Edit
-from ...tf_api.v1_fate import V1, became, is_module, lifted, rest_of
+from ...tf_api.v1_fate import V1, compat_v1_spelling, fate_of_v1_name, is_compat_v1_module, name_below_tensorflow
 from .tensorflow_uses import NOT_IN_V1, scopes
 
 _DOTTED = re.compile(r"(?<![\w.])([A-Za-z_]\w*)((?:\.\w+)+)")
@@ -26,19 +26,19 @@ def rebind(names: Names, statements: list[ast.stmt], added: list[ast.stmt]) -> N
 
     def after(binding: Binding) -> Binding:
         target = binding.target
-        whole = target == "tensorflow" or isinstance(binding.node, ast.ImportFrom) or is_module(target)
+        whole = target == "tensorflow" or isinstance(binding.node, ast.ImportFrom) or is_compat_v1_module(target)
         is_chosen = (
             binding.node in chosen
             and target.partition(".")[0] == "tensorflow"
-            and rest_of(target).partition(".")[0] not in NOT_IN_V1
+            and name_below_tensorflow(target).partition(".")[0] not in NOT_IN_V1
         )
-        return binding._replace(target=lifted(target)) if is_chosen and whole else binding
+        return binding._replace(target=compat_v1_spelling(target)) if is_chosen and whole else binding
 
     names.forget()
     for scope in scopes(names):
         for local, bindings in scope.bindings.items():
             scope.bindings[local] = [after(b) for b in bindings]
-    names.stars = [s._replace(module=lifted(s.module)) if s.node in chosen else s for s in names.stars]
+    names.stars = [s._replace(module=compat_v1_spelling(s.module)) if s.node in chosen else s for s in names.stars]
     for statement in added:
         names.module.bindings.setdefault("tf", []).append(Binding("import", names.places[statement], statement, V1))
 
@@ -59,7 +59,7 @@ def as_lifted(names: Names, edit: Edit, node: ast.AST) -> Edit:
             names.by_name
             and not rest.startswith(".compat.")
             and any(b.target == "tensorflow" for b in bound)
-            and became("tensorflow" + rest) in names.by_name
+            and fate_of_v1_name("tensorflow" + rest) in names.by_name
         ):
             return root + ".compat.v1" + rest
         return match.group()

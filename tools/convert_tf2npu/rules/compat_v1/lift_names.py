@@ -120,7 +120,7 @@ from ...rewrite.removal import remove_statements
 from ...rewrite.spans import Spans
 from ...semantics.model import Lift
 from ...syntax.source import Edit, Source
-from ...tf_api.v1_fate import V1, is_lifted, rest_of
+from ...tf_api.v1_fate import V1, name_below_tensorflow, needs_compat_v1
 from ..base import Change, Context, Finding, Result
 from .lift_plan import CODE
 from .tensorflow_uses import Use, is_lifted_alias, uses, whole_call
@@ -165,7 +165,7 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
         if edit is None:
             if (
                 use.root.id not in reported
-                and is_lifted(use.name)
+                and needs_compat_v1(use.name)
                 and not use.name.startswith(V1)
                 and not names.by_name
             ):
@@ -175,11 +175,11 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
                     "{0} is not imported here as tf.compat.v1. "
                     "Define it as tensorflow.compat.v1, so that this is tf.compat.v1.{1}",
                     use.root.id,
-                    rest_of(use.name),
+                    name_below_tensorflow(use.name),
                 )
             continue
         string = names.strings.get(use.root)
-        if string is None or source.is_placed(use.whole, string):
+        if string is None or source.is_position_reliable(use.whole, string):
             yield Change(node, "lifted to tf.compat.v1", (edit,))
         else:
             yield Finding(node, "a name inside an f-string cannot be converted. Write {0}.compat.v1 here", use.root.id)

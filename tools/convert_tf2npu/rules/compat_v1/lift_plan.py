@@ -15,7 +15,7 @@ from ...semantics.model import Lift, Star
 from ...semantics.module_index import ModuleIndex, Names
 from ...semantics.version_evidence import had_gelu, is_eager
 from ...syntax.source import Source
-from ...syntax.suppressions import ignored
+from ...syntax.suppressions import is_suppressed_at
 from ...tf_api.canonical_names import canonical
 from ...tf_api.v1_fate import (
     NEW,
@@ -24,10 +24,10 @@ from ...tf_api.v1_fate import (
     ONLY_IN_V1,
     OTHERWISE,
     V1,
-    became,
-    holds_lifted,
-    is_lifted,
-    is_module,
+    contains_compat_v1_names,
+    fate_of_v1_name,
+    is_compat_v1_module,
+    needs_compat_v1,
 )
 from .contrib.replacements import contrib_name, is_importable, part_with_replacement, replacement_of, shared_module
 from .lift_bindings import rebind
@@ -90,13 +90,15 @@ def lift(project: ModuleIndex, source: Source, names: Names) -> None:
 
 def _evidence(project: ModuleIndex, source: Source, names: Names) -> _Evidence:
     others = project.names_imported_from(names.path) if names.path else frozenset()
-    plain = [i for i in imports(names, NOT_IN_V1) if i.binding.node and not ignored(source, i.binding.node, CODE)]
+    plain = [
+        i for i in imports(names, NOT_IN_V1) if i.binding.node and not is_suppressed_at(source, i.binding.node, CODE)
+    ]
     of_contrib = [i for i in imports(names, NOT_IN_V1 - {"contrib"}) if i.binding.target.startswith(_CONTRIB)]
     used = list(uses(names))
     wanted = {use.name for use in used if _is_wanted(names, use)} | {i.binding.target for i in of_contrib}
     for imported in plain:
         is_taken = imported.scope is names.module and bool(others & {imported.local, "*"})
-        if is_lifted(imported.binding.target) or is_taken and holds_lifted(imported.binding.target):
+        if needs_compat_v1(imported.binding.target) or is_taken and contains_compat_v1_names(imported.binding.target):
             wanted.add(imported.binding.target)
     return _Evidence(names, others, plain, of_contrib, used, wanted)
 
@@ -105,9 +107,9 @@ def _fates(evidence: _Evidence) -> set[str]:
     """Return the fates in TensorFlow 2 of the names that a file uses."""
     targets = {i.binding.target for i in evidence.imports + evidence.of_contrib}
     fates = {
-        became(name)
+        fate_of_v1_name(name)
         for name in {use.name for use in evidence.used} | targets
-        if became(name) != ONLY_IN_V1 or not name.startswith(V1)
+        if fate_of_v1_name(name) != ONLY_IN_V1 or not name.startswith(V1)
     }
     if NEW not in fates and evidence.imports and had_gelu(evidence.names):
         if ONLY_IN_V1 not in fates or any(_is_explicit(evidence.names, use) for use in evidence.used):
@@ -132,13 +134,13 @@ def _needs_lifting(evidence: _Evidence, fates: set[str]) -> bool:
 
 def _is_wanted(names: Names, use: Use) -> bool:
     """Return True if a use needs tf.compat.v1: by its name, or as a module that is passed to unknown code."""
-    if use.name == V1 or use.name.startswith(V1 + ".") or became(use.name) == NEW:
+    if use.name == V1 or use.name.startswith(V1 + ".") or fate_of_v1_name(use.name) == NEW:
         return False
-    if is_lifted(use.name) or became(use.name) == OF_CONTRIB:
+    if needs_compat_v1(use.name) or fate_of_v1_name(use.name) == OF_CONTRIB:
         return True
     parent = names.parents.get(use.whole)
     aliased = isinstance(parent, ast.Assign) and all(isinstance(t, ast.Name) for t in parent.targets)
-    return holds_lifted(use.name) and not aliased
+    return contains_compat_v1_names(use.name) and not aliased
 
 
 def _is_lifted_already(names: Names, used: list[Use]) -> bool:
@@ -153,7 +155,7 @@ def _is_lifted_already(names: Names, used: list[Use]) -> bool:
 def _fates_by_name(evidence: _Evidence, fates: set[str]) -> tuple[frozenset[str], list[Import]]:
     """Return the fates of the names that are lifted where they stand, and the imports that may be lifted."""
     if NEW in fates:  # written for both versions: names that both have stay as they are
-        return frozenset({ONLY_IN_V1}), [i for i in evidence.imports if became(i.binding.target) == ONLY_IN_V1]
+        return frozenset({ONLY_IN_V1}), [i for i in evidence.imports if fate_of_v1_name(i.binding.target) == ONLY_IN_V1]
     if any(i.is_bare_part for i in evidence.imports):
         return frozenset({ONLY_IN_V1, OTHERWISE}), [i for i in evidence.imports if not i.is_bare]
     return frozenset(), evidence.imports
@@ -219,7 +221,7 @@ def _chosen(evidence: _Evidence, kept: list[Import]) -> list[ast.stmt]:
         target, node = imported.binding.target, imported.binding.node
         needed = (
             target == "tensorflow"
-            or is_lifted(target)
+            or needs_compat_v1(target)
             or target in evidence.wanted
             or any(use.root.id == imported.local and use.name.startswith(target + ".") for use in used)
         )
@@ -233,7 +235,7 @@ def _chosen(evidence: _Evidence, kept: list[Import]) -> list[ast.stmt]:
 
 def _can_be_lifted(node: ast.stmt) -> bool:
     if isinstance(node, ast.ImportFrom) and node.module:
-        return is_module(node.module) and all(is_lifted_alias(a, node.module) for a in node.names)
+        return is_compat_v1_module(node.module) and all(is_lifted_alias(a, node.module) for a in node.names)
     return isinstance(node, ast.Import) and any(is_lifted_alias(a) for a in node.names)
 
 
@@ -255,7 +257,7 @@ def _moving(source: Source, evidence: _Evidence) -> list[ast.stmt]:
             if own
             else any(replacement for _, replacement in replacements) and not shared_module(replacements)
         )
-        if isinstance(node, ast.stmt) and stays and not ignored(source, node, MOVING):
+        if isinstance(node, ast.stmt) and stays and not is_suppressed_at(source, node, MOVING):
             moving.append(node)
     return moving
 

@@ -68,7 +68,7 @@ from typing import Iterator, Tuple
 
 from ...rewrite.spans import Spans
 from ...tf_api.name_tables import CHANGED, PRIVATE
-from ...tf_api.v1_fate import NOWHERE, became, is_lifted, rest_of
+from ...tf_api.v1_fate import NOWHERE, fate_of_v1_name, name_below_tensorflow, needs_compat_v1
 from ..base import Context, Finding, Message, Result
 from .contrib.advice import advice
 from .contrib.contrib_plan import plan
@@ -146,13 +146,18 @@ def _removed_names_imported(context: Context, statement: ast.stmt) -> Iterator[_
         name = module + "." + alias.name
         if alias.name == "*" and below_contrib(module) is not None:
             yield _removed_at(statement, name, _GONE, module, advice(below_contrib(module) or ""))
-        elif rest_of(module).startswith("examples"):
-            yield _removed_at(statement, module, _GONE, module, _ADVICE.get(rest_of(module), _COPY))
+        elif name_below_tensorflow(module).startswith("examples"):
+            yield _removed_at(statement, module, _GONE, module, _ADVICE.get(name_below_tensorflow(module), _COPY))
         elif module.startswith("tensorflow.python."):
             yield from _private(statement, name)
-        elif became(name) == NOWHERE:
+        elif fate_of_v1_name(name) == NOWHERE:
             yield _removed(statement, name)
-        elif lift is not None and is_lifted(name) and statement not in lift.statements and not context.names.by_name:
+        elif (
+            lift is not None
+            and needs_compat_v1(name)
+            and statement not in lift.statements
+            and not context.names.by_name
+        ):
             yield _removed_at(
                 statement,
                 name,
@@ -160,20 +165,20 @@ def _removed_names_imported(context: Context, statement: ast.stmt) -> Iterator[_
                 "import tensorflow.compat.v1 as tf and {1} = tf.{2}",
                 alias.name,
                 alias.asname or alias.name,
-                rest_of(name),
+                name_below_tensorflow(name),
             )
 
 
 def _removed_names_used(context: Context, use: Use) -> Iterator[_Removed]:
-    rest, node = rest_of(use.name), whole_call(context.names, use.whole)
+    rest, node = name_below_tensorflow(use.name), whole_call(context.names, use.whole)
     if rest.startswith("python."):
         yield from _private(node, use.name)
         root = context.names.spelled(use.root, use.where)
-        if root and not rest_of(root):
+        if root and not name_below_tensorflow(root):
             words = rest.split(".")
             line = f"from tensorflow.{'.'.join(words[:-1])} import {words[-1]}"
             yield _removed_at(node, use.name, "tf.compat.v1 has no tf.python. Write {0}", line)
-    elif became(use.name) == NOWHERE:
+    elif fate_of_v1_name(use.name) == NOWHERE:
         yield _removed(node, use.name)
     elif rest in CHANGED and isinstance(node, ast.Call) and use.whole is node.func:
         message = _order(node, rest)
@@ -186,7 +191,7 @@ def _removed_at(node: ast.AST, name: str, template: str, *values: str) -> _Remov
 
 
 def _removed(node: ast.AST, name: str) -> _Removed:
-    rest = rest_of(name)
+    rest = name_below_tensorflow(name)
     fix = next((text for below, text in _ADVICE.items() if (rest + ".").startswith(below + ".")), _COPY)
     return _removed_at(node, name, _GONE, "tf." + rest, fix)
 

@@ -7,7 +7,7 @@ from typing import Iterator, NamedTuple
 
 from ...semantics.model import Binding, Scope, Where
 from ...semantics.module_index import Names
-from ...tf_api.v1_fate import NEW, NOWHERE, V1, became, is_module, rest_of
+from ...tf_api.v1_fate import NEW, NOWHERE, V1, fate_of_v1_name, is_compat_v1_module, name_below_tensorflow
 
 # Parts of the package that can be imported although tf.compat.v1 does not have them.
 NOT_IN_V1 = frozenset({"python", "core", "examples", "tools", "compiler", "contrib", "compat"})
@@ -74,7 +74,7 @@ def imports(names: Names, without: frozenset[str]) -> Iterator[Import]:
                 if (
                     binding.kind == "import"
                     and binding.target.partition(".")[0] == "tensorflow"
-                    and rest_of(binding.target).partition(".")[0] not in without
+                    and name_below_tensorflow(binding.target).partition(".")[0] not in without
                 ):
                     yield Import(scope, local, binding)
 
@@ -100,6 +100,6 @@ def is_lifted_alias(alias: ast.alias, module: str = "") -> bool:
     name = module + "." + alias.name if module else alias.name
     return (
         name.partition(".")[0] == "tensorflow"
-        and rest_of(name).partition(".")[0] not in NOT_IN_V1
-        and (became(name) not in (NEW, NOWHERE) if module else is_module(name))
+        and name_below_tensorflow(name).partition(".")[0] not in NOT_IN_V1
+        and (fate_of_v1_name(name) not in (NEW, NOWHERE) if module else is_compat_v1_module(name))
     )

@@ -110,7 +110,7 @@ from ...semantics.model import Call
 from ...semantics.module_index import Names
 from ...semantics.signatures import DROPOUT_V1, DROPOUT_V2, bind
 from ...syntax.source import Edit
-from ...tf_api.canonical_names import is_known_tf2_spelling, is_version1
+from ...tf_api.canonical_names import is_known_tf2_spelling, is_tf1_name
 from ..base import Change, Context, Finding, Question, Result
 
 CODE = "NPU106"
@@ -155,7 +155,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     node = call.node
     spelled = context.names.spelled(node.func, call.where) or ""
     keras = name == "tensorflow.keras.backend.dropout"
-    version = 2 if keras else 1 if is_version1(spelled) else context.once(_version)
+    version = 2 if keras else 1 if is_tf1_name(spelled) else context.once(_version)
     runs = None
     if version is None and len(node.args) > 1:
         version, runs = _version_that_ran(context, node)

@@ -273,7 +273,7 @@ def _expression(context: Context, call: Call) -> Iterator[Result]:
 def _comments(context: Context, body: list) -> Iterator[str]:
     """Return the comments between and inside the statements of a function."""
     source = context.source
-    for number in range(source.lines(body[0])[0], source.lines(body[-1])[1]):
+    for number in range(source.first_and_last_line(body[0])[0], source.first_and_last_line(body[-1])[1]):
         comment = _COMMENT.search(source.line(number))
         if comment:
             yield comment.group(1)

@@ -87,7 +87,7 @@ from ...semantics.module_index import Names
 from ...semantics.value_flow import origins
 from ...syntax.edits import Edit
 from ...syntax.expressions import constant, last_part
-from ...syntax.suppressions import ignored
+from ...syntax.suppressions import is_suppressed_at
 from ..base import Change, Context, Finding, Message, Question, Result
 
 CODE = "NPU221"
@@ -195,7 +195,7 @@ def _regions(context: Context) -> dict[ast.Call, Change | None]:
         one = context.seen(CODE, DTYPE, call.node) if name in CALLS else None
         if one is not None and one.only("dtype") == "float64" and one.all("mixed") == (False,):
             edited = _edits(context, call, name)
-            if edited and one.only("place") == "graph" and not ignored(context.source, call.node, CODE):
+            if edited and one.only("place") == "graph" and not is_suppressed_at(context.source, call.node, CODE):
                 edits[place_of(context.source, DTYPE, call.node)] = call.node, edited, one.runs
     changes: dict[ast.Call, Change | None] = {}
     for region in _connected([set(one.all("region") or ()) for one in seen.values()]):

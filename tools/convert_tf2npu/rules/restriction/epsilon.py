@@ -119,7 +119,7 @@ from ...semantics.model import Call, Where
 from ...semantics.module_index import ModuleIndex
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_part
-from ...syntax.walk import walked
+from ...syntax.walk import walk_nodes
 from ..base import Context, Finding, Result
 
 CODE = "NPU227"
@@ -164,7 +164,7 @@ def check_file(context: Context) -> Iterator[Result]:
         name = context.called.get(call.node, "")
         if name.startswith("tensorflow.") and not _OPTIMIZERS.match(name):
             yield from _check_call_with_epsilon(context, call, name)
-    for node in walked(context.names.tree):
+    for node in walk_nodes(context.names.tree):
         if isinstance(node, ast.BinOp):
             yield from _check_division(context, node, node.left, node.right)
         elif isinstance(node, ast.AugAssign):

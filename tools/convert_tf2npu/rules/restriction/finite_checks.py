@@ -51,11 +51,11 @@ from ...analysis.device_placement import function_of
 from ...rewrite.seen_findings import questions_if_first
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ...tf_api.name_tables import names_of
+from ...tf_api.name_tables import calls_of_kind
 from ..base import Context, Finding, Result
 
 CODE = "NPU222"
-CALLS = names_of("finite")
+CALLS = calls_of_kind("finite")
 _UPDATES = re.compile(r"apply_gradients|clip_by_global_norm|minimize\s*\(")
 
 

@@ -69,11 +69,11 @@ from ...analysis.mixed_computing import OPTION, further_need
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ...tf_api.name_tables import names_of
+from ...tf_api.name_tables import calls_of_kind
 from ..base import Context, Finding, Result
 
 CODE = "NPU240"
-_PUBLIC = names_of("table")
+_PUBLIC = calls_of_kind("table")
 # tensorflow.python.ops.lookup_ops has the functions of contrib.
 _TABLES = _PUBLIC | {name.replace(".contrib.", ".") for name in _PUBLIC}
 _ACCUMULATORS = frozenset(

@@ -76,11 +76,11 @@ from ...analysis.device_placement import in_test, is_first_call
 from ...semantics.model import Call
 from ...syntax.expressions import constant, last_part
 from ...syntax.words import has_words
-from ...tf_api.name_tables import names_of
+from ...tf_api.name_tables import calls_of_kind
 from ..base import Context, Finding, Result
 
 CODE = "NPU223"
-_INPUT = names_of("queue")
+_INPUT = calls_of_kind("queue")
 _PADDED = "PaddingFIFOQueue"
 _QUEUES = ("FIFOQueue", _PADDED, "RandomShuffleQueue", "PriorityQueue", "StagingArea")
 _MODULES = ("", "queue.", "io.", "contrib.staging.", "python.ops.data_flow_ops.")

@@ -76,7 +76,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_eager, is_idle, is_imported_by_graph_program
-from ...tf_api.v1_fate import V1, rest_of
+from ...tf_api.v1_fate import V1, name_below_tensorflow
 from ..base import Context, Finding, Message, Result
 
 CODE = "NPU279"
@@ -131,7 +131,7 @@ def check_file(context: Context) -> Iterator[Result]:
         yield Finding(
             call.node,
             "tf.compat.v1.{0} must not be mixed with eager code. {1}",
-            rest_of(spelled.replace(".compat.v1", "")),
+            name_below_tensorflow(spelled.replace(".compat.v1", "")),
             _INSTEAD[graph_name],
         )
 
@@ -139,7 +139,7 @@ def check_file(context: Context) -> Iterator[Result]:
 @functools.lru_cache(maxsize=4096)
 def _graph_name(name: str) -> str:
     """Return the key of a name in the table of names for graphs, or ""."""
-    rest = rest_of(name) if name.startswith("tensorflow.") else ""
+    rest = name_below_tensorflow(name) if name.startswith("tensorflow.") else ""
     return next((key for key in _INSTEAD if rest == key or rest.startswith(key + ".")), "")
 
 

@@ -40,11 +40,11 @@ from ...analysis.device_placement import is_first_call, runs_on_npu
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ...tf_api.name_tables import names_of
+from ...tf_api.name_tables import calls_of_kind
 from ..base import Context, Finding, Result
 
 CODE = "NPU214"
-CALLS = names_of("unclear")
+CALLS = calls_of_kind("unclear")
 _ADVICE = {
     "accumulate_n": "Use tf.add_n, which computes the same",
     "embedding_lookup_sparse": "Pad the ids to a fixed number and use tf.nn.embedding_lookup with a mask",

@@ -48,11 +48,11 @@ from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ...tf_api.name_tables import names_of
+from ...tf_api.name_tables import calls_of_kind
 from ..base import Context, Finding, Result
 
 CODE = "NPU210"
-CALLS = names_of("eager")
+CALLS = calls_of_kind("eager")
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:

@@ -86,13 +86,13 @@ from ...analysis.gpu_tests import ASKING
 from ...semantics.model import Call, Where
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
-from ...tf_api.name_tables import names_of
+from ...tf_api.name_tables import calls_of_kind
 from ..base import Context, Finding, Result
 
 CODE = "NPU212"
 _NCCL = frozenset("all_sum all_min all_max all_prod reduce_sum broadcast".split())
 CALLS = (
-    names_of("gpu")
+    calls_of_kind("gpu")
     | {"keras.utils.multi_gpu_model"}
     | {home + name for home in ("tensorflow.contrib.nccl.", "tensorflow.python.ops.nccl_ops.") for name in _NCCL}
     | {

@@ -22,11 +22,11 @@ from typing import Iterator
 
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ...tf_api.name_tables import names_of
+from ...tf_api.name_tables import calls_of_kind
 from ..base import Context, Finding, Message, Result
 
 CODE = "NPU213"
-CALLS = names_of("lite")
+CALLS = calls_of_kind("lite")
 _REPLACEMENTS = {
     "TFLiteLSTMCell": "tf.nn.rnn_cell.LSTMCell",
     "TfLiteRNNCell": "tf.nn.rnn_cell.BasicRNNCell",

@@ -52,7 +52,7 @@ from typing import Iterator
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...syntax.expressions import constant, last_part
-from ...tf_api.name_tables import names_of
+from ...tf_api.name_tables import calls_of_kind
 from ..base import Context, Finding, Result
 
 CODE = "NPU211"
@@ -61,7 +61,7 @@ _FLAGS = frozenset(
     for home in ("absl.", "tensorflow.", "tensorflow.app.")
     for name in ("DEFINE_bool", "DEFINE_boolean")
 )
-CALLS = names_of("tpu") | {"tensorflow.distribute.TPUStrategy"} | _FLAGS
+CALLS = calls_of_kind("tpu") | {"tensorflow.distribute.TPUStrategy"} | _FLAGS
 _ADVICE = {
     "bfloat16_scope": "Remove it and set precision_mode_v2='mixed_float16' on the NPU session",
     "cross_replica_sum": "Remove it on one device; use npu_allreduce on several",

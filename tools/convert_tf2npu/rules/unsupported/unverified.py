@@ -34,11 +34,11 @@ from typing import Iterator
 from ...analysis.device_placement import runs_on_npu
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
-from ...tf_api.name_tables import names_of
+from ...tf_api.name_tables import calls_of_kind
 from ..base import Context, Finding, Result
 
 CODE = "NPU215"
-CALLS = names_of("unverified") | {
+CALLS = calls_of_kind("unverified") | {
     "tensorflow.random.experimental.Generator.from_seed",
     "tensorflow.random.experimental.Generator.from_state",
     "tensorflow.random.experimental.Generator.from_non_deterministic_state",

@@ -36,7 +36,7 @@ class Places:
         self._tree, self._text, self._line_starts = tree, text, line_starts
         self._beginnings: dict[int, tuple[list[int], list[int]]] = {}  # by the id of a block
 
-    def find(self, node: ast.AST) -> None:
+    def set_positions(self, node: ast.AST) -> None:
         """Set the start and end of a node and of all others of its group.
 
         Raises:

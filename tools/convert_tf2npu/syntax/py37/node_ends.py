@@ -110,7 +110,7 @@ def add_ends(tree: ast.Module, text: str, line: int = 1) -> None:
 
     Raises ValueError if *tree* and *text* do not belong together.
     """
-    _Walker(Tokens(text, line)).module(tree)
+    _Walker(Tokens(text, line)).walk_module(tree)
 
 
 class _Walker:
@@ -121,15 +121,15 @@ class _Walker:
         self.starts, self.ends = tokens.starts, tokens.ends
         self.at = 0
 
-    def module(self, tree: ast.Module) -> None:
+    def walk_module(self, tree: ast.Module) -> None:
         try:
-            self.children(tree)
+            self.walk_children(tree)
             self.skip(_BEFORE_STMT)
-            self.require(self.at == len(self.tokens) - 1)
+            self.require_in_step(self.at == len(self.tokens) - 1)
         except (IndexError, StopIteration):
-            self.require(False)
+            self.require_in_step(False)
 
-    def require(self, in_step: bool) -> None:
+    def require_in_step(self, in_step: bool) -> None:
         """Better no positions than wrong ones: text is replaced at them."""
         if not in_step:
             raise ValueError("the syntax tree does not belong to this text")
@@ -138,35 +138,35 @@ class _Walker:
         while self.tokens[self.at] in unwanted:
             self.at += 1
 
-    def place(self, node: Any, first: int) -> None:
+    def set_position(self, node: Any, first: int) -> None:
         """The node begins with token *first* and ends with the one before ``at``."""
         node.lineno, node.col_offset = self.starts[first]
         node.end_lineno, node.end_col_offset = self.ends[self.at - 1]
 
-    def open(self) -> int:
+    def enter_brackets(self) -> int:
         """Go into brackets; return where they end."""
         self.at += 1
         return self.match[self.at - 1]
 
-    def close(self, end: int) -> None:
+    def leave_brackets(self, end: int) -> None:
         self.skip(_BEFORE_CLOSE)
-        self.require(self.at == end)
+        self.require_in_step(self.at == end)
         self.at += 1
 
-    def children(self, node: ast.AST) -> None:
+    def walk_children(self, node: ast.AST) -> None:
         for field in _CHILDREN[type(node).__name__]:
             value = getattr(node, field)
             for child in value if isinstance(value, list) else (value,):
                 if isinstance(child, ast.expr):
-                    self.expr(child)
+                    self.walk_expr(child)
                 elif isinstance(child, ast.stmt):
-                    self.stmt(child)
+                    self.walk_stmt(child)
                 elif child is not None:
-                    _PARTS.get(type(child).__name__, _Walker.children)(self, child)
+                    _PARTS.get(type(child).__name__, _Walker.walk_children)(self, child)
 
     # Expressions.
 
-    def expr(self, node: ast.expr) -> None:
+    def walk_expr(self, node: ast.expr) -> None:
         """Place an expression; ``at`` ends up behind it and its parentheses."""
         tokens, match = self.tokens, self.match
         self.skip(_BEFORE_EXPR)
@@ -187,9 +187,9 @@ class _Walker:
         while tokens[self.at] == "(" and match[self.at] != self.at + 1:
             self.at += 1
         first = self.at
-        _HEADS.get(kind, _Walker.atom)(self, node)
+        _HEADS.get(kind, _Walker.walk_atom)(self, node)
         while True:
-            self.place(node, first)
+            self.set_position(node, first)
             while first > start and match[self.at] == first - 1:
                 first -= 1
                 self.at += 1
@@ -197,85 +197,85 @@ class _Walker:
                 return
             node = outer.pop()
             kind = type(node).__name__
-            _TAILS.get(kind, _Walker.children)(self, node)
+            _TAILS.get(kind, _Walker.walk_children)(self, node)
             if kind in _OWN_PARENTHESES and first > start and match[self.at] == first - 1:
                 first -= 1
                 self.at += 1
 
     # Heads: expressions that begin with a token of their own.
 
-    def atom(self, node: ast.expr) -> None:
+    def walk_atom(self, node: ast.expr) -> None:
         self.at += 1
         if self.tokens[self.at - 1] == STRING:
             self.skip(_STRINGS)
 
-    def fstring(self, node: ast.JoinedStr) -> None:
+    def walk_fstring(self, node: ast.JoinedStr) -> None:
         first = self.at
-        self.atom(node)
+        self.walk_atom(node)
         for inner in ast.walk(node):
             # Not on every node: the likes of Load() are shared by all trees.
             if isinstance(inner, (ast.expr, ast.arg, ast.keyword)):
-                self.place(inner, first)
+                self.set_position(inner, first)
 
-    def prefixed(self, node: ast.expr) -> None:
+    def walk_after_prefix(self, node: ast.expr) -> None:
         self.at += 1
-        self.children(node)
+        self.walk_children(node)
 
-    def bracketed(self, node: ast.expr) -> None:
-        end = self.open()
-        self.children(node)
-        self.close(end)
+    def walk_bracketed(self, node: ast.expr) -> None:
+        end = self.enter_brackets()
+        self.walk_children(node)
+        self.leave_brackets(end)
 
-    def dictionary(self, node: ast.Dict) -> None:
-        end = self.open()
+    def walk_dict(self, node: ast.Dict) -> None:
+        end = self.enter_brackets()
         for key, value in zip(node.keys, node.values):
             if key is not None:
-                self.expr(key)
-            self.expr(value)
-        self.close(end)
+                self.walk_expr(key)
+            self.walk_expr(value)
+        self.leave_brackets(end)
 
-    def empty_tuple(self, node: ast.Tuple) -> None:
+    def skip_empty_tuple(self, node: ast.Tuple) -> None:
         self.at += 2
 
     # Tails: what follows the leftmost child of an expression.
 
-    def attribute(self, node: ast.Attribute) -> None:
+    def skip_attribute(self, node: ast.Attribute) -> None:
         self.at += 2
 
-    def binary(self, node: ast.BinOp) -> None:
+    def walk_binary(self, node: ast.BinOp) -> None:
         self.at += 1
-        self.expr(node.right)
+        self.walk_expr(node.right)
 
-    def boolean(self, node: ast.BoolOp) -> None:
+    def walk_boolean(self, node: ast.BoolOp) -> None:
         for value in node.values[1:]:
-            self.expr(value)
+            self.walk_expr(value)
 
-    def compare(self, node: ast.Compare) -> None:
+    def walk_compare(self, node: ast.Compare) -> None:
         for operator, right in zip(node.ops, node.comparators):
             self.at += 2 if isinstance(operator, (ast.IsNot, ast.NotIn)) else 1
-            self.expr(right)
+            self.walk_expr(right)
 
-    def tuple(self, node: ast.Tuple) -> None:
+    def walk_tuple(self, node: ast.Tuple) -> None:
         for element in node.elts[1:]:
-            self.expr(element)
+            self.walk_expr(element)
         if self.tokens[self.at] == ",":
             self.at += 1
 
-    def call(self, node: ast.Call) -> None:
+    def walk_call(self, node: ast.Call) -> None:
         end = self.match[self.at]
         if len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
             # f(x for x in y): the parentheses of the call are the generator's too.
             # Those of f((x for x in y), k=1) are not, and it does not claim them.
-            self.expr(node.args[0])
+            self.walk_expr(node.args[0])
             if self.at > end:
                 return
-            self.arguments([], node.keywords)
+            self.walk_arguments([], node.keywords)
         else:
             self.at += 1
-            self.arguments(node.args, node.keywords)
-        self.close(end)
+            self.walk_arguments(node.args, node.keywords)
+        self.leave_brackets(end)
 
-    def arguments(self, args: list[ast.expr], keywords: list[ast.keyword]) -> None:
+    def walk_arguments(self, args: list[ast.expr], keywords: list[ast.keyword]) -> None:
         """Arguments of a call or a class; keywords may precede *args."""
         tokens = self.tokens
         args_left, keywords_left = iter(args), iter(keywords)
@@ -288,50 +288,50 @@ class _Walker:
             if tokens[name_end + 1] == "=":
                 self.at = name_end + 1
             elif tokens[first] != "**":
-                self.expr(next(args_left))
+                self.walk_expr(next(args_left))
                 continue
             keyword = next(keywords_left)
-            self.expr(keyword.value)
-            self.place(keyword, first)
+            self.walk_expr(keyword.value)
+            self.set_position(keyword, first)
 
-    def subscript(self, node: ast.Subscript) -> None:
-        end = self.open()
-        self.index(node.slice)
-        self.close(end)
+    def walk_subscript(self, node: ast.Subscript) -> None:
+        end = self.enter_brackets()
+        self.walk_index(node.slice)
+        self.leave_brackets(end)
 
-    def index(self, node: Any) -> None:
+    def walk_index(self, node: Any) -> None:
         """Find the end of the contents of a subscript; slices are no expressions before Python 3.9."""
         first = self.at
         kind = type(node).__name__
         if kind == "Index":
-            self.expr(node.value)
+            self.walk_expr(node.value)
         elif kind == "Slice":
             if node.lower is not None:
-                self.expr(node.lower)
+                self.walk_expr(node.lower)
             self.at += 1
             if node.upper is not None:
-                self.expr(node.upper)
+                self.walk_expr(node.upper)
             if self.tokens[self.at] == ":":
                 self.at += 1
             if node.step is not None:
-                self.expr(node.step)
-            self.place(node, first)
+                self.walk_expr(node.step)
+            self.set_position(node, first)
         elif kind == "ExtSlice":
-            self.dimensions(node, node.dims)
+            self.walk_dimensions(node, node.dims)
         elif kind == "Tuple" and any(isinstance(item, ast.Slice) for item in node.elts):
-            self.dimensions(node, node.elts)
+            self.walk_dimensions(node, node.elts)
         else:
-            self.expr(node)
+            self.walk_expr(node)
 
-    def dimensions(self, node: ast.AST, items: list[Any]) -> None:
+    def walk_dimensions(self, node: ast.AST, items: list[Any]) -> None:
         first = self.at
         for item in items:
-            self.index(item)
+            self.walk_index(item)
             if self.tokens[self.at] == ",":
                 self.at += 1
-        self.place(node, first)
+        self.set_position(node, first)
 
-    def parameters(self, node: ast.arguments) -> None:
+    def walk_parameters(self, node: ast.arguments) -> None:
         args = getattr(node, "posonlyargs", []) + node.args
         defaults: list[ast.expr | None] = [None] * (len(args) - len(node.defaults))
         pairs = list(zip(args, defaults + node.defaults))
@@ -343,18 +343,18 @@ class _Walker:
             first = self.at
             self.at += 1
             if arg.annotation is not None:
-                self.expr(arg.annotation)
-            self.place(arg, first)
+                self.walk_expr(arg.annotation)
+            self.set_position(arg, first)
             if default is not None:
-                self.expr(default)
+                self.walk_expr(default)
 
     # Statements.
 
-    def stmt(self, node: ast.stmt) -> None:
+    def walk_stmt(self, node: ast.stmt) -> None:
         self.skip(_BEFORE_STMT)
         kind = type(node).__name__
         for decorator in getattr(node, "decorator_list", ()):
-            self.expr(decorator)
+            self.walk_expr(decorator)
             self.skip(_BEFORE_STMT)
         first = self.at
         if kind not in _EXPR_FIRST:
@@ -362,114 +362,114 @@ class _Walker:
         if kind in _STATEMENTS:
             _STATEMENTS[kind](self, node)
         elif kind in _CHILDREN:
-            self.children(node)
+            self.walk_children(node)
         else:
             # Only names, which are no nodes or have no positions (global, import).
             while self.tokens[self.at] not in _STATEMENT_END:
                 self.at += 1
         if kind in _COMPOUND:
-            self.end_block()
+            self.skip_semicolon()
         else:
             self.skip(_BEFORE_CLOSE)  # del a, b,
-            self.require(self.tokens[self.at] in _STATEMENT_END)
-        self.place(node, first)
+            self.require_in_step(self.tokens[self.at] in _STATEMENT_END)
+        self.set_position(node, first)
 
-    def end_block(self) -> None:
+    def skip_semicolon(self) -> None:
         # The last ';' of "if x: a;" does not belong to a but to the whole.
         if self.tokens[self.at] == ";":
             self.at += 1
 
-    def body(self, statements: list[ast.stmt]) -> None:
+    def walk_body(self, statements: list[ast.stmt]) -> None:
         for statement in statements:
-            self.stmt(statement)
+            self.walk_stmt(statement)
 
-    def with_(self, node: ast.With) -> None:
+    def walk_with(self, node: ast.With) -> None:
         for item in node.items:
-            self.children(item)
+            self.walk_children(item)
         while self.tokens[self.at] != ":":  # the ')' around all items
             self.at += 1
-        self.body(node.body)
+        self.walk_body(node.body)
 
-    def function(self, node: ast.FunctionDef) -> None:
+    def walk_function(self, node: ast.FunctionDef) -> None:
         # Behind "def" or "async", an opening bracket is the first certain token.
         while self.tokens[self.at] not in OPENING:
             self.at += 1
-        self.type_parameters()
-        end = self.open()
-        self.parameters(node.args)
-        self.close(end)
+        self.skip_type_parameters()
+        end = self.enter_brackets()
+        self.walk_parameters(node.args)
+        self.leave_brackets(end)
         if node.returns is not None:
-            self.expr(node.returns)
-        self.body(node.body)
+            self.walk_expr(node.returns)
+        self.walk_body(node.body)
 
-    def class_(self, node: ast.ClassDef) -> None:
+    def walk_class(self, node: ast.ClassDef) -> None:
         self.at += 1
-        self.type_parameters()
+        self.skip_type_parameters()
         if self.tokens[self.at] == "(":
-            end = self.open()
-            self.arguments(node.bases, node.keywords)
-            self.close(end)
-        self.body(node.body)
+            end = self.enter_brackets()
+            self.walk_arguments(node.bases, node.keywords)
+            self.leave_brackets(end)
+        self.walk_body(node.body)
 
-    def type_alias(self, node: Any) -> None:
-        self.expr(node.name)
-        self.type_parameters()
-        self.expr(node.value)
+    def walk_type_alias(self, node: Any) -> None:
+        self.walk_expr(node.name)
+        self.skip_type_parameters()
+        self.walk_expr(node.value)
 
-    def type_parameters(self) -> None:
+    def skip_type_parameters(self) -> None:
         if self.tokens[self.at] == "[":
             self.at = self.match[self.at] + 1
 
-    def handler(self, node: ast.ExceptHandler) -> None:
+    def walk_handler(self, node: ast.ExceptHandler) -> None:
         self.skip(_BEFORE_STMT)
         first = self.at
         self.at += 1
         if self.tokens[self.at] == "*":
             self.at += 1
         if node.type is not None:
-            self.expr(node.type)
+            self.walk_expr(node.type)
         if node.name is not None:
             self.at += 2
-        self.body(node.body)
-        self.end_block()
-        self.place(node, first)
+        self.walk_body(node.body)
+        self.skip_semicolon()
+        self.set_position(node, first)
 
-    def match_case(self, node: Any) -> None:
+    def walk_match_case(self, node: Any) -> None:
         self.skip(_BEFORE_STMT)
         while self.tokens[self.at] not in (":", "if"):
             self.at = max(self.at, self.match[self.at]) + 1
         if node.guard is not None:
-            self.expr(node.guard)
-        self.body(node.body)
+            self.walk_expr(node.guard)
+        self.walk_body(node.body)
 
 
 _Method = Callable[[_Walker, Any], None]
 _HEADS: dict[str, _Method] = {
-    "Dict": _Walker.dictionary,
-    "JoinedStr": _Walker.fstring,
-    "Tuple": _Walker.empty_tuple,
-    **dict.fromkeys("DictComp List ListComp Set SetComp".split(), _Walker.bracketed),
-    **dict.fromkeys("Await Lambda Starred UnaryOp Yield YieldFrom".split(), _Walker.prefixed),
+    "Dict": _Walker.walk_dict,
+    "JoinedStr": _Walker.walk_fstring,
+    "Tuple": _Walker.skip_empty_tuple,
+    **dict.fromkeys("DictComp List ListComp Set SetComp".split(), _Walker.walk_bracketed),
+    **dict.fromkeys("Await Lambda Starred UnaryOp Yield YieldFrom".split(), _Walker.walk_after_prefix),
 }
 _TAILS: dict[str, _Method] = {
-    "Attribute": _Walker.attribute,
-    "BinOp": _Walker.binary,
-    "BoolOp": _Walker.boolean,
-    "Call": _Walker.call,
-    "Compare": _Walker.compare,
-    "Subscript": _Walker.subscript,
-    "Tuple": _Walker.tuple,
+    "Attribute": _Walker.skip_attribute,
+    "BinOp": _Walker.walk_binary,
+    "BoolOp": _Walker.walk_boolean,
+    "Call": _Walker.walk_call,
+    "Compare": _Walker.walk_compare,
+    "Subscript": _Walker.walk_subscript,
+    "Tuple": _Walker.walk_tuple,
 }
 _PARTS: dict[str, _Method] = {
-    "ExceptHandler": _Walker.handler,
-    "arguments": _Walker.parameters,
-    "match_case": _Walker.match_case,
+    "ExceptHandler": _Walker.walk_handler,
+    "arguments": _Walker.walk_parameters,
+    "match_case": _Walker.walk_match_case,
 }
 _STATEMENTS: dict[str, _Method] = {
-    "AsyncFunctionDef": _Walker.function,
-    "AsyncWith": _Walker.with_,
-    "ClassDef": _Walker.class_,
-    "FunctionDef": _Walker.function,
-    "TypeAlias": _Walker.type_alias,
-    "With": _Walker.with_,
+    "AsyncFunctionDef": _Walker.walk_function,
+    "AsyncWith": _Walker.walk_with,
+    "ClassDef": _Walker.walk_class,
+    "FunctionDef": _Walker.walk_function,
+    "TypeAlias": _Walker.walk_type_alias,
+    "With": _Walker.walk_with,
 }

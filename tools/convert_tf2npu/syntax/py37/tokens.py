@@ -50,10 +50,10 @@ class Tokens:
         self.strings: list[str] = []
         self.starts: list[Position] = []
         self.ends: list[Position] = []
-        self._read()
+        self._tokenize()
         self.match = self._match_brackets()
 
-    def _read(self) -> None:
+    def _tokenize(self) -> None:
         text, strings = self._text, self.strings
         depth = 0
         for match in _TOKEN.finditer(text):
@@ -63,12 +63,12 @@ class Tokens:
             start, end = match.span(kind)
             if kind == "newline" or kind == "joined":
                 if kind == "newline" and not depth:
-                    self._end_line(start)
+                    self._add_line_end(start)
                 self._line, self._first = self._line + 1, end
                 continue
             string = STRING if kind == "string" else text[start:end]
             strings.append(string)
-            self.starts.append((self._line, start - self._first if self._ascii else self._column(start)))
+            self.starts.append((self._line, start - self._first if self._ascii else self._byte_column(start)))
             if kind == "string":
                 for line_end in _LINE_END.finditer(text, start, end):
                     self._line, self._first = self._line + 1, line_end.end()
@@ -76,21 +76,21 @@ class Tokens:
                 depth += 1
             elif string in _CLOSING:
                 depth -= 1
-            self.ends.append((self._line, end - self._first if self._ascii else self._column(end)))
-        self._end_line(len(text))
-        self._add(_END, (self._line + 1, 0))
+            self.ends.append((self._line, end - self._first if self._ascii else self._byte_column(end)))
+        self._add_line_end(len(text))
+        self._add_empty_token(_END, (self._line + 1, 0))
 
-    def _end_line(self, offset: int) -> None:
+    def _add_line_end(self, offset: int) -> None:
         """Return a token for the end of a line that has others."""
         if self.strings and self.strings[-1] != "\n":
-            self._add("\n", (self._line, self._column(offset)))
+            self._add_empty_token("\n", (self._line, self._byte_column(offset)))
 
-    def _add(self, string: str, position: Position) -> None:
+    def _add_empty_token(self, string: str, position: Position) -> None:
         self.strings.append(string)
         self.starts.append(position)
         self.ends.append(position)
 
-    def _column(self, offset: int) -> int:
+    def _byte_column(self, offset: int) -> int:
         return len(self._text[self._first : offset].encode("utf-8"))
 
     def _match_brackets(self) -> list[int]:

@@ -14,8 +14,8 @@ from ....rewrite.call_edits import rename, rename_behind
 from ....rewrite.spans import Spans
 from ....semantics.model import Where
 from ....syntax.source import Edit
-from ....syntax.suppressions import ignored
-from ....tf_api.v1_fate import V1, is_lifted
+from ....syntax.suppressions import is_suppressed_at
+from ....tf_api.v1_fate import V1, needs_compat_v1
 from ...base import Change, Context, Message
 from .contrib_uses import CODE, TENSORFLOW, ContribName, ContribUse, contrib_names, contrib_uses, is_taken
 from .import_lines import import_from, rewritten
@@ -126,7 +126,7 @@ def _plan_use_of_tensorflow_root(
 
 def _decide(context: Context, site: ContribName, its: Sequence[ContribUse]) -> _Moved:
     source, statement = context.source, site.statement
-    if not context.moves_contrib or ignored(source, statement, CODE) or _has_comment(context, statement):
+    if not context.moves_contrib or is_suppressed_at(source, statement, CODE) or _has_comment(context, statement):
         return _Moved(None, (), its)
     shared = is_taken(context, site)
     replacement = replacement_of(site.name)
@@ -201,7 +201,7 @@ def _rename_after_root(context: Context, node: ast.expr, replacement: str, root:
 
 
 def _below(context: Context, replacement: str) -> str:
-    lifted = context.names.by_name and is_lifted("tensorflow." + replacement)
+    lifted = context.names.by_name and needs_compat_v1("tensorflow." + replacement)
     return (".compat.v1." if lifted else ".") + replacement
 
 

@@ -9,7 +9,7 @@ from ....rewrite.call_edits import loses_comment
 from ....rewrite.spans import Spans
 from ....semantics.model import Binding, Scope
 from ....syntax.source import Edit
-from ....syntax.suppressions import ignored
+from ....syntax.suppressions import is_suppressed_at
 from ....tf_api.v1_fate import V1
 from ...base import Context
 from ..tensorflow_uses import Use, uses, whole_call
@@ -129,7 +129,11 @@ def _arguments(context: Context, use: Use, call: ast.expr, replacement: Replacem
     string = context.names.strings.get(use.root)
     if context.names.lift is None or not context.moves_contrib:
         return None  # the file is not lifted, or the rule is not selected
-    if string is not None and not source.is_placed(use.whole, string) or ignored(source, call, CODE):
+    if (
+        string is not None
+        and not source.is_position_reliable(use.whole, string)
+        or is_suppressed_at(source, call, CODE)
+    ):
         return None
     if replacement.is_plain:
         return []

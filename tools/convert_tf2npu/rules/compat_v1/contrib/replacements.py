@@ -15,7 +15,7 @@ from ....semantics.module_index import Names
 from ....syntax.expressions import last_part
 from ....tf_api.canonical_names import canonical
 from ....tf_api.name_tables import CONTRIB, CONTRIB_BY_HAND, CONTRIB_CHANGED, MODULES
-from ....tf_api.v1_fate import rest_of
+from ....tf_api.v1_fate import name_below_tensorflow
 
 
 class Replacement(NamedTuple):
@@ -56,7 +56,7 @@ REPLACEMENTS: dict[str, Replacement] = {
 def contrib_name(spelled: str) -> str:
     """Return ``rnn.LSTMCell`` for each dotted name of this object of tf.contrib, and "" for other names."""
     name = canonical(spelled) if ".python." in spelled else spelled
-    rest = rest_of(name) if name.startswith("tensorflow.") else ""
+    rest = name_below_tensorflow(name) if name.startswith("tensorflow.") else ""
     return rest[len("contrib.") :] if rest.startswith("contrib.") else ""
 
 
