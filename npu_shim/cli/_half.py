@@ -51,7 +51,7 @@ def check(args: argparse.Namespace) -> None:
         from npu_shim.rehearsal.assess import operators
 
         try:
-            operators.with_changes(operators.built_in(), args.mixlist)
+            operators.with_mixlist_changes(operators.built_in_lists(), args.mixlist)
         except ValueError as error:
             raise WrongUsage(str(error))
 

@@ -72,12 +72,12 @@ def main(arguments: list[str]) -> int:
     from npu_shim.rehearsal.assess.capture import Capture
 
     capture = Capture(os.path.dirname(os.path.abspath(args.script)))
-    with until_stop.stopped(capture, args.script, rest, args.alias):
+    with until_stop.run_until_stop(capture, args.script, rest, args.alias):
         if not capture.graphs:
             return fail(_COMMAND, _no_step(capture, args.script))
-        from npu_shim.rehearsal.assess.of_capture import assess
+        from npu_shim.rehearsal.assess.of_capture import assess_capture
 
-        assessed = assess(capture, settings, args.script, rest)
+        assessed = assess_capture(capture, settings, args.script, rest)
     if args.of_rank:
         with open(os.path.join(args.of_rank, _OF_RANK.format(world().rank)), "w", encoding="utf-8") as stream:
             stream.write(to_text(assessed))
@@ -87,7 +87,7 @@ def main(arguments: list[str]) -> int:
 
 def _on_ranks(args: argparse.Namespace, own: list[str], rest: list[str]) -> int:
     """Assess the step of each rank of a job, and report that of rank 0."""
-    from npu_shim.rehearsal.assess.assessment import Assessment, of_job
+    from npu_shim.rehearsal.assess.assessment import Assessment, job_assessment
 
     with tempfile.TemporaryDirectory(prefix="npu_shim_assess_") as folder:
         launch = ["-m", "npu_shim", "launch", "--ranks", str(args.ranks), "--log-dir", folder]
@@ -100,7 +100,7 @@ def _on_ranks(args: argparse.Namespace, own: list[str], rest: list[str]) -> int:
         for path in paths:
             with open(path, encoding="utf-8") as stream:
                 ranks.append(from_text(stream.read(), Assessment))
-    assessed = of_job(ranks)
+    assessed = job_assessment(ranks)
     return _finish(_report(assessed, args), assessed, args.strict)
 
 
@@ -128,10 +128,10 @@ def _parser() -> argparse.ArgumentParser:
 def _settings(args: argparse.Namespace) -> Settings:
     from npu_shim.rehearsal.assess import operators, products
 
-    lists = operators.from_files(args.opp) if args.opp else operators.built_in()
+    lists = operators.read_cann_lists(args.opp) if args.opp else operators.built_in_lists()
     if args.mixlist:
-        lists = operators.with_changes(lists, args.mixlist)
-    product = products.product(args.product) if args.product else None
+        lists = operators.with_mixlist_changes(lists, args.mixlist)
+    product = products.parse_product(args.product) if args.product else None
     from npu_shim.rehearsal.assess.of_capture import Settings
 
     return Settings(lists, product, os.path.dirname(os.path.abspath(args.script)))

@@ -34,11 +34,11 @@ def main(arguments: list[str]) -> int:
         parser.error("--html, --rank-by-gain and --product are for one profile. Give one folder")
     from npu_shim.profiles import profile_reader, profile_reports, profile_summary
     from npu_shim.profiles.pages import SLOWER, ProfileChanges, ProfilePage
-    from npu_shim.rehearsal.assess.products import product
+    from npu_shim.rehearsal.assess.products import parse_product
     from npu_shim.rehearsal.reports import to_json
 
     try:
-        profiled = profile_reader.read(args.folder, args.graph, product(args.product) if args.product else None)
+        profiled = profile_reader.read(args.folder, args.graph, parse_product(args.product) if args.product else None)
         shown: ProfilePage | ProfileChanges
         if args.new:
             shown = profile_summary.compare(

@@ -24,7 +24,7 @@ from npu_shim._tensorflow.tf_numpy_function import array_function
 from npu_shim._tensorflow.types import Fetches, Function, Operation, Result, Session, Structure, Tensor, Value
 from npu_shim.dumps import reference
 from npu_shim.dumps.reference_writer import Writer
-from npu_shim.rehearsal.assess.lines import line_of_caller, lines_of
+from npu_shim.rehearsal.assess.lines import creating_lines, running_script_line
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.functions import without_xla
 from npu_shim.rehearsal.recording.names import pairs
@@ -125,7 +125,9 @@ class Dump(tf_op_creation.OpHook):
 
     def _entry(self, op: Operation, inputs: Sequence[Value]) -> reference.Output:
         names = [tf_op_creation.original_name(tensor) for tensor in inputs]
-        return reference.Output(op.name, type=op.type, line=next(iter(lines_of(op, self._folder)), ""), inputs=names)
+        return reference.Output(
+            op.name, type=op.type, line=next(iter(creating_lines(op, self._folder)), ""), inputs=names
+        )
 
     def _writing(self, entry: reference.Output, numbers: Sequence[int]) -> Callable[..., list[np.ndarray]]:
         place = next(self._places)
@@ -141,7 +143,7 @@ class Dump(tf_op_creation.OpHook):
         key = self._step(), op_type
         number = self._eager[key] = self._eager.get(key, -1) + 1
         name = f"{op_type}_{number}" if number else op_type
-        entry = reference.Output(name, type=op_type, line=line_of_caller(self._folder))
+        entry = reference.Output(name, type=op_type, line=running_script_line(self._folder))
         self._write(next(self._places), entry, values)
 
     def _write(self, place: int, entry: reference.Output, values: Structure) -> None:

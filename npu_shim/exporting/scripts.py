@@ -31,10 +31,14 @@ from npu_shim.exporting.graph_defs import VARIABLES, ExportError, key_of, variab
 from npu_shim.exporting.ports import FED, is_number
 from npu_shim.exporting.sources import Source
 from npu_shim.rehearsal.assess import until_stop
-from npu_shim.rehearsal.assess.capture import Capture, Stop, name_of
+from npu_shim.rehearsal.assess.capture import Capture, Stop, python_function_name
 from npu_shim.rehearsal.assess.given_shapes import Feeds
-from npu_shim.rehearsal.assess.lines import lines_of
-from npu_shim.rehearsal.assess.training_ops import all_ops, needed_ops, trains
+from npu_shim.rehearsal.assess.lines import creating_lines
+from npu_shim.rehearsal.assess.training_ops import (
+    all_ops_with_functions,
+    has_gradient_updates,
+    needed_ops_with_functions,
+)
 
 tf = tf_api.tf
 
@@ -48,7 +52,7 @@ def open_script(path: str, arguments: list[str], checkpoint: str | None, alias: 
         alias: True to serve the vendor's packages and Horovod.
     """
     capture = _Predicting(path, checkpoint)
-    with until_stop.stopped(capture, path, arguments, alias):
+    with until_stop.run_until_stop(capture, path, arguments, alias):
         make = capture.make
     if make is not None:  # after the script, so that what makes the source is not captured
         return make()
@@ -79,9 +83,9 @@ class _Predicting(Capture):
 
     # --- sessions
 
-    def _takes(self, graph: Graph, ops: list[Operation], feeds: Feeds) -> bool:
+    def _replaces_run(self, graph: Graph, ops: list[Operation], feeds: Feeds) -> bool:
         tensors = [tensor for op in ops for tensor in op.outputs]
-        return trains(needed_ops(ops)) or any(
+        return has_gradient_updates(needed_ops_with_functions(ops)) or any(
             tensor.dtype.is_floating and _predicts(tensor, feeds) for tensor in tensors
         )
 
@@ -101,17 +105,17 @@ class _Predicting(Capture):
         else:
             read = _read(session, variables_of(definition), run)
         signatures, constants = {}, {}
-        if not trains(needed_ops(ops)):  # else they are those of training
+        if not has_gradient_updates(needed_ops_with_functions(ops)):  # else they are those of training
             fetched = tf_session.fetched_elements(session, fetches)
             results = [result for result in fetched if isinstance(result, tf.Tensor) and _predicts(result, feeds)]
             given = {tensor: value for tensor, value in feeds if np.ndim(value)}
             constants = {tensor.op.name: value for tensor, value in feeds if not np.ndim(value)}
             inputs, outputs = ({key_of(tensor.name): tensor.name for tensor in side} for side in (given, results))
             signatures[sources.DEFAULT] = inputs, outputs
-        kind, lines = f"graph at {self._line()}", functools.partial(_lines_of_node, graph, self._folder)
+        kind, lines = f"graph at {self._running_line()}", functools.partial(_lines_of_node, graph, self._folder)
         self._stop(sources.Source, kind, definition, read, signatures, constants, lines)
 
-    def _estimator_train(self, original: Function) -> Function:
+    def _train_until_stop(self, original: Function) -> Function:
         return original
 
     # --- TensorFlow 2
@@ -129,15 +133,15 @@ class _Predicting(Capture):
                 self._depth -= 1
             if model.weights:  # else it only changes inputs
                 given = getattr(model, "inputs", None) or tf.nest.map_structure(_of_any_batch, inputs)
-                kind = f"{model.name} at {self._line()}"
+                kind = f"{model.name} at {self._running_line()}"
                 self._stop(_keras_source, kind, _signatures(model, given), self._checkpoint)
             return result
 
         return call
 
-    def _takes_call(self, concrete: Value) -> bool:
-        if trains(all_ops(concrete.graph)):
-            self.eager_line = self._line()
+    def _replaces_call(self, concrete: Value) -> bool:
+        if has_gradient_updates(all_ops_with_functions(concrete.graph)):
+            self.eager_line = self._running_line()
             raise Stop
         given = len(concrete.inputs) - len(concrete.captured_inputs)
         return bool(given and concrete.graph.variables)
@@ -145,13 +149,13 @@ class _Predicting(Capture):
     def _record_call(
         self, function: Value, concrete: Value, args: Sequence[Value], kwargs: Mapping[str, Value]
     ) -> None:
-        kind, functions = f"{name_of(function)} at {self._line()}", {sources.DEFAULT: concrete}
+        kind, functions = f"{python_function_name(function)} at {self._running_line()}", {sources.DEFAULT: concrete}
         self._stop(sources.function_source, kind, functions, concrete.graph.variables)
 
 
 def _predicts(tensor: Tensor, feeds: Feeds) -> bool:
     """Return True for a result of variables and inputs."""
-    ops, fed = needed_ops([tensor.op]), {fed_tensor.op for fed_tensor, _ in feeds}
+    ops, fed = needed_ops_with_functions([tensor.op]), {fed_tensor.op for fed_tensor, _ in feeds}
     of_both = any(op.type in VARIABLES for op in ops) and any(op.type in FED or op in fed for op in ops)
     return of_both and is_number(tensor)
 
@@ -169,7 +173,7 @@ def _lines_of_node(graph: Graph, folder: str, name: str) -> list[str]:
     """Return the lines of a node, or of that in whose place it is."""
     ops = {op.name: op for op in graph.get_operations()}
     callers = [ops[prefix] for prefix in itertools.accumulate(name.split("/"), "{}/{}".format) if prefix in ops]
-    return lines_of(callers[-1], folder) if callers else []
+    return creating_lines(callers[-1], folder) if callers else []
 
 
 def _signatures(called: KerasModel, inputs: Structure) -> dict[str, tuple[KerasModel, Structure]]:

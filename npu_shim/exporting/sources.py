@@ -13,7 +13,7 @@ import numpy as np
 from npu_shim._tensorflow import tf_api, tf_export, types
 from npu_shim._tensorflow.script_frames import is_library
 from npu_shim.exporting.graph_defs import ExportError, by_name, constant_value, data_inputs, split, variable_of
-from npu_shim.rehearsal.assess.lines import relative
+from npu_shim.rehearsal.assess.lines import relative_path
 
 tf, v1 = tf_api.tf, tf_api.v1
 Names = Dict[str, str]  # key of a signature -> tensor
@@ -145,7 +145,7 @@ def _lines(traces: dict[str, list[tuple[str, int]]], shown: str) -> Callable[[st
         names = [name.split("/", calls)[-1] for calls in range(name.count("/") + 1)]  # it begins with inlined calls
         frames = next((traces[candidate] for candidate in names if candidate in traces), [])
         own = [frame for frame in frames if not is_library(frame[0]) and "-packages" not in frame[0]]
-        return [f"{relative(path, folder)}:{line}" for path, line in own]
+        return [f"{relative_path(path, folder)}:{line}" for path, line in own]
 
     return lines
 

@@ -22,7 +22,7 @@ from npu_shim.distributed.collectives.process_group import ProcessGroup
 from npu_shim.distributed.collectives.transport import GroupBackend
 from npu_shim.profiles.cpu_trace import HostSamples, SessionTrace
 from npu_shim.profiles.step_profiler import Profiler
-from npu_shim.rehearsal.assess.lines import line_of_caller, lines_of
+from npu_shim.rehearsal.assess.lines import creating_lines, running_script_line
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.functions import without_xla
 
@@ -67,7 +67,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
         if op is not None:
             self._graphs.add(op.graph)
         elif self.steps == self._first - 1 and op_type not in self._eager:  # the step before the profile
-            self._eager[op_type] = line_of_caller(self._script)
+            self._eager[op_type] = running_script_line(self._script)
         return list(outputs)
 
     def _collective(self, original: Function, group: ProcessGroup, key: str, *args: object) -> Result:
@@ -101,7 +101,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
         for name in sorted({run.name for run in runs}):
             ends = (name.split("/", number)[-1] for number in range(name.count("/") + 1))
             op = next((ops[end] for end in ends if end in ops), None)
-            lines = [self._eager.get(name, "")] if op is None else [*lines_of(op, self._script), ""]
+            lines = [self._eager.get(name, "")] if op is None else [*creating_lines(op, self._script), ""]
             if lines[0]:
                 yield name, name if op is None else op.type, lines[0]
 

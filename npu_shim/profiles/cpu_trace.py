@@ -15,7 +15,7 @@ import tensorflow as tf
 from npu_shim._tensorflow import script_frames, tf_profile, tf_session
 from npu_shim._tensorflow.tf_capture import MAKE_CALLABLE
 from npu_shim._tensorflow.types import Function, Message, Result, Session, Value
-from npu_shim.rehearsal.assess.lines import relative
+from npu_shim.rehearsal.assess.lines import relative_path
 from npu_shim.rehearsal.recording import methods
 
 v1 = tf.compat.v1
@@ -122,6 +122,8 @@ class HostSamples:
                 waits = path.startswith(script_frames.LIBRARIES) and os.path.basename(path).startswith(_RUNS_OPS)
                 own = None if waits and thread == self._loop else next(script_frames.running(thread), None)
                 if own is not None:
-                    name = f"{relative(own.f_code.co_filename, self._folder)}:{own.f_lineno} ({own.f_code.co_name})"
+                    name = (
+                        f"{relative_path(own.f_code.co_filename, self._folder)}:{own.f_lineno} ({own.f_code.co_name})"
+                    )
                     self._times["host" if thread == self._loop else "pipeline", name].append((now - last) * 1e6)
             last = now

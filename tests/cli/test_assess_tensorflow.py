@@ -89,9 +89,13 @@ def test_kernels_for_all_devices_are_kernels_for_cpus() -> None:
 
 def test_work_without_a_formula_is_not_shown_as_none() -> None:
     row = Operators("FFT", 1, "host", 0, 0, [])
-    assert (report.work_text(row, {"FFT"}), report.work_text(row, set())) == ("not counted", "0 FLOP")
-    assert report.work_text(Operators("MatMul", 1, "device", 2000, 0, []), {"MatMul"}) == "2.00 kFLOP"
-    assert [report.duration(seconds) for seconds in (2e-9, 2e-7, 0.0)] == ["less than 0.01 us", "0.20 us", "0.00 us"]
+    assert (report.operations_text(row, {"FFT"}), report.operations_text(row, set())) == ("not counted", "0 FLOP")
+    assert report.operations_text(Operators("MatMul", 1, "device", 2000, 0, []), {"MatMul"}) == "2.00 kFLOP"
+    assert [report.duration_text(seconds) for seconds in (2e-9, 2e-7, 0.0)] == [
+        "less than 0.01 us",
+        "0.20 us",
+        "0.00 us",
+    ]
 
 
 def test_shapes_are_those_of_the_values_that_are_fed() -> None:
@@ -106,11 +110,11 @@ def test_activations_of_lenet_live_until_their_gradient() -> None:
     with tf.Graph().as_default() as graph:
         targets, given = lenet(16)
         made = flat.flatten(graph, targets, given)
-    found = memory.peak(made.nodes, {})
+    found = memory.peak_memory(made.nodes, {})
     first = 16 * 28 * 28 * 6 * 4  # the largest tensor, of which the relu keeps one, and its gradient is a second
     assert 2 * first < found.peak < 4 * first
     twice = {name: (32,) + shape[1:] for name, shape in given.items()}
-    larger = memory.peak(flat.flatten(graph, targets, twice).nodes, {})
+    larger = memory.peak_memory(flat.flatten(graph, targets, twice).nodes, {})
     assert 1.7 < larger.peak / found.peak < 2.1
 
 
@@ -129,7 +133,7 @@ def step_with_host_op(graph: Any, in_the_middle: bool) -> list[Any]:
 def test_a_host_operator_cuts_the_step_only_if_device_operators_follow(in_the_middle: bool) -> None:
     with tf.Graph().as_default() as graph:
         made = flat.flatten(graph, step_with_host_op(graph, in_the_middle), {})
-    parts = partition.partition(made.nodes, operators.built_in())
+    parts = partition.partition_nodes(made.nodes, operators.built_in_lists())
     host = sorted(made.nodes[i].op for i in parts.host)
     assert host == ["MergeSummary"] + ["PyFunc"] * in_the_middle + ["ScalarSummary"]
     assert len(parts.clusters) == 1 + in_the_middle
@@ -141,7 +145,10 @@ def test_mixed_precision_reaches_what_follows_a_matrix_operator() -> None:
         y = tf.nn.relu(tf.matmul(x, v1.get_variable("w", [3, 3])))
         z = tf.reduce_mean(y) + tf.exp(tf.reduce_sum(x))
         nodes = flat.flatten(graph, [z.op], {}).nodes
-    half = {node.op: is_half for node, is_half in zip(nodes, precision.reduced(nodes, operators.built_in()))}
+    half = {
+        node.op: is_half
+        for node, is_half in zip(nodes, precision.is_computed_in_half(nodes, operators.built_in_lists()))
+    }
     assert half["MatMul"] and half["Relu"]
     assert not half["Mean"] and not half["Sum"] and not half["Exp"]
 
@@ -153,7 +160,7 @@ def test_a_loop_counts_as_often_as_it_runs() -> None:
         end = tf.while_loop(lambda i, a: i < 7, lambda i, a: (i + 1, tf.matmul(a, a)), [0, x])[1]
         v1.disable_control_flow_v2()
         made = flat.flatten(graph, [end.op], {})
-    trips = work.trips_of(made)
+    trips = work.loop_trip_counts(made)
     assert list(trips.values()) == [7]
     done = work.work_of(made, trips)
     assert sum(n for n, node in zip(done.flops, made.nodes) if node.op == "MatMul") == 7 * 2 * 8 * 8 * 8
@@ -165,7 +172,7 @@ def test_sizes_that_the_graph_does_not_know_are_named_where_they_come_in() -> No
         y = tf.nn.relu(x) + tf.zeros(tf.shape(x))
         places = tf.where(y > 0)
         made = flat.flatten(graph, [places.op], {"x:0": (5, 3)})
-    rows = inventory.dynamic_shapes(made.nodes, str(pathlib.Path(__file__).parent))
+    rows = inventory.dynamic_shape_rows(made.nodes, str(pathlib.Path(__file__).parent))
     assert [(row.name, row.shape, row.in_this_run) for row in rows] == [("x", [None, 3], [5, 3])]
     assert rows[0].lines[0].startswith(pathlib.Path(__file__).name + ":")
 
@@ -177,19 +184,19 @@ def test_operators_that_leave_sizes_unknown_in_this_run_are_named_with_their_ten
         distinct = tf.unique(tf.cast(x[:, 1], tf.int32), name="distinct")[0]
         sums = tf.math.unsorted_segment_sum(kept[:, 0], tf.cast(kept[:, 1], tf.int32), tf.size(distinct), name="sums")
         made = flat.flatten(graph, [tf.exp(sums).op], {"x:0": (5, 3)})
-    found = memory.peak(made.nodes, {})
-    rows = inventory.dynamic_shapes(made.nodes, str(pathlib.Path(__file__).parent), found.unknown_nodes)
+    found = memory.peak_memory(made.nodes, {})
+    rows = inventory.dynamic_shape_rows(made.nodes, str(pathlib.Path(__file__).parent), found.unknown_nodes)
     by_op = {row.op: row for row in rows}
     assert set(by_op) == {"Placeholder", "Where", "Unique"} and by_op["Placeholder"].unknown_tensors == 0
     assert by_op["Where"].unknown_tensors + by_op["Unique"].unknown_tensors == found.unknown > 2
     assert by_op["Unique"].unknown_tensors > 1  # its own and the sums, whose number it decides
     for row in (by_op["Where"], by_op["Unique"]):
         assert row.in_this_run is None and row.lines[0].startswith(pathlib.Path(__file__).name + ":")
-    assert report.unknown_text(by_op["Placeholder"]) == ""
-    assert report.unknown_text(replace(by_op["Where"], unknown_tensors=1)) == (
+    assert report.unknown_sizes_text(by_op["Placeholder"]) == ""
+    assert report.unknown_sizes_text(replace(by_op["Where"], unknown_tensors=1)) == (
         "1 tensor of unknown size. Use npu_shim.data.masked_select or masked_where (docs/static-shapes.md)"
     )
-    assert "unique_padded" in report.unknown_text(replace(by_op["Unique"], op="UniqueV2"))
+    assert "unique_padded" in report.unknown_sizes_text(replace(by_op["Unique"], op="UniqueV2"))
 
 
 SPARSE = """
@@ -387,6 +394,6 @@ def test_updates_by_assignment_count_as_training() -> None:
         w = v1.get_variable("w", [3])
         gradient = v1.gradients(tf.reduce_sum(w * w), w)[0]
         update = v1.assign_sub(w, 0.1 * gradient)
-        assert training_ops.trains(training_ops.needed_ops([update.op]))
-        assert not training_ops.trains(training_ops.needed_ops([w.initializer]))
-        assert not training_ops.trains(training_ops.needed_ops([gradient.op]))
+        assert training_ops.has_gradient_updates(training_ops.needed_ops_with_functions([update.op]))
+        assert not training_ops.has_gradient_updates(training_ops.needed_ops_with_functions([w.initializer]))
+        assert not training_ops.has_gradient_updates(training_ops.needed_ops_with_functions([gradient.op]))

@@ -10,7 +10,7 @@ import pytest
 
 from npu_shim.cli import main
 from npu_shim.rehearsal.assess import operators, products
-from npu_shim.rehearsal.assess.assessment import Assessment, Collective, CompiledGraphs, Graph, of_job
+from npu_shim.rehearsal.assess.assessment import Assessment, Collective, CompiledGraphs, Graph, job_assessment
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_file_of_another_form_is_refused(text: str, tmp_path: pathlib.Path) ->
     path = tmp_path / "ops.json"
     path.write_text(text)
     with pytest.raises(ValueError, match="Give npu_supported_ops.json or aic"):
-        operators.from_files([str(path)])
+        operators.read_cann_lists([str(path)])
 
 
 def test_the_lists_of_an_installed_cann_replace_the_table(tmp_path: pathlib.Path) -> None:
@@ -54,12 +54,12 @@ def test_the_lists_of_an_installed_cann_replace_the_table(tmp_path: pathlib.Path
     (tmp_path / "aic-info.json").write_text(
         json.dumps({"Relu": {"precision_reduce": {"flag": "true"}}, "Exp": {"precision_reduce": {"flag": "false"}}})
     )
-    lists = operators.from_files([str(tmp_path / "npu_supported_ops.json"), str(tmp_path / "aic-info.json")])
-    assert [lists.status(op) for op in ("Abs", "Relu", "Conv2D")] == ["device", "device", "host"]
+    lists = operators.read_cann_lists([str(tmp_path / "npu_supported_ops.json"), str(tmp_path / "aic-info.json")])
+    assert [lists.device_status(op) for op in ("Abs", "Relu", "Conv2D")] == ["device", "device", "host"]
     assert lists.gray == {"Relu"} and lists.source == "npu_supported_ops.json, aic-info.json"
-    assert [lists.precision(op) for op in ("Relu", "Exp", "Abs")] == ["reduce", "keep", "follow"]
-    only = operators.from_files([str(tmp_path / "aic-info.json")])
-    assert only.status("Conv2D") == "device"
+    assert [lists.precision_rule(op) for op in ("Relu", "Exp", "Abs")] == ["reduce", "keep", "follow"]
+    only = operators.read_cann_lists([str(tmp_path / "aic-info.json")])
+    assert only.device_status("Conv2D") == "device"
 
 
 def test_a_mixlist_moves_operators(tmp_path: pathlib.Path) -> None:
@@ -69,25 +69,25 @@ def test_a_mixlist_moves_operators(tmp_path: pathlib.Path) -> None:
             {"black-list": {"to-add": ["MatMul"]}, "white-list": {"to-remove": ["Conv2D"], "to-add": ["BiasAddGrad"]}}
         )
     )
-    before, after = operators.built_in(), operators.with_changes(operators.built_in(), str(path))
-    assert [before.precision(op) for op in ("MatMul", "Conv2D", "BiasAddGrad")] == ["reduce", "reduce", "keep"]
-    assert [after.precision(op) for op in ("MatMul", "Conv2D", "BiasAddGrad")] == ["keep", "follow", "reduce"]
+    before, after = operators.built_in_lists(), operators.with_mixlist_changes(operators.built_in_lists(), str(path))
+    assert [before.precision_rule(op) for op in ("MatMul", "Conv2D", "BiasAddGrad")] == ["reduce", "reduce", "keep"]
+    assert [after.precision_rule(op) for op in ("MatMul", "Conv2D", "BiasAddGrad")] == ["keep", "follow", "reduce"]
 
 
 def test_the_table_knows_the_operators_of_training() -> None:
-    lists = operators.built_in()
+    lists = operators.built_in_lists()
     device = (
         "Conv2D MatMul FusedBatchNormV3 ApplyAdam ResourceApplyAdam SparseSoftmaxCrossEntropyWithLogits HcomAllReduce"
     )
-    assert {lists.status(op) for op in device.split()} == {"device"}
-    assert {lists.status(op) for op in ("PyFunc", "DecodeJpeg", "LookupTableFindV2", "CudnnRNNV3")} == {"host"}
-    assert {lists.status(op) for op in ("IteratorGetNext", "BatchDatasetV2")} == {"input"}
-    assert {lists.status(op) for op in ("BlockLSTM", "IsNan", "CTCLoss")} == {"unclear"}
+    assert {lists.device_status(op) for op in device.split()} == {"device"}
+    assert {lists.device_status(op) for op in ("PyFunc", "DecodeJpeg", "LookupTableFindV2", "CudnnRNNV3")} == {"host"}
+    assert {lists.device_status(op) for op in ("IteratorGetNext", "BatchDatasetV2")} == {"input"}
+    assert {lists.device_status(op) for op in ("BlockLSTM", "IsNan", "CTCLoss")} == {"unclear"}
     assert lists.reduce <= lists.device and lists.keep <= lists.device and not lists.reduce & lists.keep
 
 
 def test_a_product_can_be_given_by_its_figures() -> None:
-    own = products.product("320,1600")
+    own = products.parse_product("320,1600")
     assert (own.flops, own.bandwidth) == (320e12, 1.6e12)
     assert all(each.source and each.flops > each.bandwidth > 0 for each in products.PRODUCTS.values())
 
@@ -98,6 +98,6 @@ def test_ranks_with_other_collectives_are_a_problem() -> None:
         graph = Graph(**{**fields, "name": "session.run", "collectives": [Collective("HcomAllReduce", count, 8)]})
         return Assessment("train.py", [], "", 1, "", CompiledGraphs(0, 1, 0), [], [graph])
 
-    assert of_job([rank(2), rank(2)]).problems == []
-    [problem] = of_job([rank(2), rank(2), rank(1)]).problems
+    assert job_assessment([rank(2), rank(2)]).problems == []
+    [problem] = job_assessment([rank(2), rank(2), rank(1)]).problems
     assert problem.why.startswith("on rank 2 are not those of rank 0: 1 HcomAllReduce of 8 bytes in place of 2")

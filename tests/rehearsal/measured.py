@@ -51,7 +51,7 @@ class Measured(capture.Capture):
         for node in found.nodes:
             if node.op.startswith("IteratorGetNext"):  # the input pipeline allocates batches, which is not recorded
                 node.shapes[:] = [(0,)] * len(node.shapes)
-        ours = memory.peak(found.nodes, work.trips_of(found)).peak
+        ours = memory.peak_memory(found.nodes, work.loop_trip_counts(found)).peak
         print("PEAKS", ours, recorded_peak(stats), file=sys.stderr)
         raise capture.Stop
 

@@ -34,7 +34,7 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
     text = "#!/bin/sh\n# Run in this folder, in the environment of CANN.\n" + " \\\n  ".join(words) + "\n"
     files[-1].write_text(text, encoding="utf-8")
     tool.load()
-    lists = operators.from_files(options.opp) if options.opp else operators.built_in()
+    lists = operators.read_cann_lists(options.opp) if options.opp else operators.built_in_lists()
     lines = [" ".join(words), *_unlisted(model, lists)]
     if not options.dynamic_batch:
         lines += _unknown_shapes(model)
@@ -98,7 +98,7 @@ def _unlisted(model: Model, lists: Lists) -> list[str]:
     """Return lines for the types of ops that the list of the device lacks."""
     nodes_of: dict[str, list[str]] = {}
     for node in model.graph.node:
-        if node.op not in _GIVEN and lists.status(node.op) in (operators.HOST, operators.INPUT):
+        if node.op not in _GIVEN and lists.device_status(node.op) in (operators.HOST, operators.INPUT):
             nodes_of.setdefault(node.op, []).append(node.name)
     lines = []
     for op, names in nodes_of.items():

@@ -244,7 +244,7 @@ class Assessment:
         return {**about("assess"), **asdict(self)}
 
 
-def of_job(ranks: Sequence[Assessment]) -> Assessment:
+def job_assessment(ranks: Sequence[Assessment]) -> Assessment:
     """Return the assessments of all ranks of a job as one: that of rank 0 with the number of ranks.
 
     A problem is added for each rank whose collectives are not those of rank 0, because the job would then never end.
@@ -253,10 +253,11 @@ def of_job(ranks: Sequence[Assessment]) -> Assessment:
     for rank, other in enumerate(ranks):
         for ours, theirs in zip(ranks[0].graphs, other.graphs):
             if ours.collectives != theirs.collectives:
-                why = f"on rank {rank} are not those of rank 0: {_listed(theirs)} in place of {_listed(ours)}"
+                texts = f"{_collectives_text(theirs)} in place of {_collectives_text(ours)}"
+                why = f"on rank {rank} are not those of rank 0: {texts}"
                 problems.append(Problem(ours.name, "collectives", why, []))
     return replace(ranks[0], ranks=len(ranks), problems=problems)
 
 
-def _listed(graph: Graph) -> str:
+def _collectives_text(graph: Graph) -> str:
     return ", ".join(f"{row.count} {row.op} of {row.bytes} bytes" for row in graph.collectives) or "none"

@@ -31,10 +31,20 @@ from npu_shim._tensorflow.types import (
     Value,
 )
 from npu_shim.rehearsal.assess.flat import Flat, Shape, flatten
-from npu_shim.rehearsal.assess.given_shapes import Feeds, argument_shapes, fed_sizes, feed_shapes, iterator_shapes
-from npu_shim.rehearsal.assess.lines import line_of_caller
-from npu_shim.rehearsal.assess.training_ops import all_ops, needed_ops, trains
-from npu_shim.rehearsal.assess.zeros import eager_zeros, zeros
+from npu_shim.rehearsal.assess.given_shapes import (
+    Feeds,
+    argument_shapes,
+    fed_integers,
+    feed_shapes,
+    read_iterator_shapes,
+)
+from npu_shim.rehearsal.assess.lines import running_script_line
+from npu_shim.rehearsal.assess.training_ops import (
+    all_ops_with_functions,
+    has_gradient_updates,
+    needed_ops_with_functions,
+)
+from npu_shim.rehearsal.assess.zeros import zeros_like_fetch, zeros_like_output
 
 tf, v1 = tf_api.tf, tf_api.v1
 TRAIN, OTHER = "train", "other"
@@ -99,29 +109,29 @@ class Capture:
         tf_op_creation.leave_graphs()  # for the list of what a card is asked for
         patches.undo_with(tf_op_creation.drop_forms)
         replace = patches.replace_attribute
-        replace(tf_session.BaseSession, "run", self._session_run)
-        replace(tf_session.BaseSession, tf_capture.MAKE_CALLABLE, self._make_callable)
-        replace(v1.train.Saver, "save", _skip("path"))
+        replace(tf_session.BaseSession, "run", self._capturing_session_run)
+        replace(tf_session.BaseSession, tf_capture.MAKE_CALLABLE, self._capturing_make_callable)
+        replace(v1.train.Saver, "save", _skipping_write("path"))
         for name in ("add_event", "flush", "close", "reopen"):
-            replace(tf_capture.EventFileWriter, name, _skip(None))
-        replace(tf_capture.EventFileWriter, "__init__", _without_file)
-        replace(v1.train.Optimizer, "apply_gradients", self._apply)
+            replace(tf_capture.EventFileWriter, name, _skipping_write(None))
+        replace(tf_capture.EventFileWriter, "__init__", _init_without_file)
+        replace(v1.train.Optimizer, "apply_gradients", self._stopping_apply)
         for owner in getattr(tf_estimator.estimator_class(), "__mro__", ())[:-1]:
             if "train" in vars(owner):
-                replace(owner, "train", self._estimator_train)
+                replace(owner, "train", self._train_until_stop)
         if tf.__version__.startswith("1."):
             return
-        replace(tf_session.FUNCTION, "__call__", self._call)
+        replace(tf_session.FUNCTION, "__call__", self._capturing_call)
         for kind in tf_keras.optimizer_classes():
             for owner in kind.__mro__:
                 for name in {"apply_gradients", "apply"} & set(vars(owner)):
-                    replace(owner, name, self._apply)
-        replace(tf.train.Checkpoint, "write", _skip("path"))
-        replace(tf.train.Checkpoint, "save", _skip("path"))
+                    replace(owner, name, self._stopping_apply)
+        replace(tf.train.Checkpoint, "write", _skipping_write("path"))
+        replace(tf.train.Checkpoint, "save", _skipping_write("path"))
 
     # --- sessions
 
-    def _session_run(self, original: Function) -> Function:
+    def _capturing_session_run(self, original: Function) -> Function:
         def run(
             session: Session,
             fetches: Fetches,
@@ -129,43 +139,43 @@ class Capture:
             options: Message | None = None,
             run_metadata: Message | None = None,
         ) -> Result:
-            ops = [_op(element) for element in tf_session.fetched_elements(session, fetches)]
+            ops = [_op_of(element) for element in tf_session.fetched_elements(session, fetches)]
             feeds = tf_session.fed_values(session, feed_dict)
-            if not self._takes(session.graph, ops, feeds):
+            if not self._replaces_run(session.graph, ops, feeds):
                 return original(session, fetches, feed_dict, options, run_metadata)
             self._record_run(session, ops, feeds, feed_dict, fetches, original)
-            return tf_capture.results_without_run(session, fetches, zeros)
+            return tf_capture.results_without_run(session, fetches, zeros_like_fetch)
 
         return run
 
-    def _make_callable(self, original: Function) -> Function:
+    def _capturing_make_callable(self, original: Function) -> Function:
         def make(session: Session, options: Message) -> Result:
             real = original(session, options)
 
             def call(*args: object, **kwargs: object) -> Result:
                 find = session.graph.as_graph_element
                 fetches = [find(name) for name in options.fetch]
-                ops = [_op(fetch) for fetch in fetches] + [find(name) for name in options.target]
+                ops = [_op_of(fetch) for fetch in fetches] + [find(name) for name in options.target]
                 feeds = [(find(name), value) for name, value in zip(options.feed, args)]
-                if not self._takes(session.graph, ops, feeds):
+                if not self._replaces_run(session.graph, ops, feeds):
                     return real(*args, **kwargs)
                 run = tf_session.BaseSession.run
                 self._record_run(session, ops, feeds, dict(feeds), fetches + ops[len(fetches) :], run)
-                return [zeros(fetch) for fetch in fetches]
+                return [zeros_like_fetch(fetch) for fetch in fetches]
 
             return call
 
         return make
 
-    def _takes(self, graph: Graph, ops: list[Operation], feeds: Feeds) -> bool:
+    def _replaces_run(self, graph: Graph, ops: list[Operation], feeds: Feeds) -> bool:
         """Return True if a run is not to happen: it trains, or follows one that would have."""
         if ops and all("Queue" in op.type for op in ops):  # threads fill queues, and end when the queues are closed
             return False
         key = (id(graph), graph.version, tuple(op.name for op in ops))
         if key not in self._trains:
-            self._trains[key] = trains(needed_ops(ops))
+            self._trains[key] = has_gradient_updates(needed_ops_with_functions(ops))
         if not self.graphs and not self._trains[key]:
-            self.compiled.setdefault((key, feed_shapes(feeds)), self._line())
+            self.compiled.setdefault((key, feed_shapes(feeds)), self._running_line())
             return False
         is_new = all(graph is not captured.graph for captured in self.graphs if captured.kind == TRAIN)
         if is_new and not self._trains[key] and not any(op.outputs for op in ops):
@@ -183,19 +193,32 @@ class Capture:
     ) -> None:
         graph = session.graph
         key = (id(graph), tuple(op.name for op in ops))
-        self._once(key)
+        self._stop_if_repeated(key)
         given: dict[str, Shape] = {tensor.name: tuple(np.shape(value)) for tensor, value in feeds}
-        given.update(iterator_shapes(session, ops, feed_dict, run))
-        kind = TRAIN if trains(needed_ops(ops)) else OTHER
+        given.update(read_iterator_shapes(session, ops, feed_dict, run))
+        kind = TRAIN if has_gradient_updates(needed_ops_with_functions(ops)) else OTHER
         name = "session.run"
         if kind == TRAIN or any(op.type not in ("NoOp", "Assign", "VarHandleOp") for op in ops):
             config = tf_session.reported_config(session)
-            options, sizes = parameters(config), fed_sizes(feeds)
-            self._add(
-                Captured(kind, name, self._line(), graph, ops, given, options, sizes, None, session, feed_dict, fetches)
+            options, sizes = npu_optimizer_options(config), fed_integers(feeds)
+            self._add_graph(
+                Captured(
+                    kind,
+                    name,
+                    self._running_line(),
+                    graph,
+                    ops,
+                    given,
+                    options,
+                    sizes,
+                    None,
+                    session,
+                    feed_dict,
+                    fetches,
+                )
             )
 
-    def _estimator_train(self, original: Function) -> Function:
+    def _train_until_stop(self, original: Function) -> Function:
         """Let the training of an Estimator end when its step comes again, so that evaluations are found, too."""
 
         def train(
@@ -221,52 +244,54 @@ class Capture:
 
     # --- tf.function
 
-    def _call(self, original: Function) -> Function:
+    def _capturing_call(self, original: Function) -> Function:
         def call(function: Value, *args: Structure, **kwargs: Structure) -> Result:
             if not tf.executing_eagerly():
                 return original(function, *args, **kwargs)
             concrete = function.get_concrete_function(*args, **kwargs)
-            if not self._takes_call(concrete):
+            if not self._replaces_call(concrete):
                 return original(function, *args, **kwargs)
             return self._record_call(function, concrete, args, kwargs)
 
         return call
 
-    def _takes_call(self, concrete: Value) -> bool:
+    def _replaces_call(self, concrete: Value) -> bool:
         """Return True if a call is not to happen."""
-        if self.graphs or trains(all_ops(concrete.graph)):
+        if self.graphs or has_gradient_updates(all_ops_with_functions(concrete.graph)):
             return True
-        self.compiled.setdefault(concrete.name, self._line())
+        self.compiled.setdefault(concrete.name, self._running_line())
         return False
 
     def _record_call(self, function: Value, concrete: Value, args: Structure, kwargs: Structure) -> Result:
-        self._once((id(function), concrete.name))
+        self._stop_if_repeated((id(function), concrete.name))
         graph = concrete.graph
         targets = [output.op for output in graph.outputs] + list(graph.control_outputs)
-        kind = TRAIN if trains(all_ops(graph)) else OTHER
-        name = name_of(function)
-        self._add(Captured(kind, name, self._line(), graph, targets, argument_shapes(graph, args, kwargs), {}, {}))
-        return tf.nest.map_structure(eager_zeros, concrete.structured_outputs)
+        kind = TRAIN if has_gradient_updates(all_ops_with_functions(graph)) else OTHER
+        name = python_function_name(function)
+        self._add_graph(
+            Captured(kind, name, self._running_line(), graph, targets, argument_shapes(graph, args, kwargs), {}, {})
+        )
+        return tf.nest.map_structure(zeros_like_output, concrete.structured_outputs)
 
-    def _apply(self, original: Function) -> Function:
+    def _stopping_apply(self, original: Function) -> Function:
         def apply(optimizer: Optimizer, *args: object, **kwargs: object) -> Result:
             if not tf.executing_eagerly():  # false in a tf.function, too
                 return original(optimizer, *args, **kwargs)
             if self.graphs:
                 return None
-            self.eager_line = self._line()
+            self.eager_line = self._running_line()
             raise Stop
 
         return apply
 
     # ---
 
-    def _once(self, key: Hashable) -> None:
+    def _stop_if_repeated(self, key: Hashable) -> None:
         if key in self._seen or len(self.graphs) >= _MOST_GRAPHS:
             raise Stop
         self._seen.add(key)
 
-    def _add(self, captured: Captured) -> None:
+    def _add_graph(self, captured: Captured) -> None:
         names = [known.name for known in self.graphs]
         number = sum(1 for name in names if re.sub(r" \(\d+\)$", "", name) == captured.name)
         name = f"{captured.name} ({number + 1})" if number else captured.name
@@ -274,16 +299,16 @@ class Capture:
         flat = flatten(captured.graph, captured.targets, captured.given, captured.sizes)
         self.graphs.append(captured._replace(name=name, flat=flat))
 
-    def _line(self) -> str:
-        return line_of_caller(self._folder)
+    def _running_line(self) -> str:
+        return running_script_line(self._folder)
 
 
-def name_of(function: Value) -> str:
+def python_function_name(function: Value) -> str:
     """Return the name of the Python function of a tf.function."""
     return getattr(function.python_function, "__name__", "function")
 
 
-def parameters(config: ConfigProto) -> dict[str, Value]:
+def npu_optimizer_options(config: ConfigProto) -> dict[str, Value]:
     """Return the options of the NpuOptimizer entry of a session config, {} without one."""
     for optimizer in config.graph_options.rewrite_options.custom_optimizers if config is not None else ():
         if optimizer.name == "NpuOptimizer":
@@ -291,7 +316,7 @@ def parameters(config: ConfigProto) -> dict[str, Value]:
     return {}
 
 
-def _skip(result: str | None) -> Callable[[Function], Function]:
+def _skipping_write(result: str | None) -> Callable[[Function], Function]:
     """Replace a method that writes a file. It returns the path that it was given, as the original does."""
 
     def make(original: Function) -> Function:
@@ -306,7 +331,7 @@ def _skip(result: str | None) -> Callable[[Function], Function]:
     return make
 
 
-def _without_file(original: Function) -> Function:
+def _init_without_file(original: Function) -> Function:
     """Replace the constructor of the writer of event files."""
 
     def __init__(self: EventWriter, logdir: str, *args: object, **kwargs: object) -> None:
@@ -315,5 +340,5 @@ def _without_file(original: Function) -> Function:
     return __init__
 
 
-def _op(element: Operation | Tensor) -> Operation:
+def _op_of(element: Operation | Tensor) -> Operation:
     return element if isinstance(element, tf.Operation) else element.op

@@ -18,28 +18,28 @@ _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 _DISTRIBUTED, _OPS = _OWN + "distributed" + os.sep, _OWN + "ops" + os.sep
 
 
-def rename(nodes: Sequence[Node]) -> None:
+def rename_to_device_ops(nodes: Sequence[Node]) -> None:
     """Give the nodes that npu_shim adds on the CPU the names of what they are on the device."""
     for node in nodes:
         if node.op in _CALLS_PYTHON or node.op in _RESULTS or node.op in _AROUND:
-            made_by = _functions(node.source, _DISTRIBUTED)
+            made_by = _creating_functions(node.source, _DISTRIBUTED)
             if made_by:
-                node.op = "Identity" if node.op in _AROUND else _collective(made_by)
-            elif node.op in _CALLS_PYTHON and _functions(node.source, _OPS):
+                node.op = "Identity" if node.op in _AROUND else _collective_op_type(made_by)
+            elif node.op in _CALLS_PYTHON and _creating_functions(node.source, _OPS):
                 node.op = "Npu"
 
 
 def is_collective(op: Operation) -> bool:
     """Return True for an operation that npu_shim adds on the CPU for a collective."""
-    return bool(_functions(op, _DISTRIBUTED))
+    return bool(_creating_functions(op, _DISTRIBUTED))
 
 
-def _functions(op: Operation, folder: str) -> list[str]:
+def _creating_functions(op: Operation, folder: str) -> list[str]:
     """Return the functions of a folder that were running when an operation was created."""
     return [frame[2] for frame in op.traceback or () if os.path.abspath(frame[0]).startswith(folder)]
 
 
-def _collective(made_by: Sequence[str]) -> str:
+def _collective_op_type(made_by: Sequence[str]) -> str:
     kinds: dict[str, str] = {
         "broadcast": "HcomBroadcast",
         "allgather": "HcomAllGather",

@@ -31,22 +31,24 @@ def work_of_step(nodes: Sequence[Node], done: work.Work, trips: dict[str, int]) 
     )
 
 
-def precision_of(nodes: Sequence[Node], done: work.Work, lists: Lists, parameters: dict[str, Value]) -> MixedPrecision:
+def mixed_precision_of(
+    nodes: Sequence[Node], done: work.Work, lists: Lists, parameters: dict[str, Value]
+) -> MixedPrecision:
     """Return the operators that mixed precision reduces and keeps."""
-    half = precision.reduced(nodes, lists)
+    half = precision.is_computed_in_half(nodes, lists)
     mode = parameters.get("precision_mode_v2") or parameters.get("precision_mode") or b""
     matrix = [(n, is_half) for n, node, is_half in zip(done.flops, nodes, half) if work.MATRIX.match(node.op)]
     total = sum(n for n, _ in matrix)
     own = [i for i, node in enumerate(nodes) if "float32" in node.dtypes and node.op not in VARIABLES | ON_HOST_ANYWAY]
     return MixedPrecision(
         mode=mode.decode() if isinstance(mode, bytes) else str(mode),
-        reduced=_counts(nodes, [i for i in own if half[i]]),
-        kept=_counts(nodes, [i for i in own if not half[i]]),
+        reduced=_op_counts(nodes, [i for i in own if half[i]]),
+        kept=_op_counts(nodes, [i for i in own if not half[i]]),
         matrix_share=sum(n for n, is_half in matrix if is_half) / total if total else 0.0,
     )
 
 
-def _counts(nodes: Sequence[Node], places: Sequence[int]) -> list[OpCount]:
+def _op_counts(nodes: Sequence[Node], places: Sequence[int]) -> list[OpCount]:
     return [OpCount(op, n) for op, n in collections.Counter(nodes[i].op for i in places).most_common()]
 
 

@@ -55,7 +55,7 @@ class Node:
         self.controls: list[int] = []
         self.dtypes = [output.dtype.base_dtype.name for output in source.outputs]
         self.references = [tf_graph.is_reference(output) for output in source.outputs]
-        self.declared: list[Shape] = [shape_of(output) for output in source.outputs]
+        self.declared: list[Shape] = [static_shape(output) for output in source.outputs]
         if self.op == "FusedBatchNormV3":
             self.declared[5] = (0,)  # space for the gradient, which only GPUs use; TensorFlow says no shape
         self.shapes: list[Shape] = list(self.declared)
@@ -69,7 +69,7 @@ class Flat(NamedTuple):
     graph: Graph
 
 
-def shape_of(tensor: Tensor) -> Shape:
+def static_shape(tensor: Tensor) -> Shape:
     """Return the static shape of a tensor; None for an unknown rank."""
     shape = tensor.shape
     if shape.rank is None:
@@ -90,9 +90,9 @@ def flatten(
         sizes: values of those tensors on which shapes may depend, such as a batch size or the shape of a sparse tensor.
     """
     flattening = _Flattening(given, sizes or {})
-    flattening.add(graph, targets, 0, "", "")
-    flattening.connect()
-    return flattening.infer()
+    flattening.add_needed_nodes(graph, targets, 0, "", "")
+    flattening.connect_inputs()
+    return flattening.infer_shapes()
 
 
 class _Flattening:
@@ -107,10 +107,12 @@ class _Flattening:
         self._call_of: list[int] = []  # of each node
         self._placeholders: dict[int, Sequence[Shape]] = {}  # nodes for which placeholders of these shapes stand
 
-    def add(self, graph: Graph, targets: Iterable[Operation], call: int, prefix: str, inside: str) -> list[int]:
+    def add_needed_nodes(
+        self, graph: Graph, targets: Iterable[Operation], call: int, prefix: str, inside: str
+    ) -> list[int]:
         """Add what runs for some operations of a graph. Return the indices of the nodes."""
         first = len(self._nodes)
-        needed = _needed(targets, self._given if call == 0 else {})
+        needed = _needed_ops(targets, self._given if call == 0 else {})
         for op in (op for op in graph.get_operations() if op in needed):
             start = len(self._nodes)
             function = op.get_attr("f").name if op.type in _CALLS else op.type
@@ -120,7 +122,7 @@ class _Flattening:
                 else None
             )
             if called is not None:
-                self._inline(called, op.inputs, op.outputs, call, f"{prefix}{op.name}/", inside)
+                self._inline_function(called, op.inputs, op.outputs, call, f"{prefix}{op.name}/", inside)
             elif not (call and op.type == "Placeholder" and (call, op.outputs[0].name) in self._alias):
                 self._add_node(graph, op, call, prefix, inside)
                 self._add_bodies(graph, op, call, prefix)
@@ -145,27 +147,27 @@ class _Flattening:
             del definition.attr[attribute]
         node.definition = definition
         if call == 0:
-            self._set_given(graph, op, node, index)
+            self._set_given_shapes(graph, op, node, index)
         if op.type in _OPAQUE:
             self._placeholders[index] = node.declared
 
-    def _set_given(self, graph: Graph, op: Operation, node: Node, index: int) -> None:
+    def _set_given_shapes(self, graph: Graph, op: Operation, node: Node, index: int) -> None:
         names = [output.name for output in op.outputs]
         if op.type == "Placeholder" and names[0] not in self._given:
-            self._set_captured(graph, op, node)
+            self._set_captured_shape(graph, op, node)
         if not any(name in self._given for name in names):
             return
         shapes = [self._given.get(name, shape) for name, shape in zip(names, node.declared)]
         if names[0] in self._sizes:
-            node.definition = _constant(self._sizes[names[0]], op.outputs[0])
+            node.definition = _constant_node(self._sizes[names[0]], op.outputs[0])
         elif op.type in ("IteratorGetNext", "IteratorGetNextSync"):
-            _set_shapes(node.definition, "output_shapes", shapes)
+            _set_shapes_attribute(node.definition, "output_shapes", shapes)
         elif op.type == "Placeholder":
-            node.definition.attr["shape"].shape.CopyFrom(_proto(shapes[0]))
+            node.definition.attr["shape"].shape.CopyFrom(_shape_proto(shapes[0]))
         else:
             self._placeholders[index] = shapes
 
-    def _set_captured(self, graph: Graph, op: Operation, node: Node) -> None:
+    def _set_captured_shape(self, graph: Graph, op: Operation, node: Node) -> None:
         """Let the placeholder of a captured tensor have its shape, or be the variable that is captured."""
         for outer, inner in getattr(graph, "captures", ()):
             if inner is not op.outputs[0]:
@@ -194,9 +196,9 @@ class _Flattening:
                 if called is not None:
                     inputs, outputs = list(op.inputs)[skipped:], [] if attribute == "cond" else op.outputs
                     below = f"{prefix}{op.name}/{attribute}/"
-                    self._inline(called, inputs, outputs, call, below, prefix + op.name)
+                    self._inline_function(called, inputs, outputs, call, below, prefix + op.name)
 
-    def _inline(
+    def _inline_function(
         self,
         called: Graph,
         inputs: Sequence[Tensor],
@@ -207,28 +209,28 @@ class _Flattening:
     ) -> None:
         """Add the body of a function. Its arguments are the inputs, and the outputs are its results."""
         inner = next(self._calls)
-        for argument, value in zip(_arguments(called), inputs):
+        for argument, value in zip(_argument_tensors(called), inputs):
             self._alias[inner, argument.name] = (call, value.name)
-        self.add(called, _targets(called), inner, prefix, inside)
-        for output, value in zip(outputs, _outputs(called)):
+        self.add_needed_nodes(called, _always_run_ops(called), inner, prefix, inside)
+        for output, value in zip(outputs, _output_tensors(called)):
             self._alias[call, output.name] = (inner, value.name)
 
-    def _resolve(self, place: _Place) -> tuple[int, int] | None:
+    def _resolve_alias(self, place: _Place) -> tuple[int, int] | None:
         seen = set()
         while place in self._alias and place not in seen:
             seen.add(place)
             place = self._alias[place]
         return self._at.get(place)
 
-    def connect(self) -> None:
+    def connect_inputs(self) -> None:
         """Find the nodes that compute the inputs of each node."""
         for index, (node, call) in enumerate(zip(self._nodes, self._call_of)):
-            sources = [self._resolve((call, value.name)) for value in node.source.inputs]
+            sources = [self._resolve_alias((call, value.name)) for value in node.source.inputs]
             node.inputs = [source for source in sources if source is not None and source[0] != index]
             before = [self._ops.get((call, op.name), []) for op in node.source.control_inputs]
             node.controls = sorted({control for ops in before for control in ops if control != index})
 
-    def infer(self) -> Flat:
+    def infer_shapes(self) -> Flat:
         """Import the nodes into a graph of their own, and take the shapes that TensorFlow infers there."""
         definition = tf.compat.v1.GraphDef()
         definition.versions.producer = tf.compat.v1.get_default_graph().graph_def_versions.producer
@@ -249,41 +251,41 @@ class _Flattening:
             for output, shape in enumerate(self._placeholders[index]):
                 stand = definition.node.add(name=f"{names[index]}__{output}", op="Placeholder")
                 stand.attr["dtype"].type = tf.as_dtype(node.dtypes[output]).as_datatype_enum
-                stand.attr["shape"].shape.CopyFrom(_proto(shape))
+                stand.attr["shape"].shape.CopyFrom(_shape_proto(shape))
         graph = tf_capture.import_alone(definition)
         for index, node in enumerate(self._nodes):
             if index in self._placeholders:
-                node.shapes = [_merged(a, b) for a, b in zip(self._placeholders[index], node.declared)]
+                node.shapes = [_merged_shape(a, b) for a, b in zip(self._placeholders[index], node.declared)]
             elif node.definition.op != "NoOp":
                 outputs = graph.get_operation_by_name(node.name).outputs
-                node.shapes = [_merged(shape_of(new), old) for new, old in zip(outputs, node.declared)]
+                node.shapes = [_merged_shape(static_shape(new), old) for new, old in zip(outputs, node.declared)]
         return Flat(self._nodes, graph)
 
 
-def _needed(targets: Iterable[Operation], given: Mapping[str, Shape]) -> set[Operation]:
+def _needed_ops(targets: Iterable[Operation], given: Mapping[str, Shape]) -> set[Operation]:
     """Return the operations that run for some others. Those before a value that is given do not run."""
 
-    def before(op: Operation) -> list[Operation]:
+    def ops_before(op: Operation) -> list[Operation]:
         is_given = op.outputs and all(output.name in given for output in op.outputs)
         return [] if is_given and not op.type.startswith("IteratorGet") else tf_graph.waited_for(op)
 
-    return set(tf_graph.reached(targets, before))
+    return set(tf_graph.reached(targets, ops_before))
 
 
-def _arguments(graph: Graph) -> list[Tensor]:
+def _argument_tensors(graph: Graph) -> list[Tensor]:
     inputs = getattr(graph, "inputs", None)
     return (
         [op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder"] if inputs is None else list(inputs)
     )
 
 
-def _outputs(graph: Graph) -> list[Tensor]:
+def _output_tensors(graph: Graph) -> list[Tensor]:
     return list(getattr(graph, "outputs", ()))
 
 
-def _targets(graph: Graph) -> list[Operation]:
+def _always_run_ops(graph: Graph) -> list[Operation]:
     """Return the operations that a call of a function runs in any case."""
-    ends = [output.op for output in _outputs(graph)] + list(getattr(graph, "control_outputs", ()))
+    ends = [output.op for output in _output_tensors(graph)] + list(getattr(graph, "control_outputs", ()))
     return ends if hasattr(graph, "control_outputs") or ends else graph.get_operations()
 
 
@@ -299,11 +301,11 @@ def _unique_names(names: Sequence[str]) -> list[str]:
     return unique
 
 
-def _proto(shape: Shape) -> Message:
+def _shape_proto(shape: Shape) -> Message:
     return tf.TensorShape(shape).as_proto()
 
 
-def _constant(value: Value, tensor: Tensor) -> Message:
+def _constant_node(value: Value, tensor: Tensor) -> Message:
     """Return the definition of a node with a value in place of a tensor."""
     definition = tf.compat.v1.NodeDef(op="Const")
     definition.attr["dtype"].type = tensor.dtype.as_datatype_enum
@@ -311,13 +313,13 @@ def _constant(value: Value, tensor: Tensor) -> Message:
     return definition
 
 
-def _set_shapes(definition: Message, attribute: str, shapes: Sequence[Shape]) -> None:
+def _set_shapes_attribute(definition: Message, attribute: str, shapes: Sequence[Shape]) -> None:
     definition.attr[attribute].list.Clear()
     for shape in shapes:
-        definition.attr[attribute].list.shape.add().CopyFrom(_proto(shape))
+        definition.attr[attribute].list.shape.add().CopyFrom(_shape_proto(shape))
 
 
-def _merged(first: Shape, second: Shape) -> Shape:
+def _merged_shape(first: Shape, second: Shape) -> Shape:
     """Return the sizes of the first shape, and those of the second where the first has none."""
     if first is None or second is None or len(first) != len(second):
         return second if first is None else first

@@ -10,7 +10,7 @@ from npu_shim._tensorflow import tf_api, tf_capture, tf_graph
 from npu_shim._tensorflow.types import FeedDict, Function, Graph, Operation, Session, Tensor, Value
 from npu_shim.rehearsal.assess.device_forms import is_collective
 from npu_shim.rehearsal.assess.flat import Shape
-from npu_shim.rehearsal.assess.training_ops import all_ops
+from npu_shim.rehearsal.assess.training_ops import all_ops_with_functions
 
 Feeds = Sequence[Tuple[Tensor, Value]]  # with their values
 
@@ -23,7 +23,7 @@ def feed_shapes(feeds: Feeds) -> tuple[Hashable, ...]:
     return tuple((tensor.name, np.shape(value)) for tensor, value in feeds)
 
 
-def fed_sizes(feeds: Feeds) -> dict[str, Value]:
+def fed_integers(feeds: Feeds) -> dict[str, Value]:
     """Return the fed integers and short lists of integers, on which shapes may depend, by the name of the tensor."""
     return {
         tensor.name: value
@@ -32,7 +32,7 @@ def fed_sizes(feeds: Feeds) -> dict[str, Value]:
     }
 
 
-def iterator_shapes(
+def read_iterator_shapes(
     session: Session, ops: list[Operation], feed_dict: FeedDict | None, run: Function
 ) -> dict[str, Shape]:
     """Return the shapes of the next batch of each iterator behind a run, which is read for this."""
@@ -79,7 +79,7 @@ def argument_shapes(graph: Graph, args: Sequence[Value], kwargs: Mapping[str, Va
     iterators: list[Tensor] = [
         iterator for iterator in tf.nest.flatten((args, kwargs)) if isinstance(iterator, tf_capture.iterator_types())
     ]
-    readers = [op for op in all_ops(graph) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
+    readers = [op for op in all_ops_with_functions(graph) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
     for iterator in iterators[:1] if len(iterators) == 1 else ():
         batch = tf_capture.components(next(iterator))
         for op in readers:

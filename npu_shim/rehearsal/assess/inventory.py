@@ -20,10 +20,10 @@ from npu_shim.rehearsal.assess.assessment import (
     Variables,
 )
 from npu_shim.rehearsal.assess.flat import Node, Shape
-from npu_shim.rehearsal.assess.lines import lines_of
+from npu_shim.rehearsal.assess.lines import creating_lines
 from npu_shim.rehearsal.assess.operators import DEVICE, INPUT, Lists
 from npu_shim.rehearsal.assess.partition import Partition
-from npu_shim.rehearsal.assess.sizes import elements, size_bytes
+from npu_shim.rehearsal.assess.sizes import element_count, size_bytes
 
 VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
 ON_HOST_ANYWAY = frozenset({"Placeholder", "PlaceholderWithDefault", "Const", "NoOp"})
@@ -32,27 +32,27 @@ _MOST_LINES = 3
 _NO_SHAPE = ("variant", "resource")
 
 
-def operators_of(nodes: Sequence[Node], done: work.Work, lists: Lists, folder: str) -> list[Operators]:
+def operator_rows(nodes: Sequence[Node], done: work.Work, lists: Lists, folder: str) -> list[Operators]:
     """Return a row for each operator type: number, place, work, and the lines of those off the device."""
     by_type: dict[str, list[int]] = collections.defaultdict(list)
     for i, node in enumerate(nodes):
         by_type[node.op].append(i)
     rows = []
     for op, places in by_type.items():
-        status = DEVICE if op in ON_HOST_ANYWAY else lists.status(op)
+        status = DEVICE if op in ON_HOST_ANYWAY else lists.device_status(op)
         flops, size = sum(done.flops[i] for i in places), sum(done.bytes[i] for i in places)
-        lines = _lines(nodes, places, folder) if status not in (DEVICE, INPUT) else []
+        lines = _creating_lines(nodes, places, folder) if status not in (DEVICE, INPUT) else []
         rows.append(Operators(op, len(places), status, flops, size, lines))
     return sorted(rows, key=lambda row: (-row.flops, -row.count, row.op))
 
 
-def _lines(nodes: Sequence[Node], places: Sequence[int], folder: str) -> list[str]:
+def _creating_lines(nodes: Sequence[Node], places: Sequence[int], folder: str) -> list[str]:
     """Return the innermost lines of the script that create some nodes, the most frequent first."""
-    counted = collections.Counter(line for i in places for line in lines_of(nodes[i].source, folder)[:1])
+    counted = collections.Counter(line for i in places for line in creating_lines(nodes[i].source, folder)[:1])
     return [line for line, _ in counted.most_common(_MOST_LINES)]
 
 
-def cut_of(nodes: Sequence[Node], parts: Partition, where: dict[int, list[str]], mixed: bool) -> Cut:
+def host_cut(nodes: Sequence[Node], parts: Partition, where: dict[int, list[str]], mixed: bool) -> Cut:
     """Return what runs on the host, and how the step is cut."""
     by_type: dict[str, list[int]] = collections.defaultdict(list)
     for i in parts.host:
@@ -71,7 +71,7 @@ def cut_of(nodes: Sequence[Node], parts: Partition, where: dict[int, list[str]],
     return Cut(sorted(host, key=lambda row: (-row.count, row.op)), parts.clusters, parts.cut, parts.loops, mixed)
 
 
-def dynamic_shapes(nodes: Sequence[Node], folder: str, unknown: Sequence[int] = ()) -> list[DynamicShape]:
+def dynamic_shape_rows(nodes: Sequence[Node], folder: str, unknown: Sequence[int] = ()) -> list[DynamicShape]:
     """Return the operators that bring sizes into the graph that it does not know, with the lines that create them.
 
     An operator whose inputs, or what computes its shape, are open already brings in nothing new, unless the inputs of
@@ -84,26 +84,28 @@ def dynamic_shapes(nodes: Sequence[Node], folder: str, unknown: Sequence[int] = 
     """
     rows: list[DynamicShape] = []
     follows = [False] * len(nodes)
-    order = memory.order(nodes)
-    causes = _causes(nodes, order)
+    order = memory.execution_order(nodes)
+    causes = _causes_of_dynamic_shapes(nodes, order)
     tensors = collections.Counter(causes[i] for i in unknown)
     for i in order:
         node = nodes[i]
-        opens = [k for k, shape in enumerate(node.declared) if _is_open(shape) and node.dtypes[k] not in _NO_SHAPE]
+        opens = [
+            k for k, shape in enumerate(node.declared) if _has_unknown_size(shape) and node.dtypes[k] not in _NO_SHAPE
+        ]
         follows[i] = any(
-            follows[s] or (_is_open(nodes[s].declared[k]) and nodes[s].dtypes[k] not in _NO_SHAPE)
+            follows[s] or (_has_unknown_size(nodes[s].declared[k]) and nodes[s].dtypes[k] not in _NO_SHAPE)
             for s, k in node.inputs
         )
         is_new = not follows[i] and node.op not in VARIABLES and node.op != "BroadcastGradientArgs"
         if opens and (is_new or tensors[i]):
             shape, now = node.declared[opens[0]], node.shapes[opens[0]]
-            in_this_run = None if _is_open(now) else json_shape(now)
-            lines = lines_of(node.source, folder)
-            rows.append(DynamicShape(node.op, node.name, json_shape(shape), in_this_run, tensors[i], lines))
+            in_this_run = None if _has_unknown_size(now) else shape_to_json(now)
+            lines = creating_lines(node.source, folder)
+            rows.append(DynamicShape(node.op, node.name, shape_to_json(shape), in_this_run, tensors[i], lines))
     return rows
 
 
-def _causes(nodes: Sequence[Node], order: Sequence[int]) -> dict[int, int]:
+def _causes_of_dynamic_shapes(nodes: Sequence[Node], order: Sequence[int]) -> dict[int, int]:
     """Return, for nodes after one whose size the values decide, the place of that one.
 
     Of several inputs, integers of a known shape come first, because they may be the size, then inputs without a size.
@@ -112,21 +114,21 @@ def _causes(nodes: Sequence[Node], order: Sequence[int]) -> dict[int, int]:
     for i in order:
         node = nodes[i]
         inputs = [(s, k) for s, k in node.inputs if s in causes]
-        opens = [s for s, k in inputs if _is_open(nodes[s].shapes[k])]
+        opens = [s for s, k in inputs if _has_unknown_size(nodes[s].shapes[k])]
         sizes = [s for s, k in inputs if s not in opens and nodes[s].dtypes[k] in ("int32", "int64")]
         candidates = sizes or opens or [s for s, _ in inputs]
         if candidates:
             causes[i] = causes[candidates[0]]
-        elif any(_is_open(shape) and dtype not in _NO_SHAPE for shape, dtype in zip(node.shapes, node.dtypes)):
+        elif any(_has_unknown_size(shape) and dtype not in _NO_SHAPE for shape, dtype in zip(node.shapes, node.dtypes)):
             causes[i] = i
     return causes
 
 
-def _is_open(shape: Shape) -> bool:
-    return elements(shape) is None
+def _has_unknown_size(shape: Shape) -> bool:
+    return element_count(shape) is None
 
 
-def rare_types_of(nodes: Sequence[Node], folder: str) -> list[RareType]:
+def rare_type_rows(nodes: Sequence[Node], folder: str) -> list[RareType]:
     """Return a row for each type of tensors that a card computes slowly or not at all."""
     rows = []
     for dtype in _RARE_TYPES:
@@ -134,7 +136,9 @@ def rare_types_of(nodes: Sequence[Node], folder: str) -> list[RareType]:
         if places:
             ops = collections.Counter(nodes[i].op for i in places)
             tensors = sum(nodes[i].dtypes.count(dtype) for i in places)
-            rows.append(RareType(dtype, tensors, [op for op, _ in ops.most_common()], _lines(nodes, places, folder)))
+            rows.append(
+                RareType(dtype, tensors, [op for op, _ in ops.most_common()], _creating_lines(nodes, places, folder))
+            )
     return rows
 
 
@@ -143,7 +147,7 @@ def _is_text_constant(node: Node) -> bool:
     return node.op == "Const" and node.dtypes == ["string"]
 
 
-def collectives_of(nodes: Sequence[Node]) -> list[Collective]:
+def collective_rows(nodes: Sequence[Node]) -> list[Collective]:
     """Return a row for each collective, with what it moves."""
     sizes: dict[str, list[int]] = {}
     for node in nodes:
@@ -153,13 +157,13 @@ def collectives_of(nodes: Sequence[Node]) -> list[Collective]:
     return [Collective(op, len(moved), sum(moved)) for op, moved in sizes.items()]
 
 
-def variables_of(nodes: Sequence[Node]) -> Variables:
+def variables_summary(nodes: Sequence[Node]) -> Variables:
     """Return number and size of the variables, and the largest ones."""
     rows = []
     for node in nodes:
         if node.op in VARIABLES:
             shape, dtype = _variable_type(node)
-            rows.append(Variable(_variable_name(node), json_shape(shape), dtype, size_bytes(dtype, shape) or 0))
+            rows.append(Variable(_variable_name(node), shape_to_json(shape), dtype, size_bytes(dtype, shape) or 0))
     return Variables(len(rows), sum(row.bytes for row in rows), sorted(rows, key=lambda row: -row.bytes)[:5])
 
 
@@ -177,6 +181,6 @@ def _variable_name(node: Node) -> str:
     return shared.partition(":")[0] or node.name
 
 
-def json_shape(shape: Shape) -> JsonShape:
+def shape_to_json(shape: Shape) -> JsonShape:
     """Return a shape for JSON."""
     return None if shape is None else list(shape)

@@ -6,11 +6,11 @@ import collections
 from typing import Counter, NamedTuple, Sequence
 
 from npu_shim.rehearsal.assess.flat import LOOPS, Node
-from npu_shim.rehearsal.assess.op_types import types
+from npu_shim.rehearsal.assess.op_types import op_types_in_table
 from npu_shim.rehearsal.assess.sizes import size_bytes
 
-_VIEWS = types("keeps its input's buffer")
-_IN_PLACE = types("writes into its input's buffer")  # if nothing else needs it
+_VIEWS = op_types_in_table("keeps its input's buffer")
+_IN_PLACE = op_types_in_table("writes into its input's buffer")  # if nothing else needs it
 _NONE = frozenset({"Const", "VariableV2", "Variable", "VarHandleOp", "AssignVariableOp", "Assign"}) | LOOPS
 _CHEAP = _VIEWS | _NONE | {"NoOp", "Shape", "Size", "Rank", "BroadcastGradientArgs", "Placeholder", "IteratorGetNext"}
 _PUSH = frozenset({"TensorListPushBack", "StackPushV2", "TensorListSetItem"})
@@ -34,14 +34,14 @@ class Memory(NamedTuple):
     unknown_nodes: list[int]
 
 
-def peak(nodes: Sequence[Node], trips: dict[str, int]) -> Memory:
-    """Return the peak of a step that runs its nodes in the order of order().
+def peak_memory(nodes: Sequence[Node], trips: dict[str, int]) -> Memory:
+    """Return the peak of a step that runs its nodes in the order of execution_order().
 
     Args:
         nodes: of the step.
         trips: how often each loop runs, by its name. What a loop keeps for the gradient counts as often.
     """
-    readers = _readers(nodes)
+    readers = _reader_counts(nodes)
     buffer_of: dict[tuple[int, int], int] = {}
     size: list[int] = []
     count: list[int] = []  # tensors that are still to be read from a buffer
@@ -51,16 +51,16 @@ def peak(nodes: Sequence[Node], trips: dict[str, int]) -> Memory:
     place = ""
     alive: dict[int, None] = {}
     at_best: list[int] = []
-    for i in order(nodes):
+    for i in execution_order(nodes):
         node = nodes[i]
         freed_later = []
         for output in range(len(node.dtypes)):
-            source = _shared(node, output, nodes, buffer_of, count)
+            source = _shared_buffer(node, output, nodes, buffer_of, count)
             if source is not None:
                 count[source] += readers[i, output]
                 buffer_of[i, output] = source
                 continue
-            own_size = _own_size(node, output, nodes, trips)
+            own_size = _output_bytes(node, output, nodes, trips)
             unknown += [i] if own_size is None else []
             buffer_of[i, output] = len(size)
             size.append(own_size or 0)
@@ -85,11 +85,11 @@ def peak(nodes: Sequence[Node], trips: dict[str, int]) -> Memory:
     return Memory(best, place, len(unknown), [(name, number) for number, name in largest if number], unknown)
 
 
-def _readers(nodes: Sequence[Node]) -> Counter[tuple[int, int]]:
+def _reader_counts(nodes: Sequence[Node]) -> Counter[tuple[int, int]]:
     return collections.Counter(key for node in nodes for key in node.inputs)
 
 
-def _shared(
+def _shared_buffer(
     node: Node, output: int, nodes: Sequence[Node], buffer_of: dict[tuple[int, int], int], count: Sequence[int]
 ) -> int | None:
     """Return the buffer of an input that an output lives in, or None if it has a buffer of its own."""
@@ -109,7 +109,7 @@ def _shared(
     return None
 
 
-def _own_size(node: Node, output: int, nodes: Sequence[Node], trips: dict[str, int]) -> int | None:
+def _output_bytes(node: Node, output: int, nodes: Sequence[Node], trips: dict[str, int]) -> int | None:
     if node.op in _NONE or node.references[output : output + 1] == [True]:
         return 0
     if node.op in _PUSH:
@@ -119,7 +119,7 @@ def _own_size(node: Node, output: int, nodes: Sequence[Node], trips: dict[str, i
     return size_bytes(node.dtypes[output], node.shapes[output])
 
 
-def order(nodes: Sequence[Node]) -> list[int]:
+def execution_order(nodes: Sequence[Node]) -> list[int]:
     """Return the nodes in the order of TensorFlow's executor with one thread.
 
     Nodes that compute nothing run as soon as they are ready, in turn. Of the others, the newest one runs next.
@@ -136,16 +136,16 @@ def order(nodes: Sequence[Node]) -> list[int]:
     cheap: collections.deque[int] = collections.deque()
     others: list[int] = []
 
-    def add(ready: Sequence[int]) -> None:
+    def add_ready_nodes(ready: Sequence[int]) -> None:
         cheap.extend(i for i in ready if nodes[i].op in _CHEAP)
         others.extend(i for i in ready if nodes[i].op not in _CHEAP)
 
-    add([i for i in range(len(nodes)) if not left[i]])
+    add_ready_nodes([i for i in range(len(nodes)) if not left[i]])
     ordered = []
     while cheap or others:
         i = cheap.popleft() if cheap else others.pop()
         ordered.append(i)
         for other in after[i]:
             left[other] -= 1
-        add([other for other in after[i] if not left[other]])
+        add_ready_nodes([other for other in after[i] if not left[other]])
     return ordered

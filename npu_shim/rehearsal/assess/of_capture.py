@@ -17,19 +17,19 @@ from npu_shim.rehearsal.assess.assessment import (
     Problem,
 )
 from npu_shim.rehearsal.assess.capture import TRAIN, Capture, Captured
-from npu_shim.rehearsal.assess.estimates import precision_of, roofline_of, work_of_step
+from npu_shim.rehearsal.assess.estimates import mixed_precision_of, roofline_of, work_of_step
 from npu_shim.rehearsal.assess.inventory import (
-    collectives_of,
-    cut_of,
-    dynamic_shapes,
-    json_shape,
-    operators_of,
-    rare_types_of,
-    variables_of,
+    collective_rows,
+    dynamic_shape_rows,
+    host_cut,
+    operator_rows,
+    rare_type_rows,
+    shape_to_json,
+    variables_summary,
 )
-from npu_shim.rehearsal.assess.lines import lines_of
+from npu_shim.rehearsal.assess.lines import creating_lines
 from npu_shim.rehearsal.assess.operators import Lists
-from npu_shim.rehearsal.assess.partition import partition
+from npu_shim.rehearsal.assess.partition import partition_nodes
 from npu_shim.rehearsal.assess.problems import problems_of
 from npu_shim.rehearsal.assess.products import Product
 
@@ -42,10 +42,10 @@ class Settings(NamedTuple):
     folder: str
 
 
-def assess(capture: Capture, settings: Settings, script: str, arguments: Sequence[str]) -> Assessment:
+def assess_capture(capture: Capture, settings: Settings, script: str, arguments: Sequence[str]) -> Assessment:
     """Return the assessment of what a script runs until its first training step, and of that step."""
     tf_api.logging.set_verbosity(tf_api.logging.ERROR)  # TensorFlow's profiler calls deprecated functions
-    graphs = [_graph(captured, settings) for captured in capture.graphs if _matters(captured)]
+    graphs = [_assess_graph(captured, settings) for captured in capture.graphs if _is_worth_assessing(captured)]
     return Assessment(
         script=script,
         arguments=list(arguments),
@@ -59,13 +59,13 @@ def assess(capture: Capture, settings: Settings, script: str, arguments: Sequenc
         ),
         problems=[
             *(problem for graph in graphs for problem in problems_of(graph)),
-            *_pipeline_problems(capture, settings.folder),
+            *_input_pipeline_problems(capture, settings.folder),
         ],
         graphs=graphs,
     )
 
 
-def _pipeline_problems(capture: Capture, folder: str) -> Iterator[Problem]:
+def _input_pipeline_problems(capture: Capture, folder: str) -> Iterator[Problem]:
     """Yield the variables and tables that the input pipeline of a session reads on the host."""
     seen: set[str] = set()
     for captured in capture.graphs:
@@ -74,45 +74,45 @@ def _pipeline_problems(capture: Capture, folder: str) -> Iterator[Problem]:
             for op, reason in pipeline_resources(captured.graph.get_operations(), mixed).items():
                 if op.name not in seen:
                     seen.add(op.name)
-                    yield Problem(captured.name, f"{op.type} {op.name}", reason, lines_of(op, folder)[:1])
+                    yield Problem(captured.name, f"{op.type} {op.name}", reason, creating_lines(op, folder)[:1])
 
 
-def _matters(captured: Captured) -> bool:
+def _is_worth_assessing(captured: Captured) -> bool:
     """Return False for runs beside training that compute nothing large, as those of an Estimator's hooks."""
     assert captured.flat is not None
     return captured.kind == TRAIN or any(work.MATRIX.match(node.op) for node in captured.flat.nodes)
 
 
-def _graph(captured: Captured, settings: Settings) -> Graph:
+def _assess_graph(captured: Captured, settings: Settings) -> Graph:
     flat = captured.flat
     assert flat is not None
     nodes = flat.nodes
-    device_forms.rename(nodes)
+    device_forms.rename_to_device_ops(nodes)
     own = frozenset({"Npu"} | {node.op for node in nodes if device_forms.COLLECTIVE.match(node.op)})
     lists = settings.lists._replace(device=settings.lists.device | own)
-    trips = work.trips_of(flat)
+    trips = work.loop_trip_counts(flat)
     done = work.work_of(flat, trips)
     # a tf.function with an operator of the host always runs in parts
     mixed = bool(captured.parameters.get("mix_compile_mode")) or captured.session is None
-    parts = partition(nodes, lists, mixed, int(captured.parameters.get("iterations_per_loop") or 1))
-    peak = memory.peak(nodes, trips)
-    where = {i: lines_of(nodes[i].source, settings.folder) for i in parts.host}
-    work_part, variables = work_of_step(nodes, done, trips), variables_of(nodes)
+    parts = partition_nodes(nodes, lists, mixed, int(captured.parameters.get("iterations_per_loop") or 1))
+    peak = memory.peak_memory(nodes, trips)
+    where = {i: creating_lines(nodes[i].source, settings.folder) for i in parts.host}
+    work_part, variables = work_of_step(nodes, done, trips), variables_summary(nodes)
     activations = Activations(peak.peak, peak.at, peak.unknown, [LargeTensor(*tensor) for tensor in peak.largest])
     return Graph(
         name=captured.name,
         kind=captured.kind,
         line=captured.line,
         nodes=len(nodes),
-        inputs=[Input(name, json_shape(shape)) for name, shape in sorted(captured.given.items())],
-        operators=operators_of(nodes, done, lists, settings.folder),
-        partition=cut_of(nodes, parts, where, mixed),
-        dynamic_shapes=dynamic_shapes(nodes, settings.folder, peak.unknown_nodes),
-        dtypes=rare_types_of(nodes, settings.folder),
-        collectives=collectives_of(nodes),
+        inputs=[Input(name, shape_to_json(shape)) for name, shape in sorted(captured.given.items())],
+        operators=operator_rows(nodes, done, lists, settings.folder),
+        partition=host_cut(nodes, parts, where, mixed),
+        dynamic_shapes=dynamic_shape_rows(nodes, settings.folder, peak.unknown_nodes),
+        dtypes=rare_type_rows(nodes, settings.folder),
+        collectives=collective_rows(nodes),
         variables=variables,
         memory=activations,
         work=work_part,
-        precision=precision_of(nodes, done, lists, captured.parameters),
+        precision=mixed_precision_of(nodes, done, lists, captured.parameters),
         roofline=settings.product and roofline_of(nodes, done, work_part, variables.bytes, peak.peak, settings.product),
     )

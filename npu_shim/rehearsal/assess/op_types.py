@@ -10,16 +10,16 @@ from typing import Pattern
 _TABLE = os.path.splitext(os.path.abspath(__file__))[0] + ".json"
 
 
-def types(table: str) -> frozenset[str]:
+def op_types_in_table(table: str) -> frozenset[str]:
     """Return the operator types of a table of names."""
-    return frozenset(_words(table))
+    return frozenset(_words_of_table(table))
 
 
-def pattern(table: str) -> Pattern[str]:
+def op_type_pattern(table: str) -> Pattern[str]:
     """Return the pattern that matches the operator types of a table of regular expressions."""
-    return re.compile(f"^({'|'.join(_words(table))})$")
+    return re.compile(f"^({'|'.join(_words_of_table(table))})$")
 
 
-def _words(table: str) -> list[str]:
+def _words_of_table(table: str) -> list[str]:
     with open(_TABLE, encoding="utf-8") as stream:
         return " ".join(json.load(stream)[table]).split()

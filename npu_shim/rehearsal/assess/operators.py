@@ -50,7 +50,7 @@ class Lists(NamedTuple):
     reduce: frozenset[str]
     keep: frozenset[str]
 
-    def status(self, op: str) -> str:
+    def device_status(self, op: str) -> str:
         """Return DEVICE, UNCLEAR, HOST or INPUT for an operator type."""
         if _INPUT.search(op):
             return INPUT
@@ -58,26 +58,26 @@ class Lists(NamedTuple):
             return HOST
         return UNCLEAR if op in self.unclear else DEVICE
 
-    def precision(self, op: str) -> str:
+    def precision_rule(self, op: str) -> str:
         """Return "reduce", "keep" or "follow" for an operator type."""
         return _REDUCE if op in self.reduce else _KEEP if op in self.keep else _FOLLOW
 
 
-def built_in() -> Lists:
+def built_in_lists() -> Lists:
     """Return our table."""
     with open(_TABLE, encoding="utf-8") as stream:
         table = {name: frozenset(" ".join(lines).split()) for name, lines in json.load(stream).items()}
     return Lists(
         "the table of npu_shim",
         table["listed"],
-        _unclear(table["listed"]),
+        _unclear_operators(table["listed"]),
         frozenset(),
         table["reduce"],
         table["keep"],
     )
 
 
-def from_files(paths: Iterable[str]) -> Lists:
+def read_cann_lists(paths: Iterable[str]) -> Lists:
     """Return the lists of an installed CANN.
 
     Args:
@@ -91,25 +91,27 @@ def from_files(paths: Iterable[str]) -> Lists:
     entries: dict[str, JsonObject] = {}
     names_device = False
     for path in paths:
-        content = _read(path)
+        content = _read_json(path)
         names_device = names_device or any("isGray" in entry or "isHeavy" in entry for entry in content.values())
         for name, entry in content.items():
             entries.setdefault(name, {}).update(entry)
-    table = built_in()
-    flags = {name: str(_flag(entry)).lower() for name, entry in entries.items() if "precision_reduce" in entry}
+    table = built_in_lists()
+    flags = {
+        name: str(_precision_flag(entry)).lower() for name, entry in entries.items() if "precision_reduce" in entry
+    }
     listed = {name for name, entry in entries.items() if "isGray" in entry or "isHeavy" in entry}
     device = frozenset(listed if names_device else table.device | set(entries))
     return Lists(
         ", ".join(os.path.basename(path) for path in paths),
         device,
-        _unclear(device),
+        _unclear_operators(device),
         frozenset(name for name, entry in entries.items() if entry.get("isGray") is True),
         frozenset(name for name, flag in flags.items() if flag == "true") if flags else table.reduce,
         frozenset(name for name, flag in flags.items() if flag == "false") if flags else table.keep,
     )
 
 
-def with_changes(lists: Lists, path: str) -> Lists:
+def with_mixlist_changes(lists: Lists, path: str) -> Lists:
     """Return lists with the changes of a file for the option modify_mixlist.
 
     Raises:
@@ -117,7 +119,7 @@ def with_changes(lists: Lists, path: str) -> Lists:
     """
     from npu_shim.options.precision_files import check_mixlist
 
-    _read(path)
+    _read_json(path)
     check_mixlist(path)
     with open(path, encoding="utf-8") as stream:
         content = json.load(stream)
@@ -134,7 +136,7 @@ def with_changes(lists: Lists, path: str) -> Lists:
     return lists._replace(reduce=frozenset(reduce), keep=frozenset(keep))
 
 
-def _read(path: str) -> dict[str, JsonObject]:
+def _read_json(path: str) -> dict[str, JsonObject]:
     try:
         with open(path, encoding="utf-8") as stream:
             content = json.load(stream)
@@ -152,12 +154,12 @@ def _read(path: str) -> dict[str, JsonObject]:
     return content
 
 
-def _flag(entry: JsonObject) -> Value:
+def _precision_flag(entry: JsonObject) -> Value:
     value = entry["precision_reduce"]
     return value.get("flag") if isinstance(value, dict) else value
 
 
-def _unclear(device: Iterable[str]) -> frozenset[str]:
+def _unclear_operators(device: Iterable[str]) -> frozenset[str]:
     """Return the operators that the tables of the migration tool exclude or limit by the names of their functions."""
     tool.load()
     from convert_tf2npu.api import names_of_unclear_support

@@ -36,7 +36,9 @@ class Partition(NamedTuple):
     cut: int
 
 
-def partition(nodes: Sequence[Node], lists: Lists, mixed: bool = False, iterations_per_loop: int = 1) -> Partition:
+def partition_nodes(
+    nodes: Sequence[Node], lists: Lists, mixed: bool = False, iterations_per_loop: int = 1
+) -> Partition:
     """Partition the nodes of a step.
 
     Args:
@@ -45,38 +47,44 @@ def partition(nodes: Sequence[Node], lists: Lists, mixed: bool = False, iteratio
         mixed: True for mix_compile_mode, in which gray operators stay on the host.
         iterations_per_loop: 1 if strings may enter and leave the device.
     """
-    owner = _owners(nodes)
+    owner = _outermost_control_flow(nodes)
     bad_loops = sorted(
-        {nodes[owner[i]].name for i, node in enumerate(nodes) if owner[i] != i and _listed(node, lists, mixed) is False}
+        {
+            nodes[owner[i]].name
+            for i, node in enumerate(nodes)
+            if owner[i] != i and _is_device_node(node, lists, mixed) is False
+        }
     )
     outside = set(bad_loops)
     candidate = {
-        i: owner[i] == i and node.name not in outside and _listed(node, lists, mixed) is not False
+        i: owner[i] == i and node.name not in outside and _is_device_node(node, lists, mixed) is not False
         for i, node in enumerate(nodes)
     }
     uses: dict[int, list[tuple[int, str]]] = collections.defaultdict(list)
     for i, node in enumerate(nodes):
         for source, output in node.inputs:
-            uses[owner[source]].append((owner[i], _kind(nodes[source], output)))
-    pulled = _pull(nodes, owner, candidate, uses, iterations_per_loop)
+            uses[owner[source]].append((owner[i], _output_type(nodes[source], output)))
+    pulled = _move_shared_to_host(nodes, owner, candidate, uses, iterations_per_loop)
     top = [i for i in range(len(nodes)) if owner[i] == i]
-    host = [i for i in top if not candidate[i] and nodes[i].op not in _FEED and lists.status(nodes[i].op) != INPUT]
+    host = [
+        i for i in top if not candidate[i] and nodes[i].op not in _FEED and lists.device_status(nodes[i].op) != INPUT
+    ]
     clusters = _cluster_sizes(nodes, owner, {i for i in top if candidate[i] and nodes[i].op not in _FEED})
     return Partition(host, [i for i in host if i in pulled], clusters, bad_loops, sum(clusters[1:]))
 
 
-def _listed(node: Node, lists: Lists, mixed: bool) -> bool | None:
+def _is_device_node(node: Node, lists: Lists, mixed: bool) -> bool | None:
     """Return True for a node of the device, False for one of the host, None for a value that is fed."""
     if node.op in _FEED:
         return None
-    return lists.status(node.op) not in (HOST, INPUT) and not (mixed and node.op in lists.gray)
+    return lists.device_status(node.op) not in (HOST, INPUT) and not (mixed and node.op in lists.gray)
 
 
-def _kind(node: Node, output: int) -> str:
+def _output_type(node: Node, output: int) -> str:
     return "reference" if node.references[output : output + 1] == [True] else node.dtypes[output]
 
 
-def _owners(nodes: Sequence[Node]) -> list[int]:
+def _outermost_control_flow(nodes: Sequence[Node]) -> list[int]:
     """Return for each node the outermost loop or branch around it, or the node itself."""
     index = {node.name: i for i, node in enumerate(nodes)}
     owners = []
@@ -88,7 +96,7 @@ def _owners(nodes: Sequence[Node]) -> list[int]:
     return owners
 
 
-def _pull(
+def _move_shared_to_host(
     nodes: Sequence[Node],
     owner: Sequence[int],
     candidate: dict[int, bool],
@@ -98,7 +106,7 @@ def _pull(
     """Take nodes from the device that share a string, resource or reference with a node of the host."""
     pulled: set[int] = set()
     stack = [i for i, node in enumerate(nodes) if owner[i] == i and not candidate[i] and node.op not in _FEED]
-    makers = {i: [(owner[s], _kind(nodes[s], o)) for s, o in node.inputs] for i, node in enumerate(nodes)}
+    makers = {i: [(owner[s], _output_type(nodes[s], o)) for s, o in node.inputs] for i, node in enumerate(nodes)}
     while stack:
         i = stack.pop()
         for other, kind in uses[i] + makers[i]:
@@ -123,7 +131,7 @@ def _cluster_sizes(nodes: Sequence[Node], owner: Sequence[int], device: set[int]
         for source in [source for source, _ in node.inputs] + node.controls:
             if owner[source] != owner[i] and nodes[source].op not in _FEED and nodes[source].op != "NextIteration":
                 before[owner[i]].append(owner[source])
-    order = _topological(set(owner), before)
+    order = _topological_order(set(owner), before)
     level: dict[int, int] = {}
     for i in order:
         on_device = i in device
@@ -143,12 +151,12 @@ def _cluster_sizes(nodes: Sequence[Node], owner: Sequence[int], device: set[int]
             if source in device and level[source] == level[i]:
                 parent[find(source)] = find(i)
     groups = {i: find(i) if i in device else i for i in order}
-    _join(groups, before, device)
-    _merge_apart(groups, before, device)
+    _join_clusters(groups, before, device)
+    _merge_unconnected_clusters(groups, before, device)
     return sorted(collections.Counter(groups[i] for i in device).values(), reverse=True)
 
 
-def _topological(all_nodes: set[int], before: dict[int, list[int]]) -> list[int]:
+def _topological_order(all_nodes: set[int], before: dict[int, list[int]]) -> list[int]:
     left = {i: len(set(before[i])) for i in all_nodes}
     after: dict[int, list[int]] = collections.defaultdict(list)
     for i in all_nodes:
@@ -166,17 +174,19 @@ def _topological(all_nodes: set[int], before: dict[int, list[int]]) -> list[int]
     return order
 
 
-def _join(groups: dict[int, int], before: dict[int, list[int]], device: set[int]) -> None:
+def _join_clusters(groups: dict[int, int], before: dict[int, list[int]], device: set[int]) -> None:
     """Join clusters along edges between them, as long as there is no other path from one to the other."""
     changed = True
     while changed:
         changed = False
-        after = _after(groups, before)
+        after = _successor_groups(groups, before)
         edges = {
-            (groups[source], groups[i]) for source, i in _edges(groups, before) if source in device and i in device
+            (groups[source], groups[i])
+            for source, i in _edges_between_groups(groups, before)
+            if source in device and i in device
         }
         for first, second in sorted(edges):
-            if not _other_path(first, second, after):
+            if not _has_longer_path(first, second, after):
                 for i, group in groups.items():
                     if group == second:
                         groups[i] = first
@@ -184,9 +194,9 @@ def _join(groups: dict[int, int], before: dict[int, list[int]], device: set[int]
                 break
 
 
-def _merge_apart(groups: dict[int, int], before: dict[int, list[int]], device: set[int]) -> None:
+def _merge_unconnected_clusters(groups: dict[int, int], before: dict[int, list[int]], device: set[int]) -> None:
     """Merge clusters into the largest one if no path leads from one to the other, as the adapter's pass does."""
-    after = _after(groups, before)
+    after = _successor_groups(groups, before)
     sizes = collections.Counter(groups[i] for i in device)
     reach = {group: tf_graph.reached(after[group], lambda other: after.get(other, ())) for group in sizes}
     merged: list[int] = []
@@ -198,7 +208,7 @@ def _merge_apart(groups: dict[int, int], before: dict[int, list[int]], device: s
             groups[i] = merged[0]
 
 
-def _edges(groups: dict[int, int], before: dict[int, list[int]]) -> Iterator[tuple[int, int]]:
+def _edges_between_groups(groups: dict[int, int], before: dict[int, list[int]]) -> Iterator[tuple[int, int]]:
     """Yield the edges between groups, as pairs of nodes."""
     for i, sources in before.items():
         for source in sources:
@@ -206,15 +216,15 @@ def _edges(groups: dict[int, int], before: dict[int, list[int]]) -> Iterator[tup
                 yield source, i
 
 
-def _after(groups: dict[int, int], before: dict[int, list[int]]) -> dict[int, set[int]]:
+def _successor_groups(groups: dict[int, int], before: dict[int, list[int]]) -> dict[int, set[int]]:
     """Return the groups to which edges lead from each group."""
     after: dict[int, set[int]] = collections.defaultdict(set)
-    for source, i in _edges(groups, before):
+    for source, i in _edges_between_groups(groups, before):
         after[groups[source]].add(groups[i])
     return after
 
 
-def _other_path(first: int, second: int, after: dict[int, set[int]]) -> bool:
+def _has_longer_path(first: int, second: int, after: dict[int, set[int]]) -> bool:
     """Return True if a path of two edges or more leads from one group to another."""
     stack, seen = [other for other in after[first] if other != second], set()
     while stack:

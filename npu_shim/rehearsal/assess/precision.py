@@ -11,7 +11,7 @@ _SOURCES = frozenset({"Const", "Placeholder", "PlaceholderWithDefault", "VarHand
 _SAME = frozenset({"Identity", "ReadVariableOp", "Enter", "Exit", "Switch", "Merge", "NextIteration"})
 
 
-def reduced(nodes: Sequence[Node], lists: Lists) -> list[bool]:
+def is_computed_in_half(nodes: Sequence[Node], lists: Lists) -> list[bool]:
     """Return for each node whether mixed precision computes it in 16 bits.
 
     An operator of the list "reduce" does, one of "keep" does not. Any other follows the operator before it, which makes
@@ -23,37 +23,42 @@ def reduced(nodes: Sequence[Node], lists: Lists) -> list[bool]:
     """
     is_half: list[bool | None] = [None] * len(nodes)
     for start in range(len(nodes)):
-        _resolve(start, nodes, lists, is_half)
+        _resolve_is_half(start, nodes, lists, is_half)
     return [bool(value) for value in is_half]
 
 
-def _resolve(start: int, nodes: Sequence[Node], lists: Lists, is_half: list[bool | None]) -> None:
+def _resolve_is_half(start: int, nodes: Sequence[Node], lists: Lists, is_half: list[bool | None]) -> None:
     chain = []
     i: int | None = start
     while i is not None and is_half[i] is None:
         node = nodes[i]
-        kind = lists.precision(node.op)
+        kind = lists.precision_rule(node.op)
         is_float = "float32" in node.dtypes
-        if node.op in _SOURCES or not is_float or lists.status(node.op) not in (DEVICE, UNCLEAR) or kind != "follow":
+        if (
+            node.op in _SOURCES
+            or not is_float
+            or lists.device_status(node.op) not in (DEVICE, UNCLEAR)
+            or kind != "follow"
+        ):
             is_half[i] = kind == "reduce" and is_float and node.op not in _SOURCES
             break
         is_half[i] = False  # for loops
         chain.append(i)
-        i = _before(node, nodes)
+        i = _first_float_input(node, nodes)
     value = bool(is_half[i]) if i is not None else False
     for place in chain:
         is_half[place] = value
 
 
-def _before(node: Node, nodes: Sequence[Node]) -> int | None:
+def _first_float_input(node: Node, nodes: Sequence[Node]) -> int | None:
     for source, output in node.inputs:
         maker = nodes[source]
-        if maker.dtypes[output] == "float32" and maker.op not in _SOURCES and not _is_variable(source, nodes):
+        if maker.dtypes[output] == "float32" and maker.op not in _SOURCES and not _is_copy_of_source(source, nodes):
             return source
     return None
 
 
-def _is_variable(i: int, nodes: Sequence[Node]) -> bool:
+def _is_copy_of_source(i: int, nodes: Sequence[Node]) -> bool:
     """Return True for a node that only hands on a constant, a variable or an input."""
     seen = set()
     while nodes[i].op in _SAME and nodes[i].inputs and i not in seen:

@@ -48,7 +48,7 @@ PRODUCTS: dict[str, Product] = {
 }
 
 
-def product(text: str) -> Product:
+def parse_product(text: str) -> Product:
     """Return a product by its name, or by figures of another data sheet: ``TFLOPS,GB/s``, like ``320,1600``.
 
     Raises:

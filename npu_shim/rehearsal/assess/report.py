@@ -30,10 +30,10 @@ _ALL_RUN = "All operators of the training step run on the device."
 
 def to_text(assessment: Assessment) -> str:
     """Return the assessment as tables for a terminal."""
-    return "\n".join(_lines(assessment))
+    return "\n".join(_report_lines(assessment))
 
 
-def amount(number: float, unit: str, base: int = 1000) -> str:
+def amount_text(number: float, unit: str, base: int = 1000) -> str:
     """Return a number with a prefix: ``amount(3.2e9, "FLOP")`` is "3.20 GFLOP"."""
     for prefix in ("", "K" if base == 1024 else "k", "M", "G", "T", "P"):
         if abs(number) < base or prefix == "P":
@@ -43,7 +43,7 @@ def amount(number: float, unit: str, base: int = 1000) -> str:
     return f"{number:.0f} {unit}" if not prefix else f"{number:.2f} {prefix}{infix}{unit}"
 
 
-def duration(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """Return seconds in a unit that fits."""
     for factor, unit in ((1.0, "s"), (1e3, "ms")):
         if seconds * factor >= 1:
@@ -51,24 +51,24 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e6:.2f} us" if seconds >= 1e-8 or not seconds else "less than 0.01 us"
 
 
-def unknown_text(row: DynamicShape) -> str:
+def unknown_sizes_text(row: DynamicShape) -> str:
     """Return the number of tensors whose size an operator leaves open in this run, and the fix; "" for none."""
     fix = _FIXES.get(row.op.replace("V2", ""), _FIX)
     number = row.unknown_tensors
     return f"{counted(number, 'tensor')} of unknown size. {fix} (docs/static-shapes.md)" if number else ""
 
 
-def work_text(row: Operators, not_counted: set[str]) -> str:
+def operations_text(row: Operators, not_counted: set[str]) -> str:
     """Return the operations of a row of operators.
 
     Args:
         row: of an operator type.
         not_counted: the types that have nodes without a count.
     """
-    return "not counted" if row.op in not_counted and not row.flops else amount(row.flops, "FLOP")
+    return "not counted" if row.op in not_counted and not row.flops else amount_text(row.flops, "FLOP")
 
 
-def _lines(assessment: Assessment) -> Iterator[str]:
+def _report_lines(assessment: Assessment) -> Iterator[str]:
     yield f"{assessment.script} {' '.join(assessment.arguments)}".rstrip() + f"  (TensorFlow {assessment.tensorflow})"
     yield f"Operators of the device: {assessment.operator_lists}"
     if assessment.ranks > 1:
@@ -83,66 +83,69 @@ def _lines(assessment: Assessment) -> Iterator[str]:
     problems = assessment.problems
     yield f"Not on the device: {len(problems)}" if problems else _ALL_RUN
     for problem in problems:
-        yield f"  {problem.graph}: {problem.what} {problem.why}{_at(problem.lines)}"
+        yield f"  {problem.graph}: {problem.what} {problem.why}{_lines_in_parentheses(problem.lines)}"
     for graph in assessment.graphs:
         yield from ("", f"== {graph.name} ({graph.kind}), {graph.line}: {graph.nodes:,} nodes")
-        for label, text in (*_facts(graph, _FEW_OPS), *_findings(graph)):
+        for label, text in (*_graph_facts(graph, _FEW_OPS), *_graph_findings(graph)):
             yield f"{label} {text}" if label.startswith(" ") else f"{label:13}  {text}"
         yield ""
-        yield from _table(graph.operators, {row.op for row in graph.work.unknown})
+        yield from _operator_table(graph.operators, {row.op for row in graph.work.unknown})
 
 
-def _facts(graph: Graph, most_ops: int | None = None) -> Iterator[tuple[str, str]]:
+def _graph_facts(graph: Graph, most_ops: int | None = None) -> Iterator[tuple[str, str]]:
     """Yield label and text of each fact about a graph. A label that begins with spaces belongs to the fact before."""
-    yield "inputs", ", ".join(f"{given.name} {_shape(given.shape)}" for given in graph.inputs) or "none"
-    yield "partition", _partition(graph.partition)
-    yield "variables", f"{graph.variables.count:,}, {amount(graph.variables.bytes, 'B', 1024)}"
-    yield "activations", _memory(graph.memory)
+    yield "inputs", ", ".join(f"{given.name} {_shape_text(given.shape)}" for given in graph.inputs) or "none"
+    yield "partition", _partition_text(graph.partition)
+    yield "variables", f"{graph.variables.count:,}, {amount_text(graph.variables.bytes, 'B', 1024)}"
+    yield "activations", _memory_text(graph.memory)
     work = graph.work
     yield (
         "work per step",
-        f"{amount(work.flops, 'FLOP')}, of which {amount(work.matrix_flops, 'FLOP')} on the matrix unit; operators "
-        f"read and write {amount(work.bytes, 'B')}",
+        f"{amount_text(work.flops, 'FLOP')}, of which {amount_text(work.matrix_flops, 'FLOP')} on the matrix unit; "
+        f"operators read and write {amount_text(work.bytes, 'B')}",
     )
     for loop in work.loops:
         runs = f"runs {loop.runs} times" if loop.runs else "is counted once: its number of runs is not known"
         yield "  loop", f"{loop.name} {runs}"
     for row in work.unknown:
         yield "  not counted:", f"{row.op} ({row.why})"
-    yield "mixed precision", _mixed_precision(graph.precision, most_ops)
+    yield "mixed precision", _mixed_precision_text(graph.precision, most_ops)
     roof = graph.roofline
     if roof:
         yield (
             "bound",
-            f"{duration(roof.bound_seconds)} at least on {roof.product} (by the {roof.bound_by}), "
-            f"{duration(roof.operators_seconds)} if each operator reads and writes memory. A bound, not a promise",
+            f"{duration_text(roof.bound_seconds)} at least on {roof.product} (by the {roof.bound_by}), "
+            f"{duration_text(roof.operators_seconds)} if each operator reads and writes memory. A bound, not a promise",
         )
         if roof.memory_share is not None:
             yield "", f"variables and activations are {100 * roof.memory_share:.1f} % of the memory"
         yield "", roof.source
 
 
-def _findings(graph: Graph) -> Iterator[tuple[str, str]]:
+def _graph_findings(graph: Graph) -> Iterator[tuple[str, str]]:
     """Yield label and text of what a page shows in tables of their own."""
     for collective in graph.collectives:
-        yield "collective", f"{collective.op}: {collective.count}, {amount(collective.bytes, 'B')}"
+        yield "collective", f"{collective.op}: {collective.count}, {amount_text(collective.bytes, 'B')}"
     for rare in graph.dtypes:
-        yield rare.dtype, f"{counted(rare.tensors, 'tensor')}: {', '.join(rare.operators[:5])}{_at(rare.lines)}"
+        yield (
+            rare.dtype,
+            f"{counted(rare.tensors, 'tensor')}: {', '.join(rare.operators[:5])}{_lines_in_parentheses(rare.lines)}",
+        )
     for row in graph.dynamic_shapes:
-        now = f", {_shape(row.in_this_run)} in this run" if row.in_this_run is not None else ""
-        yield "dynamic shape", f"{row.op} {row.name} {_shape(row.shape)}{now}{_at(row.lines)}"
+        now = f", {_shape_text(row.in_this_run)} in this run" if row.in_this_run is not None else ""
+        yield "dynamic shape", f"{row.op} {row.name} {_shape_text(row.shape)}{now}{_lines_in_parentheses(row.lines)}"
         if row.unknown_tensors:
-            yield "", unknown_text(row)
+            yield "", unknown_sizes_text(row)
 
 
-def _table(rows: list[Operators], not_counted: set[str]) -> Iterator[str]:
+def _operator_table(rows: list[Operators], not_counted: set[str]) -> Iterator[str]:
     shown = rows[:_MOST] + [row for row in rows[_MOST:] if row.status in ("host", "unclear")]
     width = max(len(row.op) for row in shown)
     yield f"{'operator'.ljust(width)}  {'number':>6}  {'status':8}  {'FLOP':>12}  {'bytes':>10}"
     for row in shown:
         yield (
-            f"{row.op.ljust(width)}  {row.count:6}  {row.status:8}  {work_text(row, not_counted):>12}  "
-            f"{amount(row.bytes, 'B'):>10}{_at(row.lines)}"
+            f"{row.op.ljust(width)}  {row.count:6}  {row.status:8}  {operations_text(row, not_counted):>12}  "
+            f"{amount_text(row.bytes, 'B'):>10}{_lines_in_parentheses(row.lines)}"
         )
     hidden = len(rows) - len(shown)
     if hidden:
@@ -159,20 +162,20 @@ def to_html(assessment: Assessment) -> str:
             " ".join([assessment.script, *assessment.arguments]),
             f"TensorFlow {assessment.tensorflow}; operators of the device: {assessment.operator_lists}{ranks}",
         ],
-        _sections(assessment),
+        _page_sections(assessment),
         f"npu-shim assess {npu_shim.__version__}. Times are bounds from data sheets, not promises.",
     )
 
 
-def _sections(assessment: Assessment) -> Iterator[str]:
+def _page_sections(assessment: Assessment) -> Iterator[str]:
     first, compiled, problems = assessment.graphs[0], assessment.compiled_graphs, assessment.problems
     cards = (
         (str(len(problems)), "not on the device", "error" if problems else "change"),
         (str(compiled.before_training + compiled.assessed), "graphs compiled", ""),
         (str(len(first.partition.clusters)), "device clusters", ""),
-        (amount(first.variables.bytes, "B", 1024), "variables", ""),
-        (amount(first.memory.peak, "B", 1024), "activations", ""),
-        (amount(first.work.flops, "FLOP"), "per step", ""),
+        (amount_text(first.variables.bytes, "B", 1024), "variables", ""),
+        (amount_text(first.memory.peak, "B", 1024), "activations", ""),
+        (amount_text(first.work.flops, "FLOP"), "per step", ""),
     )
     parts = (
         f'<div class="card {kind}"><strong>{value}</strong><span>{label}</span></div>' for value, label, kind in cards
@@ -187,7 +190,7 @@ def _sections(assessment: Assessment) -> Iterator[str]:
 
 def _graph_sections(graph: Graph) -> Iterator[str]:
     facts = [("nodes", f"{graph.nodes:,}")]
-    for label, text in _facts(graph):
+    for label, text in _graph_facts(graph):
         name = label.strip(" :")
         before = facts[-1]
         facts[-1:] = [before, (name, text)] if name else [(before[0], f"{before[1]}; {text}")]
@@ -195,17 +198,17 @@ def _graph_sections(graph: Graph) -> Iterator[str]:
     shapes = [
         (
             f"{row.op} {row.name}",
-            _shape(row.shape),
-            _shape(row.in_this_run) if row.in_this_run is not None else "",
+            _shape_text(row.shape),
+            _shape_text(row.in_this_run) if row.in_this_run is not None else "",
             ", ".join(row.lines),
-            unknown_text(row),
+            unknown_sizes_text(row),
         )
         for row in graph.dynamic_shapes
     ]
     yield section("Dynamic shapes", ("operator", "shape", "in this run", "lines", "tensors of unknown size"), shapes)
     types = [(rare.dtype, str(rare.tensors), ", ".join(rare.operators), ", ".join(rare.lines)) for rare in graph.dtypes]
     yield section("Types", ("type", "tensors", "operators", "lines"), types)
-    collectives = [(row.op, str(row.count), amount(row.bytes, "B")) for row in graph.collectives]
+    collectives = [(row.op, str(row.count), amount_text(row.bytes, "B")) for row in graph.collectives]
     yield section("Collectives", ("operator", "number", "bytes"), collectives)
     not_counted = {row.op for row in graph.work.unknown}
     operators = [
@@ -213,8 +216,8 @@ def _graph_sections(graph: Graph) -> Iterator[str]:
             row.op,
             f"{row.count:,}",
             Html(f'<span class="badge {row.status}" title="{clean(MEANINGS[row.status])}">{row.status}</span>'),
-            work_text(row, not_counted),
-            amount(row.bytes, "B"),
+            operations_text(row, not_counted),
+            amount_text(row.bytes, "B"),
             ", ".join(row.lines),
         )
         for row in graph.operators
@@ -223,12 +226,12 @@ def _graph_sections(graph: Graph) -> Iterator[str]:
     yield section(f"Operators: {len(operators)}", heads, operators, (1, 3, 4))
 
 
-def _shape(shape: Sequence[object] | None) -> str:
+def _shape_text(shape: Sequence[object] | None) -> str:
     """Return a shape with ? for what is not known."""
     return "unknown rank" if shape is None else "[" + ", ".join("?" if n is None else str(n) for n in shape) + "]"
 
 
-def _partition(cut: Cut) -> str:
+def _partition_text(cut: Cut) -> str:
     """Return the number and the sizes of the device clusters, and the number of nodes on the host."""
     clusters = cut.clusters
     more = ", ..." if len(clusters) > 6 else ""
@@ -237,23 +240,22 @@ def _partition(cut: Cut) -> str:
     return f"{counted(len(clusters), 'device cluster')}{sizes}, {counted(on_host, 'node')} of the step on the host"
 
 
-def _memory(memory: Activations) -> str:
+def _memory_text(memory: Activations) -> str:
     """Return the most bytes of activations, where they live, and the number of tensors without a size."""
     unknown = f"; {counted(memory.unknown, 'tensor')} of unknown size" if memory.unknown else ""
-    return f"{amount(memory.peak, 'B', 1024)} at {memory.at}{unknown}"
+    return f"{amount_text(memory.peak, 'B', 1024)} at {memory.at}{unknown}"
 
 
-def _mixed_precision(precision: MixedPrecision, most_ops: int | None) -> str:
-    return (
-        f"{_ops(precision.reduced, most_ops)} in 16 bits ({100 * precision.matrix_share:.0f} % of the matrix unit's "
-        f"work); precision_mode: {precision.mode or 'not set'}"
-    )
+def _mixed_precision_text(precision: MixedPrecision, most_ops: int | None) -> str:
+    share = f"{100 * precision.matrix_share:.0f} % of the matrix unit's work"
+    reduced = _op_counts_text(precision.reduced, most_ops)
+    return f"{reduced} in 16 bits ({share}); precision_mode: {precision.mode or 'not set'}"
 
 
-def _ops(rows: list[OpCount], most: int | None) -> str:
+def _op_counts_text(rows: list[OpCount], most: int | None) -> str:
     names = [f"{row.count} {row.op}" for row in rows[:most]]
     return ", ".join(names) + (", ..." if len(names) < len(rows) else "") if names else "nothing"
 
 
-def _at(lines: Sequence[str]) -> str:
+def _lines_in_parentheses(lines: Sequence[str]) -> str:
     return f" ({', '.join(lines)})" if lines else ""

@@ -11,7 +11,7 @@ _BYTES = {
 }  # fmt: skip
 
 
-def elements(shape: Shape) -> int | None:
+def element_count(shape: Shape) -> int | None:
     """Return the number of elements of a shape; None if a size is not known."""
     if shape is None or any(size is None for size in shape):
         return None
@@ -24,5 +24,5 @@ def elements(shape: Shape) -> int | None:
 def size_bytes(dtype: str, shape: Shape) -> int | None:
     """Return the bytes of a tensor; None if they are not known. Strings, resources and variants count nothing."""
     width = _BYTES.get(dtype, 0)
-    number = elements(shape) if width else 0
+    number = element_count(shape) if width else 0
     return None if number is None else number * width

@@ -13,17 +13,17 @@ _ASSIGN = re.compile(r"Assign(Add|Sub)?(VariableOp)?$|(Resource)?Scatter(Add|Sub
 _GRADIENT = re.compile(r"(^|/)gradients?(_tape|_\d+)?/")
 
 
-def all_ops(graph: Graph) -> list[Operation]:
+def all_ops_with_functions(graph: Graph) -> list[Operation]:
     """Return the operations of a graph and of the functions that they run."""
-    return _with_functions(graph.get_operations())
+    return _with_function_ops(graph.get_operations())
 
 
-def needed_ops(ops: Iterable[Operation]) -> list[Operation]:
+def needed_ops_with_functions(ops: Iterable[Operation]) -> list[Operation]:
     """Return operations, those that run before them, and those of the functions that these run."""
-    return _with_functions([*tf_graph.ancestors(ops)])
+    return _with_function_ops([*tf_graph.ancestors(ops)])
 
 
-def trains(ops: list[Operation]) -> bool:
+def has_gradient_updates(ops: list[Operation]) -> bool:
     """Return True if operations update variables by gradients.
 
     An optimizer's operator says so itself. An optimizer written with assignments has gradients before them: their names
@@ -36,12 +36,12 @@ def trains(ops: list[Operation]) -> bool:
     return gradients and (is_function or any(_ASSIGN.match(op.type) for op in ops))
 
 
-def _with_functions(ops: list[Operation]) -> list[Operation]:
-    return ops + [inner for op in ops for inner in _inside(op)]
+def _with_function_ops(ops: list[Operation]) -> list[Operation]:
+    return ops + [inner for op in ops for inner in _ops_of_functions(op)]
 
 
-def _inside(op: Operation) -> list[Operation]:
+def _ops_of_functions(op: Operation) -> list[Operation]:
     """Return the operations of the functions that an operation runs: calls, loops, branches, parts of datasets."""
     names = [attribute.func.name for attribute in op.node_def.attr.values() if attribute.HasField("func")]
     bodies = [tf_capture.function_body(op.graph, name) for name in names]
-    return [inner for body in bodies if body is not None for inner in all_ops(body)]
+    return [inner for body in bodies if body is not None for inner in all_ops_with_functions(body)]

@@ -16,7 +16,7 @@ from npu_shim.rehearsal.files.taken_back import taken_back
 
 
 @contextlib.contextmanager
-def stopped(capture: Capture, path: str, arguments: list[str], alias: bool) -> Iterator[None]:
+def run_until_stop(capture: Capture, path: str, arguments: list[str], alias: bool) -> Iterator[None]:
     """Run the script. At the end, TensorFlow and the files are as before.
 
     Args:
@@ -34,14 +34,14 @@ def stopped(capture: Capture, path: str, arguments: list[str], alias: bool) -> I
     script.enter([path])
     with taken_back():
         try:
-            with _to_stderr():
-                _run(capture, path, arguments)
+            with _stdout_to_stderr():
+                _run_script(capture, path, arguments)
             yield
         finally:
             restore_all()
 
 
-def _run(capture: Capture, path: str, arguments: list[str]) -> None:
+def _run_script(capture: Capture, path: str, arguments: list[str]) -> None:
     try:
         script.run_file(path, arguments, None)
     except Stop:
@@ -55,7 +55,7 @@ def _run(capture: Capture, path: str, arguments: list[str]) -> None:
 
 
 @contextlib.contextmanager
-def _to_stderr() -> Iterator[None]:
+def _stdout_to_stderr() -> Iterator[None]:
     """Let what is printed go to standard error, also from TensorFlow's kernels."""
     sys.stdout.flush()
     kept = os.dup(1)

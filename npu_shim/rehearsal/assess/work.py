@@ -13,17 +13,17 @@ from npu_shim._tensorflow import tf_capture
 from npu_shim._tensorflow.tf_api import static_value
 from npu_shim.rehearsal.assess.device_forms import COLLECTIVE
 from npu_shim.rehearsal.assess.flat import LOOPS, Flat, Node, Shape
-from npu_shim.rehearsal.assess.op_types import pattern
-from npu_shim.rehearsal.assess.sizes import elements, size_bytes
+from npu_shim.rehearsal.assess.op_types import op_type_pattern
+from npu_shim.rehearsal.assess.sizes import element_count, size_bytes
 
 # What the matrix unit computes; all else runs on the vector unit.
 MATRIX = re.compile(
     r"^(Conv[23]D|DepthwiseConv2d|(Batch|Sparse)?MatMul|Einsum|BasicLSTMCell|DynamicRnn|DynamicGru|BlockLSTM)"
 )
 # They move, name or order values, or are no part of the computation.
-_NO_WORK = pattern("no work")
-_ONE = pattern("one operation an element")
-_READS = pattern("reads its input")
+_NO_WORK = op_type_pattern("no work")
+_ONE = op_type_pattern("one operation an element")
+_READS = op_type_pattern("reads its input")
 # Operations for each element of the variable (the first input).
 _UPDATES = {
     "GradientDescent": 2, "Momentum": 4, "KerasMomentum": 4, "Adagrad": 5, "AdagradV2": 6, "Adam": 12, "AdaMax": 9,
@@ -54,18 +54,18 @@ def work_of(flat: Flat, trips: dict[str, int]) -> Work:
     unknown: dict[str, str] = {}
     by_profiler = set()
     for node in flat.nodes:
-        times = repeats(node, flat.nodes, trips)
-        number = _flops(flat, node)
+        times = repetitions_in_step(node, flat.nodes, trips)
+        number = _node_flops(flat, node)
         if node.op in tf_capture.HAS_FLOPS and node.op not in _OWN and number is not None:
             by_profiler.add(node.op)
         if number is None:
             unknown[node.op] = "a shape is not known" if _has_formula(node.op) else "no formula"
         flops.append((number or 0) * times)
-        moved.append(_bytes(flat.nodes, node) * times)
+        moved.append(_moved_bytes(flat.nodes, node) * times)
     return Work(flops, moved, unknown, sorted(by_profiler))
 
 
-def repeats(node: Node, nodes: Sequence[Node], trips: dict[str, int]) -> int:
+def repetitions_in_step(node: Node, nodes: Sequence[Node], trips: dict[str, int]) -> int:
     """Return how often a node runs in a step: the product of the loops around it."""
     times, inside = 1, node.inside
     while inside:
@@ -75,80 +75,84 @@ def repeats(node: Node, nodes: Sequence[Node], trips: dict[str, int]) -> int:
 
 
 def _has_formula(op: str) -> bool:
-    return bool(op in tf_capture.HAS_FLOPS or _ONE.match(op) or _READS.match(op) or _update(op) or op in _OWN)
+    return bool(
+        op in tf_capture.HAS_FLOPS or _ONE.match(op) or _READS.match(op) or _update_flops_per_element(op) or op in _OWN
+    )
 
 
-def _update(op: str) -> int | None:
+def _update_flops_per_element(op: str) -> int | None:
     match = re.match(r"^(Resource)?(Sparse)?Apply(\w+)$", op)
     return _UPDATES.get(match.group(3)) if match else None
 
 
-def _inputs(flat: Flat, node: Node) -> list[Shape]:
+def _input_shapes(flat: Flat, node: Node) -> list[Shape]:
     return [flat.nodes[source].shapes[output] for source, output in node.inputs]
 
 
-def _flops(flat: Flat, node: Node) -> int | None:
+def _node_flops(flat: Flat, node: Node) -> int | None:
     if _NO_WORK.match(node.op) or COLLECTIVE.match(node.op):
         return 0
-    shapes = _inputs(flat, node)
+    shapes = _input_shapes(flat, node)
     if node.op in _OWN:
         return _OWN[node.op](node, shapes)
     if node.op in tf_capture.HAS_FLOPS and node.definition is not None:
         return tf_capture.flops(flat.graph, flat.graph.get_operation_by_name(node.name).node_def)
-    per_element = _update(node.op)
+    per_element = _update_flops_per_element(node.op)
     if per_element is not None:
         # a sparse update changes the rows of the gradient only
-        gradient = max((shape for shape in shapes if elements(shape) is not None), key=_count, default=None)
-        variable = shapes[0] if elements(shapes[0]) else gradient
+        gradient = max(
+            (shape for shape in shapes if element_count(shape) is not None), key=_known_element_count, default=None
+        )
+        variable = shapes[0] if element_count(shapes[0]) else gradient
         if node.op.startswith(("ResourceSparse", "Sparse")):
             variable = shapes[-2] if len(shapes) > 1 else None
-        return _times(per_element, elements(variable))
+        return _times_if_known(per_element, element_count(variable))
     if _ONE.match(node.op):
-        out = [elements(shape) for shape in node.shapes] or [elements(shape) for shape in shapes[1:2]]
-        return _times(1, out[0] if out else None)
+        out = [element_count(shape) for shape in node.shapes] or [element_count(shape) for shape in shapes[1:2]]
+        return _times_if_known(1, out[0] if out else None)
     if _READS.match(node.op):
-        return _times(1, elements(shapes[0]) if shapes else None)
+        return _times_if_known(1, element_count(shapes[0]) if shapes else None)
     return None
 
 
-def _count(shape: Shape) -> int:
-    return elements(shape) or 0
+def _known_element_count(shape: Shape) -> int:
+    return element_count(shape) or 0
 
 
-def _times(factor: int, number: int | None) -> int | None:
+def _times_if_known(factor: int, number: int | None) -> int | None:
     return None if number is None else factor * number
 
 
-def _batch_matmul(node: Node, shapes: Sequence[Shape]) -> int | None:
+def _batch_matmul_flops(node: Node, shapes: Sequence[Shape]) -> int | None:
     """2 times the elements of the result times the length that is summed over."""
     first = shapes[0]
     if not first or len(first) < 2:
         return None
     inner = first[-2] if node.definition.attr["adj_x"].b else first[-1]
-    return None if inner is None else _times(2 * inner, elements(node.shapes[0]))
+    return None if inner is None else _times_if_known(2 * inner, element_count(node.shapes[0]))
 
 
-def _convolution_gradient(node: Node, shapes: Sequence[Shape]) -> int | None:
+def _convolution_gradient_flops(node: Node, shapes: Sequence[Shape]) -> int | None:
     """The operations of the convolution itself: 2 times the elements of its result times those of one filter.
 
     TensorFlow's profiler takes the input in the place of the result, which is too much with strides or without padding.
     """
     result = shapes[-1]
     kernel = node.shapes[0] if "Filter" in node.op else shapes[1]
-    if not kernel or elements(kernel) is None or not kernel[-1]:
+    if not kernel or element_count(kernel) is None or not kernel[-1]:
         return None
-    return _times(2 * (elements(kernel) or 0) // kernel[-1], elements(result))
+    return _times_if_known(2 * (element_count(kernel) or 0) // kernel[-1], element_count(result))
 
 
-def _depthwise_gradient(node: Node, shapes: Sequence[Shape]) -> int | None:
+def _depthwise_gradient_flops(node: Node, shapes: Sequence[Shape]) -> int | None:
     """2 times the elements of the result's gradient times the area of the filter."""
     kernel = node.shapes[0] if "Filter" in node.op else shapes[1]
     if not kernel or kernel[0] is None or kernel[1] is None:
         return None
-    return _times(2 * kernel[0] * kernel[1], elements(shapes[-1]))
+    return _times_if_known(2 * kernel[0] * kernel[1], element_count(shapes[-1]))
 
 
-def _einsum(node: Node, shapes: Sequence[Shape]) -> int | None:
+def _einsum_flops(node: Node, shapes: Sequence[Shape]) -> int | None:
     """2 times the product of the sizes of all letters, for two operands."""
     equation = node.definition.attr["equation"].s.decode().replace(" ", "").partition("->")[0]
     sizes: dict[str, int] = {}
@@ -162,28 +166,34 @@ def _einsum(node: Node, shapes: Sequence[Shape]) -> int | None:
     return number
 
 
-def _per_input(factor: int) -> Callable[[Node, Sequence[Shape]], int | None]:
-    return lambda node, shapes: _times(factor, elements(shapes[0]) if shapes else None)
+def _flops_per_input_element(factor: int) -> Callable[[Node, Sequence[Shape]], int | None]:
+    return lambda node, shapes: _times_if_known(factor, element_count(shapes[0]) if shapes else None)
 
 
 _OWN: dict[str, Callable[[Node, Sequence[Shape]], int | None]] = {
-    **{name: _batch_matmul for name in ("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")},
-    **{f"Conv2DBackprop{kind}": _convolution_gradient for kind in ("Input", "Filter")},
-    **{f"Conv3DBackprop{kind}V2": _convolution_gradient for kind in ("Input", "Filter")},
-    **{f"DepthwiseConv2dNativeBackprop{kind}": _depthwise_gradient for kind in ("Input", "Filter")},
-    "Einsum": _einsum,
+    **{name: _batch_matmul_flops for name in ("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")},
+    **{f"Conv2DBackprop{kind}": _convolution_gradient_flops for kind in ("Input", "Filter")},
+    **{f"Conv3DBackprop{kind}V2": _convolution_gradient_flops for kind in ("Input", "Filter")},
+    **{f"DepthwiseConv2dNativeBackprop{kind}": _depthwise_gradient_flops for kind in ("Input", "Filter")},
+    "Einsum": _einsum_flops,
     # mean: 1, variance: 3, normalization: 4 for each element; the gradient has two sums and five operations more
-    **{name: _per_input(8) for name in ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")},
-    **{name: _per_input(11) for name in ("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")},
+    **{name: _flops_per_input_element(8) for name in ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")},
+    **{
+        name: _flops_per_input_element(11)
+        for name in ("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
+    },
     # maximum, difference, exponential, sum, quotient or logarithm, and the gradient
-    **{name: _per_input(6) for name in ("SparseSoftmaxCrossEntropyWithLogits", "SoftmaxCrossEntropyWithLogits")},
-    "LogSoftmax": _per_input(5),
-    "AddN": lambda node, shapes: _times(len(shapes) - 1, elements(node.shapes[0])),
-    "ResourceScatterAdd": lambda node, shapes: elements(shapes[-1]),
-    "ScatterAdd": lambda node, shapes: elements(shapes[-1]),
-    "ResourceScatterSub": lambda node, shapes: elements(shapes[-1]),
+    **{
+        name: _flops_per_input_element(6)
+        for name in ("SparseSoftmaxCrossEntropyWithLogits", "SoftmaxCrossEntropyWithLogits")
+    },
+    "LogSoftmax": _flops_per_input_element(5),
+    "AddN": lambda node, shapes: _times_if_known(len(shapes) - 1, element_count(node.shapes[0])),
+    "ResourceScatterAdd": lambda node, shapes: element_count(shapes[-1]),
+    "ScatterAdd": lambda node, shapes: element_count(shapes[-1]),
+    "ResourceScatterSub": lambda node, shapes: element_count(shapes[-1]),
 }
-_VIEWS = pattern("no bytes")
+_VIEWS = op_type_pattern("no bytes")
 _GATHERS = re.compile(r"^(Resource)?Gather(V2)?$")
 _CHANGES = re.compile(
     r"^((Resource)?(Sparse)?Apply\w+|(?P<only_writes>Assign|AssignVariableOp|(Resource)?ScatterUpdate)|"
@@ -191,7 +201,7 @@ _CHANGES = re.compile(
 )
 
 
-def _bytes(nodes: Sequence[Node], node: Node) -> int:
+def _moved_bytes(nodes: Sequence[Node], node: Node) -> int:
     if _VIEWS.match(node.op):
         return 0
     inputs = [nodes[source] for source, _ in node.inputs]
@@ -206,7 +216,7 @@ def _bytes(nodes: Sequence[Node], node: Node) -> int:
         return sum(read) + written
     # It reads and writes as many elements of each variable as the value has: all, or the rows of a sparse gradient.
     is_handle = [maker.dtypes[output] == "resource" for maker, (_, output) in zip(inputs, node.inputs)]
-    variables = sum(is_handle) or _equal_at_start(
+    variables = sum(is_handle) or _common_prefix_length(
         [maker.shapes[output] for maker, (_, output) in zip(inputs, node.inputs)]
     )
     given = read[variables:]
@@ -214,11 +224,11 @@ def _bytes(nodes: Sequence[Node], node: Node) -> int:
     return each_way * variables * max(given, default=0) + sum(given)
 
 
-def _equal_at_start(shapes: Sequence[Shape]) -> int:
+def _common_prefix_length(shapes: Sequence[Shape]) -> int:
     return next((number for number, shape in enumerate(shapes) if shape != shapes[0]), len(shapes) - 1)
 
 
-def trips_of(flat: Flat) -> dict[str, int]:
+def loop_trip_counts(flat: Flat) -> dict[str, int]:
     """Return how often loops run, where the graph says it: a counter that goes up by one to a number that is known.
 
     The loop of a gradient runs as often as the loop that it belongs to.
@@ -226,8 +236,8 @@ def trips_of(flat: Flat) -> dict[str, int]:
     trips: dict[str, int] = {}
     for node in flat.nodes:
         if node.op in ("Less", "LessEqual") and node.inside and "/cond/" in node.name:
-            limit = _value(flat, node, 1)
-            start = _value(flat, node, 0)
+            limit = _constant_input_value(flat, node, 1)
+            start = _constant_input_value(flat, node, 0)
             if limit is not None and start is not None and limit > start:
                 more = 1 if node.op == "LessEqual" else 0
                 known = trips.get(node.inside)
@@ -242,7 +252,7 @@ def trips_of(flat: Flat) -> dict[str, int]:
     return trips
 
 
-def _value(flat: Flat, node: Node, position: int) -> int | None:
+def _constant_input_value(flat: Flat, node: Node, position: int) -> int | None:
     """Return the static value of an input; None if it is not constant."""
     source, output = node.inputs[position] if len(node.inputs) > position else (None, 0)
     if source is None:

@@ -8,23 +8,23 @@ from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import Structure, Tensor, TensorShape, Value
 
 
-def zeros(tensor: Tensor) -> Value:
+def zeros_like_fetch(tensor: Tensor) -> Value:
     """Return zeros for a fetched tensor; unknown sizes are 1, those of strings 0, as if no variable lacked a value."""
     if tensor.dtype.base_dtype in (tf.string, tf.variant, tf.resource):
-        empty = np.full(_sizes(tensor.shape, 0), b"", dtype=object)
+        empty = np.full(_sizes_without_unknown(tensor.shape, 0), b"", dtype=object)
         return empty if empty.shape else b""
-    array = np.zeros(_sizes(tensor.shape), tensor.dtype.base_dtype.as_numpy_dtype)
+    array = np.zeros(_sizes_without_unknown(tensor.shape), tensor.dtype.base_dtype.as_numpy_dtype)
     return array if array.shape else array[()]
 
 
-def eager_zeros(output: Structure) -> Structure:
+def zeros_like_output(output: Structure) -> Structure:
     """Return zeros for an output of a tf.function, also inside an optional value."""
     if isinstance(output, tf.experimental.Optional):
-        return tf.experimental.Optional.from_value(tf.nest.map_structure(eager_zeros, output.element_spec))
+        return tf.experimental.Optional.from_value(tf.nest.map_structure(zeros_like_output, output.element_spec))
     if isinstance(output, (tf.Tensor, tf.TensorSpec)):
-        return tf.zeros(_sizes(output.shape), output.dtype)
+        return tf.zeros(_sizes_without_unknown(output.shape), output.dtype)
     return output
 
 
-def _sizes(shape: TensorShape, unknown: int = 1) -> list[int]:
+def _sizes_without_unknown(shape: TensorShape, unknown: int = 1) -> list[int]:
     return [] if shape.rank is None else [unknown if size is None else int(size) for size in shape.as_list()]

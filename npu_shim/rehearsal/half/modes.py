@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, Mapping
 
 from npu_shim.rehearsal.assess import operators
-from npu_shim.rehearsal.assess.op_types import types
+from npu_shim.rehearsal.assess.op_types import op_types_in_table
 from npu_shim.rehearsal.assess.operators import DEVICE, UNCLEAR, Lists
 from npu_shim.rehearsal.assess.work import MATRIX
 
@@ -18,11 +18,11 @@ MIXED, FORCED, LOWERED, MATRIX_INPUTS = (
 HALF, FLOAT, FOLLOWS, INPUTS = "half", "float", "follows", "inputs"  # INPUTS: rounds its inputs only
 
 # These hold or hand on values, tell whether they are finite, or run other ops.
-_NEVER = types("never in 16 bits")
+_NEVER = op_types_in_table("never in 16 bits")
 
 
 def _mixed(lists: Lists, op: str) -> str:
-    return {"reduce": HALF, "keep": FLOAT}.get(lists.precision(op), FOLLOWS)
+    return {"reduce": HALF, "keep": FLOAT}.get(lists.precision_rule(op), FOLLOWS)
 
 
 def _forced(lists: Lists, op: str) -> str:
@@ -51,12 +51,12 @@ class Mode:
         if name not in MODES:
             raise ValueError(f"precision_mode={name!r} is not allowed: it must be one of {', '.join(MODES)}.")
         self._decide = MODES[name]
-        self._lists = operators.built_in()
+        self._lists = operators.built_in_lists()
         if mixlist is not None:
-            self._lists = operators.with_changes(self._lists, mixlist)
+            self._lists = operators.with_mixlist_changes(self._lists, mixlist)
 
     def of(self, op: str) -> str:
         """Return HALF, FLOAT, FOLLOWS or INPUTS for an op type."""
-        if op in _NEVER or self._lists.status(op) not in (DEVICE, UNCLEAR):
+        if op in _NEVER or self._lists.device_status(op) not in (DEVICE, UNCLEAR):
             return FLOAT
         return self._decide(self._lists, op)

@@ -18,12 +18,12 @@ import tensorflow as tf
 from npu_shim._tensorflow import script_frames, tf_graph, tf_op_creation
 from npu_shim._tensorflow.tf_numpy_function import array_function
 from npu_shim._tensorflow.types import Operation, Tensor, Value
-from npu_shim.rehearsal.assess.lines import lines_of, relative
-from npu_shim.rehearsal.assess.op_types import types
+from npu_shim.rehearsal.assess.lines import creating_lines, relative_path
+from npu_shim.rehearsal.assess.op_types import op_types_in_table
 from npu_shim.rehearsal.numerics.history import BadOp, History
 
 # These hand values on, read them from the outside, hold variables, or run other ops, which are checked themselves.
-_NO_CHECK = types("not checked for Inf and NaN")
+_NO_CHECK = op_types_in_table("not checked for Inf and NaN")
 _FUNCTION = "__"  # begins the type of an op that calls a tf.function
 _MOST_INPUTS = 6
 
@@ -69,7 +69,7 @@ class OpWatch(tf_op_creation.OpHook):
 
         def check(*arrays: np.ndarray) -> list[np.ndarray]:
             if self._is_open() and not all(map(is_finite, arrays[:count])):
-                lines = tuple(lines_of(op, self._folder))
+                lines = tuple(creating_lines(op, self._folder))
                 self._note(op.name, op.type, lines, arrays[:count], names, arrays[count:], order)
             return []
 
@@ -81,7 +81,7 @@ class OpWatch(tf_op_creation.OpHook):
         if all(map(is_finite, arrays)):
             return
         lines = tuple(
-            f"{relative(frame.f_code.co_filename, self._folder)}:{frame.f_lineno}"
+            f"{relative_path(frame.f_code.co_filename, self._folder)}:{frame.f_lineno}"
             for frame in itertools.islice(script_frames.running(), 3)
         )
         with tf_op_creation.own_ops(None):
