@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from convert_tf2npu.engine.results import FileResult
+from convert_tf2npu.engine.results import FINDING, UNREACHED, FileResult
 
 from tests.convert.observed import converted_with_facts
 
@@ -158,6 +158,26 @@ def test_the_others_stay_one_finding_that_names_shapes() -> None:
         "2 placeholders with a dynamic shape: observed runs fed [1, 784], [2, 784], [3, 784], [4, 784] and 2 more shapes"
     )
     assert text.count("None") == 1
+
+
+UNFED = "import tensorflow.compat.v1 as tf\n\nx = tf.placeholder(tf.float32, [None, 3])\n"
+
+
+@pytest.mark.parametrize(
+    "text, notes, kind",
+    [
+        (UNFED, {"shape": []}, UNREACHED),
+        (UNFED, {"shape": [(1, 3), (2, 3)]}, FINDING),
+        (UNFED, {}, FINDING),
+        (UNFED.replace("r(tf.float32", "r_with_default(x0"), {"shape": []}, FINDING),  # which is fed its default
+        (READ, {"size": 64, "examples": 90}, UNREACHED),
+        (READ, {"size": 64, "batch": 64}, FINDING),
+        (READ, {}, FINDING),
+    ],
+)
+def test_a_value_that_no_observed_run_used_counts_as_not_reached(text: str, notes: dict[str, Any], kind: str) -> None:
+    with_facts = converted_with_facts(text, notes, **SELECT)
+    assert [d.kind for d in with_facts.diagnostics] == [kind]
 
 
 def test_a_shape_that_is_no_literal_or_has_another_rank_stays() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from convert_tf2npu.engine.converter import CHANGE, Converter, FileResult
+from convert_tf2npu.engine.results import FINDING, UNREACHED
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.facts.facts import Facts, digest
 from convert_tf2npu.facts.seen import Block, FileFacts, Seen
@@ -245,3 +246,19 @@ def test_doubles_of_a_call_that_cannot_change_stay(tmp_path: pathlib.Path) -> No
 
 def test_doubles_of_the_input_pipeline_are_not_reported(tmp_path: pathlib.Path) -> None:
     assert converted(tmp_path, body(f"return {A}"), "NPU221", {"": {**DOUBLE, "place": "data"}}).diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    "seen, kind",
+    [
+        ({"place": "graph", "dtype": "float32"}, UNREACHED),
+        ({"place": "graph", "rank": None}, FINDING),
+        ({"place": "python"}, FINDING),
+        (ROW, FINDING),
+    ],
+)
+def test_a_size_that_no_observed_run_computed_counts_as_not_reached(
+    seen: dict[str, Any], kind: str, tmp_path: pathlib.Path
+) -> None:
+    result = converted(tmp_path, body("return tf.boolean_mask(x, m)"), "NPU231", {"": seen})
+    assert [d.kind for d in result.diagnostics] == [kind]

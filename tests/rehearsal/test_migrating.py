@@ -88,6 +88,13 @@ def test_files_that_only_a_run_imports_belong_to_the_program(folder: pathlib.Pat
     assert "other.py" in Program("train.py", rules(), [str(folder / "other.py")]).names
 
 
+def test_a_file_that_has_two_paths_is_migrated_once(folder: pathlib.Path) -> None:
+    (folder / "package").symlink_to(".")
+    (folder / "train.py").write_text("import package.other\n")
+    program = Program("train.py", rules(), [str(folder / "other.py")])
+    assert sorted(program.names) == ["package/other.py", "train.py"]
+
+
 class _Tries(Migrating):
     """A migration whose observed run, rewrites and verifications are given."""
 

@@ -34,7 +34,10 @@ class Program:
         if not os.path.isdir(self._root):
             self._root = os.path.dirname(self._root)
         below = os.path.join(self._root, "")
-        conversions.paths += [path for path in observed if path.startswith(below) and path not in conversions.paths]
+        known = {os.path.realpath(path) for path in conversions.paths}  # a run may import a file by another path
+        conversions.paths += [
+            path for path in observed if path.startswith(below) and os.path.realpath(path) not in known
+        ]
         self.script = self._name(os.path.realpath(script))
         self._files: list[tuple[str, FileResult]] = conversions.convert_all()
 

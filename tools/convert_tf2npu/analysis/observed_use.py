@@ -26,6 +26,11 @@ class ObservedUse:
         return self._seen.runs
 
     @property
+    def is_unread(self) -> bool:
+        """True if runs made it and read no batch of it."""
+        return bool(self._seen.times) and not {"used", "batch"} & self._seen.values.keys()
+
+    @property
     def is_full(self) -> bool:
         """True if no batch was partial."""
         return self._has_observed_batches and "partial" not in self._seen.values

@@ -43,6 +43,7 @@ class _Report(NamedTuple):
     node: ast.AST
     message: str
     asks: tuple[Question, ...] = ()
+    unused: bool = False
 
 
 class Finding(_Report):
@@ -52,12 +53,15 @@ class Finding(_Report):
         node: the node.
         template, values: of the message.
         asks: what a run would settle.
+        unused: True if observed runs reached the node and never used its value. It counts as not reached.
     """
 
     __slots__ = ()
 
-    def __new__(cls, node: ast.AST, template: str, *values: object, asks: tuple[Question, ...] = ()) -> Finding:
-        return super().__new__(cls, node, Message(template, *values), asks)
+    def __new__(
+        cls, node: ast.AST, template: str, *values: object, asks: tuple[Question, ...] = (), unused: bool = False
+    ) -> Finding:
+        return super().__new__(cls, node, Message(template, *values), asks, unused)
 
 
 Result = Union[Change, Finding]

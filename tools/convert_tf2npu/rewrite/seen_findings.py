@@ -92,4 +92,5 @@ def size_findings(context: Context, code: str, finding: Finding, size: str = "ro
             message = Message("{0} (seen: {1} to {2})", message, int(sizes.least), int(sizes.most))
         else:
             message = Message("{0} (seen: always {1})", message, int(sizes.least))
-    yield finding._replace(asks=finding.asks or (Question(ROWS, node),), message=message)
+    unused = seen is not None and seen.all("place") == ("graph",) and "rank" not in seen.values
+    yield finding._replace(asks=finding.asks or (Question(ROWS, node),), message=message, unused=unused)

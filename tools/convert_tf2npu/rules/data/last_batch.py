@@ -169,7 +169,7 @@ def check_last_batch(
         )
         return
     text = _message(context, call.node, phase, value is not None, static, brief(context, whole))
-    yield Finding(call.node, text, asks=asks)
+    yield Finding(call.node, text, asks=asks, unused=use.is_unread)
 
 
 def _is_static(context: Context, node: ast.Call) -> bool:

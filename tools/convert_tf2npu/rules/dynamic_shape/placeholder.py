@@ -10,7 +10,7 @@ with ``npu_shim.data.padded_batches``. Feed a dense tensor in place of a sparse 
 
 With facts of ``npu-shim observe``, a placeholder that was fed one shape in all observed runs gets it. A later run that
 feeds another shape ends with an error of TensorFlow that names the placeholder. The finding on the others names shapes
-that were fed.
+that were fed. If no run fed them, it counts as not reached.
 
 If the shapes stay dynamic, the graph cannot have the loops and conditions of TensorFlow 1 (error: ``v1 control
 operator``). The rule reports that once for a file that has both, or that calls a function with them: call
@@ -120,6 +120,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if not places or places[0].node is not call.node:
         return
     asks = tuple(Question(SHAPE, place.node) for place in places)
+    unused = all(_is_never_fed(context, place) for place in places)
     if name == _SPARSE:
         placeholders = "sparse placeholder" if len(places) == 1 else Message("{0} sparse placeholders", len(places))
         yield Finding(
@@ -128,6 +129,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             "of values each time",
             placeholders,
             asks=asks,
+            unused=unused,
         )
         return
     placeholders = "placeholder" if len(places) == 1 else Message("{0} placeholders", len(places))
@@ -148,10 +150,11 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             "the batch; pad the last batch with npu_shim.data.padded_batches",
             placeholders,
             asks=asks,
+            unused=unused,
         )
     advice = control_flow_advice(context, call.node)
     if advice:
-        yield Finding(call.node, advice)
+        yield Finding(call.node, advice, unused=unused)
 
 
 def _dynamic_placeholders(context: Context, sparse: bool) -> list[Call]:
@@ -168,6 +171,13 @@ def _dynamic_placeholders(context: Context, sparse: bool) -> list[Call]:
 def _only_observed_shape(context: Context, call: Call) -> tuple[int, ...] | None:
     """Return the only shape that observed runs fed to a placeholder; None without one."""
     return only_shape(context.seen(CODE, SHAPE, call.node))
+
+
+def _is_never_fed(context: Context, call: Call) -> bool:
+    """Return True if observed runs made a placeholder and fed it nothing."""
+    seen = context.seen(CODE, SHAPE, call.node)
+    has_default = last_name(call.node.func) == "placeholder_with_default"
+    return seen is not None and "shape" not in seen.values and not has_default
 
 
 def _text_of_observed_shapes(context: Context, call: Call) -> str:
