@@ -15,7 +15,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 from unittest import mock
 
 import numpy as np
-from verified import Edit
+from record_list import Edit
 
 ZOO = "Ascend/ModelZoo-TensorFlow", "a2c3332"
 _SLIM = "rwightman/tensorflow-models-slim", "c4e4729"

@@ -5,7 +5,7 @@ The examples of Keras that import `keras` need Keras 3, so that the original run
 
 from __future__ import annotations
 
-from verified import Edit, Script
+from record_list import Edit, Program
 
 # Versions draw other random numbers in training, so dropout and random changes of images are switched off.
 QUIET = (
@@ -21,17 +21,17 @@ _EPOCH = (r"(?m)^EPOCHS = \d+", "EPOCHS = 1")  # they compute the rates of all s
 _BAR = (r"from tqdm import tqdm", "tqdm = iter")
 
 
-def _script(path: str, names: str, version: str, *edits: tuple[str, str]) -> Script:
+def _script(path: str, names: str, version: str, *edits: tuple[str, str]) -> Program:
     folder, _, name = path.rpartition("/")
     made = [Edit(name, pattern, replacement) for pattern, replacement in edits]
-    return Script("awsaf49/keras-io", "7b3243a7", names, version, folder, name, edits=made)
+    return Program("awsaf49/keras-io", "7b3243a7", names, version, folder, name, edits=made)
 
 
 def _batch(name: str = "batch_size") -> tuple[str, str]:
     return rf"(?m)^{name} = \d+", f"{name} = 16"
 
 
-SCRIPTS: tuple[Script, ...] = (
+SCRIPTS: tuple[Program, ...] = (
     _script(
         "examples/generative/pixelcnn.py",
         "ops, random",

@@ -20,7 +20,7 @@ sys.path.insert(0, HERE)
 
 import verified  # noqa: E402
 from later_names import CAUSES, QUIET, SCRIPTS  # noqa: E402
-from verified import Script  # noqa: E402
+from record_list import Program  # noqa: E402
 
 PAGE = os.path.join(HERE, "public-code.md")
 _BEGIN, _END = "<!-- made by docs/make_later_names.py -->\n", "<!-- end of later names -->\n"
@@ -45,7 +45,7 @@ class Result(NamedTuple):
     seconds: int
 
 
-def measure(script: Script, recorder: str, sources: str, work: str) -> Result:
+def measure(script: Program, recorder: str, sources: str, work: str) -> Result:
     """Record a script, convert it, and compare it.
 
     Args:
@@ -72,7 +72,7 @@ def measure(script: Script, recorder: str, sources: str, work: str) -> Result:
     )
 
 
-def _result(script: Script, begin: float, found: Any, before: str = "") -> Result:
+def _result(script: Program, begin: float, found: Any, before: str = "") -> Result:
     steps, names, how = found["migrated"]["steps"], len(found["streams"]), before + verified.verdict(found)
     return Result(script.name, steps, names, how, round(time.time() - begin))
 

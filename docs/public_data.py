@@ -1,4 +1,4 @@
-"""Write synthetic data of the shapes that the scripts of the acceptance lists read.
+"""Write synthetic data of the shapes that the programs of the record read.
 
 ``python docs/public_data.py records FOLDER`` writes tokens as TFRecords, ``digits FOLDER TRAIN TEST [gz]`` images in
 the format of MNIST, ``libsvm FOLDER``, ``pictures FOLDER NUMBER HEIGHT WIDTH END``, ``waves FOLDER NUMBER SECONDS``,

@@ -13,7 +13,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from typing import Any, Container, Iterator, NamedTuple, Sequence
+from typing import Any, Container, Iterator, Sequence
+
+from record_list import Edit, Program
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -22,85 +24,6 @@ PAGES = os.path.join(HERE, "verify.md"), os.path.join(HERE, "zh", "verify.md")
 SOURCES = os.path.join(
     os.environ.get("NPU_SHIM_CACHE") or os.path.join(os.path.expanduser("~"), ".cache", "npu_shim"), "public"
 )
-
-
-# --- entries of a list -------------------------------------------------------------------------------------------
-class Edit(NamedTuple):
-    """A replacement by a regular expression, in a file of the project.
-
-    Attributes:
-        file: its path, or a pattern of `glob` for several files.
-        pattern, replacement: as in `re.sub`.
-    """
-
-    file: str
-    pattern: str
-    replacement: str
-
-
-class Defect(NamedTuple):
-    """A defect that is planted in the original before its conversion.
-
-    Attributes:
-        kind: for the table, as in "rate 2 % higher".
-        edits: that plant it.
-    """
-
-    kind: str
-    edits: Sequence[Edit]
-
-
-class Script(NamedTuple):
-    """A public script, and how it is run.
-
-    Attributes:
-        repository, commit: on GitHub.
-        kind: of program, for the table.
-        tensorflow: the version it runs with, as in "1.15".
-        folder: of the project in the repository, which is copied; "" for all of it.
-        script: in the folder where it starts.
-        start: that folder, in the project.
-        arguments: of the script.
-        data: arguments of public_data.py; the folder is one of the project.
-        links: symbolic links to make, and their targets.
-        edits: that make the script small.
-        defect: to plant, or None.
-        steps: to compare.
-        options: of verify.
-        plain: edits that take the NPU code out of a script. The script is then compared with this form of it, otherwise
-            with its conversion.
-    """
-
-    repository: str
-    commit: str
-    kind: str
-    tensorflow: str
-    folder: str
-    script: str
-    start: str = ""
-    arguments: str = ""
-    data: Sequence[str] = ()
-    links: Sequence[tuple[str, str]] = ()
-    edits: Sequence[Edit] = ()
-    defect: Defect | None = None
-    steps: int = 20
-    options: str = ""
-    plain: Sequence[Edit] = ()
-
-    @property
-    def path(self) -> str:
-        """The path of the script in the repository."""
-        return "/".join(each for each in (self.folder, self.start, self.script) if each)
-
-    @property
-    def name(self) -> str:
-        """The path on GitHub without the commit, and the version of TensorFlow, which name the entry."""
-        return f"{self.repository}/{self.path}@{self.tensorflow}"
-
-    @property
-    def link(self) -> str:
-        """The address on GitHub."""
-        return f"https://github.com/{self.repository}/blob/{self.commit}/{self.path}"
 
 
 # --- projects ----------------------------------------------------------------------------------------------------
@@ -119,23 +42,33 @@ def checkout(repository: str, commit: str, folder: str, sources: str, target: st
     subprocess.run(["tar", "-x", "-C", target], input=archive, check=True)
 
 
-def project(script: Script, sources: str, target: str) -> None:
-    """Write the project of a script, with its data and edits.
+def known_commit(repository: str, commit: str, sources: str) -> str:
+    """Return a commit, or the newest one of a clone that does not have it, as one without history."""
+    try:
+        git(repository, sources, "cat-file", "-e", commit + "^{commit}")
+    except subprocess.CalledProcessError:
+        return git(repository, sources, "rev-parse", "--short", "HEAD").decode().strip()
+    return commit
+
+
+def project(program: Program, sources: str, target: str) -> str:
+    """Write the project of a program, with its data and edits. Return the commit that it is of.
 
     Args:
-        script: which.
+        program: which.
         sources: a folder with bare clones at OWNER/NAME; a missing one is made.
         target: a folder that is made.
     """
+    commit = known_commit(program.repository, program.commit, sources)
     with tempfile.TemporaryDirectory() as folder:
-        checkout(script.repository, script.commit, script.folder, sources, folder)
-        shutil.copytree(os.path.join(folder, script.folder), target, symlinks=True)
-    for link, name in script.links:
+        checkout(program.repository, commit, program.folder, sources, folder)
+        shutil.copytree(os.path.join(folder, program.folder), target, symlinks=True)
+    for link, name in program.links:
         os.symlink(name, os.path.join(target, link))
-    if script.data:
-        kind, place, *rest = script.data
-        run([os.path.join(HERE, "public_data.py"), kind, os.path.join(target, place), *rest])
-    edit(target, script.edits)
+    for kind, place, *rest in program.data:
+        run([os.path.join(HERE, "public_data.py"), kind, os.path.join(target, place), *rest], codes=(0,))
+    edit(target, program.edits)
+    return commit
 
 
 def edit(folder: str, edits: Sequence[Edit]) -> None:
@@ -163,12 +96,17 @@ def _edit(path: str, edit: Edit) -> bool:
 
 # --- commands ----------------------------------------------------------------------------------------------------
 def run(
-    arguments: Sequence[str], folder: str = HERE, codes: Container[int] = (0, 1), python: str = sys.executable
+    arguments: Sequence[str],
+    folder: str = HERE,
+    codes: Container[int] = (0, 1),
+    python: str = sys.executable,
+    timeout: float | None = None,
 ) -> str:
     """Run a command of npu-shim or of the tool in a process of its own, in a folder. Return the end of its output.
 
     Raises:
         RuntimeError: it ends with another code than these.
+        TimeoutExpired: it takes more than `timeout` seconds.
     """
     paths = [ROOT, os.path.join(ROOT, "tools"), os.environ.get("PYTHONPATH", "")]
     environment = {
@@ -182,7 +120,9 @@ def run(
         env=environment,
         cwd=folder,
         stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
         stderr=subprocess.STDOUT,
+        timeout=timeout,
         check=False,
     )
     text = done.stdout.decode("utf-8", "replace")[-3000:]
@@ -246,7 +186,13 @@ class Kept:
             return {}
         with open(self._path, encoding="utf-8", newline="") as stream:
             _, *rows = csv.reader(stream, delimiter="\t")
-        made = {row[0]: self._kind(*(int(cell) if cell.isdigit() else cell for cell in row)) for row in rows}
+        is_number = ["int" in str(kind) for kind in self._kind.__annotations__.values()]
+        made = {
+            row[0]: self._kind(
+                *((int(cell) if cell else None) if number else cell for number, cell in zip(is_number, row))
+            )
+            for row in rows
+        }
         return {name: made[name] for name in self._names if name in made}
 
     def add(self, made: Any) -> None:

@@ -29,6 +29,7 @@ _PAGES = (
     "performance",
     "porting",
     "precision",
+    "record",
     "reference",
     "report-schema",
     "start",

@@ -1,0 +1,285 @@
+"""Migrate the public programs of the record, and keep what each run shows.
+
+``python docs/make_record.py`` takes the programs of record/programs.toml that run with the TensorFlow of this Python.
+For each it brings the files of its commit, observes runs of the original, converts it with what they show and
+verifies the result (``npu-shim migrate``). Where the list has them, it also verifies a planted defect, ranks and an
+export. It writes the row in record/results.tsv, and makes the page docs/record.md anew. A row that got worse is
+printed, the one before stays, and the exit code is 1; ``--accept`` keeps the new one. ``--help`` has the other
+options. record/programs.toml names the packages that the programs need besides.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from typing import Any, Sequence
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+
+import record_page  # noqa: E402
+import verified  # noqa: E402
+from record_list import Edit, Program, read_programs  # noqa: E402
+from record_page import AGREE, FAILS, NOT_RUN, ORIGINAL_FAILS, Result, kept  # noqa: E402
+
+_TIMEOUT = 1800  # seconds of a run
+_TIMEOUT_ALONE = 600  # of the original without npu_shim
+_PLAIN = Edit(
+    "**/*.py",
+    r"(?m)^(?:from|import) (?:npu_bridge|npu_device|hccl)\b.*",
+    "import tensorflow as tf; from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig",
+)
+
+
+class Measuring:
+    """The measurement of a program.
+
+    Args:
+        program: which.
+        sources: the folder of the clones.
+        work: an empty folder.
+    """
+
+    def __init__(self, program: Program, sources: str, work: str) -> None:
+        self._program, self._sources, self._work = program, sources, work
+        self._arguments = shlex.split(program.arguments)
+        self._rules = shlex.split(program.options)
+
+    def _path(self, *names: str) -> str:
+        return os.path.join(self._work, *names)
+
+    def _start(self, project: str) -> str:
+        return self._path(project, self._program.start)
+
+    def _project(self, name: str) -> str:
+        return verified.project(self._program, self._sources, self._path(name))
+
+    def measure(self, known: Result | None) -> Result:
+        """Return the result.
+
+        Args:
+            known: a result that keeps its planted defect, ranks and export; None to measure these, too.
+        Raises:
+            RuntimeError: a command of npu-shim fails otherwise than with its exit codes.
+            ValueError: an edit changes nothing.
+        """
+        begin = time.time()
+        commit = self._project("original")
+        version = subprocess.check_output(["git", "-C", verified.ROOT, "rev-parse", "--short", "HEAD"]).decode().strip()
+        head = Result(self._program.name, commit, date=datetime.date.today().isoformat(), version=version)
+        result = self._as_port(head) if self._program.plain else self._migrated(head)
+        if result.verdict == NOT_RUN:
+            result = self._alone(result)
+        if known:
+            result = result._replace(found=known.found, ranks=known.ranks, export=known.export)
+        elif result.verdict not in (FAILS, ORIGINAL_FAILS):
+            result = result._replace(
+                found=self._found_defect() if self._program.defect else "",
+                ranks=self._on_ranks() if self._program.ranks else "",
+                export=self._exported() if self._program.export else "",
+            )
+        return result._replace(seconds=round(time.time() - begin))
+
+    def _migrated(self, head: Result) -> Result:
+        """Observe the original, convert it, and verify the conversion."""
+        script, start, reports = self._program.script, self._start("original"), self._path("reports")
+        steps, facts = ["--steps", str(self._program.steps)], []
+        if self._program.further_runs:
+            os.makedirs(reports)
+            facts = ["--facts", self._path("facts.json")]
+            for text in (self._program.arguments, *self._program.further_runs):
+                command = ["observe", "--take-back", "-o", facts[1], *steps, *self._rules, script, *shlex.split(text)]
+                verified.run(["-m", "npu_shim", *command], start, codes=(0,))
+        output = verified.run(
+            ["-m", "npu_shim", "migrate", "-q", "-o", self._path("migrated"), "-r", reports, *steps]
+            + ["--timeout", str(_TIMEOUT), *facts, *self._rules, script, "--", *self._arguments],
+            start,
+            codes=range(4),
+        )
+        if not os.path.exists(os.path.join(reports, "migrate.json")):
+            return head._replace(verdict=NOT_RUN, reason=last_line(output))
+        migration = verified.read(os.path.join(reports, "migrate.json"))
+        calls, before = self._counts()
+        bases = [rewrite["basis"] for rewrite in migration["rewrites"]]
+        reached = [place["reached"] for place in migration["left"]]
+        return compared(verified.read(os.path.join(reports, "verify", "verify.json")), head)._replace(
+            calls=calls,
+            rewrites=len(bases) - bases.count("taken back"),
+            by_facts=bases.count("facts"),
+            reached=sum(reached),
+            unreached=len(reached) - sum(reached),
+            before=before,
+        )
+
+    def _counts(self) -> tuple[int, int]:
+        """Return the calls of TensorFlow in the files of the program, and the places left without facts."""
+        from npu_shim.import_hook import migrated_run
+
+        script = os.path.join(self._start("original"), self._program.script)
+        conversions = migrated_run.conversions([script], migrated_run.rule_arguments(["-d", "auto", *self._rules]))
+        root, output = conversions.files.root, self._path("migrated")
+        conversions.paths = [
+            os.path.join(root, os.path.relpath(os.path.join(folder, name), output))
+            for folder, _, names in os.walk(output)
+            for name in names
+        ]
+        results = [result for _, result in conversions.convert_all()]
+        places = [place for result in results for place in result.diagnostics if place.kind != "change"]
+        return sum(result.calls.total for result in results), len(places)
+
+    def _as_port(self, head: Result) -> Result:
+        """Verify a script of the vendor's packages against its form without them."""
+        shutil.copytree(self._path("original"), self._path("plain"), symlinks=True)
+        verified.edit(self._path("plain"), [_PLAIN, *self._program.plain])
+        return compared(self._verify("plain", "original", "reports"), head)
+
+    def _verify(self, original: str, migrated: str, reports: str, options: Sequence[str] = ()) -> Any:
+        """Return the result of ``npu-shim verify`` as data.
+
+        Args:
+            original, migrated: names of projects; "" to convert the original in memory.
+            reports: the name of the folder of the reports.
+            options: further ones.
+        """
+        scripts = [self._program.script]
+        if migrated:
+            scripts.append(os.path.join(self._start(migrated), self._program.script))
+        options = ["--steps", str(self._program.steps), "--timeout", str(_TIMEOUT), "--copy", *options]
+        arguments = [*options, *self._rules, *scripts, "--", *self._arguments]
+        return verified.verify(self._program.name, arguments, self._start(original), self._path(reports))
+
+    def _alone(self, result: Result) -> Result:
+        """Run the original by itself. Return the result with whose fault it is that nothing is compared."""
+        self._project("alone")
+        arguments = [word.replace("{run}", self._path("run")) for word in self._arguments]
+        command = ["-m", "npu_shim", "run", "--alias", self._program.script, *arguments]
+        try:
+            verified.run(command, self._start("alone"), codes=(0,), timeout=_TIMEOUT_ALONE)
+        except subprocess.TimeoutExpired:
+            return result._replace(verdict=FAILS)
+        except RuntimeError as error:
+            return result._replace(verdict=ORIGINAL_FAILS, reason=last_line(str(error)))
+        return result._replace(verdict=FAILS)
+
+    def _found_defect(self) -> str:
+        """Return the verdict on the original and a conversion of it with the planted defect."""
+        self._project("planted")
+        verified.edit(self._path("planted"), self._program.defect.edits if self._program.defect else [])
+        # 2: a file of the project is of Python 2
+        verified.run([verified.TOOL, "-i", self._path("planted"), "-o", self._path("converted")], codes=(0, 1, 2))
+        return verified.verdict(self._verify("original", "converted", "planted_reports"))
+
+    def _on_ranks(self) -> str:
+        """Return the verdict on the original and ranks of its conversion."""
+        facts = self._path("reports", "facts.json")
+        options = ["--ranks", str(self._program.ranks), *shlex.split(self._program.ranks_options)]
+        options += ["--facts", facts] if os.path.exists(facts) else []
+        if not any(option in options for option in ("-d", "--distributed")):
+            options += ["-d", "auto"]
+        return verified.verdict(self._verify("original", "", "rank_reports", options))
+
+    def _exported(self) -> str:
+        """Train the migrated program a few steps, and return the last line about the export of what it leaves."""
+        self._project("trained")
+        script, start = self._program.script, self._start("trained")
+        root = os.path.dirname(os.path.join(start, script))
+        for folder, _, names in os.walk(self._path("migrated")):
+            for name in names:
+                below = os.path.relpath(os.path.join(folder, name), self._path("migrated"))
+                shutil.copyfile(os.path.join(folder, name), os.path.join(root, below))
+        steps = ["-o", self._path("trained.json"), "--steps", str(self._program.steps)]
+        arguments = [word.replace("{run}", self._path("run")) for word in self._arguments]
+        export = [word.replace("{run}", self._path("run")) for word in shlex.split(self._program.export)]
+        try:
+            verified.run(["-m", "npu_shim", "observe", *steps, script, *arguments], start, codes=(0,))
+            command = ["-m", "npu_shim", "export", "-o", self._path("exported"), *export]
+            return "equal: " + last_line(verified.run(command, start, codes=(0,)))
+        except RuntimeError as error:
+            return "not exported: " + last_line(str(error))
+
+
+def compared(found: Any, head: Result) -> Result:
+    """Return a result with what ``npu-shim verify`` found."""
+    verdict = found["verdict"]
+    reason = "" if verdict == AGREE or not found["problems"] else found["problems"][0]
+    return head._replace(
+        steps=found["original"]["steps"], names=len(found["streams"]), verdict=verdict, reason=" ".join(reason.split())
+    )
+
+
+def last_line(text: str) -> str:
+    """Return the last line of an output that is not empty."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:300] if lines else ""
+
+
+def chosen(
+    programs: Sequence[Program], version: str, only: str, missing: bool, sample: int | None
+) -> Sequence[Program]:
+    """Return programs that run with a version of TensorFlow.
+
+    Args:
+        programs: all.
+        version: of TensorFlow.
+        only: a regular expression that names match.
+        missing: only those without a result.
+        sample: that many, others each day; None for all.
+    """
+    known = kept(programs).read() if missing else {}
+    rows = [
+        program
+        for program in programs
+        if version.startswith(program.tensorflow + ".")
+        and not program.reason
+        and re.search(only, program.name)
+        and program.name not in known
+    ]
+    if sample is not None and sample < len(rows):
+        rows = random.Random(datetime.date.today().isoformat()).sample(rows, sample)
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure programs, keep their results, and make the page."""
+    parser = verified.parser(__doc__)
+    parser.add_argument("--sample", type=int, metavar="N", help="only N of the programs, others each day")
+    parser.add_argument("--quick", action="store_true", help="measure no planted defects, ranks and exports anew")
+    parser.add_argument("--accept", action="store_true", help="keep rows that got worse")
+    options = parser.parse_args(arguments)
+    programs, worse = read_programs(), 0
+    if not options.table:
+        import tensorflow as tf
+
+        verified.use_stand_ins()
+        for program in chosen(programs, tf.__version__, options.only, options.missing, options.sample):
+            before = kept(programs).read().get(program.name)
+            try:
+                with verified.folder_of(program.name, options.keep) as work:
+                    result = Measuring(program, options.sources, work).measure(before if options.quick else None)
+            except subprocess.CalledProcessError:
+                clone = f"git clone --bare https://github.com/{program.repository}"
+                where = os.path.join(options.sources, program.repository)
+                print(f"{program.name}: no checkout. Run: {clone} {where}", file=sys.stderr, flush=True)
+                continue
+            except (RuntimeError, ValueError) as error:
+                print(f"{program.name}: not measured. {error}", file=sys.stderr, flush=True)
+                worse += 1
+                continue
+            changes = record_page.worse(before, result)
+            print(result.line, *changes, sep="\n    ", file=sys.stderr, flush=True)
+            worse += bool(changes)
+            if options.accept or not changes:
+                kept(programs).add(result)
+    record_page.write(programs)
+    return 1 if worse else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,248 @@
+"""The declared list of the record, docs/record/programs.toml: public programs, and how each is run.
+
+A program is a table ``[[program]]`` with the keys of `Program`. `links` are pairs, `edits` and `plain` triples of a
+file, a pattern and a replacement; `data` has a list of words for each call of public_data.py. Python before 3.11
+reads the list with tomli, which pytest brings.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import sys
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PATH = os.path.join(HERE, "record", "programs.toml")
+DRAWN, CHOSEN = "drawn", "chosen before the draw"
+
+
+class ListError(ValueError):
+    """The list has a mistake."""
+
+
+class Edit(NamedTuple):
+    """A replacement by a regular expression, in a file of the project.
+
+    Attributes:
+        file: its path, or a pattern of `glob` for several files.
+        pattern, replacement: as in `re.sub`.
+    """
+
+    file: str
+    pattern: str
+    replacement: str
+
+
+class Defect(NamedTuple):
+    """A defect that is planted in the original before its conversion.
+
+    Attributes:
+        kind: for the table, as in "rate 2 % higher".
+        edits: that plant it.
+    """
+
+    kind: str
+    edits: Sequence[Edit]
+
+
+class Program(NamedTuple):
+    """A public program, and how it is run.
+
+    Attributes:
+        repository, commit: on GitHub.
+        kind: of program, for the table.
+        tensorflow: the version it runs with, as in "1.15".
+        folder: of the project in the repository, which is copied; "" for all of it.
+        script: in the folder where it starts.
+        start: that folder, in the project.
+        arguments: of the script. ``{run}`` is a folder of the run.
+        further_runs: arguments of further runs to observe, as of an evaluation.
+        data: calls of public_data.py: kind, folder in the project, arguments.
+        links: symbolic links to make, and their targets.
+        edits: that make the script small, or let it run.
+        why: the reason of the edits.
+        defect: to plant, or None.
+        steps: to compare.
+        options: of the migration tool, besides ``-d auto``.
+        plain: edits that take the NPU code out of a script. The script is then compared with this form of it under the
+            alias, otherwise with its conversion.
+        ranks: the number of ranks that also run it; 0 for none.
+        ranks_options: of ``npu-shim verify --ranks``, as ``-d tf_strategy --original-arguments=--batch_size=64``.
+        export: arguments of ``npu-shim export`` after a run of the migrated program: what it leaves, and options.
+        origin: DRAWN from a list of repositories made before the first run, or CHOSEN.
+        reason: one sentence, if the program cannot run here. It is not measured then.
+        cause: one sentence about a verdict other than "agree".
+    """
+
+    repository: str
+    commit: str
+    kind: str
+    tensorflow: str
+    folder: str
+    script: str
+    start: str = ""
+    arguments: str = ""
+    further_runs: Sequence[str] = ()
+    data: Sequence[Sequence[str]] = ()
+    links: Sequence[Sequence[str]] = ()
+    edits: Sequence[Edit] = ()
+    why: str = ""
+    defect: Defect | None = None
+    steps: int = 20
+    options: str = ""
+    plain: Sequence[Edit] = ()
+    ranks: int = 0
+    ranks_options: str = ""
+    export: str = ""
+    origin: str = DRAWN
+    reason: str = ""
+    cause: str = ""
+
+    @property
+    def path(self) -> str:
+        """The path of the script in the repository."""
+        return "/".join(part for part in (self.folder, self.start, self.script) if part)
+
+    @property
+    def name(self) -> str:
+        """The path on GitHub without the commit, and the version of TensorFlow, which name the entry."""
+        return f"{self.repository}/{self.path}@{self.tensorflow}"
+
+    @property
+    def link(self) -> str:
+        """The address on GitHub."""
+        return f"https://github.com/{self.repository}/blob/{self.commit}/{self.path}".replace(" ", "%20")
+
+
+# --- values ------------------------------------------------------------------------------------------------------
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ListError("must be a string")
+    return value
+
+
+def _sentence(value: Any) -> str:
+    if not re.fullmatch(r"[^\n]+\.", _text(value)):
+        raise ListError("must be one sentence that ends with a full stop")
+    return str(value)
+
+
+def _matching(pattern: str, example: str) -> Callable[[Any], str]:
+    def check(value: Any) -> str:
+        if not re.fullmatch(pattern, _text(value)):
+            raise ListError(f"must be like {example!r}")
+        return str(value)
+
+    return check
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int or value < 1:
+        raise ListError("must be a number above 0")
+    return value
+
+
+def _list(convert: Callable[[Any], Any]) -> Callable[[Any], Sequence[Any]]:
+    def check(value: Any) -> Sequence[Any]:
+        if not isinstance(value, list) or not value:
+            raise ListError("must be a list with entries")
+        return [convert(entry) for entry in value]
+
+    return check
+
+
+def _words(number: int, least: bool = False) -> Callable[[Any], Sequence[str]]:
+    def check(value: Any) -> Sequence[str]:
+        if not isinstance(value, list) or len(value) < number or (len(value) > number and not least):
+            raise ListError(f"needs entries of {number} strings" + (" or more" if least else ""))
+        return [_text(word) for word in value]
+
+    return check
+
+
+def _edit(value: Any) -> Edit:
+    edit = Edit(*_words(3)(value))
+    try:
+        re.compile(edit.pattern)
+    except re.error as error:
+        raise ListError(f"has the pattern {edit.pattern!r}, which is no regular expression: {error}")
+    return edit
+
+
+def _defect(value: Any) -> Defect:
+    if not isinstance(value, dict) or set(value) != {"kind", "edits"}:
+        raise ListError("must be a table with kind and edits")
+    return Defect(_text(value["kind"]), _list(_edit)(value["edits"]))
+
+
+_OTHERS: Mapping[str, Callable[[Any], Any]] = {
+    "repository": _matching(r"[\w.-]+/[\w.-]+", "owner/name"),
+    "commit": _matching(r"[0-9a-f]{7,40}", "6dcbe14"),
+    "tensorflow": _matching(r"1\.15|2\.6|2\.15|2\.21", "1.15"),
+    "origin": _matching(f"{DRAWN}|{CHOSEN}", DRAWN),
+    "further_runs": _list(_text),
+    "data": _list(_words(2, True)),
+    "links": _list(_words(2)),
+    "edits": _list(_edit),
+    "plain": _list(_edit),
+    "defect": _defect,
+    "steps": _number,
+    "ranks": _number,
+    "reason": _sentence,
+    "cause": _sentence,
+}
+_NEEDED = "repository", "commit", "kind", "tensorflow", "script", "origin"
+
+
+# --- the list ----------------------------------------------------------------------------------------------------
+def read_programs(path: str = PATH) -> list[Program]:
+    """Return the programs of the list.
+
+    Raises:
+        ListError: the list has a mistake; the error has the row and its key.
+    """
+    tables = _tables(path)
+    programs: list[Program] = []
+    for number, row in enumerate(tables.get("program", []), 1):
+        where = f"{path}: program {number} ({row.get('repository', '?')}, {row.get('script', '?')})"
+        program = _program(row, where)
+        if program.name in {other.name for other in programs}:
+            raise ListError(f"{where}: the same script is in the list already")
+        programs.append(program)
+    return programs
+
+
+def read_packages(path: str = PATH) -> Mapping[str, Sequence[str]]:
+    """Return the packages that the programs need besides, by version of TensorFlow."""
+    packages: Mapping[str, Sequence[str]] = _tables(path).get("packages", {})
+    return packages
+
+
+def _tables(path: str) -> Mapping[str, Any]:
+    toml: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    with open(path, "rb") as stream:
+        try:
+            tables: Mapping[str, Any] = toml.load(stream)
+        except toml.TOMLDecodeError as error:
+            raise ListError(f"{path}: {error}")
+    return tables
+
+
+def _program(row: Mapping[str, Any], where: str) -> Program:
+    values: dict[str, Any] = {"folder": ""}
+    for key, value in row.items():
+        if key not in Program._fields:
+            raise ListError(f"{where}: unknown key {key!r}. The keys are {', '.join(Program._fields)}")
+        try:
+            values[key] = _OTHERS.get(key, _text)(value)
+        except ListError as error:
+            raise ListError(f"{where}: {key} {error}")
+    for key in _NEEDED:
+        if key not in row:
+            raise ListError(f"{where}: {key} is missing")
+    program = Program(**values)
+    if program.edits and not program.why:
+        raise ListError(f"{where}: why is missing. Give the reason of the edits")
+    return program

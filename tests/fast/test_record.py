@@ -1,0 +1,394 @@
+"""The record and other scripts of docs/ that run public code: the list is valid, pages have the kept results."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import types
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.once
+
+
+def load(repo_root: pathlib.Path, name: str) -> Any:
+    """Return a module of docs/."""
+    path = str(repo_root / "docs")
+    spec = importlib.util.spec_from_file_location(name, str(repo_root / "docs" / f"{name}.py"))
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, path)
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path = [each for each in sys.path if each != path]
+    return module
+
+
+@pytest.fixture
+def make_record(repo_root: pathlib.Path) -> Any:
+    """The script."""
+    return load(repo_root, "make_record")
+
+
+@pytest.fixture
+def record_list(make_record: Any) -> Any:
+    """The module of the list, which the script uses."""
+    return sys.modules["record_list"]
+
+
+@pytest.fixture
+def record_page(make_record: Any) -> Any:
+    """The module of the page, which the script uses."""
+    return make_record.record_page
+
+
+def entry(record_list: Any, **changes: Any) -> Any:
+    """A program with a planted defect."""
+    defect = record_list.Defect("rate 2 % higher", [record_list.Edit("train.py", r"rate = 0\.1", "rate = 0.102")])
+    program = record_list.Program("owner/name", "abc1234", "session", "1.15", "examples", "train.py", defect=defect)
+    return program._replace(**changes)
+
+
+def table_of(page: pathlib.Path, maker: Any) -> str:
+    """The table in a page."""
+    return page.read_text(encoding="utf-8").split(maker._BEGIN)[1].split(maker._END)[0]
+
+
+def test_the_pages_have_the_tables_of_all_kept_results(
+    repo_root: pathlib.Path, record_list: Any, record_page: Any
+) -> None:
+    docs = repo_root / "docs"
+    programs = record_list.read_programs()
+    for chinese, name in enumerate(("record.md", "zh/record.md")):
+        expected = f"{record_page.headline(programs, bool(chinese))}\n{record_page.table(programs)}"
+        assert table_of(docs / name, record_page) == expected, "Run python docs/make_record.py --table"
+    later, exports = load(repo_root, "make_later_names"), load(repo_root, "make_exports")
+    assert table_of(docs / "public-code.md", later) == later.table()
+    assert table_of(docs / "public-models.md", exports) == exports.table()
+
+
+def test_each_result_belongs_to_a_program_and_has_what_its_program_asks_for(
+    repo_root: pathlib.Path, record_list: Any, record_page: Any
+) -> None:
+    programs = record_list.read_programs()
+    results = record_page.kept(programs).read()
+    rows = (repo_root / "docs" / "record" / "results.tsv").read_text(encoding="utf-8").splitlines()
+    assert [row.split("\t")[0] for row in rows[1:]] == list(results)
+    for program in programs:
+        result = results.get(program.name)
+        if result and result.verdict not in (record_page.FAILS, record_page.ORIGINAL_FAILS):
+            assert bool(result.found) == bool(program.defect), program.name
+        if result:
+            assert result.verdict in record_page._VERDICTS and not program.reason, program.name
+            assert result.verdict == record_page.AGREE or result.reason, program.name
+
+
+def test_the_list_names_the_packages_for_each_version(record_list: Any) -> None:
+    versions = {program.tensorflow for program in record_list.read_programs()}
+    assert set(record_list.read_packages()) >= versions
+
+
+def test_each_script_that_is_compared_across_versions_has_its_row(repo_root: pathlib.Path) -> None:
+    versions = load(repo_root, "make_versions")
+    rows = versions.known()
+    assert list(rows) == list(versions.PAIRS) and all(rows.values())
+    assert len({pair.script for pair in versions.PAIRS}) == 10
+    for pair, row in rows.items():
+        assert row.endswith(f" {pair.cause} |") if " differ " in row else " agree " in row, row
+    assert table_of(repo_root / "docs" / "verify.md", versions) == versions.table(rows)
+
+
+def test_each_difference_to_a_later_version_has_its_cause(repo_root: pathlib.Path) -> None:
+    later = load(repo_root, "make_later_names")
+    made = later.kept().read()
+    assert all(
+        made[script.name].verdict == "agree" or later.CAUSES[script.script]
+        for script in later.SCRIPTS
+        if script.name in made
+    )
+
+
+ROW = """
+[[program]]
+repository = "owner/name"
+commit = "abc1234"
+script = "train.py"
+tensorflow = "1.15"
+kind = "session"
+origin = "drawn"
+"""
+
+
+def test_a_row_has_its_values(record_list: Any, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "programs.toml"
+    more = """folder = "examples"
+arguments = "--batch_size=4"
+further_runs = ["--evaluate"]
+data = [["digits", "data", "20", "10"], ["waves", "sound", "2", "1"]]
+links = [["data/a", "b"]]
+edits = [["train.py", 'rate = (\\d)', '\\1']]
+why = "Smaller sizes."
+defect = { kind = "rate", edits = [["train.py", "a", "b"]] }
+ranks = 2
+"""
+    path.write_text(ROW + more, encoding="utf-8")
+    (program,) = record_list.read_programs(str(path))
+    assert program.name == "owner/name/examples/train.py@1.15" and program.steps == 20 and program.ranks == 2
+    assert program.edits == [record_list.Edit("train.py", r"rate = (\d)", r"\1")]
+    assert program.defect.edits == [record_list.Edit("train.py", "a", "b")]
+    assert program.data[1] == ["waves", "sound", "2", "1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            ROW + 'comit = "a"',
+            r"program 1 \(owner/name, train.py\): unknown key 'comit'. The keys are repository, commit",
+        ),
+        (ROW.replace('kind = "session"', ""), "program 1 .*: kind is missing"),
+        (ROW.replace("owner/name", "name"), "repository must be like 'owner/name'"),
+        (ROW.replace("1.15", "1.14"), "tensorflow must be like '1.15'"),
+        (ROW.replace("drawn", "found"), "origin must be like 'drawn'"),
+        (ROW + "steps = 0", "steps must be a number above 0"),
+        (ROW + "arguments = 3", "arguments must be a string"),
+        (ROW + 'edits = [["a", "b"]]', "edits needs entries of 3 strings"),
+        (ROW + 'edits = [["a", "(", "c"]]', r"edits has the pattern '\(', which is no regular expression"),
+        (ROW + 'edits = [["a", "b", "c"]]', "why is missing. Give the reason of the edits"),
+        (ROW + 'data = [["digits"]]', "data needs entries of 2 strings or more"),
+        (ROW + 'links = "a"', "links must be a list with entries"),
+        (ROW + 'reason = "no data"', "reason must be one sentence that ends with a full stop"),
+        (ROW + "defect = { kind = 'a' }", "defect must be a table with kind and edits"),
+        (ROW + ROW, "program 2 .*: the same script is in the list already"),
+        (ROW + "steps = ", "programs.toml: "),
+    ],
+)
+def test_a_mistake_of_the_list_names_row_and_key(
+    record_list: Any, tmp_path: pathlib.Path, text: str, message: str
+) -> None:
+    path = tmp_path / "programs.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(record_list.ListError, match=message):
+        record_list.read_programs(str(path))
+
+
+def test_programs_are_chosen_by_version_name_missing_result_and_sample(
+    make_record: Any, record_list: Any, record_page: Any, tmp_path: pathlib.Path, monkeypatch: Any
+) -> None:
+    first, second = entry(record_list), entry(record_list, script="other.py")
+    programs = [first, second, entry(record_list, tensorflow="2.15"), entry(record_list, script="b.py", reason="No.")]
+    results(record_page, tmp_path, monkeypatch, programs, record_page.Result(first.name, "abc1234", verdict="agree"))
+    assert make_record.chosen(programs, "1.15.5", "", False, None) == [first, second]
+    assert make_record.chosen(programs, "1.15.5", "train", False, None) == [first]
+    assert make_record.chosen(programs, "1.15.5", "", True, None) == [second]
+    assert len(make_record.chosen(programs, "1.15.5", "", False, 1)) == 1
+    assert make_record.chosen(programs, "1.15.5", "", False, 9) == [first, second]
+
+
+def results(record_page: Any, tmp_path: pathlib.Path, monkeypatch: Any, programs: Any, *rows: Any) -> None:
+    """Keep results of some programs in a folder of the test."""
+    monkeypatch.setattr(record_page.verified, "HERE", str(tmp_path))
+    (tmp_path / "record").mkdir(exist_ok=True)
+    for row in rows:
+        record_page.kept(programs).add(row)
+
+
+def test_a_kept_result_leaves_the_others_and_makes_a_row_and_the_counts(
+    record_list: Any, record_page: Any, tmp_path: pathlib.Path, monkeypatch: Any
+) -> None:
+    first, second = entry(record_list), entry(record_list, script="other.py", defect=None, cause="It races.")
+    third = entry(record_list, script="third.py", defect=None, reason="It needs a display.")
+    programs = [first, second, third]
+    chance = record_page.Result(second.name, "abc1234", verdict="not reproducible", reason="Loss.", steps=20, names=31)
+    agrees = record_page.Result(
+        first.name, "1234567", 50, 4, 1, 2, 3, 7, 20, 30, "agree", found="differ at step 1: rate"
+    )
+    results(record_page, tmp_path, monkeypatch, programs, chance, agrees._replace(seconds=8, date="2026-01-02"))
+    read = record_page.kept(programs).read()
+    assert read[first.name].ran == "1234567" and read[first.name].calls == 50
+    rows = [row.split(" | ")[1:] for row in record_page.table(programs).splitlines()[2:]]
+    assert rows[0] == (
+        ["session", "1.15", "50", "4, 1", "7, 2, 3", "agree", "20, 30", "script and conversion", "", ""]
+        + ["rate 2 % higher: differ at step 1: rate", "8", "2026-01-02 |"]
+    )
+    assert "blob/1234567/examples/train.py" in record_page.table(programs).splitlines()[2]
+    assert (
+        rows[1][5] == "not reproducible: Loss. It races." and rows[2][5] == "original does not run: It needs a display."
+    )
+    counts = record_page.headline(programs, False)
+    assert "| programs, repositories | 3, 1 | 200, 120 |" in counts and "| measured | 2 / 3 (66.7 %) |" in counts
+    assert "| agree, or irreproducible with the cause | 2 / 2 (100.0 %) | 95 % |" in counts
+    assert "| planted defects found | 1 / 1 (100.0 %) | 100 % |" in counts
+    assert "| 一致，或不可复现且原因已知 | 2 / 2 (100.0 %) | 95 % |" in record_page.headline(programs, True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentences"),
+    [
+        ({}, []),
+        ({"verdict": "agree", "reached": 0}, []),
+        (
+            {"verdict": "differ", "reason": "At step 1."},
+            ["The verdict was 'not reproducible' and is 'differ': At step 1."],
+        ),
+        ({"verdict": "original does not run"}, ["The verdict was 'not reproducible' and is 'original does not run': "]),
+        ({"reached": 3}, ["2 places in reached code were left, now 3."]),
+        ({"found": "agree"}, ["The found was 'differ at step 1' and is 'agree'."]),
+        ({"ranks": "differ at step 2"}, ["The ranks was 'agree' and is 'differ at step 2'."]),
+        ({"export": "not exported: no"}, ["The export was 'equal: 1e-7' and is 'not exported: no'."]),
+        ({"found": "", "ranks": "", "export": ""}, []),
+    ],
+)
+def test_a_row_that_got_worse_says_in_what(record_page: Any, changes: Any, sentences: list[str]) -> None:
+    before = record_page.Result("a", "b", reached=2, verdict="not reproducible")
+    before = before._replace(found="differ at step 1", ranks="agree", export="equal: 1e-7")
+    assert record_page.worse(before, before._replace(**changes)) == sentences
+    assert record_page.worse(None, before) == []
+
+
+def test_a_worse_row_is_shown_and_not_kept(
+    make_record: Any, record_list: Any, record_page: Any, tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any
+) -> None:
+    programs = [entry(record_list)]
+    before = record_page.Result(programs[0].name, "abc1234", verdict="agree")
+    now = before._replace(verdict="differ", reason="At step 1: loss.", date="2026-01-03")
+    results(record_page, tmp_path, monkeypatch, programs, before)
+    monkeypatch.setitem(sys.modules, "tensorflow", types.SimpleNamespace(__version__="1.15.5"))
+    monkeypatch.setattr(make_record, "read_programs", lambda: programs)
+    monkeypatch.setattr(make_record.Measuring, "measure", lambda self, known: now)
+    monkeypatch.setattr(record_page, "write", lambda programs: None)
+    monkeypatch.setattr(make_record.verified, "use_stand_ins", lambda: None)
+    assert make_record.main(["--keep", str(tmp_path / "kept")]) == 1
+    assert "The verdict was 'agree' and is 'differ': At step 1: loss." in capsys.readouterr().err
+    assert record_page.kept(programs).read()[programs[0].name] == before
+    assert make_record.main(["--keep", str(tmp_path / "kept"), "--accept"]) == 1
+    assert record_page.kept(programs).read()[programs[0].name].verdict == "differ"
+
+
+def test_a_missing_checkout_is_named_with_the_command_that_brings_it(
+    make_record: Any, record_list: Any, tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any
+) -> None:
+    def fail(*_: Any) -> None:
+        raise subprocess.CalledProcessError(128, "git")
+
+    monkeypatch.setitem(sys.modules, "tensorflow", types.SimpleNamespace(__version__="1.15.5"))
+    monkeypatch.setattr(make_record, "read_programs", lambda: [entry(record_list)])
+    monkeypatch.setattr(make_record.verified, "project", fail)
+    monkeypatch.setattr(make_record.record_page, "write", lambda programs: None)
+    monkeypatch.setattr(make_record.verified, "use_stand_ins", lambda: None)
+    assert make_record.main(["--sources", str(tmp_path)]) == 0
+    expected = f"no checkout. Run: git clone --bare https://github.com/owner/name {tmp_path}{os.sep}owner/name"
+    assert expected in capsys.readouterr().err
+
+
+def test_a_port_is_compared_with_its_form_without_npu_code(
+    make_record: Any, record_list: Any, tmp_path: pathlib.Path, monkeypatch: Any
+) -> None:
+    def project(program: Any, sources: str, target: str) -> str:
+        os.makedirs(os.path.join(target, "models"))
+        for name in ("train.py", "models/net.py"):
+            with open(os.path.join(target, name), "w", encoding="utf-8") as stream:
+                stream.write("from npu_bridge.npu_init import *\nmode = 'npu'\n")
+        return "abc1234"
+
+    seen = []
+
+    def verify(name: str, arguments: list[str], folder: str, report: str) -> Any:
+        where = arguments.index("train.py")
+        assert arguments[where + 2 :] == ["--", "--epochs=1"]
+        for root in (folder, os.path.dirname(arguments[where + 1])):
+            texts = [open(os.path.join(root, each), encoding="utf-8").read() for each in ("train.py", "models/net.py")]
+            seen.append("".join(texts))
+        return {"verdict": "agree", "original": {"steps": 3}, "streams": [], "problems": []}
+
+    monkeypatch.setattr(make_record.verified, "project", project)
+    monkeypatch.setattr(make_record.verified, "verify", verify)
+    port = entry(record_list, defect=None, plain=[record_list.Edit("**/*.py", "npu'", "cpu'")], arguments="--epochs=1")
+    result = make_record.Measuring(port, "", str(tmp_path)).measure(None)
+    assert (result.verdict, result.steps, result.ran) == ("agree", 3, "abc1234")
+    assert seen[0].count("mode = 'cpu'") == 2 and "npu_bridge" not in seen[0] and "import tensorflow as tf;" in seen[0]
+    assert seen[1] == "from npu_bridge.npu_init import *\nmode = 'npu'\n" * 2
+
+
+def test_a_verdict_has_the_first_value_that_departs(repo_root: pathlib.Path) -> None:
+    verdict = load(repo_root, "verified").verdict
+    problems = ["The first difference is at step 1: loss 'loss', 1 and 2.", "Before it, values differ."]
+    assert verdict({"verdict": "differ", "problems": problems}) == "differ at step 1: loss 'loss', 1 and 2."
+    itself = {"verdict": "not reproducible", "problems": ["The original departs from itself at step 1: loss."]}
+    assert verdict(itself) == "not reproducible: The original departs from itself at step 1: loss."
+    assert verdict({"verdict": "not run", "problems": ["a.py ended with exit code 1."]}) == "not run"
+
+
+def test_a_project_has_the_files_of_its_commit(make_record: Any, record_list: Any, tmp_path: pathlib.Path) -> None:
+    clone = tmp_path / "owner" / "name"
+    clone.mkdir(parents=True)
+    git = ["git", "-C", str(clone), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    (clone / "examples").mkdir()
+    (clone / "examples" / "train.py").write_text("rate = 0.1\n", encoding="utf-8")
+    for arguments in (["add", "."], ["commit", "-q", "-m", "one"]):
+        subprocess.run([*git, *arguments], check=True)
+    commit = subprocess.check_output([*git, "rev-parse", "HEAD"]).decode().strip()
+    (clone / "examples" / "train.py").write_text("later", encoding="utf-8")
+    program, verified = entry(record_list, commit=commit), make_record.verified
+    sources = tmp_path / "sources" / "owner"
+    sources.mkdir(parents=True)
+    (sources / "name").symlink_to(clone / ".git")
+    assert verified.project(program, str(tmp_path / "sources"), str(tmp_path / "made")) == commit
+    verified.edit(str(tmp_path / "made"), program.defect.edits)
+    assert (tmp_path / "made" / "train.py").read_text(encoding="utf-8") == "rate = 0.102\n"
+    with pytest.raises(ValueError, match=r"train\.py: the edit 'batch' changes nothing"):
+        verified.edit(str(tmp_path / "made"), [record_list.Edit("train.py", "batch", "")])
+    other = entry(record_list, commit="0" * 40)  # a clone without history
+    assert commit.startswith(verified.project(other, str(tmp_path / "sources"), str(tmp_path / "head")))
+
+
+def test_the_digits_have_the_format_of_mnist(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    data = load(repo_root, "public_data")
+    data.main(["digits", str(tmp_path / "a" / "b"), "20", "10", "gz"])
+    with gzip.open(str(tmp_path / "a" / "b" / "t10k-images-idx3-ubyte.gz")) as stream:
+        images = stream.read()
+    with gzip.open(str(tmp_path / "a" / "b" / "train-labels-idx1-ubyte.gz")) as stream:
+        labels = stream.read()
+    assert struct.unpack(">IIII", images[:16]) == (2051, 10, 28, 28) and len(images) == 16 + 10 * 28 * 28
+    assert struct.unpack(">II", labels[:8]) == (2049, 20) and set(labels[8:]) <= set(range(10))
+
+
+def test_pictures_are_png_of_one_and_three_channels(repo_root: pathlib.Path) -> None:
+    data = load(repo_root, "public_data")
+    for channels, colours in ((1, 0), (3, 2)):
+        pixels = np.arange(4 * 5 * channels).reshape(4, 5, channels)
+        made = data._png(pixels)
+        assert struct.unpack(">IIBB", made[16:26]) == (5, 4, 8, colours)
+        length = struct.unpack(">I", made[33:37])[0]
+        lines = np.frombuffer(zlib.decompress(made[41 : 41 + length]), np.uint8).reshape(4, -1)
+        assert not lines[:, 0].any() and (lines[:, 1:] == pixels.reshape(4, -1)).all()
+
+
+def test_arrays_have_their_shapes_and_classes(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    load(repo_root, "public_data").main(["arrays", str(tmp_path), "a/x:8,3", "y:8,2:classes"])
+    assert np.load(str(tmp_path / "a" / "x.npy")).shape == (8, 3)
+    labels = np.load(str(tmp_path / "y.npy"))
+    assert labels.shape == (8, 2) and (labels.sum(1) == 1).all()
+
+
+def test_lines_of_atc_agree_in_any_order_of_inputs(repo_root: pathlib.Path) -> None:
+    maker = load(repo_root, "make_exports")
+    page = '```\natc --model=a.pb --framework=3 \\\n  --input_shape="b:1,2; a:3" --out_nodes="prob:0"\n```\n'
+    theirs = maker.arguments(page)
+    assert theirs["input_shape"] == "b:1,2; a:3"
+    ours = maker.arguments("atc --model=m.pb '--input_shape=a:3;b:1,2' --out_nodes=prob:0")
+    assert maker.agreement(theirs, ours) == "same inputs and shapes; same outputs"
+    assert maker.agreement(theirs, {**ours, "out_nodes": "c:0"}) == (
+        "same inputs and shapes; outputs differ: `prob:0`, here `c:0`"
+    )
+    assert maker.agreement({"model": "a.pb"}, ours) == ""
