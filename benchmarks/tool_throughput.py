@@ -213,7 +213,7 @@ def no_concern(corpus: Corpus, rounds: int) -> Figures:
 
     raws = [path.read_bytes() for path in tool_corpus.python_files(corpus.folder)]
     converter = Converter()
-    raws = [raw for raw in raws if not converter.project.concerns(raw)]
+    raws = [raw for raw in raws if not converter.project.may_concern_rules(raw)]
     taken: dict[str, list[float]] = {"ours": [], "parse": []}
     gc.disable()
     with warnings.catch_warnings():

@@ -51,13 +51,13 @@ def out(source: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
 def prepared(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """The files that each run prepares."""
     seen: list[tuple[str, ...]] = []
-    real = writer.build
+    real = writer.build_copy
 
     def build(source: str, listed: tree.Tree, *more: object) -> list[str]:
         seen.append(tuple(entry.relative for entry in listed.entries))
         return real(source, listed, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(writer, "build", build)
+    monkeypatch.setattr(writer, "build_copy", build)
     return seen
 
 

@@ -65,7 +65,7 @@ def test_names_are_the_same_after_the_tree_was_dropped(what: str, tmp_path: path
     assert str(path) not in let_go._store
     for name in NAMES:
         made = ResolvedName("", str(path))
-        assert let_go.attribute(made, name) == read.attribute(made, name), name
+        assert let_go.resolve_attribute(made, name) == read.resolve_attribute(made, name), name
         assert starred_name(let_go, str(path), name) == starred_name(read, str(path), name), name
         assert star_binds(let_go, str(path), name) == (name in module.names.module.bindings), name
 

@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 from convert_tf2npu.project import free_memory
-from convert_tf2npu.project.free_memory import LEAST_NODES, nodes_in
+from convert_tf2npu.project.free_memory import LEAST_NODES, nodes_for_free_bytes
 
 _GB = 1 << 30
 
@@ -25,7 +25,7 @@ _GB = 1 << 30
     ids=["not known", "little", "2 GB", "8 GB", "four processes", "many processes", "many processes of a large host"],
 )
 def test_all_processes_together_take_a_quarter_of_the_free_memory(free: int, processes: int, nodes: int) -> None:
-    assert nodes_in(free, processes) == nodes
+    assert nodes_for_free_bytes(free, processes) == nodes
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,11 @@ def test_the_limit_of_a_container_counts(
     (tmp_path / "limit").write_text(limit or "", encoding="ascii")
     texts = {"/proc/meminfo": "MemTotal: 8192 kB\nMemFree: 1024 kB\nMemAvailable:    4096 kB\n"}
     monkeypatch.setattr(free_memory, "_LIMITS", (str(tmp_path / "limit"), str(tmp_path / "none")))
-    read = free_memory._text
-    monkeypatch.setattr(free_memory, "_text", lambda path: texts.get(path) or read(path))
+    read = free_memory._read_system_file
+    monkeypatch.setattr(free_memory, "_read_system_file", lambda path: texts.get(path) or read(path))
     assert free_memory.free_bytes() == free
 
 
 def test_the_least_is_kept_where_the_system_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(free_memory, "_text", lambda path: "")
+    monkeypatch.setattr(free_memory, "_read_system_file", lambda path: "")
     assert free_memory.nodes_that_fit(1) == LEAST_NODES

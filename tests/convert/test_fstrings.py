@@ -52,7 +52,7 @@ def test_code_that_an_f_string_cannot_hold_is_not_written_there(text: str) -> No
 
 
 def test_output_that_is_not_python_is_reported_as_an_error_of_the_tool(monkeypatch) -> None:
-    monkeypatch.setattr(Source, "edited", lambda self, edits: b"(")
+    monkeypatch.setattr(Source, "bytes_with_edits", lambda self, edits: b"(")
     result = Converter().convert((HEAD + "tf.Session()\n").encode())
     assert result.new is None
     assert "the tool itself fails on it" in result.diagnostics[0].message

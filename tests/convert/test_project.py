@@ -260,7 +260,7 @@ def test_names_of_modules_that_import_each_other_are_the_same_in_each_order(tmp_
     for asked in ((), ((net, "made"),), ((tools, "made"), (net, "made")), ((net, "made"), (tools, "made"))):
         project = Project([net, tools, trainer])
         for path, name in asked:
-            project.attribute(ResolvedName("", path), name)
+            project.resolve_attribute(ResolvedName("", path), name)
         module = project.module(trainer)
         assert module is not None
         (made,) = module.names.module.bindings["trained"]

@@ -105,7 +105,7 @@ def imported_modules(raw: bytes, path: str) -> Iterator[str]:
         raw: the bytes of the file.
         path: its path. One that ends with ``.ipynb`` is a notebook.
     """
-    from .project.import_statements import all_statements_in, dotted_name, text_of as text_of_lines
+    from .project.import_statements import all_statements_in, dotted_name, text_with_joined_lines as text_of_lines
 
     for module, name in all_statements_in(text_of_lines(raw, path)):
         yield module

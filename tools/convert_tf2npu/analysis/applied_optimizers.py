@@ -108,8 +108,8 @@ def _keyword_arguments_passed_as(
     context: Context, optimizer: ast.expr, where: Where
 ) -> Iterator[tuple[ast.expr, Where]]:
     """Yield the keyword arguments of a class that takes any, of which an expression may be the attribute."""
-    owner = context.names.owner(optimizer.value, where) if isinstance(optimizer, ast.Attribute) else None
-    if owner is None or owner.names.held(owner.node, optimizer.attr):  # type: ignore[attr-defined]
+    owner = context.names.owner_class(optimizer.value, where) if isinstance(optimizer, ast.Attribute) else None
+    if owner is None or owner.names.attribute_bindings(owner.node, optimizer.attr):  # type: ignore[attr-defined]
         return
     for call in context.names.calls:
         given = [k.value for k in call.node.keywords if k.arg == optimizer.attr]  # type: ignore[attr-defined]

@@ -12,10 +12,10 @@ from ..project.outlines import (
     Code,
     Import,
     Outline,
-    code_of,
+    blank_out_strings,
     may_be_dynamic,
+    names_in_unit,
     outline_of,
-    plain_code,
     text_of,
 )
 from ..semantics.module_index import ModuleIndex
@@ -68,7 +68,7 @@ def may_be_dynamic_file(project: ModuleIndex, path: str) -> bool:
 def code_in(project: ModuleIndex, part: Part) -> Code:
     """Return the names in the code of a part of a file."""
     unit = project.once(outline, part.path).units[part.name]
-    return code_of(_plain_code(project, part.path), unit, lambda: _text(project, part.path))
+    return names_in_unit(_plain_code(project, part.path), unit, lambda: _text(project, part.path))
 
 
 def _text(project: ModuleIndex, path: str) -> str:
@@ -79,7 +79,7 @@ def _plain_code(project: ModuleIndex, path: str) -> str:
     known = project.once(_recent_code)
     code = known.get(path)
     if code is None:
-        code = plain_code(_text(project, path))
+        code = blank_out_strings(_text(project, path))
         known.put(path, code, len(code))
     return code
 
@@ -176,7 +176,7 @@ class _Linked:
         dotted = imported.local if is_plain else dotted_name(imported.module, imported.name)
         whole = f"{dotted}.{rest}" if rest else dotted
         is_any = whole.endswith("." + ALL)
-        origin = self._project.origin(whole[: -len(ALL) - 1] if is_any else whole, self._path)
+        origin = self._project.file_of_import(whole[: -len(ALL) - 1] if is_any else whole, self._path)
         if origin is None:
             return  # of another package
         module, names = _find_exporting_module(self._project, *origin, set()) or ("", origin[1])
@@ -215,12 +215,12 @@ def _find_exporting_module(
     imported = project.once(_imported, path)
     for statement in imported.get(names[0], ()):
         dotted = dotted_name(statement.module, statement.name) if statement.name else statement.module
-        origin = project.origin(".".join([dotted, *names[1:]]), path)
+        origin = project.file_of_import(".".join([dotted, *names[1:]]), path)
         home = _find_exporting_module(project, *origin, seen) if origin else None
         if home:
             return home
     for star in imported.get(ALL, ()):
-        module = project.find(star.module, path)
+        module = project.file_of_module(star.module, path)
         home = _find_exporting_module(project, module, names, seen) if module else None
         if home:
             return home
@@ -243,6 +243,6 @@ def _modules_loaded_by_import(project: ModuleIndex, path: str, imported: Import)
     modules = ["." * dots + ".".join(parts[: end + 1]) for end in range(len(parts))]
     modules += [dotted_name(imported.module, imported.name)] if imported.name not in ("", ALL) else []
     for module in modules:
-        file = project.find(module, path)
+        file = project.file_of_module(module, path)
         if file:
             yield file

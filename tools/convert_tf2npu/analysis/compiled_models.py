@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator, NamedTuple, Tuple
 
-from ..semantics.call_sites import passed_values, values_passed_to_method
+from ..semantics.call_sites import values_passed_to_method, values_passed_to_parameter
 from ..semantics.model import Binding, Where
 from ..semantics.module_index import Names
 from ..semantics.scopes import own_returns
@@ -73,7 +73,7 @@ def _comes_compiled(names: Names, binding: Binding, deepest: int) -> bool:
     """Return True if the object that a binding binds is compiled before."""
     if binding.kind == "value" and isinstance(binding.node, ast.expr):
         return is_compiled(names, binding.node, binding.where, deepest)
-    values = passed_values(binding, names) if binding.kind == "arg" else None
+    values = values_passed_to_parameter(binding, names) if binding.kind == "arg" else None
     if values is None and binding.kind == "arg":
         values = values_passed_to_method(binding, names)
     return any(is_compiled(passed.names, passed.value, passed.where, deepest) for passed in values or ())
@@ -83,9 +83,9 @@ def _bindings_of_model(names: Names, model: ast.Name | ast.Attribute, where: Whe
     if isinstance(model, ast.Name):
         yield from ((binding, names) for binding in names.lookup(model.id, where) or ())
         return
-    owner = names.owner(model.value, where)
+    owner = names.owner_class(model.value, where)
     if owner is not None:
-        yield from ((held.binding, held.names) for held in owner.names.held(owner.node, model.attr))
+        yield from ((held.binding, held.names) for held in owner.names.attribute_bindings(owner.node, model.attr))
 
 
 def _parameter(names: Names, use: _Use) -> Iterator[tuple[_Variable, Names]]:
@@ -145,7 +145,7 @@ def _begins_with_optimizer(names: Names, call: ast.Call, where: Where) -> bool:
 def _variable(names: Names, value: ast.Name | ast.Attribute, where: Where) -> _Variable:
     """Return a variable with its scope, or an attribute with the class or the scope that has it."""
     if isinstance(value, ast.Attribute):
-        owner = names.owner(value.value, where)
+        owner = names.owner_class(value.value, where)
         return ast.dump(value), id(owner.node if owner else where.scope)
     bound = names.lookup(value.id, where)
     return ast.dump(value), id(bound[0].where.scope if bound else where.scope)

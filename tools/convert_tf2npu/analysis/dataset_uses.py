@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Iterable, Tuple, Union
 
-from ..semantics.mentions import Mention, mentions, reads_of_assigned_attribute, reads_of_assigned_name
+from ..semantics.mentions import Mention, mentions_of_function, reads_of_assigned_attribute, reads_of_assigned_name
 from ..semantics.module_index import Names
 from ..semantics.tf_types import DATASET_METHODS
 from ..syntax.expressions import constant, last_name
@@ -165,7 +165,11 @@ class _Search:
             return False
         function, theirs = definition
         if isinstance(function, ast.ClassDef):
-            initializers = [h for h in theirs.held(function, "__init__") if isinstance(h.binding.node, ast.FunctionDef)]
+            initializers = [
+                h
+                for h in theirs.attribute_bindings(function, "__init__")
+                if isinstance(h.binding.node, ast.FunctionDef)
+            ]
             if len(initializers) != 1:
                 return False
             function, theirs = initializers[0].binding.node, initializers[0].names  # type: ignore[assignment]
@@ -217,7 +221,7 @@ class _Search:
     def _follow_returned_value(self, node: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
         """Follow the result of a function to its calls, and to the code that gets the function."""
         function = next((p for p in names.ancestors(node) if isinstance(p, _FUNCTIONS)), None)
-        uses = mentions(function, names) if isinstance(function, ast.FunctionDef) else None
+        uses = mentions_of_function(function, names) if isinstance(function, ast.FunctionDef) else None
         outside_tests = [use for use in uses or () if not is_in_tests(use)]
         self.complete = self.complete and bool(outside_tests)
         for use in outside_tests:

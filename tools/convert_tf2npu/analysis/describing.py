@@ -63,7 +63,7 @@ def _is_of_project(names: Names, node: ast.expr, where: Where) -> bool:
     bindings = names.lookup(root.id, where) or [] if isinstance(root, ast.Name) else []
     project = names.project
     imported = [
-        project.origin(binding.target + attributes, names.path)
+        project.file_of_import(binding.target + attributes, names.path)
         for binding in bindings
         if binding.kind == "import" and project is not None
     ]

@@ -129,7 +129,7 @@ def is_test_file(path: str) -> bool:
 def serves_tests(context: Context) -> bool:
     """Return True if a file is a test, or only tests import it."""
     project, path = context.names.project, context.names.path
-    importers = project.importers(path) if project is not None and path in project.paths else ()
+    importers = project.direct_importers(path) if project is not None and path in project.paths else ()
     return in_test(context, context.names.tree) or bool(importers) and all(map(is_test_file, importers))
 
 
@@ -149,7 +149,7 @@ def trains_itself(context: Context) -> bool:
 def only_predicts(context: Context) -> bool:
     """Return True if a file that no other imports predicts or evaluates, and neither it nor what it imports trains."""
     project, path = context.names.project, context.names.path
-    is_imported = project is not None and path in project.paths and bool(project.importers(path))
+    is_imported = project is not None and path in project.paths and bool(project.direct_importers(path))
     return context.names.once(_calls_any_method, _PREDICTS) and not is_imported and never_trains(context)
 
 
@@ -160,7 +160,7 @@ def never_trains(context: Context) -> bool:
         return False
     if project is None or path not in project.paths:
         return True
-    return not _one_calls(project, {*project.with_imports(path), *project.importers(path)}, _TRAINS)
+    return not _one_calls(project, {*project.with_imports(path), *project.direct_importers(path)}, _TRAINS)
 
 
 def any_updates_variables(project: ModuleIndex, paths: Iterable[str]) -> bool:
@@ -210,7 +210,7 @@ def is_first_call(context: Context, call: Call, names: frozenset[str], within: a
         on_npu: count only calls that may run on the NPU.
     """
     first = context.once(_first_calls, names, on_npu).get(within)
-    return first is None or context.names.key(first)[1] >= context.names.key(call.node)[1]
+    return first is None or context.names.call_key(first)[1] >= context.names.call_key(call.node)[1]
 
 
 def _first_calls(context: Context, names: frozenset[str], on_npu: bool) -> dict[ast.AST, ast.Call]:
@@ -315,7 +315,7 @@ def _belongs_to_host(around: Iterable[ast.AST], names: Names, seen: set[ast.AST]
             if (
                 parent.name.startswith("test")
                 or isinstance(parent, ast.ClassDef)
-                and (_is_test(parent) or _SEQUENCE in names.ancestry(parent))
+                and (_is_test(parent) or _SEQUENCE in names.outside_ancestors(parent))
             ):
                 return True
         if isinstance(parent, _FUNCTIONS) and _is_used_on_host(parent, names, seen):

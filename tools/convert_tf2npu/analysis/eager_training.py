@@ -27,13 +27,15 @@ def uses_eager(context: Context) -> bool:
 
 
 def _uses_eager(context: Context) -> bool:
-    called = set(context.called.values())
+    called = set(context.called_names.values())
     if called & _EAGER:
         return True
     if (
         not called & _NOT_EAGER
         and not _gets_switch(context)
-        and any(is_known_tf2_spelling(context.names.spelled(c.node.func, c.where) or "") for c in context.names.calls)
+        and any(
+            is_known_tf2_spelling(context.names.spelled_name(c.node.func, c.where) or "") for c in context.names.calls
+        )
     ):
         return True
     return any(

@@ -11,7 +11,7 @@ from ..project.context import Context
 from ..semantics.model import Call
 from ..semantics.module_index import Definition, Instance, ModuleIndex, Names
 from ..semantics.tf_types import TRAINING_METHODS, Type
-from ..semantics.version_evidence import had_gelu
+from ..semantics.version_evidence import may_have_used_gelu
 from ..syntax.expressions import is_main_guard
 from ..tf_api.canonical_names import canonical
 from ..tf_api.v1_fate import NEW, V1, fate_of_v1_name
@@ -72,7 +72,7 @@ def facts_of(names: Names) -> Facts:
 
 def facts_of_file(project: ModuleIndex, path: str) -> Facts | None:
     """Return the facts of a file of a project, or None if it cannot be read."""
-    module = project.module(path) if project.concerns(project.raw(path), path) else None
+    module = project.module(path) if project.may_concern_rules(project.raw(path), path) else None
     return facts_of(module.names) if module else None
 
 
@@ -104,14 +104,14 @@ def is_program(project: ModuleIndex, path: str) -> bool:
     """Return True if a file of a project looks like a program that users start."""
     if b"__main__" in project.raw(path):
         return True
-    module = project.module(path) if project.concerns(project.raw(path), path) else None
+    module = project.module(path) if project.may_concern_rules(project.raw(path), path) else None
     return module is not None and module.names.once(_is_program)
 
 
 def _is_program(names: Names) -> bool:
     if any(is_main_guard(statement) for statement in names.tree.body):
         return True
-    if names.project and names.path and names.project.importers(names.path):
+    if names.project and names.path and names.project.direct_importers(names.path):
         return any(_trains_keras_or_own_model(names, call) for call in _calls_at_top(names))
     return any(
         _is_tensorflow_work(names, call)
@@ -143,7 +143,7 @@ def _programs(project: ModuleIndex) -> frozenset[str]:
 
 
 def _may_start(project: ModuleIndex, path: str) -> bool:
-    return not project.importers(path) and _may_be_program(project, path)
+    return not project.direct_importers(path) and _may_be_program(project, path)
 
 
 def _may_be_program(project: ModuleIndex, path: str) -> bool:
@@ -189,7 +189,7 @@ def _starts_own_function(names: Names, call: Call) -> bool:
     if names.resolve(function, call.where) in RUNNERS - {"sys.exit"}:
         return True
     own = names.module.bindings.get(function.id, ()) if isinstance(function, ast.Name) else ()
-    name = names.named(function, call.where)
+    name = names.resolved_name(function, call.where)
     return (name is not None and name.is_definition) or any(b.kind in ("def", "import") for b in own)
 
 
@@ -210,11 +210,11 @@ def _runs_work(names: Names, call: Call) -> bool:
 
 def _needs_switch(names: Names) -> bool:
     """Return True if a file that uses compat.v1 already builds a graph outside of ``tf.Graph().as_default()``."""
-    if had_gelu(names) and any(b.target == "tensorflow" for bs in names.module.bindings.values() for b in bs):
+    if may_have_used_gelu(names) and any(b.target == "tensorflow" for bs in names.module.bindings.values() for b in bs):
         return False  # as before its gelu of TensorFlow 2 was replaced
     builds_graph = False
     for call in names.calls:
-        spelled = names.spelled(call.node.func, call.where) or ""
+        spelled = names.spelled_name(call.node.func, call.where) or ""
         if fate_of_v1_name(spelled) == NEW:
             return False
         builds_graph = (

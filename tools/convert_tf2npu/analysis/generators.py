@@ -51,7 +51,7 @@ def uneven_parts(context: Context, call: Call, value: ast.expr) -> bool:
     """Return True if a loop takes a value from ``numpy.array_split``, whose parts may have two lengths."""
     over = _iterable_of_loop_variable(context, call, value)
     split = value_of_argument(context, call, over) if over is not None else None
-    if not isinstance(split, ast.Call) or context.called.get(split) != "numpy.array_split" or len(split.args) < 2:
+    if not isinstance(split, ast.Call) or context.called_names.get(split) != "numpy.array_split" or len(split.args) < 2:
         return False
     rows, parts = rows_of(context, split.args[0], call.where), integer_of(context, split.args[1], call.where)
     return not rows or not parts or rows % parts != 0
@@ -79,7 +79,9 @@ def sequence_of(context: Context, call: Call, value: ast.expr) -> ClassDefinitio
             definition = origin.names.definition(origin.node.func, origin.where)
             if definition is not None and isinstance(definition.node, ast.ClassDef):
                 owner = ClassDefinition(definition.node, definition.names)
-                if not _SEQUENCES.isdisjoint(definition.names.ancestry(definition.node)) and _leaves_rest(owner):
+                if not _SEQUENCES.isdisjoint(definition.names.outside_ancestors(definition.node)) and _leaves_rest(
+                    owner
+                ):
                     return owner
     return None
 
@@ -87,7 +89,8 @@ def sequence_of(context: Context, call: Call, value: ast.expr) -> ClassDefinitio
 def _leaves_rest(owner: ClassDefinition) -> bool:
     """Return True if ``__len__`` of a class always rounds up, and ``__getitem__`` cuts slices without a condition."""
     methods = {
-        word: [held.binding.node for held in owner.names.held(owner.node, word)] for word in ("__len__", "__getitem__")
+        word: [held.binding.node for held in owner.names.attribute_bindings(owner.node, word)]
+        for word in ("__len__", "__getitem__")
     }
     if any(len(methods_of_name) != 1 for methods_of_name in methods.values()):
         return False

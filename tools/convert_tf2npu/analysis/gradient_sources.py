@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator, NamedTuple
 
-from ..semantics.call_sites import passed_values
+from ..semantics.call_sites import values_passed_to_parameter
 from ..semantics.model import Binding, Call, Where
 from ..semantics.module_index import Names
 from ..semantics.scopes import own_returns
@@ -48,7 +48,7 @@ class GradientSource(NamedTuple):
     @property
     def key(self) -> tuple[str, int] | None:
         """The file and the number of the call that computes the gradients; None if it is not known."""
-        return self.names.key(self.node) if isinstance(self.node, ast.Call) else None
+        return self.names.call_key(self.node) if isinstance(self.node, ast.Call) else None
 
 
 class Trace:
@@ -163,8 +163,8 @@ class Trace:
         yield from known or [GradientSource(UNKNOWN, whole, where, names)]
 
     def _sources_of_attribute(self, node: ast.Attribute, where: Where, names: Names) -> Iterator[GradientSource]:
-        owner = names.owner(node.value, where)
-        held = owner[1].held(owner[0], node.attr) if owner else []
+        owner = names.owner_class(node.value, where)
+        held = owner[1].attribute_bindings(owner[0], node.attr) if owner else []
         for binding, its_names in held:
             yield from self._sources_of_binding(binding, node, its_names)
         if not held:
@@ -181,7 +181,7 @@ class Trace:
         elif binding.kind == "part" and value is not None:
             yield from self.of(value, where, names, binding.target)
         elif binding.kind == "arg":
-            values = passed_values(binding, names)
+            values = values_passed_to_parameter(binding, names)
             for given in values or ():
                 yield from self.of(given.value, given.where, given.names)
             if values is None:

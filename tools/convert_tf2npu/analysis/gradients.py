@@ -102,7 +102,7 @@ def _are_only_applied(context: Context, word: str) -> bool:
             isinstance(parent, ast.Call) and optimizer_role(parent, names.place(parent), names) == WRAPS_OPTIMIZER
         ):
             return False
-    if not computes and _BY_HAND in context.called.values():  # around such an optimizer a wrapper has no effect
+    if not computes and _BY_HAND in context.called_names.values():  # around such an optimizer a wrapper has no effect
         return bool(own_applications)
     gathered = context.once(_applications_of_gathered_gradients)
     return bool(own_applications) and all(

@@ -38,7 +38,7 @@ def replaced_graph_rewrites(context: Context) -> frozenset[ast.Call]:
 
 
 def _replaced_rewrites(context: Context) -> frozenset[ast.Call]:
-    rewrites = [call for call in context.names.calls if context.called.get(call.node) in GRAPH_REWRITES]
+    rewrites = [call for call in context.names.calls if context.called_names.get(call.node) in GRAPH_REWRITES]
     if not rewrites or not context.moves_precision or is_two(context) or "npu: ignore" in context.source.text:
         return frozenset()
     sessions = [(call, _parameters(context, call)) for call in context.names.calls]
@@ -54,7 +54,7 @@ def _replaced_rewrites(context: Context) -> frozenset[ast.Call]:
 
 def _parameters(context: Context, call: Call) -> tuple[str, ...]:
     """Return the parameters of a call that makes a session; none for another call."""
-    function, name = call.node.func, context.called.get(call.node)
+    function, name = call.node.func, context.called_names.get(call.node)
     if name == "tensorflow.train.MonitoredSession":
         return ("session_creator", "hooks", "stop_grace_period_secs")
     if name == "functools.partial":
@@ -71,7 +71,7 @@ def _takes_mode(context: Context, call: Call, parameters: tuple[str, ...]) -> bo
     """Return True if the tool certainly gives a session a configuration with the mode."""
     bound = bind(call.node, parameters)
     config = bound.args.get("session_config" if "session_config" in parameters else "config")
-    if bound.hidden or context.called.get(call.node) == "functools.partial" or "session_creator" in bound.args:
+    if bound.hidden or context.called_names.get(call.node) == "functools.partial" or "session_creator" in bound.args:
         return False
     return config is None or is_none(config) or context.types.of(config, call.where) != Type.NPU_CONFIG
 

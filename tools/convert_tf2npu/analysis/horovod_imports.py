@@ -78,7 +78,7 @@ def horovod_imports(context: Context) -> list[Imported]:
     if "horovod" not in context.source.text:
         return []
     project = context.names.project
-    if project is not None and project.origin("horovod", context.names.path) is not None:
+    if project is not None and project.file_of_import("horovod", context.names.path) is not None:
         return []
     imports = [*_import_statements(context), *_import_calls(context)]
     return sorted(imports, key=lambda imported: imported.start)
@@ -99,7 +99,7 @@ def _import_statements(context: Context) -> Iterator[Imported]:
 
 
 def _import_calls(context: Context) -> Iterator[Imported]:
-    for call, name in context.called.items():
+    for call, name in context.called_names.items():
         value = constant(call.args[0]) if name in _BY_NAME and call.args else None
         if value and isinstance(value[0], str) and _is_horovod(value[0]):
             literal = _LITERAL.match(context.source.text, context.source.start(call.args[0]))

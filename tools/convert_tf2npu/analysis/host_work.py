@@ -61,12 +61,12 @@ def is_on_host(context: Context, node: ast.AST) -> bool:
 
 
 def _converters(context: Context) -> tuple[ast.Call, ...]:
-    return tuple(call for call, name in context.called.items() if name.startswith(_TENSORRT))
+    return tuple(call for call, name in context.called_names.items() if name.startswith(_TENSORRT))
 
 
 def _codes_images(context: Context) -> bool:
     """Return True if a file codes images with TensorFlow, and does nothing else with it."""
-    called = [name for name in context.called.values() if name.startswith("tensorflow.")]
+    called = [name for name in context.called_names.values() if name.startswith("tensorflow.")]
     return (
         any(name.startswith(_CODECS) for name in called)
         and all(name.startswith(_AROUND) for name in called)

@@ -37,7 +37,7 @@ def _use_of(names: Names, node: ast.AST) -> Use:
     if not isinstance(node, ast.Call):
         return Use.PROGRAM
     where = names.place(node)
-    spelled = names.spelled(node.func, where) or ""
+    spelled = names.spelled_name(node.func, where) or ""
     if not is_tf1_name(spelled):
         return Use.PROGRAM
     name = canonical(spelled)

@@ -33,9 +33,9 @@ def _creations(names: Names, value: ast.expr, where: Where) -> Iterator[tuple[Na
     if isinstance(value, ast.Name):
         held = [(binding, names) for binding in names.lookup(value.id, where) or ()]
     elif isinstance(value, ast.Attribute):
-        owner = names.owner(value.value, where)
-        held = list(owner.names.held(owner.node, value.attr)) if owner else []
-        held = held or [(binding, names) for binding in names.assigned(value, where)]
+        owner = names.owner_class(value.value, where)
+        held = list(owner.names.attribute_bindings(owner.node, value.attr)) if owner else []
+        held = held or [(binding, names) for binding in names.attribute_assignments(value, where)]
     for binding, home in held:
         if binding.kind == "value" and isinstance(binding.node, ast.Call):
             yield home, binding.node, binding.where
@@ -46,7 +46,11 @@ def _replaces_method(names: Names, creation: ast.Call, where: Where, method: str
     definition = names.definition(creation.func, where)
     if definition is None or not isinstance(definition.node, ast.ClassDef):
         return False
-    own = [held.binding.node for held in definition.names.held(definition.node, method) if held.binding.kind == "def"]
+    own = [
+        held.binding.node
+        for held in definition.names.attribute_bindings(definition.node, method)
+        if held.binding.kind == "def"
+    ]
     return bool(own) and not any(
         isinstance(node, ast.Attribute) and node.attr == method and isinstance(node.value, ast.Call)
         for function in own

@@ -34,5 +34,5 @@ def _is_in_try_or_if(names: Names, binding: Binding) -> bool:
 
 
 def _is_import_of_keras(names: Names, binding: Binding) -> bool:
-    target = names.project.follow(binding.target, names.path) if names.project else ResolvedName(binding.target)
+    target = names.project.resolve_import(binding.target, names.path) if names.project else ResolvedName(binding.target)
     return target is not None and not target.path and is_standalone_keras(target.dotted)

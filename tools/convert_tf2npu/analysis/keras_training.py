@@ -35,7 +35,7 @@ def first_training(context: Context) -> Call | None:
 
 def first_possible_training(context: Context) -> Call | None:
     """Return the first training call of an object of unknown type that is compiled or trained as only Keras does."""
-    calls_keras = any(name.startswith("tensorflow.keras.") for name in context.called.values())
+    calls_keras = any(name.startswith("tensorflow.keras.") for name in context.called_names.values())
     for call in _training_calls(context):
         model = call.node.func.value  # type: ignore[attr-defined]
         may_be_keras = (
@@ -51,7 +51,7 @@ def first_possible_training(context: Context) -> Call | None:
 
 def sets_session(context: Context) -> bool:
     """Return True if the script sets the Keras session itself."""
-    return not _SETS_SESSION.isdisjoint(context.called.values())
+    return not _SETS_SESSION.isdisjoint(context.called_names.values())
 
 
 def starting_body(context: Context, training: Call) -> ast.AST | None:

@@ -48,7 +48,7 @@ def later_calls(context: Context) -> list[tuple[Call, str]]:
 def _later_calls(context: Context) -> list[tuple[Call, str]]:
     lacking_calls = []
     for call in context.names.calls:
-        name = context.called.get(call.node, "")
+        name = context.called_names.get(call.node, "")
         if name.startswith(_ROOT):
             lacking = _newer(call, name, context.names)
         else:
@@ -259,10 +259,10 @@ def _method(context: Context, call: Call) -> str:
 
 def _is_of_model(context: Context, value: ast.expr, attribute: str, where: Where) -> bool:
     """Return True for an object of a class of the project that has an attribute from a model of Keras."""
-    owner = context.names.owner(value, where)
-    if owner is None or owner.names.held(owner.node, attribute):
+    owner = context.names.owner_class(value, where)
+    if owner is None or owner.names.attribute_bindings(owner.node, attribute):
         return False
-    bases = owner.names.ancestry(owner.node)
+    bases = owner.names.outside_ancestors(owner.node)
     return not bases.isdisjoint({"tensorflow.keras.Model", "tensorflow.keras.Sequential"})
 
 

@@ -45,7 +45,7 @@ def unscaled_optimizers(context: Context, call: Call) -> list[Unscaled] | None:
     """
     if not _sets_policy_before_work(context, call):
         return None
-    called = set(context.called.values())
+    called = set(context.called_names.values())
     if not KERAS_OPTIMIZERS.isdisjoint(called):
         return []  # the script scales its loss itself
     compiling = list(_compiling(context))
@@ -83,7 +83,7 @@ def _is_float16(context: Context, policy: ast.expr, where: Where) -> bool:
     values = [origin.node for origin in origins(policy, where, context.names)]
     return bool(values) and all(
         isinstance(node, ast.Call)
-        and context.called.get(node) in _POLICY
+        and context.called_names.get(node) in _POLICY
         and len(node.args) == 1
         and constant(node.args[0]) == ("mixed_float16",)
         for node in values
@@ -103,7 +103,7 @@ def _compiling(context: Context) -> Iterator[Call]:
     """Yield the calls that may compile a Keras model."""
     for call in context.names.calls:
         function = call.node.func
-        if isinstance(function, ast.Attribute) and function.attr == "compile" and call.node not in context.called:
+        if isinstance(function, ast.Attribute) and function.attr == "compile" and call.node not in context.called_names:
             if context.types.of(function.value, call.where) in (None, Type.MODEL):
                 yield call
 

@@ -5,7 +5,7 @@ Type inference in the other files, such as those of a numeric library beside the
 
 from __future__ import annotations
 
-from ..project.source_files import names_frameworks
+from ..project.source_files import mentions_frameworks
 from ..semantics.module_index import ModuleIndex, Names
 
 
@@ -18,4 +18,4 @@ def is_near_framework(names: Names) -> bool:
 
 def near_frameworks(project: ModuleIndex) -> frozenset[str]:
     """Return the files that name a framework, and those that import one of them, directly or not."""
-    return project.with_importers([path for path in project.paths if names_frameworks(project.raw(path))])
+    return project.with_importers([path for path in project.paths if mentions_frameworks(project.raw(path))])

@@ -47,7 +47,7 @@ def _switches(context: Context) -> dict[ast.Call, bool]:
     """Return the calls that disable eager execution, and if they do so under a condition."""
     return {
         call: any(isinstance(p, ast.If) and not is_main_guard(p) for p in context.names.ancestors(call))
-        for call, name in context.called.items()
+        for call, name in context.called_names.items()
         if name in SWITCHES
     }
 
@@ -57,7 +57,7 @@ def is_undecided(context: Context) -> bool:
     return (
         starts_training(context)
         and verdict(context).version == Version.BOTH
-        and ENABLING.isdisjoint(context.called.values())  # NPU210
+        and ENABLING.isdisjoint(context.called_names.values())  # NPU210
         and all(_switches(context).values())  # without a condition it builds graphs
         and not opens_for_both(context)
     )
@@ -71,7 +71,7 @@ def opens_device(context: Context) -> bool:
 def own_opening(context: Context) -> ast.stmt | None:
     """Return the statement of a file that opens the NPU device and makes it the default; None if there is none."""
     names = context.names
-    opened = [call for call, name in context.called.items() if name in OPEN]
+    opened = [call for call, name in context.called_names.items() if name in OPEN]
     defaults = [call.node for call in names.calls if last_name(call.node.func) == "as_default"] if opened else []
     statements = [parent for call in defaults for parent in names.ancestors(call) if isinstance(parent, ast.Expr)]
     return statements[0] if statements and not in_test(context, statements[0]) else None

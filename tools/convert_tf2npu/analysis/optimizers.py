@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Iterator, NamedTuple, Tuple
 
-from ..semantics.call_sites import default_of
+from ..semantics.call_sites import default_of_parameter
 from ..semantics.model import Binding, Where
 from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.signatures import bind
@@ -82,7 +82,7 @@ class Class(NamedTuple):
 
 def optimizer_role(call: ast.Call, where: Where, names: Names) -> str | None:
     """Return the role of a call, one of the three above; None if it has none or an unknown one."""
-    name = names.named(call.func, where)
+    name = names.resolved_name(call.func, where)
     if name is not None and not name.is_definition:
         return _role_of_name(canonical(name.dotted) if not name.path else name.text, call)
     if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call):  # contrib.opt().Adam(...)
@@ -100,7 +100,7 @@ def _callees(function: ast.expr, where: Where, names: Names) -> Iterator[Origin]
         if parameter is None:
             yield origin
             continue
-        default = default_of(parameter)
+        default = default_of_parameter(parameter)
         if default is not None and not is_none(default):
             place = origin.names.places[parameter.where.scope.node]
             yield from origins(default, place, origin.names)
@@ -194,14 +194,14 @@ def is_subclass(its_class: Class) -> bool:
     """Return True if a class of the project derives from an optimizer of TensorFlow."""
     return any(
         type_of_subclass(name) in (Type.OPTIMIZER, Type.KERAS_OPTIMIZER) or is_optimizer_class(name)
-        for name in its_class.names.ancestry(its_class.node)
+        for name in its_class.names.outside_ancestors(its_class.node)
     )
 
 
 def passes_on(its_class: Class) -> bool:
     """Return True if an optimizer of the project gets its gradients from another optimizer that it holds."""
     for name in _ASKED:
-        for binding, names in its_class.names.held(its_class.node, name):
+        for binding, names in its_class.names.attribute_bindings(its_class.node, name):
             for node in ast.walk(binding.node) if isinstance(binding.node, ast.FunctionDef) else ():
                 if (
                     isinstance(node, ast.Attribute)
@@ -218,7 +218,7 @@ def averages_with_mpi(its_class: Class) -> bool:
     return any(
         binding.node is not None and calls_mpi(binding.node, names, AVERAGES)
         for name in _AVERAGES_IN
-        for binding, names in its_class.names.held(its_class.node, name)
+        for binding, names in its_class.names.attribute_bindings(its_class.node, name)
     )
 
 
@@ -270,8 +270,8 @@ def _add_optimizers_in_arguments(call: ast.Call, where: Where, names: Names, tak
     """Record the optimizers that a call takes, and those inside them."""
     for value in list(call.args) + [keyword.value for keyword in call.keywords]:
         for origin in origins(value, where, names):
-            if isinstance(origin.node, ast.Call) and origin.names.key(origin.node) not in taken:
+            if isinstance(origin.node, ast.Call) and origin.names.call_key(origin.node) not in taken:
                 its_role = optimizer_role(origin.node, origin.where, origin.names)
                 if its_role is not None:
-                    taken[origin.names.key(origin.node)] = its_role
+                    taken[origin.names.call_key(origin.node)] = its_role
                     _add_optimizers_in_arguments(origin.node, origin.where, origin.names, taken)

@@ -45,7 +45,7 @@ def shuffles_apart(context: Context) -> bool:
     A seed that is set under a condition counts as none. A program that calls npu.distribute itself decides about its
     random numbers.
     """
-    if not is_parallel(context) or any(name.startswith(DISTRIBUTE) for name in context.called.values()):
+    if not is_parallel(context) or any(name.startswith(DISTRIBUTE) for name in context.called_names.values()):
         return False
     text = b"\n".join(_texts(context))
     return not _BY_HAND.search(text) and (
@@ -127,7 +127,7 @@ def _has_training_words(project: ModuleIndex, path: str) -> bool:
 
 
 def _find_in_module(project: ModuleIndex, path: str, find: Callable[..., _Answer], *args: object) -> _Answer | None:
-    module = project.module(path) if project.concerns(project.raw(path), path) else None
+    module = project.module(path) if project.may_concern_rules(project.raw(path), path) else None
     return find(module.names, *args) if module else None
 
 
@@ -216,5 +216,5 @@ def in_train_step(names: Names, node: ast.AST) -> bool:
     for parent in names.ancestors(node):
         owner = names.parents.get(parent)
         if isinstance(parent, ast.FunctionDef) and parent.name == "train_step" and isinstance(owner, ast.ClassDef):
-            return _MODEL in names.ancestry(owner)
+            return _MODEL in names.outside_ancestors(owner)
     return False

@@ -51,7 +51,7 @@ def pipeline_reads(context: Context, makers: frozenset[str], sizes: bool = False
     """
     names = context.names
     host, traced = host_functions(names), traced_functions(names)
-    if not makers.isdisjoint(context.called.values()):
+    if not makers.isdisjoint(context.called_names.values()):
         elsewhere = names.once(_functions_mapped_elsewhere)
         host, traced = host | elsewhere, traced | elsewhere
     reads: list[tuple[ast.expr, Where]] = []
@@ -221,7 +221,7 @@ def _mentions_of(
 
 def _words_for(names: Names, name: ResolvedName) -> list[str]:
     """Return the names that a module has for a function or class of the project."""
-    return sorted({name.dotted, *(word for word in names.module.bindings if names.exported(word) == name)})
+    return sorted({name.dotted, *(word for word in names.module.bindings if names.name_for_importers(word) == name)})
 
 
 def _files_of_programs(context: Context) -> frozenset[str]:

@@ -287,7 +287,7 @@ class _Preamble:
             return _is_name_without_effect(name) or name in _VALUE_CLASSES or name.partition(".")[0] in _VALUES
         definition = names.definition(node.func, where)
         if definition is not None and isinstance(definition.node, ast.ClassDef):
-            return any(base.startswith(_PLAIN_KERAS) for base in definition.names.ancestry(definition.node))
+            return any(base.startswith(_PLAIN_KERAS) for base in definition.names.outside_ancestors(definition.node))
         function = node.func
         if isinstance(function, ast.Name) and function.id in _BUILTINS and names.lookup(function.id, where) is None:
             return True

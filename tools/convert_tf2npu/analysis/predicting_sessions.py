@@ -36,9 +36,13 @@ def seems_to_predict(context: Context, call: Call) -> bool:
 
 def runs_that_predicted(context: Context, call: Call) -> int | None:
     """Return the number of observed runs in which a session that seems to predict did nothing else; None without."""
-    if context.facts is None or context.called.get(call.node) not in SESSIONS or not seems_to_predict(context, call):
+    if (
+        context.facts is None
+        or context.called_names.get(call.node) not in SESSIONS
+        or not seems_to_predict(context, call)
+    ):
         return None
-    seen = context.seen(CODE, SESSION, call.node)
+    seen = context.observed_at(CODE, SESSION, call.node)
     return seen.runs if seen is not None and seen.only("updates") is False else None
 
 

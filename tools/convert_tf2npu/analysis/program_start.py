@@ -8,7 +8,7 @@ from typing import Sequence
 
 from ..project.context import Context
 from ..project.import_statements import dotted_name
-from ..semantics.mentions import mentions
+from ..semantics.mentions import mentions_of_function
 from ..semantics.module_index import ModuleIndex, Names
 from ..syntax.expressions import is_literal, is_main_guard
 from .command_functions import RUNNERS, started_functions
@@ -122,7 +122,7 @@ def _imports_module_with_variables(names: Names, statement: ast.stmt) -> bool:
     else:
         module = "." * statement.level + (statement.module or "")
         imported = [module, *(dotted_name(module, alias.name) for alias in statement.names)]
-    files = {project.find(module, names.path) for module in imported} - {None, names.path}
+    files = {project.file_of_module(module, names.path) for module in imported} - {None, names.path}
     return any(
         project.once(_creates_variables_on_import, path)
         for file in files
@@ -225,9 +225,9 @@ def _body(names: Names, function: ast.AST | None, statement: ast.stmt) -> Sequen
 def _is_called_by_other_scripts(names: Names, function: ast.FunctionDef) -> bool:
     """Return True if other scripts of the project call a function, tests left out."""
     project = names.project
-    if project is None or names.path not in project.paths or not project.importers(names.path):
+    if project is None or names.path not in project.paths or not project.direct_importers(names.path):
         return False
     others = {path for script in scripts_importing(project, names.path) for path in project.with_imports(script)} - {
         names.path
     }
-    return bool(others) and any(mention.names.path in others for mention in mentions(function, names) or ())
+    return bool(others) and any(mention.names.path in others for mention in mentions_of_function(function, names) or ())

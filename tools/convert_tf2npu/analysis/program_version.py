@@ -55,7 +55,7 @@ def judgement_of(evidence: Iterable[FileEvidence]) -> Judgement:
 
 def judgement_of_script(project: ModuleIndex, path: str) -> Judgement:
     """Return the version of a script, or of a library that nothing imports, from its own code and what that reaches."""
-    said = project.given_version(path)
+    said = project.given_tf_version(path)
     if said:
         return Judgement(Version(said))
     reach = reach_of(project, path)
@@ -197,5 +197,5 @@ def first_evidence(project: ModuleIndex, kind: str, paths: Collection[str]) -> F
 
 def evidence_of_file(project: ModuleIndex, path: str) -> FileEvidence:
     """Return the evidence in a file of a project, all of it."""
-    module = project.module(path) if project.concerns(project.raw(path), path) else None
+    module = project.module(path) if project.may_concern_rules(project.raw(path), path) else None
     return module.names.once(evidence_of) if module else FileEvidence(())

@@ -108,7 +108,7 @@ def _step_of(project: ModuleIndex, part: Part) -> _Step:
     units = project.once(outline, path).units
     parts, by_attribute = {Part(path, MODULE)}, {}
     if name == MODULE:
-        package = project.find(".", path)
+        package = project.file_of_module(".", path)
         parts.update([Part(package, MODULE)] if package else [])
         parts.update(Part(path, n) for n, unit in units.items() if unit.is_registered and "." not in n)
     if name not in units:

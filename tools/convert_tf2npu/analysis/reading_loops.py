@@ -106,6 +106,6 @@ def _functions(named: ast.AST, where: Where, names: Names) -> Iterator[tuple[ast
         yield definition.node, definition.names
     kind = names.types.of(named, where) if definition is None and isinstance(named, (ast.Name, ast.Attribute)) else None
     if isinstance(kind, Instance):
-        for held in kind.names.held(kind.owner, "__call__"):
+        for held in kind.names.attribute_bindings(kind.owner, "__call__"):
             if isinstance(held.binding.node, ast.FunctionDef):
                 yield held.binding.node, held.names

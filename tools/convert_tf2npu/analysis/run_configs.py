@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..project.context import Context
-from ..semantics.call_sites import passed_values
+from ..semantics.call_sites import values_passed_to_parameter
 from ..semantics.model import Where
 from ..semantics.module_index import AnyType, Names
 from ..semantics.scopes import own_returns
@@ -66,7 +66,7 @@ def _all_possible_values(names: Names, name: str, where: Where) -> list[tuple[as
     """Return what a name may hold, also what the calls in the file pass to a parameter; nothing if that is not all."""
     values: list[tuple[ast.AST | None, Where]] = []
     for binding in names.lookup(name, where) or ():
-        passed = passed_values(binding, names) if binding.kind == "arg" else None
+        passed = values_passed_to_parameter(binding, names) if binding.kind == "arg" else None
         if binding.kind == "value":
             values.append((binding.node, binding.where))
         elif passed and all(value.names is names for value in passed):

@@ -143,7 +143,7 @@ def _all_selected_rows(context: Context) -> dict[ast.Call, SelectedRows]:
     understood: dict[ast.Call, SelectedRows] = {}
     refused: set[tuple[ast.AST, str]] = set()
     for call in context.names.calls:
-        name = context.called.get(call.node, "")
+        name = context.called_names.get(call.node, "")
         if name not in BOOLEAN_MASK | WHERE or call.node in understood or call.where.statement is None:
             continue
         mask = mask_of(context, call.node, name)
@@ -226,7 +226,7 @@ class _Walk:
         return frozenset(others)
 
     def _selects_by_other_mask(self, call: ast.Call) -> bool:
-        name = self._context.called.get(call, "")
+        name = self._context.called_names.get(call, "")
         if name not in BOOLEAN_MASK | WHERE:
             return False
         mask = mask_of(self._context, call, name)
@@ -238,7 +238,7 @@ class _Walk:
         names = self._context.names
         scope = self._call.where.scope
         if isinstance(scope.node, ast.Module) and names.project is not None and names.path in names.project.paths:
-            if names.project.importers(names.path):
+            if names.project.direct_importers(names.path):
                 raise _NotUnderstood
         for node, where in names.reads:
             if node.id not in self._bound_at or node in self._visited:
@@ -273,7 +273,7 @@ class _Walk:
 
     def _is_of_this_mask(self, call: ast.Call) -> bool:
         """Return True if a call selects by the mask of this walk."""
-        name = self._context.called.get(call, "")
+        name = self._context.called_names.get(call, "")
         mask = mask_of(self._context, call, name) if name in BOOLEAN_MASK | WHERE else None
         return mask is not None and ast.dump(mask) == self._mask
 
@@ -418,7 +418,7 @@ class _Walk:
 
     def _is_number_of_rows(self, call: ast.Call, node: ast.expr, function: str) -> bool:
         """Return True if an expression is the number of rows: ``tf.shape(rows)[0]`` or ``tf.size(rows)``."""
-        name = self._context.called.get(call, "")
+        name = self._context.called_names.get(call, "")
         if last_part(name) != function or not name.startswith("tensorflow.") or len(call.args) != 1 or call.keywords:
             return False
         kind = self._kind(call.args[0])
@@ -432,7 +432,7 @@ class _Walk:
         return True
 
     def _kind_of_call(self, call: ast.Call) -> _Kind:
-        name = self._context.called.get(call, "")
+        name = self._context.called_names.get(call, "")
         if name in BOOLEAN_MASK or name in WHERE and mask_of(self._context, call, name) is not None:
             return self._kind_of_selection(call, name)
         if self._is_number_of_rows(call, call, "size"):
@@ -560,7 +560,7 @@ class _Walk:
 
     def _may_be_written_twice(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Call):
-            return self._context.called.get(node, "") in ELEMENTWISE | CASTS
+            return self._context.called_names.get(node, "") in ELEMENTWISE | CASTS
         kinds = (
             ast.expr_context,
             ast.operator,

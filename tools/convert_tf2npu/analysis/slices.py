@@ -39,7 +39,7 @@ def growing_slice(context: Context, value: ast.expr) -> bool:
 
 def growing_shape(context: Context, value: ast.expr) -> bool:
     """Return True for a tensor or array with another shape in each iteration of a loop: ``tf.zeros([i, 3])``."""
-    if not isinstance(value, ast.Call) or context.called.get(value, "") not in _SHAPED:
+    if not isinstance(value, ast.Call) or context.called_names.get(value, "") not in _SHAPED:
         return False
     shapes = [keyword.value for keyword in value.keywords if keyword.arg in ("shape", "dims")] or value.args[:1]
     sizes = getattr(shapes[0], "elts", shapes) if shapes else []

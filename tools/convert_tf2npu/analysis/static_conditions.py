@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ..semantics.call_sites import passed_values, values_passed_to_method
+from ..semantics.call_sites import values_passed_to_method, values_passed_to_parameter
 from ..semantics.model import Binding, Where
 from ..semantics.module_index import ClassDefinition, Instance, Names
 from ..syntax.expressions import constant
@@ -69,17 +69,17 @@ def _binds_python_values(names: Names, binding: Binding, use: ast.Name | None, a
     scope = binding.where.scope
     if key in asked or use is not None and len(scope.bindings[use.id]) == 1 and _function_tests_value(scope.node, use):
         return True
-    values = passed_values(binding, names) or values_passed_to_method(binding, names)
+    values = values_passed_to_parameter(binding, names) or values_passed_to_method(binding, names)
     return values is not None and all(is_static(v.names, v.value, v.where, asked | {key}) for v in values)
 
 
 def _holds_python_values(names: Names, node: ast.Attribute, where: Where, asked: frozenset[int]) -> bool:
     """Return True if all values that the project assigns to an attribute are Python values."""
-    owner = names.owner(node.value, where)
+    owner = names.owner_class(node.value, where)
     kind = names.types.of(node.value, where) if owner is None else None
     if isinstance(kind, Instance):
         owner = ClassDefinition(kind.owner, kind.names)
-    held = owner[1].held(owner[0], node.attr) if owner else []
+    held = owner[1].attribute_bindings(owner[0], node.attr) if owner else []
     return bool(held) and all(_binds_python_values(other, b, None, asked) for b, other in held)
 
 

@@ -43,7 +43,7 @@ def is_of_own_class(names: Names, call: ast.Call, where: Where) -> bool:
     return (
         definition is not None
         and isinstance(definition.node, ast.ClassDef)
-        and any(NAMES.get(name) == REPLICAS for name in definition.names.ancestry(definition.node))
+        and any(NAMES.get(name) == REPLICAS for name in definition.names.outside_ancestors(definition.node))
     )
 
 
@@ -65,7 +65,7 @@ def strategy_kinds(node: ast.AST, where: Where, names: Names) -> set[str | None]
             for argument in _DISTRIBUTE_CONFIG[:2]:
                 if argument in bound.args:
                     possible |= strategy_kinds(bound.args[argument], origin.where, origin.names)
-            if bound.hidden or bound.unknown or bound.given("remote_cluster"):
+            if bound.hidden or bound.unknown or bound.is_given("remote_cluster"):
                 possible.add(None)
         else:
             possible.add(REPLICAS if name == NPU_STRATEGY else NAMES.get(name or ""))

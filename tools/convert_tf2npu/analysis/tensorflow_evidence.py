@@ -244,19 +244,19 @@ def _is_evidence(names: Names, kind: Kind, name: str, node: ast.AST) -> bool:
 def _names(names: Names) -> Iterator[tuple[str, ast.AST, Where]]:
     """Yield the dotted names that a file calls or decorates with."""
     for call in names.calls:
-        spelled = names.spelled(call.node.func, call.where)
+        spelled = names.spelled_name(call.node.func, call.where)
         if spelled == "functools.partial" and call.node.args:
-            spelled = names.spelled(call.node.args[0], call.where)
+            spelled = names.spelled_name(call.node.args[0], call.where)
         if spelled:
             yield spelled, call.node, call.where
     for function in names.functions:
         for decorator in getattr(function.node, "decorator_list", ()):
-            spelled = names.spelled(decorator, function.where)
+            spelled = names.spelled_name(decorator, function.where)
             if spelled:
                 yield spelled, decorator, function.where
     for node, where in names.classes:
         for base in node.bases:
-            spelled = names.spelled(base, where)
+            spelled = names.spelled_name(base, where)
             if spelled:
                 yield spelled, base, where
 
@@ -272,10 +272,10 @@ def _mentions_of_contrib(names: Names) -> Iterator[ast.AST]:
         whole = mention
         while isinstance(names.parents.get(whole), ast.Attribute):
             whole = names.parents[whole]
-        spelled = names.spelled(mention, names.place(mention)) or ""
+        spelled = names.spelled_name(mention, names.place(mention)) or ""
         if (
             spelled == "tensorflow.contrib"
-            and canonical(names.spelled(whole, names.place(whole)) or "") not in _DROPOUTS
+            and canonical(names.spelled_name(whole, names.place(whole)) or "") not in _DROPOUTS
         ):
             if not _is_in_version_branch(names, mention):
                 yield mention

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Callable, Iterator, NamedTuple
 
-from ..semantics.mentions import mentions
+from ..semantics.mentions import mentions_of_function
 from ..semantics.model import Call, Where
 from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.value_flow import origins
@@ -83,7 +83,7 @@ def _is_used_by_traced(names: Names, function: ast.FunctionDef, seen: set[tuple[
     if names.parents.get(function) is not names.tree or key in seen:
         return False
     seen.add(key)
-    for mention in mentions(function, names) or ():
+    for mention in mentions_of_function(function, names) or ():
         user, node = mention.names, mention.node
         call = user.parents.get(node)
         definition = user.definition(node, mention.where) if user is not names and isinstance(call, ast.Call) else None
@@ -167,7 +167,7 @@ def _keras_methods(names: Names, method_names: frozenset[str], base_names: froze
         and node.name in method_names
         and any(
             base.startswith(("tensorflow.keras.", "keras.")) and (base_names is None or last_part(base) in base_names)
-            for base in names.ancestry(owner)
+            for base in names.outside_ancestors(owner)
         )
     }
 
@@ -240,7 +240,7 @@ def _may_run_traced(names: Names, function: ast.FunctionDef, seen: set[ast.AST])
 
 
 def _is_used_in_traced(names: Names, function: ast.FunctionDef, seen: set[ast.AST]) -> bool:
-    uses = mentions(function, names)
+    uses = mentions_of_function(function, names)
     if uses is None:
         return True  # in a file that cannot be read
     for mention in uses:
@@ -265,7 +265,7 @@ def _overridden(names: Names, function: ast.FunctionDef) -> Iterator[tuple[Names
         definition = names.definition(base, names.places[owner])
         if definition is None or not isinstance(definition.node, ast.ClassDef):
             continue
-        for held in definition.names.held(definition.node, function.name):
+        for held in definition.names.attribute_bindings(definition.node, function.name):
             method = held.binding.node
             if isinstance(method, ast.FunctionDef) and method is not function:
                 yield held.names, method
@@ -275,7 +275,7 @@ def _overridden(names: Names, function: ast.FunctionDef) -> Iterator[tuple[Names
 def is_used(names: Names, function: ast.FunctionDef) -> bool:
     """Return True if the project uses a function outside its tests, as far as names show."""
     for theirs, method in [(names, function), *_overridden(names, function)]:
-        uses = mentions(method, theirs)
+        uses = mentions_of_function(method, theirs)
         if uses is None or any(not belongs_to_test(mention.names, mention.node) for mention in uses):
             return True
     return False

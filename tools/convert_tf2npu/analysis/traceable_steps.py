@@ -11,7 +11,7 @@ import re
 from typing import Iterator, NamedTuple
 
 from ..project.context import Context
-from ..semantics.mentions import mentions
+from ..semantics.mentions import mentions_of_function
 from ..semantics.module_index import Names
 from ..syntax.expressions import last_name
 
@@ -50,7 +50,7 @@ def traceable_step(context: Context, function: ast.FunctionDef) -> TraceableStep
         context: the file.
         function: of the file.
     """
-    uses = mentions(function, context.names)
+    uses = mentions_of_function(function, context.names)
     if not uses or function.decorator_list or b"setattr(" in context.source.raw:
         return None
     calls = []

@@ -15,7 +15,7 @@ import re
 
 from ..files.extensions import NOTEBOOK
 from ..files.message import Message
-from ..semantics.mentions import Mention, mentions
+from ..semantics.mentions import Mention, mentions_of_function
 from ..semantics.module_index import Names
 from ..syntax.expressions import last_name
 from .dataset_reads import Uses
@@ -182,7 +182,7 @@ class _Search:
         if function in self._known or len(self._known) >= _MOST_FUNCTIONS:
             return self._known.get(function) or OPEN
         self._known[function] = None
-        uses = mentions(function, names)
+        uses = mentions_of_function(function, names)
         phases_of_calls = [
             self._phase_at_mention(function, use)
             for use in uses or ()

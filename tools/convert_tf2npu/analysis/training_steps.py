@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ..semantics.mentions import mentions
+from ..semantics.mentions import mentions_of_function
 from ..semantics.model import Call
 from ..semantics.module_index import Names
 from .tf_functions import RUN, functions_around, traced_functions
@@ -59,7 +59,7 @@ def _updates(names: Names, function: ast.FunctionDef) -> Iterator[Call]:
 
 def _calls(names: Names, function: ast.FunctionDef) -> Iterator[tuple[Names, ast.Call]]:
     """Yield the calls of a function in the project, those by ``strategy.run`` too."""
-    for mention in mentions(function, names) or ():
+    for mention in mentions_of_function(function, names) or ():
         user, node = mention.names, mention.node
         call = user.parents.get(node)
         if not isinstance(call, ast.Call):

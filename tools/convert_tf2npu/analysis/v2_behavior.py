@@ -103,7 +103,7 @@ def _imported_project_files(context: Context, statement: ast.stmt) -> list[str]:
         base = "." * statement.level + (statement.module or "")
         dotted = [base] + [base + ("" if base.endswith(".") else ".") + a.name for a in statement.names]
     assert names.project
-    files = [names.project.find(name, names.path) for name in dotted]
+    files = [names.project.file_of_module(name, names.path) for name in dotted]
     return [path for path in files if path]
 
 

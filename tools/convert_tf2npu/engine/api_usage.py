@@ -36,7 +36,7 @@ def fates(context: Context, said: Said) -> Iterator[Fate]:
         context: the script.
         said: the diagnostics of its nodes.
     """
-    called = context.called
+    called = context.called_names
     for call in context.names.calls:
         name = called.get(call.node, "")
         known = name.startswith(_FAMILIES) and not name.startswith(_FLAGS)

@@ -41,7 +41,7 @@ class DistributedModes:
             raw: its bytes.
             path: its path; files outside the project have no programs.
         """
-        path = self._project.files.absolute(path)
+        path = self._project.files.absolute_path(path)
         shown = self._mode_shown(path) if path in self._project.paths else self._mode_in(raw, path)
         if shown:
             return frozenset({shown})

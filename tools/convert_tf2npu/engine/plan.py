@@ -94,7 +94,8 @@ class Planner:
     def concerns(self, raw: bytes, path: str) -> bool:
         """Return True if a rule may act on a file with these bytes at this path."""
         return any(
-            self._project.concerns(raw, path, self._rules_in(mode).on_objects) for mode in self._modes_of(raw, path)
+            self._project.may_concern_rules(raw, path, self._rules_in(mode).on_objects)
+            for mode in self._modes_of(raw, path)
         )
 
     def findings(self, raw: bytes) -> tuple[Diagnostic, ...]:
@@ -159,9 +160,9 @@ class Planner:
         )
 
     def _context(self, raw: bytes, path: str, rules: _ModeRules) -> Context:
-        self._project.settle()
+        self._project.free_dropped_modules()
         module = self._project.understand(raw, path)
-        words = rules.registry.words_of_others if self._project.is_handed(raw, path) else None
+        words = rules.registry.words_of_others if self._project.only_uses_passed_objects(raw, path) else None
         context = self._context_of(module, rules, words)
         if "keras" in module.source.text and imports_keras(module.names) and is_of_graphs(context):
             context = self._context_of(self._project.with_keras_apart(module), rules, words)
@@ -177,7 +178,7 @@ class Planner:
             main=settings.main,
             moves_contrib=moves,
             moves_precision=settings.enabled(session.CODE) and settings.enabled(loss_scale.CODE),
-            tf=settings.tf_files.of(module.path) or settings.tf,
+            tf=settings.tf_files.version_of(module.path) or settings.tf,
             words=words,
             facts=settings.facts.of(module.path, module.source.raw) if settings.facts is not None else None,
             no_facts_for=_in_file(settings, module.path),

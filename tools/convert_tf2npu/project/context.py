@@ -64,7 +64,7 @@ class Context(Once):
         return known[node]
 
     @property
-    def called(self) -> dict[ast.Call, str]:
+    def called_names(self) -> dict[ast.Call, str]:
         """The canonical dotted name of the function of each call that has one, in the order of the script."""
         if self._called is None:
             words = self.words
@@ -76,7 +76,7 @@ class Context(Once):
             self._called = {node: name for node, name in names_of_calls if name}
         return self._called
 
-    def seen(self, code: str, kind: str, node: ast.AST) -> Seen | None:
+    def observed_at(self, code: str, kind: str, node: ast.AST) -> Seen | None:
         """Return what observed runs saw at an expression; None if none reached it, or if the rule uses no facts.
 
         Args:

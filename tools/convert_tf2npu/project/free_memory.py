@@ -19,22 +19,22 @@ _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_b
 
 def nodes_that_fit(processes: int) -> int:
     """Return the number of nodes for each of some processes; the least number if the memory is not known."""
-    return nodes_in(free_bytes(), processes)
+    return nodes_for_free_bytes(free_bytes(), processes)
 
 
-def nodes_in(free: int, processes: int) -> int:
+def nodes_for_free_bytes(free: int, processes: int) -> int:
     """Return the number of nodes for each of some processes in so many free bytes."""
     return min(max(free // _SHARE // max(processes, 1) // _BYTES_OF_NODE, LEAST_NODES), _MOST_NODES)
 
 
 def free_bytes() -> int:
     """Return the bytes that Linux has free for programs, within the limit of a container; 0 if that is not known."""
-    free = _AVAILABLE.search(_text("/proc/meminfo"))
-    limits = [int(text) for text in map(str.strip, map(_text, _LIMITS)) if text.isdigit()]
+    free = _AVAILABLE.search(_read_system_file("/proc/meminfo"))
+    limits = [int(text) for text in map(str.strip, map(_read_system_file, _LIMITS)) if text.isdigit()]
     return min([int(free.group(1)) * 1024, *limits]) if free else 0
 
 
-def _text(path: str) -> str:
+def _read_system_file(path: str) -> str:
     """Return the text of a file of the system; nothing where there is none."""
     try:
         with open(path, encoding="ascii", errors="replace") as stream:

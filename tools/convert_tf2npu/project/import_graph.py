@@ -9,7 +9,7 @@ from array import array
 from typing import Callable, Collection, Iterable, NamedTuple, Sequence
 
 from .import_groups import ImportGroups
-from .import_statements import Imports, dotted_name, imports_of, statements_in, text_of
+from .import_statements import Imports, dotted_name, imports_of, statements_in, text_with_joined_lines
 from .module_cache import LRU
 from .source_files import SourceFiles
 
@@ -43,15 +43,15 @@ class ImportGraph:
         self._imported: list[Sequence[int]] = []  # the files that each file imports itself
         self._beside: list[Sequence[int]] = []  # further files that its imports may be in
         self._roots: list[int] = []  # the files that import TensorFlow from outside the project
-        self._read()
-        self._importing = _reversed(self._imported)
+        self._read_imports()
+        self._importing = _reversed_edges(self._imported)
         self._concerned: Concerned | None = None
         self._taken: dict[str, frozenset[str]] | None = None
         self._groups: ImportGroups | None = None
         self._reached: LRU[int, frozenset[str]] = LRU(_MOST_REACHED)
         self._bringing: LRU[frozenset[str], frozenset[str]] = LRU(_MOST_REACHED)
 
-    def importers(self, path: str) -> tuple[str, ...]:
+    def direct_importers(self, path: str) -> tuple[str, ...]:
         """Return the files that import a file themselves."""
         number = self._numbers.get(path)
         numbers = self._importing[number] if number is not None else ()
@@ -88,7 +88,7 @@ class ImportGraph:
     def names_imported_from(self, path: str) -> frozenset[str]:
         """Return the names that other files may import from a file; ``*`` for all."""
         if self._taken is None:
-            self._taken = self._find_taken()
+            self._taken = self._names_taken_by_importers()
         return self._taken.get(path, frozenset())
 
     @property
@@ -102,7 +102,7 @@ class ImportGraph:
             self._concerned = self._find_concerned()
         return self._concerned
 
-    def _read(self) -> None:
+    def _read_imports(self) -> None:
         places: dict[str, dict[str, int | None]] = {}  # of modules, as the files of a folder import them
         for number, path in enumerate(self._paths):
             folder = os.path.dirname(path)
@@ -110,43 +110,45 @@ class ImportGraph:
                 places = {folder: {}}  # the files of a folder come one after the other
             imports = imports_of(self._files.raw(path), path)
             imported, beside = self._numbers_of(imports, folder, places[folder])
-            self._imported.append(_packed(imported - {number}))
-            self._beside.append(_packed(beside - imported))
+            self._imported.append(_sorted_array(imported - {number}))
+            self._beside.append(_sorted_array(beside - imported))
             if imports.of_frameworks:
                 self._roots.append(number)
 
     def _numbers_of(
         self, imports: Imports, folder: str, places: dict[str, int | None]
     ) -> tuple[set[int | None], set[int | None]]:
-        def place(module: str) -> int | None:
+        def number_of_module(module: str) -> int | None:
             if module not in places:
-                places[module] = self._numbers.get(self._files.finder.search(module, folder) or "")
+                places[module] = self._numbers.get(self._files.finder.find_for_folder(module, folder) or "")
             return places[module]
 
         modules = {module for module, _ in imports.names}
-        imported = {place(module) for module in modules}
-        imported.update(place(dotted_name(module, name)) for module, name in imports.names)
-        return imported, {place(part) for module in modules | imports.others for part in _packages(module)}
+        imported = {number_of_module(module) for module in modules}
+        imported.update(number_of_module(dotted_name(module, name)) for module, name in imports.names)
+        return imported, {
+            number_of_module(part) for module in modules | imports.others for part in _packages_around(module)
+        }
 
-    def _find_taken(self) -> dict[str, frozenset[str]]:
+    def _names_taken_by_importers(self) -> dict[str, frozenset[str]]:
         taken: dict[str, set[str]] = {}
         finder = self._files.finder
         for path in self._paths:
-            text = text_of(self._files.raw(path), path)
+            text = text_with_joined_lines(self._files.raw(path), path)
             imports = frozenset(statements_in(text))
             attributes = frozenset(map(sys.intern, _ATTRIBUTE.findall(text))) if imports else frozenset()
             for module, name in imports:
-                whole = finder.find(dotted_name(module, name), path)
-                place = whole or finder.find(module, path)
-                if place is not None and place != path:
-                    taken.setdefault(place, set()).update(attributes if whole else {name})
+                whole = finder.find_for_file(dotted_name(module, name), path)
+                number_of_module = whole or finder.find_for_file(module, path)
+                if number_of_module is not None and number_of_module != path:
+                    taken.setdefault(number_of_module, set()).update(attributes if whole else {name})
         return {path: frozenset(names) for path, names in taken.items()}
 
     def _find_concerned(self) -> Concerned:
-        inside = self._inside()
+        inside = self._files_by_package()
         package_of = {number: package for package, numbers in inside.items() for number in numbers}
-        backwards = _reversed(self._beside)
-        reaching = _closed(
+        backwards = _reversed_edges(self._beside)
+        reaching = _reachable(
             self._roots,
             lambda number: (
                 self._importing[number],
@@ -154,14 +156,14 @@ class ImportGraph:
                 [package_of[number]] if number in package_of else [],
             ),
         )
-        handed = _closed(
+        handed = _reachable(
             reaching, lambda number: (self._imported[number], self._beside[number], inside.get(number, []))
         )
         return Concerned(
             frozenset(self._paths[number] for number in reaching), frozenset(self._paths[number] for number in handed)
         )
 
-    def _inside(self) -> dict[int, list[int]]:
+    def _files_by_package(self) -> dict[int, list[int]]:
         """Return the files in each package."""
         by_package: dict[int, list[int]] = {}
         for number, path in enumerate(self._paths):
@@ -172,11 +174,11 @@ class ImportGraph:
         return by_package
 
 
-def _packed(numbers: Iterable[int | None]) -> Sequence[int]:
+def _sorted_array(numbers: Iterable[int | None]) -> Sequence[int]:
     return array("I", sorted(number for number in numbers if number is not None))
 
 
-def _reversed(edges: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+def _reversed_edges(edges: Sequence[Sequence[int]]) -> list[Sequence[int]]:
     """Return edges in the other direction."""
     turned: list[Sequence[int]] = [array("I") for _ in edges]
     for number, others in enumerate(edges):
@@ -185,7 +187,7 @@ def _reversed(edges: Sequence[Sequence[int]]) -> list[Sequence[int]]:
     return turned
 
 
-def _closed(numbers: Iterable[int], edges: Callable[[int], Iterable[Iterable[int]]]) -> set[int]:
+def _reachable(numbers: Iterable[int], edges: Callable[[int], Iterable[Iterable[int]]]) -> set[int]:
     """Return some numbers and all that edges lead to from them."""
     closed = set(numbers)
     todo = list(closed)
@@ -197,7 +199,7 @@ def _closed(numbers: Iterable[int], edges: Callable[[int], Iterable[Iterable[int
     return closed
 
 
-def _packages(module: str) -> list[str]:
+def _packages_around(module: str) -> list[str]:
     """Return the packages around a module, and the module."""
     words = module.split(".")
     return [".".join(words[:count]) for count in range(1, len(words) + 1)]

@@ -9,7 +9,7 @@ from typing import Iterator, NamedTuple
 from ..files.extensions import NOTEBOOK
 from ..syntax.notebook import Notebook
 from ..syntax.source import SourceError
-from .source_files import names_frameworks
+from .source_files import mentions_frameworks
 
 _IMPORT = re.compile(r"[ \t]*import[ \t]+([^\n#;]+)")
 _FROM = re.compile(r"[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n;]*)")
@@ -43,24 +43,24 @@ class Imports(NamedTuple):
 
 def imports_of(raw: bytes, path: str) -> Imports:
     """Return the imports of a file."""
-    text = text_of(raw, path)
+    text = text_with_joined_lines(raw, path)
     names: set[tuple[str, str]] = set()
     others: set[str] = set()
     lines = list(_lines_with_imports(text))
     for start, end in lines:
         names.update(_import_at(text, start))
-        for module, name in _inside_line(text, start, end):
+        for module, name in _imports_inside_line(text, start, end):
             others.update((module, dotted_name(module, name)))
     by_other_means = any(word in text for word in _BY_OTHER_MEANS)
     if by_other_means:
         others.update(_QUOTED.findall(text))
-    of_frameworks = names_frameworks(raw) and (
-        by_other_means or any(names_frameworks(text[start:end].encode("utf-8", "replace")) for start, end in lines)
+    of_frameworks = mentions_frameworks(raw) and (
+        by_other_means or any(mentions_frameworks(text[start:end].encode("utf-8", "replace")) for start, end in lines)
     )
     return Imports(frozenset(names), frozenset(others), of_frameworks)
 
 
-def text_of(raw: bytes, path: str) -> str:
+def text_with_joined_lines(raw: bytes, path: str) -> str:
     """Return the text of a file with continued lines joined."""
     if path.endswith(NOTEBOOK):
         try:
@@ -83,7 +83,7 @@ def all_statements_in(text: str) -> Iterator[tuple[str, str]]:
     """Yield the same, and the imports after a colon or a semicolon."""
     for start, end in _lines_with_imports(text):
         yield from _import_at(text, start)
-        yield from _inside_line(text, start, end)
+        yield from _imports_inside_line(text, start, end)
 
 
 def _lines_with_imports(text: str) -> Iterator[tuple[int, int]]:
@@ -100,7 +100,7 @@ def _lines_with_imports(text: str) -> Iterator[tuple[int, int]]:
         counts = [count + text.count(quotes, counted, start) for count, quotes in zip(counts, _QUOTES)]
         counted = start
         if any(count % 2 for count in counts):
-            strings = _long_strings(text) if strings is None else strings
+            strings = _spans_of_triple_quoted_strings(text) if strings is None else strings
             around = next((last for first, last in strings if first < start and place < last), None)
             if around is not None:
                 place = text.find("import", around)
@@ -109,12 +109,12 @@ def _lines_with_imports(text: str) -> Iterator[tuple[int, int]]:
         place = text.find("import", end)
 
 
-def _long_strings(text: str) -> list[tuple[int, int]]:
+def _spans_of_triple_quoted_strings(text: str) -> list[tuple[int, int]]:
     """Return the start and the end of each string in triple quotes."""
     return [match.span(1) for match in _LONG.finditer(text) if match.group(1)]
 
 
-def _inside_line(text: str, start: int, end: int) -> Iterator[tuple[str, str]]:
+def _imports_inside_line(text: str, start: int, end: int) -> Iterator[tuple[str, str]]:
     """Yield the imports after a colon or a semicolon in a line."""
     for match in _INSIDE_LINE.finditer(text, start, end):
         yield from _import_at(text, match.end())
@@ -124,12 +124,12 @@ def _import_at(text: str, start: int) -> Iterator[tuple[str, str]]:
     """Yield what the import statement at an offset imports; nothing if there is none."""
     parts = _FROM.match(text, start)
     if parts:
-        for name in _names(parts.group(2)) or [""]:
+        for name in _split_imported_names(parts.group(2)) or [""]:
             yield sys.intern(parts.group(1)), sys.intern(name)  # the files of a project import much the same
         return
     plain = _IMPORT.match(text, start)
     if plain:
-        for name in _names(plain.group(1)):
+        for name in _split_imported_names(plain.group(1)):
             yield sys.intern(name), ""
 
 
@@ -138,7 +138,7 @@ def dotted_name(module: str, name: str) -> str:
     return module + "." + name if name and not module.endswith(".") else module + name
 
 
-def _names(listed: str) -> list[str]:
+def _split_imported_names(listed: str) -> list[str]:
     if "#" in listed:
         listed = _COMMENT.sub("", listed)
     parts = [part.split(None, 1) for part in listed.strip("() \t").split(",")]

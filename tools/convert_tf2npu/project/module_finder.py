@@ -34,11 +34,11 @@ class ModuleFinder:
         self._by_folder: dict[str, dict[str, str | None]] = {}  # by folder and module
         self._started: dict[str, bool] = {}  # by folder
 
-    def may_be(self, name: str) -> bool:
+    def may_be_module_of_project(self, name: str) -> bool:
         """Return True if the first part of a dotted name may be a module of the project."""
         return name in self._tops
 
-    def find(self, module: str, importer: str) -> str | None:
+    def find_for_file(self, module: str, importer: str) -> str | None:
         """Return the file of a module, as a file of the project imports it.
 
         Args:
@@ -51,10 +51,10 @@ class ModuleFinder:
             self._by_folder.clear()
         in_folder = self._by_folder.setdefault(folder, {})
         if module not in in_folder:
-            in_folder[module] = self.search(module, folder)
+            in_folder[module] = self.find_for_folder(module, folder)
         return in_folder[module]
 
-    def search(self, module: str, folder: str) -> str | None:
+    def find_for_folder(self, module: str, folder: str) -> str | None:
         """Return the file of a module, as the files of a folder import it."""
         dots = len(module) - len(module.lstrip("."))
         parts = [part for part in module[dots:].split(".") if part]
@@ -63,54 +63,59 @@ class ModuleFinder:
         if dots:
             for _ in range(dots - 1):
                 folder = os.path.dirname(folder)
-            return self.inside(folder, parts)
-        if not parts or not self.may_be(parts[0]):
+            return self.find_in_folder(folder, parts)
+        if not parts or not self.may_be_module_of_project(parts[0]):
             return None
-        path = next(self._frameworks(folder, parts) if parts[0] in _FRAMEWORKS else self._absolute(folder, parts), None)
-        return self.inside(self._root, parts[1:]) if path is None and parts[0] in self._root_words else path
+        path = next(
+            self._framework_replacements(folder, parts)
+            if parts[0] in _FRAMEWORKS
+            else self._candidate_files(folder, parts),
+            None,
+        )
+        return self.find_in_folder(self._root, parts[1:]) if path is None and parts[0] in self._root_words else path
 
-    def _frameworks(self, own: str, parts: list[str]) -> Iterator[str]:
+    def _framework_replacements(self, own: str, parts: list[str]) -> Iterator[str]:
         """Yield the files that replace a module of a framework, the nearest first.
 
         A folder of that name in a package, or around the importing file, is another module than the framework. So is a
         folder without ``__init__.py``: Python prefers the installed package.
         """
-        for folder in _upwards(own):
-            top = self.inside(folder, parts[:1])
+        for folder in _folder_and_parents(own):
+            top = self.find_in_folder(folder, parts[:1])
             if top and folder not in self._by_place and not f"{own}/".startswith(f"{folder.rstrip('/')}/{parts[0]}/"):
-                path = self.inside(folder, parts)
+                path = self.find_in_folder(folder, parts)
                 if path:
                     yield path
 
-    def _absolute(self, own: str, parts: list[str]) -> Iterator[str]:
+    def _candidate_files(self, own: str, parts: list[str]) -> Iterator[str]:
         """Yield the files of a module, the most likely first.
 
         Folders may be on ``sys.path``: those without ``__init__.py``, and packages in which a script is started.
         """
         inner = []  # in packages, which are as a rule not on sys.path: net/__init__.py imports net.net
-        for folder in _upwards(own):
-            path = self.inside(folder, parts)
+        for folder in _folder_and_parents(own):
+            path = self.find_in_folder(folder, parts)
             if folder in self._by_place:
                 inner += [(folder, path)] if path else []
-            elif path or len(parts) > 1 and self.inside(folder, parts[:1]):  # the first module of that name
-                yield from (other for package, other in inner if self._starts_script(package))
+            elif path or len(parts) > 1 and self.find_in_folder(folder, parts[:1]):  # the first module of that name
+                yield from (other for package, other in inner if self._has_started_script(package))
                 yield from [path] if path else []
                 return
         yield from (other for _, other in inner)
 
-    def _starts_script(self, folder: str) -> bool:
+    def _has_started_script(self, folder: str) -> bool:
         """Return True if a file in a folder is a script that users start."""
         if folder not in self._started:
             inside = (path for path in self._by_place.values() if os.path.dirname(path) == folder)
             self._started[folder] = any(b"__main__" in self._raw(path) for path in inside)
         return self._started[folder]
 
-    def inside(self, folder: str, parts: list[str]) -> str | None:
+    def find_in_folder(self, folder: str, parts: list[str]) -> str | None:
         """Return the file of a module in a folder, by the parts of its dotted name."""
         return self._by_place.get("/".join([folder.rstrip("/")] + parts))
 
 
-def _upwards(folder: str) -> Iterator[str]:
+def _folder_and_parents(folder: str) -> Iterator[str]:
     """Yield a folder and those above it."""
     while True:
         yield folder

@@ -40,7 +40,7 @@ class ModuleStore:
     def __contains__(self, path: str) -> bool:
         return path in self._modules
 
-    def keep_nodes(self, most: int) -> None:
+    def limit_nodes(self, most: int) -> None:
         """Keep so many nodes of trees in memory."""
         self._modules.most = most
 
@@ -67,7 +67,7 @@ class ModuleStore:
         finally:
             self.in_progress.discard(path)
         if path:
-            self._keep(module)
+            self._add_to_cache(module)
         return module
 
     def module(self, path: str) -> Module | None:
@@ -88,7 +88,7 @@ class ModuleStore:
             self._unreadable.add(path)  # reported when the file itself is converted
             return None
 
-    def settle(self) -> None:
+    def free_dropped_modules(self) -> None:
         """Make dropped modules forget what they know of each other, which would keep them in memory.
 
         Call it between two files, when no question is being answered.
@@ -96,10 +96,10 @@ class ModuleStore:
         for reference in self._dropped:
             names = reference()
             if names is not None:
-                names.let_go()
-                names.types.let_go()
+                names.forget_answers()
+                names.types.forget_answers()
         self._dropped.clear()
 
-    def _keep(self, module: Module) -> None:
+    def _add_to_cache(self, module: Module) -> None:
         for old in self._modules.put(module.path, module, len(module.names.parents)):
             self._dropped.append(weakref.ref(old.names))

@@ -137,7 +137,7 @@ def text_of(raw: bytes, path: str) -> str:
         return ""
 
 
-def plain_code(text: str) -> str:
+def blank_out_strings(text: str) -> str:
     """Return the code of a text, of the same length: it has blanks in place of comments, strings and joined lines."""
     parts: list[str] = []
     end = 0
@@ -146,7 +146,7 @@ def plain_code(text: str) -> str:
         if hidden[0] == "#":
             parts += [text[end:start], " " * len(hidden)]
         else:
-            length = _length_of_f(text, start, end)
+            length = _length_of_fstring_prefix(text, start, end)
             if length:  # the code of an f-string stays
                 parts += [
                     text[end : start - length],
@@ -165,7 +165,7 @@ def may_be_dynamic(text: str) -> bool:
     return _DYNAMIC.search(text) is not None
 
 
-def _length_of_f(text: str, start: int, end: int) -> int:
+def _length_of_fstring_prefix(text: str, start: int, end: int) -> int:
     """Return the length of the letters before a string, which begins behind ``end``, if they make it an f-string."""
     for length in (2, 1):
         if start - length >= end and text[start - length : start].lower() in _FORMATTED:
@@ -174,25 +174,25 @@ def _length_of_f(text: str, start: int, end: int) -> int:
 
 
 def outline_of(text: str, code: str) -> Outline:
-    """Return the outline of a file, by its text and :func:`plain_code` of it."""
+    """Return the outline of a file, by its text and :func:`blank_out_strings` of it."""
     pieces = list(_pieces(code))
     units: dict[str, Unit] = {}
     starts: list[int] = []
     line, counted = 1, 0
     for piece in pieces:
-        unit = _unit(piece, code)
+        unit = _unit_of_piece(piece, code)
         known = units.get(piece.name)
-        units[piece.name] = unit if known is None else _joined(known, unit)
+        units[piece.name] = unit if known is None else _joined_units(known, unit)
         line, counted = line + text.count("\n", counted, piece.start), piece.start
         starts.append(line)
     return Outline(units, tuple(starts), tuple(piece.name for piece in pieces))
 
 
-def code_of(code: str, unit: Unit, text: Callable[[], str]) -> Code:
+def names_in_unit(code: str, unit: Unit, text: Callable[[], str]) -> Code:
     """Return what the code of a part of a file names.
 
     Args:
-        code: :func:`plain_code` of the file.
+        code: :func:`blank_out_strings` of the file.
         unit: the part.
         text: returns the text of the file.
     """
@@ -226,11 +226,13 @@ def _pieces(code: str) -> Iterator[_Piece]:
         elif definition.group("kind") == "def":
             yield _Piece(definition.group("name"), begin, end, "", _may_register(decorators))
         else:
-            yield from _of_class(code, definition, begin, end, _may_register(decorators))
+            yield from _pieces_of_class(code, definition, begin, end, _may_register(decorators))
         first, decorators = -1, ""
 
 
-def _of_class(code: str, definition: re.Match[str], start: int, end: int, is_registered: bool) -> Iterator[_Piece]:
+def _pieces_of_class(
+    code: str, definition: re.Match[str], start: int, end: int, is_registered: bool
+) -> Iterator[_Piece]:
     """Yield the pieces of a class: its head, its methods, and the statements between them, of the top level."""
     name = definition.group("name")
     header = _end_of_header(code, definition.end(), end)
@@ -279,7 +281,7 @@ def _may_register(decorators: str) -> bool:
     return any(name.rpartition(".")[2] not in _PLAIN_DECORATORS for name in names)
 
 
-def _unit(piece: _Piece, code: str) -> Unit:
+def _unit_of_piece(piece: _Piece, code: str) -> Unit:
     imports = tuple(_imports(code[piece.start : piece.end]))
     bases = tuple(_BLANKS.sub("", base).rstrip(CALL) for base in _CHAIN.findall(piece.bases))
     return Unit(piece.name, ((piece.start, piece.end),), imports, bases, piece.is_registered)
@@ -299,7 +301,7 @@ def _imports(code: str) -> Iterator[Import]:
                 yield Import(name.partition(".")[0], name, "")
 
 
-def _joined(one: Unit, other: Unit) -> Unit:
+def _joined_units(one: Unit, other: Unit) -> Unit:
     return Unit(
         one.name,
         one.spans + other.spans,

@@ -17,7 +17,7 @@ from .free_memory import nodes_that_fit
 from .import_graph import ImportGraph
 from .module_store import ModuleStore
 from .said_versions import SaidVersions
-from .source_files import SourceFiles, names_frameworks
+from .source_files import SourceFiles, mentions_frameworks
 
 _Key = TypeVar("_Key")
 _Answer = TypeVar("_Answer")
@@ -64,7 +64,7 @@ class Project(ModuleIndex):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Another process reads the files itself.
-        return Project, (self.files.given, self._fixed, self._prepare, self._keras_apart, self._said)
+        return Project, (self.files.paths_as_given, self._fixed, self._prepare, self._keras_apart, self._said)
 
     # The files.
 
@@ -75,11 +75,11 @@ class Project(ModuleIndex):
     def raw(self, path: str) -> bytes:
         return self.files.raw(path)
 
-    def find(self, module: str, importer: str) -> str | None:
-        return self.files.finder.find(module, importer)
+    def file_of_module(self, module: str, importer: str) -> str | None:
+        return self.files.finder.find_for_file(module, importer)
 
-    def given_version(self, path: str) -> str:
-        return self._said.of(path)
+    def given_tf_version(self, path: str) -> str:
+        return self._said.version_of(path)
 
     # The import graph.
 
@@ -90,8 +90,8 @@ class Project(ModuleIndex):
             self._imports = ImportGraph(self.files)
         return self._imports
 
-    def importers(self, path: str) -> tuple[str, ...]:
-        return self.imports.importers(path)
+    def direct_importers(self, path: str) -> tuple[str, ...]:
+        return self.imports.direct_importers(path)
 
     def with_importers(self, paths: Collection[str]) -> frozenset[str]:
         return self.imports.with_importers(paths)
@@ -102,23 +102,26 @@ class Project(ModuleIndex):
     def names_imported_from(self, path: str) -> frozenset[str]:
         return self.imports.names_imported_from(path)
 
-    def concerns(self, raw: bytes, path: str = "", on_objects: Pattern[bytes] | None = None) -> bool:
+    def may_concern_rules(self, raw: bytes, path: str = "", on_objects: Pattern[bytes] | None = None) -> bool:
         # A file names TensorFlow or Keras, or gets them from a module of the project that it imports, or receives
         # objects of them from files that import it.
-        if names_frameworks(raw):
+        if mentions_frameworks(raw):
             return True
-        path = self.files.absolute(path)
+        path = self.files.absolute_path(path)
         if path in self.paths:
             concerned = self.imports.concerned
             if path not in concerned.reaching:
                 return path in concerned.handed and (on_objects is None or on_objects.search(raw) is not None)
         finder = self.files.finder
-        return any(name == b"." or finder.may_be(name.decode("utf-8", "replace")) for name in _IMPORTED.findall(raw))
+        return any(
+            name == b"." or finder.may_be_module_of_project(name.decode("utf-8", "replace"))
+            for name in _IMPORTED.findall(raw)
+        )
 
-    def is_handed(self, raw: bytes, path: str) -> bool:
+    def only_uses_passed_objects(self, raw: bytes, path: str) -> bool:
         """Return True if a file of the project has no name of TensorFlow, only objects from files that import it."""
-        path = self.files.absolute(path)
-        return path in self.paths and path not in self.imports.concerned.reaching and not names_frameworks(raw)
+        path = self.files.absolute_path(path)
+        return path in self.paths and path not in self.imports.concerned.reaching and not mentions_frameworks(raw)
 
     # The modules.
 
@@ -128,7 +131,7 @@ class Project(ModuleIndex):
         Raises:
             SourceError: they are not Python 3.
         """
-        return self._store.understand(raw, self.files.absolute(path))
+        return self._store.understand(raw, self.files.absolute_path(path))
 
     def with_keras_apart(self, module: Module) -> Module:
         """Return a module anew, in which the package keras is another one than tf.keras. It is not kept."""
@@ -141,43 +144,43 @@ class Project(ModuleIndex):
 
     def share_memory(self, processes: int) -> None:
         """Keep as many modules as fit into this process's part of the memory that the machine has free."""
-        self._store.keep_nodes(nodes_that_fit(processes))
+        self._store.limit_nodes(nodes_that_fit(processes))
 
-    def settle(self) -> None:
+    def free_dropped_modules(self) -> None:
         """Release the memory of dropped modules. Call it between two files."""
-        self._store.settle()
+        self._store.free_dropped_modules()
 
     def _analyse(self, raw: bytes, path: str, keras_apart: bool = False) -> Module:
         source = Source(raw)
-        said = self._said.of(path)
+        said = self._said.version_of(path)
         names = Resolver(source.tree, self, path, keras_apart or (said == "1" if said else self._keras_apart))
         if self._prepare and path not in self._fixed:
             self._prepare(self, source, names)
         if path:
-            self._defined[path] = names.only_defined()
+            self._defined[path] = names.names_only_defined()
         return Module(path, source, names, TypeInference(names))
 
     # The names of modules.
 
-    def follow(self, dotted: str, importer: str) -> ResolvedName | None:
-        origin = self.origin(dotted, importer)
+    def resolve_import(self, dotted: str, importer: str) -> ResolvedName | None:
+        origin = self.file_of_import(dotted, importer)
         if origin is None:
             return ResolvedName(dotted) if not dotted.startswith(".") else None
         name: ResolvedName | None = ResolvedName("", origin[0])
         for part in origin[1]:
-            name = self.attribute(name, part) if name else None
+            name = self.resolve_attribute(name, part) if name else None
         return name
 
-    def origin(self, dotted: str, importer: str) -> tuple[str, list[str]] | None:
+    def file_of_import(self, dotted: str, importer: str) -> tuple[str, list[str]] | None:
         dots = len(dotted) - len(dotted.lstrip("."))
         parts = dotted[dots:].split(".")
         for cut in range(len(parts), -1, -1):
-            path = self.find("." * dots + ".".join(parts[:cut]), importer) if cut or dots else None
+            path = self.file_of_module("." * dots + ".".join(parts[:cut]), importer) if cut or dots else None
             if path:
                 return path, parts[cut:]
         return None
 
-    def attribute(self, base: ResolvedName, name: str) -> ResolvedName | None:
+    def resolve_attribute(self, base: ResolvedName, name: str) -> ResolvedName | None:
         if not base.path:
             return ResolvedName(f"{base.dotted}.{name}")
         if base.dotted:
@@ -186,36 +189,38 @@ class Project(ModuleIndex):
         if key in self._attributes:
             return self._attributes[key]
         cuts = self.cuts
-        answer = self._attribute(base.path, name)
+        answer = self._resolve_module_attribute(base.path, name)
         if not self._loading and not self._store.in_progress:
             self.cuts = cuts  # it is the first answer, which all others waited for
         if self.cuts == cuts:
             self._attributes[key] = answer
         return answer
 
-    def ancestry(self, path: str, name: str) -> frozenset[str]:
+    def outside_ancestors(self, path: str, name: str) -> frozenset[str]:
         key = path, name
-        if key not in self._ancestries and name not in self.once(_definitions, path).derived:
+        if key not in self._ancestries and name not in self.once(_words_that_may_be_definitions, path).derived:
             return frozenset()  # to parse the file takes longer
-        module = None if key in self._ancestries else self._defining(path, name, "class")
+        module = None if key in self._ancestries else self._module_defining(path, name, "class")
         if module is None:
             return self._ancestries.get(key, frozenset())
         names, owner = module.names, module.names.module.bindings[name][0].node
-        return self._keep(self._ancestries, key, frozenset(), lambda: names.ancestry(cast(ast.ClassDef, owner)))
+        return self._computed_once(
+            self._ancestries, key, frozenset(), lambda: names.outside_ancestors(cast(ast.ClassDef, owner))
+        )
 
-    def returned(self, path: str, name: str, part: str) -> ResolvedName | None:
+    def name_of_result(self, path: str, name: str, part: str) -> ResolvedName | None:
         key = path, name, part
-        if key not in self._returned and name not in self.once(_definitions, path).functions:
+        if key not in self._returned and name not in self.once(_words_that_may_be_definitions, path).functions:
             return None  # to parse the file takes longer
-        module = None if key in self._returned else self._defining(path, name, "def")
+        module = None if key in self._returned else self._module_defining(path, name, "def")
         if module is None:
             return self._returned.get(key)
         names, function = module.names, module.names.module.bindings[name][0].node
         if not isinstance(function, ast.FunctionDef):
             return None
-        return self._keep(self._returned, key, None, lambda: names.returned(function, part))
+        return self._computed_once(self._returned, key, None, lambda: names.name_of_result(function, part))
 
-    def _attribute(self, path: str, name: str) -> ResolvedName | None:
+    def _resolve_module_attribute(self, path: str, name: str) -> ResolvedName | None:
         if path in self._loading:
             self.cuts += 1
             return None  # modules that import each other: this name is unknown until the first answer is found
@@ -223,29 +228,31 @@ class Project(ModuleIndex):
             return None
         self._loading.append(path)
         try:
-            attribute = self._exported(path, name)
+            attribute = self._name_for_importers(path, name)
         finally:
             self._loading.pop()
         if attribute is None and not self._store.is_unreadable(path) and os.path.basename(path) == "__init__.py":
-            inside = self.files.finder.inside(os.path.dirname(path), [name])
+            inside = self.files.finder.find_in_folder(os.path.dirname(path), [name])
             return ResolvedName("", inside) if inside else None
         return attribute
 
-    def _exported(self, path: str, name: str) -> ResolvedName | None:
+    def _name_for_importers(self, path: str, name: str) -> ResolvedName | None:
         """Return what a module-level name is to the modules that import it."""
         if name in self._defined.get(path, ()):
             return ResolvedName(name, path)  # to parse the file again takes longer
         module = self.module(path)
-        return module.names.exported(name) if module else None
+        return module.names.name_for_importers(name) if module else None
 
-    def _defining(self, path: str, name: str, kind: str) -> Module | None:
+    def _module_defining(self, path: str, name: str, kind: str) -> Module | None:
         """Return a module if the only binding of a name in it is a function or class at its top level."""
         module = self.module(path)
         bindings = module.names.module.bindings.get(name, []) if module else []
         is_one = len(bindings) == 1 and bindings[0].kind == kind
         return module if module and is_one and bindings[0].where.scope is module.names.module else None
 
-    def _keep(self, known: dict[_Key, _Answer], key: _Key, meanwhile: _Answer, find: Callable[[], _Answer]) -> _Answer:
+    def _computed_once(
+        self, known: dict[_Key, _Answer], key: _Key, meanwhile: _Answer, find: Callable[[], _Answer]
+    ) -> _Answer:
         """Return an answer and keep it, unless modules that import each other cut it short.
 
         Args:
@@ -276,7 +283,7 @@ class _Definitions(NamedTuple):
     derived: frozenset[str]
 
 
-def _definitions(project: Project, path: str) -> _Definitions:
+def _words_that_may_be_definitions(project: Project, path: str) -> _Definitions:
     """Return the words of a file that may be names of functions and classes; a string has such words, too."""
     raw = project.raw(path)
     return _Definitions(

@@ -15,7 +15,7 @@ class SaidVersions(NamedTuple):
     one: tuple[str, ...] = ()
     two: tuple[str, ...] = ()
 
-    def of(self, path: str) -> str:
+    def version_of(self, path: str) -> str:
         """Return ``1`` or ``2`` for a file; the empty string if no pattern matches."""
         if not path or not (self.one or self.two):
             return ""

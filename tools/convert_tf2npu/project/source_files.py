@@ -33,11 +33,11 @@ class SourceFiles:
         return self._given.keys()
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def paths_as_given(self) -> tuple[str, ...]:
         """The paths as the user names them."""
         return tuple(self._given.values())
 
-    def absolute(self, path: str) -> str:
+    def absolute_path(self, path: str) -> str:
         """Return the absolute path of a file; empty for code without a file."""
         if path in self._given:  # as a rule: to normalize a path takes longer
             return path
@@ -49,7 +49,7 @@ class SourceFiles:
         Raises:
             OSError: it cannot be read.
         """
-        path = self.absolute(path)
+        path = self.absolute_path(path)
         content = self._raw.get(path)
         if content is None:
             with open(path, "rb") as stream:
@@ -65,6 +65,6 @@ class SourceFiles:
             return b""  # reported when the file itself is converted
 
 
-def names_frameworks(raw: bytes) -> bool:
+def mentions_frameworks(raw: bytes) -> bool:
     """Return True if a file contains the name of TensorFlow, Keras, Horovod or of a package that replaces them."""
     return any(root in raw for root in _ROOTS)

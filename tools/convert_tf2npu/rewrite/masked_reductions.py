@@ -34,7 +34,7 @@ def masked(context: Context, code: str, rows: SelectedRows) -> Change | None:
         code: of the rule.
         rows: what the source shows.
     """
-    seen = {question.node: context.seen(code, ROWS, question.node) for question in questions(rows)}
+    seen = {question.node: context.observed_at(code, ROWS, question.node) for question in questions(rows)}
     runs = [one.runs for one in seen.values() if one is not None]
     known = {node: one for node, one in seen.items() if one is not None}
     if len(known) < len(seen) or not _facts_fit(rows, known):
@@ -118,7 +118,9 @@ def _values_instead(context: Context, selected: Selected) -> Iterator[Edit]:
 def _mask_instead(context: Context, place: ast.expr) -> Iterator[Edit]:
     """Yield the edits that replace positions with the mask that they are of."""
     source = context.source
-    calls = [part for part in ast.walk(place) if isinstance(part, ast.Call) and context.called.get(part, "") in WHERE]
+    calls = [
+        part for part in ast.walk(place) if isinstance(part, ast.Call) and context.called_names.get(part, "") in WHERE
+    ]
     if not calls:
         name = next(part for part in ast.walk(place) if isinstance(part, ast.Name) and _is_argument(part, place))
         yield Edit(source.start(place), source.end(place), name.id)

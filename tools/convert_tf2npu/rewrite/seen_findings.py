@@ -25,7 +25,7 @@ def never_on_npu(context: Context, code: str, kind: str, node: ast.AST, places: 
         node: the expression.
         places: those that do not count.
     """
-    seen = context.seen(code, kind, node)
+    seen = context.observed_at(code, kind, node)
     known = seen.all("place") if seen is not None else None
     return bool(known) and places >= set(known or ())
 
@@ -65,7 +65,7 @@ def questions_if_first(
 def _npu_calls_by_part(context: Context, calls: frozenset[str]) -> dict[ast.AST, list[ast.Call]]:
     """Return the calls of some names that the NPU may run, by each part of the file around them."""
     by_part: dict[ast.AST, list[ast.Call]] = {}
-    for node, name in context.called.items():
+    for node, name in context.called_names.items():
         if name in calls and runs_on_npu(context, node):
             for around in {*context.names.ancestors(node), context.names.tree}:
                 by_part.setdefault(around, []).append(node)
@@ -84,7 +84,7 @@ def size_findings(context: Context, code: str, finding: Finding, size: str = "ro
     node = finding.node
     if never_on_npu(context, code, ROWS, node):
         return
-    seen = context.seen(code, ROWS, node)
+    seen = context.observed_at(code, ROWS, node)
     sizes = seen.values.get(size) if seen is not None else None
     message = finding.message
     if sizes is not None and sizes.least is not None and sizes.most is not None:

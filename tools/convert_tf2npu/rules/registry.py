@@ -8,7 +8,7 @@ import os
 import re
 from typing import Any, Iterator, Pattern
 
-from ..project.source_files import names_frameworks
+from ..project.source_files import mentions_frameworks
 from ..rewrite.spans import Spans
 from ..semantics.model import Call
 from ..syntax.expressions import last_part
@@ -41,7 +41,12 @@ class Registry:
         for rule, check_file in self._of_files:
             for result in check_file(context):
                 yield rule, result
-        by_call, by_method, strings, called = self._by_call, self._by_method, context.names.strings, context.called
+        by_call, by_method, strings, called = (
+            self._by_call,
+            self._by_method,
+            context.names.strings,
+            context.called_names,
+        )
         for call in context.names.calls:  # rules check few of them
             node = call.node
             if called.get(node) in by_call or getattr(node.func, "attr", None) in by_method or node in strings:
@@ -57,7 +62,7 @@ class Registry:
     def _check_call(self, context: Context, call: Call) -> Iterator[tuple[Rule, Result]]:
         string = context.names.strings.get(call.node)
         unplaced = string is not None and not context.source.is_position_reliable(call.node, string)
-        name, method = context.called.get(call.node, ""), call.node.func
+        name, method = context.called_names.get(call.node, ""), call.node.func
         if isinstance(method, ast.Attribute):
             for rule in self._by_method.get(method.attr, ()):
                 if unplaced:
@@ -85,7 +90,7 @@ class Registry:
     @property
     def words_of_others(self) -> frozenset[str]:
         """The last parts of the names outside of all frameworks whose calls rules check."""
-        return frozenset(last_part(name) for name in self._by_call if not names_frameworks(name.encode("ascii")))
+        return frozenset(last_part(name) for name in self._by_call if not mentions_frameworks(name.encode("ascii")))
 
     def by_code(self, code: str) -> Rule | None:
         """Return the rule with a code, or None."""

@@ -24,7 +24,7 @@ class PassedValue(NamedTuple):
     names: Names
 
 
-def passed_values(parameter: Binding, names: Names) -> list[PassedValue] | None:
+def values_passed_to_parameter(parameter: Binding, names: Names) -> list[PassedValue] | None:
     """Return the values that all calls in the project pass to a parameter of a function, or of ``__init__`` of a class.
 
     Args:
@@ -41,13 +41,13 @@ def passed_values(parameter: Binding, names: Names) -> list[PassedValue] | None:
     parent = names.parents.get(function)
     target = parent if isinstance(parent, ast.ClassDef) and function.name == "__init__" else function
     defined = names.module.bindings.get(target.name, [])
-    if len(defined) != 1 or defined[0].node is not target or not _gets_arguments(function, names):
+    if len(defined) != 1 or defined[0].node is not target or not _receives_call_arguments(function, names):
         return None  # a method, an inner function, or one of several
     called = Called(target, function, names)
-    values = _values(parameter, called, names)
+    values = _values_passed_in_module(parameter, called, names)
     others = modules_using(names, target.name)
     for user in others if others is not None else ():
-        theirs = _values(parameter, called, user)
+        theirs = _values_passed_in_module(parameter, called, user)
         if values is None or theirs is None:
             return None
         values += theirs
@@ -58,7 +58,7 @@ def values_passed_to_method(parameter: Binding, names: Names) -> list[PassedValu
     """Return the values that the calls in the project pass to a parameter of a method, other than ``__init__``.
 
     Calls are all those of its name behind a dot, except on an object that is certainly another one. This reads each
-    file with the name, so ask it only where :func:`passed_values` has no answer and much depends on one.
+    file with the name, so ask it only where :func:`values_passed_to_parameter` has no answer and much depends on one.
 
     Returns:
         the values; None if they are not all, also because the class has a base outside the project, which may call.
@@ -67,27 +67,27 @@ def values_passed_to_method(parameter: Binding, names: Names) -> list[PassedValu
     owner = names.parents.get(function)
     if not (isinstance(function, ast.FunctionDef) and isinstance(owner, ast.ClassDef) and parameter.kind == "arg"):
         return None
-    if function.name.startswith("__") or not function.args.args or not _gets_arguments(function, names):
+    if function.name.startswith("__") or not function.args.args or not _receives_call_arguments(function, names):
         return None
-    if names.ancestry(owner) - _CALL_NOTHING:
+    if names.outside_ancestors(owner) - _CALL_NOTHING:
         return None
     called = Called(function, function, names)
     values: list[PassedValue] = []
-    for user in _mentioning(names, function.name):
-        theirs = None if user is None else _values(parameter, called, user, method=True)
+    for user in _modules_with_word(names, function.name):
+        theirs = None if user is None else _values_passed_in_module(parameter, called, user, method=True)
         if theirs is None:
             return None
         values += theirs
     return values or None
 
 
-def _gets_arguments(function: ast.FunctionDef, names: Names) -> bool:
+def _receives_call_arguments(function: ast.FunctionDef, names: Names) -> bool:
     """Return True if a function gets the arguments of its calls; a decorator may change them."""
     decorators = (getattr(decorator, "func", decorator) for decorator in function.decorator_list)
     return all(names.resolve(name, names.place(function)) in _TRANSPARENT for name in decorators)
 
 
-def _mentioning(names: Names, name: str) -> Iterator[Names | None]:
+def _modules_with_word(names: Names, name: str) -> Iterator[Names | None]:
     """Yield a module and the others of the project with a word in them; None for one that cannot be read."""
     yield names
     project = names.project
@@ -132,7 +132,7 @@ def modules_using(names: Names, name: str) -> list[Names] | None:
             if module is None:
                 return None
             modules.append(module.names)
-            if module.names.exported(name) == ResolvedName(name, names.path):
+            if module.names.name_for_importers(name) == ResolvedName(name, names.path):
                 todo.append(path)
     return modules
 
@@ -141,24 +141,26 @@ def _importers_with_name(project: ModuleIndex, path: str, name: str) -> list[str
     """Return the files that import a file and contain a name, or have a star import."""
     return [
         importer
-        for importer in project.importers(path)
-        if has_name(project.raw(importer), name) or project.once(_imports_all, importer)
+        for importer in project.direct_importers(path)
+        if has_name(project.raw(importer), name) or project.once(_has_star_import, importer)
     ]
 
 
-def _imports_all(project: ModuleIndex, path: str) -> bool:
+def _has_star_import(project: ModuleIndex, path: str) -> bool:
     """Return True if a file has a star import."""
     raw = project.raw(path)
     return b"*" in raw and _STAR.search(raw) is not None
 
 
-def _values(parameter: Binding, called: Called, user: Names, method: bool = False) -> list[PassedValue] | None:
+def _values_passed_in_module(
+    parameter: Binding, called: Called, user: Names, method: bool = False
+) -> list[PassedValue] | None:
     """Return the values that the calls in one module pass to a parameter; None if they are not visible."""
     function = called.function
     first = 1 if called.target is not function or method else 0  # after self
     parameters = [a.arg for a in function.args.args[first:] + function.args.kwonlyargs]
     name = getattr(parameter.node, "arg", "")
-    default = _defaults(function).get(name)
+    default = _defaults_by_parameter(function).get(name)
     values: list[PassedValue] = []
     for node in user.mentions(called.target.name):
         call = user.parents.get(node)
@@ -196,7 +198,7 @@ def may_refer_to(node: ast.AST, where: Where, user: Names, called: Called) -> bo
     """Return True if a mention of the name of a function or class may refer to it."""
     if user is called.names and isinstance(node, ast.Name):
         return any(b.node is called.target for b in user.lookup(node.id, where) or ())
-    name = user.named(node, where)
+    name = user.resolved_name(node, where)
     if name is None:
         defined = user.definition(node, where)
         return defined[0] is called.target if defined is not None else not _is_attribute_of_object(node, where, user)
@@ -220,7 +222,7 @@ def _may_be_method(node: ast.AST, where: Where, user: Names, called: Called) -> 
     """Return True if a mention of a name may be a method of an object of a class, and not what a module defines."""
     if not isinstance(node, ast.Attribute):
         return False
-    name = user.named(node, where)
+    name = user.resolved_name(node, where)
     if name is not None and not name.is_definition:
         return False
     kind = user.types.of(node.value, where)
@@ -230,15 +232,17 @@ def _may_be_method(node: ast.AST, where: Where, user: Names, called: Called) -> 
     return kind.owner is owner or bool(kind.owner.bases or getattr(owner, "bases", ()))  # one may derive from the other
 
 
-def default_of(parameter: Binding) -> ast.expr | None:
+def default_of_parameter(parameter: Binding) -> ast.expr | None:
     """Return the default of a parameter of a function."""
     function = parameter.where.scope.node
     return (
-        _defaults(function).get(getattr(parameter.node, "arg", "")) if isinstance(function, ast.FunctionDef) else None
+        _defaults_by_parameter(function).get(getattr(parameter.node, "arg", ""))
+        if isinstance(function, ast.FunctionDef)
+        else None
     )
 
 
-def _defaults(function: ast.FunctionDef) -> dict[str, ast.expr]:
+def _defaults_by_parameter(function: ast.FunctionDef) -> dict[str, ast.expr]:
     """Return the defaults of the parameters of a function."""
     args, defaults = function.args, {}
     for arg, default in zip(reversed(args.args), reversed(args.defaults)):

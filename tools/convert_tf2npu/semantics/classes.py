@@ -24,15 +24,15 @@ class Classes(Names):
         self._instance_attributes: dict[str, dict[ast.ClassDef, list[Binding]]] = {}
         self._ancestries: dict[ast.ClassDef, frozenset[str]] = {}
 
-    def let_go(self) -> None:
+    def forget_answers(self) -> None:
         self._held.clear()
 
     def definition(self, node: ast.AST, where: Where) -> Definition | None:
-        near = self._near(node, where)
+        near = self._definition_without_imports(node, where)
         if near is not None:
             return near
         names: Names = self
-        name = names.named(node, where)
+        name = names.resolved_name(node, where)
         if name is None or not name.is_definition:
             return None
         if name.path != names.path:
@@ -45,27 +45,32 @@ class Classes(Names):
             return Definition(bindings[0].node, names)
         return None
 
-    def _near(self, node: ast.AST, where: Where) -> Definition | None:
+    def _definition_without_imports(self, node: ast.AST, where: Where) -> Definition | None:
         """Return the definition of an expression if it is found without following imports."""
         if isinstance(node, ast.Name):
             bindings = self.lookup(node.id, where) or []
             if len(bindings) == 1 and bindings[0].kind in ("def", "class") and bindings[0].node is not None:
                 return Definition(bindings[0].node, self)
         elif isinstance(node, ast.Attribute):
-            owner = self.owner(node.value, where)
-            held = owner.names.held(owner.node, node.attr) if owner else []
+            owner = self.owner_class(node.value, where)
+            held = owner.names.attribute_bindings(owner.node, node.attr) if owner else []
             if len(held) == 1 and held[0].binding.kind == "def" and held[0].binding.node is not None:
                 return Definition(held[0].binding.node, held[0].names)
         return None
 
-    def elsewhere(self, node: ast.AST, where: Where) -> ResolvedName | None:
+    def name_of_imported_definition(self, node: ast.AST, where: Where) -> ResolvedName | None:
         """Return the name of a definition in another module that an expression refers to."""
-        name = self.named(node, where)
-        if name and name.is_definition and name.path != self.path and self._near(node, where) is None:
+        name = self.resolved_name(node, where)
+        if (
+            name
+            and name.is_definition
+            and name.path != self.path
+            and self._definition_without_imports(node, where) is None
+        ):
             return name
         return None
 
-    def owner(self, node: ast.AST, where: Where) -> ClassDefinition | None:
+    def owner_class(self, node: ast.AST, where: Where) -> ClassDefinition | None:
         if isinstance(node, ast.Name):
             bindings = self.lookup(node.id, where) or []
             if len(bindings) == 1 and bindings[0].kind == "arg":
@@ -76,7 +81,7 @@ class Classes(Names):
             return None
         return ClassDefinition(defined.node, defined.names)
 
-    def held(self, owner: ast.ClassDef, name: str) -> list[HeldBinding]:
+    def attribute_bindings(self, owner: ast.ClassDef, name: str) -> list[HeldBinding]:
         key = (owner, name)
         cuts = self.cuts
         if key not in self._held:
@@ -87,8 +92,8 @@ class Classes(Names):
             of_instances: list[tuple[Binding, Names | None]] = [
                 (b, None) for b in self._bindings_on_instances(name).get(owner, ())
             ]
-            for base in self._bases(owner):
-                of_base = base.names.held(base.node, name)
+            for base in self._base_classes_in_project(owner):
+                of_base = base.names.attribute_bindings(base.node, name)
                 of_instances += [
                     (b, None if other is self else other)
                     for b, other in of_base
@@ -106,34 +111,34 @@ class Classes(Names):
             assigned = self.attributes.get(attribute, ())
             # The owner of x in x.y.z may depend on what is assigned to z: names come first.
             for held in sorted(assigned, key=lambda held: not isinstance(held.target.value, ast.Name)):
-                owner = self.owner(held.target.value, held.binding.where)
+                owner = self.owner_class(held.target.value, held.binding.where)
                 if owner is not None and owner.names is self:
                     by_owner.setdefault(owner.node, []).append(held.binding)
         return self._instance_attributes[attribute] if self.cuts == cuts else self._instance_attributes.pop(attribute)
 
-    def _bases(self, owner: ast.ClassDef) -> Iterator[ClassDefinition]:
+    def _base_classes_in_project(self, owner: ast.ClassDef) -> Iterator[ClassDefinition]:
         """Yield the classes of the project that a class of this module derives from."""
         for base in owner.bases:
             base_class = self.definition(base, self.places[owner])
             if base_class and isinstance(base_class.node, ast.ClassDef):
                 yield ClassDefinition(base_class.node, base_class.names)
 
-    def ancestry(self, owner: ast.ClassDef) -> frozenset[str]:
+    def outside_ancestors(self, owner: ast.ClassDef) -> frozenset[str]:
         cuts = self.cuts
         if owner not in self._ancestries:
             self._ancestries[owner] = frozenset()  # for a class that is among its own bases
             outside: set[str] = set()
             where = self.places[owner]
             for base in owner.bases:
-                name = self.named(base, where)
+                name = self.resolved_name(base, where)
                 if name and not name.is_definition:
                     outside.add(self.resolve(base, where) or "")
-                other = self.elsewhere(base, where)
+                other = self.name_of_imported_definition(base, where)
                 if other and self.project:
-                    outside |= self.project.ancestry(other.path, other.dotted)
+                    outside |= self.project.outside_ancestors(other.path, other.dotted)
                     continue
                 defined = self.definition(base, where)
                 if defined and isinstance(defined.node, ast.ClassDef):
-                    outside |= defined.names.ancestry(defined.node)
+                    outside |= defined.names.outside_ancestors(defined.node)
             self._ancestries[owner] = frozenset(outside)
         return self._ancestries[owner] if self.cuts == cuts else self._ancestries.pop(owner)

@@ -20,7 +20,7 @@ class Mention(NamedTuple):
     names: Names
 
 
-def mentions(function: ast.FunctionDef, names: Names) -> list[Mention] | None:
+def mentions_of_function(function: ast.FunctionDef, names: Names) -> list[Mention] | None:
     """Return the expressions that call a function of the project or pass it to other code, as far as names show.
 
     Methods of other classes that have the same name are among them.
@@ -50,7 +50,7 @@ def mentions(function: ast.FunctionDef, names: Names) -> list[Mention] | None:
             if function in user.ancestors(node) or of_class and isinstance(node, ast.Name):
                 continue  # it calls itself; or a bare name, which is no method
             where = user.place(user.parents[node] if isinstance(user.parents[node], ast.Call) else node)
-            exact = of_class or isinstance(node, ast.Name) or user.named(node, where) is not None
+            exact = of_class or isinstance(node, ast.Name) or user.resolved_name(node, where) is not None
             if exact and may_refer_to(node, where, user, called):
                 calls_and_uses.append(Mention(node, where, user))
     return calls_and_uses
@@ -72,7 +72,7 @@ def reads_of_assigned_name(target: ast.Name, names: Names) -> list[Mention] | No
     reads = []
     for node in names.mentions(target.id, scope.node):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            place = _place(node, names)
+            place = _place_of_mention(node, names)
             if any(b.where.statement is where.statement for b in names.lookup(target.id, place) or ()):
                 reads.append(Mention(node, place, names))
     others = modules_using(names, target.id) if is_global else ()
@@ -80,7 +80,7 @@ def reads_of_assigned_name(target: ast.Name, names: Names) -> list[Mention] | No
         return None
     for user in others:
         for node in user.mentions(target.id):
-            place = _place(node, user)
+            place = _place_of_mention(node, user)
             if _reads_global_of_module(node, place, user, target.id, names.path):
                 reads.append(Mention(node, place, user))
     return reads
@@ -89,18 +89,18 @@ def reads_of_assigned_name(target: ast.Name, names: Names) -> list[Mention] | No
 def _reads_global_of_module(node: ast.AST, where: Where, names: Names, name: str, module_path: str) -> bool:
     """Return True if a name or an attribute reads a global of another module of the project."""
     if isinstance(node, ast.Attribute):
-        base = names.named(node.value, where)
+        base = names.resolved_name(node.value, where)
         return base is not None and base.is_module_of_project and base.path == module_path
     bindings = names.lookup(name, where) or ()
     project = names.project
     return project is not None and any(
-        b.kind == "import" and project.origin(b.target, names.path) == (module_path, [name]) for b in bindings
+        b.kind == "import" and project.file_of_import(b.target, names.path) == (module_path, [name]) for b in bindings
     )
 
 
 def reads_of_assigned_attribute(target: ast.Attribute, names: Names) -> Iterator[Mention | None]:
     """Yield the reads of an attribute that a method assigns to, in all files; None for one of an unknown object."""
-    owner = names.owner(target.value, names.place(target))
+    owner = names.owner_class(target.value, names.place(target))
     if owner is None:
         yield None
         return
@@ -111,28 +111,28 @@ def reads_of_assigned_attribute(target: ast.Attribute, names: Names) -> Iterator
         for node in user.mentions(target.attr):
             if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
                 continue
-            place = _place(node, user)
-            known = user.owner(node.value, place)
+            place = _place_of_mention(node, user)
+            known = user.owner_class(node.value, place)
             kind = user.types.of(node.value, place) if known is None else None
             if known is None and not isinstance(kind, Instance):
-                is_other = kind is not None or user.named(node.value, place) is not None
+                is_other = kind is not None or user.resolved_name(node.value, place) is not None
                 yield from () if is_other else [None]
                 continue
             theirs, holder = (known.names, known.node) if known else (kind.names, kind.owner)  # type: ignore[union-attr]
             if any(
                 held.names.path == names.path
-                and getattr(held.binding.where.statement, "lineno", 0) == _line(target, names)
-                for held in theirs.held(holder, target.attr)
+                and getattr(held.binding.where.statement, "lineno", 0) == _line_of_statement(target, names)
+                for held in theirs.attribute_bindings(holder, target.attr)
             ):
                 yield Mention(node, place, user)
 
 
-def _line(node: ast.AST, names: Names) -> int:
+def _line_of_statement(node: ast.AST, names: Names) -> int:
     """Return the line of the statement around an expression; a file may be read more than once."""
     return getattr(names.place(node).statement, "lineno", -1)
 
 
-def _place(node: ast.AST, names: Names) -> Where:
+def _place_of_mention(node: ast.AST, names: Names) -> Where:
     parent = names.parents[node]
     return names.place(parent if isinstance(parent, ast.Call) else node)
 

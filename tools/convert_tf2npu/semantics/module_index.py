@@ -74,7 +74,7 @@ class Types(ABC):
         """Return the type of an expression at a place, or None."""
 
     @abstractmethod
-    def let_go(self) -> None:
+    def forget_answers(self) -> None:
         """Forget all answers, with the modules that they refer to."""
 
 
@@ -104,9 +104,9 @@ class Names(ModuleTables, ABC):
         """The cuts of the project; 0 without one."""
         return self.project.cuts if self.project is not None else 0
 
-    def spelled(self, node: ast.AST, where: Where) -> str | None:
-        """Return the text of :meth:`named`."""
-        name = self.named(node, where)
+    def spelled_name(self, node: ast.AST, where: Where) -> str | None:
+        """Return the text of :meth:`resolved_name`."""
+        name = self.resolved_name(node, where)
         return name.text if name else None
 
     def resolve(self, node: ast.AST, where: Where) -> str | None:
@@ -114,7 +114,7 @@ class Names(ModuleTables, ABC):
 
         The result of a TensorFlow call has no name: ``tf.Session`` has one, ``tf.Session()`` has none.
         """
-        name = self.named(node, where)
+        name = self.resolved_name(node, where)
         if name is None:
             return None
         return name.text if name.path else self._canonical(name.dotted)
@@ -136,15 +136,15 @@ class Names(ModuleTables, ABC):
         return bool(bindings) or not name.startswith("_")
 
     @abstractmethod
-    def named(self, node: ast.AST, where: Where) -> ResolvedName | None:
+    def resolved_name(self, node: ast.AST, where: Where) -> ResolvedName | None:
         """Return what an expression refers to, by the path that the script takes to it; None if that is unknown."""
 
     @abstractmethod
-    def exported(self, name: str) -> ResolvedName | None:
+    def name_for_importers(self, name: str) -> ResolvedName | None:
         """Return what a module-level name is to the modules that import it."""
 
     @abstractmethod
-    def returned(self, function: ast.FunctionDef, part: str) -> ResolvedName | None:
+    def name_of_result(self, function: ast.FunctionDef, part: str) -> ResolvedName | None:
         """Return the name of the result of a function of this module.
 
         Args:
@@ -157,23 +157,23 @@ class Names(ModuleTables, ABC):
         """Return the one function or class of the project that an expression refers to."""
 
     @abstractmethod
-    def owner(self, node: ast.AST, where: Where) -> ClassDefinition | None:
+    def owner_class(self, node: ast.AST, where: Where) -> ClassDefinition | None:
         """Return the class whose attributes an expression has: ``self``, ``cls``, or a class."""
 
     @abstractmethod
-    def held(self, owner: ast.ClassDef, name: str) -> list[HeldBinding]:
+    def attribute_bindings(self, owner: ast.ClassDef, name: str) -> list[HeldBinding]:
         """Return the bindings of an attribute of a class of this module, in the class or its bases."""
 
     @abstractmethod
-    def ancestry(self, owner: ast.ClassDef) -> frozenset[str]:
+    def outside_ancestors(self, owner: ast.ClassDef) -> frozenset[str]:
         """Return the names of the classes outside the project that a class of this module derives from."""
 
     @abstractmethod
-    def forget(self) -> None:
+    def forget_resolved_names(self) -> None:
         """Forget the resolved names, because a name now means something else."""
 
     @abstractmethod
-    def let_go(self) -> None:
+    def forget_answers(self) -> None:
         """Forget all answers that refer to other modules."""
 
 
@@ -205,7 +205,7 @@ class ModuleIndex(Once, ABC):
         """Return the bytes of a file; nothing if it cannot be read."""
 
     @abstractmethod
-    def given_version(self, path: str) -> str:
+    def given_tf_version(self, path: str) -> str:
         """Return the version of TensorFlow, ``1`` or ``2``, that the user gives for a file, or the empty string."""
 
     @abstractmethod
@@ -213,15 +213,15 @@ class ModuleIndex(Once, ABC):
         """Return the module of a file of the project; None if it cannot be read."""
 
     @abstractmethod
-    def find(self, module: str, importer: str) -> str | None:
+    def file_of_module(self, module: str, importer: str) -> str | None:
         """Return the file of a module by its dotted name, as another file imports it."""
 
     @abstractmethod
-    def origin(self, dotted: str, importer: str) -> tuple[str, list[str]] | None:
+    def file_of_import(self, dotted: str, importer: str) -> tuple[str, list[str]] | None:
         """Return the file that an imported name comes from and the rest of the name; None outside the project."""
 
     @abstractmethod
-    def follow(self, dotted: str, importer: str) -> ResolvedName | None:
+    def resolve_import(self, dotted: str, importer: str) -> ResolvedName | None:
         """Return what an imported name refers to.
 
         Args:
@@ -230,19 +230,19 @@ class ModuleIndex(Once, ABC):
         """
 
     @abstractmethod
-    def attribute(self, base: ResolvedName, name: str) -> ResolvedName | None:
+    def resolve_attribute(self, base: ResolvedName, name: str) -> ResolvedName | None:
         """Return what an attribute of a resolved name refers to."""
 
     @abstractmethod
-    def ancestry(self, path: str, name: str) -> frozenset[str]:
+    def outside_ancestors(self, path: str, name: str) -> frozenset[str]:
         """Return the names of the classes outside the project that a class of a module derives from."""
 
     @abstractmethod
-    def returned(self, path: str, name: str, part: str) -> ResolvedName | None:
-        """Return the name of the result of a function of a module, see :meth:`Names.returned`."""
+    def name_of_result(self, path: str, name: str, part: str) -> ResolvedName | None:
+        """Return the name of the result of a function of a module, see :meth:`Names.name_of_result`."""
 
     @abstractmethod
-    def importers(self, path: str) -> tuple[str, ...]:
+    def direct_importers(self, path: str) -> tuple[str, ...]:
         """Return the files that import a file themselves."""
 
     @abstractmethod
@@ -258,7 +258,7 @@ class ModuleIndex(Once, ABC):
         """Return the names that other files may import from a file; ``*`` for all."""
 
     @abstractmethod
-    def concerns(self, raw: bytes, path: str = "", on_objects: Pattern[bytes] | None = None) -> bool:
+    def may_concern_rules(self, raw: bytes, path: str = "", on_objects: Pattern[bytes] | None = None) -> bool:
         """Return True if a file can contain something for a rule.
 
         Args:

@@ -45,7 +45,7 @@ class ModuleTables(Once):
         self._call_places: dict[ast.AST, Where] | None = None
         self._call_numbers: dict[ast.AST, int] | None = None
 
-    def only_defined(self) -> frozenset[str]:
+    def names_only_defined(self) -> frozenset[str]:
         """Return the names of the functions and classes of the module that nothing else binds."""
         return frozenset(
             name
@@ -87,7 +87,7 @@ class ModuleTables(Once):
                     scope = scope.parent
         return self._inside[word].get(inside, [])
 
-    def key(self, call: ast.Call) -> tuple[str, int]:
+    def call_key(self, call: ast.Call) -> tuple[str, int]:
         """Return the file of a call of this module and its number there, the same each time the file is read."""
         if self._call_numbers is None:
             self._call_numbers = {listed.node: number for number, listed in enumerate(self.calls)}
@@ -121,7 +121,7 @@ class ModuleTables(Once):
             return parent
         return None
 
-    def assigned(self, node: ast.Attribute, where: Where) -> list[Binding]:
+    def attribute_assignments(self, node: ast.Attribute, where: Where) -> list[Binding]:
         """Return what this module assigns to an attribute of a variable, as in ``tf.model = Sequential()``."""
         value = node.value
         bindings = self.lookup(value.id, where) if isinstance(value, ast.Name) else None

@@ -41,12 +41,14 @@ def reaching_bindings(bindings: list[Binding], use: Path) -> list[Binding]:
         if certain:
             last = max(certain, key=lambda b: b.where.path[depth][1])
             place = last.where.path[depth][1]
-            return _join(reached, [last], [b for b in before if b.where.path[depth][1] > place], after, arguments=False)
-        reached = _join(reached, before, after, arguments=True)
+            return _joined_bindings(
+                reached, [last], [b for b in before if b.where.path[depth][1] > place], after, arguments=False
+            )
+        reached = _joined_bindings(reached, before, after, arguments=True)
     return reached
 
 
-def _join(*groups: list[Binding], arguments: bool) -> list[Binding]:
+def _joined_bindings(*groups: list[Binding], arguments: bool) -> list[Binding]:
     joined: list[Binding] = []
     for group in groups:
         for binding in group:

@@ -53,14 +53,14 @@ class Resolver(Classes):
         self._known: dict[ast.AST, ResolvedName | None] = {}
         self._returns: dict[tuple[ast.AST, str], ResolvedName | None] = {}
 
-    def forget(self) -> None:
+    def forget_resolved_names(self) -> None:
         self._known.clear()
         self._returns.clear()
 
-    def named(self, node: ast.AST, where: Where) -> ResolvedName | None:
+    def resolved_name(self, node: ast.AST, where: Where) -> ResolvedName | None:
         kind = type(node)  # faster than isinstance, for each name of a project
         if kind is ast.Name:
-            return self._name(node.id, lookup(node.id, where))  # type: ignore[attr-defined]
+            return self._resolve_word(node.id, lookup(node.id, where))  # type: ignore[attr-defined]
         if kind is ast.Attribute or kind is ast.Call:
             known = self._known
             if node not in known:
@@ -76,16 +76,16 @@ class Resolver(Classes):
             return known[node]
         if isinstance(node, ast.IfExp):
             return self._common_name(
-                {self.named(part, where) for part in (node.body, node.orelse) if not is_none(part)}
+                {self.resolved_name(part, where) for part in (node.body, node.orelse) if not is_none(part)}
             )
-        if isinstance(node, ast.Subscript) and self.named(node.value, where) == _SYS_MODULES:
+        if isinstance(node, ast.Subscript) and self.resolved_name(node.value, where) == _SYS_MODULES:
             key = constant(getattr(node.slice, "value", node.slice)) or constant(node.slice)
             return self._follow_import(key[0]) if key else None
         return None
 
-    def exported(self, name: str) -> ResolvedName | None:
+    def name_for_importers(self, name: str) -> ResolvedName | None:
         bindings = self.module.bindings.get(name)
-        return self._one(bindings) if bindings else self._resolve_from_star(name)
+        return self._common_name_of_bindings(bindings) if bindings else self._resolve_from_star(name)
 
     def binding_name(self, binding: Binding) -> ResolvedName | None:
         """Return what a binding of this module binds its name to."""
@@ -93,7 +93,7 @@ class Resolver(Classes):
             return self._follow_import(binding.target)
         if binding.kind in ("def", "class") and self.path and binding.where.scope is self.module:
             return ResolvedName(getattr(binding.node, "name", ""), self.path)
-        if not needs_tree(binding):
+        if not needs_syntax_tree(binding):
             return None
         key = id(binding.node)
         if key in self._resolving:
@@ -101,12 +101,12 @@ class Resolver(Classes):
         self._resolving.add(key)
         try:
             if binding.kind == "part":
-                return self._result(cast(ast.Call, binding.node), binding.where, binding.target)
-            return self.named(cast(ast.AST, binding.node), binding.where)
+                return self._name_of_call_result(cast(ast.Call, binding.node), binding.where, binding.target)
+            return self.resolved_name(cast(ast.AST, binding.node), binding.where)
         finally:
             self._resolving.discard(key)
 
-    def returned(self, function: ast.FunctionDef, part: str) -> ResolvedName | None:
+    def name_of_result(self, function: ast.FunctionDef, part: str) -> ResolvedName | None:
         key = (function, part)
         cuts = self.cuts
         if key not in self._returns:
@@ -118,7 +118,7 @@ class Resolver(Classes):
                 values = [(tuple_element(r.value, part), r) for r in own_returns(function) if r.value is not None]
                 self._returns[key] = self._common_name(
                     {
-                        self.named(value, self.places[r]) if value is not None else None
+                        self.resolved_name(value, self.places[r]) if value is not None else None
                         for value, r in values
                         if not is_none(value) and not is_none(r.value)
                     }
@@ -128,19 +128,19 @@ class Resolver(Classes):
     def _common_name(self, candidates: set[ResolvedName | None]) -> ResolvedName | None:
         return common_name(candidates, self._canonical)
 
-    def _name(self, word: str, bindings: list[Binding] | None) -> ResolvedName | None:
+    def _resolve_word(self, word: str, bindings: list[Binding] | None) -> ResolvedName | None:
         if bindings is None:
             return self._resolve_from_star(word)
         if not self.stars and len(bindings) == 1 and bindings[0].kind == "import":
             return self._follow_import(bindings[0].target)
-        name = self._one(bindings)
+        name = self._common_name_of_bindings(bindings)
         if name and self.stars:
             return self._common_name(
                 names_with_later_stars(name, word, bindings, self.module, self.stars, self.project, self.path)
             )
         return name
 
-    def _one(self, bindings: list[Binding]) -> ResolvedName | None:
+    def _common_name_of_bindings(self, bindings: list[Binding]) -> ResolvedName | None:
         if len(bindings) == 1:
             return self.binding_name(bindings[0])
         # None has no attributes and cannot be called: where a name is used, it is one of the other values.
@@ -162,32 +162,38 @@ class Resolver(Classes):
             return None
         cuts = self.cuts
         if module not in self._followed:
-            self._followed[module] = self.project.follow(module, self.path) if self.project else ResolvedName(module)
+            self._followed[module] = (
+                self.project.resolve_import(module, self.path) if self.project else ResolvedName(module)
+            )
         return self._followed[module] if self.cuts == cuts else self._followed.pop(module)
 
     def _resolve_member(self, base: ResolvedName, name: str) -> ResolvedName | None:
         if base.path:
-            return self.project.attribute(base, name) if self.project else None
+            return self.project.resolve_attribute(base, name) if self.project else None
         return _of_library((f"{base.dotted}.{name}", ""))
 
     def _resolve_attribute(self, node: ast.Attribute, where: Where) -> ResolvedName | None:
         value = node.value
         bindings = lookup(value.id, where) if isinstance(value, ast.Name) else None
-        base = self._name(value.id, bindings) if isinstance(value, ast.Name) else self.named(value, where)
+        base = (
+            self._resolve_word(value.id, bindings) if isinstance(value, ast.Name) else self.resolved_name(value, where)
+        )
         if base and not (base.path and base.dotted):
             name = self._lift_to_v1(self._resolve_member(base, node.attr))
             held_here = self.attributes.get(node.attr)
             if not held_here:
                 return name
-            set_here = [held.binding for held in held_here if self.named(held.target.value, held.binding.where) == base]
+            set_here = [
+                held.binding for held in held_here if self.resolved_name(held.target.value, held.binding.where) == base
+            ]
             return self._common_name({name} | {self.binding_name(b) for b in set_here}) if set_here else name
         if bindings is not None and base is None and bindings[0].kind not in ("arg", "def", "class"):
             return None
-        owner = self.owner(value, where)
+        owner = self.owner_class(value, where)
         if owner is None:
             return None
         candidates: set[ResolvedName | None] = set()
-        for binding, names in owner.names.held(owner.node, node.attr):
+        for binding, names in owner.names.attribute_bindings(owner.node, node.attr):
             if not (binding.kind == "value" and is_none(binding.node)):
                 candidates.add(cast(Resolver, names).binding_name(binding))
         return self._common_name(candidates)
@@ -204,25 +210,25 @@ class Resolver(Classes):
                 module = (constant(node.args[0]) or (None,))[0]
                 return self._follow_import(module) if "." not in str(module) else None
             attribute = constant(node.args[1]) if len(node.args) > 1 else None
-            base = self.named(node.args[0], where)
+            base = self.resolved_name(node.args[0], where)
             if base and attribute and isinstance(attribute[0], str):
                 return self._resolve_member(base, attribute[0])
             return None
-        name = self.named(function, where)
+        name = self.resolved_name(function, where)
         if name is not None and name.dotted in _IMPORTERS and not name.path:
             position = _IMPORTERS[name.dotted]
             given = constant(node.args[position]) if len(node.args) > position else None
             return self._follow_import(given[0]) if given else None
-        return self._result(node, where, "") if name is None or name.is_definition else None
+        return self._name_of_call_result(node, where, "") if name is None or name.is_definition else None
 
-    def _result(self, call: ast.Call, where: Where, part: str) -> ResolvedName | None:
+    def _name_of_call_result(self, call: ast.Call, where: Where, part: str) -> ResolvedName | None:
         """Return the name of the result of a function of the project, or of a part of the result."""
-        other = self.elsewhere(call.func, where)
+        other = self.name_of_imported_definition(call.func, where)
         if other and self.project:
-            return self.project.returned(other.path, other.dotted, part)
+            return self.project.name_of_result(other.path, other.dotted, part)
         definition = self.definition(call.func, where)
         return (
-            definition.names.returned(definition.node, part)
+            definition.names.name_of_result(definition.node, part)
             if definition and isinstance(definition.node, ast.FunctionDef)
             else None
         )
@@ -233,7 +239,7 @@ class Resolver(Classes):
         )
 
 
-def needs_tree(binding: Binding) -> bool:
+def needs_syntax_tree(binding: Binding) -> bool:
     """Return True if resolving a binding takes its expression, and so the tree of its module."""
     if binding.kind == "part":
         return isinstance(binding.node, ast.Call)

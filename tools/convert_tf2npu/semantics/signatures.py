@@ -40,7 +40,7 @@ class Bound(NamedTuple):
     hidden: bool
     unknown: str | None
 
-    def given(self, name: str) -> bool:
+    def is_given(self, name: str) -> bool:
         """Return True if an argument is given and is not the constant None."""
         value = self.args.get(name)
         return value is not None and not is_none(value)

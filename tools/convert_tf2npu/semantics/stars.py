@@ -33,13 +33,13 @@ def name_from_stars(name: str, stars: Iterable[str], project: ModuleIndex | None
     known: set[ResolvedName | None] = set()
     of_one_keras: ResolvedName | None = None  # of several modules of Keras with a name, the last one
     for star in stars:
-        module = project.find(star, path) if project else None
+        module = project.file_of_module(star, path) if project else None
         if module and project:
             name_there = starred_name(project, module, name)
             if name_there:
                 known.add(name_there)
         elif star.split(".")[0] in _FRAMEWORKS:
-            brings = keras_star_brings(star, name)
+            brings = keras_star_exports(star, name)
             if brings:
                 of_one_keras = ResolvedName(f"{star}.{name}")
             elif brings is None:
@@ -51,7 +51,7 @@ def name_from_stars(name: str, stars: Iterable[str], project: ModuleIndex | None
     return known.pop() if len(known) == 1 else None
 
 
-def keras_star_brings(module: str, name: str) -> bool | None:
+def keras_star_exports(module: str, name: str) -> bool | None:
     """Return True if a star import of a module of Keras brings a name; None if the module's names are not known."""
     parts = canonical(module).split(".")
     if parts[:2] != ["tensorflow", "keras"]:
@@ -86,7 +86,7 @@ def names_with_later_stars(
         return candidates
     last = max(getattr(b.where.statement, "lineno", 0) for b in bindings)
     for star in stars:
-        source = project.find(star.module, path) if star.node.lineno > last else None
+        source = project.file_of_module(star.module, path) if star.node.lineno > last else None
         if source and star_binds(project, source, word):
             candidates.add(starred_name(project, source, word))
     return candidates
@@ -95,7 +95,9 @@ def names_with_later_stars(
 def starred_name(project: ModuleIndex, path: str, name: str) -> ResolvedName | None:
     """Return what a star import of a module binds a name to; None if it does not bind it."""
     module = project.module(path)
-    return project.attribute(ResolvedName("", path), name) if module and module.names.star_exports(name) else None
+    return (
+        project.resolve_attribute(ResolvedName("", path), name) if module and module.names.star_exports(name) else None
+    )
 
 
 def star_binds(project: ModuleIndex, path: str, name: str) -> bool:

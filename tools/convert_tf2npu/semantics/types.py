@@ -11,7 +11,7 @@ import weakref
 from typing import Iterable, cast
 
 from ..syntax.expressions import constant, is_none, tuple_element
-from .call_sites import passed_values
+from .call_sites import values_passed_to_parameter
 from .loaded_datasets import AS_DATASET, LOAD, type_of_loaded
 from .model import Binding, Function, Where
 from .module_index import AnyType, ClassDefinition, Definition, Instance, Names, Types
@@ -50,16 +50,16 @@ class TypeInference(Types):
     def _names(self) -> Names:
         return self._names_ref()  # type: ignore[return-value]
 
-    def let_go(self) -> None:
+    def forget_answers(self) -> None:
         self._memo.clear()
         self._arguments.clear()
         self._instances.clear()
 
     def of(self, node: ast.AST | None, where: Where) -> AnyType | None:
-        kind = self.inferred(node, where)
+        kind = self.type_or_in_progress(node, where)
         return None if kind is Type.IN_PROGRESS else kind
 
-    def inferred(self, node: ast.AST | None, where: Where) -> AnyType | None:
+    def type_or_in_progress(self, node: ast.AST | None, where: Where) -> AnyType | None:
         """Return :meth:`of`, or ``Type.IN_PROGRESS`` if the expression depends on itself."""
         if node is None:
             return None
@@ -70,31 +70,33 @@ class TypeInference(Types):
         self._memo[key] = Type.IN_PROGRESS  # a name that depends on itself adds nothing to the join
         kind: AnyType | None = None
         if isinstance(node, ast.Call):
-            kind = self._call(node, where)
+            kind = self._type_of_call(node, where)
         elif isinstance(node, ast.Name):
-            kind = self.joined(self._names.lookup(node.id, where) or ())
+            kind = self.common_type(self._names.lookup(node.id, where) or ())
         elif isinstance(node, ast.Attribute):
             kind = self._type_of_attribute(node, where)
         elif isinstance(node, ast.Subscript):
-            kind = Type.DATASET if self.inferred(node.value, where) is Type.DATASETS else None
+            kind = Type.DATASET if self.type_or_in_progress(node.value, where) is Type.DATASETS else None
         elif isinstance(node, ast.IfExp):
-            kind = _join([self.inferred(part, where) for part in (node.body, node.orelse) if not is_none(part)])
+            kind = _common_type(
+                [self.type_or_in_progress(part, where) for part in (node.body, node.orelse) if not is_none(part)]
+            )
         elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
-            kind = _join([self.inferred(part, where) for part in node.values if not is_none(part)])
+            kind = _common_type([self.type_or_in_progress(part, where) for part in node.values if not is_none(part)])
         if kind is Type.IN_PROGRESS or self._names.cuts != cuts:
             del self._memo[key]
         else:
             self._memo[key] = kind
         return kind
 
-    def _call(self, node: ast.Call, where: Where) -> AnyType | None:
+    def _type_of_call(self, node: ast.Call, where: Where) -> AnyType | None:
         name = self._names.resolve(node.func, where) or ""
         kind = type_of_loaded(node) if name == LOAD else type_of_result(name)
         if kind:
             return kind
         definition = self._names.definition(node.func, where)
         if definition is None and isinstance(node.func, ast.Attribute):
-            owner = self.inferred(node.func.value, where)
+            owner = self.type_or_in_progress(node.func.value, where)
             if owner is Type.IN_PROGRESS:
                 return Type.IN_PROGRESS
             if owner is None and node.func.attr == "apply" and self._takes_transformation(node.args, where):
@@ -103,12 +105,14 @@ class TypeInference(Types):
                 return type_of_loaded(node)
             if not isinstance(owner, Instance):
                 return METHODS.get((owner, node.func.attr)) if owner else None
-            methods = owner.names.held(owner.owner, node.func.attr)
+            methods = owner.names.attribute_bindings(owner.owner, node.func.attr)
             if len(methods) == 1 and methods[0].binding.kind == "def" and methods[0].binding.node is not None:
                 definition = Definition(methods[0].binding.node, methods[0].names)
         if definition is None and isinstance(node.func, ast.Name):
-            return _join([self._type_returned_by_parameter(b) for b in self._names.lookup(node.func.id, where) or ()])
-        return self._type_made_by_definition(definition, "") if definition else None
+            return _common_type(
+                [self._type_returned_by_parameter(b) for b in self._names.lookup(node.func.id, where) or ()]
+            )
+        return self._type_of_definition_call(definition, "") if definition else None
 
     def _type_returned_by_parameter(self, binding: Binding) -> AnyType | None:
         """Return the type that a parameter returns by its annotation, as in ``Callable[..., tf.keras.Model]``."""
@@ -129,23 +133,23 @@ class TypeInference(Types):
             and self._names.resolve(arguments[0].func, where) in TRANSFORMATIONS
         )
 
-    def _type_made_by_definition(self, definition: Definition, part: str) -> AnyType | None:
+    def _type_of_definition_call(self, definition: Definition, part: str) -> AnyType | None:
         node, names = definition
         if isinstance(node, ast.ClassDef):
-            return _inference(names).instance(node) if not part else None
+            return _inference(names).type_of_instance(node) if not part else None
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return _inference(names).result(node, part)
+            return _inference(names).type_of_function_result(node, part)
         return None
 
-    def joined(self, bindings: Iterable[Binding]) -> AnyType | None:
+    def common_type(self, bindings: Iterable[Binding]) -> AnyType | None:
         """Return the one type that all of some bindings have, those of None left out."""
         # None has no methods: if one is called, the value is one of the others.
-        return _join([self.binding(b) for b in bindings if not (b.kind == "value" and is_none(b.node))])
+        return _common_type([self.type_of_binding(b) for b in bindings if not (b.kind == "value" and is_none(b.node))])
 
-    def binding(self, binding: Binding) -> AnyType | None:
+    def type_of_binding(self, binding: Binding) -> AnyType | None:
         """Return the type of what a binding of this module binds."""
         if binding.kind == "value":
-            return self.inferred(binding.node, binding.where)
+            return self.type_or_in_progress(binding.node, binding.where)
         if binding.kind == "arg":
             key = id(binding.node)
             cuts = self._names.cuts
@@ -157,12 +161,14 @@ class TypeInference(Types):
             if self._names.resolve(binding.node.func, binding.where) == LOAD:
                 return type_of_loaded(binding.node, binding.target)
             definition = self._names.definition(binding.node.func, binding.where)
-            return self._type_made_by_definition(definition, binding.target) if definition else None
+            return self._type_of_definition_call(definition, binding.target) if definition else None
         if binding.kind == "with":
-            kind = self.inferred(binding.node, binding.where)
+            kind = self.type_or_in_progress(binding.node, binding.where)
             return kind if kind in ENTERED else None
         project = self._names.project
-        origin = project.origin(binding.target, self._names.path) if project and binding.kind == "import" else None
+        origin = (
+            project.file_of_import(binding.target, self._names.path) if project and binding.kind == "import" else None
+        )
         return self._type_of_module_global(origin[0], origin[1][0]) if origin and len(origin[1]) == 1 else None
 
     def _type_of_module_global(self, path: str, name: str) -> AnyType | None:
@@ -174,14 +180,14 @@ class TypeInference(Types):
             return None
         self._asked.append((path, name))
         try:
-            return _inference(module.names).joined(module.names.module.bindings.get(name, ()))
+            return _inference(module.names).common_type(module.names.module.bindings.get(name, ()))
         finally:
             self._asked.pop()
 
     def _type_of_argument(self, binding: Binding) -> AnyType | None:
         owner = self._names.first_argument_of(binding)
         if owner is not None:
-            return self.instance(owner)
+            return self.type_of_instance(owner)
         function = self._functions.get(binding.where.scope.node)
         where = function.where if function else binding.where
         annotation = getattr(binding.node, "annotation", None)
@@ -189,9 +195,11 @@ class TypeInference(Types):
             return self._type_of_annotation(annotation, where)
         if self._is_used_as_dataset(binding):
             return Type.DATASET
-        values = passed_values(binding, self._names)
+        values = values_passed_to_parameter(binding, self._names)
         return (
-            _join([_inference(v.names).inferred(v.value, v.where) for v in values if not is_none(v.value)])
+            _common_type(
+                [_inference(v.names).type_or_in_progress(v.value, v.where) for v in values if not is_none(v.value)]
+            )
             if values
             else None
         )
@@ -211,11 +219,11 @@ class TypeInference(Types):
                 if not isinstance(annotation.slice, ast.Attribute)
                 else annotation.slice
             )
-        name_of_class = self._names.named(annotation, where)
+        name_of_class = self._names.resolved_name(annotation, where)
         if name_of_class is None or name_of_class.is_definition:
             definition = self._names.definition(annotation, where)
             is_class = definition is not None and isinstance(definition.node, ast.ClassDef)
-            return self._type_made_by_definition(definition, "") if definition and is_class else None
+            return self._type_of_definition_call(definition, "") if definition and is_class else None
         name = self._names.resolve(annotation, where) or ""
         return ANNOTATED.get(name) or type_of_subclass(name)
 
@@ -235,35 +243,37 @@ class TypeInference(Types):
 
     def _type_of_attribute(self, node: ast.Attribute, where: Where) -> AnyType | None:
         # self.model = tf.keras.Model(...) anywhere in the class
-        owner = self._names.owner(node.value, where)
+        owner = self._names.owner_class(node.value, where)
         if owner is None:
-            base = self._names.named(node.value, where)
+            base = self._names.resolved_name(node.value, where)
             if base and base.is_module_of_project:
                 return self._type_of_module_global(base.path, node.attr)
-            kind = self.inferred(node.value, where)
+            kind = self.type_or_in_progress(node.value, where)
             if kind is Type.IN_PROGRESS:
                 return kind
             if not isinstance(kind, Instance):
                 known = None if kind is None else ATTRIBUTES.get((kind, node.attr))
-                return known or self.joined(self._names.assigned(node, where))
+                return known or self.common_type(self._names.attribute_assignments(node, where))
             owner = ClassDefinition(kind.owner, kind.names)
-        held = owner.names.held(owner.node, node.attr)
+        held = owner.names.attribute_bindings(owner.node, node.attr)
         if not held:
-            return self.joined(self._names.assigned(node, where))
-        return _join([_inference(names).binding(b) for b, names in held if not (b.kind == "value" and is_none(b.node))])
+            return self.common_type(self._names.attribute_assignments(node, where))
+        return _common_type(
+            [_inference(names).type_of_binding(b) for b, names in held if not (b.kind == "value" and is_none(b.node))]
+        )
 
-    def instance(self, owner: ast.ClassDef) -> AnyType:
+    def type_of_instance(self, owner: ast.ClassDef) -> AnyType:
         """Return the type of the objects of a class of this module."""
         cuts = self._names.cuts
         if owner not in self._instances:
-            kinds = {type_of_subclass(name) for name in self._names.ancestry(owner)} - {None}
+            kinds = {type_of_subclass(name) for name in self._names.outside_ancestors(owner)} - {None}
             kind: AnyType | None = kinds.pop() if len(kinds) == 1 else None
             if kind is None:
                 kind = Instance(owner, self._names, list(self._names.class_scopes).index(owner))
             self._instances[owner] = kind
         return self._instances[owner] if self._names.cuts == cuts else self._instances.pop(owner)
 
-    def result(self, function: ast.AST, part: str = "") -> AnyType | None:
+    def type_of_function_result(self, function: ast.AST, part: str = "") -> AnyType | None:
         """Return the type of the result of a function of this module.
 
         Args:
@@ -279,7 +289,9 @@ class TypeInference(Types):
                 for r in own_returns(function)
                 if r.value is not None and not is_none(r.value)
             ]
-            return _join([self.inferred(value, self._names.places[r]) for value, r in values if not is_none(value)])
+            return _common_type(
+                [self.type_or_in_progress(value, self._names.places[r]) for value, r in values if not is_none(value)]
+            )
         finally:
             self._asked.pop()
 
@@ -289,7 +301,7 @@ def _inference(names: Names) -> TypeInference:
     return cast(TypeInference, names.types)
 
 
-def _join(types: Iterable[AnyType | None]) -> AnyType | None:
+def _common_type(types: Iterable[AnyType | None]) -> AnyType | None:
     """Return the one type that all have; types that are still being inferred do not count."""
     kinds = set(types)
     if kinds == {Type.IN_PROGRESS}:

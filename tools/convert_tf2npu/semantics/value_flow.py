@@ -10,7 +10,7 @@ import ast
 from typing import Iterator, NamedTuple
 
 from ..syntax.expressions import is_none, tuple_element
-from .call_sites import passed_values, values_passed_to_method
+from .call_sites import values_passed_to_method, values_passed_to_parameter
 from .model import Binding, Where
 from .module_index import Definition, HeldBinding, Names
 from .scopes import own_returns
@@ -46,7 +46,7 @@ def origins(node: ast.AST, where: Where, names: Names, methods: bool = False) ->
         methods: follow the arguments of methods, too, which takes more time (:func:`values_passed_to_method`).
     """
     by_node: dict[int, Origin] = {}
-    for origin in _Search(methods).of(node, where, names):
+    for origin in _Search(methods).origins_of(node, where, names):
         if not is_none(origin.node):
             by_node.setdefault(id(origin.node), origin)
     return list(by_node.values())
@@ -59,7 +59,7 @@ class _Search:
         self._methods = methods
         self._seen: set[tuple[int, int]] = set()
 
-    def of(self, node: ast.AST, where: Where, names: Names) -> Iterator[Origin]:
+    def origins_of(self, node: ast.AST, where: Where, names: Names) -> Iterator[Origin]:
         key = (id(node), id(where.scope))
         if key in self._seen:
             return
@@ -81,28 +81,28 @@ class _Search:
         elif isinstance(node, ast.Call):
             yield from self._origins_of_call(node, "", where, names)
         elif type(node).__name__ == "NamedExpr":
-            yield from self.of(node.value, where, names)  # type: ignore[attr-defined]
+            yield from self.origins_of(node.value, where, names)  # type: ignore[attr-defined]
         else:
             yield Origin(node, where, names)
 
     def _origins_of_nodes(self, nodes: list[ast.expr], where: Where, names: Names) -> Iterator[Origin]:
         for node in nodes:
-            yield from self.of(node, where, names)
+            yield from self.origins_of(node, where, names)
 
     def _origins_of_binding(self, binding: Binding, names: Names, use: ast.AST) -> Iterator[Origin]:
         """Yield the origins of what a binding binds, or the use itself if they are unknown."""
         if binding.kind == "value" and binding.node is not None:
-            yield from self.of(binding.node, binding.where, names)
+            yield from self.origins_of(binding.node, binding.where, names)
         elif binding.kind in ("def", "class") and binding.node is not None:
             yield Origin(binding.node, binding.where, names)
         elif binding.kind == "part" and isinstance(binding.node, ast.Call):
             yield from self._origins_of_call(binding.node, binding.target, binding.where, names, use)
         elif binding.kind == "arg":
-            values = passed_values(binding, names)
+            values = values_passed_to_parameter(binding, names)
             if values is None and self._methods:
                 values = values_passed_to_method(binding, names)
             for value in values or ():
-                yield from self.of(value.value, value.where, value.names)
+                yield from self.origins_of(value.value, value.where, value.names)
             if values is None:
                 yield Origin(use, binding.where, names)
         elif binding.kind == "import":
@@ -112,7 +112,7 @@ class _Search:
 
     def _origins_of_import(self, binding: Binding, names: Names, use: ast.AST) -> Iterator[Origin]:
         project = names.project
-        origin = project.origin(binding.target, names.path) if project else None
+        origin = project.file_of_import(binding.target, names.path) if project else None
         module = project.module(origin[0]) if project and origin and len(origin[1]) == 1 else None
         bindings = module.names.module.bindings.get(origin[1][0], []) if module and origin else []
         for bound in bindings:
@@ -123,16 +123,18 @@ class _Search:
             yield Origin(use, binding.where, names)
 
     def _origins_of_attribute(self, node: ast.Attribute, where: Where, names: Names) -> Iterator[Origin]:
-        owner = names.owner(node.value, where)
+        owner = names.owner_class(node.value, where)
         held = (
-            owner.names.held(owner.node, node.attr) if owner else self._bindings_of_object_attribute(node, where, names)
+            owner.names.attribute_bindings(owner.node, node.attr)
+            if owner
+            else self._bindings_of_object_attribute(node, where, names)
         )
         if not held and names.project is not None:
-            base = names.named(node.value, where)
+            base = names.resolved_name(node.value, where)
             module = names.project.module(base.path) if base and base.is_module_of_project else None
             if module is not None:
                 held = [HeldBinding(b, module.names) for b in module.names.module.bindings.get(node.attr, ())]
-        held = held or [HeldBinding(b, names) for b in names.assigned(node, where)]
+        held = held or [HeldBinding(b, names) for b in names.attribute_assignments(node, where)]
         for binding, its_names in held:
             yield from self._origins_of_binding(binding, its_names, node)
         if not held:
@@ -141,17 +143,17 @@ class _Search:
     def _bindings_of_object_attribute(self, node: ast.Attribute, where: Where, names: Names) -> list[HeldBinding]:
         """Return the bindings of an attribute of an object, in the class of the project that makes the object."""
         held: list[HeldBinding] = []
-        for origin in self.of(node.value, where, names):
+        for origin in self.origins_of(node.value, where, names):
             made_class = (
                 origin.names.definition(origin.node.func, origin.where) if isinstance(origin.node, ast.Call) else None
             )
             if made_class is not None and isinstance(made_class.node, ast.ClassDef):
-                held += made_class.names.held(made_class.node, node.attr)
+                held += made_class.names.attribute_bindings(made_class.node, node.attr)
         return held
 
     def _origins_of_subscript(self, node: ast.Subscript, where: Where, names: Names) -> Iterator[Origin]:
         """Yield the origins of all members of a literal dictionary, list or tuple."""
-        for origin in list(self.of(node.value, where, names)):
+        for origin in list(self.origins_of(node.value, where, names)):
             if isinstance(origin.node, ast.Dict):
                 members = origin.node.values
             elif isinstance(origin.node, (ast.List, ast.Tuple)):
@@ -170,27 +172,27 @@ class _Search:
         if not functions:
             yield Origin(use or node, where, names)
         for function, its_names in functions:
-            results = list(_results(function, its_names))
+            results = list(_returned_expressions(function, its_names))
             if not results:
                 yield Origin(use or node, where, names)
             for result, place in results:
                 value = tuple_element(result, part)
-                own = self._argument(node, function, value, place, its_names)
+                own = self._argument_returned_unchanged(node, function, value, place, its_names)
                 if own is not None:
-                    yield from self.of(own, where, names)
+                    yield from self.origins_of(own, where, names)
                 elif value is not None:
-                    yield from self.of(value, place, its_names)
+                    yield from self.origins_of(value, place, its_names)
                 else:
                     yield Origin(use or node, where, names)
 
     def _functions_held_by(self, node: ast.expr, where: Where, names: Names) -> list[Definition]:
         """Return what a variable or an attribute of an object of a class of the project may hold, if it is called."""
-        held = isinstance(node, ast.Attribute) and names.owner(node.value, where) is not None
+        held = isinstance(node, ast.Attribute) and names.owner_class(node.value, where) is not None
         if not (held or isinstance(node, ast.Name)) or names.resolve(node, where) is not None:
             return []
-        return [Definition(origin.node, origin.names) for origin in self.of(node, where, names)]
+        return [Definition(origin.node, origin.names) for origin in self.origins_of(node, where, names)]
 
-    def _argument(
+    def _argument_returned_unchanged(
         self, node: ast.Call, function: ast.AST | None, value: ast.AST | None, place: Where, names: Names
     ) -> ast.expr | None:
         """Return the argument of a call whose parameter the function returns unchanged."""
@@ -202,7 +204,7 @@ class _Search:
         return bind(node, tuple(a.arg for a in function.args.args)).args.get(value.id)
 
 
-def _results(function: ast.AST, names: Names) -> Iterator[tuple[ast.expr, Where]]:
+def _returned_expressions(function: ast.AST, names: Names) -> Iterator[tuple[ast.expr, Where]]:
     """Yield the expressions that a function returns, with their places; none for what is no function."""
     if isinstance(function, ast.FunctionDef):
         for returned in own_returns(function):

@@ -13,14 +13,14 @@ from .types import TypeInference
 _EAGER = frozenset({"GradientTape", "function", "config.run_functions_eagerly"})
 
 
-def had_gelu(names: Names) -> bool:
+def may_have_used_gelu(names: Names) -> bool:
     """Return True if a file may have used the gelu of TensorFlow 2, which another rule replaces."""
     return any(
         names.resolve(call.node.func, call.where) == "npu_shim.npu_init.npu_unary_ops.gelu" for call in names.calls
     )
 
 
-def is_eager(names: Names, used: AbstractSet[str]) -> bool:
+def is_written_for_tf2(names: Names, used: AbstractSet[str]) -> bool:
     """Return True if a file is written for TensorFlow 2, though it uses no new name of it.
 
     Args:

@@ -34,7 +34,7 @@ def rebind(names: Names, statements: list[ast.stmt], added: list[ast.stmt]) -> N
         )
         return binding._replace(target=compat_v1_spelling(target)) if is_chosen and whole else binding
 
-    names.forget()
+    names.forget_resolved_names()
     for scope in scopes(names):
         for local, bindings in scope.bindings.items():
             scope.bindings[local] = [after(b) for b in bindings]

@@ -194,10 +194,10 @@ def _lift_in_place(context: Context, use: Use) -> Edit | None:
         if (
             isinstance(base, ast.Attribute)
             and (base.attr, node.attr) == ("compat", "v1")
-            and names.spelled(base.value, use.where) == V1
+            and names.spelled_name(base.value, use.where) == V1
         ):
             return rename_behind(source, base.value, node, "")
-        if names.by_name and names.spelled(base, use.where) == "tensorflow":
+        if names.by_name and names.spelled_name(base, use.where) == "tensorflow":
             end = source.end(base)
             return (
                 Edit(end, end, V1[len("tensorflow") :]) if use.name.startswith(V1) and node.attr != "compat" else None

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ...rewrite.removal import block_of
 from ...semantics.model import Lift, Star
 from ...semantics.module_index import ModuleIndex, Names
-from ...semantics.version_evidence import had_gelu, is_eager
+from ...semantics.version_evidence import is_written_for_tf2, may_have_used_gelu
 from ...syntax.source import Source
 from ...syntax.suppressions import is_suppressed_at
 from ...tf_api.canonical_names import canonical
@@ -111,7 +111,7 @@ def _fates(evidence: _Evidence) -> set[str]:
         for name in {use.name for use in evidence.used} | targets
         if fate_of_v1_name(name) != ONLY_IN_V1 or not name.startswith(V1)
     }
-    if NEW not in fates and evidence.imports and had_gelu(evidence.names):
+    if NEW not in fates and evidence.imports and may_have_used_gelu(evidence.names):
         if ONLY_IN_V1 not in fates or any(_is_explicit(evidence.names, use) for use in evidence.used):
             fates.add(NEW)
     return fates
@@ -119,7 +119,7 @@ def _fates(evidence: _Evidence) -> set[str]:
 
 def _is_explicit(names: Names, use: Use) -> bool:
     """Return True if a use reaches tf.compat.v1 from the plain TensorFlow."""
-    return use.name.startswith(V1) and names.spelled(use.root, use.where) == "tensorflow"
+    return use.name.startswith(V1) and names.spelled_name(use.root, use.where) == "tensorflow"
 
 
 def _needs_lifting(evidence: _Evidence, fates: set[str]) -> bool:
@@ -129,7 +129,9 @@ def _needs_lifting(evidence: _Evidence, fates: set[str]) -> bool:
     if fates & {ONLY_IN_V1, OF_CONTRIB, NOWHERE}:
         return True
     names, used = evidence.names, evidence.used
-    return not (NEW in fates or _is_lifted_already(names, used) or is_eager(names, {use.name for use in used}))
+    return not (
+        NEW in fates or _is_lifted_already(names, used) or is_written_for_tf2(names, {use.name for use in used})
+    )
 
 
 def _is_wanted(names: Names, use: Use) -> bool:

@@ -173,7 +173,7 @@ def _removed_names_used(context: Context, use: Use) -> Iterator[_Removed]:
     rest, node = name_below_tensorflow(use.name), whole_call(context.names, use.whole)
     if rest.startswith("python."):
         yield from _private(node, use.name)
-        root = context.names.spelled(use.root, use.where)
+        root = context.names.spelled_name(use.root, use.where)
         if root and not name_below_tensorflow(root):
             words = rest.split(".")
             line = f"from tensorflow.{'.'.join(words[:-1])} import {words[-1]}"

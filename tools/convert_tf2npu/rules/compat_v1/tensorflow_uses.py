@@ -59,7 +59,7 @@ def uses(names: Names) -> Iterator[Use]:
         parent = names.parents.get(whole)
         while isinstance(parent, ast.Attribute) and parent.value is whole:
             whole, parent = parent, names.parents.get(parent)
-        name = names.spelled(whole, where)
+        name = names.spelled_name(whole, where)
         if name and name.partition(".")[0] == "tensorflow":
             yield Use(root, whole, where, name)
 

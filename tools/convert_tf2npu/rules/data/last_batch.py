@@ -89,7 +89,7 @@ def check_last_batch(
     if is_shown(context, call.node):
         return
     asks = (Question(DATASET, whole),)
-    use = ObservedUse(context.seen(code, DATASET, whole))
+    use = ObservedUse(context.observed_at(code, DATASET, whole))
     if in_window(context, call.node):
         if use.is_full:
             return
@@ -181,7 +181,7 @@ def _nodes_made_static(context: Context) -> frozenset[ast.AST]:
     return frozenset(
         node
         for call in context.names.calls
-        if context.called.get(call.node) in _STATIC and call.node.args
+        if context.called_names.get(call.node) in _STATIC and call.node.args
         for origin in origins(call.node.args[0], call.where, context.names)
         for node in ast.walk(origin.node)
     )

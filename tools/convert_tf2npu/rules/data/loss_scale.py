@@ -299,7 +299,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             _mixed_precision_statement(context),
         )
         return
-    names_called = set(context.called.values())
+    names_called = set(context.called_names.values())
     literal = name == TRAIN + "MixedPrecisionLossScaleOptimizer" and _literal_scale(call.node)
     if not literal and not (names_called & _OPTIMIZERS if name in _MANAGERS else names_called & _MANAGERS):
         yield Finding(
@@ -351,7 +351,7 @@ def _convert_keras_loss_scale(context: Context, call: Call, name: str) -> Iterat
                 edits += _edits_to_scale_loss(context, optimizer, f"{local}.train.optimizer.NpuLossScaleOptimizer(")
             yield Change(call.node, "mixed precision replaced with that of the NPU", tuple(edits), (local,))
             return
-        scales = not KERAS_OPTIMIZERS.isdisjoint(context.called.values())
+        scales = not KERAS_OPTIMIZERS.isdisjoint(context.called_names.values())
         yield Finding(
             call.node,
             "the NPU has its own mixed precision. Remove this call and {0}",

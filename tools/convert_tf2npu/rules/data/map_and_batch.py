@@ -163,7 +163,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     )
     static = StaticBatch()
     if word.startswith("make_"):
-        if not bound.hidden and not bound.given("num_epochs"):
+        if not bound.hidden and not bound.is_given("num_epochs"):
             return  # they repeat forever, and TensorFlow makes their batches static itself
         static = StaticBatch("drop_final_batch" if word == "make_batched_features_dataset" else None)
     elif word == "bucket_by_sequence_length":

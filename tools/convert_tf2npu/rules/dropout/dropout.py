@@ -153,7 +153,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         return  # npu.open().as_default() replaces it
     source = context.source
     node = call.node
-    spelled = context.names.spelled(node.func, call.where) or ""
+    spelled = context.names.spelled_name(node.func, call.where) or ""
     keras = name == "tensorflow.keras.backend.dropout"
     version = 2 if keras else 1 if is_tf1_name(spelled) else context.once(_version)
     runs = None
@@ -175,7 +175,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             node, "the arguments of dropout are hidden behind * or **. Write npu_ops.dropout(x, keep_prob=...)"
         )
         return
-    if bound.given("noise_shape"):
+    if bound.is_given("noise_shape"):
         yield Finding(
             node,
             "the NPU operator has no noise_shape. Use npu_ops.dropout(x, keep_prob=...) if the model allows it",
@@ -185,21 +185,21 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if version == 1 and rate in bound.positional:
         yield Finding(node, "the rate of dropout is positional. Write npu_ops.dropout(x, keep_prob=...)")
         return
-    if bound.given(rate):
-        if bound.given("keep_prob"):
+    if bound.is_given(rate):
+        if bound.is_given("keep_prob"):
             return  # TensorFlow raises an error for both
         edits += one_minus(source, bound.args[rate])
         keyword = bound.keywords.get(rate)
         if keyword:
             edits.append(rename_keyword(source, node, keyword, "keep_prob"))
-    elif not bound.given("keep_prob"):
+    elif not bound.is_given("keep_prob"):
         return
     yield Change(node, "dropout replaced with the NPU operator", tuple(edits), ("npu_ops",), runs)
 
 
 def _version_that_ran(context: Context, node: ast.Call) -> tuple[int | None, int | None]:
     """Return the version of which the observed runs called the dropout, and their number; None without."""
-    seen = context.seen(CODE, FUNCTION, node.func)
+    seen = context.observed_at(CODE, FUNCTION, node.func)
     parameters = seen.only("parameters") if seen is not None else None
     second = parameters[1:2] if isinstance(parameters, tuple) else ()
     version = {DROPOUT_V1[1:2]: 1, DROPOUT_V2[1:2]: 2}.get(second)
@@ -214,7 +214,7 @@ def _version(context: Context) -> int | None:
     one = replaced = ported = False
     two = _imports_v1(context.names)
     for call in context.names.calls:
-        spelled = context.names.spelled(call.node.func, call.where) or ""
+        spelled = context.names.spelled_name(call.node.func, call.where) or ""
         name = context.resolve(call.node.func, call.where)
         ported = ported or (name or "").startswith("npu_shim.")
         if spelled.startswith(_REPLACED_OF_1):
@@ -224,10 +224,10 @@ def _version(context: Context) -> int | None:
             two = two or spelled in _ONLY_IN_2 or is_known_tf2_spelling(spelled) or spelled.startswith(_COMPAT + ".")
     for node, where in context.names.classes:
         for base in node.bases:
-            one = one or (context.names.spelled(base, where) or "").startswith(_MODULES_OF_1)
+            one = one or (context.names.spelled_name(base, where) or "").startswith(_MODULES_OF_1)
     for function in context.names.functions:
         for decorator in getattr(function.node, "decorator_list", ()):
-            name = context.names.spelled(decorator, function.where)
+            name = context.names.spelled_name(decorator, function.where)
             two = two or name in _ONLY_IN_2
     if two:
         return None if one or replaced or ported else 2

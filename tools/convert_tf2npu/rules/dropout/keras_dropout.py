@@ -46,7 +46,7 @@ _MODULE = "npu_convert_dropout"
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if _MODULE in context.source.text or is_two(context):
         return
-    seen = context.seen(CODE, LAYER, call.node)
+    seen = context.observed_at(CODE, LAYER, call.node)
     if seen is not None and _needs_no_operator(seen):
         return
     layers = context.once(_layers_seen)
@@ -66,7 +66,9 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
 
 def _layers_seen(context: Context) -> dict[ast.Call, Seen]:
     """Return what runs saw of the layers of a file that the import switches, and that may drop."""
-    seen = {node: context.seen(CODE, LAYER, node) for node, name in context.called.items() if name in _SWITCHED}
+    seen = {
+        node: context.observed_at(CODE, LAYER, node) for node, name in context.called_names.items() if name in _SWITCHED
+    }
     return {node: layer for node, layer in seen.items() if layer is not None and not _needs_no_operator(layer)}
 
 

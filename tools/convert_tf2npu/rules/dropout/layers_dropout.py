@@ -143,7 +143,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         or "noise_shape" in bound.positional
     ):
         reason = "has arguments that cannot be converted"
-    elif bound.given("noise_shape"):
+    elif bound.is_given("noise_shape"):
         reason = "has a noise_shape"
     if reason or training is None:
         yield Finding(call.node, "{0} {1}. Write npu_ops.dropout(x, keep_prob=1 - rate) for training", _NAME, reason)

@@ -43,9 +43,9 @@ _SIGNATURE = ("cell", "input_keep_prob", "output_keep_prob", "state_keep_prob", 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     given = bind(call.node, _SIGNATURE)
-    if not _STACKS.isdisjoint(context.called.values()):
+    if not _STACKS.isdisjoint(context.called_names.values()):
         return
-    if given.hidden or given.given("state_keep_prob") or given.given("variational_recurrent"):
+    if given.hidden or given.is_given("state_keep_prob") or given.is_given("variational_recurrent"):
         return
     dropped = []
     for part in ("input", "output"):

@@ -105,7 +105,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     reason = ""
     if bound.hidden or bound.unknown or "inputs" not in bound.args or len(bound.positional) > 2:
         reason = "has arguments that cannot be converted"
-    elif bound.given("noise_shape") or bound.given("outputs_collections"):
+    elif bound.is_given("noise_shape") or bound.is_given("outputs_collections"):
         reason = "has a noise_shape or collects its output"
     elif not complete or any(k.arg != "is_training" for scope in scopes for k in scope.keywords):
         reason = "may get more arguments from an arg_scope"

@@ -79,7 +79,7 @@ def convert(context: Context, dropout: Dropout, name: str, code: str) -> Result:
         one_line(source.segment(inputs)),
     )
     asks = (Question(VALUE, dropout.training),)
-    seen = context.seen(code, VALUE, dropout.training)
+    seen = context.observed_at(code, VALUE, dropout.training)
     if _is_tensor(context.names, dropout.training, dropout.call.where):
         return _convert_in_cond(context, dropout, edits, seen) or Finding(
             node,
@@ -117,7 +117,7 @@ def _convert_in_cond(context: Context, dropout: Dropout, edits: list[Edit], seen
     tensorflow = name_of_tensorflow(context.names)
     if seen is None or (seen.only("is"), seen.only("dtype")) != ("tensor", "bool") or tensorflow is None:
         return None
-    if not dropout.bound.given("seed"):
+    if not dropout.bound.is_given("seed"):
         return None  # npu-shim verify gives the lambda other random numbers
     in_class = isinstance(dropout.call.where.scope.node, ast.ClassDef)  # whose names lambdas do not see
     if (
@@ -137,7 +137,7 @@ def _convert_in_cond(context: Context, dropout: Dropout, edits: list[Edit], seen
 def _has_bool_variable(context: Context) -> bool:
     """Return True if a file makes a variable of bools. In graphs of TensorFlow 1 it is always true in Python."""
     for call in context.names.calls:
-        if context.called.get(call.node) in ("tensorflow.Variable", "tensorflow.get_variable"):
+        if context.called_names.get(call.node) in ("tensorflow.Variable", "tensorflow.get_variable"):
             values = [*call.node.args, *(k.value for k in call.node.keywords if k.arg in ("dtype", "initial_value"))]
             first = constant(values[0]) if values else None
             if first in ((True,), (False,)) or any(context.resolve(v, call.where) == "tensorflow.bool" for v in values):

@@ -101,7 +101,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
     ]
     pieces = [(key, piece) for key, _, piece in slices if piece is not None]
     asks = tuple(Question(SHAPE, value) for _, value, piece in slices if piece is not None)
-    if not pieces or all(only_shape(context.seen(CODE, SHAPE, question.node)) is not None for question in asks):
+    if not pieces or all(only_shape(context.observed_at(CODE, SHAPE, question.node)) is not None for question in asks):
         return
     fetched = bound.args.get("fetches", method.value)
     if any(TRAIN in phases_in(word) or word in ("optimizer", "opt") for word in _names_in(fetched)):

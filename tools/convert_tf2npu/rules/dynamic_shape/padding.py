@@ -99,7 +99,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
     if context.types.of(method.value, call.where) != Type.DATASET:
         return
     around = context.names.parents[call.node]
-    if isinstance(around, ast.Call) and context.called.get(around) == _FIXED:
+    if isinstance(around, ast.Call) and context.called_names.get(around) == _FIXED:
         return
     if method.attr != "padded_batch":
         yield from check_call(context, call, _RAGGED if method.attr == "ragged_batch" else "")
@@ -107,16 +107,16 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
     bound = bind(call.node, ("batch_size", "padded_shapes", "padding_values"))
     shapes = bound.args.get("padded_shapes")
     if not stays_on_host(context, call.node) and (
-        not bound.given("padded_shapes") and not bound.hidden or _has_dynamic_length(context, shapes, call.where)
+        not bound.is_given("padded_shapes") and not bound.hidden or _has_dynamic_length(context, shapes, call.where)
     ):
-        lengths = ObservedLengths(context.seen(CODE, DATASET, call.node))
+        lengths = ObservedLengths(context.observed_at(CODE, DATASET, call.node))
         if lengths.are_fixed:
             edits = [rename(context.source, node, str(size)) for node, size in lengths.of_literal(shapes)]
             if edits and shapes is not None:
                 after = f", {written(context.source, shapes, edits)})"
                 edited = wrap(context.source, call.node, f"{DATA}.fixed_lengths(", after)
                 yield Change(call.node, "padded batches given the length that they have", edited, (DATA,), lengths.runs)
-            if edits or not bound.given("padded_shapes"):
+            if edits or not bound.is_given("padded_shapes"):
                 return
         asks = (Question(DATASET, call.node),)
         if lengths.buckets:
@@ -150,7 +150,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     given = bound.args.get("pad_to_bucket_boundary")
     if not bound.hidden and (given is None or constant(given) == (False,)) and not stays_on_host(context, call.node):
         whole = batched_dataset(context, call.node)
-        if not ObservedLengths(context.seen(CODE, DATASET, whole)).are_fixed:
+        if not ObservedLengths(context.observed_at(CODE, DATASET, whole)).are_fixed:
             yield Finding(
                 call.node,
                 "{0}. Pass pad_to_bucket_boundary=True and few boundaries",

@@ -112,7 +112,7 @@ _SIGNATURES = {"placeholder": ("dtype", "shape", "name"), "placeholder_with_defa
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if not _is_dynamic(context, call):
         return
-    seen, edits = context.seen(CODE, SHAPE, call.node), _edits_to_observed_shape(context, call)
+    seen, edits = context.observed_at(CODE, SHAPE, call.node), _edits_to_observed_shape(context, call)
     if seen is not None and edits:
         yield Change(call.node, "placeholder given the shape that it is fed", edits, runs=seen.runs)
         return
@@ -170,7 +170,7 @@ def _dynamic_placeholders(context: Context, sparse: bool) -> list[Call]:
 
 def _only_observed_shape(context: Context, call: Call) -> tuple[int, ...] | None:
     """Return the only shape that observed runs fed to a placeholder; None without one."""
-    return only_shape(context.seen(CODE, SHAPE, call.node))
+    return only_shape(context.observed_at(CODE, SHAPE, call.node))
 
 
 def _is_never_fed(context: Context, call: Call) -> bool:
@@ -182,7 +182,7 @@ def _is_never_fed(context: Context, call: Call) -> bool:
 
 def _text_of_observed_shapes(context: Context, call: Call) -> str:
     """Return some of the shapes that observed runs fed to a placeholder; the empty string without any."""
-    seen = context.seen(CODE, SHAPE, call.node)
+    seen = context.observed_at(CODE, SHAPE, call.node)
     values = seen.values.get("shape") if seen is not None else None
     if values is None or len(values.distinct) < 2:
         return ""

@@ -44,7 +44,7 @@ contrib.eager.py_func contrib.framework.py_func""".split()
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    seen = context.seen(CODE, OP, call.node)
+    seen = context.observed_at(CODE, OP, call.node)
     if runs_on_npu(context, call.node) and (seen is None or seen.only("in") != "data"):
         others: Message | str = "or write it in TensorFlow"
         if not is_two(context):  # whose options have no mix_compile_mode

@@ -40,9 +40,9 @@ CALLS = frozenset({"tensorflow.sequence_mask"})
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     bound = bind(call.node, ("lengths", "maxlen", "dtype", "name"))
-    if bound.hidden or bound.given("maxlen") or not runs_on_npu(context, call.node):
+    if bound.hidden or bound.is_given("maxlen") or not runs_on_npu(context, call.node):
         return
-    seen = context.seen(CODE, ROWS, call.node)
+    seen = context.observed_at(CODE, ROWS, call.node)
     width = seen.only("last") if seen is not None and seen.only("repeated") else None
     added = add_argument(context.source, call.node, f"maxlen={width}")
     if (

@@ -105,4 +105,4 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
 def _formats_numbers(context: Context, call: Call) -> bool:
     """Return True if a call makes text of numbers."""
     parts = (node for node in ast.walk(call.node) if isinstance(node, ast.Call))
-    return any(context.called.get(part) in _FORMATS for part in parts)
+    return any(context.called_names.get(part) in _FORMATS for part in parts)

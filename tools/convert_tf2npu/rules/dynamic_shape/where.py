@@ -59,7 +59,7 @@ _SIGNATURE = ("condition", "x", "y", "name")
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     bound = bind(call.node, _SIGNATURE)
-    if bound.hidden or bound.given("x") or not runs_on_npu(context, call.node):
+    if bound.hidden or bound.is_given("x") or not runs_on_npu(context, call.node):
         return
     places = selected_rows(context, call.node)
     change = masked(context, CODE, places) if places is not None else None

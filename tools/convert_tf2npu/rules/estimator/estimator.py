@@ -127,7 +127,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     config = bound.args.get("config")
     edits: list[Edit] = []
     uses = ["NPUEstimator"]
-    if config is not None and bound.given("config"):
+    if config is not None and bound.is_given("config"):
         kind = type_after_conversion(context, config, call.where)
         if kind == Type.PREPARED_RUN_CONFIG:
             return

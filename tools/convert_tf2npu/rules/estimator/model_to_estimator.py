@@ -81,7 +81,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     edits: list[Edit] = [rename(source, call.node.func, "keras_to_npu.model_to_npu_estimator")]
     uses = ["keras_to_npu"]
     config = bound.args.get("config")
-    if config is not None and bound.given("config"):
+    if config is not None and bound.is_given("config"):
         if "config" in bound.positional:  # the vendor's function has checkpoint_format at this position
             edits.append(name_argument(source, call.node, config, "config"))
         if type_after_conversion(context, config, call.where) is None:

@@ -114,7 +114,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             "some arguments of RunConfig are not visible. Write NPURunConfig(...) with arguments that it accepts",
         )
         return
-    if context.distributed and bound.given("save_checkpoints_secs"):
+    if context.distributed and bound.is_given("save_checkpoints_secs"):
         yield Finding(
             bound.args["save_checkpoints_secs"],
             "ranks must save at the same step. Replace save_checkpoints_secs with save_checkpoints_steps",
@@ -145,7 +145,7 @@ def _edits_to_disabled_checkpoints(source: Source, node: ast.Call, bound: Bound)
     NPURunConfig takes None as "not given" and saves every 100 steps.
     """
     steps = bound.args.get("save_checkpoints_steps")
-    if bound.given("save_checkpoints_secs"):
+    if bound.is_given("save_checkpoints_secs"):
         return []
     if steps is None:
         added = (

@@ -71,7 +71,7 @@ _SPECS = frozenset(
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if isinstance(call.where.scope.node, ast.Module) or not is_first_call(context, call, CALLS, context.names.tree):
         return
-    specs = [c for c in context.names.calls if context.called.get(c.node) in _SPECS]
+    specs = [c for c in context.names.calls if context.called_names.get(c.node) in _SPECS]
     if not specs or any(k.arg == "host_call" for c in specs for k in c.node.keywords):
         return
     yield Finding(

@@ -163,7 +163,7 @@ def _uses(context: Context, imports: list[Imported]) -> list[tuple[ast.AST, str]
     uses: list[tuple[ast.AST, str]] = []
     for node, where in context.names.reads if imports else ():
         parent = context.names.parents.get(node)
-        name = context.names.spelled(parent, where) if isinstance(parent, ast.Attribute) else None
+        name = context.names.spelled_name(parent, where) if isinstance(parent, ast.Attribute) else None
         if parent and name and name.startswith("horovod."):
             uses.append((parent, name))
     return uses

@@ -78,7 +78,7 @@ CALLS = SESSIONS
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if not seems_to_predict(context, call):
         return
-    seen = context.seen(CODE, SESSION, call.node)
+    seen = context.observed_at(CODE, SESSION, call.node)
     if seen is not None and True in (seen.all("trains") or ()):
         return
     if runs_that_predicted(context, call) is not None and needs_config(context, call, SESSION_PARAMETERS[name]):

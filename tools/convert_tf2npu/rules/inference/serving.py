@@ -168,7 +168,7 @@ def check_file(context: Context) -> Iterator[Result]:
     if _SERVER not in context.source.text or _CONFIGURED in context.source.text:
         return
     for call in context.names.calls:
-        if context.called.get(call.node, "").startswith(("os.", "subprocess.")) and call.node.args:
+        if context.called_names.get(call.node, "").startswith(("os.", "subprocess.")) and call.node.args:
             commands = [
                 call.node.args[0],
                 *(origin.node for origin in origins(call.node.args[0], call.where, context.names)),

@@ -211,7 +211,7 @@ from ...analysis.keras_package import keras_imports
 from ...analysis.tensorflow_version import may_be_two, verdict
 from ...rewrite.later_conversions import conversions
 from ...semantics.model import Binding, Star
-from ...semantics.stars import keras_star_brings
+from ...semantics.stars import keras_star_exports
 from ...syntax.source import Edit
 from ...tf_api.name_tables import KERAS_NAMES
 from ..base import Change, Context, Finding, Message, Result
@@ -277,11 +277,11 @@ def _is_of_keras(star: Star) -> bool:
 def _unknown(context: Context) -> str:
     """Return the first name that only a star import of Keras can bring, and that tf.keras does not have; "" if none."""
     names = context.names
-    if not all(_is_of_keras(star) or keras_star_brings(star.module, "") is not None for star in names.stars):
+    if not all(_is_of_keras(star) or keras_star_exports(star.module, "") is not None for star in names.stars):
         return ""  # another module may bring it
     for node, where in names.reads:
         if names.lookup(node.id, where) is None and not hasattr(builtins, node.id):
-            if node.id not in _MODULE_NAMES and names.named(node, where) is None:
+            if node.id not in _MODULE_NAMES and names.resolved_name(node, where) is None:
                 return node.id
     return ""
 
@@ -379,7 +379,7 @@ def _used_names_before_and_after(context: Context, bindings: list[Binding]) -> I
                 whole, parent = parent, names.parents.get(parent)
             if any(part in later for part in ast.walk(whole)):
                 continue
-            name = names.spelled(whole, where) or bindings[0].target
+            name = names.spelled_name(whole, where) or bindings[0].target
             name = name[len("tensorflow.") :] if name.startswith("tensorflow.keras.") else name
             target = max((t for t in after if name.startswith(t)), key=len, default="")
             yield name, after.get(target, "") + name[len(target) :]

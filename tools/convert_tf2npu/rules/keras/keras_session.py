@@ -150,7 +150,7 @@ def check_file(context: Context) -> Iterator[Result]:
     if trained is None:
         assert possible is not None
         model = possible.node.func.value  # type: ignore[attr-defined]
-        seen = context.seen(CODE, MODEL, model)
+        seen = context.observed_at(CODE, MODEL, model)
         if seen is not None and seen.only("is") == "other":
             return
         if seen is None or seen.only("is") != "keras" or seen.only("eager") is not False:
@@ -163,7 +163,7 @@ def check_file(context: Context) -> Iterator[Result]:
             )
             return
         trained = possible
-    if not ENABLING.isdisjoint(context.called.values()):
+    if not ENABLING.isdisjoint(context.called_names.values()):
         return  # NPU210
     if verdict(context).version == Version.BOTH and not is_started(context):
         yield Finding(

@@ -191,8 +191,8 @@ def _regions(context: Context) -> dict[ast.Call, Change | None]:
         return {}  # they are not all of one run
     edits: dict[Place, tuple[ast.Call, tuple[Edit, ...], int]] = {}
     for call in context.names.calls:
-        name = context.called.get(call.node, "")
-        one = context.seen(CODE, DTYPE, call.node) if name in CALLS else None
+        name = context.called_names.get(call.node, "")
+        one = context.observed_at(CODE, DTYPE, call.node) if name in CALLS else None
         if one is not None and one.only("dtype") == "float64" and one.all("mixed") == (False,):
             edited = _edits(context, call, name)
             if edited and one.only("place") == "graph" and not is_suppressed_at(context.source, call.node, CODE):
@@ -232,7 +232,7 @@ def _edits(context: Context, call: Call, name: str) -> tuple[Edit, ...]:
     given = {keyword.arg: keyword.value for keyword in node.keywords}
     if name == "tensorflow.get_variable":  # with the type of an array or a tensor, whatever else is given
         initializer = given.get("initializer")
-        maker = context.called.get(initializer, "") if isinstance(initializer, ast.Call) else ""
+        maker = context.called_names.get(initializer, "") if isinstance(initializer, ast.Call) else ""
         if None in given or len(node.args) > 3 or initializer is not None and "initializer" not in maker:
             return ()
     typed = [

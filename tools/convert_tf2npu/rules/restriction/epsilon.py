@@ -161,7 +161,7 @@ def check_file(context: Context) -> Iterator[Result]:
     if not _SMALL_OR_LARGE.search(context.source.text) and "l2_normalize" not in context.source.text:
         return
     for call in context.names.calls:
-        name = context.called.get(call.node, "")
+        name = context.called_names.get(call.node, "")
         if name.startswith("tensorflow.") and not _OPTIMIZERS.match(name):
             yield from _check_call_with_epsilon(context, call, name)
     for node in walk_nodes(context.names.tree):

@@ -148,7 +148,11 @@ def _ignoring_optimizer(context: Context, function: ast.AST) -> str | None:
 
 
 def _ignores_step(its_class: ast.ClassDef, names: Names) -> bool:
-    methods = [binding.node for binding, _ in names.held(its_class, "apply_gradients") if binding.node is not None]
+    methods = [
+        binding.node
+        for binding, _ in names.attribute_bindings(its_class, "apply_gradients")
+        if binding.node is not None
+    ]
     return bool(methods) and not any(
         isinstance(node, ast.Name)
         and node.id == "global_step"

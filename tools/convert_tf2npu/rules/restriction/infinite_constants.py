@@ -80,7 +80,7 @@ def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
     if "inf" not in text and "nan" not in text and "NaN" not in text and "Inf" not in text:
         return
-    called = context.called
+    called = context.called_names
     for call in context.names.calls:
         name = called.get(call.node, "")
         if not name.startswith("tensorflow.") or name.startswith(_SKIPPED):

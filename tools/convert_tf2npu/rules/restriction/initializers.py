@@ -185,7 +185,7 @@ def _initializes_iterator(context: Context, node: ast.expr, where: Where) -> boo
 def _collects_iterators(context: Context, collection: str) -> bool:
     """Return True if the program adds the initializer of an iterator to a collection."""
     for call in context.names.calls:
-        if context.called.get(call.node) in _COLLECT:
+        if context.called_names.get(call.node) in _COLLECT:
             given = dict(zip(("name", "value"), call.node.args))
             given.update((keyword.arg or "", keyword.value) for keyword in call.node.keywords)
             if len(given) == 2 and given.keys() >= {"name", "value"}:

@@ -57,7 +57,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
 
 def _loops(context: Context) -> list[Call]:
     """Return the calls that let the device run several steps at a time."""
-    return [call for call in context.names.calls if context.called.get(call.node) in CALLS and _number(call) > 1]
+    return [call for call in context.names.calls if context.called_names.get(call.node) in CALLS and _number(call) > 1]
 
 
 def _number(call: Call) -> int:

@@ -155,7 +155,9 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    is_near = not _MAKERS.isdisjoint(context.called.values()) or has_words(context.source.text, (".map(", ".batch("))
+    is_near = not _MAKERS.isdisjoint(context.called_names.values()) or has_words(
+        context.source.text, (".map(", ".batch(")
+    )
     if is_near and not is_two(context):
         for read in pipeline_reads(context, _MAKERS, sizes=True):
             if not in_test(context, read.node):

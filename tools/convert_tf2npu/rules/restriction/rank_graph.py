@@ -175,7 +175,7 @@ from typing import Iterator
 from ...analysis.device_placement import runs_on_npu
 from ...analysis.tensorflow_version import is_two
 from ...analysis.tf_functions import is_traced
-from ...semantics.call_sites import passed_values
+from ...semantics.call_sites import values_passed_to_parameter
 from ...semantics.model import Where
 from ...semantics.module_index import ModuleIndex, Names
 from ...semantics.scopes import own_returns
@@ -211,7 +211,7 @@ def check_file(context: Context) -> Iterator[Result]:
     if not _may_ask_for_rank(context):
         return
     reported: set[ast.AST] = set()
-    for node, name in context.called.items():
+    for node, name in context.called_names.items():
         is_summary = name in _SUMMARIES
         if not is_summary and (not _OPERATIONS.fullmatch(name) or _NO_PART.search(name)):
             continue
@@ -357,8 +357,8 @@ def _sources(value: ast.expr, where: Where, names: Names) -> Iterator[tuple[ast.
                 yield returned.value, function.names.places[returned], function.names
         return
     if isinstance(value, ast.Attribute):
-        owner = names.owner(value.value, where)
-        held = owner.names.held(owner.node, value.attr) if owner is not None else []
+        owner = names.owner_class(value.value, where)
+        held = owner.names.attribute_bindings(owner.node, value.attr) if owner is not None else []
         bound = [(binding, its_names) for binding, its_names in held]
     else:
         bound = [(binding, names) for binding in names.lookup(getattr(value, "id", ""), where) or ()]
@@ -366,6 +366,6 @@ def _sources(value: ast.expr, where: Where, names: Names) -> Iterator[tuple[ast.
         if binding.kind == "value":
             yield binding.node, binding.where, its_names
         elif binding.kind == "arg":
-            yield from passed_values(binding, its_names) or ()
+            yield from values_passed_to_parameter(binding, its_names) or ()
         elif binding.kind in ("import", "part"):
             yield from (origin for origin in origins(value, where, names) if not isinstance(origin.node, ast.Name))

@@ -121,7 +121,7 @@ _DEEPEST = 4  # lists, groups and names around an update
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     fetches = [*call.node.args[:1], *(keyword.value for keyword in call.node.keywords if keyword.arg == "fetches")]
-    if _SCALES.isdisjoint(context.called.values()) or len(fetches) != 1:
+    if _SCALES.isdisjoint(context.called_names.values()) or len(fetches) != 1:
         return
     updates = _count_scaled_updates(fetches[0], call.where, context.names, _DEEPEST)
     if updates > 1:

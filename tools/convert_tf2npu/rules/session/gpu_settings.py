@@ -121,7 +121,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
 def check_file(context: Context) -> Iterator[Result]:
     """Remove assertions that there is a GPU, and report scripts that end without one."""
     names = context.names
-    if ASKING.isdisjoint(context.called.values()):
+    if ASKING.isdisjoint(context.called_names.values()):
         return
     for statement, where in names.places.items():
         if isinstance(statement, ast.Assert) and is_true_with_gpu(context, statement.test, where):

@@ -261,25 +261,29 @@ def check_file(context: Context) -> Iterator[Result]:
     own = {
         node.name
         for node, _ in names.classes
-        if node.name in words and not names.ancestry(node).isdisjoint(SESSION_PARAMETERS)
+        if node.name in words and not names.outside_ancestors(node).isdisjoint(SESSION_PARAMETERS)
     }
-    called = context.called
+    called = context.called_names
     one_of_each = {called[call.node]: call for call in names.calls if call.node in called}
     elsewhere = {name for name, call in one_of_each.items() if _makes_session(context, call)}
     for call in names.calls if own or elsewhere else ():
         if called.get(call.node) in elsewhere or last_name(call.node.func) in own:
             its_class = names.definition(call.node.func, call.where)
-            if its_class and isinstance(its_class[0], ast.ClassDef) and not its_class[1].held(its_class[0], "__init__"):
-                for base in sorted(its_class[1].ancestry(its_class[0]).intersection(SESSION_PARAMETERS)):
+            if (
+                its_class
+                and isinstance(its_class[0], ast.ClassDef)
+                and not its_class[1].attribute_bindings(its_class[0], "__init__")
+            ):
+                for base in sorted(its_class[1].outside_ancestors(its_class[0]).intersection(SESSION_PARAMETERS)):
                     yield from configure_session(context, call.node, call, SESSION_PARAMETERS[base], its_class[0].name)
 
 
 def _makes_session(context: Context, call: Call) -> bool:
     """Return True if a call makes an object of a class of the project that derives from a session of TensorFlow."""
-    name, project = context.names.named(call.node.func, call.where), context.names.project
+    name, project = context.names.resolved_name(call.node.func, call.where), context.names.project
     if name is None or not name.is_definition or project is None:
         return False
-    return not project.ancestry(name.path, name.dotted).isdisjoint(SESSION_PARAMETERS)
+    return not project.outside_ancestors(name.path, name.dotted).isdisjoint(SESSION_PARAMETERS)
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:

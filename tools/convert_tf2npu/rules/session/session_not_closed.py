@@ -83,7 +83,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
     if (
         not isinstance(target, ast.Attribute)
-        or context.names.owner(target.value, call.where) is None
+        or context.names.owner_class(target.value, call.where) is None
         or in_test(context, call.node)
         or is_on_host(context, call.node)
         or context.once(_may_be_closed, target.attr)

@@ -129,7 +129,7 @@ def check_file(context: Context) -> Iterator[Result]:
     names = context.names
     reported: set[ast.AST | None] = set()
     for call in names.calls:
-        is_tape = tapes and context.called.get(call.node) == "tensorflow.GradientTape"
+        is_tape = tapes and context.called_names.get(call.node) == "tensorflow.GradientTape"
         if not (is_tape or _minimizes_function(context, call)) or in_test(context, call.node):
             continue
         around = functions_around(names, call.node)
@@ -143,7 +143,7 @@ def check_file(context: Context) -> Iterator[Result]:
             and not is_used(names, innermost)
         ):
             continue  # a step for code outside the project, which may trace it
-        seen = context.seen(CODE, OP, call.node)
+        seen = context.observed_at(CODE, OP, call.node)
         if seen is not None and "eager" not in (seen.all("in") or ("eager",)):
             continue
         step = None
@@ -170,7 +170,9 @@ def check_file(context: Context) -> Iterator[Result]:
 
 def _is_traced(context: Context, step: TraceableStep) -> bool:
     """Return True if observed runs called a step with tensors, and could trace it in all of them."""
-    calls = [seen for seen in (context.seen(CODE, STEP, function) for function in step.calls) if seen is not None]
+    calls = [
+        seen for seen in (context.observed_at(CODE, STEP, function) for function in step.calls) if seen is not None
+    ]
     traced = all(
         call.only("eager") is True
         and (call.only("traces"), call.only("draws")) == (True, False)
@@ -181,7 +183,7 @@ def _is_traced(context: Context, step: TraceableStep) -> bool:
     takes_objects = any("object" in (call.all("arguments") or ()) for call in calls)
     if takes_objects and len(step.calls) > 1:
         return False  # a tf.function creates the variables of an optimizer in its first call only
-    callees = [context.seen(CODE, CALLEE, callee) for callee in step.callees]
+    callees = [context.observed_at(CODE, CALLEE, callee) for callee in step.callees]
     return bool(calls) and traced and all(_has_no_effect(context, callee) for callee in callees)
 
 

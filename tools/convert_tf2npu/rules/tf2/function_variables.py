@@ -163,7 +163,7 @@ def _is_layer_with_variables(definition: Definition) -> bool:
     node, names = definition
     return (
         isinstance(node, ast.ClassDef)
-        and any(base.startswith("tensorflow.keras.") for base in names.ancestry(node))
+        and any(base.startswith("tensorflow.keras.") for base in names.outside_ancestors(node))
         and any(
             (last_name(call.node.func) in METHODS or names.resolve(call.node.func, call.where) in CALLS)
             and any(function.name in _INITIAL for function in functions_around(names, call.node))
@@ -195,7 +195,7 @@ def _is_conditional_or_in_context(context: Context, call: Call) -> bool:
         if isinstance(parent, ast.FunctionDef):
             return False
         if isinstance(parent, ast.With) and not all(
-            isinstance(item.context_expr, ast.Call) and context.called.get(item.context_expr) in _INSIDE
+            isinstance(item.context_expr, ast.Call) and context.called_names.get(item.context_expr) in _INSIDE
             for item in parent.items
         ):
             return True

@@ -112,7 +112,7 @@ def check_file(context: Context) -> Iterator[Result]:
     if "compat" not in context.source.text or context.compat_v1:
         return
     reported: set[str] = set()
-    called = context.called
+    called = context.called_names
     different = set(called.values())
     if not _SWITCHES.isdisjoint(different):
         return  # TensorFlow 1, whose names these are
@@ -122,7 +122,7 @@ def check_file(context: Context) -> Iterator[Result]:
         graph_name = _graph_name(called.get(call.node, ""))
         if not graph_name or graph_name in reported:
             continue
-        spelled = context.names.spelled(call.node.func, call.where) or ""
+        spelled = context.names.spelled_name(call.node.func, call.where) or ""
         if not spelled.startswith(V1 + ".") or not (is_eager(context) or is_idle(context, call.node)):
             continue
         if _is_graph_code(context, call.node) or in_test(context, call.node) or is_imported_by_graph_program(context):

@@ -145,11 +145,13 @@ def _report_uncalled_losses(context: Context) -> Iterator[Result]:
     if any(getattr(call.node.func, "attr", "") == "compute_loss" for call in names.calls):
         return  # a loop of the script may call it
     for node in names.places:
-        if not isinstance(node, ast.ClassDef) or names.held(node, "train_step"):
+        if not isinstance(node, ast.ClassDef) or names.attribute_bindings(node, "train_step"):
             continue
-        own = [held.binding.node for held in names.held(node, "compute_loss")]
+        own = [held.binding.node for held in names.attribute_bindings(node, "compute_loss")]
         is_keras = any("y_pred" in (a.arg for a in f.args.args) for f in own if isinstance(f, ast.FunctionDef))
-        if not is_keras or names.ancestry(node).isdisjoint({"tensorflow.keras.Model", "tensorflow.keras.Sequential"}):
+        if not is_keras or names.outside_ancestors(node).isdisjoint(
+            {"tensorflow.keras.Model", "tensorflow.keras.Sequential"}
+        ):
             continue
         if is_two(context) and not belongs_to_test(names, node):
             yield Finding(node, "TensorFlow 2.6 does not call compute_loss of a model. Define train_step and call it")

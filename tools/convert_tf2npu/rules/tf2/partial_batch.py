@@ -273,7 +273,7 @@ def _is_own_fit(context: Context, call: Call) -> bool:
         if (
             defined is not None
             and isinstance(defined.node, ast.ClassDef)
-            and defined.names.held(defined.node, function.attr)
+            and defined.names.attribute_bindings(defined.node, function.attr)
         ):
             return True
     return False
@@ -281,11 +281,11 @@ def _is_own_fit(context: Context, call: Call) -> bool:
 
 def _was_full(context: Context, call: Call, rows: ast.expr, size: ast.expr | None = None) -> bool:
     """Return True if the size of a batch divided the number of rows in all observed runs."""
-    seen = context.seen(CODE, SHAPE, rows)
+    seen = context.observed_at(CODE, SHAPE, rows)
     shapes = seen.all("shape") if seen is not None else None
     sizes: tuple[object, ...] | None = (_DEFAULT_SIZE,)
     if size is not None:
-        seen = context.seen(CODE, SHAPE, size)
+        seen = context.observed_at(CODE, SHAPE, size)
         sizes = seen.all("number") if seen is not None else None
     share = _validation_share(call)
     if not shapes or not sizes or share is None:

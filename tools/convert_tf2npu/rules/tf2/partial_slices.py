@@ -133,7 +133,7 @@ def check_file(context: Context) -> Iterator[Result]:
             message = _message(context, call, value)
             if not message or not _is_step(context, call):
                 continue
-            if not in_test(context, call.node) and only_shape(context.seen(CODE, SHAPE, value)) is None:
+            if not in_test(context, call.node) and only_shape(context.observed_at(CODE, SHAPE, value)) is None:
                 yield Finding(call.node, message, asks=(Question(SHAPE, value),))
             break
 

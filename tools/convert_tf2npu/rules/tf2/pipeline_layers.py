@@ -185,7 +185,7 @@ def check_file(context: Context) -> Iterator[Result]:
     if not may_be_two(context):
         return
     if has_words(context.source.text, (".map(",)):
-        for node, name in context.called.items():
+        for node, name in context.called_names.items():
             if name in _MADE_INSIDE and in_pipeline(context, node) and not in_test(context, node) and is_two(context):
                 yield Finding(
                     node,
@@ -193,7 +193,7 @@ def check_file(context: Context) -> Iterator[Result]:
                     "Create it before, under with tf.device('/CPU:0'):",
                     last_part(name),
                 )
-    is_near = not _MAKERS.isdisjoint(context.called.values()) or has_words(context.source.text, (".map(",))
+    is_near = not _MAKERS.isdisjoint(context.called_names.values()) or has_words(context.source.text, (".map(",))
     for read in pipeline_reads(context, _MAKERS, sizes=True) if is_near else ():
         if not in_test(context, read.node) and is_two(context):
             yield Finding(

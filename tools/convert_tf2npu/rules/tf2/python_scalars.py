@@ -86,7 +86,7 @@ from typing import Iterator
 from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_two
 from ...analysis.tf_functions import has_signature, is_traced, may_use_tf_function, traced_function_of
-from ...semantics.call_sites import passed_values, values_passed_to_method
+from ...semantics.call_sites import values_passed_to_method, values_passed_to_parameter
 from ...semantics.model import Binding, Call, Where
 from ...semantics.module_index import Names
 from ...syntax.expressions import constant, last_name
@@ -107,7 +107,7 @@ def check_file(context: Context) -> Iterator[Result]:
     if not may_use_tf_function(names, context.source.text) or not is_two(context):
         return
     for call in names.calls:
-        if context.called.get(call.node, "").startswith("tensorflow.") or not _is_traced_again(names, call):
+        if context.called_names.get(call.node, "").startswith("tensorflow.") or not _is_traced_again(names, call):
             continue
         values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
         number = next((value for value in values if _Numbers().changes(names, value, call.where)), None)
@@ -221,6 +221,6 @@ class _Numbers:
         if binding.kind == "value" and isinstance(binding.node, ast.expr):
             return self.changes(names, binding.node, binding.where)
         if binding.kind == "arg":
-            values = passed_values(binding, names) or values_passed_to_method(binding, names) or []
+            values = values_passed_to_parameter(binding, names) or values_passed_to_method(binding, names) or []
             return any(self.changes(value.names, value.value, value.where) for value in values)
         return False

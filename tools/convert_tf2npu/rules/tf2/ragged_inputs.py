@@ -136,7 +136,7 @@ def _is_in_model(context: Context, call: Call) -> bool:
     parent = context.names.parents[call.node]
     if isinstance(parent, ast.List):
         model = context.names.parents[parent]
-        is_model = isinstance(model, ast.Call) and context.called.get(model) in _SEQUENTIAL
+        is_model = isinstance(model, ast.Call) and context.called_names.get(model) in _SEQUENTIAL
         return len(parent.elts) > 1 and is_model and not _is_on_host(context, model)
     target = parent.targets[0] if isinstance(parent, ast.Assign) else None
     return isinstance(target, ast.Attribute) and context.types.of(target.value, call.where) == Type.MODEL
@@ -162,7 +162,7 @@ def _names_of_pipeline_models(context: Context) -> frozenset[str]:
     models: dict[str, list[ast.Call]] = {}
     for call in context.names.calls:
         assignment = context.names.parents.get(call.node)
-        if context.called.get(call.node) == "tensorflow.keras.Model" and isinstance(assignment, ast.Assign):
+        if context.called_names.get(call.node) == "tensorflow.keras.Model" and isinstance(assignment, ast.Assign):
             models.setdefault(getattr(assignment.targets[0], "id", ""), []).append(call.node)
     on_host = {read.id for read, _ in context.names.reads if read.id in models and not runs_on_npu(context, read)}
     made_from = [node for model in on_host for call in models[model] for node in ast.walk(call)]

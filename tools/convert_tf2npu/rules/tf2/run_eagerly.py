@@ -91,7 +91,7 @@ from typing import Iterator
 from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_two
 from ...rewrite.call_edits import rename
-from ...semantics.call_sites import default_of
+from ...semantics.call_sites import default_of_parameter
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
@@ -138,7 +138,7 @@ def _is_on(context: Context, switch: ast.expr, call: Call) -> bool:
         return True
     parameter = context.names.only_binding(switch, call.where, "arg")
     is_unknown = len(sources) == 1 and sources[0].node is switch
-    return is_unknown and parameter is not None and constant(default_of(parameter)) == (True,)
+    return is_unknown and parameter is not None and constant(default_of_parameter(parameter)) == (True,)
 
 
 def _is_of_layers(context: Context, call: Call) -> bool:

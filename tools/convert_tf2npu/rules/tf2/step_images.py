@@ -101,7 +101,7 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     names = context.names
     reported: set[ast.AST] = set()
-    called = context.called
+    called = context.called_names
     for call in names.calls:
         name = called.get(call.node, "")
         if name not in _HOST and name not in _RANDOM:

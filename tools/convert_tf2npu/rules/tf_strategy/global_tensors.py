@@ -141,7 +141,9 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
 def _is_in_step(context: Context, node: ast.Call) -> bool:
     """Return True for code of a training step, outside of npu.distribute: in it, or in a function that it calls."""
     around = list(context.names.ancestors(node))
-    if any(context.called.get(parent, "").startswith(DISTRIBUTE) for parent in around if isinstance(parent, ast.Call)):
+    if any(
+        context.called_names.get(parent, "").startswith(DISTRIBUTE) for parent in around if isinstance(parent, ast.Call)
+    ):
         return False
     steps = _steps(context)
     return any(

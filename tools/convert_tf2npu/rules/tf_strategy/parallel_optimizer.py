@@ -210,7 +210,7 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     inside = _inner(context)
     for call in context.names.calls:
-        if in_test(context, call.node) or context.names.key(call.node) in inside:
+        if in_test(context, call.node) or context.names.call_key(call.node) in inside:
             continue
         its_role = optimizer_role(call.node, call.where, context.names)
         if reduces and (its_role != CREATES_OPTIMIZER or not _clips_gradients(call.node)):
@@ -289,7 +289,9 @@ def _normalizes_batches(context: Context, call: Call) -> bool:
     """Return True if a call makes a layer or a model of Keras that normalizes batches."""
     layer = context.names.definition(call.node.func, call.where)
     if layer is not None:
-        return isinstance(layer.node, ast.ClassDef) and not _NORMALIZATIONS.isdisjoint(layer.names.ancestry(layer.node))
+        return isinstance(layer.node, ast.ClassDef) and not _NORMALIZATIONS.isdisjoint(
+            layer.names.outside_ancestors(layer.node)
+        )
     name = context.resolve(call.node.func, call.where) or ""
     word = last_part(name) if name.startswith(_APPLICATIONS) else ""
     return name in _NORMALIZATIONS or word[:1].isupper() and not word.startswith(_WITHOUT)
@@ -298,7 +300,11 @@ def _normalizes_batches(context: Context, call: Call) -> bool:
 def _has_statistics_of_keras(context: Context, call: Call) -> bool:
     """Return False for a class of the project whose method call does not call that of its base."""
     layer = context.names.definition(call.node.func, call.where)
-    own = layer.names.held(layer.node, "call") if layer is not None and isinstance(layer.node, ast.ClassDef) else []
+    own = (
+        layer.names.attribute_bindings(layer.node, "call")
+        if layer is not None and isinstance(layer.node, ast.ClassDef)
+        else []
+    )
     return all(
         method.binding.node is None
         or any(isinstance(node, ast.Attribute) and node.attr == "call" for node in ast.walk(method.binding.node))
@@ -312,9 +318,11 @@ def _inner(context: Context) -> set[Key]:
     for call in context.names.calls:
         values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
         if optimizer_role(call.node, call.where, context.names) == WRAPS_OPTIMIZER:
-            wrapped.update(context.names.key(value) for value in values if isinstance(value, ast.Call))
+            wrapped.update(context.names.call_key(value) for value in values if isinstance(value, ast.Call))
         elif context.resolve(call.node.func, call.where) == _SYNCHRONIZED:
             for value in values:
                 inner = origins(value, call.where, context.names)
-                wrapped.update(origin.names.key(origin.node) for origin in inner if isinstance(origin.node, ast.Call))
+                wrapped.update(
+                    origin.names.call_key(origin.node) for origin in inner if isinstance(origin.node, ast.Call)
+                )
     return wrapped

@@ -154,7 +154,9 @@ def _belongs_to_training(context: Context) -> bool:
 
 
 def _broadcasts_variables(context: Context) -> bool:
-    return not _BROADCASTS.isdisjoint(context.called.values()) or calls_mpi(context.names.tree, context.names, MPI)
+    return not _BROADCASTS.isdisjoint(context.called_names.values()) or calls_mpi(
+        context.names.tree, context.names, MPI
+    )
 
 
 def _fix(context: Context, call: Call, updates: bool) -> str | None:

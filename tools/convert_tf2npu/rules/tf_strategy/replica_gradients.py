@@ -146,7 +146,10 @@ def check_file(context: Context) -> Iterator[Result]:
         if source.kind == BY_HAND
     }
     for call in names.calls:
-        if names.key(call.node) in reached and context.resolve(call.node.func, call.where) == "tensorflow.gradients":
+        if (
+            names.call_key(call.node) in reached
+            and context.resolve(call.node.func, call.where) == "tensorflow.gradients"
+        ):
             yield Change(
                 call.node,
                 "gradients averaged over all ranks",
@@ -164,11 +167,11 @@ def _calls_for_updates_by_script(context: Context, everything: list[Applied]) ->
     """Yield calls that compute the gradients of all variables if the script updates these itself, with the reason."""
     names = context.names
     words = {last_name(call.node.func) for call in names.calls}
-    if words & _METHODS or not AVERAGES.isdisjoint(context.called.values()) or only_predicts(context):
+    if words & _METHODS or not AVERAGES.isdisjoint(context.called_names.values()) or only_predicts(context):
         return
     known = {source.key for applied in everything for source in applied.sources}
     for call in names.calls:
-        if context.called.get(call.node) == "tensorflow.gradients" and names.key(call.node) not in known:
+        if context.called_names.get(call.node) == "tensorflow.gradients" and names.call_key(call.node) not in known:
             xs = bind(call.node, GRADIENTS).args.get("xs")
             sources = origins(xs, call.where, names) if xs is not None else []
             if any(source.resolve() in _ALL_VARIABLES for source in sources) and not _is_differentiated(
@@ -194,7 +197,7 @@ def _untraced_applications(context: Context, everything: list[Applied]) -> dict[
 
     Either all gradients of a call are averaged, or none.
     """
-    by_hand = "tensorflow.gradients" in context.called.values()
+    by_hand = "tensorflow.gradients" in context.called_names.values()
     reasons: dict[int, str] = {}
     for applied in everything:
         for source in applied.sources:
@@ -247,7 +250,7 @@ def _problem(source: GradientSource, applied: Applied) -> str | None:
     """Return the reason why gradients cannot be averaged where they are computed, or None."""
     names, call = source.names, source.node
     assert isinstance(call, ast.Call)
-    if bind(call, GRADIENTS).given("grad_ys"):
+    if bind(call, GRADIENTS).is_given("grad_ys"):
         return "some of these gradients start from grad_ys, which may be averaged already"
     if _is_differentiated(call, names):
         return "some of these gradients are differentiated again"
@@ -264,7 +267,7 @@ def _problem(source: GradientSource, applied: Applied) -> str | None:
         m
         for user in [names] + list(others or [])
         for m in user.mentions(function.name)
-        if user.named(m, user.place(m)) in (None, itself)
+        if user.resolved_name(m, user.place(m)) in (None, itself)
     ]
     if others is None or len(mentions) > 1:
         return Message("{0} may be called for gradients that are not applied", function.name)

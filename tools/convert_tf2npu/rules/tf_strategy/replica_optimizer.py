@@ -240,7 +240,7 @@ def check_file(context: Context) -> Iterator[Result]:
     for call in optimizers:
         if eager and is_keras(call.node, call.where, names):
             continue  # NPU308
-        key = names.key(call.node)
+        key = names.call_key(call.node)
         if (
             key in already
             or in_test(context, call.node)

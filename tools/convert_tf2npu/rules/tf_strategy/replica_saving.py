@@ -135,7 +135,7 @@ def _fix(context: Context, call: Call) -> str | None:
         if short == "ModelCheckpoint":
             return "Add this callback only if get_rank_id() == 0"
         for argument in ("checkpoint_dir", "logdir"):
-            if bound.given(argument):
+            if bound.is_given(argument):
                 return Message("Pass {0}={1} {2} None", argument, operand(context.source, bound.args[argument]), _FIRST)
     if _saves_session(context, call) or _saves_model(context, call, name):
         return Message("Write if get_rank_id() == 0: {0}", one_line(context.source.segment(node)))

@@ -69,7 +69,7 @@ def check_file(context: Context) -> Iterator[Result]:
     if context.distributed == "tf_strategy" or not any(word in context.source.text for word in ON_OBJECTS):
         return
     for call in context.names.calls:
-        name = context.called.get(call.node, "")
+        name = context.called_names.get(call.node, "")
         if in_test(context, call.node) or name.endswith(".OneDeviceStrategy"):
             continue
         if NAMES.get(name, TPU) != TPU or is_of_own_class(context.names, call.node, call.where):

@@ -42,7 +42,7 @@ _ADVICE = {
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     short = last_part(name)
-    spelled = context.names.spelled(call.node.func, call.where) or ""
+    spelled = context.names.spelled_name(call.node.func, call.where) or ""
     if (
         context.compat_v1
         and ".compat.v2." not in spelled

@@ -63,7 +63,7 @@ _HALF = ("mixed_float16", "float16", "fp16")
 
 def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
-    if ASKING.isdisjoint(context.called.values()) or not any(word in text for word in _FORMATS + _HALF):
+    if ASKING.isdisjoint(context.called_names.values()) or not any(word in text for word in _FORMATS + _HALF):
         return
     for node in ast.walk(context.names.tree):
         if isinstance(node, (ast.If, ast.IfExp)) and not in_test(context, node):

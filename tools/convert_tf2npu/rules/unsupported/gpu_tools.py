@@ -115,7 +115,7 @@ def _uses_with_messages(context: Context) -> Iterator[tuple[ast.AST, str, str]]:
         elif kind is ast.Assign and isinstance(statement.targets[0], ast.Subscript):  # type: ignore[attr-defined]
             assert isinstance(statement, ast.Assign)
             yield from _check_environ_assignment(context, statement, statement.targets[0], where)
-    for call, name in context.called.items():
+    for call, name in context.called_names.items():
         if name.startswith(_COMMANDS) and call.args:
             if name in _SETTERS and len(call.args) == 2:
                 yield from _variable(call, call.args[0], call.args[1])

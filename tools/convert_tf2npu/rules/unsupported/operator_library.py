@@ -65,7 +65,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if in_test(context, call.node) or not is_first_call(context, call, names, context.names.tree, on_npu=False):
         return
     if name in _BUILDS:
-        if "nvcc" in context.source.text and _LOADS.isdisjoint(context.called.values()):
+        if "nvcc" in context.source.text and _LOADS.isdisjoint(context.called_names.values()):
             yield Finding(
                 call.node, "operators for CUDA do not run on the NPU. Build them for the CPU, without nvcc and CUDA"
             )

@@ -77,7 +77,7 @@ _TARGETS = ("target", "master")
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    for node, name in context.called.items():
+    for node, name in context.called_names.items():
         if _is_of_servers(context, node, name) and not in_test(context, node):
             yield Finding(
                 node,
@@ -95,7 +95,7 @@ def _is_of_servers(context: Context, node: ast.Call, name: str) -> bool:
     if name == _SYNC:
         return not any(isinstance(p, (ast.If, ast.IfExp)) for p in context.names.ancestors(node))
     if name == _SETTER:
-        return bind(node, _SETTER_ARGUMENTS).given("cluster")
+        return bind(node, _SETTER_ARGUMENTS).is_given("cluster")
     if name in _SESSIONS:
         target = next((k.value for k in node.keywords if k.arg in _TARGETS), node.args[0] if node.args else None)
         value = constant(target)

@@ -145,11 +145,11 @@ class _Loop(NamedTuple):
 def check_file(context: Context) -> Iterator[Result]:
     if "model_deploy" in context.source.text:
         yield from _clones(context)
-    if _DEVICE not in context.called.values():
+    if _DEVICE not in context.called_names.values():
         return
     reported: set[str] = set()
     for call in context.names.calls:
-        name = context.called.get(call.node)
+        name = context.called_names.get(call.node)
         if name == _SCOPE:
             if not call.node.args or not _SCOPE_OF_TOWER.search(context.source.segment(call.node.args[0])):
                 continue
@@ -160,7 +160,7 @@ def check_file(context: Context) -> Iterator[Result]:
         if loop is not None and advice and advice not in reported and not in_test(context, loop.node):
             reported.add(advice)
             sequence = _sequence(loop.iter)
-            seen = context.seen(CODE, VALUE, sequence)
+            seen = context.observed_at(CODE, VALUE, sequence)
             if seen is not None and seen.all("length") in ((0,), (1,), (0, 1), (1, 0)):
                 continue
             note = ""
@@ -202,7 +202,7 @@ def _loop_of_towers(context: Context, call: Call) -> _Loop | None:
     """Return the loop that builds a tower on the device, or in the scope, of a call; None if there is none."""
     given: list[ast.expr] = [*call.node.args, *(k.value for k in call.node.keywords)]
     for loop in _loops_of(context, call.node, given, []):
-        if context.called[call.node] == _SCOPE:
+        if context.called_names[call.node] == _SCOPE:
             return loop if _OF_DEVICES.search(context.source.segment(loop.iter)) else None
         return loop if _builds_towers(context, given, loop) else None
     return None
@@ -312,7 +312,7 @@ def _parts_of_splits(context: Context, loop: _Loop) -> list[ast.AST]:
     return [
         origin.node
         for call in context.names.calls
-        if context.called.get(call.node) == "tensorflow.split" and len(call.node.args) > 1
+        if context.called_names.get(call.node) == "tensorflow.split" and len(call.node.args) > 1
         if function_of(context, call.node) is function
         for origin in origins(call.node.args[1], call.where, context.names)
     ]

@@ -207,7 +207,7 @@ def _below(context: Context, replacement: str) -> str:
 
 def _root(context: Context, node: ast.expr, where: Where) -> ast.expr | None:
     """Return ``tf`` of ``tf.contrib.rnn``; None if a dotted name does not start with TensorFlow itself."""
-    while context.names.spelled(node, where) not in TENSORFLOW:
+    while context.names.spelled_name(node, where) not in TENSORFLOW:
         if not isinstance(node, ast.Attribute):
             return None
         node = node.value
@@ -227,7 +227,7 @@ def _tensorflow(context: Context, where: Where) -> str:
         (
             local
             for local in sorted(locals_of_tensorflow, key=lambda name: name != "tf")
-            if names.spelled(ast.Name(local, ast.Load()), where) == wanted
+            if names.spelled_name(ast.Name(local, ast.Load()), where) == wanted
         ),
         "",
     )

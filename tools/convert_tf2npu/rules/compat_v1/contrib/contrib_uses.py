@@ -87,7 +87,7 @@ def _bound(context: Context, binding: Binding) -> str | None:
         and len(binding.where.statement.targets) == 1
     ):
         if part_with_replacement(context.names, binding.node, binding.where) is None:
-            return below_contrib(context.names.spelled(binding.node, binding.where) or "")
+            return below_contrib(context.names.spelled_name(binding.node, binding.where) or "")
     return None
 
 

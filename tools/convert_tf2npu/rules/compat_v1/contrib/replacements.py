@@ -90,7 +90,7 @@ def replacement_of(name: str) -> Replacement | None:
 def part_with_replacement(names: Names, node: ast.expr, where: Where) -> tuple[ast.expr, str, Replacement] | None:
     """Return the longest part of a dotted name with a replacement, its name below tf.contrib, and the replacement."""
     while True:
-        name = contrib_name(names.spelled(node, where) or "")
+        name = contrib_name(names.spelled_name(node, where) or "")
         replacement = replacement_of(name) if name else None
         if replacement is not None:
             return node, name, replacement
