@@ -175,7 +175,7 @@ def _only_observed_shape(context: Context, call: Call) -> tuple[int, ...] | None
 
 def _is_never_fed(context: Context, call: Call) -> bool:
     """Return True if observed runs made a placeholder and fed it nothing."""
-    seen = context.seen(CODE, SHAPE, call.node)
+    seen = context.observed_at(CODE, SHAPE, call.node)
     has_default = last_name(call.node.func) == "placeholder_with_default"
     return seen is not None and "shape" not in seen.values and not has_default
 
