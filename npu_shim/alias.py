@@ -27,7 +27,7 @@ from typing import Sequence
 from npu_shim._host import host_env
 from npu_shim._host.host_device import VENDOR_PACKAGE
 from npu_shim._host.lazy_names import lazy_names
-from npu_shim._host.packages import ALIAS, is_alias, spec_of_others
+from npu_shim._host.packages import ALIAS, find_spec_after, is_alias_module
 from npu_shim._vendor_paths.second_names import Loader
 from npu_shim._vendor_paths.table import TABLE
 
@@ -61,7 +61,7 @@ class Finder(importlib.abc.MetaPathFinder):
         if root not in (*ROOTS, _MODELARTS):
             return None
         if name == root:
-            installed = spec_of_others(self, name, path, target)
+            installed = find_spec_after(self, name, path, target)
             if installed is not None:
                 if name != _MODELARTS:  # which is on its own platform then
                     warnings.warn(
@@ -70,7 +70,7 @@ class Finder(importlib.abc.MetaPathFinder):
                         RuntimeWarning,
                     )
                 return None
-        elif not is_alias(sys.modules.get(root)):
+        elif not is_alias_module(sys.modules.get(root)):
             return None
         home = home_of(name)
         if home is None:  # Python would search the folders of npu_shim, and load its files a second time
@@ -123,7 +123,7 @@ def install() -> None:
     """Install the finder before all others, and export the ranks of mpirun. A second call does nothing."""
     if not any(isinstance(finder, Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, Finder())
-    host_env.export_ranks()
+    host_env.export_rank_variables()
 
 
 install()

@@ -21,7 +21,7 @@ from typing import Callable, TypeVar, cast
 
 from npu_shim._host import host_env, mpirun
 from npu_shim._host.messages import report
-from npu_shim._host.packages import is_alias, is_importable, tensorflow_version
+from npu_shim._host.packages import is_alias_module, is_importable, tensorflow_version
 from npu_shim._tensorflow.types import Function, Result
 
 _Function = TypeVar("_Function", bound=Function)
@@ -57,22 +57,24 @@ class Device:
         return f"{self.kind}: {self.reason}"
 
 
-def look() -> Device:
+def detect_without_import() -> Device:
     """Return the device as far as it is known without an import of the vendor's package."""
-    if host_env.on_host():
+    if host_env.is_host_only():
         return Device("cpu", "this run leaves the devices alone")
     cards = tuple(sorted(glob.glob(DEVICE_FILES)))
     if not cards:
         return Device("cpu", f"the driver shows no card ({DEVICE_FILES} matches nothing)")
-    packages = _installed()
+    packages = _installed_vendor_packages()
     if not packages:
         return Device(
-            "cpu", f"{_cards_text(cards)}, but {_wanted_package()} is not installed for {sys.executable}", cards=cards
+            "cpu",
+            f"{_cards_text(cards)}, but {_wanted_package_text()} is not installed for {sys.executable}",
+            cards=cards,
         )
-    return _npu_served_by(cards, packages[0])
+    return _npu_device_of_package(cards, packages[0])
 
 
-def product(root: str = "/") -> str | None:
+def card_product(root: str = "/") -> str | None:
     """Return the product of the cards on the PCI bus: 910, A2, A3, A5; None if there are none, or several products.
 
     Args:
@@ -105,20 +107,20 @@ def device() -> Device:
         ValueError: if NPU_SHIM_FALLBACK (or another variable of npu_shim) has
             a value that is not allowed.
     """
-    host_env.read()
-    return find()
+    host_env.read_environment()
+    return detect_device()
 
 
-def find() -> Device:
+def detect_device() -> Device:
     """Return the device without a check of the environment variables."""
-    visible = look()
+    visible = detect_without_import()
     if not visible.is_npu:
         return visible
     failures = []
-    for package in _installed():
-        failure = _load_failure(package)
+    for package in _installed_vendor_packages():
+        failure = _load_failure_text(package)
         if failure is None:
-            return _npu_served_by(visible.cards, package)
+            return _npu_device_of_package(visible.cards, package)
         failures.append(f"{package} does not load ({failure})")
     return Device("cpu", f"{_cards_text(visible.cards)}, but {' and '.join(failures)}", cards=visible.cards)
 
@@ -129,10 +131,10 @@ def is_npu() -> bool:
     Raises:
         RuntimeError: if the driver shows a card that no package can use, and NPU_SHIM_FALLBACK does not allow the CPU.
     """
-    return _checked(device()).is_npu
+    return _check_card_is_used(device()).is_npu
 
 
-def resolve() -> Device:
+def device_after_fallback() -> Device:
     """Return the device for a script that is about to use it, and apply NPU_SHIM_FALLBACK.
 
     Returns:
@@ -140,46 +142,46 @@ def resolve() -> Device:
     Raises:
         RuntimeError: if there is no NPU and NPU_SHIM_FALLBACK does not allow the CPU.
     """
-    chosen = _checked(device())
+    chosen = _check_card_is_used(device())
     if chosen.is_npu:
-        vendor(VENDOR_PACKAGE + ".estimator.npu_ops")  # loading it registers NpuOptimizer with TensorFlow
+        import_vendor_module(VENDOR_PACKAGE + ".estimator.npu_ops")  # loading it registers NpuOptimizer with TensorFlow
         return chosen
-    environment = host_env.read()
+    environment = host_env.read_environment()
     policy = environment.fallback or "warn"
     if policy == "error":
         raise RuntimeError(
             f"There is no NPU here ({chosen.reason}) and NPU_SHIM_FALLBACK=error forbids the CPU. Install the vendor's "
-            f"driver and {_wanted_package()}, or export NPU_SHIM_FALLBACK=warn (or silent) to run on the CPU."
+            f"driver and {_wanted_package_text()}, or export NPU_SHIM_FALLBACK=warn (or silent) to run on the CPU."
         )
     if policy == "warn" and not environment.rank_id:  # one rank speaks for its job
-        _report_once(f"the NPU is not used: {chosen.reason}" if chosen.cards else "no NPU here")
+        _warn_of_cpu_once(f"the NPU is not used: {chosen.reason}" if chosen.cards else "no NPU here")
     return chosen
 
 
-def unused_card(available: Device) -> str | None:
+def unused_card_text(available: Device) -> str | None:
     """Return what is wrong and what to install if the driver shows a card that no package can use, else None."""
     if available.is_npu or not available.cards:
         return None
     version = tensorflow_version()
     if version and not version.startswith(("1.15.", "2.6.")):
         fix = f"TensorFlow {version} has no vendor package: use TensorFlow 2.6 or 1.15"
-    elif _installed():
+    elif _installed_vendor_packages():
         fix = "Source the set_env.sh of CANN's toolkit and of its TensorFlow plugin, and compare their versions"
     else:
         plugin = "CANN's TensorFlow plugin (TF Adapter)"
-        fix = f"Install {plugin}, which has {_wanted_package()}, and add its folder to PYTHONPATH"
+        fix = f"Install {plugin}, which has {_wanted_package_text()}, and add its folder to PYTHONPATH"
     return f"The card is not used: {available.reason}. {fix}; npu-shim doctor shows what is installed"
 
 
-def _checked(available: Device) -> Device:
+def _check_card_is_used(available: Device) -> Device:
     """Return the device, and raise an error if a card would stay unused by mistake."""
-    problem = unused_card(available)
-    if problem and host_env.read().fallback in (None, "error"):
+    problem = unused_card_text(available)
+    if problem and host_env.read_environment().fallback in (None, "error"):
         raise RuntimeError(f"{problem}. To run on the CPU on purpose, export NPU_SHIM_FALLBACK=warn.")
     return available
 
 
-def _installed() -> list[str]:
+def _installed_vendor_packages() -> list[str]:
     """Return the vendor's packages that Python finds, the one for this TensorFlow first."""
     packages = [VENDOR_PACKAGE, VENDOR_PACKAGE_TF2]
     if (tensorflow_version() or "1").startswith("2"):
@@ -187,7 +189,7 @@ def _installed() -> list[str]:
     return [package for package in packages if is_importable(package)]
 
 
-def _wanted_package() -> str:
+def _wanted_package_text() -> str:
     """Return the vendor's package for this TensorFlow, or both."""
     version = tensorflow_version() or ""
     if version.startswith("1."):
@@ -201,8 +203,8 @@ def _cards_text(cards: tuple[str, ...]) -> str:
     return f"the driver shows {len(cards)} card(s), first {cards[0]}"
 
 
-def _npu_served_by(cards: tuple[str, ...], package: str) -> Device:
-    others = [other for other in _installed() if other != package]
+def _npu_device_of_package(cards: tuple[str, ...], package: str) -> Device:
+    others = [other for other in _installed_vendor_packages() if other != package]
     text = f"{_cards_text(cards)}; {package} serves TensorFlow {tensorflow_version() or 'of unknown version'}"
     if package == VENDOR_PACKAGE_TF2:
         text += f", in graph mode {_GRAPH_MODE_OF_TF2}"
@@ -211,13 +213,13 @@ def _npu_served_by(cards: tuple[str, ...], package: str) -> Device:
     return Device("npu", text, package, cards)
 
 
-def _load_failure(package: str) -> str | None:
+def _load_failure_text(package: str) -> str | None:
     """Return why a vendor's package cannot be imported, None if it can."""
-    return None if sys.modules.get(package) is not None else _import_failure(package)
+    return None if sys.modules.get(package) is not None else _import_failure_text(package)
 
 
 @functools.lru_cache(maxsize=None)
-def _import_failure(package: str) -> str | None:
+def _import_failure_text(package: str) -> str | None:
     try:
         importlib.import_module(package)
     except Exception as error:  # a missing library is an OSError or ImportError, another TensorFlow an AttributeError
@@ -226,7 +228,7 @@ def _import_failure(package: str) -> str | None:
     return None
 
 
-def vendor(module: str) -> ModuleType:
+def import_vendor_module(module: str) -> ModuleType:
     """Import a module of the vendor's packages. Call it only if there is an NPU.
 
     Args:
@@ -236,21 +238,21 @@ def vendor(module: str) -> ModuleType:
         ValueError: the ranks of mpirun or srun are on several hosts, and there is no rank table.
     """
     root = module.partition(".")[0]
-    mpirun.need_table_across_hosts(host_env.process_environ())
-    host_env.export_ranks()
+    mpirun.raise_for_missing_table(host_env.process_environ())
+    host_env.export_rank_variables()
     if root == VENDOR_PACKAGE:
         host_env.process_environ().setdefault(
             "JOB_ID", host_env.DEFAULT_JOB_ID
         )  # its estimator and optimizers need one
-    if root == VENDOR_PACKAGE and find().package == VENDOR_PACKAGE_TF2:
+    if root == VENDOR_PACKAGE and detect_device().package == VENDOR_PACKAGE_TF2:
         module = _GRAPH_MODE_OF_TF2 + module[len(VENDOR_PACKAGE) :]
         if _GRAPH_MODE_OF_TF2 not in sys.modules:
             from npu_shim._tensorflow import tf_gradients
 
             # Both of its modes register this gradient, and graph mode fails if the other was first.
-            tf_gradients.unregister("DropOutDoMask")
+            tf_gradients.unregister_gradient("DropOutDoMask")
     loaded = importlib.import_module(module)
-    if is_alias(loaded):
+    if is_alias_module(loaded):
         raise ModuleNotFoundError(
             f"No module named {root!r}. Install the vendor's package; an alias of npu_shim cannot drive the NPU.",
             name=root,
@@ -258,42 +260,42 @@ def vendor(module: str) -> ModuleType:
     return loaded
 
 
-def find_vendor(module: str) -> ModuleType | None:
+def find_vendor_module(module: str) -> ModuleType | None:
     """Return a module of the vendor's packages, None if there is no NPU or the vendor has no such module.
 
     Args:
-        module: as for vendor.
+        module: as for import_vendor_module.
     Raises:
         RuntimeError: if the driver shows a card that no package can use, and NPU_SHIM_FALLBACK does not allow the CPU.
     """
-    if not _checked(find()).is_npu:
+    if not _check_card_is_used(detect_device()).is_npu:
         return None
     try:
-        return vendor(module)
+        return import_vendor_module(module)
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith((VENDOR_PACKAGE, VENDOR_PACKAGE_TF2)):
             return None
         raise
 
 
-def vendors_or(own: _Object, module: str) -> _Object:
+def vendor_object_or(own: _Object, module: str) -> _Object:
     """Return the vendor's object of the same name on an NPU, else ``own``.
 
     Args:
         own: a class or function of npu_shim.
         module: the module of the vendor that has the same name.
     """
-    vendors = find_vendor(module)
+    vendors = find_vendor_module(module)
     return own if vendors is None else getattr(vendors, own.__name__, own)
 
 
 def has_npu_device() -> bool:
     """Return True if there is an NPU and the vendor's package for TensorFlow 2 serves it."""
-    chosen = _checked(find())
+    chosen = _check_card_is_used(detect_device())
     return chosen.is_npu and chosen.package == VENDOR_PACKAGE_TF2
 
 
-def serve_vendor(name: str, module: str = "", attribute: str = "", own: str = "") -> None:
+def copy_vendor_names(name: str, module: str = "", attribute: str = "", own: str = "") -> None:
     """Give a module of npu_shim.npu_device all names of the vendor's module, if npu_device serves an NPU.
 
     Args:
@@ -304,7 +306,7 @@ def serve_vendor(name: str, module: str = "", attribute: str = "", own: str = ""
     """
     if not has_npu_device():
         return
-    vendors: Result = vendor(module or name[len("npu_shim.") :])
+    vendors: Result = import_vendor_module(module or name[len("npu_shim.") :])
     if attribute:
         vendors = getattr(vendors, attribute)
     kept = own.split()
@@ -312,7 +314,7 @@ def serve_vendor(name: str, module: str = "", attribute: str = "", own: str = ""
     names.update((key, value) for key, value in vars(vendors).items() if key[:2] != "__" and key not in kept)
 
 
-def prefer_vendor(module: str) -> Callable[[_Function], _Function]:
+def prefer_vendor_function(module: str) -> Callable[[_Function], _Function]:
     """Return a decorator: on an NPU, the function of the same name in the vendor's module is called instead.
 
     Args:
@@ -323,7 +325,7 @@ def prefer_vendor(module: str) -> Callable[[_Function], _Function]:
     def decorate(function: _Function) -> _Function:
         @functools.wraps(function)
         def answer(*args: object, **kwargs: object) -> Result:
-            chosen = getattr(vendor(module), function.__name__) if is_served() else function
+            chosen = getattr(import_vendor_module(module), function.__name__) if is_served() else function
             return chosen(*args, **kwargs)
 
         return cast(_Function, answer)
@@ -332,5 +334,5 @@ def prefer_vendor(module: str) -> Callable[[_Function], _Function]:
 
 
 @functools.lru_cache(maxsize=None)
-def _report_once(why: str) -> None:
+def _warn_of_cpu_once(why: str) -> None:
     report(f"{why}; running on the CPU. NPU_SHIM_FALLBACK=silent hides this line, =error forbids the CPU.")

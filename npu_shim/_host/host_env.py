@@ -1,6 +1,6 @@
 """Environment variables: rank, device, job and npu_shim's own settings. Only this module accesses os.environ.
 
-``read()`` reads the variables on each call and returns a frozen record, so that
+``read_environment()`` reads the variables on each call and returns a frozen record, so that
 no value can be out of date. Variables that one process does not need have a
 default. Contradictions raise an error that names the variable and its value.
 """
@@ -94,7 +94,7 @@ def process_environ() -> MutableMapping[str, str]:
     return os.environ
 
 
-def read(environ: Mapping[str, str] | None = None) -> Environment:
+def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
     """Read the variables of this process.
 
     Args:
@@ -106,9 +106,9 @@ def read(environ: Mapping[str, str] | None = None) -> Environment:
             other. The message names the variable, its value, the allowed values and the fix.
     """
     given = process_environ() if environ is None else environ
-    launcher = mpirun.launcher(given)
-    mpirun.check_incomplete(given)
-    env = _Reader({**given, **mpirun.variables(given)} if launcher else given)
+    launcher = mpirun.detect_launcher(given)
+    mpirun.raise_for_missing_world_size(given)
+    env = _Reader({**given, **mpirun.rank_variables(given)} if launcher else given)
     chief_ip = env.text("CM_CHIEF_IP")
     table = env.text("RANK_TABLE_FILE")
     if chief_ip and table:
@@ -122,8 +122,8 @@ def read(environ: Mapping[str, str] | None = None) -> Environment:
         for name, value in (("CM_CHIEF_PORT", chief_port), ("CM_CHIEF_DEVICE", chief_device)):
             if value is None:
                 raise ValueError(f"CM_CHIEF_IP={chief_ip!r} needs {name}, which is not set. Export {name}.")
-    rank_size = _rank_size(env, table, chief_ip)
-    rank_id = _rank_id(env, rank_size, by_chief=chief_ip is not None)
+    rank_size = _read_rank_size(env, table, chief_ip)
+    rank_id = _read_rank_id(env, rank_size, by_chief=chief_ip is not None)
     pod_name = env.text("POD_NAME")
     if table and pod_name is None and rank_id is None:
         pod_name = env.text("RANK_ID")
@@ -142,7 +142,7 @@ def read(environ: Mapping[str, str] | None = None) -> Environment:
         rank_id=rank_id,
         rank_size=rank_size,
         size_variable=launcher.size if launcher else "RANK_SIZE",
-        placement=_placement(env, launcher, given) if launcher else None,
+        placement=_read_placement(env, launcher, given) if launcher else None,
         rank_table_file=table,
         pod_name=pod_name,
         pod_variable="POD_NAME" if env.text("POD_NAME") else "RANK_ID",
@@ -165,7 +165,7 @@ def read(environ: Mapping[str, str] | None = None) -> Environment:
     )
 
 
-def alias() -> bool:
+def is_alias_wanted() -> bool:
     """Return True if NPU_SHIM_ALIAS asks for the alias (``npu_shim.alias``).
 
     Raises:
@@ -174,7 +174,7 @@ def alias() -> bool:
     return _Reader(process_environ()).choice(ALIAS_VARIABLE, ALIASES) == "1"
 
 
-def on_host() -> bool:
+def is_host_only() -> bool:
     """Return True in a process that npu_shim has started to leave the devices of this machine alone."""
     return process_environ().get(ON_HOST_VARIABLE) == "1"
 
@@ -184,14 +184,14 @@ def obs_folder() -> str | None:
     return _Reader(process_environ()).text("NPU_SHIM_OBS")
 
 
-def export_ranks() -> None:
+def export_rank_variables() -> None:
     """Set the variables of a rank that only mpirun, srun or torchrun gives, for code that reads them without npu_shim.
 
     Raises:
         ValueError: the variables contradict each other.
     """
     environ = process_environ()
-    environ.update(mpirun.variables(environ))
+    environ.update(mpirun.rank_variables(environ))
 
 
 def opp_path() -> str:
@@ -199,15 +199,17 @@ def opp_path() -> str:
     return process_environ().get("ASCEND_OPP_PATH", "")
 
 
-def _placement(env: _Reader, launcher: mpirun.Launcher, environ: Mapping[str, str]) -> Placement | None:
+def _read_placement(env: _Reader, launcher: mpirun.Launcher, environ: Mapping[str, str]) -> Placement | None:
     size, local_rank = env.integer(launcher.size, 1), env.integer(launcher.local_rank, 0)
-    local_size = int(mpirun.tasks_here(environ, launcher)) if launcher.node else env.integer(launcher.local_size, 1)
+    local_size = (
+        int(mpirun.local_task_count_text(environ, launcher)) if launcher.node else env.integer(launcher.local_size, 1)
+    )
     if local_size is None or local_rank is None or local_size == size:
         return None
     return Placement(launcher.local_rank, local_rank, local_size)
 
 
-def _rank_size(env: _Reader, table: str | None, chief_ip: str | None) -> int | None:
+def _read_rank_size(env: _Reader, table: str | None, chief_ip: str | None) -> int | None:
     size, workers = env.integer("RANK_SIZE", 1), env.integer("CM_WORKER_SIZE", 0, 32768)
     if size is not None and workers is not None:
         raise ValueError(
@@ -228,7 +230,7 @@ def _rank_size(env: _Reader, table: str | None, chief_ip: str | None) -> int | N
     return given or (None if table else 1)
 
 
-def _rank_id(env: _Reader, rank_size: int | None, by_chief: bool) -> int | None:
+def _read_rank_id(env: _Reader, rank_size: int | None, by_chief: bool) -> int | None:
     if by_chief and rank_size != 1:
         return None
     by_table = env.text("RANK_TABLE_FILE") is not None

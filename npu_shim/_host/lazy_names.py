@@ -31,7 +31,7 @@ def lazy_names(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], o
         here = sys.modules[module]
         if name not in home_of:
             raise AttributeError(f"module {module!r} has no attribute {name!r}; it offers {', '.join(here.__all__)}")
-        value = _load(home_of[name], name, module)
+        value = _load_name(home_of[name], name, module)
         setattr(here, name, value)
         return value
 
@@ -41,7 +41,7 @@ def lazy_names(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], o
     return __getattr__, __dir__
 
 
-def _load(home: str, name: str, module: str) -> object:
+def _load_name(home: str, name: str, module: str) -> object:
     path, _, table = home.partition(":")
     loaded = importlib.import_module(path)
     if table:

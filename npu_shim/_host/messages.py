@@ -12,7 +12,7 @@ def report(text: str) -> None:
     print(f"npu_shim: {text}", file=sys.stderr, flush=True)
 
 
-def of_error(error: OSError) -> str:
+def system_error_text(error: OSError) -> str:
     """Return what an error of the system says, as in ``file not found: train.py``, without a full stop."""
     reason = error.strerror or str(error)
     if error.filename is None:

@@ -1,7 +1,7 @@
 """The ranks of processes that mpirun, srun or torchrun starts.
 
-These launchers number their processes in variables of their own. ``variables()`` translates them to the variables of a
-rank (RANK_ID and so on). Sources: Open MPI 4.1 and 5.0, MPICH 5.0 and Slurm 22.05 as they run; the PMIx
+These launchers number their processes in variables of their own. ``rank_variables()`` translates them to the
+variables of a rank (RANK_ID and so on). Sources: Open MPI 4.1 and 5.0, MPICH 5.0 and Slurm 22.05 as they run; the PMIx
 standard; torchrun's page in PyTorch's documentation.
 """
 
@@ -72,7 +72,7 @@ _INCOMPLETE = ("PMIX_RANK", "PMI_RANK")
 VARIABLES = tuple(dict.fromkeys(name for one in LAUNCHERS for name in (*one[:4], *one.job, *one.needs, *one.same)))
 
 
-def launcher(environ: Mapping[str, str]) -> Launcher | None:
+def detect_launcher(environ: Mapping[str, str]) -> Launcher | None:
     """Return the launcher that gives this process its rank, None if its own variables do or there is no launcher.
 
     RANK_ID and RANK_SIZE with the launcher's values are copies of them, as scripts export them.
@@ -88,7 +88,7 @@ def launcher(environ: Mapping[str, str]) -> Launcher | None:
     return None
 
 
-def variables(environ: Mapping[str, str]) -> dict[str, str]:
+def rank_variables(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of a rank that follow from those of a launcher; those that are set are not among them.
 
     Args:
@@ -96,7 +96,7 @@ def variables(environ: Mapping[str, str]) -> dict[str, str]:
     Raises:
         ValueError: the variables contradict each other.
     """
-    starter = launcher(environ)
+    starter = detect_launcher(environ)
     if starter is None:
         return {}
     rank, size, local_rank = (environ[name].strip() for name in starter[:3])
@@ -116,16 +116,16 @@ def variables(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in of_rank.items() if not environ.get(name, "").strip()}
 
 
-def need_table_across_hosts(environ: Mapping[str, str]) -> None:
+def raise_for_missing_table(environ: Mapping[str, str]) -> None:
     """Raise an error if a launcher has ranks on several hosts and there is no rank table, which NPUs need.
 
     Raises:
         ValueError: see above.
     """
-    starter = launcher(environ)
+    starter = detect_launcher(environ)
     if starter is None or environ.get("RANK_TABLE_FILE", "").strip():
         return
-    size, local_size = environ[starter.size].strip(), tasks_here(environ, starter)
+    size, local_size = environ[starter.size].strip(), local_task_count_text(environ, starter)
     if size != local_size:
         option = "--slurm" if starter.node else "--mpi"
         raise ValueError(
@@ -135,7 +135,7 @@ def need_table_across_hosts(environ: Mapping[str, str]) -> None:
         )
 
 
-def check_incomplete(environ: Mapping[str, str]) -> None:
+def raise_for_missing_world_size(environ: Mapping[str, str]) -> None:
     """Raise an error if a launcher numbers the processes without saying how many there are.
 
     Without the error, each process would train alone.
@@ -145,7 +145,7 @@ def check_incomplete(environ: Mapping[str, str]) -> None:
     Raises:
         ValueError: a rank is set, but its size, local rank or local size is not.
     """
-    if launcher(environ) is not None or any(environ.get(name, "").strip() for name in _OWN):
+    if detect_launcher(environ) is not None or any(environ.get(name, "").strip() for name in _OWN):
         return
     for name in _INCOMPLETE:
         rank = environ.get(name, "").strip()
@@ -157,7 +157,7 @@ def check_incomplete(environ: Mapping[str, str]) -> None:
             )
 
 
-def expand_counts(text: str) -> tuple[int, ...]:
+def expand_slurm_counts(text: str) -> tuple[int, ...]:
     """Return the numbers of a list as Slurm writes it: ``2(x3),1`` for 2, 2, 2, 1.
 
     Raises:
@@ -172,7 +172,7 @@ def expand_counts(text: str) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def tasks_here(environ: Mapping[str, str], starter: Launcher) -> str:
+def local_task_count_text(environ: Mapping[str, str], starter: Launcher) -> str:
     """Return the number of ranks on this host, as a launcher gives it.
 
     Raises:
@@ -182,7 +182,7 @@ def tasks_here(environ: Mapping[str, str], starter: Launcher) -> str:
         return environ[starter.local_size].strip()
     text, node = environ[starter.local_size].strip(), environ[starter.node].strip()
     try:
-        counts = expand_counts(text)
+        counts = expand_slurm_counts(text)
         return str(counts[int(node)])
     except (ValueError, IndexError):
         raise ValueError(

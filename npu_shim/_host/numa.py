@@ -19,7 +19,7 @@ _AFFINITY = re.compile(rf"^\s*NPU(\d+)\s.*\s({_LIST})\s*$", re.MULTILINE)  # a r
 _BUS = re.compile(r"^\|\s*(\d+)\s+\S+\s*\|.*\n\|\s*\d+\s+(\d+)?\s*\|\s*([\dA-Fa-f]{4}:[\dA-Fa-f:.]+)", re.MULTILINE)
 
 
-def nodes(root: str = "/") -> dict[int, frozenset[int]]:
+def cpus_of_nodes(root: str = "/") -> dict[int, frozenset[int]]:
     """Return the processors of each NUMA node.
 
     Args:
@@ -28,21 +28,21 @@ def nodes(root: str = "/") -> dict[int, frozenset[int]]:
     cores = {}
     for path in glob.glob(os.path.join(root, "sys/devices/system/node/node[0-9]*/cpulist")):
         with open(path, encoding="ascii") as stream:
-            cores[int(re.findall(r"\d+", path)[-1])] = _numbers(stream.read().strip())
+            cores[int(re.findall(r"\d+", path)[-1])] = _parse_ranges(stream.read().strip())
     return cores
 
 
-def near_devices(root: str = "/") -> dict[int, frozenset[int]]:
+def cpus_near_devices(root: str = "/") -> dict[int, frozenset[int]]:
     """Return the processors near each device, as npu-smi or the PCI bus names them; empty if neither does.
 
     Args:
         root: root of the file system.
     """
-    cores = {int(device): _numbers(listed) for device, listed in _AFFINITY.findall(_npu_smi("-t", "topo"))}
+    cores = {int(device): _parse_ranges(listed) for device, listed in _AFFINITY.findall(_npu_smi_output("-t", "topo"))}
     if cores:
         return cores
-    here = nodes(root)
-    for card, device, address in _BUS.findall(_npu_smi()):
+    here = cpus_of_nodes(root)
+    for card, device, address in _BUS.findall(_npu_smi_output()):
         try:
             with open(
                 os.path.join(root, "sys/bus/pci/devices", address.lower(), "numa_node"), encoding="ascii"
@@ -55,7 +55,7 @@ def near_devices(root: str = "/") -> dict[int, frozenset[int]]:
     return cores
 
 
-def prefer_memory(node: int) -> bool:
+def prefer_memory_of_node(node: int) -> bool:
     """Let this process, and those that it starts, take memory of a NUMA node. Return False if the system refuses it."""
     words = (ctypes.c_ulong * (node // 64 + 1))()
     words[node // 64] = 1 << node % 64
@@ -63,7 +63,7 @@ def prefer_memory(node: int) -> bool:
     return number is not None and _LIBC.syscall(number, _PREFERRED, words, len(words) * 64 + 1) == 0
 
 
-def _npu_smi(*options: str) -> str:
+def _npu_smi_output(*options: str) -> str:
     """Return what ``npu-smi info`` prints; an empty text without it."""
     try:
         return subprocess.run(
@@ -73,7 +73,7 @@ def _npu_smi(*options: str) -> str:
         return ""
 
 
-def _numbers(text: str) -> frozenset[int]:
+def _parse_ranges(text: str) -> frozenset[int]:
     """Return the numbers in a list such as 0-3,8."""
     parts: list[Sequence[str]] = [part.split("-") for part in text.split(",") if part]
     return frozenset(number for part in parts for number in range(int(part[0]), int(part[-1]) + 1))

@@ -32,7 +32,7 @@ def version_of(distribution: str) -> str | None:
         return None
 
 
-def path_of(package: str) -> str | None:
+def package_path(package: str) -> str | None:
     """Return the path that a package would be imported from, None if it is not found."""
     try:
         spec = importlib.util.find_spec(package)
@@ -43,7 +43,7 @@ def path_of(package: str) -> str | None:
     return spec.origin or next(iter(spec.submodule_search_locations or ()), None)
 
 
-def spec_of_others(
+def find_spec_after(
     own: object, name: str, path: Sequence[str | bytes] | None, target: ModuleType | None
 ) -> ModuleSpec | None:
     """Return the spec of a module from the finders behind one on ``sys.meta_path``, None if they do not find it.
@@ -63,12 +63,12 @@ def spec_of_others(
 def is_importable(package: str) -> bool:
     """Return True if a package is imported, or Python finds it."""
     if package in sys.modules:
-        return sys.modules[package] is not None and not is_alias(sys.modules[package])
+        return sys.modules[package] is not None and not is_alias_module(sys.modules[package])
     spec = importlib.util.find_spec(package)
     return spec is not None and spec.origin != ALIAS
 
 
-def is_alias(module: ModuleType | None) -> bool:
+def is_alias_module(module: ModuleType | None) -> bool:
     """Return True if npu_shim serves a module under a foreign name."""
     spec = getattr(module, "__spec__", None)
     return spec is not None and (spec.origin == ALIAS or spec.name.startswith("npu_shim."))

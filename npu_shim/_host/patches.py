@@ -32,7 +32,7 @@ def set_variables(variables: Mapping[str, str]) -> None:
     host_env.process_environ().update(variables)
 
 
-def undo_with(function: Callable[[], None]) -> None:
+def register_undo(function: Callable[[], None]) -> None:
     """Let restore_all() call a function, once however often it is added."""
     _to_undo[function] = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 
-def write(content: str | bytes, path: str) -> None:
+def write_atomically(content: str | bytes, path: str) -> None:
     """Write a text or bytes to a file. An interruption leaves the file as it was.
 
     Raises:

@@ -21,7 +21,7 @@ ALLOCATOR, LIMIT = "TF_CPU_ALLOCATOR_USE_BFC", "TF_CPU_BFC_MEM_LIMIT_IN_MB"
 _DEFAULT_LIMIT_MB = 1 << 16  # TensorFlow's default; it rejects larger tensors regardless of free memory
 
 
-def variables(environ: Mapping[str, str]) -> dict[str, str]:
+def allocator_variables(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables to set so that TensorFlow keeps the memory of tensors.
 
     Args:
@@ -29,11 +29,11 @@ def variables(environ: Mapping[str, str]) -> dict[str, str]:
     Returns:
         Values by name; none with NPU_SHIM_MEMORY=returned.
     """
-    if host_env.read(environ).memory == "returned" or environ.get(ALLOCATOR):
+    if host_env.read_environment(environ).memory == "returned" or environ.get(ALLOCATOR):
         return {}
     values = {ALLOCATOR: "true"}
-    if _memory_mb() > _DEFAULT_LIMIT_MB and not environ.get(LIMIT):
-        values[LIMIT] = str(_memory_mb())
+    if _machine_memory_mb() > _DEFAULT_LIMIT_MB and not environ.get(LIMIT):
+        values[LIMIT] = str(_machine_memory_mb())
     return values
 
 
@@ -45,6 +45,6 @@ def keeps_memory(environ: Mapping[str, str], tensorflow: str) -> bool:
     return version >= (2, 9) and environ.get("TF_ENABLE_ONEDNN_OPTS", "1").lower() in ("1", "true")
 
 
-def _memory_mb() -> int:
+def _machine_memory_mb() -> int:
     """Return the memory of the machine in MB."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20

@@ -28,25 +28,25 @@ def is_library(path: str) -> bool:
     return path.startswith("<") or os.path.abspath(path).startswith(LIBRARIES) or _is_installed(path)
 
 
-def starts_script(path: str) -> bool:
+def is_starter_of_script(path: str) -> bool:
     """Return True for the file whose frame calls the script. The frames outside of it are those of the command."""
     return os.path.abspath(path) == _STARTER
 
 
-def running(thread: int | None = None) -> Iterator[FrameType]:
+def running_frames(thread: int | None = None) -> Iterator[FrameType]:
     """Yield the frames of the script that are running, the innermost first.
 
     Args:
         thread: ident of a thread; None for the calling one.
     """
     frame: FrameType | None = sys._getframe(1) if thread is None else sys._current_frames().get(thread)
-    while frame is not None and not starts_script(frame.f_code.co_filename):
+    while frame is not None and not is_starter_of_script(frame.f_code.co_filename):
         if not is_library(frame.f_code.co_filename):
             yield frame
         frame = frame.f_back
 
 
-def is_running(code: CodeType) -> bool:
+def is_code_running(code: CodeType) -> bool:
     """Return True if a call of this code has not returned, in the calling thread."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code is not code:
@@ -64,7 +64,7 @@ def is_called_by_script() -> bool:
     return not is_library(sys._getframe(2).f_code.co_filename)
 
 
-def is_made_by_script() -> bool:
+def is_called_directly_by_script() -> bool:
     """Return True if no code of Keras or npu_shim is between the caller and the script, but that of a recording."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
@@ -78,9 +78,9 @@ def is_made_by_script() -> bool:
     return False
 
 
-def line_of_main_thread() -> str:
+def main_thread_line_text() -> str:
     """Return where the main thread is in the script: ``at train.py:42 in load``; empty if no line of it runs."""
-    for frame in running(threading.main_thread().ident):
+    for frame in running_frames(threading.main_thread().ident):
         path, name = frame.f_code.co_filename, frame.f_code.co_name
         if not os.path.basename(path).startswith("__autograph_generated_file"):
             return f"at {path}:{frame.f_lineno}" + (f" in {name}" if name != "<module>" else "")

@@ -31,7 +31,7 @@ logging = v1.logging
 UNEVEN_IS_SLOW = tuple(map(int, tf.__version__.split(".")[:2])) >= (2, 19)
 
 
-def estimator() -> ModuleType | None:
+def estimator_namespace() -> ModuleType | None:
     """Return the ``tf.estimator`` namespace, or None if this TensorFlow no longer has it."""
     try:
         return tf.estimator if hasattr(tf.estimator, "Estimator") else None  # the lazy loader raises only here
@@ -63,7 +63,7 @@ def static_value(tensor: Tensor) -> np.ndarray | None:
     return tf.get_static_value(tensor) if hasattr(tf, "get_static_value") else v1.get_static_value(tensor)
 
 
-def static_shape(sizes: Tensor) -> TensorShape:
+def shape_from_sizes(sizes: Tensor) -> TensorShape:
     """Return the shape that a tensor of sizes has, as far as it is known without running it."""
     if not hasattr(sizes, "numpy") and sizes.op.type == "ShapeN":
         return sizes.op.inputs[sizes.value_index].shape

@@ -65,7 +65,7 @@ def variable_of(graph: Graph, handle: Tensor) -> Variable | None:
     return None
 
 
-def handle_type(handle: Tensor) -> tuple[DType, TensorShape] | None:
+def variable_type_and_shape(handle: Tensor) -> tuple[DType, TensorShape] | None:
     """Return the type and shape of the variable behind a resource; None if it is no variable."""
     data = getattr(handle, "_handle_data", None)
     if data is None or not data.is_set or len(data.shape_and_type) != 1:
@@ -73,16 +73,16 @@ def handle_type(handle: Tensor) -> tuple[DType, TensorShape] | None:
     return tf.as_dtype(data.shape_and_type[0].dtype), tf.TensorShape(data.shape_and_type[0].shape)
 
 
-def flops(graph: Graph, node: Message) -> int | None:
+def flops_of_node(graph: Graph, node: Message) -> int | None:
     """Return the floating-point operations of a node by TensorFlow's profiler; None if it does not know them."""
     try:
-        value = _ops.get_stats_for_node_def(graph, _channels_last(node), "flops").value
+        value = _ops.get_stats_for_node_def(graph, _pool_with_channels_last(node), "flops").value
     except (ValueError, TypeError, AttributeError, AssertionError):  # a shape that the formula needs is not known
         return None
     return None if value is None else int(value)
 
 
-def _channels_last(node: Message) -> Message:
+def _pool_with_channels_last(node: Message) -> Message:
     """Return a pool as with channels last, the only layout that the profiler accepts; its formulas know no layout."""
     if node.attr["data_format"].s != b"NCHW":
         return node
@@ -98,12 +98,12 @@ def iterator_types() -> tuple[type, ...]:
     return tuple(iterator for iterator in classes if isinstance(iterator, type))
 
 
-def components(values: Structure) -> Sequence[Tensor]:
+def function_input_tensors(values: Structure) -> Sequence[Tensor]:
     """Return the tensors of values in the order in which a tf.function takes them, those inside iterators included."""
     return list(tf.nest.flatten(values, expand_composites=True))
 
 
-def import_alone(definition: GraphDef) -> Graph:
+def import_into_new_graph(definition: GraphDef) -> Graph:
     """Return a new graph with the nodes of a definition, whose shapes TensorFlow infers."""
     copied = type(definition)()
     copied.CopyFrom(definition)  # TensorFlow adds attributes to what it imports

@@ -43,7 +43,7 @@ def dataset_inputs(dataset: Dataset) -> list[Dataset]:
     return [unwrap_dataset(d) for d in unwrap_dataset(dataset)._inputs()]
 
 
-def iterator_resource(iterator: Iterator) -> Operation:
+def iterator_resource_op(iterator: Iterator) -> Operation:
     """Return the operation that makes the resource of an iterator of a graph."""
     return iterator._iterator_resource.op
 
@@ -69,7 +69,7 @@ def drops_remainder(dataset: Dataset) -> bool:
     return flag is not None and bool(static_value(flag))
 
 
-def reshuffles(dataset: Dataset) -> bool:
+def may_reshuffle(dataset: Dataset) -> bool:
     """Return True if a ``shuffle`` step may have another order in each pass."""
     return getattr(unwrap_dataset(dataset), "_reshuffle_each_iteration", None) is not False
 
@@ -102,15 +102,15 @@ def cardinality(dataset: Dataset) -> int:
     In graph mode it is evaluated in its own session. A dataset made from placeholders or tables cannot be evaluated,
     and counts as unknown.
     """
-    return _evaluate(tf.data.experimental.cardinality(dataset))
+    return _evaluate_int(tf.data.experimental.cardinality(dataset))
 
 
 def count_elements(dataset: Dataset) -> int:
     """Read all elements of a dataset and return their number; unknown as in cardinality."""
-    return _evaluate(dataset.reduce(np.int64(0), lambda count, *_: count + 1))
+    return _evaluate_int(dataset.reduce(np.int64(0), lambda count, *_: count + 1))
 
 
-def _evaluate(tensor: Tensor) -> int:
+def _evaluate_int(tensor: Tensor) -> int:
     if tf.executing_eagerly():
         return int(tensor)
     try:
@@ -120,6 +120,6 @@ def _evaluate(tensor: Tensor) -> int:
         return UNKNOWN_CARDINALITY
 
 
-def in_dataset_function() -> bool:
+def is_tracing_dataset_function() -> bool:
     """Return True while TensorFlow traces a function of a dataset."""
-    return script_frames.is_running(inspect.unwrap(_DatasetFunction.__init__).__code__)
+    return script_frames.is_code_running(inspect.unwrap(_DatasetFunction.__init__).__code__)

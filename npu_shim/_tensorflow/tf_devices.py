@@ -10,22 +10,22 @@ import tensorflow as tf
 from tensorflow.python.eager.context import Context as _Context
 
 from npu_shim._host import patches
-from npu_shim._tensorflow.tf_graph import eager_outside
+from npu_shim._tensorflow.tf_graph import is_eager_outermost
 from npu_shim._tensorflow.types import Device, Function, Graph
 
 _GPU = re.compile(r"(?:(?<=/)|\A)(?:device:)?gpu(?P<index>:(?:\d+|\*))?(?=/|\Z)", re.IGNORECASE)
 _CPU, _NPU = "device:CPU:0", "device:NPU:0"  # each process has one
 
 
-def replace_gpus_in_graphs() -> None:
-    """Let a scope of a graph that names a GPU name the CPU, from which the NPU takes ops; see replace_gpus()."""
+def patch_device_scopes_of_graphs() -> None:
+    """Let a scope of a graph that names a GPU name the CPU, from which the NPU takes ops."""
     patches.replace_attribute(tf.Graph, "device", _wrap_graph_device)
 
 
-def replace_gpus() -> None:
+def patch_device_scopes_of_eager_code() -> None:
     """Let a scope in eager code, or in its functions, that names a GPU name the NPU. Graphs are as above."""
     patches.replace_attribute(_Context, "device", _wrap_context_device)
-    replace_gpus_in_graphs()
+    patch_device_scopes_of_graphs()
 
 
 def _wrap_graph_device(device: Function) -> Function:
@@ -34,7 +34,7 @@ def _wrap_graph_device(device: Function) -> Function:
     @functools.wraps(device)
     def wrapped(self: Graph, device_name_or_function: Device) -> ContextManager[None]:
         new = _CPU
-        if self.building_function and eager_outside():
+        if self.building_function and is_eager_outermost():
             if not patches.is_replaced(_Context, "device"):
                 return device(self, device_name_or_function)
             new = _NPU

@@ -33,7 +33,7 @@ def estimator_class() -> EstimatorClass | None:
         return None
 
 
-def evaluation_specs(listeners: Sequence[v1.train.CheckpointSaverListener]) -> list[Value]:
+def eval_specs_of_listeners(listeners: Sequence[v1.train.CheckpointSaverListener]) -> list[Value]:
     """Return the EvalSpec of each listener with which train_and_evaluate evaluates checkpoints."""
     evaluators: list[Value] = [getattr(listener, "_evaluator", None) for listener in listeners]
     return [evaluator._eval_spec for evaluator in evaluators if hasattr(evaluator, "_eval_spec")]
@@ -82,12 +82,12 @@ class CheckpointSaverHook(v1.train.CheckpointSaverHook):
         return self.save(session, step)
 
 
-def event_writer(folder: str) -> EventWriter | None:
+def cached_event_writer(folder: str) -> EventWriter | None:
     """Return the summary writer that TensorFlow caches for a folder, None if there is none."""
     return v1.summary.FileWriterCache._cache.get(folder)
 
 
-def set_event_writer(folder: str, writer: EventWriter | None) -> None:
+def set_cached_event_writer(folder: str, writer: EventWriter | None) -> None:
     """Set the summary writer that TensorFlow caches for a folder. None removes it."""
     cache = v1.summary.FileWriterCache._cache
     if writer is None:
@@ -97,7 +97,7 @@ def set_event_writer(folder: str, writer: EventWriter | None) -> None:
 
 
 @contextlib.contextmanager
-def changed_iterators(change: Callable[[Dataset], Dataset]) -> Iterator[None]:
+def change_iterator_datasets(change: Callable[[Dataset], Dataset]) -> Iterator[None]:
     """Inside, every TF 1 iterator is made of ``change(dataset)`` instead of the dataset.
 
     TensorFlow has no public place to change a dataset when an input_fn returns
@@ -106,7 +106,7 @@ def changed_iterators(change: Callable[[Dataset], Dataset]) -> Iterator[None]:
     owner = v1.data.Dataset
     originals = {name: owner.__dict__[name] for name in ("_make_one_shot_iterator", "_make_initializable_iterator")}
 
-    def wrapped(original: Callable[..., object]) -> Callable[..., object]:
+    def wrap_iterator_maker(original: Callable[..., object]) -> Callable[..., object]:
         @functools.wraps(original)
         def make_iterator(self: Dataset, *args: object, **kwargs: object) -> object:
             changed = change(self)
@@ -117,7 +117,7 @@ def changed_iterators(change: Callable[[Dataset], Dataset]) -> Iterator[None]:
         return make_iterator
 
     for name, original in originals.items():
-        setattr(owner, name, wrapped(original))
+        setattr(owner, name, wrap_iterator_maker(original))
     try:
         yield
     finally:
@@ -132,7 +132,7 @@ def summary_writer_ops() -> tuple[list[Operation], list[Operation]]:
     return opened, [flush(writer=op.inputs[0]) for op in opened]
 
 
-def warm_start_of(estimator: Estimator) -> WarmStartSettings | None:
+def warm_start_settings(estimator: Estimator) -> WarmStartSettings | None:
     """Return the warm start settings of an Estimator."""
     return estimator._warm_start_settings
 

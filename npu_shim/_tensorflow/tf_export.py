@@ -26,7 +26,7 @@ LOOPS = {"While", "StatelessWhile"}
 SavedModel = saved_model_pb2.SavedModel
 
 
-def optimized(graph: GraphDef, kept: Sequence[str], optimizers: Sequence[str]) -> GraphDef:
+def optimize_graph(graph: GraphDef, kept: Sequence[str], optimizers: Sequence[str]) -> GraphDef:
     """Return a graph after TensorFlow's graph optimizers.
 
     Args:
@@ -49,7 +49,7 @@ def optimized(graph: GraphDef, kept: Sequence[str], optimizers: Sequence[str]) -
     return tf_optimizer.OptimizeGraph(config, meta, verbose=False)
 
 
-def inline_and_lower(graph: GraphDef, keep_tensors: Sequence[str], while_loops: bool = True) -> GraphDef:
+def inline_functions(graph: GraphDef, keep_tensors: Sequence[str], while_loops: bool = True) -> GraphDef:
     """Return a graph without calls of functions. Branches, and loops if asked for, become those of TensorFlow 1.
 
     TensorFlow inlines no call of a function with such a loop. So calls come first, then one level of loops after the
@@ -60,7 +60,7 @@ def inline_and_lower(graph: GraphDef, keep_tensors: Sequence[str], while_loops: 
         node.op = re.sub("^Stateful(?=PartitionedCall$)", "", node.op)  # else TensorFlow wants to see that it happens
     lowered, is_nested = _BRANCHES | LOOPS if while_loops else _BRANCHES, True
     while is_nested:
-        graph, is_nested = optimized(graph, keep_tensors, ["function"]), False
+        graph, is_nested = optimize_graph(graph, keep_tensors, ["function"]), False
         for node in graph.node:
             if node.op in lowered and not node.attr[_LOWER].b:
                 node.attr[_LOWER].b = is_nested = True
@@ -74,7 +74,7 @@ def strip_defaults(graph: GraphDef) -> GraphDef:
     return meta.graph_def
 
 
-def traces(folder: str) -> dict[str, list[tuple[str, int]]]:
+def creation_lines_of_nodes(folder: str) -> dict[str, list[tuple[str, int]]]:
     """Return the files and lines that create a node, by its name, the innermost first, if a SavedModel has them."""
     path = pathlib.Path(folder, "debug", "saved_model_debug_info.pb")
     info = _debug_info.GraphDebugInfo.FromString(path.read_bytes() if path.is_file() else b"")

@@ -48,7 +48,7 @@ class _FileSystem:
         return getattr(self._module, name)
 
 
-def watch(notes: Value) -> list[Callable[[], None]]:
+def watch_written_files(notes: Value) -> list[Callable[[], None]]:
     """Note the files that TensorFlow and HDF5 write from now on, before they are written.
 
     Args:
@@ -63,26 +63,26 @@ def watch(notes: Value) -> list[Callable[[], None]]:
         setattr(owner, name, value)
         undo.append(lambda: setattr(owner, name, original))
 
-    def around(owner: object, name: str, note: Function) -> None:
+    def call_note_before(owner: object, name: str, note: Function) -> None:
         replace(owner, name, _call_after_note(vars(owner)[name], note))
 
     for module in (_file_io, _event_file_writer):
         for name in ("_pywrap_file_io", "_pywrap_events_writer", "pywrap_tensorflow"):
             if name in vars(module):
                 replace(module, name, _FileSystem(vars(module)[name], notes))
-    around(tf.io.TFRecordWriter, "__init__", lambda writer, path, *args, **kwargs: notes.note_write(path))
+    call_note_before(tf.io.TFRecordWriter, "__init__", lambda writer, path, *args, **kwargs: notes.note_write(path))
     for owner in savers():
-        around(owner, "save", lambda saver, *args, **kwargs: _note_save(notes, *args, **kwargs))
-    around(
+        call_note_before(owner, "save", lambda saver, *args, **kwargs: _note_save(notes, *args, **kwargs))
+    call_note_before(
         _gen_summary_ops,
         "create_summary_file_writer",
-        lambda writer, logdir, *args, **kwargs: _note_events(notes, path_of(logdir)),
+        lambda writer, logdir, *args, **kwargs: _note_events(notes, path_text_or_none(logdir)),
     )
     try:
         h5py = importlib.import_module("h5py")
     except ImportError:
         return undo
-    around(h5py.File, "__init__", lambda *args, **kwargs: _note_h5(notes, *args, **kwargs))
+    call_note_before(h5py.File, "__init__", lambda *args, **kwargs: _note_h5(notes, *args, **kwargs))
     return undo
 
 
@@ -106,7 +106,7 @@ def _note_save(
 ) -> None:
     """Note the prefix that ``save`` is given by name, or else at the first place after a session, if any."""
     given = [save_path, file_prefix, *args[:2]]
-    path = next((text for text in map(path_of, given) if text), None)
+    path = next((text for text in map(path_text_or_none, given) if text), None)
     if path:
         notes.note_prefix(path, is_checkpoint=True)
 
@@ -122,7 +122,7 @@ def _note_h5(notes: Value, file: Value, name: Value, mode: Value = None, *args: 
         notes.note_write(name)
 
 
-def path_of(value: Value) -> str | None:
+def path_text_or_none(value: Value) -> str | None:
     """Return a path, also from a tensor that is known; None for anything else."""
     if isinstance(value, tf.Tensor):
         constant = _tensor_util.constant_value(value)

@@ -15,7 +15,7 @@ from npu_shim._tensorflow.types import DType, GraphFunction, Tensor
 v1 = tf.compat.v1
 
 
-def graph_function(function: Callable[..., Tensor], types: Sequence[DType]) -> GraphFunction:
+def trace_graph_function(function: Callable[..., Tensor], types: Sequence[DType]) -> GraphFunction:
     """Trace a function of tensors as a function of a graph's library, to call it or for call_compiled.
 
     It is traced in its own graph. Therefore it has no device, scope or control dependency of its first call site.
@@ -27,7 +27,7 @@ def graph_function(function: Callable[..., Tensor], types: Sequence[DType]) -> G
 
 
 def call_compiled(function: GraphFunction, inputs: Sequence[Tensor], constants: int = 0) -> Tensor:
-    """Add the op that compiles a graph_function and runs it, and return its one result, whose shape is unknown.
+    """Add the op that compiles a traced graph function and runs it, and return its one result, whose shape is unknown.
 
     TensorFlow 2 compiles a call with the attribute _XlaMustCompile. A TensorFlow built without XLA runs the function's
     own ops, so a graph with such a call loads everywhere. TensorFlow 1.15 does not know the attribute; its op for this
@@ -35,7 +35,7 @@ def call_compiled(function: GraphFunction, inputs: Sequence[Tensor], constants: 
     compiles the ops around it.
 
     Args:
-        function: from graph_function.
+        function: from trace_graph_function.
         inputs: tensors for the function.
         constants: number of leading inputs that are compile-time constants.
     """
@@ -65,7 +65,7 @@ def call_compiled(function: GraphFunction, inputs: Sequence[Tensor], constants: 
     ).outputs[0]
 
 
-def global_seed() -> int | None:
+def eager_global_seed() -> int | None:
     """Return the seed of tf.random.set_seed in eager code; None without one. Unlike get_seed() it draws no number."""
     seed: int | None = _context.global_seed()
     return seed

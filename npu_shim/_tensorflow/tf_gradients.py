@@ -6,7 +6,7 @@ from typing import Callable, ContextManager, Sequence
 
 import tensorflow as tf
 
-from npu_shim._tensorflow.tf_graph import in_plain_graph
+from npu_shim._tensorflow.tf_graph import is_in_plain_graph
 from npu_shim._tensorflow.types import Function, GradientTape, Operation, Tensor
 
 try:
@@ -19,7 +19,7 @@ except ImportError:  # TF 1.15
     from tensorflow.python.framework.ops import _gradient_registry as _gradients
 
 
-def with_gradient(y: Tensor, inputs: Sequence[Tensor], gradient: str) -> Tensor:
+def with_registered_gradient(y: Tensor, inputs: Sequence[Tensor], gradient: str) -> Tensor:
     """Return y with a registered gradient instead of that of the ops that made it.
 
     The gradient reads only the inputs of its op. Therefore it also holds inside loops, branches and functions, in
@@ -32,8 +32,8 @@ def with_gradient(y: Tensor, inputs: Sequence[Tensor], gradient: str) -> Tensor:
         gradient: name in tf.RegisterGradient; see gradient_of.
     """
     with _tape.stop_recording():
-        (result,) = with_gradients([y], inputs, gradient)
-    if not in_plain_graph():  # a tape inside a function follows what is recorded, and not the ops
+        (result,) = with_registered_gradients([y], inputs, gradient)
+    if not is_in_plain_graph():  # a tape inside a function follows what is recorded, and not the ops
 
         def backward(dy: Tensor) -> list[Tensor]:
             return _gradients.lookup(gradient)(result.op, dy)[1:]
@@ -42,13 +42,13 @@ def with_gradient(y: Tensor, inputs: Sequence[Tensor], gradient: str) -> Tensor:
     return result
 
 
-def with_gradients(ys: Sequence[Tensor], inputs: Sequence[Tensor], gradient: str) -> list[Tensor]:
+def with_registered_gradients(ys: Sequence[Tensor], inputs: Sequence[Tensor], gradient: str) -> list[Tensor]:
     """Return several results of the same inputs with a registered gradient, as with_gradient does for one."""
     with tf.compat.v1.get_default_graph().gradient_override_map({"IdentityN": gradient}):
         return tf.identity_n(list(ys) + list(inputs))[: len(ys)]
 
 
-def gradient_of(function: Callable[..., Sequence[Tensor | None]]) -> Callable[..., list[Tensor | None]]:
+def make_registrable_gradient(function: Callable[..., Sequence[Tensor | None]]) -> Callable[..., list[Tensor | None]]:
     """Return a gradient to register for with_gradient.
 
     Args:
@@ -61,7 +61,7 @@ def gradient_of(function: Callable[..., Sequence[Tensor | None]]) -> Callable[..
     return registered
 
 
-def gradients(
+def compute_gradients(
     compute: Callable[[], Sequence[Tensor]], points: Sequence[Tensor], upstream: Sequence[Tensor]
 ) -> list[Tensor | None]:
     """Return the gradients of computed results at points, in a graph or eagerly; None where nothing depends on a point.
@@ -84,7 +84,7 @@ def stop_recording() -> ContextManager[None]:
     return _tape.stop_recording()
 
 
-def is_recorded(tape: GradientTape) -> bool:
+def is_recorded_by_other_tape(tape: GradientTape) -> bool:
     """Return True if another tape than this one records what is computed now."""
     if tape._recording:
         with tape.stop_recording():
@@ -92,7 +92,7 @@ def is_recorded(tape: GradientTape) -> bool:
     return bool(_tape.could_possibly_record())
 
 
-def record(
+def record_on_tapes(
     op_type: str, results: Sequence[Tensor], sources: Sequence[Tensor], backward: Callable[..., list[Tensor | None]]
 ) -> None:
     """Let the tapes of this thread take results as a function of their sources.
@@ -113,6 +113,6 @@ def registered_gradient(op_type: str) -> Function | None:
         return None
 
 
-def unregister(op_type: str) -> None:
+def unregister_gradient(op_type: str) -> None:
     """Remove the gradient of an op type, so that another may be registered; a type without one is left as it is."""
     _gradients._registry.pop(op_type, None)

@@ -66,7 +66,7 @@ def is_variable(value: object) -> bool:
     return hasattr(value, "assign") and not isinstance(value, tf.Tensor)
 
 
-def assigned(variable: Variable, value: Tensor) -> Tensor:
+def assign_and_read(variable: Variable, value: Tensor) -> Tensor:
     """Assign a value to a variable, and return the value that can be read after that."""
     done = variable.assign(value)
     if tf.executing_eagerly():
@@ -75,12 +75,12 @@ def assigned(variable: Variable, value: Tensor) -> Tensor:
         return tf.identity(value)
 
 
-def is_reference(tensor: Tensor) -> bool:
+def is_variable_reference(tensor: Tensor) -> bool:
     """Return True if a tensor is the reference of a TensorFlow 1 variable."""
     return tensor.dtype._is_ref_dtype
 
 
-def operators() -> list[Message]:
+def operator_definitions() -> list[Message]:
     """Return the definitions of all operators of this TensorFlow."""
     return list(op_def_pb2.OpList.FromString(bytes(_c_api.TF_GetBuffer(_c_api.TF_GetAllOpList()))).op)
 
@@ -91,7 +91,7 @@ def has_cpu_kernel(op_type: str) -> bool:
     return any(kernel.device_type in ("CPU", "DEFAULT") for kernel in kernels.kernel)
 
 
-def reached(
+def reachable_nodes(
     starts: Iterable[_Node], neighbours: Callable[[_Node], Iterable[_Node]], most: int | None = None
 ) -> dict[_Node, None]:
     """Return, as keys, some nodes of a graph and those that a walk from them reaches, or the first of these.
@@ -110,48 +110,48 @@ def reached(
     return seen
 
 
-def makers(op: Operation) -> list[Operation]:
+def input_ops(op: Operation) -> list[Operation]:
     """Return the ops that compute the inputs of an op."""
     return [tensor.op for tensor in op.inputs]
 
 
-def waited_for(op: Operation) -> list[Operation]:
+def input_and_control_ops(op: Operation) -> list[Operation]:
     """Return the ops for which an op waits: those of its inputs and control inputs."""
-    return makers(op) + list(op.control_inputs)
+    return input_ops(op) + list(op.control_inputs)
 
 
-def ancestors(ops: Iterable[Operation]) -> dict[Operation, None]:
+def ops_with_ancestors(ops: Iterable[Operation]) -> dict[Operation, None]:
     """Return, as keys, ops and all ops that run before them: their inputs and control inputs, and so on."""
-    return reached(ops, waited_for)
+    return reachable_nodes(ops, input_and_control_ops)
 
 
-def add_rehearsal_ops(graph: Graph, number: int) -> None:
+def add_to_rehearsal_op_count(graph: Graph, number: int) -> None:
     """Count ops of a graph that it has in rehearsals only."""
-    setattr(graph, _REHEARSAL_OPS, rehearsal_ops(graph) + number)
+    setattr(graph, _REHEARSAL_OPS, rehearsal_op_count(graph) + number)
 
 
-def rehearsal_ops(graph: Graph) -> int:
+def rehearsal_op_count(graph: Graph) -> int:
     """Return how many ops a graph has in rehearsals only."""
     return int(getattr(graph, _REHEARSAL_OPS, 0))
 
 
-def number_of_ops() -> int:
+def script_op_count() -> int:
     """Return how many ops the default graph has, without those of rehearsals; 0 in eager mode."""
     graph = v1.get_default_graph()
-    return 0 if tf.executing_eagerly() else int(graph.version) - rehearsal_ops(graph)
+    return 0 if tf.executing_eagerly() else int(graph.version) - rehearsal_op_count(graph)
 
 
-def in_plain_graph() -> bool:
+def is_in_plain_graph() -> bool:
     """Return False in eager mode, and in the graph of a tf.function, whose gradients a tape computes."""
     return not tf.executing_eagerly() and not v1.get_default_graph().building_function
 
 
-def outside_control_flow() -> bool:
+def is_outside_control_flow() -> bool:
     """Return True if a new op would be in no loop, branch or function."""
-    return in_plain_graph() and v1.get_default_graph()._get_control_flow_context() is None
+    return is_in_plain_graph() and v1.get_default_graph()._get_control_flow_context() is None
 
 
-def control_flow_around(graph: Graph) -> str:
+def control_flow_types_text(graph: Graph) -> str:
     """Return the types of the loops, "While...", and branches, "Cond...", around what is created in a graph now."""
     types = []
     while graph is not None:
@@ -164,7 +164,7 @@ def control_flow_around(graph: Graph) -> str:
     return " ".join(name for name in types if name.startswith(("While", "Cond")))
 
 
-def outermost(graph: Graph) -> Graph | None:
+def outermost_session_graph(graph: Graph) -> Graph | None:
     """Return the graph of a session outside a graph of branches and functions; None for those of eager code."""
     while graph is not None and graph.building_function:
         graph = getattr(graph, "outer_graph", None)
@@ -172,13 +172,13 @@ def outermost(graph: Graph) -> Graph | None:
     return None if is_global and _context.default_execution_mode == _context.EAGER_MODE else graph
 
 
-def eager_outside() -> bool:
+def is_eager_outermost() -> bool:
     """Return True in eager code, and in a function that it traces."""
     with tf.init_scope():
         return bool(tf.executing_eagerly())
 
 
-def switch(
+def switch_branches(
     condition: Tensor,
     inputs: Sequence[Tensor],
     if_true: Callable[..., Structure],
@@ -219,7 +219,7 @@ def register_variable_collection(name: str) -> None:
         )
 
 
-def entered_graph() -> ContextManager[Graph]:
+def enter_current_graph() -> ContextManager[Graph]:
     """Return a context manager that enters the current graph once more; in eager code and functions it does nothing.
 
     In a branch on the global graph, ``tf.init_scope`` of TensorFlow 2.6 otherwise leaves graph mode. Then an optimizer
@@ -254,7 +254,7 @@ def values_for_shapes(
     for node in graph_def.node:
         shape = graph.get_operation_by_name(node.name).inputs[0].shape if node.op == "Shape" else None
         if shape is not None and shape.is_fully_defined():
-            node.CopyFrom(_constant(node.name, shape.as_list(), node.attr["out_type"].type or tf.int32))
+            node.CopyFrom(_constant_node(node.name, shape.as_list(), node.attr["out_type"].type or tf.int32))
     graph_def = v1.graph_util.extract_sub_graph(graph_def, names)
     for first, later in loops.items():
         both = [graph.get_tensor_by_name(f"{name}:0").shape for name in (first, later)]
@@ -298,7 +298,7 @@ def _lower_loops_to_first_iteration(nodes: Mapping[str, Message]) -> dict[str, s
     return loops
 
 
-def _constant(name: str, value: Sequence[int], dtype: DType) -> Message:
+def _constant_node(name: str, value: Sequence[int], dtype: DType) -> Message:
     """Return the node of a constant."""
     node = v1.NodeDef(name=name, op="Const")
     node.attr["dtype"].type = tf.as_dtype(dtype).as_datatype_enum

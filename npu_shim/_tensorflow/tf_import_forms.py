@@ -16,11 +16,11 @@ from tensorflow.python.framework import function_def_to_graph as _functions
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_op_forms import (
     Form,
-    as_asked,
-    definition_of,
+    asked_op_of_node,
+    create_form_in_graph,
     dtypes_of_inputs,
-    in_graph,
-    scopes_of_forms,
+    name_prefixes_of_forms,
+    operator_definition,
 )
 from npu_shim._tensorflow.types import DType, GraphDef, Message, Operation, Tensor
 
@@ -31,7 +31,7 @@ _SIZES = 8  # an integer input with no more elements is one of sizes
 Load = Callable[["GraphDef", Sequence[str]], Sequence["Operation"]]
 
 
-def with_forms(graph_def: GraphDef, forms: Mapping[str, Form], load: Load) -> GraphDef:
+def graph_def_with_forms(graph_def: GraphDef, forms: Mapping[str, Form], load: Load) -> GraphDef:
     """Return a GraphDef with the forms of its nodes and functions, or itself if it has none.
 
     Args:
@@ -44,7 +44,7 @@ def with_forms(graph_def: GraphDef, forms: Mapping[str, Form], load: Load) -> Gr
         _names_with_forms(nodes, forms) for nodes in (graph_def.node, *(function.node_def for function in functions))
     ):
         return graph_def
-    existing = _existing_definitions(functions)
+    existing = _existing_functions(functions)
     result = v1.GraphDef(versions=graph_def.versions)
     result.library.gradient.extend(graph_def.library.gradient)
     with tf.Graph().as_default():
@@ -89,21 +89,21 @@ class _Nodes(NamedTuple):
 
 def _names_with_forms(nodes: Sequence[Message], forms: Mapping[str, Form]) -> list[str]:
     """Return the names of the nodes that may have a form."""
-    scopes = scopes_of_forms(nodes)
+    scopes = name_prefixes_of_forms(nodes)
     return [
         node.name
         for node in nodes
-        if node.op in forms and _may_have(forms[node.op], node) and not node.name.startswith(scopes)
+        if node.op in forms and _may_have_form(forms[node.op], node) and not node.name.startswith(scopes)
     ]
 
 
-def _may_have(form: Form, node: Message) -> bool:
+def _may_have_form(form: Form, node: Message) -> bool:
     """Return False for a node that has no form because of its types."""
     types = {value.type for value in node.attr.values()}
     return not form.dtypes or any(dtype.as_datatype_enum in types for dtype in form.dtypes)
 
 
-def _existing_definitions(functions: Iterable[Message]) -> dict[str, Message]:
+def _existing_functions(functions: Iterable[Message]) -> dict[str, Message]:
     """Return the functions with these names that TensorFlow has already, and refuses to change."""
     names = {function.signature.name for function in functions}
     graph, context = tf.compat.v1.get_default_graph(), _context.context()
@@ -143,13 +143,13 @@ def _replace_nodes_by_forms(body: _Body, forms: Mapping[str, Form], known: Mappi
     result = _Nodes([], [], {})
     wanted = set(_names_with_forms(body.nodes, forms))
     for node in body.nodes:
-        nodes = _form_of(node, forms[node.op], known.get(node.name), body, result) if node.name in wanted else []
+        nodes = _form_nodes_of(node, forms[node.op], known.get(node.name), body, result) if node.name in wanted else []
         if nodes:
             result.renamed[node.name] = _output_names(node) if body.is_function else {}
         result.all.extend(nodes or [type(node).FromString(node.SerializeToString())])
     if body.is_function:
         for node in result.all:
-            node.input[:] = [_new_name(name, result) for name in node.input]
+            node.input[:] = [_unused_node_name(name, result) for name in node.input]
     return result
 
 
@@ -159,11 +159,11 @@ def _replace_nodes_of_function(definition: Message, nodes: _Nodes) -> Message:
     del result.node_def[:]
     result.node_def.extend(nodes.all)
     for output, name in definition.ret.items():
-        result.ret[output] = _new_name(name, nodes)
+        result.ret[output] = _unused_node_name(name, nodes)
     return result
 
 
-def _new_name(name: str, nodes: _Nodes) -> str:
+def _unused_node_name(name: str, nodes: _Nodes) -> str:
     return nodes.renamed.get(name.split(":")[0], {}).get(name, name)
 
 
@@ -171,7 +171,7 @@ def _output_names(node: Message) -> dict[str, str]:
     """Return the names in a function of the outputs of a node, and those of the results of its form."""
     names = [
         f"{node.name}:{arg.name}:{place}"
-        for arg in definition_of(node.op).output_arg
+        for arg in operator_definition(node.op).output_arg
         for place in range(_number_of_tensors(arg, node.attr))
     ]
     return {name: f"{node.name}:output:{place}" for place, name in enumerate(names)}
@@ -184,7 +184,7 @@ def _number_of_tensors(arg: Message, attributes: Mapping[str, Message]) -> int:
     return len(attributes[arg.type_list_attr].list.type) if arg.type_list_attr else 1
 
 
-def _form_of(node: Message, form: Form, known: Operation | None, body: _Body, result: _Nodes) -> list[Message]:
+def _form_nodes_of(node: Message, form: Form, known: Operation | None, body: _Body, result: _Nodes) -> list[Message]:
     """Return the nodes of the form of a node; none if it has no form. Add the functions that they call."""
     given = [name for name in node.input if not name.startswith("^")]
     control = [name for name in node.input if name.startswith("^")]
@@ -195,9 +195,9 @@ def _form_of(node: Message, form: Form, known: Operation | None, body: _Body, re
             _constant_or_placeholder(place, dtype, like)
             for place, (dtype, like) in enumerate(zip(dtypes_of_inputs(node), shapes))
         ]
-        asked = as_asked(node, inputs)
+        asked = asked_op_of_node(node, inputs)
         try:
-            formed = in_graph(form, node.op, _RESULT, {**asked.attributes, **asked.inputs}, list)
+            formed = create_form_in_graph(form, node.op, _RESULT, {**asked.attributes, **asked.inputs}, list)
         except (NotImplementedError, ValueError):
             if not body.is_function:
                 raise
@@ -241,7 +241,7 @@ def _form_of(node: Message, form: Form, known: Operation | None, body: _Body, re
 
 def _output_suffix(op: Operation, place: int) -> str:
     """Return the name of an output of an op behind the colon, as functions have it."""
-    for arg in definition_of(op.type).output_arg:
+    for arg in operator_definition(op.type).output_arg:
         number = _number_of_tensors(arg, op.node_def.attr)
         if place < number:
             return f"{arg.name}:{place}"
@@ -257,7 +257,7 @@ def _constant_or_placeholder(place: int, dtype: DType, known: Tensor | None) -> 
             if value is not None:
                 return tf.constant(value, dtype, name=f"sizes_{place}")
         if known.shape.rank == 1 and known.shape[0] in (4, 5):
-            sizes = tf_api.static_shape(known)
+            sizes = tf_api.shape_from_sizes(known)
             if sizes.is_fully_defined():
                 return tf.constant(sizes.as_list(), dtype, name=f"sizes_{place}")
     return v1.placeholder(dtype, None if known is None else known.shape, name=f"input_{place}")

@@ -41,7 +41,7 @@ def build_optimizer(optimizer: Optimizer, variables: Sequence[Variable]) -> None
             optimizer._create_all_weights(list(variables))
 
 
-def config_of(optimizer: Optimizer) -> dict[str, Value]:
+def optimizer_config(optimizer: Optimizer) -> dict[str, Value]:
     """Return the configuration of an optimizer, with its schedule of learning rates instead of one of Keras' copies.
 
     A copy needs every class in it to load its own configuration.
@@ -89,7 +89,7 @@ def loss_scale_optimizer_class(optimizer: Optimizer) -> OptimizerClass | None:
     return module.LossScaleOptimizer if is_old else module.LossScaleOptimizerV3
 
 
-def is_cast(variable: Variable) -> bool:
+def is_autocast_variable(variable: Variable) -> bool:
     """Return True for a variable that Keras reads in another type than it has, for mixed precision."""
     return getattr(variable, "_cast_dtype", variable.dtype) != variable.dtype
 
@@ -99,19 +99,19 @@ def is_graph_of_layers(model: KerasModel) -> bool:
     return bool(model._is_graph_network) or isinstance(model, tf.keras.Sequential)
 
 
-def layers_inside(layer: KerasModel) -> list[KerasLayer]:
+def layer_and_sublayers(layer: KerasModel) -> list[KerasLayer]:
     """Return a layer or model with all layers inside it."""
     if hasattr(layer, "_flatten_layers"):
         return list(layer._flatten_layers())
-    return [layer, *(part for child in getattr(layer, "_layers", ()) for part in layers_inside(child))]  # TF 1.15
+    return [layer, *(part for child in getattr(layer, "_layers", ()) for part in layer_and_sublayers(child))]  # TF 1.15
 
 
-def batch_normalizations() -> tuple[type, ...]:
+def batch_normalization_classes() -> tuple[type, ...]:
     """Return Keras' classes of batch normalization."""
     return tuple({tf.keras.layers.BatchNormalization, tf.compat.v1.keras.layers.BatchNormalization})
 
 
-def has_own_moments(layer: KerasLayer) -> bool:
+def has_replaced_moments(layer: KerasLayer) -> bool:
     """Return True if replace_moments() has changed a layer."""
     return "_moments" in vars(layer)
 
@@ -144,7 +144,7 @@ def change_moving_variance(layer: KerasLayer, change: Callable[[Value], Value]) 
     layer._assign_moving_average = assign
 
 
-def create_variables_eagerly() -> None:
+def patch_eager_variable_creation() -> None:
     """Let Keras 3 create a variable outside of the tf.function that is traced, as Keras 2 does.
 
     A variable of the trace itself has no value before the function runs, and ranks could not broadcast it.
@@ -152,10 +152,10 @@ def create_variables_eagerly() -> None:
     name = "_initialize_with_initializer"
     owner = next((base for base in getattr(tf.keras, "Variable", object).__mro__ if name in vars(base)), None)
     if owner is not None:
-        patches.replace_attribute(owner, name, _outside_of_functions)
+        patches.replace_attribute(owner, name, _initialize_outside_functions)
 
 
-def change_training_data(change: Callable[[object], object]) -> None:
+def patch_data_of_fit(change: Callable[[object], object]) -> None:
     """Put a function around the data on which Keras' fit trains.
 
     Keras 1.15 looks ``fit`` up before its arguments are computed, so the function acts from the next call.
@@ -183,7 +183,7 @@ def change_training_data(change: Callable[[object], object]) -> None:
     patches.replace_attribute(owner, name, changing)
 
 
-def _outside_of_functions(original: Callable[..., None]) -> Callable[..., None]:
+def _initialize_outside_functions(original: Callable[..., None]) -> Callable[..., None]:
     def initialize(self: Variable, initializer: Initializer) -> None:
         with tf.init_scope():
             original(self, initializer)
@@ -222,7 +222,7 @@ def optimizer_classes() -> tuple[type, ...]:
     return tuple(optimizer for optimizer in classes if isinstance(optimizer, type))
 
 
-def strategy_of(model: KerasModel) -> Strategy:
+def strategy_of_model(model: KerasModel) -> Strategy:
     """Return the strategy in whose scope a model was made, or the current one."""
     strategy = getattr(model, "distribute_strategy", None)  # Keras 3: an attribute of the trainer
     return strategy or tf.distribute.get_strategy()
@@ -252,7 +252,7 @@ def epoch_classes() -> EpochClasses:
     return EpochClasses(getattr(module, "DataHandler", None), getattr(module, "DatasetAdapter", None), None)
 
 
-def adapter_of(handler: DataAdapter) -> DataAdapter:
+def data_adapter_of(handler: DataAdapter) -> DataAdapter:
     """Return the data set of a loop over epochs of Keras 2."""
     return handler._adapter
 

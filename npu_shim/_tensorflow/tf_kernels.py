@@ -8,7 +8,7 @@ from typing import Iterable
 import tensorflow as tf
 from tensorflow.python.framework import kernels as _kernels
 
-from npu_shim._tensorflow.tf_op_forms import definition_of
+from npu_shim._tensorflow.tf_op_forms import operator_definition
 from npu_shim._tensorflow.types import DType, Message
 
 # Of these, TensorFlow 2 before 2.10 registers kernels for bfloat16 without code, which oneDNN replaces on some
@@ -22,7 +22,7 @@ _PLACEHOLDERS_IN_BFLOAT16 = set(
 _HAS_PLACEHOLDERS = (2, 0) <= tuple(map(int, tf.__version__.split(".")[:2])) < (2, 10)
 
 
-def attributes_without(dtypes: Iterable[DType]) -> dict[str, dict[str, frozenset[DType]]]:
+def attributes_without_cpu_kernel(dtypes: Iterable[DType]) -> dict[str, dict[str, frozenset[DType]]]:
     """Return which ops have a kernel for float32 on the CPU, and none for some other types.
 
     Args:
@@ -37,14 +37,16 @@ def attributes_without(dtypes: Iterable[DType]) -> dict[str, dict[str, frozenset
             by_op[kernel.op].append(
                 {constraint.name: set(constraint.allowed_values.list.type) for constraint in kernel.constraint}
             )
-    attributes_of = {op_type: _attributes_of(op_type, kernels, dtypes) for op_type, kernels in by_op.items()}
+    attributes_of = {
+        op_type: _attributes_without_kernel(op_type, kernels, dtypes) for op_type, kernels in by_op.items()
+    }
     return {op_type: attributes for op_type, attributes in attributes_of.items() if attributes}
 
 
-def _attributes_of(
+def _attributes_without_kernel(
     op_type: str, kernels: list[dict[str, set[int]]], dtypes: Iterable[DType]
 ) -> dict[str, frozenset[DType]]:
-    definition = definition_of(op_type)
+    definition = operator_definition(op_type)
     if definition is None or not hasattr(tf.raw_ops, op_type):
         return {}
     if any(arg.is_ref or tf.resource == arg.type for arg in definition.input_arg):

@@ -19,7 +19,7 @@ _COPIES = tuple(map(int, tf.__version__.split(".")[:2])) <= (2, 6)  # True if tf
 _EARLY_DONE = tf.__version__.startswith("1.")
 
 
-def array_function(
+def add_array_function_op(
     function: Callable[..., list[np.ndarray]], inputs: Sequence[Tensor], types: Sequence[DType]
 ) -> list[Tensor] | Operation | None:
     """Add an op that calls a function of arrays, like tf.numpy_function but without copies.
@@ -45,7 +45,7 @@ def array_function(
     )
 
 
-def stateless_function(function: Callable[..., np.ndarray], inputs: Sequence[Tensor], dtype: DType) -> Tensor:
+def add_stateless_function_op(function: Callable[..., np.ndarray], inputs: Sequence[Tensor], dtype: DType) -> Tensor:
     """Add an op that calls a function of arrays, and that an iterator can have whose state a checkpoint saves.
 
     Args:
@@ -56,7 +56,7 @@ def stateless_function(function: Callable[..., np.ndarray], inputs: Sequence[Ten
     return _script_ops.py_func_common(function, list(inputs), dtype, stateful=False)
 
 
-def background_function(
+def add_background_function_op(
     function: Callable[..., list[np.ndarray]], inputs: Sequence[Tensor], types: Sequence[DType]
 ) -> list[Tensor] | Operation:
     """Add an op of a graph that calls a function of arrays, and holds no thread of the session while it runs.
@@ -65,9 +65,9 @@ def background_function(
     not use the session's threads runs on the same thread.
 
     Args:
-        function: as for array_function.
-        inputs: as for array_function.
-        types: as for array_function.
+        function: as for add_array_function_op.
+        inputs: as for add_array_function_op.
+        types: as for add_array_function_op.
     Returns:
         The results, of unknown shape; without results, the op.
     """
@@ -80,7 +80,7 @@ def background_function(
 
     @_function.Defun(*[tensor.dtype.base_dtype for tensor in given])
     def call(*tensors: Tensor) -> list[Tensor]:
-        results = array_function(run, tensors, output_types)
+        results = add_array_function_op(run, tensors, output_types)
         return results if isinstance(results, list) else [results]
 
     dataset = tf.raw_ops.MapDataset(

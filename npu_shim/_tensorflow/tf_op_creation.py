@@ -24,7 +24,7 @@ from tensorflow.python.framework import (
 )
 
 from npu_shim._tensorflow import tf_gradients, tf_import_forms, tf_op_forms
-from npu_shim._tensorflow.tf_graph import add_rehearsal_ops, rehearsal_ops
+from npu_shim._tensorflow.tf_graph import add_to_rehearsal_op_count, rehearsal_op_count
 from npu_shim._tensorflow.types import (
     Function,
     Graph,
@@ -59,18 +59,18 @@ _PASSED = {"Identity": _STRAIGHT, "Cast": _STRAIGHT, "ClipByValue": _STRAIGHT, "
 class OpHook:
     """A hook; the methods of this class change nothing."""
 
-    def inputs(self, op_type: str, inputs: Sequence[Value]) -> list[Value]:
+    def replace_inputs(self, op_type: str, inputs: Sequence[Value]) -> list[Value]:
         """Return the inputs that an op gets instead of these, tensors of the same types and shapes."""
         return list(inputs)
 
-    def on_host(self, op_type: str) -> bool:
+    def runs_on_host(self, op_type: str) -> bool:
         """Return True for an op that eager code runs on the CPU, wherever its other ops run."""
         return False
 
-    def imported(self, ops: Sequence[Operation]) -> None:
+    def note_imported_ops(self, ops: Sequence[Operation]) -> None:
         """Take note of the ops of an imported graph, whose inputs and outputs stay."""
 
-    def outputs(
+    def replace_outputs(
         self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
     ) -> list[Value]:
         """Return what the creator of an op gets instead of its outputs, tensors of the same types and shapes.
@@ -109,29 +109,29 @@ _FORMS = _Forms()
 _ORIGINALS: list[tuple[object, str, object]] = []
 
 
-def add(hook: OpHook) -> None:
+def add_hook(hook: OpHook) -> None:
     """Call a hook for each op that is created from now on; those that were added before come first."""
     if not _ORIGINALS:
-        _install()
+        _replace_functions()
     _HOOKS.append(hook)
 
 
-def remove(hook: OpHook) -> None:
+def remove_hook(hook: OpHook) -> None:
     """Call a hook no longer; one that is not there is left out."""
     if hook in _HOOKS:
         _HOOKS.remove(hook)
-        _restore()
+        _restore_functions()
 
 
 def use_forms(forms: Mapping[str, tf_op_forms.Form], only_in_graphs: Mapping[str, tf_op_forms.Form]) -> None:
     """Let forms take the place of ops that are created from now on, by the type of op."""
     if not _ORIGINALS:
-        _install()
+        _replace_functions()
     _FORMS.eager.update(forms)
     _FORMS.of_graphs.update({**forms, **only_in_graphs})
 
 
-def leave_graphs() -> None:
+def disable_forms_in_graphs() -> None:
     """Let graphs have the ops that the script asks for, and none of forms, until drop_forms()."""
     _FORMS.leaves_graphs = True
 
@@ -141,11 +141,11 @@ def drop_forms() -> None:
     _FORMS.eager.clear()
     _FORMS.of_graphs.clear()
     _FORMS.leaves_graphs = False
-    _restore()
+    _restore_functions()
 
 
 @contextlib.contextmanager
-def suspended() -> Iterator[None]:
+def suspend_hooks() -> Iterator[None]:
     """Return a context manager inside which no hook is called in this thread."""
     _STATE.suspended += 1
     try:
@@ -154,13 +154,13 @@ def suspended() -> Iterator[None]:
         _STATE.suspended -= 1
 
 
-def hooks_rest() -> bool:
+def are_hooks_suspended() -> bool:
     """Return True inside suspended() in this thread."""
     return bool(_STATE.suspended)
 
 
 @contextlib.contextmanager
-def own_ops(graph: Graph | None) -> Iterator[None]:
+def create_hook_ops(graph: Graph | None) -> Iterator[None]:
     """Return a context manager for the ops of a hook.
 
     No hook sees them and no tape records them. The gradient of Identity, Cast, ClipByValue and Mul is that of their
@@ -170,7 +170,7 @@ def own_ops(graph: Graph | None) -> Iterator[None]:
         graph: the graph of the ops; None in eager mode.
     """
     with contextlib.ExitStack() as stack:
-        stack.enter_context(suspended())
+        stack.enter_context(suspend_hooks())
         stack.enter_context(tf_gradients.stop_recording())
         if graph is None:
             yield
@@ -179,54 +179,56 @@ def own_ops(graph: Graph | None) -> Iterator[None]:
         stack.enter_context(tf.name_scope(SCOPE))
         before = graph.version
         yield
-        add_rehearsal_ops(graph, graph.version - before)
+        add_to_rehearsal_op_count(graph, graph.version - before)
 
 
-def record_straight(result: Tensor, source: Tensor) -> Tensor:
-    """Let tapes take the gradient of a result of own_ops() as that of its source. Return the result."""
+def record_identity_gradient(result: Tensor, source: Tensor) -> Tensor:
+    """Let tapes take the gradient of a result of create_hook_ops() as that of its source. Return the result."""
     if not _STATE.suspended:
-        tf_gradients.record(_STRAIGHT, [result], [source], lambda gradient: [gradient])
+        tf_gradients.record_on_tapes(_STRAIGHT, [result], [source], lambda gradient: [gradient])
     return result
 
 
-def original(tensor: Tensor) -> Tensor:
+def original_tensor(tensor: Tensor) -> Tensor:
     """Return a tensor; for one that a hook has put in the place of another, that one."""
     while tensor.op.type in _PASSED and SCOPE in tensor.op.name:
         tensor = tensor.op.inputs[0]
     return tensor
 
 
-def original_name(tensor: Tensor) -> str:
+def original_tensor_name(tensor: Tensor) -> str:
     """Return the name of a tensor; of one that a hook has put in the place of another, the name of that one."""
-    return str(original(tensor).name)
+    return str(original_tensor(tensor).name)
 
 
-def _restore() -> None:
+def _restore_functions() -> None:
     while not _HOOKS and not _FORMS.of_graphs and _ORIGINALS:
         owner, name, original = _ORIGINALS.pop()
         setattr(owner, name, original)
 
 
-def _install() -> None:
+def _replace_functions() -> None:
     with contextlib.suppress(KeyError):  # registered by an earlier hook
         tf.RegisterGradient(_STRAIGHT)(lambda op, gradient: [gradient] + [None] * (len(op.inputs) - 1))
-    _replace(_LIBRARY, "_apply_op_helper", _apply_forms_and_hooks_to_op_helper)
-    _replace(_ops.Graph, "_create_op_internal", _apply_hooks_to_inputs_of_new_ops)
-    _replace(_DatasetFunction, "__init__", _suspend_hooks_in)
+    _replace_function(_LIBRARY, "_apply_op_helper", _apply_forms_and_hooks_to_op_helper)
+    _replace_function(_ops.Graph, "_create_op_internal", _apply_hooks_to_inputs_of_new_ops)
+    _replace_function(_DatasetFunction, "__init__", _suspend_hooks_in)
     if _IS_1:
-        _replace(_random_seed, "get_seed", _get_seed_without_hook_ops)
-        _replace(_control_flow_state, "ZerosLikeOutsideLoop", _with_forms(tf_op_forms.zeros_like))
-        _replace(_ops, "get_gradient_function", _with_forms(tf_op_forms.gradient_function))
-    _replace(_execute, "record_gradient", _skip_recording_of_forms)
-    _replace(_importer, "_import_graph_def_internal", _apply_forms_and_hooks_to_import)
+        _replace_function(_random_seed, "get_seed", _get_seed_without_hook_ops)
+        _replace_function(
+            _control_flow_state, "ZerosLikeOutsideLoop", _with_results_of_forms(tf_op_forms.zeros_for_output)
+        )
+        _replace_function(_ops, "get_gradient_function", _with_results_of_forms(tf_op_forms.look_up_gradient))
+    _replace_function(_execute, "record_gradient", _skip_recording_of_forms)
+    _replace_function(_importer, "_import_graph_def_internal", _apply_forms_and_hooks_to_import)
     if _tfe is not None:
-        _replace(_tfe, "TFE_Py_FastPathExecute", _apply_forms_and_hooks_to_fast_path)
-        _replace(_execute, "execute", _apply_forms_and_hooks_to_execute)
+        _replace_function(_tfe, "TFE_Py_FastPathExecute", _apply_forms_and_hooks_to_fast_path)
+        _replace_function(_execute, "execute", _apply_forms_and_hooks_to_execute)
     else:
-        _replace(_pywrap, "TFE_Py_FastPathExecute", _apply_forms_to_fast_path_of_tf1)
+        _replace_function(_pywrap, "TFE_Py_FastPathExecute", _apply_forms_to_fast_path_of_tf1)
 
 
-def _replace(owner: object, name: str, make: Callable[[Function], Function]) -> None:
+def _replace_function(owner: object, name: str, make: Callable[[Function], Function]) -> None:
     original = owner.__dict__[name]
     _ORIGINALS.append((owner, name, original))
     setattr(owner, name, make(original))
@@ -234,7 +236,7 @@ def _replace(owner: object, name: str, make: Callable[[Function], Function]) -> 
 
 def _suspend_hooks_in(original: Function) -> Function:
     def method(*args: object, **kwargs: object) -> Result:
-        with suspended():
+        with suspend_hooks():
             return original(*args, **kwargs)
 
     return method
@@ -248,13 +250,13 @@ def _get_seed_without_hook_ops(original: Function) -> Function:
         if op_seed is None and own is not None and not tf.executing_eagerly():
             graph = v1.get_default_graph()
             if own == graph.version:
-                own -= rehearsal_ops(graph)
+                own -= rehearsal_op_count(graph)
         return graph_seed, own
 
     return get_seed
 
 
-def _with_forms(function: Function) -> Callable[[Function], Function]:
+def _with_results_of_forms(function: Function) -> Callable[[Function], Function]:
     """Return what makes a function of TensorFlow 1 know the results of forms."""
     return lambda original: functools.partial(function, original)
 
@@ -266,7 +268,7 @@ def _apply_hooks_to_inputs_of_new_ops(original: Function) -> Function:
         if _HOOKS and not _STATE.suspended and inputs:
             inputs = list(inputs)
             for hook in _HOOKS:
-                inputs = hook.inputs(op_type, inputs)
+                inputs = hook.replace_inputs(op_type, inputs)
         return original(graph, op_type, inputs, *args, **kwargs)
 
     return create
@@ -289,7 +291,7 @@ def _apply_forms_and_hooks_to_op_helper(original: Function) -> Function:
         outputs = list(created[3] if len(created) > 3 else op.outputs)
         changed = outputs
         for hook in _HOOKS:
-            changed = hook.outputs(op.type, op, op.inputs, changed)
+            changed = hook.replace_outputs(op.type, op, op.inputs, changed)
         if all(one is other for one, other in zip(outputs, changed)):
             return created
         if isinstance(op, tf_op_forms.FormedOp):
@@ -306,12 +308,14 @@ def _create_form_in_graph(op_type: str, keywords: Mapping[str, Value]) -> tuple[
 
     def change(inputs: list[Tensor]) -> list[Tensor]:
         for hook in [] if is_suspended else _HOOKS:
-            inputs = hook.inputs(op_type, inputs)
+            inputs = hook.replace_inputs(op_type, inputs)
         return inputs
 
     is_suspended = _STATE.suspended
-    with suspended():
-        op = tf_op_forms.in_graph(_FORMS.of_graphs[op_type], op_type, keywords.get("name"), keywords, change)
+    with suspend_hooks():
+        op = tf_op_forms.create_form_in_graph(
+            _FORMS.of_graphs[op_type], op_type, keywords.get("name"), keywords, change
+        )
     if op is None:
         return None
     created = ([None] * len(op.outputs), False, op)
@@ -336,28 +340,28 @@ def _apply_forms_and_hooks_to_fast_path(original: Function) -> Function:
         if _STATE.suspended or not _HOOKS:
             result = _run_form_eagerly(op_type, args) if op_type in _FORMS.eager else None
             return original(context, op_type, name, *args) if result is None else result
-        inputs = [value for argument in args for value in _values_of(argument)]
+        inputs = [value for argument in args for value in _tensors_in_argument(argument)]
         for hook in _HOOKS:
-            inputs = hook.inputs(op_type, inputs)
-        args = tuple(_replace_values(args, inputs))
+            inputs = hook.replace_inputs(op_type, inputs)
+        args = tuple(_replace_tensors(args, inputs))
         result = _run_form_eagerly(op_type, args) if op_type in _FORMS.eager else None
         if result is None:
-            with _device_of(op_type):
+            with _eager_device_scope(op_type):
                 result = original(context, op_type, name, *args)
         several = isinstance(result, (list, tuple))
         outputs = list(result) if several else [result]
         if result is None or not all(isinstance(output, tf.Tensor) for output in outputs):
             return result
         for hook in _HOOKS:
-            outputs = hook.outputs(op_type, None, inputs, outputs)
+            outputs = hook.replace_outputs(op_type, None, inputs, outputs)
         return outputs if several else outputs[0]
 
     return fast_path_execute
 
 
-def _device_of(op_type: str) -> ContextManager[object]:
+def _eager_device_scope(op_type: str) -> ContextManager[object]:
     """Return a context manager for the run of an op in eager mode."""
-    is_on_host = any(hook.on_host(op_type) for hook in _HOOKS)
+    is_on_host = any(hook.runs_on_host(op_type) for hook in _HOOKS)
     return tf.device("/CPU:0") if is_on_host else contextlib.nullcontext()
 
 
@@ -375,8 +379,8 @@ def _apply_forms_to_fast_path_of_tf1(original: Function) -> Function:
 
 def _run_form_eagerly(op_type: str, args: Sequence[object]) -> Result | None:
     """Return the output of an op with a form, or a list of several; None if it has none."""
-    with suspended():
-        results = tf_op_forms.eagerly(_FORMS.eager[op_type], op_type, args)
+    with suspend_hooks():
+        results = tf_op_forms.run_form_eagerly(_FORMS.eager[op_type], op_type, args)
     return results[0] if results is not None and len(results) == 1 else results
 
 
@@ -386,17 +390,17 @@ def _apply_forms_and_hooks_to_import(original: Function) -> Function:
     def import_graph_def(graph_def: GraphDef, *args: object, **kwargs: object) -> Result:
         if _FORMS.in_graphs and hasattr(graph_def, "node"):
             number = len(graph_def.node)
-            graph_def = tf_import_forms.with_forms(
+            graph_def = tf_import_forms.graph_def_with_forms(
                 graph_def, _FORMS.eager, lambda definition, names: original(definition, return_elements=names)
             )
-            add_rehearsal_ops(v1.get_default_graph(), len(graph_def.node) - number)
+            add_to_rehearsal_op_count(v1.get_default_graph(), len(graph_def.node) - number)
         if _STATE.suspended or not _HOOKS:
             return original(graph_def, *args, **kwargs)
         graph = v1.get_default_graph()
         before = len(graph.get_operations())
         result = original(graph_def, *args, **kwargs)
         for hook in _HOOKS:
-            hook.imported(graph.get_operations()[before:])
+            hook.note_imported_ops(graph.get_operations()[before:])
         return result
 
     return import_graph_def
@@ -419,8 +423,8 @@ def _apply_forms_and_hooks_to_execute(original: Function) -> Function:
         op_type = tf.compat.as_str(op_name)
         if op_type in _FORMS.eager:
             attributes: Value = args[0] if args else kwargs["attrs"]
-            with suspended():
-                results = tf_op_forms.eagerly(_FORMS.eager[op_type], op_type, [*inputs, *attributes])
+            with suspend_hooks():
+                results = tf_op_forms.run_form_eagerly(_FORMS.eager[op_type], op_type, [*inputs, *attributes])
             if results is not None:
                 return tf_op_forms.FormOutputs(results)
         if _STATE.suspended or not _HOOKS:
@@ -428,35 +432,39 @@ def _apply_forms_and_hooks_to_execute(original: Function) -> Function:
         changed = list(inputs)
         with tf_gradients.stop_recording():  # the caller records the op with its own inputs
             for hook in _HOOKS:
-                changed = hook.inputs(op_type, changed)
-        with _device_of(op_type):
+                changed = hook.replace_inputs(op_type, changed)
+        with _eager_device_scope(op_type):
             outputs = original(op_name, num_outputs, changed, *args, **kwargs)
         if not isinstance(outputs, list):
             return outputs
         for hook in _HOOKS:
-            outputs = hook.outputs(op_type, None, changed, outputs)
+            outputs = hook.replace_outputs(op_type, None, changed, outputs)
         return outputs
 
     return execute
 
 
-def _values_of(argument: object) -> list[Value]:
+def _tensors_in_argument(argument: object) -> list[Value]:
     """Return the tensors and variables in an argument of the fast path: one, a list with some, or none."""
-    return [value for value in (argument if isinstance(argument, (list, tuple)) else [argument]) if _is_value(value)]
+    return [
+        value
+        for value in (argument if isinstance(argument, (list, tuple)) else [argument])
+        if _is_tensor_or_variable(value)
+    ]
 
 
-def _replace_values(args: Sequence[Value], values: Sequence[Value]) -> list[Value]:
+def _replace_tensors(args: Sequence[Value], values: Sequence[Value]) -> list[Value]:
     """Return the arguments of the fast path with other tensors."""
     left = iter(values)
     return [
-        [next(left) if _is_value(value) else value for value in argument]
+        [next(left) if _is_tensor_or_variable(value) else value for value in argument]
         if isinstance(argument, (list, tuple))
         else next(left)
-        if _is_value(argument)
+        if _is_tensor_or_variable(argument)
         else argument
         for argument in args
     ]
 
 
-def _is_value(value: Value) -> bool:
+def _is_tensor_or_variable(value: Value) -> bool:
     return isinstance(value, (tf.Tensor, tf.Variable))

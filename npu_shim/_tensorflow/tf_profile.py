@@ -41,7 +41,7 @@ class OpRun(NamedTuple):
     task: str = "CPU"
 
 
-def runs_in(metadata: Message) -> list[OpRun]:
+def op_runs_of_metadata(metadata: Message) -> list[OpRun]:
     """Return the runs of ops in the metadata of a session's run, in microseconds since 1970."""
     stats = [node for device in metadata.step_stats.dev_stats for node in device.node_stats]
     nodes = [(node, _LABEL.match(node.timeline_label)) for node in stats if node.all_start_nanos]
@@ -57,11 +57,15 @@ def runs_in(metadata: Message) -> list[OpRun]:
             tensors = [outputs.get((name, int(slot or 0))) for name, _, slot in taken]
             shapes = [",".join(str(dim.size) for dim in tensor.shape.dim) if tensor else "" for tensor in tensors]
             types = [types_pb2.DataType.Name(tensor.dtype)[3:] if tensor else "" for tensor in tensors]
-            runs.append(OpRun(node.node_name, _plain_type(kind), begin, end, ";".join(shapes), ";".join(types)))
+            runs.append(
+                OpRun(
+                    node.node_name, _op_type_without_library_mark(kind), begin, end, ";".join(shapes), ";".join(types)
+                )
+            )
     return runs
 
 
-def _plain_type(kind: str) -> str:
+def _op_type_without_library_mark(kind: str) -> str:
     """Return the type of an op without the mark of the library that computes it on the CPU."""
     return re.sub(r"^_(Mkl(Native)?)?", "", kind)
 
@@ -100,7 +104,7 @@ class HostTrace:
         events = [event for plane in planes for line in plane.lines for event in _events(plane, line)]
         spans = [(event.name[len(_OWN) :], event.begin, event.end) for event in events if event.name.startswith(_OWN)]
         traced = [event for event in events if str(event.stats.get("tf_function_call", "")).startswith("traced")]
-        return _runs_of(events), spans, [(event.name, event.begin, event.end) for event in traced]
+        return _op_runs_of_events(events), spans, [(event.name, event.begin, event.end) for event in traced]
 
 
 class Event(NamedTuple):
@@ -129,7 +133,7 @@ def _events(plane: Message, line: Message) -> Iterator[Event]:
         begin = line.timestamp_ns / 1e3 + event.offset_ps / 1e6
         while around and around[-1].end <= begin:
             around.pop()
-        stats = {plane.stat_metadata[stat.metadata_id].name: _value(plane, stat) for stat in event.stats}
+        stats = {plane.stat_metadata[stat.metadata_id].name: _stat_value(plane, stat) for stat in event.stats}
         name = plane.event_metadata[event.metadata_id].name
         step = around[-1].stats.get("id") if around and around[-1].name == "ExecutorState::Process" else None
         seen = Event(line.name, name, begin, begin + event.duration_ps / 1e6, stats, step)
@@ -137,12 +141,12 @@ def _events(plane: Message, line: Message) -> Iterator[Event]:
         yield seen
 
 
-def _value(plane: Message, stat: Message) -> Value:
+def _stat_value(plane: Message, stat: Message) -> Value:
     kind = stat.WhichOneof("value")
     return plane.stat_metadata[stat.ref_value].name if kind == "ref_value" else getattr(stat, kind or "str_value")
 
 
-def _runs_of(events: list[Event]) -> list[OpRun]:
+def _op_runs_of_events(events: list[Event]) -> list[OpRun]:
     """Return the runs of ops in a trace, without those inside of datasets."""
     functions = [event for event in events if event.name.startswith("InstantiatedCapturedFunction")]
     others = {None, *(event.stats.get("id") for event in functions)}  # runs of datasets' functions
@@ -160,5 +164,5 @@ def _runs_of(events: list[Event]) -> list[OpRun]:
                 inputs = _SHAPE.findall(event.stats.get("shape", ""))
                 shapes = ";".join(shape.replace("?", "-1") for _, shape in inputs)
                 types = ";".join(dtype.upper() for dtype, _ in inputs)
-                runs.append(OpRun(name, _plain_type(kind), event.begin, event.end, shapes, types))
+                runs.append(OpRun(name, _op_type_without_library_mark(kind), event.begin, event.end, shapes, types))
     return runs

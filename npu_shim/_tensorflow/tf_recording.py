@@ -124,7 +124,7 @@ def seed_generators(next_seed: Callable[[], int]) -> None:
             module.get_global_generator = _create_missing_generator(module.get_global_generator)
 
 
-def seed_keras(next_seed: Callable[[], int]) -> None:
+def seed_keras_generator(next_seed: Callable[[], int]) -> None:
     """Seed what Keras 3 seeds with the generator of Python, whose order a migration changes.
 
     That is SeedGenerator, layers and initializers without a seed.
@@ -135,7 +135,7 @@ def seed_keras(next_seed: Callable[[], int]) -> None:
         setattr(sys.modules[of_keras.__module__], "python_random", drawn)
 
 
-def replace_seeds(seed_of: Callable[[Value], Value]) -> None:
+def replace_script_seeds(seed_of: Callable[[Value], Value]) -> None:
     """Replace numbers in the seeds that scripts set, or give to stateless random functions and random states.
 
     Args:
@@ -190,13 +190,13 @@ def _create_missing_generator(original: Function) -> Function:
     return get_global_generator
 
 
-def run_iterations_in_turn() -> None:
+def serialize_loop_iterations() -> None:
     """Run the iterations of while loops one after the other. Their random ops would draw in the order of threads."""
     for owner, name in ((_control_flow.WhileContext, "__init__"), (_while_v2, "while_loop")):
-        setattr(owner, name, _run_one_by_one(getattr(owner, name)))
+        setattr(owner, name, _with_serial_iterations(getattr(owner, name)))
 
 
-def _run_one_by_one(original: Function) -> Function:
+def _with_serial_iterations(original: Function) -> Function:
     @functools.wraps(original)
     def one_by_one(*args: object, **kwargs: object) -> Result:
         given = inspect.signature(original).bind(*args, **kwargs)
@@ -206,29 +206,29 @@ def _run_one_by_one(original: Function) -> Function:
     return one_by_one
 
 
-def drop_equal_ops(runner: QueueRunner) -> None:
+def drop_duplicate_enqueue_ops(runner: QueueRunner) -> None:
     """Let a QueueRunner have one thread for each of its ops that differ."""
     runner._enqueue_ops = list(dict.fromkeys(runner.enqueue_ops))
 
 
-def drop_timed_summaries(supervisor: Supervisor) -> None:
+def disable_timed_summaries(supervisor: Supervisor) -> None:
     """Let a Supervisor start no threads that compute summaries and count steps every few seconds."""
     supervisor._save_summaries_secs = 0
 
 
-def keep_shuffle_queue_full(runner: QueueRunner) -> None:
+def enlarge_shuffle_queue(runner: QueueRunner) -> None:
     """Give the queue of a QueueRunner room for one element more than it keeps, if it shuffles."""
     op = getattr(getattr(runner.queue, "queue_ref", None), "op", None)
     if op is not None and op.type.startswith("RandomShuffleQueue"):
         op._set_attr("capacity", _attr_value.AttrValue(i=op.get_attr("min_after_dequeue") + 1))
 
 
-def unordered_op(graph: Graph) -> Operation | None:
+def find_nondeterministic_op(graph: Graph) -> Operation | None:
     """Return an op of a graph whose result depends on the speed of threads or on true entropy; None without one."""
     return next((op for op in graph.get_operations() if op.type in _UNORDERED), None)
 
 
-def variable_of_hooks(value: np.ndarray, shape: Sequence[int | None] | None = None) -> Variable:
+def create_hook_variable(value: np.ndarray, shape: Sequence[int | None] | None = None) -> Variable:
     """Return a variable that no creator of the script, like that of a tf.function, makes or sees.
 
     Args:
@@ -247,7 +247,7 @@ def is_resource(variable: Variable) -> bool:
     return type(variable) in (_resources.ResourceVariable, _OfFunction)
 
 
-def is_made_by_script(variable: Variable) -> bool:
+def is_script_variable(variable: Variable) -> bool:
     """Return True for a variable as scripts make it, also in a tf.function."""
     return is_resource(variable) or type(variable).__name__ == "UnliftedInitializerVariable"
 
@@ -268,12 +268,12 @@ def initialized_variables(initializers: Structure) -> list[Variable]:
     return [entry[0] if isinstance(entry, tuple) else entry for entry in initializers]
 
 
-def is_enqueue(op: Operation | None) -> bool:
+def is_enqueue_op(op: Operation | None) -> bool:
     """Return True for an op that fills or closes a queue."""
     return op is not None and op.type.startswith(("QueueEnqueue", "QueueClose"))
 
 
-def graph_of_op() -> object:
+def graph_of_new_ops() -> object:
     """Return the graph in which random ops are counted: a function's own, not that of a branch or loop inside it."""
     graph = tf.compat.v1.get_default_graph()
     while type(graph).__name__ in _BRANCHES:
@@ -281,27 +281,27 @@ def graph_of_op() -> object:
     return graph
 
 
-def script_function() -> str:
+def script_function_name() -> str:
     """Return the name of the innermost running function of the script, as it was before AutoGraph.
 
     In a thread that TensorFlow has made, such as that of a replica, it is the function for which the main thread waits.
     """
     for thread in (None, threading.main_thread().ident):
-        for frame in script_frames.running(thread):
+        for frame in script_frames.running_frames(thread):
             name = frame.f_code.co_name
             return name[4:] if name.startswith("tf__") else name
     return ""
 
 
-def script_line() -> str:
+def script_line_text() -> str:
     """Return the line of the script that is running in this thread, else in the main thread; "" without one."""
     for thread in (None, threading.main_thread().ident):
-        for frame in script_frames.running(thread):
+        for frame in script_frames.running_frames(thread):
             return f"{os.path.relpath(frame.f_code.co_filename)}:{frame.f_lineno}"
     return ""
 
 
-def line_of(op: Operation) -> str:
+def creation_line_of_op(op: Operation) -> str:
     """Return the innermost line of the script that creates an op; an empty text without one."""
     for frame in reversed(list(op.traceback or ())):
         if not script_frames.is_library(frame[0]):
@@ -319,7 +319,7 @@ def is_reachable(op: Operation, graph: Graph) -> bool:
     return own is None
 
 
-def graph_element(variable: Variable) -> Tensor:
+def variable_graph_element(variable: Variable) -> Tensor:
     """Return the tensor of a variable that exists already, also in a finalized graph."""
     return getattr(variable, "_graph_element", None) if hasattr(variable, "_graph_element") else variable.value()
 
@@ -343,17 +343,17 @@ def ops_of_update(result: Result) -> list[Operation]:
     return [*(part for part in parts if isinstance(part, tf.Operation)), *ops]
 
 
-def global_step_of_hooks(graph: Graph) -> list[Operation]:
+def global_step_read_ops(graph: Graph) -> list[Operation]:
     """Return the op, if there is one, with which hooks of TensorFlow read the global step."""
     return [tensor.op for tensor in graph.get_collection("global_step_read_op_cache")]
 
 
-def is_summary(op: Operation) -> bool:
+def is_summary_op(op: Operation) -> bool:
     """Return True for an op whose output is a serialized tf.compat.v1.Summary."""
     return op.type in ("MergeSummary", "ScalarSummary")
 
 
-def calls_of(graph: Graph) -> list[Operation]:
+def function_call_ops(graph: Graph) -> list[Operation]:
     """Return the ops of a function that call functions. TensorFlow orders them by the variables that they use only.
 
     An optimizer that scales the loss updates variables in such an op, unless gradients overflow.

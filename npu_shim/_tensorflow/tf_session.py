@@ -46,7 +46,7 @@ def is_remote(session: types.Session) -> bool:
     return bool(session.sess_str)
 
 
-def mark_unopened(session: types.Session) -> None:
+def silence_failed_session(session: types.Session) -> None:
     """Let a session whose constructor failed be deleted without a warning."""
     session._session, session._closed, session._default_session = None, True, None
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 
 @functools.lru_cache(maxsize=None)
-def _kernel_threads() -> tuple[Callable[[], int], Callable[[int], None]] | None:
+def _parallelism_getter_and_setter() -> tuple[Callable[[], int], Callable[[int], None]] | None:
     """Return TensorFlow's getter and setter of the calling thread's parallelism, or None if they are not exported."""
     try:
         names = [flag[len("-l:") :] for flag in tf.sysconfig.get_link_flags() if flag.startswith("-l:")]
@@ -26,13 +26,13 @@ def _kernel_threads() -> tuple[Callable[[], int], Callable[[int], None]] | None:
 
 
 @contextlib.contextmanager
-def unsplit_kernels() -> Iterator[None]:
+def run_kernels_in_one_thread() -> Iterator[None]:
     """Inside, an op that the calling thread runs does all its work in this thread.
 
     TensorFlow does the same for the functions of a dataset with the option max_intra_op_parallelism. There is no public
     way for one run. If the private functions are missing, ops use all threads.
     """
-    threads = _kernel_threads()
+    threads = _parallelism_getter_and_setter()
     if threads is None:
         yield
         return

@@ -42,17 +42,17 @@ _MOST_OPS = 1000  # of a graph to which choices at run time are added
 _cache_lock = threading.Lock()
 
 
-def stays_plain(like: Tensor) -> bool:
+def should_not_compile(like: Tensor) -> bool:
     """Return True for a tensor of dynamic shape in a graph that is large already.
 
     The choice at run time adds about 200 ops, and the first run of a large graph takes minutes as it is.
     """
-    return like.shape.num_elements() is None and tf_graph.number_of_ops() > _MOST_OPS
+    return like.shape.num_elements() is None and tf_graph.script_op_count() > _MOST_OPS
 
 
-def usable() -> bool:
+def is_xla_usable() -> bool:
     """Return True if functions are compiled in this process."""
-    return host_env.read().kernels == "compiled" and _can_compile()
+    return host_env.read_environment().kernels == "compiled" and _can_compile()
 
 
 @functools.lru_cache(maxsize=None)
@@ -113,49 +113,49 @@ class Compiled:
         """Return the result, with the shape of the first argument."""
         types = tuple(x.dtype for x in inputs)
         if tf.executing_eagerly():
-            return self._variant(_eager, types)(*inputs)
+            return self._compiled_variant(_eager_function, types)(*inputs)
         y = tf_functions.call_compiled(
-            self._variant(tf_functions.graph_function, types), inputs, constants=int(self._counts)
+            self._compiled_variant(tf_functions.trace_graph_function, types), inputs, constants=int(self._counts)
         )
         y.set_shape([None] if self._counts else inputs[0].shape)
         return y
 
-    def of_any_size(self, *inputs: Tensor) -> Tensor:
+    def call_any_size(self, *inputs: Tensor) -> Tensor:
         """Return the result for large tensors of one dynamic shape; outside control flow only."""
-        y = self._variant(_any_size, tuple(x.dtype for x in inputs))(*inputs)
+        y = self._compiled_variant(_any_size_function, tuple(x.dtype for x in inputs))(*inputs)
         y.set_shape(inputs[0].shape)
         return y
 
-    def _variant(self, make: Function, types: DTypes) -> Callable[..., Tensor]:
+    def _compiled_variant(self, make: Function, types: DTypes) -> Callable[..., Tensor]:
         with _cache_lock:
             variant = self._variants.get((make, types))
         if variant is None:  # created without the lock, because one variant uses another
-            variant = make(self._function if make is tf_functions.graph_function else self, types)
+            variant = make(self._function if make is tf_functions.trace_graph_function else self, types)
             with _cache_lock:
                 variant = self._variants.setdefault((make, types), variant)
         return variant
 
 
-def _eager(function: Compiled, types: DTypes) -> Callable[..., Tensor]:
+def _eager_function(function: Compiled, types: DTypes) -> Callable[..., Tensor]:
     """Return the function for eager tensors of these types; traced once for all shapes."""
     return tf.function(function, autograph=False, input_signature=[tf.TensorSpec(None, dtype) for dtype in types])
 
 
-def _any_size(function: Compiled, types: DTypes) -> GraphFunction:
+def _any_size_function(function: Compiled, types: DTypes) -> GraphFunction:
     """Return the function for tensors of any shape. In a graph's library it is one op where it is not called."""
-    in_parts = function._variant(_call_in_parts, types)
+    in_parts = function._compiled_variant(_partwise_function, types)
     limit = MOST_ELEMENTS if allocator.keeps_memory(host_env.process_environ(), tf.__version__) else _VERY_LARGE
 
     def npu_shim_any_size(*tensors: Tensor) -> Tensor:
         flat = [tf.reshape(x, [-1]) for x in tensors]
         is_long = tf.size(flat[0], out_type=tf.int64) > limit
-        y = tf_graph.switch(is_long, flat, in_parts, functools.partial(_call_with_padding, function))
+        y = tf_graph.switch_branches(is_long, flat, in_parts, functools.partial(_call_with_padding, function))
         return tf.reshape(y, tf.shape(tensors[0], out_type=tf.int64))
 
-    return tf_functions.graph_function(npu_shim_any_size, types)
+    return tf_functions.trace_graph_function(npu_shim_any_size, types)
 
 
-def by_size(like: Tensor, small: Callable[[], Tensor], large: Callable[[], Tensor], least: int) -> Tensor:
+def cond_by_size(like: Tensor, small: Callable[[], Tensor], large: Callable[[], Tensor], least: int) -> Tensor:
     """Return small() or large() by the number of elements of a tensor, now or when the graph runs.
 
     Args:
@@ -164,11 +164,11 @@ def by_size(like: Tensor, small: Callable[[], Tensor], large: Callable[[], Tenso
         least: number of elements from which a tensor is large.
     """
     count = like.shape.num_elements()
-    if not usable() or (count is not None and not least <= count <= MOST_ELEMENTS):
+    if not is_xla_usable() or (count is not None and not least <= count <= MOST_ELEMENTS):
         return small()
     if count is not None:
         return large()
-    return cond(is_large(like, least), large, small)
+    return cond_on_large(is_large(like, least), large, small)
 
 
 def is_large(like: Tensor, least: int) -> Tensor:
@@ -177,13 +177,13 @@ def is_large(like: Tensor, least: int) -> Tensor:
     return tf.logical_and(count >= least, count <= MOST_ELEMENTS)
 
 
-def cond(is_large: Tensor, large: Callable[[], Structure], small: Callable[[], Structure]) -> Structure:
+def cond_on_large(is_large: Tensor, large: Callable[[], Structure], small: Callable[[], Structure]) -> Structure:
     """Return large() or small() by a bool tensor."""
     with tf_gradients.stop_recording():  # a tape would make the branch keep its intermediate results
         return tf_api.v1.cond(is_large, large, small)
 
 
-def elementwise(function: Compiled, tensors: Sequence[Tensor], small: Callable[..., Tensor], least: int) -> Tensor:
+def call_elementwise(function: Compiled, tensors: Sequence[Tensor], small: Callable[..., Tensor], least: int) -> Tensor:
     """Return function(*tensors) or the equal small(*tensors) by the number of elements.
 
     Args:
@@ -195,24 +195,24 @@ def elementwise(function: Compiled, tensors: Sequence[Tensor], small: Callable[.
         A tensor with the shape of the tensors. with_gradient must set its gradient.
     """
     first = tensors[0]
-    if can_switch(first):
-        return switch_by_size(function.of_any_size, tensors, small, least)
-    return by_size(first, lambda: small(*tensors), lambda: on_large(function, tensors), least)
+    if can_switch_by_size(first):
+        return switch_by_size(function.call_any_size, tensors, small, least)
+    return cond_by_size(first, lambda: small(*tensors), lambda: call_on_large(function, tensors), least)
 
 
-def can_switch(like: Tensor) -> bool:
+def can_switch_by_size(like: Tensor) -> bool:
     """Return True for tensors of switch_by_size: of dynamic shape, and outside control flow."""
-    return like.shape.num_elements() is None and usable() and tf_graph.outside_control_flow()
+    return like.shape.num_elements() is None and is_xla_usable() and tf_graph.is_outside_control_flow()
 
 
 def switch_by_size(
     large: Callable[..., Structure], tensors: Sequence[Tensor], small: Callable[..., Structure], least: int
 ) -> Structure:
     """Return large(*tensors) if the first tensor has at least ``least`` elements, else small(*tensors)."""
-    return tf_graph.switch(tf.size(tensors[0], out_type=tf.int64) >= least, tensors, large, small)
+    return tf_graph.switch_branches(tf.size(tensors[0], out_type=tf.int64) >= least, tensors, large, small)
 
 
-def on_large(function: Compiled, tensors: Sequence[Tensor]) -> Tensor:
+def call_on_large(function: Compiled, tensors: Sequence[Tensor]) -> Tensor:
     """Return function(*tensors) for large tensors of one shape, static or dynamic.
 
     Args:
@@ -230,7 +230,7 @@ def on_large(function: Compiled, tensors: Sequence[Tensor]) -> Tensor:
     return y
 
 
-def generate(function: Compiled, like: Tensor, *others: Tensor) -> Tensor:
+def generate_like(function: Compiled, like: Tensor, *others: Tensor) -> Tensor:
     """Return function(number of elements, *others) in the shape of a tensor, compiled for few sizes.
 
     Args:
@@ -248,7 +248,7 @@ def _call_with_padding(function: Callable[..., Tensor], *flat: Tensor) -> Tensor
     return function(*[tf.pad(x, [[0, missing]]) for x in flat])[:count]  # no copy if nothing is missing
 
 
-def _call_in_parts(function: Compiled, types: DTypes) -> GraphFunction:
+def _partwise_function(function: Compiled, types: DTypes) -> GraphFunction:
     """Return the function for long flat tensors, in a graph's library.
 
     The result has its own memory. Each part is copied to it while it is still
@@ -276,7 +276,7 @@ def _call_in_parts(function: Compiled, types: DTypes) -> GraphFunction:
         y = put(y, part, *[tf.reshape(x, [_PART]) for x in rest])
         return tf.bitcast(tf.reshape(y, [-1])[:count], dtype)
 
-    return tf_functions.graph_function(npu_shim_in_parts, types)
+    return tf_functions.trace_graph_function(npu_shim_in_parts, types)
 
 
 def _bucketed_count(count: Tensor) -> Tensor:

@@ -32,7 +32,7 @@ def vendor_names(module: str) -> tuple[Callable[[str], object], Callable[[], lis
     def vendors_module() -> ModuleType | None:
         from npu_shim._host import host_device
 
-        return host_device.find_vendor(f"npu_bridge.{below}")
+        return host_device.find_vendor_module(f"npu_bridge.{below}")
 
     def __getattr__(name: str) -> object:
         if not (name in always_own or name.startswith("__")):

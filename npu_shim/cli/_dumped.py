@@ -40,7 +40,7 @@ def check(args: argparse.Namespace) -> None:
     check_needs(args, "dump", "dump_steps", "dump_overflow", "dump_layers")
     if args.dump_overflow and args.dump_steps:
         raise WrongUsage("--dump-overflow looks at every step, so it excludes --dump-steps. Give one of the two.")
-    if args.dump_overflow and not host_device.look().is_npu:
+    if args.dump_overflow and not host_device.detect_without_import().is_npu:
         instead = "On the CPU, npu-shim run --numerics DIR names the op that overflows."
         raise WrongUsage(f"--dump-overflow needs an NPU. {instead}")
     check_output_folder("--dump", args.dump, empty=True)

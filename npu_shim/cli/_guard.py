@@ -8,7 +8,7 @@ import threading
 import traceback
 from typing import Callable
 
-from npu_shim._host.messages import of_error
+from npu_shim._host.messages import system_error_text
 from npu_shim._host.packages import install_command, is_importable
 from npu_shim.import_hook.tool import ToolMissing
 
@@ -59,7 +59,7 @@ def exit_code(command: str, error: BaseException) -> int:
     if isinstance(error, OSError):
         if error.filename is None:
             close_output()
-        reason = of_error(error)
+        reason = system_error_text(error)
         _print(f"{command}: error: {f'cannot write the output: {reason}' if error.filename is None else reason}.")
         return NOT_RUN
     package = (error.name or "").partition(".")[0] if isinstance(error, ImportError) else ""

@@ -133,7 +133,7 @@ def _check(args: argparse.Namespace) -> None:
     if os.path.isdir(args.report) and os.listdir(args.report):
         if not os.path.isfile(os.path.join(args.report, RESULT)):
             raise WrongUsage(f"--report {args.report} has other files in it. Name a new folder.")
-    device = host_device.look()
+    device = host_device.detect_without_import()
     if not device.is_npu:
         raise WrongUsage(
             f"diagnose needs a card: {device.reason}. Copy script and recording to a host with one, and give this "

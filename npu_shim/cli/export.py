@@ -68,7 +68,7 @@ def main(arguments: list[str]) -> int:
     tf_api.logging.set_verbosity(tf_api.logging.ERROR)
     try:
         source = _source(args)
-        graph = tf_capture.import_alone(source.graph)
+        graph = tf_capture.import_into_new_graph(source.graph)
         return leave(_list(source, graph) if args.list else _export(args, source, graph))
     except (ExportError, tf_api.tf.errors.NotFoundError) as error:
         return fail("npu-shim export", str(error))

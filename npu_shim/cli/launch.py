@@ -89,7 +89,7 @@ def main(arguments: list[str]) -> int:
         command = _command(args)
         given = args.job_id or _variable("JOB_ID")
         job_id = given or f"launch-{int(time.time())}-{os.getpid()}"
-        host_env.read({"JOB_ID": job_id})
+        host_env.read_environment({"JOB_ID": job_id})
         log_dir = args.log_dir or os.path.join("npu_shim_logs", job_id)
         check_output_folder("--log-dir", log_dir)
         assignment = _ranks_of_job(args, log_dir)
@@ -100,7 +100,9 @@ def main(arguments: list[str]) -> int:
             raise ValueError("--progress needs all ranks on this host: mpirun starts those of several. Leave it out.")
         devices = [slot.device for slot in assignment.slots]
         shares = cores.shares(available, devices) if args.bind_cores else None
-        threads = None if host_device.look().is_npu else share_threads(available, len(assignment.slots))
+        threads = (
+            None if host_device.detect_without_import().is_npu else share_threads(available, len(assignment.slots))
+        )
     except ValueError as error:
         return fail(_COMMAND, str(error))
     except TableTimeout as error:
@@ -144,7 +146,7 @@ def _run(
 ) -> int:
     os.makedirs(log_dir, exist_ok=True)
     if assignment.text is not None:
-        whole_file.write(assignment.text, str(assignment.table))
+        whole_file.write_atomically(assignment.text, str(assignment.table))
     warnings = [None if assignment.hosts else memory_warning(len(plan))]
     if plan[0].rank == 0:
         warnings.append(_independent.warning(_target(args), assignment.world_size))
@@ -214,7 +216,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _command(args: argparse.Namespace) -> list[str]:
-    python = [sys.executable, "-m", "npu_shim", "run", "--alias"] if host_env.alias() else [sys.executable]
+    python = [sys.executable, "-m", "npu_shim", "run", "--alias"] if host_env.is_alias_wanted() else [sys.executable]
     if args.progress or args.tensorboard or args.profile:
         folder = os.path.abspath(args.tensorboard) if args.tensorboard else None
         profiling = _profiled.settings(args)

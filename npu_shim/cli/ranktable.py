@@ -199,7 +199,7 @@ def _output(table: model.RankTable, args: argparse.Namespace) -> int:
         return show(text.rstrip("\n"))
     if os.path.exists(args.output) and not args.force and read_text(args.output) != text:
         return fail(_COMMAND, f"{args.output} already exists and differs. Write another file, or use --force.")
-    whole_file.write(text, args.output)
+    whole_file.write_atomically(text, args.output)
     return 0
 
 

@@ -81,7 +81,7 @@ def main(arguments: list[str]) -> int:
         if profiling is not None:
             profiling.start()
         files = migrated_run.enter(target[0], bool(args.module))
-        if args.alias or host_env.alias():
+        if args.alias or host_env.is_alias_wanted():
             migrated_run.serve_vendor_packages()
         if not args.alias and not args.observe:
             report = migrated_run.Report(args.verbose, args.quiet)

@@ -42,7 +42,7 @@ def give(
         tf_session.BaseSession, "__init__", functools.partial(_session, options=checked, note=note)
     )
     if host_device.has_npu_device():
-        owner = host_device.vendor("npu_device.configs.npu_config").NpuConfig
+        owner = host_device.import_vendor_module("npu_device.configs.npu_config").NpuConfig
         base = next(cls for cls in owner.__mro__ if "as_dict" in vars(cls))
         own = checked if of_device is None else check_session_options(of_device)
         patches.replace_attribute(base, "as_dict", functools.partial(_device, options=own, owner=owner, note=note))

@@ -32,13 +32,13 @@ def install() -> None:
     from npu_shim.config.sharded_checkpoints import in_two_runs
     from npu_shim.ops.cpu_kernels import forms
 
-    if host_device.resolve().is_npu:
+    if host_device.device_after_fallback().is_npu:
         patches.replace_attribute(tf_api.v1.train.Saver, "save", in_two_runs)
     else:
-        patches.set_variables(allocator.variables(host_env.process_environ()))
+        patches.set_variables(allocator.allocator_variables(host_env.process_environ()))
         forms.use()
     clip_where_applied()
-    tf_devices.replace_gpus_in_graphs()
+    tf_devices.patch_device_scopes_of_graphs()
     if not patches.is_replaced(tf_session.Session, "__init__"):
         open_sessions.use()
     for owner in (tf_session.Session, tf_session.InteractiveSession):
@@ -92,7 +92,7 @@ def decorator_tf_session(func: Callable[..., None]) -> Callable[..., None]:
         try:
             config = session_config(config)
         except Exception:
-            tf_session.mark_unopened(self)
+            tf_session.silence_failed_session(self)
             raise
         func(self, target=target, graph=graph, config=for_this_device(config))
         tf_session.set_reported_config(self, config)

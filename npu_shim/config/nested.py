@@ -16,7 +16,7 @@ from npu_shim.options.near import closest
 from npu_shim.options.option import ALWAYS, Option
 from npu_shim.options.table import KEYS, arguments_of, signature_of
 
-_VENDORS = host_device.find_vendor("npu_bridge.estimator.npu.npu_config")
+_VENDORS = host_device.find_vendor_module("npu_bridge.estimator.npu.npu_config")
 
 
 class NestedConfig:

@@ -26,7 +26,7 @@ def close_at_exit(session: Session) -> None:
 def use() -> None:
     """Close sessions when Python ends, before what was registered for its end until now; see close_at_exit()."""
     atexit.register(_close_all)
-    patches.undo_with(_leave_open)
+    patches.register_undo(_leave_open)
 
 
 def _leave_open() -> None:
@@ -35,7 +35,7 @@ def _leave_open() -> None:
 
 def _close_all() -> None:
     """Close the sessions of this process that are open. On the CPU, leave them to threads that still run."""
-    if threading.active_count() > 1 and not host_device.look().is_npu:
+    if threading.active_count() > 1 and not host_device.detect_without_import().is_npu:
         return  # daemon threads, such as those of queue runners: their errors would end them with a traceback
     for session, process in list(_process_of.items()):
         if process == os.getpid() and not tf_session.is_remote(session):

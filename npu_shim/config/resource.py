@@ -30,7 +30,7 @@ def init_resource(config: ConfigProto | None = None) -> tuple[Session, Operation
         start, stop = initialize_system(), shutdown_system()
     sess = tf_api.v1.Session(graph=graph, config=session_config(config))
     sess.run(start)
-    vendors_util = host_device.find_vendor("npu_bridge.estimator.npu.util")
+    vendors_util = host_device.find_vendor_module("npu_bridge.estimator.npu.util")
     if vendors_util is not None:
         vendors_util.global_dict_init()
         for function in (get_npu_rank_id, get_npu_local_rank_id, get_npu_rank_size, get_npu_local_rank_size):

@@ -67,7 +67,7 @@ def npu_run_config_init(run_config: RunConfig | None = None) -> RunConfig:
         TypeError: for another type.
         RuntimeError: if TensorFlow has no tf.estimator.
     """
-    api = tf_api.estimator()
+    api = tf_api.estimator_namespace()
     if api is None:
         raise RuntimeError(tf_api.no_estimator_text("npu_run_config_init"))
     if run_config is None:

@@ -16,9 +16,9 @@ from npu_shim.options import page
 from npu_shim.options.check import check_together, warn_if_deprecated
 from npu_shim.options.table import arguments_of, signature_of
 
-_API: EstimatorModule = tf_api.estimator()
+_API: EstimatorModule = tf_api.estimator_namespace()
 _ARGUMENTS = arguments_of(None)
-_VENDORS = host_device.find_vendor("npu_bridge.estimator.npu.npu_config")
+_VENDORS = host_device.find_vendor_module("npu_bridge.estimator.npu.npu_config")
 _DATA_PARALLEL = (
     "For data-parallel training, unset TF_CONFIG, replace distribute with train_distribute=npu_strategy.NPUStrategy() "
     "and start the ranks with npu-shim launch --ranks N script.py."
@@ -92,7 +92,7 @@ if _API is not None:
 
         def npu_options(self) -> dict[str, OptionValue]:
             """Return the options that NPUEstimator writes into the parameter_map, by key."""
-            return estimator_options(self._npu_values, host_env.read().tf_config)
+            return estimator_options(self._npu_values, host_env.read_environment().tf_config)
 
         def given_npu_options(self) -> dict[str, OptionValue]:
             """Return those of npu_options that the user gave as arguments."""
@@ -141,7 +141,7 @@ def _check_cluster(values: dict[str, OptionValue]) -> None:
     horovod = values["horovod_mode"]
     if not isinstance(horovod, bool):
         raise ValueError(f"horovod_mode={horovod!r} is not allowed: it must be True or False.")
-    cluster = host_env.read().has_cluster
+    cluster = host_env.read_environment().has_cluster
     strategy = tf_api.tf.distribute.experimental.ParameterServerStrategy
     v1_strategy = getattr(tf_api.v1.distribute.experimental, "ParameterServerStrategy", strategy)
     is_server = isinstance(values["distribute"], (strategy, v1_strategy))

@@ -33,7 +33,7 @@ def drop_in_training(dataset: Dataset) -> Dataset:
     """
     check_dataset(dataset)
     setattr(tf_data.unwrap_dataset(dataset), _MARK, True)
-    tf_keras.change_training_data(_full_batches)
+    tf_keras.patch_data_of_fit(_full_batches)
     return dataset
 
 
@@ -41,5 +41,5 @@ def _full_batches(data: object) -> object:
     """Return the data of ``fit``, without partial batches if it is a marked dataset."""
     if not isinstance(data, (tf.compat.v2.data.Dataset, tf_api.v1.data.Dataset)):
         return data
-    sources = tf_graph.reached([tf_data.unwrap_dataset(data)], tf_data.dataset_inputs)
+    sources = tf_graph.reachable_nodes([tf_data.unwrap_dataset(data)], tf_data.dataset_inputs)
     return enforce_static_batch(data) if any(hasattr(source, _MARK) for source in sources) else data

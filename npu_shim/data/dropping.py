@@ -83,7 +83,7 @@ def is_mixed(dataset: Dataset) -> bool:
     inputs = tf_data.dataset_inputs(dataset)
     if kind == "Cache":
         return False
-    if kind == "Shuffle" and tf_data.reshuffles(dataset) or kind in _MIXES:
+    if kind == "Shuffle" and tf_data.may_reshuffle(dataset) or kind in _MIXES:
         return True
     if kind == "FlatMap" and tf_data.dataset_kind(inputs[0]) == "Tensor":
         return True  # a generator of Python

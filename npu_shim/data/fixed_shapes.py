@@ -157,7 +157,7 @@ def sequence_mask(lengths: Tensor, maxlen: int, dtype: DType = tf.bool, name: st
     lengths = tf.convert_to_tensor(lengths)
     longest = tf.reduce_max(lengths)
     message = [
-        f"npu_shim: {tf_recording.script_line()}: maxlen={maxlen} is the longest length that was seen, but the "
+        f"npu_shim: {tf_recording.script_line_text()}: maxlen={maxlen} is the longest length that was seen, but the "
         "data have another one. Pad all batches to one length, or observe again and convert again. Longest length:",
         longest,
     ]

@@ -31,7 +31,7 @@ def fixed_lengths(dataset: Dataset, shapes: Structure) -> Dataset:
     """
     check_dataset(dataset)
     expected = list(_shapes(tf_data.element_structure(dataset)[0], shapes))
-    line = tf_recording.script_line()
+    line = tf_recording.script_line_text()
 
     def fix(*components: Structure) -> Structure:
         element = as_element(dataset, components)

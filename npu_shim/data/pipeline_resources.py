@@ -30,7 +30,7 @@ def pipeline_resources(ops: Iterable[Operation], mixed: bool) -> dict[Operation,
         if value.dtype != tf.variant and not _DATASET.search(value.op.type)
     ]
     reasons = {}
-    for op in tf_graph.ancestors(values):
+    for op in tf_graph.ops_with_ancestors(values):
         if _VARIABLE.match(op.type):
             reasons[op] = (
                 "the input pipeline reads this variable on the host, and the NPU initializes it. Use a constant, a "

@@ -139,7 +139,7 @@ class ShapeWatch:
         if key not in self._iterator_outputs:
             self._check_pipeline(session, ops)
             iterator_ops = [
-                op for op in tf_graph.ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")
+                op for op in tf_graph.ops_with_ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")
             ]
             self._iterator_outputs[key] = [
                 list(op.outputs) for op in iterator_ops if session.graph.is_fetchable(op) and _is_dynamic(op)
@@ -150,7 +150,7 @@ class ShapeWatch:
         """Report the variables and tables that datasets of a run read on the host, each once."""
         entry = parameter_map.find_entry(tf_session.reported_config(session))
         mixed = entry is not None and parameter_map.read(entry).get("mix_compile_mode") is True
-        for op, reason in pipeline_resources(tf_graph.ancestors(ops), mixed).items():
+        for op, reason in pipeline_resources(tf_graph.ops_with_ancestors(ops), mixed).items():
             if op not in self._reported:
                 self._reported.add(op)
                 tf_api.logging.warning(f"npu_shim: {_definition_line(op)}: {op.name}: {reason}. Reported once.")
@@ -222,7 +222,7 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
     def made_iterator(original: Function) -> Function:
         @functools.wraps(original)
         def make(self: Value, *args: object, **kwargs: object) -> Result:
-            frame = next(script_frames.running(), None)
+            frame = next(script_frames.running_frames(), None)
             if frame is not None:
                 watch.drops.check(self, ReadingCall(ITERATOR, f"{frame.f_code.co_filename}:{frame.f_lineno}"))
             return original(self, *args, **kwargs)
@@ -280,7 +280,7 @@ def _definition_line(op: Operation) -> str:
     """Return the innermost line outside TensorFlow and this package that created an op; TensorFlow records it."""
     for frame in reversed(list(op.traceback)):
         path, line = frame[0], frame[1]
-        if script_frames.starts_script(path):
+        if script_frames.is_starter_of_script(path):
             break
         if not os.path.abspath(path).startswith(script_frames.LIBRARIES):
             return f"{path}:{line}"

@@ -32,7 +32,7 @@ def connect() -> Backend:
     global _backend
     with _connecting:
         if _backend is None:
-            _backend = _join(world(), host_env.read())
+            _backend = _join(world(), host_env.read_environment())
         return _backend
 
 
@@ -52,7 +52,7 @@ def _join(here: World, env: host_env.Environment) -> Backend:
             stall_timeout_s=env.collective_timeout_s,
             world_name=WORLD,
             pool_bytes=pool_bytes,
-            where=script_frames.line_of_main_thread if here.size > 1 else None,
+            where=script_frames.main_thread_line_text if here.size > 1 else None,
         )
     from npu_shim.distributed import mpi
 
@@ -65,7 +65,7 @@ def _join(here: World, env: host_env.Environment) -> Backend:
         stall_timeout_s=env.collective_timeout_s,
         world_name=WORLD,
         pool_bytes=pool_bytes,
-        where=script_frames.line_of_main_thread,
+        where=script_frames.main_thread_line_text,
     )
 
 

@@ -42,9 +42,11 @@ def differentiable_op(
     """
     if not inputs:
         return []
-    if tf_graph.in_plain_graph():
+    if tf_graph.is_in_plain_graph():
         received = op(kind, group, inputs, results, work)
-        return tf_gradients.with_gradients(received, inputs, _register_gradient(kind, group, len(received), gradient))
+        return tf_gradients.with_registered_gradients(
+            received, inputs, _register_gradient(kind, group, len(received), gradient)
+        )
 
     @tf.custom_gradient
     def differentiable(*tensors: tf.Tensor) -> tuple[tuple[tf.Tensor, ...], Callable[..., list[tf.Tensor | None]]]:
@@ -98,7 +100,7 @@ def op(
 
     sent = [tf.bitcast(t, BITS) if t.dtype == tf.bfloat16 else t for t in inputs]
     types = [BITS if dtype == tf.bfloat16 else dtype for dtype, _ in results]
-    as_op = tf_numpy_function.array_function if graph is None else tf_numpy_function.background_function
+    as_op = tf_numpy_function.add_array_function_op if graph is None else tf_numpy_function.add_background_function_op
     received = as_op(run, sent, types)
     if not results:
         return received

@@ -31,7 +31,7 @@ from npu_shim.distributed.hccl_checks import (
 )
 from npu_shim.distributed.world import WORLD
 
-_prefer_vendor = host_device.prefer_vendor("npu_bridge.hccl.hccl_ops")
+_prefer_vendor = host_device.prefer_vendor_function("npu_bridge.hccl.hccl_ops")
 
 
 @_prefer_vendor
@@ -104,7 +104,7 @@ def broadcast(
         return [tf.identity(t) for t in tensor]
     values = [to_tensor(t, None, "hccl_ops.broadcast") for t in tensor]
     pairs = zip(tensor, graph_ops.broadcast(values, root_rank, group))  # variables get the values of the root rank
-    return [tf_graph.assigned(given, value) if tf_graph.is_variable(given) else value for given, value in pairs]
+    return [tf_graph.assign_and_read(given, value) if tf_graph.is_variable(given) else value for given, value in pairs]
 
 
 @_prefer_vendor

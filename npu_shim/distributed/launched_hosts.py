@@ -24,10 +24,10 @@ def launched_hosts(
     Raises:
         ValueError: the hosts do not follow from the variables.
     """
-    launcher = mpirun.launcher(environ)
+    launcher = mpirun.detect_launcher(environ)
     assert launcher is not None  # else there is no local rank
     if launcher.node:
-        counts, node = mpirun.expand_counts(environ[launcher.local_size].strip()), int(environ[launcher.node])
+        counts, node = mpirun.expand_slurm_counts(environ[launcher.local_size].strip()), int(environ[launcher.node])
         if sum(counts) == size and sum(counts[:node]) + local_rank == rank:
             names = _node_names(environ.get("SLURM_STEP_NODELIST", ""), len(counts))
             return tuple(name for name, count in zip(names, counts) for _ in range(count))

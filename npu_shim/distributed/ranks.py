@@ -25,7 +25,7 @@ def get_rank_size(group: str = WORLD) -> int:
     if group == WORLD:
         return world_size()
     if host_device.is_npu():
-        return host_device.vendor("hccl.manage.api").get_rank_size(group)
+        return host_device.import_vendor_module("hccl.manage.api").get_rank_size(group)
     return groups.group(group).size
 
 
@@ -37,38 +37,38 @@ def get_rank_id(group: str = WORLD) -> int:
     Raises:
         TypeError, ValueError: the group does not exist, or the variables of the job contradict each other.
     """
-    numbered_by_npus = host_env.read().cm_chief_ip is not None and world_size() > 1
+    numbered_by_npus = host_env.read_environment().cm_chief_ip is not None and world_size() > 1
     if (group != WORLD or numbered_by_npus) and host_device.is_npu():
-        return host_device.vendor("hccl.manage.api").get_rank_id(group)
+        return host_device.import_vendor_module("hccl.manage.api").get_rank_id(group)
     here = world()
     return groups.group(group, here).rank_of(here.rank)
 
 
-@host_device.prefer_vendor("hccl.manage.api")
+@host_device.prefer_vendor_function("hccl.manage.api")
 def get_local_rank_size(group: str = WORLD) -> int:
     """Return the number of the group's ranks on this server; 1 with one process."""
     return len(_local_ranks(group))
 
 
-@host_device.prefer_vendor("hccl.manage.api")
+@host_device.prefer_vendor_function("hccl.manage.api")
 def get_local_rank_id(group: str = WORLD) -> int:
     """Return the number of this process among the group's ranks on this server; 0 with one process."""
     return _local_ranks(group).index(world().rank)
 
 
-@host_device.prefer_vendor("hccl.manage.api")
+@host_device.prefer_vendor_function("hccl.manage.api")
 def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
     """Return the world rank of a rank of a group."""
     return groups.group(group).world_rank(_int(group_rank_id, "group_rank_id"))
 
 
-@host_device.prefer_vendor("hccl.manage.api")
+@host_device.prefer_vendor_function("hccl.manage.api")
 def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
     """Return the rank in a group of a world rank."""
     return groups.group(group).rank_of(_int(world_rank_id, "world_rank_id"))
 
 
-@host_device.prefer_vendor("hccl.manage.api")
+@host_device.prefer_vendor_function("hccl.manage.api")
 def create_group(group: str, rank_num: int, rank_ids: Sequence[int]) -> None:
     """Create a group of ranks. Each of its ranks calls this function, and no other rank.
 
@@ -84,7 +84,7 @@ def create_group(group: str, rank_num: int, rank_ids: Sequence[int]) -> None:
     groups.create(group, rank_num, rank_ids)
 
 
-@host_device.prefer_vendor("hccl.manage.api")
+@host_device.prefer_vendor_function("hccl.manage.api")
 def destroy_group(group: str) -> None:
     """Remove a group and its split strategy.
 
@@ -95,7 +95,7 @@ def destroy_group(group: str) -> None:
     gradient_buckets.remove(group)
 
 
-@host_device.prefer_vendor("hccl.split.api")
+@host_device.prefer_vendor_function("hccl.split.api")
 def set_split_strategy_by_idx(idxList: Sequence[int], group: str = WORLD) -> None:
     """Set the last gradient of each gradient bucket. It changes the speed on several ranks, never a result.
 
@@ -108,7 +108,7 @@ def set_split_strategy_by_idx(idxList: Sequence[int], group: str = WORLD) -> Non
     gradient_buckets.set_by_index(idxList, group)
 
 
-@host_device.prefer_vendor("hccl.split.api")
+@host_device.prefer_vendor_function("hccl.split.api")
 def set_split_strategy_by_size(dataSizeList: Sequence[float], group: str = WORLD) -> None:
     """Set the share of each gradient bucket in all bytes. It has precedence over set_split_strategy_by_idx.
 

@@ -154,7 +154,7 @@ def remote_ref_read(tensorRemote: Tensor, cache: Variable, offset: Tensor) -> Te
 
     new = tf_api.numpy_function(read, [tensorRemote, cache.read_value(), offset], dtype)
     new.set_shape(cache.shape)
-    return tf_graph.assigned(cache, new)
+    return tf_graph.assign_and_read(cache, new)
 
 
 def remote_scatter_write(tensorRemote: Tensor, tensorLocal: Tensor, offset: Tensor) -> Operation | None:
@@ -260,7 +260,7 @@ def _memory(key: int, size: int) -> np.ndarray:
 
 
 def _map_memory(key: int, size: int) -> np.ndarray:
-    here, env = world(), host_env.read()
+    here, env = world(), host_env.read_environment()
     if here.size == 1:
         memory = np.zeros(size, np.uint8)
         before = _memories.get(key, memory[:0])

@@ -94,7 +94,7 @@ def world(environ: Mapping[str, str] | None = None) -> World:
     Raises:
         ValueError: variables contradict each other or the rank table; the text names variable, value and file.
     """
-    env = host_env.read(environ)
+    env = host_env.read_environment(environ)
     if env.rank_table_file is not None:
         table = _table(env)
         if table is not None:
@@ -122,7 +122,7 @@ def world_size(environ: Mapping[str, str] | None = None) -> int:
     Raises:
         ValueError: variables contradict each other or the rank table.
     """
-    env = host_env.read(environ)
+    env = host_env.read_environment(environ)
     table = _table(env) if env.rank_table_file is not None else None
     return table.size if table is not None else env.rank_size or 1
 

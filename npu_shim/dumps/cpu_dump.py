@@ -20,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_graph, tf_op_creation, tf_recording, tf_session
-from npu_shim._tensorflow.tf_numpy_function import array_function
+from npu_shim._tensorflow.tf_numpy_function import add_array_function_op
 from npu_shim._tensorflow.types import Fetches, Function, Operation, Result, Session, Structure, Tensor, Value
 from npu_shim.dumps import reference
 from npu_shim.dumps.reference_writer import Writer
@@ -69,7 +69,7 @@ class Dump(tf_op_creation.OpHook):
         without_xla()
         # TensorFlow's constant folding makes a circle of the ops that write and of those of a convolution's gradient.
         tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-        tf_op_creation.add(self)
+        tf_op_creation.add_hook(self)
         methods.wrap(tf_recording.BaseSession, ("run",), self._session_run)
         methods.wrap(type(tf.function(lambda: None)), ("__call__",), self._call)
         atexit.register(self.close)
@@ -78,14 +78,14 @@ class Dump(tf_op_creation.OpHook):
     def close(self) -> None:
         """Write the indexes."""
         atexit.unregister(self.close)
-        tf_op_creation.remove(self)
+        tf_op_creation.remove_hook(self)
         for writer in self._writers.values():
             writer.close()
         if self._unseen:
             what = f"{self._unseen} ops of imported graphs are in branches or loops, or call functions"
             print(f"npu_shim: not dumped: {what}", file=sys.stderr, flush=True)
 
-    def outputs(
+    def replace_outputs(
         self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
     ) -> list[Value]:
         """Write the outputs of an op, now or when it runs."""
@@ -97,12 +97,12 @@ class Dump(tf_op_creation.OpHook):
                 self._write_eager(op_type, [(number, np.asarray(outputs[number])) for number in written])
             return list(outputs)
         entry = self._entry(op, inputs)
-        with tf_op_creation.own_ops(op.graph):
-            noted = array_function(self._writing(entry, written), [outputs[number] for number in written], [])
+        with tf_op_creation.create_hook_ops(op.graph):
+            noted = add_array_function_op(self._writing(entry, written), [outputs[number] for number in written], [])
             with tf.control_dependencies([noted]):
                 return [tf.identity(value) if number in written else value for number, value in enumerate(outputs)]
 
-    def imported(self, ops: Sequence[Operation]) -> None:
+    def note_imported_ops(self, ops: Sequence[Operation]) -> None:
         """Take note of the ops that a session's run can fetch: those that always run, and once, but for constants."""
         depths: dict[Operation, int] = {}  # of branches and loops
         for op in ops:
@@ -120,11 +120,11 @@ class Dump(tf_op_creation.OpHook):
     def _to_fetch(self, session: Session, fetches: Fetches) -> list[Tensor]:
         """Return the tensors of an imported graph that a run computes."""
         fetched = [tf_recording.fetched_op(session.graph, fetch) for fetch, _ in pairs(fetches, fetches)]
-        ops = tf_graph.ancestors(op for op in fetched if op).keys() & set(self._imported) if self._imported else ()
+        ops = tf_graph.ops_with_ancestors(op for op in fetched if op).keys() & set(self._imported) if self._imported else ()
         return [tensor for op in ops for tensor in op.outputs if _is_number(tensor)]
 
     def _entry(self, op: Operation, inputs: Sequence[Value]) -> reference.Output:
-        names = [tf_op_creation.original_name(tensor) for tensor in inputs]
+        names = [tf_op_creation.original_tensor_name(tensor) for tensor in inputs]
         return reference.Output(
             op.name, type=op.type, line=next(iter(creating_lines(op, self._folder)), ""), inputs=names
         )
@@ -160,14 +160,14 @@ class Dump(tf_op_creation.OpHook):
     def _session_run(
         self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object
     ) -> Result:
-        if tf_op_creation.hooks_rest():  # a run of the recording
+        if tf_op_creation.are_hooks_suspended():  # a run of the recording
             with self._run(_NO_STEP):
                 return original(session, fetches, *args, **kwargs)
         if self._step() not in self._writers:
             return self._call(original, session, fetches, *args, **kwargs)
         given: Value = args[0] if args else kwargs.get("feed_dict")
         for tensor, value in tf_session.fed_values(session, given) if given else ():
-            entry = reference.Output(tf_op_creation.original_name(tensor).partition(":")[0], type=_FED)
+            entry = reference.Output(tf_op_creation.original_tensor_name(tensor).partition(":")[0], type=_FED)
             array = np.asarray(value, tensor.dtype.base_dtype.as_numpy_dtype)
             if array.dtype.kind in "biufc":
                 self._write(-1, entry, [(tensor.value_index, array)])
@@ -198,4 +198,4 @@ def _is_number(value: Value) -> bool:
     dtype = getattr(value, "dtype", None)
     dtype = None if dtype is None else tf.as_dtype(dtype)
     is_number = dtype is not None and (dtype.is_floating or dtype.is_integer or dtype.is_bool or dtype.is_complex)
-    return is_number and not (isinstance(value, tf.Tensor) and tf_graph.is_reference(value))
+    return is_number and not (isinstance(value, tf.Tensor) and tf_graph.is_variable_reference(value))

@@ -69,7 +69,7 @@ class _Draw:
     """
 
     def __init__(self, op: Operation, inputs: Sequence[np.ndarray | None], run: Function, in_loop: bool) -> None:
-        with tf_op_creation.suspended(), tf.Graph().as_default():
+        with tf_op_creation.suspend_hooks(), tf.Graph().as_default():
             given = [
                 v1.placeholder(of.dtype) if value is None else tf.constant(value)
                 for value, of in zip(inputs, op.inputs)
@@ -148,18 +148,22 @@ class SharedDraws(tf_op_creation.OpHook):
     def start(self, seed: int) -> None:
         """Begin with what is created from now on. Call it before the hooks of a recording are installed."""
         random_seeds.seed_ops_by_call_site(seed, self._recorder.seed)
-        tf_op_creation.add(self)
-        tf_recording.run_iterations_in_turn()
+        tf_op_creation.add_hook(self)
+        tf_recording.serialize_loop_iterations()
         methods.wrap(tf_recording.BaseSession, ("run",), self._session_run)
         methods.wrap(tf_recording.BaseSession, ("make_callable",), self._make_run)
         methods.wrap(tf_recording.BaseSession, (tf_capture.MAKE_CALLABLE,), self._make_callable)
         methods.wrap(tf_recording.ConcreteFunction, (tf_recording.CALL_FLAT,), self._call)
         for module, name in _OF_VENDOR:
-            vendor_module = host_device.find_vendor(f"{host_device.VENDOR_PACKAGE}.{module}")
+            vendor_module = host_device.find_vendor_module(f"{host_device.VENDOR_PACKAGE}.{module}")
             if vendor_module is not None:
                 setattr(vendor_module, name, dropout)
         if host_device.has_npu_device():  # which makes tf.nn.dropout of a function the vendor's
-            setattr(host_device.vendor("npu_device.train.convert_dropout"), "dropout_api_convert", lambda: None)
+            setattr(
+                host_device.import_vendor_module("npu_device.train.convert_dropout"),
+                "dropout_api_convert",
+                lambda: None,
+            )
         atexit.register(self.close)
 
     def close(self) -> None:
@@ -179,13 +183,13 @@ class SharedDraws(tf_op_creation.OpHook):
                 draws = {"schema_version": 1, "shared": [*self._shared, *sorted(self._eager)], "left": self._left}
                 json.dump(draws, stream, indent=1)
 
-    def on_host(self, op_type: str) -> bool:
+    def runs_on_host(self, op_type: str) -> bool:
         """Return True for random ops, which draw on the CPU what they draw in the recording."""
         if is_random(op_type):
             self._eager.add(op_type)
         return op_type in self._eager
 
-    def outputs(
+    def replace_outputs(
         self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
     ) -> list[Value]:
         """Return what gets the numbers of the recording instead of the output of a random op in a graph."""
@@ -195,7 +199,7 @@ class SharedDraws(tf_op_creation.OpHook):
         why = ""
         if any(value is None for value in inputs) and not _follows(op):
             why = "its shape or seed is known at run time only"
-        elif tf_graph.outermost(op.graph) is None and not tf_graph.eager_outside():
+        elif tf_graph.outermost_session_graph(op.graph) is None and not tf_graph.is_eager_outermost():
             why = "it is in a function of TensorFlow 1"
         elif _VECTORIZED in op.name:
             why = "it is in tf.vectorized_map"
@@ -204,26 +208,30 @@ class SharedDraws(tf_op_creation.OpHook):
             return list(outputs)
         self._shared.append(op.name)
         draw = self._new_draw(op, inputs)
-        with tf_op_creation.own_ops(op.graph):
+        with tf_op_creation.create_hook_ops(op.graph):
             return [tf.identity(draw.target) if draw.counter is None else _in_turn(draw, op)]
 
     def _new_draw(self, op: Operation, inputs: Sequence[np.ndarray | None]) -> _Draw:
         """Return the draw of an op, with the tensor or variable that gets its numbers."""
-        own, graph, around = op.outputs[0], tf_graph.outermost(op.graph), tf_graph.control_flow_around(op.graph)
+        own, graph, around = (
+            op.outputs[0],
+            tf_graph.outermost_session_graph(op.graph),
+            tf_graph.control_flow_types_text(op.graph),
+        )
         draw = _Draw(op, inputs, self._plain_run, "While" in around)
         with contextlib.ExitStack() as stack:
-            stack.enter_context(tf_op_creation.suspended())
+            stack.enter_context(tf_op_creation.suspend_hooks())
             if graph is None:
                 stack.enter_context(tf.init_scope())
             else:
                 stack.enter_context(graph.as_default())
-                stack.enter_context(tf_op_creation.own_ops(graph))
+                stack.enter_context(tf_op_creation.create_hook_ops(graph))
                 stack.enter_context(graph.control_dependencies(None))
             if around or draw.asked:
-                draw.counter = tf_recording.variable_of_hooks(np.zeros((), np.int64))
+                draw.counter = tf_recording.create_hook_variable(np.zeros((), np.int64))
             if graph is None:
                 shape = [None, *own.shape] if draw.asked else None
-                draw.target = tf_recording.variable_of_hooks(draw.none if draw.asked else draw.next(), shape)
+                draw.target = tf_recording.create_hook_variable(draw.none if draw.asked else draw.next(), shape)
                 self._of_functions.append(draw)
             else:
                 draw.target = v1.placeholder(
@@ -313,7 +321,7 @@ class SharedDraws(tf_op_creation.OpHook):
             for tensor, value in zip(function.inputs, args)
             if isinstance(value, tf.Tensor)
         }
-        with tf_op_creation.suspended():
+        with tf_op_creation.suspend_hooks():
             given = self._given(draws, function.graph, shapes)
             for draw in draws:
                 draw.target.assign(given[draw])
@@ -351,7 +359,7 @@ class SharedDraws(tf_op_creation.OpHook):
         if draw.asked[0].graph is not graph:
             draw.known[key] = None
         elif key not in draw.known:
-            with tf_op_creation.suspended():
+            with tf_op_creation.suspend_hooks():
                 draw.known[key] = tf_graph.values_for_shapes(draw.asked, shapes, self._plain_run)
         if draw.known[key] is None:
             draw.is_lost = True  # how far its own numbers went is not known
@@ -371,7 +379,7 @@ class SharedDraws(tf_op_creation.OpHook):
         ops = [tf_recording.fetched_op(graph, fetch) for fetch, _ in pairs(fetches, fetches)]
         key = len(draws), frozenset(op for op in ops if op)
         if key not in known:
-            above = tf_graph.ancestors(key[1])
+            above = tf_graph.ops_with_ancestors(key[1])
             known[key] = [draw for draw in draws if draw.target.op in above]
         return known[key]
 
@@ -398,8 +406,13 @@ def _follows(op: Operation) -> bool:
 
     In eager code that is a function called with arguments. In functions and branches inside of others nothing follows.
     """
-    outside, above = getattr(op.graph, "outer_graph", None), tf_graph.ancestors(tensor.op for tensor in op.inputs)
-    is_inside = outside is not None and (outside.building_function or tf_graph.outermost(outside) is not None)
+    outside, above = (
+        getattr(op.graph, "outer_graph", None),
+        tf_graph.ops_with_ancestors(tensor.op for tensor in op.inputs),
+    )
+    is_inside = outside is not None and (
+        outside.building_function or tf_graph.outermost_session_graph(outside) is not None
+    )
     return (
         not is_inside
         and op.outputs[0].shape.rank is not None

@@ -62,7 +62,7 @@ class Dumping(dumping.Dumping):
 
     def missing(self) -> str | None:
         """Return why a run on the CPU has dumped nothing for a step or an op; None if it has."""
-        if not self.folder or host_device.look().is_npu:
+        if not self.folder or host_device.detect_without_import().is_npu:
             return None
         from npu_shim.dumps.files import flat
 
@@ -108,7 +108,7 @@ class Dumping(dumping.Dumping):
                 folder = None
             else:
                 _report(folder, self.steps)
-        if host_device.look().is_npu:
+        if host_device.detect_without_import().is_npu:
             self._start_on_npu(folder, recorder)
         elif folder and recorder is not None:
             into, counts = folder, recorder

@@ -11,7 +11,7 @@ from npu_shim._tensorflow.types import Estimator, EstimatorModule, RunConfig
 from npu_shim.config.parameter_map import find_entry
 from npu_shim.config.run_config import NPURunConfig, from_run_config
 
-_API: EstimatorModule = tf_api.estimator()
+_API: EstimatorModule = tf_api.estimator_namespace()
 _TPU = ("use_tpu", "train_batch_size", "eval_batch_size", "predict_batch_size", "batch_axis", "eval_on_tpu")
 
 

@@ -10,7 +10,7 @@ from npu_shim.config.session import without_entries
 from npu_shim.estimator.arguments import npu_run_config
 from npu_shim.options.table import KEYS
 
-_Vendors: EstimatorClass = host_device.vendor("npu_bridge.estimator.npu.npu_estimator").NPUEstimator
+_Vendors: EstimatorClass = host_device.import_vendor_module("npu_bridge.estimator.npu.npu_estimator").NPUEstimator
 
 
 class CardEstimator(_Vendors):

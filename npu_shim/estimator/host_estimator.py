@@ -25,7 +25,7 @@ from npu_shim.estimator.rank_checkpoints import RankCheckpointSaverHook, rank_ev
 from npu_shim.optimizer.iterations_per_loop import ITERATION_OP
 from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
 
-_API: EstimatorModule = tf_api.estimator()
+_API: EstimatorModule = tf_api.estimator_namespace()
 
 
 class HostEstimator(_API.Estimator):
@@ -85,7 +85,7 @@ class HostEstimator(_API.Estimator):
     def _training_hooks(self, spec: EstimatorSpec) -> list[SessionRunHook]:
         hooks = _host_hooks(spec)
         if world_size() > 1 and not self.config.horovod_mode:
-            hooks.append(NPUBroadcastGlobalVariablesHook(0, host_env.read().rank_id))
+            hooks.append(NPUBroadcastGlobalVariablesHook(0, host_env.read_environment().rank_id))
             if not self._saves_itself and not any(
                 isinstance(h, tf_api.v1.train.CheckpointSaverHook) for h in spec.training_hooks
             ):

@@ -123,7 +123,7 @@ def _of_file(name: str) -> JobInfo | None:
 
 
 def _of_variables() -> JobInfo:
-    environment = host_env.read()
+    environment = host_env.read_environment()
     return JobInfo(
         job_id=environment.job_id,
         device_info=DeviceInfo(str(get_rank_id())),

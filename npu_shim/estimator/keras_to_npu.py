@@ -33,7 +33,7 @@ def model_to_npu_estimator(
         RuntimeError: if TensorFlow has no tf.estimator.
         ValueError: as model_to_estimator and NPUEstimator do.
     """
-    api = tf_api.estimator()
+    api = tf_api.estimator_namespace()
     if api is None:
         raise RuntimeError(tf_api.no_estimator_text("model_to_npu_estimator"))
     if keras_model is not None and not tf_keras.is_graph_of_layers(keras_model):
@@ -52,5 +52,5 @@ def model_to_npu_estimator(
         model_dir=plain.model_dir,
         config=config,
         job_start_file=job_start_file,
-        warm_start_from=tf_estimator.warm_start_of(plain),
+        warm_start_from=tf_estimator.warm_start_settings(plain),
     )

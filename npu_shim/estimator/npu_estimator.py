@@ -19,7 +19,7 @@ from npu_shim.config.placeholder import needs_estimator
 from npu_shim.estimator import step_intervals
 from npu_shim.estimator.arguments import refuse_tpu_arguments
 
-_API: EstimatorModule = tf_api.estimator()
+_API: EstimatorModule = tf_api.estimator_namespace()
 _DOC = "An Estimator that trains on the NPU, or on the CPU if there is no NPU."
 
 
@@ -83,7 +83,7 @@ if _API is not None:
             eval_batches: str = "keep",
             predict_batches: str = "pad",
         ) -> None:
-            host_device.resolve()
+            host_device.device_after_fallback()
             super().__init__(
                 model_fn=model_fn,
                 model_dir=model_dir,

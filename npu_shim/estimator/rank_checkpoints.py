@@ -161,24 +161,24 @@ def rank_event_files(*folders: str) -> Iterator[None]:
     TensorFlow's cache keeps the writer of each rank.
     """
     rank = get_rank_id() if world_size() > 1 else 0
-    before = {folder: tf_estimator.event_writer(folder) for folder in folders if rank}
+    before = {folder: tf_estimator.cached_event_writer(folder) for folder in folders if rank}
     for folder in before:
         own = os.path.join(folder, f"rank_{rank}")
-        writer = tf_estimator.event_writer(own)
+        writer = tf_estimator.cached_event_writer(own)
         if writer is None:
             with tf_api.v1.Graph().as_default():  # in eager mode, a writer needs a graph
                 writer = tf_api.v1.summary.FileWriter(own)
-            tf_estimator.set_event_writer(own, writer)
+            tf_estimator.set_cached_event_writer(own, writer)
         writer.reopen()
-        tf_estimator.set_event_writer(folder, writer)
+        tf_estimator.set_cached_event_writer(folder, writer)
     try:
         yield
     finally:
         for folder, previous in before.items():
-            writer = tf_estimator.event_writer(folder)
+            writer = tf_estimator.cached_event_writer(folder)
             if writer is not None:
                 writer.flush()
-            tf_estimator.set_event_writer(folder, previous)
+            tf_estimator.set_cached_event_writer(folder, previous)
 
 
 def rank_export_folder(folder: str) -> str:

@@ -9,7 +9,7 @@ from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import EstimatorModule, Operation, Scaffold, SessionRunHook, Structure, Tensor
 from npu_shim.config.placeholder import needs_estimator
 
-_API: EstimatorModule = tf_api.estimator()
+_API: EstimatorModule = tf_api.estimator_namespace()
 
 
 def check_host_call(host_call: object) -> None:

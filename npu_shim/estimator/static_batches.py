@@ -54,7 +54,7 @@ class StaticBatches(_Estimator):
 
     def _call_input_fn(self, input_fn: InputFn, mode: str, input_context: InputContext | None = None) -> Structure:
         if mode == _TRAIN:
-            with tf_estimator.changed_iterators(enforce_static_batch):
+            with tf_estimator.change_iterator_datasets(enforce_static_batch):
                 result = super()._call_input_fn(input_fn, mode, input_context)
         else:
             result = super()._call_input_fn(input_fn, mode, input_context)

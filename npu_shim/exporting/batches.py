@@ -38,7 +38,7 @@ def free_batch(part: GraphDef, graph: Graph, inputs: Sequence[Port], outputs: Se
             nodes[name].input[1] = shape.name
             written.append(name)
     try:
-        imported = tf_capture.import_alone(part)
+        imported = tf_capture.import_into_new_graph(part)
     except ValueError as error:  # of TensorFlow, which infers shapes
         raise ExportError(_problem(old, new, str(error).splitlines()[0])) from None
     for name in written:

@@ -111,7 +111,7 @@ def without_dead_branches(graph: GraphDef, kept: Sequence[str]) -> GraphDef:
             set_constant(predicate, bool(side), tf.bool)
             predicate.input.append(join(split(node.input[0])[0], CONTROL))  # of the same loop
             node.input[1], sides[node.name] = predicate.name, int(side)
-    graph = subgraph(tf_export.optimized(graph, kept, ["loop"]) if sides else graph, kept)
+    graph = subgraph(tf_export.optimize_graph(graph, kept, ["loop"]) if sides else graph, kept)
     used = {split(tensor) for node in graph.node for tensor in node.input}
     for node in graph.node:
         if node.name in sides and (node.name, 1 - sides[node.name]) not in used:  # 1.15 keeps the switch

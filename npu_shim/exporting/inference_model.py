@@ -69,7 +69,7 @@ def make(
     part = graph_defs.subgraph(part, needed)
     if any(node.op in _CALLS for node in part.node):
         loops = not for_onnx or tf.__version__.startswith("1.")
-        part = tf_export.inline_and_lower(part, [*needed, *(port.tensor for port in inputs)], loops)
+        part = tf_export.inline_functions(part, [*needed, *(port.tensor for port in inputs)], loops)
     part = inference.without_dead_branches(part, needed)
     notes += inference.for_inference(part, averages)
     part = graph_defs.subgraph(part, kept)
@@ -89,9 +89,9 @@ def make(
     inference.refuse(frozen, {graph_defs.split(port.tensor)[0] for port in inputs})
     kept += [port.tensor for port in inputs]
     frozen = freezing.freeze(frozen, values, [graph_defs.split(tensor)[0] for tensor in kept])
-    frozen = _portable(graph_defs.subgraph(tf_export.optimized(frozen, kept, _FOLD), kept))
+    frozen = _portable(graph_defs.subgraph(tf_export.optimize_graph(frozen, kept, _FOLD), kept))
     notes += later_than_1_15(frozen)
-    imported = tf_capture.import_alone(frozen)
+    imported = tf_capture.import_into_new_graph(frozen)
     outputs = [port._replace(shape=shape_of(imported.get_tensor_by_name(port.tensor))) for port in outputs]
     return Model(
         frozen, inputs, outputs, reference, {name: values[name] for name in names}, notes, source.first_and_last_line

@@ -77,7 +77,7 @@ def run_graph(nodes: GraphDef, variables: Values, inputs: list[Port], outputs: l
     config = v1.ConfigProto()
     # It fuses ops of constant weights, which the source does not have, and TensorFlow 2.15 loses an epsilon by it.
     config.graph_options.rewrite_options.remapping = tf_api.RewriterConfig.OFF
-    with tf_capture.import_alone(nodes).as_default() as graph, v1.Session(config=config) as session:
+    with tf_capture.import_into_new_graph(nodes).as_default() as graph, v1.Session(config=config) as session:
         for name, value in variables.items():
             _set(session, graph.get_tensor_by_name(f"{name}:0"), value)
         feed = {port.tensor: values[port.key] for port in inputs}

@@ -134,7 +134,7 @@ def _saved_model(path: str, tags: str, shown: str | None = None, kind: str = "Sa
         session = v1.Session()
         meta = v1.saved_model.load(session, sorted(wanted), path)
     graph, read = session.graph.as_graph_def(), _session_reader(session)
-    lines = _lines(tf_export.traces(path), shown or path)
+    lines = _lines(tf_export.creation_lines_of_nodes(path), shown or path)
     return Source(shown or path, kind, graph, read, _signatures(meta), lines=lines)
 
 

@@ -7,7 +7,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Callable, Sequence
 
-from npu_shim._host.packages import spec_of_others
+from npu_shim._host.packages import find_spec_after
 
 Callback = Callable[[], None]
 
@@ -43,7 +43,7 @@ class _Waiting:
         """Return the spec of TensorFlow, Keras or a part of npu_shim with a loader that calls back; None for others."""
         if name not in ("tensorflow", "keras") and not name.startswith("npu_shim."):
             return None
-        spec = spec_of_others(self, name, path, target)
+        spec = find_spec_after(self, name, path, target)
         if spec is not None:
             self._run_callbacks_after_exec(spec)
         return spec

@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Sequence
 
-from npu_shim._host.packages import spec_of_others
+from npu_shim._host.packages import find_spec_after
 from npu_shim._tensorflow.types import Function, Structure
 from npu_shim.import_hook import autograph
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
@@ -63,7 +63,7 @@ class Finder:
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return the spec of a module for an import."""
-        spec = spec_of_others(self, name, path, target)
+        spec = find_spec_after(self, name, path, target)
         if spec is not None and type(spec.loader) is SourceFileLoader:
             spec.loader = self.loader(spec.loader)
         return spec

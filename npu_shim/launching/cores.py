@@ -20,8 +20,8 @@ def shares(available: Sequence[int], devices: Sequence[int], root: str = "/") ->
         devices: the device of each rank.
         root: root of the file system.
     """
-    nodes = numa.nodes(root)
-    known = numa.near_devices(root) if host_device.look().is_npu else {}
+    nodes = numa.cpus_of_nodes(root)
+    known = numa.cpus_near_devices(root) if host_device.detect_without_import().is_npu else {}
     near = [known.get(device, frozenset()) & set(available) for device in devices]
     if not all(near):
         by_node = {core: node for node, cores in nodes.items() for core in cores}
@@ -44,4 +44,6 @@ def bind(share: Share) -> None:
     if share.cores:
         os.sched_setaffinity(0, share.cores)
     if share.node is not None:
-        numa.prefer_memory(share.node)  # refused in some containers, where memory is near the processor that asks first
+        numa.prefer_memory_of_node(
+            share.node
+        )  # refused in some containers, where memory is near the processor that asks first

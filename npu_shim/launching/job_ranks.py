@@ -45,7 +45,7 @@ def ranks_here(ranks: int, devices: Sequence[int] | None, log_dir: str) -> JobRa
         ValueError: the number of devices differs, a device appears twice, or the addresses of the NPUs are unknown.
     """
     slots = assign_local_ranks(ranks, devices)
-    if ranks > 1 and host_device.look().is_npu:
+    if ranks > 1 and host_device.detect_without_import().is_npu:
         return JobRanks(slots, ranks, os.path.join(log_dir, _TABLE_FILE), local_table_text(slots))
     return JobRanks(slots, ranks)
 
@@ -57,7 +57,7 @@ def ranks_in_table(table: RankTable, path: str, server_index: int | None, pod_na
         ValueError: the server or pod does not exist, or none of them is this host.
     """
     pods = any(server.pod_name or server.pod_address for server in table.servers)
-    if server_index is None and len(table.servers) > 1 and not pods and not host_device.look().is_npu:
+    if server_index is None and len(table.servers) > 1 and not pods and not host_device.detect_without_import().is_npu:
         return _over_mpi(table, path, None)
     return JobRanks(assign_server_ranks(table, server_index, path, pod_name), table.size, path)
 
@@ -72,7 +72,7 @@ def ranks_in_rehearsal(table: RankTable, path: str, text: str | None = None) -> 
     Raises:
         ValueError: this host has NPUs.
     """
-    if host_device.look().is_npu:
+    if host_device.detect_without_import().is_npu:
         raise ValueError("--rehearse needs a host without NPUs: servers cannot share them. Run it on another host.")
     slots = [
         RankSlot(device.rank, device.device_id, index)
@@ -108,7 +108,7 @@ def ranks_of_hosts(hosts: Sequence[Host], server_index: int | None, log_dir: str
     if len(hosts) == 1 and (server_index == 0 or is_this_host(hosts[0].name)):
         devices = hosts[0].devices or ()
         return ranks_here(len(devices), devices, log_dir)
-    if host_device.look().is_npu:
+    if host_device.detect_without_import().is_npu:
         names = ",".join(host.name for host in hosts)
         raise ValueError(
             f"NPUs on other hosts ({names}) need a rank table with the addresses of all devices. Create one with "
@@ -222,7 +222,7 @@ def local_table_text(slots: Sequence[RankSlot]) -> str:
     Raises:
         ValueError: hccn.conf (hccl_rootinfo.json for an A5) does not exist, or lacks one of the devices.
     """
-    dialect = dialect_of(host_device.product())
+    dialect = dialect_of(host_device.card_product())
     source = generate.source(dialect)
     try:
         devices = source.parse(reader.read_text(source.path), source.path)

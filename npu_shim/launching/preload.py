@@ -26,7 +26,7 @@ def preload_environment(
         new Python: one rank, ranks on NPUs, a script without TensorFlow, variables that only the script knows, or ranks
         bound to processors, by which libraries choose their number of threads.
     """
-    if len(plan) < 2 or host_device.look().is_npu:
+    if len(plan) < 2 or host_device.detect_without_import().is_npu:
         return None
     before = before_tensorflow(*start_files(target))
     if not before.imports_tensorflow:

@@ -19,4 +19,4 @@ def __dir__() -> list[str]:
     return generated.names()
 
 
-host_device.serve_vendor(__name__, "npu_device.npu_device", "gen_npu_ops")
+host_device.copy_vendor_names(__name__, "npu_device.npu_device", "gen_npu_ops")

@@ -13,7 +13,7 @@ def get_ranksize() -> str:
     Raises:
         ValueError: both are set.
     """
-    host_env.export_ranks()
+    host_env.export_rank_variables()
     environ = host_env.process_environ()
     size, workers = environ.get("RANK_SIZE"), environ.get("CM_WORKER_SIZE")
     if size is not None and workers is not None:

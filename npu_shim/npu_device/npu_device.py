@@ -79,8 +79,8 @@ def open(device_id: int | None = None) -> NpuDeviceHandle:
     if device_id is None and default is not None:
         return default
     if host_device.has_npu_device() and tf.executing_eagerly():
-        handle = host_device.vendor(_VENDOR).open(device_id)
-        tf_devices.replace_gpus()
+        handle = host_device.import_vendor_module(_VENDOR).open(device_id)
+        tf_devices.patch_device_scopes_of_eager_code()
         return handle
     size = int(get_ranksize())
     environ = host_env.process_environ()
@@ -94,10 +94,10 @@ def open(device_id: int | None = None) -> NpuDeviceHandle:
         set_cm_chief_worksize_env({}, chief, size)
     elif size > 1 and table is not None:
         set_rank_table_file_env({}, table)
-    host_device.resolve()
+    host_device.device_after_fallback()
     from npu_shim.distributed.ranks import get_rank_id, get_rank_size
 
-    chosen = host_env.read().device_id if device_id is None else device_id
+    chosen = host_env.read_environment().device_id if device_id is None else device_id
     with STATE.lock:
         if STATE.opened is None:
             STATE.opened = _Handle(None, chosen, {}, get_rank_size(), get_rank_id())
@@ -106,7 +106,7 @@ def open(device_id: int | None = None) -> NpuDeviceHandle:
                 f"npu.open({device_id}): device {STATE.opened.device_id} is open, and a process has one device. "
                 "Start a process for each device (npu-shim launch)."
             )
-    tf_devices.replace_gpus()
+    tf_devices.patch_device_scopes_of_eager_code()
     return STATE.opened
 
 
@@ -186,4 +186,4 @@ class NpuDeviceHandle:
 
 _close = close
 _Handle = NpuDeviceHandle  # of graph mode, also where NpuDeviceHandle is the vendor's
-host_device.serve_vendor(__name__, own="open")  # open() also knows graph mode
+host_device.copy_vendor_names(__name__, own="open")  # open() also knows graph mode

@@ -10,5 +10,5 @@ _HERE = "npu_device.option_classes"  # in the table
 
 if host_device.has_npu_device():
     for _module, _homes in _paths.TABLE.items():
-        _served = host_device.vendor(_module) if _HERE in _homes else None
+        _served = host_device.import_vendor_module(_module) if _HERE in _homes else None
         globals().update((_name, getattr(_served, _name)) for _name in _homes.get(_HERE, "").split())

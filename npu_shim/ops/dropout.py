@@ -70,7 +70,12 @@ def dropout(
     x = checked_input(x, keep_prob)
     if isinstance(keep_prob, numbers.Real) and keep_prob == 1:
         return x
-    if noise_shape is not None or _is_too_small_or_large_to_hash(x) or xla.stays_plain(x) or not xla.usable():
+    if (
+        noise_shape is not None
+        or _is_too_small_or_large_to_hash(x)
+        or xla.should_not_compile(x)
+        or not xla.is_xla_usable()
+    ):
         return tf_api.v1.nn.dropout(
             x, rate=1 - _scalar(keep_prob, x.dtype), noise_shape=noise_shape, seed=seed, name=name
         )
@@ -103,18 +108,22 @@ def _is_too_small_or_large_to_hash(x: Tensor) -> bool:
 def _hashed(x: Tensor, keep_prob: float | Tensor, seed: int | None) -> Tensor:
     """Return the dropout of a large tensor, or of one whose size is known at run time only."""
     keep = tf.convert_to_tensor(_scalar(keep_prob, tf.float64), tf.float64)
-    if x.shape.num_elements() is None and tf_graph.in_plain_graph():
+    if x.shape.num_elements() is None and tf_graph.is_in_plain_graph():
         return _dropout_of_dynamic_shape(x, keep, seed)
     key = counter_rng.new_key(seed)
-    return tf_gradients.with_gradient(_applied(x, key, keep), [x, key, keep], "NpuShimDropout")
+    return tf_gradients.with_registered_gradient(_applied(x, key, keep), [x, key, keep], "NpuShimDropout")
 
 
 @tf.RegisterGradient("NpuShimDropout")
-@tf_gradients.gradient_of
+@tf_gradients.make_registrable_gradient
 def _gradient(x: Tensor, key: Tensor, keep: Tensor, dy: Tensor) -> list[Tensor | None]:
     """Return dy with the same mask and scale."""
     dy.set_shape(x.shape)
-    return [tf_gradients.with_gradient(_applied(dy, key, keep), [dy, key, keep], "NpuShimDropout"), None, None]
+    return [
+        tf_gradients.with_registered_gradient(_applied(dy, key, keep), [dy, key, keep], "NpuShimDropout"),
+        None,
+        None,
+    ]
 
 
 def _applied(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
@@ -129,7 +138,7 @@ def _applied(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
         kept = tf.random.stateless_uniform(tf.shape(x), key) < tf.cast(keep, tf.float32)
         return _times(x, tf.cast(kept, _wide(x)) * _scale(x, keep))
 
-    return xla.by_size(x, small, lambda: _hashed_dropout(x, key, keep), _LEAST_HASHED)
+    return xla.cond_by_size(x, small, lambda: _hashed_dropout(x, key, keep), _LEAST_HASHED)
 
 
 def _dropout_of_dynamic_shape(x: Tensor, keep: Tensor, seed: int | None) -> Tensor:
@@ -155,15 +164,15 @@ def _dropout_of_dynamic_shape(x: Tensor, keep: Tensor, seed: int | None) -> Tens
         def keyed() -> TwoTensors:
             return _applied(x, key, keep), tf.bitcast(key, _wide(x))  # as one tensor, like the factors
 
-        return tuple(xla.cond(is_keyed, keyed, lambda: with_factors(_factors(x, key, keep))))
+        return tuple(xla.cond_on_large(is_keyed, keyed, lambda: with_factors(_factors(x, key, keep))))
 
-    y, mask = xla.cond(count >= _LEAST_HASHED, hashed, small)
+    y, mask = xla.cond_on_large(count >= _LEAST_HASHED, hashed, small)
     y.set_shape(x.shape)
-    return tf_gradients.with_gradient(y, [x, mask, is_keyed, keep], "NpuShimChosenDropout")
+    return tf_gradients.with_registered_gradient(y, [x, mask, is_keyed, keep], "NpuShimChosenDropout")
 
 
 @tf.RegisterGradient("NpuShimChosenDropout")
-@tf_gradients.gradient_of
+@tf_gradients.make_registrable_gradient
 def _chosen_gradient(x: Tensor, mask: Tensor, is_keyed: Tensor, keep: Tensor, dy: Tensor) -> list[Tensor | None]:
     """Return dy with the mask, which is the factors or the key."""
 
@@ -172,9 +181,14 @@ def _chosen_gradient(x: Tensor, mask: Tensor, is_keyed: Tensor, keep: Tensor, dy
         key.set_shape([2])
         return _applied(dy, key, keep)
 
-    dx = xla.cond(is_keyed, keyed, lambda: _times(dy, mask))
+    dx = xla.cond_on_large(is_keyed, keyed, lambda: _times(dy, mask))
     dx.set_shape(x.shape)
-    return [tf_gradients.with_gradient(dx, [dy, mask, is_keyed, keep], "NpuShimChosenDropout"), None, None, None]
+    return [
+        tf_gradients.with_registered_gradient(dx, [dy, mask, is_keyed, keep], "NpuShimChosenDropout"),
+        None,
+        None,
+        None,
+    ]
 
 
 def _hashed_dropout(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
@@ -188,7 +202,7 @@ def _hashed_dropout(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
 
 def _factors(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
     """Return the factors of a large x: 0 or the scale."""
-    return xla.generate(_COMPILED_FACTORS, x, key, _threshold(keep), _scale(x, keep))
+    return xla.generate_like(_COMPILED_FACTORS, x, key, _threshold(keep), _scale(x, keep))
 
 
 def _threshold(keep: Tensor) -> Tensor:

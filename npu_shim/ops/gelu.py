@@ -72,11 +72,11 @@ def gelu(features: Tensor, name: str | None = None) -> Tensor:
             return _eager_gelu(x)
         if _is_small(x):
             y, slope = _value_and_slope(x)
-        elif x.dtype != tf.float64 and xla.can_switch(x):
+        elif x.dtype != tf.float64 and xla.can_switch_by_size(x):
             y, slope = xla.switch_by_size(_value_of_large, [x], _value_and_slope, LEAST_ELEMENTS)
         else:
-            return tf_gradients.with_gradient(_value(x), [x], "NpuShimGelu")
-        return tf_gradients.with_gradient(y, [x, slope], "NpuShimGeluWithSlope")
+            return tf_gradients.with_registered_gradient(_value(x), [x], "NpuShimGelu")
+        return tf_gradients.with_registered_gradient(y, [x, slope], "NpuShimGeluWithSlope")
 
 
 def gelu_grad(gradients: Tensor, features: Tensor, activations: Tensor, name: str | None = None) -> Tensor:
@@ -100,13 +100,13 @@ def _is_small(x: Tensor) -> bool:
 
 
 @tf.RegisterGradient("NpuShimGeluWithSlope")
-@tf_gradients.gradient_of
+@tf_gradients.make_registrable_gradient
 def _gradient_by_slope(x: Tensor, slope: Tensor, dy: Tensor) -> list[Tensor | None]:
     if _is_small(x):
         dx = _times(slope, dy)
-    elif xla.can_switch(x):
+    elif xla.can_switch_by_size(x):
         dx = xla.switch_by_size(
-            lambda x, dy, _: _COMPILED_SLOPE.of_any_size(x, dy),
+            lambda x, dy, _: _COMPILED_SLOPE.call_any_size(x, dy),
             [x, dy, slope],
             lambda _, dy, slope: _times(slope, dy),
             LEAST_ELEMENTS,
@@ -114,17 +114,17 @@ def _gradient_by_slope(x: Tensor, slope: Tensor, dy: Tensor) -> list[Tensor | No
         dx.set_shape(x.shape)
     else:  # the gradient is in another graph or in control flow, and slope may be that of a large tensor
         dx = _slope(x, dy)
-    return [tf_gradients.with_gradient(dx, [x, dy], "NpuShimGeluGrad"), None]
+    return [tf_gradients.with_registered_gradient(dx, [x, dy], "NpuShimGeluGrad"), None]
 
 
 @tf.RegisterGradient("NpuShimGelu")
-@tf_gradients.gradient_of
+@tf_gradients.make_registrable_gradient
 def _gelu_gradient(x: Tensor, dy: Tensor) -> list[Tensor | None]:
-    return [tf_gradients.with_gradient(_slope(x, dy), [x, dy], "NpuShimGeluGrad")]
+    return [tf_gradients.with_registered_gradient(_slope(x, dy), [x, dy], "NpuShimGeluGrad")]
 
 
 @tf.RegisterGradient("NpuShimGeluGrad")
-@tf_gradients.gradient_of
+@tf_gradients.make_registrable_gradient
 def _gelu_second_gradient(x: Tensor, dy: Tensor, ddx: Tensor) -> list[Tensor | None]:
     return [_second(x, dy, ddx), _slope(x, ddx)]
 
@@ -138,7 +138,7 @@ def _value(x: Tensor) -> Tensor:
     """Return gelu(x), in the form that suits the number of elements."""
     if x.dtype == tf.float64:
         return _forward(x)[0]
-    return xla.elementwise(_COMPILED_VALUE, [x], lambda x: _forward(x)[0], LEAST_ELEMENTS)
+    return xla.call_elementwise(_COMPILED_VALUE, [x], lambda x: _forward(x)[0], LEAST_ELEMENTS)
 
 
 def _slope(x: Tensor, dy: Tensor) -> Tensor:
@@ -149,7 +149,7 @@ def _slope(x: Tensor, dy: Tensor) -> Tensor:
 
     if x.dtype == tf.float64:
         return small(x, dy)
-    return xla.elementwise(_COMPILED_SLOPE, [x, dy], small, LEAST_ELEMENTS)
+    return xla.call_elementwise(_COMPILED_SLOPE, [x, dy], small, LEAST_ELEMENTS)
 
 
 # ---- in TensorFlow's ops, as few as possible. If s is 0 or 1, multiply_no_nan returns the limit; s has the NaNs of x.
@@ -182,7 +182,7 @@ def _value_and_slope(x: Tensor) -> tuple[Tensor, Tensor]:
 
 def _value_of_large(x: Tensor) -> tuple[Tensor, Tensor]:
     """Return gelu(x), and an empty tensor for the gradient."""
-    return _COMPILED_VALUE.of_any_size(x), _wide(tf.reshape(x, [-1])[:0])
+    return _COMPILED_VALUE.call_any_size(x), _wide(tf.reshape(x, [-1])[:0])
 
 
 def _times(slope: Tensor, dy: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ def assigned(operator: str, argument: str, variable: Variable, value: Tensor) ->
         TypeError: the argument is not a variable.
     """
     check_variable(operator, argument, variable)
-    return tf_graph.assigned(variable, value)
+    return tf_graph.assign_and_read(variable, value)
 
 
 def scattered(variable: Variable, indices: Tensor, values: Tensor) -> Operation | None:

@@ -41,7 +41,7 @@ def dropout_call(self: KerasLayer, inputs: Tensor, training: bool | Tensor | Non
         training = tf_api.keras_backend().learning_phase()
     return tf_graph.smart_cond(
         training,
-        lambda: host_device.vendors_or(dropout, "npu_bridge.estimator.npu_ops")(
+        lambda: host_device.vendor_object_or(dropout, "npu_bridge.estimator.npu_ops")(
             inputs, keep_prob=1.0 - self.rate, seed=self.seed
         ),
         lambda: tf_api.tf.identity(inputs),

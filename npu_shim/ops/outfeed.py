@@ -39,7 +39,7 @@ def outfeed_enqueue_operator(inputs: Sequence[Tensor], channel_name: str, name: 
 
 def _copy_of_reference(tensor: Tensor) -> Tensor:
     """Copy the value of a reference variable: the queue would share its memory, which the next step changes."""
-    return tf.raw_ops.DeepCopy(x=tensor) if tf_graph.is_reference(tensor) else tensor
+    return tf.raw_ops.DeepCopy(x=tensor) if tf_graph.is_variable_reference(tensor) else tensor
 
 
 def outfeed_dequeue_op(

@@ -11,7 +11,7 @@ from typing import Sequence, cast
 import numpy as np
 
 from npu_shim._tensorflow import tf_api
-from npu_shim._tensorflow.tf_numpy_function import array_function
+from npu_shim._tensorflow.tf_numpy_function import add_array_function_op
 from npu_shim._tensorflow.types import Tensor
 
 tf = tf_api.tf
@@ -51,6 +51,6 @@ def flag_is_clear(after: Sequence[Tensor]) -> Tensor:
     if tf.executing_eagerly():
         return tf.constant(read()[0])
     with tf.control_dependencies(after):
-        clear = cast("list[Tensor]", array_function(lambda unused: read(), [tf.constant(0)], [tf.bool]))[0]
+        clear = cast("list[Tensor]", add_array_function_op(lambda unused: read(), [tf.constant(0)], [tf.bool]))[0]
     clear.set_shape([])
     return clear

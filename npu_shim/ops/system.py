@@ -40,5 +40,5 @@ def _system_op(function: str, name: str | None) -> Operation:
             "the script."
         )
     if host_device.is_npu():
-        return getattr(host_device.vendor("npu_bridge.estimator.npu_ops"), function)(name)
+        return getattr(host_device.import_vendor_module("npu_bridge.estimator.npu_ops"), function)(name)
     return tf_api.tf.no_op(name=name or function)

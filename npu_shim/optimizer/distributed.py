@@ -114,7 +114,7 @@ class NPUDistributedOptimizer(WrappingOptimizer):
 
 def npu_tf_optimizer(opt: Optimizer) -> NPUDistributedOptimizer:
     """Return ``NPUDistributedOptimizer(opt)``."""
-    return host_device.vendors_or(NPUDistributedOptimizer, _VENDOR)(opt)
+    return host_device.vendor_object_or(NPUDistributedOptimizer, _VENDOR)(opt)
 
 
 def npu_distributed_optimizer_wrapper(optimizer: Optimizer | str) -> Optimizer:

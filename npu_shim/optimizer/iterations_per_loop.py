@@ -118,7 +118,7 @@ class StepRunner:
                 self._last_session = session
                 run(self.op, feed_dict)
                 feed_dict = {**(feed_dict or {}), self._loop.limit: self.iterations - 2}
-            with tf_threads.unsplit_kernels():
+            with tf_threads.run_kernels_in_one_thread():
                 run(self._loop.op, feed_dict, single_thread.CALLING_THREAD)
             return
         for _ in range(self.iterations - 1):

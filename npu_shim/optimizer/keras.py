@@ -67,5 +67,7 @@ def _is_averaging(optimizer_class: type) -> bool:
 
 def npu_keras_optimizer(opt: Optimizer) -> Optimizer:
     """Return ``KerasDistributeOptimizer(opt)``."""
-    wrapper: OptimizerClass = host_device.vendors_or(KerasDistributeOptimizer, "npu_bridge.estimator.npu.npu_optimizer")
+    wrapper: OptimizerClass = host_device.vendor_object_or(
+        KerasDistributeOptimizer, "npu_bridge.estimator.npu.npu_optimizer"
+    )
     return wrapper(opt)

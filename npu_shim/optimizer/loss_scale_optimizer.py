@@ -90,7 +90,7 @@ def finite_on_all_ranks(finite: Tensor) -> Tensor:
     """Return a bool scalar tensor: True if ``finite`` is True on every rank."""
     if world_size() == 1:
         return finite
-    hccl_ops = host_device.find_vendor("npu_bridge.hccl.hccl_ops")
+    hccl_ops = host_device.find_vendor_module("npu_bridge.hccl.hccl_ops")
     if hccl_ops is not None:
         return tf.equal(hccl_ops.allreduce(tf.cast(finite, tf.int32), "min", fusion=0), 1)
     from npu_shim.distributed import graph_ops
@@ -125,7 +125,7 @@ def apply_if_finite(
         with tf.control_dependencies([opt.apply_gradients(pairs, global_step=global_step)]):
             return tf.constant(True)
 
-    with tf_graph.entered_graph():
+    with tf_graph.enter_current_graph():
         applied = tf_api.v1.cond(finite, update, lambda: tf.constant(False))
     with tf.control_dependencies([applied]):
         return tf.group(manager.update_loss_scale(finite), name=name)

@@ -3,7 +3,7 @@
 TensorFlow runs ops that are ready together in a pool of threads, and splits an
 op among the threads of another pool. In a small model, with a few thousand
 numbers, each hand-over costs more than the op. Such a loop runs as a whole in
-the calling thread (CALLING_THREAD, _tf_threads.unsplit_kernels), and reads its
+the calling thread (CALLING_THREAD, _tf_threads.run_kernels_in_one_thread), and reads its
 input there. Results do not change: the ops and their dependencies are the same.
 """
 

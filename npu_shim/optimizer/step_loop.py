@@ -76,7 +76,7 @@ def _is_shared(op: Operation) -> bool:
         not op.inputs
         and len(op.outputs) == 1
         and "shared_name" in op.node_def.attr
-        and (tf_graph.is_reference(op.outputs[0]) or op.outputs[0].dtype == tf.resource)
+        and (tf_graph.is_variable_reference(op.outputs[0]) or op.outputs[0].dtype == tf.resource)
     )
 
 
@@ -180,7 +180,7 @@ class _Body:
             self._entered[tensor.name] = name
             self.outside[source + ":0"] = tensor
             self._add(
-                "RefEnter" if tf_graph.is_reference(tensor) else "Enter",
+                "RefEnter" if tf_graph.is_variable_reference(tensor) else "Enter",
                 name,
                 source,
                 T=tensor.dtype.base_dtype,

@@ -146,5 +146,5 @@ def _operator_types() -> set[str]:
     if "tensorflow" in sys.modules:
         from npu_shim._tensorflow import tf_graph
 
-        known.update(op.name for op in tf_graph.operators())
+        known.update(op.name for op in tf_graph.operator_definitions())
     return known

@@ -55,12 +55,12 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
     def start(self) -> None:
         """Count from now on."""
         without_xla()
-        tf_op_creation.add(self)
+        tf_op_creation.add_hook(self)
         self._trace = SessionTrace() if tf.__version__.startswith("1.") else HostTrace()
         methods.wrap(GroupBackend, ("run",), self._collective)
         super().start()
 
-    def outputs(
+    def replace_outputs(
         self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
     ) -> list[Value]:
         """Take note of the graph of an op, or of the line that runs it."""
@@ -86,7 +86,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
 
     def end(self) -> str:
         samples = self._samples.end()
-        tf_op_creation.remove(self)
+        tf_op_creation.remove_hook(self)
         runs, spans, tracings = self._trace.stop()
         ends = [begin for name, begin, _ in spans if name == _STEP]
         for name, begin, end in (span for span in spans if span[0] != _STEP):

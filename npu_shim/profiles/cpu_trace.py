@@ -87,7 +87,7 @@ class SessionTrace:
     def stop(self) -> tuple[list[tf_profile.OpRun], list[tf_profile.Span], list[tf_profile.Span]]:
         """Stop. Return the runs of ops, the spans, and the tracings of tf.functions."""
         self._is_on = False
-        of_sessions = [(tf_profile.runs_in(metadata), lost) for metadata, lost in self._metadata]
+        of_sessions = [(tf_profile.op_runs_of_metadata(metadata), lost) for metadata, lost in self._metadata]
         runs = [run._replace(begin=run.begin - lost, end=run.end - lost) for runs, lost in of_sessions for run in runs]
         return runs, self._spans, []
 
@@ -120,7 +120,7 @@ class HostSamples:
             now = time.monotonic()
             for thread, path in script_frames.innermost_files().items():
                 waits = path.startswith(script_frames.LIBRARIES) and os.path.basename(path).startswith(_RUNS_OPS)
-                own = None if waits and thread == self._loop else next(script_frames.running(thread), None)
+                own = None if waits and thread == self._loop else next(script_frames.running_frames(thread), None)
                 if own is not None:
                     name = (
                         f"{relative_path(own.f_code.co_filename, self._folder)}:{own.f_lineno} ({own.f_code.co_name})"

@@ -39,7 +39,7 @@ class Profiling:
         os.makedirs(folder, exist_ok=True)
         if os.listdir(folder):  # an earlier run of the same command has profiled
             return
-        is_npu = host_device.look().is_npu
+        is_npu = host_device.detect_without_import().is_npu
         first, last = self.steps or STEPS
         if is_npu:
             host_env.process_environ().pop("PROFILING_MODE", None)

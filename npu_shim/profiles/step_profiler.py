@@ -91,7 +91,7 @@ class CardProfiler(Profiler):
     def begin(self) -> None:
         self._began_ns = time.time_ns()
         if not (host_device.has_npu_device() and tf.compat.v1.executing_eagerly_outside_functions()):
-            vendors = host_device.vendor("npu_bridge.profiler.profiler")
+            vendors = host_device.import_vendor_module("npu_bridge.profiler.profiler")
             self._profiler = vendors.Profiler(level=LEVEL, aic_metrics=METRICS, output_path=self._folder)
             self._profiler.start()
 

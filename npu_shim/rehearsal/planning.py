@@ -103,7 +103,7 @@ class Plan:
         Raises:
             portable.RecordingError: the folder has none.
         """
-        reference, is_npu = portable.load(folder), host_device.look().is_npu
+        reference, is_npu = portable.load(folder), host_device.detect_without_import().is_npu
         tolerance = self.tolerance or tolerance_against(reference, is_npu)
         settings = replace(self._settings(), tolerance=tolerance)
         return recorded_original.verify_against(reference, self.run_against(reference), settings, report, is_npu)

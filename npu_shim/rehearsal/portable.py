@@ -18,7 +18,7 @@ from typing import Iterator, Mapping, Sequence
 import numpy as np
 
 import npu_shim
-from npu_shim._host.messages import of_error
+from npu_shim._host.messages import system_error_text
 from npu_shim._tensorflow.types import JsonObject
 from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.half_run import Half
@@ -156,7 +156,7 @@ def load(folder: str) -> Recorded:
         with open(path, encoding="utf-8") as file:
             content = json.load(file)
     except OSError as error:
-        raise RecordingError(f"{of_error(error)}. Name a folder of verify --record.") from None
+        raise RecordingError(f"{system_error_text(error)}. Name a folder of verify --record.") from None
     except (ValueError, RecursionError):  # nested too deeply
         raise RecordingError(f"{path} is no JSON. Record again.") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -200,7 +200,7 @@ def _check(folder: str, name: str, digest: str) -> None:
     try:
         actual = digest_of(path)
     except OSError as error:
-        raise RecordingError(f"{of_error(error)}. Copy the recording again.") from None
+        raise RecordingError(f"{system_error_text(error)}. Copy the recording again.") from None
     if actual != digest:
         raise RecordingError(f"{path} is damaged: its SHA-256 differs from the manifest. Copy the recording again.")
 

@@ -34,7 +34,7 @@ def _environment(runs: Sequence[Run]) -> dict[str, str] | None:
 
     The process of a run imports NumPy before the script. So scripts may set no variables but those of TensorFlow.
     """
-    if any(run.ranks is not None for run in runs) or host_device.look().is_npu:
+    if any(run.ranks is not None for run in runs) or host_device.detect_without_import().is_npu:
         return None
     environments = []
     for run in runs:

@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> int:
     begun = _rehearse(run.half, writer, folder) if run.half else []
     ended = "error"
     _watch_files(run)
-    if host_env.alias():
+    if host_env.is_alias_wanted():
         migrated_run.serve_vendor_packages()
     try:
         if run.convert is None:

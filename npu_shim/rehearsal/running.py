@@ -38,7 +38,7 @@ RUN, SEED = "{run}", "{seed}"  # placeholders in arguments
 
 
 def _defaults(on_host: bool) -> dict[str, str]:
-    is_npu = host_device.look().is_npu and not on_host
+    is_npu = host_device.detect_without_import().is_npu and not on_host
     return {name: value for name, value in DEFAULTS.items() if not (is_npu and name in _OF_HOST)}
 
 

@@ -95,8 +95,8 @@ def npu_hooks_append(hooks_list: Sequence[SessionRunHook] = ()) -> list[SessionR
         TypeError: if hooks_list is something else.
     """
     return as_list(hooks_list, "hooks_list") + [
-        host_device.vendors_or(NPUBroadcastGlobalVariablesHook, "npu_bridge.estimator.npu.npu_hook")(
-            0, host_env.read().rank_id
+        host_device.vendor_object_or(NPUBroadcastGlobalVariablesHook, "npu_bridge.estimator.npu.npu_hook")(
+            0, host_env.read_environment().rank_id
         )
     ]
 
@@ -112,7 +112,7 @@ def npu_callbacks_append(callbacks_list: Sequence[KerasCallback] = ()) -> list[K
         TypeError: if callbacks_list is something else.
     """
     return as_list(callbacks_list, "callbacks_list") + [
-        host_device.vendors_or(NPUBroadcastGlobalVariablesCallback, "npu_bridge.estimator.npu.npu_callbacks")(0)
+        host_device.vendor_object_or(NPUBroadcastGlobalVariablesCallback, "npu_bridge.estimator.npu.npu_callbacks")(0)
     ]
 
 

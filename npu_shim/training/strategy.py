@@ -270,7 +270,7 @@ def _reduced(reduce_op: ReduceOp, values: Sequence[Gradient]) -> list[Gradient]:
     """Return the values, each reduced over all ranks."""
     if world_size() == 1:
         return list(values)
-    allreduce = host_device.vendors_or(npu_allreduce, "npu_bridge.estimator.npu.npu_optimizer")
+    allreduce = host_device.vendor_object_or(npu_allreduce, "npu_bridge.estimator.npu.npu_optimizer")
     return list(allreduce([_tensor(value) for value in values], "mean" if reduce_op == _MEAN else "sum"))
 
 

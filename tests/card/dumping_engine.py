@@ -72,7 +72,7 @@ def _returned(result: Any) -> Any:
     """Return what a training step returns, a list or one array, as the planted defect changes it."""
     from npu_shim._host import host_device
 
-    if WRONG not in os.environ or not host_device.look().is_npu:  # a run on the host
+    if WRONG not in os.environ or not host_device.detect_without_import().is_npu:  # a run on the host
         return result
     if isinstance(result, (list, tuple)):
         return type(result)(map(_returned, result))

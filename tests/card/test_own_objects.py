@@ -119,7 +119,7 @@ def test_a_sharded_saver_that_fails_writes_in_two_runs(monkeypatch, tmp_path) ->
 @pytest.fixture
 def configs(monkeypatch) -> None:
     """Let the vendor's configs keep their arguments. Without tf.estimator, there are no run configs."""
-    if tf_api.estimator() is None:
+    if tf_api.estimator_namespace() is None:
         with pytest.raises(RuntimeError, match="NPURunConfig needs tf.estimator"):
             NPURunConfig()
     for name in ("NPURunConfig", "ProfilingConfig"):
@@ -131,7 +131,7 @@ def configs(monkeypatch) -> None:
 
 
 def test_a_run_config_is_the_vendors_with_checks(configs) -> None:
-    if tf_api.estimator() is None:
+    if tf_api.estimator_namespace() is None:
         return
     theirs = vendors("estimator.npu.npu_config")
     profiling = ProfilingConfig(enable_profiling=True, profiling_options='{"output":"/tmp"}')
@@ -145,7 +145,7 @@ def test_a_run_config_is_the_vendors_with_checks(configs) -> None:
 
 
 def test_an_estimator_is_the_vendors_with_one_entry(monkeypatch, configs, tmp_path) -> None:
-    if tf_api.estimator() is None:
+    if tf_api.estimator_namespace() is None:
         return
 
     def init(self: Any, *, model_fn: Any, model_dir: str, config: Any, **_: Any) -> None:
@@ -154,7 +154,7 @@ def test_an_estimator_is_the_vendors_with_one_entry(monkeypatch, configs, tmp_pa
         entry = rewrite.custom_optimizers.add(name="NpuOptimizer")
         entry.parameter_map["of_a_later_package"].i = 3
         entry.parameter_map["enable_compress_weight"].b = False
-        tf_api.estimator().Estimator.__init__(self, model_fn, model_dir, config)  # type: ignore[union-attr]
+        tf_api.estimator_namespace().Estimator.__init__(self, model_fn, model_dir, config)  # type: ignore[union-attr]
 
     monkeypatch.setitem(CODE, "estimator.npu.npu_estimator.NPUEstimator.__init__", init)
     session = v1.ConfigProto()

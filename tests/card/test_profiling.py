@@ -159,7 +159,7 @@ def test_all_steps_of_npu_device_are_profiled_and_the_wanted_ones_read(
         return
     given_options.give({"profiling_mode": False}, of_device=profiling.whole_run(str(tmp_path)))
     try:
-        found = host_device.vendor("npu_device.configs.npu_config").NpuConfig().as_dict()
+        found = host_device.import_vendor_module("npu_device.configs.npu_config").NpuConfig().as_dict()
     finally:
         patches.restore_all()
     assert found["enable_profiling"] == "1" and json.loads(found["profiling_options"])["output"] == str(tmp_path)

@@ -681,7 +681,7 @@ def test_ops_that_1_15_does_not_have_are_named() -> None:
     abs_, matmul = inference_model.later_than_1_15(graph)
     assert "no Abs with later: the graph" in abs_ and "no BatchMatMulV3: the graph" in matmul
     known = inference_model.operators_of_1_15()
-    for op in tf_graph.operators():
+    for op in tf_graph.operator_definitions():
         attributes = {each.name for each in op.attr}
         if op.name in known:
             assert attributes == known[op.name] if tf.__version__.startswith("1.") else attributes >= known[op.name]

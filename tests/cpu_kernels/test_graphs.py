@@ -310,7 +310,7 @@ def test_a_graph_takes_an_eager_tensor_beside_the_result_of_a_form() -> None:
 
 def test_a_host_with_a_card_does_not_use_them(monkeypatch: pytest.MonkeyPatch) -> None:
     patches.restore_all()
-    monkeypatch.setattr(host_device, "look", lambda: host_device.Device("npu", "a test"))
+    monkeypatch.setattr(host_device, "detect_without_import", lambda: host_device.Device("npu", "a test"))
     forms.use()
     assert not tf_op_creation._FORMS.of_graphs
 
@@ -328,7 +328,7 @@ def test_assess_knows_the_work_of_ops_with_channels_first() -> None:
             tf.gradients(y, x)
         nodes = graph.as_graph_def().node
         kinds = ("Conv2D", "MaxPool", "MaxPoolGrad", "AvgPool", "AvgPoolGrad")
-        return {node.op: tf_capture.flops(graph, node) for node in nodes if node.op in kinds}
+        return {node.op: tf_capture.flops_of_node(graph, node) for node in nodes if node.op in kinds}
 
     assert flops(True) == flops(False)
     assert len(flops(True)) == 5 and all(flops(True).values())

@@ -167,7 +167,7 @@ class Bench:
         self.script.write_text(SCRIPT)
         self.recording = folder / "recording"
         self.record(Card("clean"))
-        monkeypatch.setattr(host_device, "look", lambda: host_device.Device("npu", "a test"))
+        monkeypatch.setattr(host_device, "detect_without_import", lambda: host_device.Device("npu", "a test"))
 
     def record(self, card: Card) -> None:
         """Write the recording of the original."""
@@ -302,7 +302,9 @@ def test_wrong_usage_is_one_error(
 
 
 def test_without_a_card_it_says_what_to_do(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    bench.monkeypatch.setattr(host_device, "look", lambda: host_device.Device("cpu", "the driver shows no card"))
+    bench.monkeypatch.setattr(
+        host_device, "detect_without_import", lambda: host_device.Device("cpu", "the driver shows no card")
+    )
     code, found = bench.diagnose(Card("clean"))
     assert (code, found) == (2, None)
     assert "diagnose needs a card: the driver shows no card. Copy script and recording" in capsys.readouterr().err

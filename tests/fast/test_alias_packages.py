@@ -91,7 +91,7 @@ def test_the_device_is_never_found_in_an_alias(before: str, run: Run, tmp_path: 
 def test_the_vendors_module_is_never_an_alias(run: Run) -> None:
     code = (
         "import npu_shim.alias; from npu_shim._host import host_device\n"
-        "try: host_device.vendor('hccl.manage.api')\nexcept ModuleNotFoundError as error: print(error)"
+        "try: host_device.import_vendor_module('hccl.manage.api')\nexcept ModuleNotFoundError as error: print(error)"
     )
     assert output(run("-c", code)) == [
         "No module named 'hccl'. Install the vendor's package; an alias of npu_shim cannot drive the NPU."

@@ -25,9 +25,9 @@ CASES = {
 
 @pytest.mark.parametrize("environ, memory_mb, wanted", CASES.values(), ids=list(CASES))
 def test_variables(monkeypatch, environ, memory_mb, wanted):
-    monkeypatch.setattr(allocator, "_memory_mb", lambda: memory_mb)
-    assert allocator.variables(environ) == wanted
-    assert allocator.variables({**environ, **wanted}) == {}, "set once"
+    monkeypatch.setattr(allocator, "_machine_memory_mb", lambda: memory_mb)
+    assert allocator.allocator_variables(environ) == wanted
+    assert allocator.allocator_variables({**environ, **wanted}) == {}, "set once"
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_tensorflow_keeps_memory(environ, version, kept):
 
 
 def test_the_memory_of_the_machine_is_known():
-    assert 100 < allocator._memory_mb() < 10**9
+    assert 100 < allocator._machine_memory_mb() < 10**9

@@ -59,7 +59,7 @@ def host(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pat
     (tmp_path / "-ttopo").write_text(TOPOLOGY)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(host_device, "DEVICE_FILES", str(tmp_path / "davinci*"))
-    monkeypatch.setattr(host_device, "_installed", lambda: [host_device.VENDOR_PACKAGE])
+    monkeypatch.setattr(host_device, "_installed_vendor_packages", lambda: [host_device.VENDOR_PACKAGE])
     return tmp_path
 
 
@@ -112,11 +112,11 @@ def test_the_system_knows_the_call_that_prefers_memory() -> None:
     """A node that does not exist is refused as an invalid argument, unless a container forbids the call."""
     code = (
         "import ctypes\nfrom npu_shim._host import numa\n"
-        "print(numa.prefer_memory(0), open('/proc/self/numa_maps').read().count('prefer:0'))\n"
-        "print(numa.prefer_memory(1000), ctypes.get_errno())"
+        "print(numa.prefer_memory_of_node(0), open('/proc/self/numa_maps').read().count('prefer:0'))\n"
+        "print(numa.prefer_memory_of_node(1000), ctypes.get_errno())"
     )
     lines = subprocess.check_output([sys.executable, "-c", code], universal_newlines=True).splitlines()
     worked, mapped = lines[0].split()
     assert (worked == "True") == (int(mapped) > 0)
     assert lines[1].startswith("False")
-    assert numa.nodes() or not os.path.exists("/sys/devices/system/node")
+    assert numa.cpus_of_nodes() or not os.path.exists("/sys/devices/system/node")

@@ -120,7 +120,7 @@ def test_the_checks_of_the_host_pass(host: pathlib.Path) -> None:
 
 
 def test_ascend_950_have_their_addresses_in_another_file(host: pathlib.Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(host_device, "product", lambda: "A5")
+    monkeypatch.setattr(host_device, "card_product", lambda: "A5")
     monkeypatch.setattr(rootinfo, "ROOT_INFO", str(host / "root.json"))
     assert "No such file" in run("cards", "network")["network"].text
     layer = {"net_layer": 0, "net_instance_id": "os", "rank_addr_list": []}

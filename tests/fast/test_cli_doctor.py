@@ -166,7 +166,7 @@ def test_the_list_of_variables_is_complete() -> None:
             self.asked.add(name)
             return default
 
-    host_env.read(Recorder())
+    host_env.read_environment(Recorder())
     assert Recorder.asked - set(mpirun.VARIABLES) == set(host_env.VARIABLES)
 
 

@@ -195,7 +195,7 @@ def test_wrong_usage_is_one_error_and_starts_nothing(
 def npu_host(monkeypatch: Any, tmp_path: pathlib.Path) -> pathlib.Path:
     """Simulate an NPU host; return the path of its hccn.conf."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(host_device, "look", lambda: host_device.Device("npu", "for the test"))
+    monkeypatch.setattr(host_device, "detect_without_import", lambda: host_device.Device("npu", "for the test"))
     monkeypatch.setattr(generate, "HCCN_CONF", str(tmp_path / "hccn.conf"))
     (tmp_path / "a.py").write_text('import os\nprint(open(os.environ["RANK_TABLE_FILE"]).read())')
     return tmp_path / "hccn.conf"
@@ -259,7 +259,7 @@ ROOT_INFO = """{"version": "2.0", "rank_count": 2, "rank_list": [
 def test_ranks_of_one_host_with_ascend_950_get_version_2(
     npu_host: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any
 ) -> None:
-    monkeypatch.setattr(host_device, "product", lambda: "A5")
+    monkeypatch.setattr(host_device, "card_product", lambda: "A5")
     monkeypatch.setattr(rootinfo, "ROOT_INFO", str(tmp_path / "root.json"))
     launch_it = ["launch", "--ranks", "2", "--devices", "3,2", "--log-dir", "logs", "a.py"]
     assert cli.main(launch_it) == 2

@@ -40,7 +40,7 @@ GOOD = [
 
 @pytest.mark.parametrize("environ, wanted", GOOD, ids=[str(g[0]) for g in GOOD])
 def test_reads(environ, wanted):
-    got = host_env.read(environ)._asdict()
+    got = host_env.read_environment(environ)._asdict()
     assert {name: got[name] for name in wanted} == wanted
 
 
@@ -84,11 +84,11 @@ BAD = [
 @pytest.mark.parametrize("environ, text", BAD, ids=[str(b[0]) for b in BAD])
 def test_refuses(environ, text):
     with pytest.raises(ValueError, match=text):
-        host_env.read(environ)
+        host_env.read_environment(environ)
 
 
 def test_the_record_lists_defaults_and_is_frozen():
-    environment = host_env.read({"RANK_SIZE": "1"})
+    environment = host_env.read_environment({"RANK_SIZE": "1"})
     assert environment.defaulted == ("RANK_ID", "JOB_ID", "ASCEND_DEVICE_ID")
     with pytest.raises(AttributeError):
         environment.rank_id = 5
@@ -96,6 +96,6 @@ def test_the_record_lists_defaults_and_is_frozen():
 
 def test_each_call_reads_the_variables_again(monkeypatch):
     monkeypatch.setenv("JOB_ID", "a")
-    assert host_env.read().job_id == "a"
+    assert host_env.read_environment().job_id == "a"
     monkeypatch.setenv("JOB_ID", "b")
-    assert host_env.read().job_id == "b"
+    assert host_env.read_environment().job_id == "b"

@@ -186,12 +186,12 @@ def test_no_module_inspects_the_stack(repo_root):
 
 # All mutable state of a process. docs/decisions.md explains each.
 STATE = {
-    "_host/host_device.py": {"_import_failure", "_report_once"},
+    "_host/host_device.py": {"_import_failure_text", "_warn_of_cpu_once"},
     "_tensorflow/script_frames.py": {"is_library"},
     "_tensorflow/tf_op_creation.py": {"_HOOKS", "_ORIGINALS"},
-    "_tensorflow/tf_op_forms.py": {"_defaults", "_inferred_attributes"},
+    "_tensorflow/tf_op_forms.py": {"_default_attributes", "_inferred_attributes"},
     "_host/patches.py": {"_original_attributes", "_set_variables", "_to_undo"},
-    "_tensorflow/tf_threads.py": {"_kernel_threads"},
+    "_tensorflow/tf_threads.py": {"_parallelism_getter_and_setter"},
     "_tensorflow/xla.py": {"_can_compile"},
     "config/open_sessions.py": {"_process_of"},
     "distributed/backend.py": {"_backend"},

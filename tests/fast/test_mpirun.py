@@ -25,7 +25,7 @@ def test_each_launcher_numbers_the_ranks_of_a_host(environ: dict[str, str], job:
     found = world(environ)
     assert (found.rank, found.size, found.device_id, found.is_one_host) == (3, 4, 1, True)
     assert found.source in environ and found.source.endswith(("SIZE", "SLURM_STEP_NUM_TASKS"))
-    assert host_env.read(environ).job_id == job
+    assert host_env.read_environment(environ).job_id == job
 
 
 @pytest.mark.parametrize(
@@ -35,11 +35,11 @@ def test_each_launcher_numbers_the_ranks_of_a_host(environ: dict[str, str], job:
 )
 def test_variables_of_the_launch_script_have_precedence(own: dict[str, str], rank: int, size: int) -> None:
     assert (world({**OPEN_MPI, **own}).rank, world({**OPEN_MPI, **own}).size) == (rank, size)
-    assert mpirun.variables({**OPEN_MPI, **own}) == {}
+    assert mpirun.rank_variables({**OPEN_MPI, **own}) == {}
 
 
 def test_the_device_and_the_job_may_be_set() -> None:
-    made = mpirun.variables({**OPEN_MPI, "ASCEND_DEVICE_ID": "5", "JOB_ID": "mine"})
+    made = mpirun.rank_variables({**OPEN_MPI, "ASCEND_DEVICE_ID": "5", "JOB_ID": "mine"})
     assert made == {"RANK_ID": "3", "RANK_SIZE": "4"}
 
 
@@ -66,9 +66,9 @@ def test_npus_on_several_hosts_need_a_rank_table() -> None:
     with pytest.raises(
         ValueError, match="COMM_WORLD_SIZE=4 and OMPI_COMM_WORLD_LOCAL_SIZE=2: .*make --mpi, and export RANK_TABLE_FILE"
     ):
-        mpirun.need_table_across_hosts(environ)
+        mpirun.raise_for_missing_table(environ)
     for other in (OPEN_MPI, {**environ, "RANK_TABLE_FILE": "t.json"}, {**environ, "RANK_ID": "0", "RANK_SIZE": "1"}):
-        mpirun.need_table_across_hosts(other)
+        mpirun.raise_for_missing_table(other)
 
 
 def test_ranks_of_mpirun_with_a_rank_table(tmp_path: pathlib.Path) -> None:
@@ -141,7 +141,7 @@ def test_a_batch_script_is_one_process() -> None:
     "text, counts", [("4", (4,)), ("2(x3),1", (2, 2, 2, 1)), ("1,2(x2)", (1, 2, 2)), ("10(x1)", (10,))]
 )
 def test_tasks_per_node_are_expanded(text: str, counts: tuple[int, ...]) -> None:
-    assert mpirun.expand_counts(text) == counts
+    assert mpirun.expand_slurm_counts(text) == counts
 
 
 def test_ranks_on_several_nodes_of_slurm() -> None:
@@ -152,7 +152,7 @@ def test_ranks_on_several_nodes_of_slurm() -> None:
     with pytest.raises(ValueError, match="SLURM_PROCID=3 of 4 is SLURM_LOCALID=1 of 3 on its host, so .*=block"):
         world({**several, "SLURM_LOCALID": "1"})
     with pytest.raises(ValueError, match="SLURM_STEP_NUM_TASKS=4 and SLURM_STEP_TASKS_PER_NODE=1,3: .*make --slurm"):
-        mpirun.need_table_across_hosts(several)
+        mpirun.raise_for_missing_table(several)
     for wrong in ({"SLURM_STEP_TASKS_PER_NODE": "all"}, {"SLURM_NODEID": "2"}, {"SLURM_NODEID": "x"}):
         with pytest.raises(
             ValueError, match="SLURM_STEP_TASKS_PER_NODE='.*' does not have the tasks of SLURM_NODEID='"

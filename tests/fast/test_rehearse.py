@@ -85,7 +85,7 @@ def test_ranks_of_several_servers_share_memory_only_in_a_rehearsal(table: pathli
     variables = {"RANK_TABLE_FILE": str(table), "RANK_ID": "3"}
     for more, transport in (({}, mpi), ({"NPU_SHIM_REHEARSAL": "1"}, shm)):
         environ = {**variables, **more}
-        assert backend._join(world(environ), host_env.read(environ)) == transport.__name__
+        assert backend._join(world(environ), host_env.read_environment(environ)) == transport.__name__
 
 
 def test_variables_of_an_outer_rehearsal_are_removed(table: pathlib.Path) -> None:
@@ -109,7 +109,7 @@ def test_wrong_usage(arguments: str, message: str, table: pathlib.Path, capsys: 
 
 
 def test_a_host_with_npus(table: pathlib.Path, monkeypatch: Any, capsys: Any) -> None:
-    monkeypatch.setattr(host_device, "look", lambda: host_device.Device("npu", "for the test"))
+    monkeypatch.setattr(host_device, "detect_without_import", lambda: host_device.Device("npu", "for the test"))
     assert cli.main(["launch", "--rehearse", "--ranktable", "t.json", "a.py"]) == 2
     assert "--rehearse needs a host without NPUs" in capsys.readouterr().err
 

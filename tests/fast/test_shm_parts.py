@@ -230,7 +230,7 @@ def test_clean_up_removes_only_files_of_dead_ranks(tmp_path):
 
 def test_processes_alone_have_jobs_of_their_own():
     """A job of one rank must not keep another one on this host from running."""
-    opened = [backend._join(world({}), host_env.read({})) for _ in range(2)]
+    opened = [backend._join(world({}), host_env.read_environment({})) for _ in range(2)]
     assert [each.size for each in opened] == [1, 1]
     for each in opened:
         each.close()

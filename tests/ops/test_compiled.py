@@ -270,7 +270,7 @@ def test_very_large_tensors_are_processed_in_parts(monkeypatch, name):
     monkeypatch.setattr(xla, "_PART", 1 << 14)
     with tf.Graph().as_default(), v1.Session() as sess:
         x, y = v1.placeholder(name, None), v1.placeholder(name, None)
-        z = xla.elementwise(xla.Compiled(plus_twice), [x, y], lambda x, y: 0 * x, 40_000)
+        z = xla.call_elementwise(xla.Compiled(plus_twice), [x, y], lambda x, y: 0 * x, 40_000)
         for count in (1 << 16, (1 << 16) + 2, 5 << 14, 99_998):  # padded, one part more, whole parts, neither
             values = np.arange(count).reshape(2, -1) % 50
             got = sess.run(tf.cast(z, tf.int32), {x: values, y: values + 1})

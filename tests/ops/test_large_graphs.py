@@ -31,7 +31,7 @@ def test_the_choice_at_run_time_is_made_in_small_graphs_only():
             tf.gradients(npu_ops.dropout(x, keep_prob=0.5), [x])
             added[count] = len(graph.get_operations()) - before
     small, large = added.values()
-    assert large < 60 and (small > 100 or not xla.usable())
+    assert large < 60 and (small > 100 or not xla.is_xla_usable())
 
 
 @pytest.mark.parametrize("size", [7, SIZE])

@@ -67,16 +67,16 @@ def test_an_optimizer_gets_the_gradients_that_the_script_gives_it(gradients: str
 class Dumped(tf_op_creation.OpHook):
     """Puts an op behind each output, as a dump does."""
 
-    def outputs(self, op_type: str, op: Any, inputs: Any, outputs: Any) -> list[Any]:
+    def replace_outputs(self, op_type: str, op: Any, inputs: Any, outputs: Any) -> list[Any]:
         """Return the outputs through an op."""
-        with tf_op_creation.own_ops(op.graph):
+        with tf_op_creation.create_hook_ops(op.graph):
             return [tf.identity(each) if each.dtype in (tf.float32, tf.int32) else each for each in outputs]
 
 
 @pytest.mark.parametrize("use_resource", [True, False])
 def test_variables_whose_reads_are_dumped_are_updated_all_the_same(use_resource: bool) -> None:
     hook = Dumped()
-    tf_op_creation.add(hook)
+    tf_op_creation.add_hook(hook)
     try:
         with tf.Graph().as_default() as graph:
             w = v1.get_variable("w", [4], use_resource=use_resource)
@@ -84,7 +84,7 @@ def test_variables_whose_reads_are_dumped_are_updated_all_the_same(use_resource:
             v1.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(w * w))
             names = [name for name, _ in untrained_in(graph)]
     finally:
-        tf_op_creation.remove(hook)
+        tf_op_creation.remove_hook(hook)
     assert names == ["mean"]  # not beta1_power and beta2_power
 
 
@@ -220,7 +220,7 @@ def test_values_that_follow_from_the_size_of_a_queue_are_found(is_resource: bool
 
 def test_an_op_made_in_a_thread_of_a_library_belongs_to_the_function_that_waits_for_it() -> None:
     with ThreadPoolExecutor(1) as pool:
-        found = pool.submit(tf_recording.script_function).result()
+        found = pool.submit(tf_recording.script_function_name).result()
     assert found == "test_an_op_made_in_a_thread_of_a_library_belongs_to_the_function_that_waits_for_it"
 
 
@@ -309,7 +309,7 @@ def ops_above(op: Any) -> set[Any]:
 def test_iterations_of_while_loops_run_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     for owner, name in ((tf_recording._control_flow.WhileContext, "__init__"), (tf_recording._while_v2, "while_loop")):
         monkeypatch.setattr(owner, name, getattr(owner, name))  # puts the originals back
-    tf_recording.run_iterations_in_turn()
+    tf_recording.serialize_loop_iterations()
 
     def loop() -> Any:
         return tf.while_loop(lambda i, _: i < 5, lambda i, x: (i + 1, x + tf.random.uniform([])), (0, 0.0))

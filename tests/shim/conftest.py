@@ -10,7 +10,7 @@ import npu_shim
 from npu_shim._tensorflow import tf_api
 
 # That a TensorFlow without tf.estimator says so is tested in test_estimator.py.
-collect_ignore = [] if tf_api.estimator() else ["test_estimator_batches.py"]
+collect_ignore = [] if tf_api.estimator_namespace() else ["test_estimator_batches.py"]
 # That TensorFlow 1 has no backports is tested in test_star_import.py.
 collect_ignore += ["test_backports.py"] if tf.__version__.startswith("1.") else []
 
@@ -37,7 +37,7 @@ def log(caplog):
 @pytest.fixture
 def has_estimator():
     """True if this TensorFlow has tf.estimator. A test asserts the result with it, and the error without it."""
-    return tf_api.estimator() is not None
+    return tf_api.estimator_namespace() is not None
 
 
 @pytest.fixture(scope="session")

@@ -46,8 +46,8 @@ class Card:
 @pytest.mark.parametrize("inf_nan", [False, True])
 def test_the_flag_decides_where_overflows_saturate(inf_nan: bool, is_distributed: bool, monkeypatch: Any) -> None:
     card = Card(inf_nan, 2)
-    monkeypatch.setattr(host_device, "find_vendor", card)
-    monkeypatch.setattr(host_device, "vendor", card)
+    monkeypatch.setattr(host_device, "find_vendor_module", card)
+    monkeypatch.setattr(host_device, "import_vendor_module", card)
     monkeypatch.setenv("RANK_SIZE", "2")
     monkeypatch.setenv("RANK_ID", "0")
     with tf.Graph().as_default(), tf_api.v1.Session() as session:

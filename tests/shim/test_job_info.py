@@ -94,7 +94,7 @@ def test_the_broadcast_of_one_process_does_nothing() -> None:
 
 
 def test_members_of_estimators_may_be_overridden_inside_the_context() -> None:
-    if tf_api.estimator() is None:
+    if tf_api.estimator_namespace() is None:
         with pytest.raises(RuntimeError, match="NPUEstimator needs tf.estimator"):
             npu_init.NPUEstimator()
         return

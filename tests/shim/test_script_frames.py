@@ -22,11 +22,11 @@ def test_line_of_the_main_thread_is_that_of_the_script(monkeypatch: Any, tmp_pat
     started.wait(60)
     monkeypatch.setattr(threading, "main_thread", lambda: SimpleNamespace(ident=thread.ident))
     try:
-        assert script_frames.line_of_main_thread() in [f"at {tmp_path}/train.py:{line} in load" for line in (2, 3)]
+        assert script_frames.main_thread_line_text() in [f"at {tmp_path}/train.py:{line} in load" for line in (2, 3)]
     finally:
         ended.set()
         thread.join()
-    assert script_frames.line_of_main_thread() == ""  # of a thread that has ended
+    assert script_frames.main_thread_line_text() == ""  # of a thread that has ended
 
 
 def test_packages_of_the_system_and_of_the_user_are_libraries(tmp_path: Any, python: Any) -> None:
@@ -47,6 +47,6 @@ def test_frames_of_the_command_that_starts_a_script_are_not_of_the_script(tmp_pa
     )
     (tmp_path / "train.py").write_text(
         "from npu_shim._tensorflow import script_frames\n"
-        "def load():\n    for frame in script_frames.running():\n        print(frame.f_lineno)\nload()\n"
+        "def load():\n    for frame in script_frames.running_frames():\n        print(frame.f_lineno)\nload()\n"
     )
     assert python(tmp_path, "npu-shim").stdout.endswith("4\n5\n")

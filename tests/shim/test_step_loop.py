@@ -268,7 +268,7 @@ def test_steps_that_run_in_one_thread(case, monkeypatch):
 
 
 def threads():
-    get, _ = tf_threads._kernel_threads()
+    get, _ = tf_threads._parallelism_getter_and_setter()
     return get()
 
 
@@ -301,5 +301,5 @@ def test_a_small_step_runs_in_the_callers_thread_and_input_has_its_own():
 
 
 def test_a_loop_needs_no_private_symbol(monkeypatch):
-    monkeypatch.setattr(tf_threads, "_kernel_threads", lambda: None)
+    monkeypatch.setattr(tf_threads, "_parallelism_getter_and_setter", lambda: None)
     same(run(10, 3)[0], run(1, 30)[0])

@@ -89,7 +89,7 @@ def test_a_rank_that_saves_every_0_steps_saves_nothing(has_estimator, line, line
 def test_it_does_not_start_beside_an_unused_card(monkeypatch, tmp_path):
     (tmp_path / "davinci0").touch()
     monkeypatch.setattr(host_device, "DEVICE_FILES", str(tmp_path / "davinci[0-9]*"))
-    monkeypatch.setattr(host_device, "_installed", list)
+    monkeypatch.setattr(host_device, "_installed_vendor_packages", list)
     monkeypatch.delenv("NPU_SHIM_FALLBACK")
     with pytest.raises(RuntimeError, match="The card is not used"):
         npu.npu_strategy.NPUStrategy()

@@ -1,7 +1,7 @@
 """``moxing.file``: the file functions of ModelArts on local paths.
 
-Paths of OBS are those of :func:`npu_shim._host.moxing.paths.local`. As in OBS, a file can be written below a folder
-that does not exist yet. Names and meanings are those of ModelArts' guide to MoXing.
+Paths of OBS are those of :func:`npu_shim._host.moxing.paths.to_local_path`. As in OBS, a file can be written below a
+folder that does not exist yet. Names and meanings are those of ModelArts' guide to MoXing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import shutil
 from typing import IO, TYPE_CHECKING, Iterator, NamedTuple, Sequence
 
-from npu_shim._host.moxing.paths import is_obs, local, on_local_paths
+from npu_shim._host.moxing.paths import is_obs_path, to_local_path, with_local_paths
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Text, Value
@@ -36,9 +36,9 @@ class File:
 
     def __init__(self, url: str, mode: str = "r") -> None:
         self.url = url
-        path = local(url)
+        path = to_local_path(url)
         if set(mode) & set("wax"):
-            _make_folder_of(path)
+            _make_parent_folder(path)
         self._stream: IO[Value] = builtins.open(path, mode)
 
     def __getattr__(self, name: str) -> Value:
@@ -72,12 +72,12 @@ class File:
 
 def exists(url: str) -> bool:
     """Return True if there is a file or folder of this path."""
-    return os.path.exists(local(url))
+    return os.path.exists(to_local_path(url))
 
 
 def is_directory(url: str) -> bool:
     """Return True if there is a folder of this path."""
-    return os.path.isdir(local(url))
+    return os.path.isdir(to_local_path(url))
 
 
 def list_directory(url: str, recursive: bool = False, only_dir: bool = False) -> list[str]:
@@ -90,7 +90,7 @@ def list_directory(url: str, recursive: bool = False, only_dir: bool = False) ->
     Raises:
         OSError: there is no such folder.
     """
-    folder = local(url)
+    folder = to_local_path(url)
     names = sorted(os.listdir(folder))
     if recursive:
         names = [
@@ -103,22 +103,22 @@ def list_directory(url: str, recursive: bool = False, only_dir: bool = False) ->
 
 def glob(url: str) -> list[str]:
     """Return the paths that match a pattern, as paths of OBS if it is one."""
-    pattern = local(url)
+    pattern = to_local_path(url)
     paths = sorted(_glob.glob(pattern))
-    if not is_obs(url):
+    if not is_obs_path(url):
         return paths
     root = url[: url.index("://") + 3]
-    return [root + os.path.relpath(path, local(root)) for path in paths]
+    return [root + os.path.relpath(path, to_local_path(root)) for path in paths]
 
 
 def walk(url: str, topdown: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
     """Yield a folder as a local path, the folders in it and the files in it, as ``os.walk`` does."""
-    return os.walk(local(url), topdown)
+    return os.walk(to_local_path(url), topdown)
 
 
 def make_dirs(url: str) -> None:
     """Make a folder and the folders around it, unless they exist."""
-    os.makedirs(local(url), exist_ok=True)
+    os.makedirs(to_local_path(url), exist_ok=True)
 
 
 def mk_dir(url: str) -> None:
@@ -128,7 +128,7 @@ def mk_dir(url: str) -> None:
         FileNotFoundError: the folder around it does not exist.
     """
     if not is_directory(url):
-        os.mkdir(local(url))
+        os.mkdir(to_local_path(url))
 
 
 def read(url: str, binary: bool = False) -> Text:
@@ -155,10 +155,10 @@ def copy(src_url: str, dst_url: str) -> None:
     Raises:
         IsADirectoryError: the source is a folder.
     """
-    source, target = local(src_url), local(dst_url)
+    source, target = to_local_path(src_url), to_local_path(dst_url)
     if os.path.isdir(source):
         raise IsADirectoryError(f"{src_url!r} is a folder. Copy it with mox.file.copy_parallel.")
-    _make_folder_of(target)
+    _make_parent_folder(target)
     shutil.copyfile(source, os.path.join(target, os.path.basename(source)) if os.path.isdir(target) else target)
 
 
@@ -181,7 +181,7 @@ def copy_parallel(
         FileNotFoundError: there is no such source.
     """
     del threads, is_processing, use_queue
-    source, target = local(src_url), local(dst_url)
+    source, target = to_local_path(src_url), to_local_path(dst_url)
     if not os.path.isdir(source):
         copy(src_url, dst_url)
         return
@@ -200,14 +200,14 @@ def copy_parallel(
 
 def rename(src_url: str, dst_url: str) -> None:
     """Give a file or folder another path."""
-    target = local(dst_url)
-    _make_folder_of(target)
-    shutil.move(local(src_url), target)
+    target = to_local_path(dst_url)
+    _make_parent_folder(target)
+    shutil.move(to_local_path(src_url), target)
 
 
 def remove(url: str, recursive: bool = False) -> None:
     """Remove a file; with ``recursive=True`` also a folder with all that is in it."""
-    path = local(url)
+    path = to_local_path(url)
     if recursive and os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path)
     else:
@@ -216,13 +216,13 @@ def remove(url: str, recursive: bool = False) -> None:
 
 def stat(url: str) -> Stat:
     """Return size and time of a file or folder."""
-    status = os.stat(local(url))
+    status = os.stat(to_local_path(url))
     return Stat(status.st_size, status.st_mtime_ns, is_directory(url))
 
 
 def get_size(url: str, recursive: bool = False) -> int:
     """Return the size of a file in bytes; with ``recursive=True`` that of all files in a folder."""
-    path = local(url)
+    path = to_local_path(url)
     if not recursive or not os.path.isdir(path):
         return os.path.getsize(path)
     return sum(os.path.getsize(os.path.join(base, name)) for base, _, files in os.walk(path) for name in files)
@@ -244,7 +244,7 @@ def shift(old: str, new: str) -> None:
         function = getattr(owner, name)
         own = getattr(function, "of_python", None)
         if new == "mox" and own is None:
-            shifted = on_local_paths(function)
+            shifted = with_local_paths(function)
             shifted.of_python = function  # type: ignore[attr-defined]
             setattr(owner, name, shifted)
         elif new == "os" and own is not None:
@@ -260,7 +260,7 @@ _SHIFTED: tuple[tuple[object, str], ...] = (
 )
 
 
-def _make_folder_of(path: str) -> None:
+def _make_parent_folder(path: str) -> None:
     folder = os.path.dirname(path)
     if folder:
         os.makedirs(folder, exist_ok=True)

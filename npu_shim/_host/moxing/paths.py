@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 _OBS = re.compile(r"(?:obs|s3)://(.*)", re.DOTALL)
 
 
-def is_obs(path: object) -> bool:
+def is_obs_path(path: object) -> bool:
     """Return True for a path of OBS."""
     return isinstance(path, str) and _OBS.match(path) is not None
 
 
-def local(path: str | os.PathLike[str]) -> str:
+def to_local_path(path: str | os.PathLike[str]) -> str:
     """Return the local path for a path of OBS, and any other path as it is.
 
     Args:
@@ -46,13 +46,13 @@ def local(path: str | os.PathLike[str]) -> str:
     return os.path.join(root, *key.split("/"))
 
 
-def on_local_paths(function: Function) -> Function:
+def with_local_paths(function: Function) -> Function:
     """Return a function that calls another one with local paths in place of paths of OBS."""
 
     def called(*args: Value, **kwargs: Value) -> Result:
         return function(
-            *(local(value) if is_obs(value) else value for value in args),
-            **{name: local(value) if is_obs(value) else value for name, value in kwargs.items()},
+            *(to_local_path(value) if is_obs_path(value) else value for value in args),
+            **{name: to_local_path(value) if is_obs_path(value) else value for name, value in kwargs.items()},
         )
 
     called.__name__ = getattr(function, "__name__", "called")

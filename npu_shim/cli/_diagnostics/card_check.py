@@ -55,14 +55,14 @@ class Outcome(NamedTuple):
 
 
 def _cards() -> str:
-    device = host_device.look()
+    device = host_device.detect_without_import()
     if not device.cards:
         raise Failure(device.reason, *_advice(device.reason))
     return ", ".join(device.cards)
 
 
 def _access() -> str:
-    files = [*host_device.look().cards, *(path for path in _MANAGER_FILES if os.path.exists(path))]
+    files = [*host_device.detect_without_import().cards, *(path for path in _MANAGER_FILES if os.path.exists(path))]
     closed = [path for path in files if not os.access(path, os.R_OK | os.W_OK)]
     if closed:
         raise Failure(f"this user cannot read and write {', '.join(closed)}", *_advice("EL0007"))
@@ -95,13 +95,15 @@ def _versions() -> str:
 
 
 def _network() -> str:
-    source = generate.source(dialect_of(host_device.product()))
+    source = generate.source(dialect_of(host_device.card_product()))
     path = source.path
     try:
         addresses = source.parse(reader.read_text(path), path)
     except (OSError, ValueError) as error:
         raise Failure(f"{path}: {error}", *_advice(f"{path} not found")) from None
-    numbers = {int(number) for card in host_device.look().cards for number in re.findall(r"\d+$", card)}
+    numbers = {
+        int(number) for card in host_device.detect_without_import().cards for number in re.findall(r"\d+$", card)
+    }
     lacking = sorted(numbers - set(addresses))
     if lacking:
         text = f"{path} has no address of NPU {', '.join(map(str, lacking))}"
@@ -203,7 +205,7 @@ def _run_check(check: Check, states: Mapping[str, str]) -> Outcome:
         return Outcome(check, "not run", f"needs {' and '.join(needed)}")
     if version and not version.startswith(check.versions) and version.startswith(("1.15", "2.6")):
         return Outcome(check, "not run", f"not for TensorFlow {version}")
-    if check.name in _SEVERAL and len(host_device.look().cards) < 2:
+    if check.name in _SEVERAL and len(host_device.detect_without_import().cards) < 2:
         return Outcome(check, "not run", "for two or more NPUs")
     try:
         return Outcome(check, "passed", check.run())

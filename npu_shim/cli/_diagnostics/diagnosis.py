@@ -95,11 +95,11 @@ def _refusals(diagnosis: Diagnosis) -> list[str]:
 def _found_device() -> dict[str, str | None]:
     """Return the device where TensorFlow could not be asked: without an import of the vendor's package."""
     try:
-        host_env.read()
+        host_env.read_environment()
     except ValueError as error:  # reported among the problems, with the environment
         return {"kind": None, "reason": str(error), "unused_card": None}
-    device = host_device.look()
-    return {"kind": device.kind, "reason": device.reason, "unused_card": host_device.unused_card(device)}
+    device = host_device.detect_without_import()
+    return {"kind": device.kind, "reason": device.reason, "unused_card": host_device.unused_card_text(device)}
 
 
 def _reads_rank_table(diagnosis: Diagnosis) -> bool:

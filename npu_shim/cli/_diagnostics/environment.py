@@ -77,7 +77,7 @@ def variables(environ: Mapping[str, str]) -> dict[str, dict | list | int | str |
     }
     try:
         facts["rank_size"] = world_size(environ)
-        if host_env.read(environ).cm_chief_ip is None:  # otherwise the NPUs number the ranks
+        if host_env.read_environment(environ).cm_chief_ip is None:  # otherwise the NPUs number the ranks
             world(environ)
     except ValueError as error:
         facts["error"] = _without_login(str(error))

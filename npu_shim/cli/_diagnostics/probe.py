@@ -115,14 +115,18 @@ def main() -> None:
         import_seconds=round(seconds, 1),
         numpy=numpy.__version__,
         protobuf=protobuf.__version__,
-        estimator=tf_api.estimator() is not None,
+        estimator=tf_api.estimator_namespace() is not None,
         keras_sessions=tf_api.has_keras_sessions(),
     )
     available = host_device.device()
     _print_facts(
-        device={"kind": available.kind, "reason": available.reason, "unused_card": host_device.unused_card(available)}
+        device={
+            "kind": available.kind,
+            "reason": available.reason,
+            "unused_card": host_device.unused_card_text(available),
+        }
     )
-    device = host_device.resolve()
+    device = host_device.device_after_fallback()
     begin = time.time()
     value = card_steps.trained()
     if abs(value - 3.0) > 1e-3:

@@ -7,8 +7,8 @@ import os
 import re
 from typing import Mapping
 
-from npu_shim._host.host_device import DEVICE_FILES, product
-from npu_shim._host.packages import path_of, version_of
+from npu_shim._host.host_device import DEVICE_FILES, card_product
+from npu_shim._host.packages import package_path, version_of
 from npu_shim._tensorflow.types import JsonObject
 
 # TF Adapter for TensorFlow 1 and 2, collectives, operator compiler
@@ -27,13 +27,13 @@ def vendor(environ: Mapping[str, str], root: str = "/") -> JsonObject:
     """
     packages = []
     for name in PACKAGES:
-        path = path_of(name)
+        path = package_path(name)
         packages.append({"name": name, "path": path, "version": version_of(name) if path else None})
     return {
         "packages": packages,
         "driver": _component(os.path.join(root, _INSTALLED, "driver"), "version.info"),
         "toolkit": _component(_toolkit(environ, root), "version.cfg", "*/ascend_toolkit_install.info"),
-        "product": product(root),
+        "product": card_product(root),
         "cards": sorted(glob.glob(os.path.join(root, DEVICE_FILES.lstrip("/")))),
     }
 

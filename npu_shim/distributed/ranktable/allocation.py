@@ -12,7 +12,7 @@ import subprocess
 import sys
 from typing import Mapping, Sequence
 
-from npu_shim._host.mpirun import expand_counts
+from npu_shim._host.mpirun import expand_slurm_counts
 from npu_shim.distributed.ranktable.generate import Host
 from npu_shim.distributed.ranktable.model import counted
 
@@ -40,7 +40,7 @@ def slurm_hosts(environ: Mapping[str, str]) -> tuple[Host, ...]:
         return tuple(Host(name, None) for name in names)
     tasks = environ.get("SLURM_TASKS_PER_NODE", "").strip()
     try:
-        counts = expand_counts(tasks)
+        counts = expand_slurm_counts(tasks)
     except ValueError:
         counts = ()
     if len(counts) != len(names):

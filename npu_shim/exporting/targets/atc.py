@@ -67,7 +67,7 @@ def command(model: Model, options: Namespace) -> list[str]:
 def _unknown_shapes(model: Model) -> list[str]:
     """Return a line for each type of op with an unknown shape, since the NPU compiles it again for each new one."""
     lines: dict[str, str] = {}
-    for op in tf_capture.import_alone(model.graph).get_operations():
+    for op in tf_capture.import_into_new_graph(model.graph).get_operations():
         for tensor in op.outputs:
             is_used = tensor.consumers() or tensor.name in {port.tensor for port in model.outputs}
             if is_used and not tensor.shape.is_fully_defined():

@@ -26,7 +26,7 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
     tfonnx, optimizer, checker, runtime = map(_package, names)
     logging.getLogger("tf2onnx").setLevel(logging.CRITICAL)  # a failure is an exception, too
     try:
-        with tf_capture.import_alone(model.graph).as_default() as graph:
+        with tf_capture.import_into_new_graph(model.graph).as_default() as graph:
             onnx_graph = tfonnx.process_tf_graph(
                 graph,
                 opset=options.opset,

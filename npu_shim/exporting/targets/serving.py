@@ -44,7 +44,7 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
 
 
 def _save(model: Model, path: str) -> None:
-    with tf_capture.import_alone(model.graph).as_default() as graph, v1.Session() as session:
+    with tf_capture.import_into_new_graph(model.graph).as_default() as graph, v1.Session() as session:
         find, both = graph.get_tensor_by_name, (model.inputs, model.outputs)
         sides = ({port.key: find(port.tensor) for port in side} for side in both)
         signatures = {_SIGNATURE: v1.saved_model.predict_signature_def(*sides)}

@@ -123,7 +123,7 @@ class ObjectState(State):
 
 def commit_path() -> str | None:
     """Return the file for commits; None if the launcher does not restart the job."""
-    folder = host_env.read().commit_dir
+    folder = host_env.read_environment().commit_dir
     return None if folder is None else os.path.join(folder, "commit.pickle")
 
 

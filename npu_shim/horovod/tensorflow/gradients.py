@@ -53,6 +53,6 @@ def with_gradient(y: Tensor, x: Tensor, backward: Callable[[Tensor], Tensor], na
         return replaced(x)
     full_name = f"NpuShim Horovod {name}"
     if full_name not in _registered:
-        tf.RegisterGradient(full_name)(tf_gradients.gradient_of(lambda x, dy: [backward(dy)]))
+        tf.RegisterGradient(full_name)(tf_gradients.make_registrable_gradient(lambda x, dy: [backward(dy)]))
         _registered.add(full_name)
-    return tf_gradients.with_gradient(y, [x], full_name)
+    return tf_gradients.with_registered_gradient(y, [x], full_name)

@@ -6,7 +6,7 @@ from typing import Iterable
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
-from npu_shim._tensorflow.tf_keras import built_variables, config_of
+from npu_shim._tensorflow.tf_keras import built_variables, optimizer_config
 from npu_shim._tensorflow.types import (
     DType,
     Gradient,
@@ -72,7 +72,7 @@ def create_distributed_optimizer(
     }
     members.update(_keras3_members(base) if hasattr(base, "apply") else _keras2_members(base))
     subclass: Result = type(base.__name__, (base,), members)
-    return subclass.from_config(config_of(optimizer))
+    return subclass.from_config(optimizer_config(optimizer))
 
 
 def _allreduce(self: Optimizer, gradients: Iterable[Gradient], variables: Iterable[Variable]) -> list[Gradient]:

@@ -32,4 +32,4 @@ class SessionConfigBuilder:
         return self._session_config
 
 
-host_device.serve_vendor(__name__)
+host_device.copy_vendor_names(__name__)

@@ -65,7 +65,7 @@ def _wrap_gradient_to_average(original: Function) -> Function:
         ]
         stays = (
             hasattr(tape, _OF_THIS_RANK)
-            or tf_gradients.is_recorded(tape)
+            or tf_gradients.is_recorded_by_other_tape(tape)
             or strategy_reduces()
             or global_npu_ctx() is None
         )

@@ -27,8 +27,8 @@ def sync_batch_norm(layer: KerasModel) -> KerasModel:
         The layer.
     """
     if is_worker("npu.distribute.sync_batch_norm"):
-        for inner in tf_keras.layers_inside(layer):
-            if isinstance(inner, tf_keras.batch_normalizations()) and not tf_keras.has_own_moments(inner):
+        for inner in tf_keras.layer_and_sublayers(layer):
+            if isinstance(inner, tf_keras.batch_normalization_classes()) and not tf_keras.has_replaced_moments(inner):
                 _synchronize(inner)
     return layer
 

@@ -14,7 +14,7 @@ from npu_shim.training import callbacks
 NPUBroadcastGlobalVariablesCallback: type[KerasCallback] = callbacks.NPUBroadcastGlobalVariablesCallback
 
 if host_device.has_npu_device():
-    _Base: type[KerasCallback] = host_device.vendor(
+    _Base: type[KerasCallback] = host_device.import_vendor_module(
         "npu_device.distribute.npu_callbacks"
     ).NPUBroadcastGlobalVariablesCallback
 
@@ -24,7 +24,7 @@ if host_device.has_npu_device():
         def on_batch_begin(self, batch: int, logs: Logs = None) -> None:
             """Broadcast the trainable variables before the first batch."""
             if not self.broadcast_done:
-                host_device.vendor("npu_device.distribute.hccl").broadcast(
+                host_device.import_vendor_module("npu_device.distribute.hccl").broadcast(
                     self.model.trainable_variables, self.root_rank
                 )
                 self.broadcast_done = True

@@ -36,7 +36,7 @@ def distributed_optimizer(optimizer: Optimizer | str) -> Optimizer:
     """
     optimizer = tf.keras.optimizers.get(optimizer)
     if is_worker("npu.distribute.distributed_optimizer") and sharing_of(optimizer) is None:
-        tf_keras.create_variables_eagerly()
+        tf_keras.patch_eager_variable_creation()
         average_tapes()
         name = "apply" if hasattr(optimizer, "apply") else "apply_gradients"  # apply_gradients of Keras 3 calls apply
         sharing = _Sharing(getattr(optimizer, name))

@@ -161,4 +161,4 @@ def npu_distributed_keras_optimizer_wrapper(
     return optimizer
 
 
-host_device.serve_vendor(__name__, own="npu_callbacks_append")
+host_device.copy_vendor_names(__name__, own="npu_callbacks_append")

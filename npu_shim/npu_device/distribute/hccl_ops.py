@@ -36,8 +36,8 @@ def reduce_scatter(tensor: Tensor, reduction: str, rank_size: int, group: str = 
 
 
 def _generated() -> Module:
-    return host_device.vendor("npu_device.npu_device").gen_npu_ops
+    return host_device.import_vendor_module("npu_device.npu_device").gen_npu_ops
 
 
 # The vendor's own allgather and reduce_scatter do not give their ops all attributes, and always raise TypeError.
-host_device.serve_vendor(__name__, own="allgather reduce_scatter")
+host_device.copy_vendor_names(__name__, own="allgather reduce_scatter")

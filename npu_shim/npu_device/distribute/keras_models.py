@@ -73,7 +73,7 @@ class _Parallel:
 
     def __init__(self, model: KerasModel) -> None:
         self._model = model
-        self._is_of_strategy = hasattr(tf_keras.strategy_of(model).extended, "gradients_are_reduced")
+        self._is_of_strategy = hasattr(tf_keras.strategy_of_model(model).extended, "gradients_are_reduced")
         self._expected, self._logs_every_step = _BATCHES, False
         self._fit, self._train_step, self._train_on_batch = model.fit, model.train_step, model.train_on_batch
         model.fit, model.train_on_batch = self.fit, self.train_on_batch

@@ -8,7 +8,7 @@ from typing import Callable, ContextManager, Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow.tf_api import tf
-from npu_shim._tensorflow.tf_keras import is_cast
+from npu_shim._tensorflow.tf_keras import is_autocast_variable
 from npu_shim._tensorflow.types import KerasModel, Strategy, Variable
 from npu_shim.npu_device.distribute import hccl
 from npu_shim.npu_device.distribute.broadcast_callback import (
@@ -28,7 +28,11 @@ def broadcast_helper(variables: Sequence[Variable], root_rank: int = 0) -> None:
         variables: variables of the model. Those that Keras casts for mixed precision are left out.
         root_rank: the rank whose variables are sent.
     """
-    new = [variable for variable in variables if id(variable) not in broadcast_registry and not is_cast(variable)]
+    new = [
+        variable
+        for variable in variables
+        if id(variable) not in broadcast_registry and not is_autocast_variable(variable)
+    ]
     if new:
         hccl.broadcast(new, root_rank)
         broadcast_registry.update((id(variable), variable) for variable in new)
@@ -103,4 +107,4 @@ def npu_broadcast_scope_wrapper(strategy: Strategy) -> Strategy:
     return strategy
 
 
-host_device.serve_vendor(__name__, own="NPUBroadcastGlobalVariablesCallback")
+host_device.copy_vendor_names(__name__, own="NPUBroadcastGlobalVariablesCallback")

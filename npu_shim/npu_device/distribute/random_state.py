@@ -26,7 +26,7 @@ def share_random_state() -> None:
     version, python_state, python_kept = random.getstate()
     name, keys, position, has_kept, kept = np.random.get_state()
     normals = np.array([np.nan if python_kept is None else python_kept, kept])  # the second numbers of pairs
-    seed = tf_functions.global_seed()
+    seed = tf_functions.eager_global_seed()
     bits = normals.view(np.int64)
     own = [*python_state, *keys, position, has_kept, *bits, -1 if seed is None else seed, _fresh()]
     shared = tf.Variable(np.array([int(number) for number in own], np.int64))

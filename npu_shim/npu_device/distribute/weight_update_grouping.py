@@ -85,4 +85,4 @@ def grouping_broadcast(variables: Sequence[Variable]) -> Sequence[Variable] | No
     return None
 
 
-host_device.serve_vendor(__name__)
+host_device.copy_vendor_names(__name__)

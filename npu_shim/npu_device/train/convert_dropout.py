@@ -52,4 +52,4 @@ def dropout_domask_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
     return [gen_npu_ops.drop_out_do_mask(grad, op.inputs[1], op.inputs[2]), None, None]
 
 
-host_device.serve_vendor(__name__)
+host_device.copy_vendor_names(__name__)

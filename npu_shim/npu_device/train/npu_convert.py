@@ -22,4 +22,4 @@ def npu_convert_api() -> None:
     dropout_api_convert()
 
 
-host_device.serve_vendor(__name__)
+host_device.copy_vendor_names(__name__)

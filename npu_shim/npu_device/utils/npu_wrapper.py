@@ -84,4 +84,4 @@ def npu_functional_support(op: Function) -> Function:
     return called
 
 
-host_device.serve_vendor(__name__)
+host_device.copy_vendor_names(__name__)

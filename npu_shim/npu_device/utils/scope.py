@@ -19,4 +19,4 @@ def npu_recompute_scope() -> ContextManager[None]:
     return tf_graph.attr_scope({"_recompute": True})
 
 
-host_device.serve_vendor(__name__)
+host_device.copy_vendor_names(__name__)

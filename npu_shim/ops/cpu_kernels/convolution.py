@@ -22,7 +22,7 @@ from typing import Callable, NamedTuple, Sequence
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_api, tf_gradients
-from npu_shim._tensorflow.tf_op_forms import AskedOp, plain_ops, shape_in
+from npu_shim._tensorflow.tf_op_forms import AskedOp, create_ops_without_forms, static_shape_from_sizes
 from npu_shim._tensorflow.types import Tensor, TensorShape
 from npu_shim.ops.cpu_kernels.layout import channels_last
 
@@ -72,7 +72,7 @@ def gradient(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
         return moved
     of, place = (OF_INPUT[asked.type], "input") if asked.type in OF_INPUT else (OF_FILTER[asked.type], "filter")
     shapes = {name: asked.inputs[name].shape for name in ("input", "filter") if name != place}
-    shapes[place] = shape_in(asked.inputs[place + "_sizes"])
+    shapes[place] = static_shape_from_sizes(asked.inputs[place + "_sizes"])
     plan = _plan(asked, of, shapes["input"][-1:], shapes["filter"])
     if plan.is_plain_for(of):
         return None
@@ -104,14 +104,14 @@ def _plan(asked: AskedOp, of: str, channels: TensorShape, filter_shape: TensorSh
 def _computed(forward: AskedOp, plan: _Plan, point: Tensor | None = None) -> Tensor:
     """Return a convolution, or its gradient at a point."""
     # With unknown channels, the convolution inside looks as if it had unknown groups.
-    with plain_ops() if plan.groups == 0 else contextlib.nullcontext():
+    with create_ops_without_forms() if plan.groups == 0 else contextlib.nullcontext():
         return _in_parts(forward, plan) if point is None else _slope(forward, plan, point)
 
 
 def _slope(forward: AskedOp, plan: _Plan, point: Tensor) -> Tensor:
     """Return the gradient at a point, the input or the filter, anywhere: the function is linear in both."""
     upstream = forward.inputs["out_backprop"]
-    return tf_gradients.gradients(lambda: [_in_parts(forward, plan)], [point], [upstream])[0]
+    return tf_gradients.compute_gradients(lambda: [_in_parts(forward, plan)], [point], [upstream])[0]
 
 
 def _in_parts(asked: AskedOp, plan: _Plan) -> Tensor:

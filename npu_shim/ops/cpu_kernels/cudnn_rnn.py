@@ -127,7 +127,7 @@ def gradient(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
         masks = tf.stop_gradient(given["reserve_space"]) if asked.attributes["dropout"] else None
         count = 3 if asked.attributes["rnn_mode"] == "lstm" else 2
         again = asked._replace(attributes={**asked.attributes, "is_training": True})
-        gradients = tf_gradients.gradients(lambda: _run(again, masks)[0][:count], points, slopes[:count])
+        gradients = tf_gradients.compute_gradients(lambda: _run(again, masks)[0][:count], points, slopes[:count])
         return [tf.zeros_like(point) if slope is None else slope for point, slope in zip(points, gradients)]
 
     return compute

@@ -31,14 +31,14 @@ CHOOSERS_IN_GRAPHS: dict[str, Chooser] = dict.fromkeys(layout.ELEMENTWISE, layou
 
 def use() -> None:
     """Compute ops in these forms from now on, until patches.restore_all(). On a card, do nothing."""
-    if host_device.look().is_npu:
+    if host_device.detect_without_import().is_npu:
         return
     forms = halves.forms()
     _add(forms, CHOOSERS)
     in_graphs = {op_type: forms[op_type] for op_type in set(forms) & set(CHOOSERS_IN_GRAPHS)}
     _add(in_graphs, CHOOSERS_IN_GRAPHS)
     tf_op_creation.use_forms(forms, in_graphs)
-    patches.undo_with(tf_op_creation.drop_forms)
+    patches.register_undo(tf_op_creation.drop_forms)
 
 
 def _add(forms: dict[str, Form], choosers: Mapping[str, Chooser]) -> None:

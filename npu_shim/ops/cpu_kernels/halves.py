@@ -7,7 +7,7 @@ from typing import Callable, Mapping, Sequence
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_kernels
-from npu_shim._tensorflow.tf_op_forms import AskedOp, Form, definition_of, flat
+from npu_shim._tensorflow.tf_op_forms import AskedOp, Form, flatten_values, operator_definition
 from npu_shim._tensorflow.types import DType, Tensor, Value
 
 HALVES = (tf.float16, tf.bfloat16)
@@ -15,7 +15,7 @@ HALVES = (tf.float16, tf.bfloat16)
 
 def forms() -> dict[str, Form]:
     """Return the forms by the type of op, for those kernels that this TensorFlow lacks."""
-    missing = tf_kernels.attributes_without(HALVES)
+    missing = tf_kernels.attributes_without_cpu_kernel(HALVES)
     return {
         op_type: Form(_chooser(attributes), frozenset().union(*attributes.values()))
         for op_type, attributes in missing.items()
@@ -36,21 +36,21 @@ def _chooser(
 
 def _dtypes(asked: AskedOp) -> dict[str, DType]:
     """Return the types of inputs, and those that are given, by the name of the attribute."""
-    definition = definition_of(asked.type)
+    definition = operator_definition(asked.type)
     dtypes = {
         attr.name: tf.as_dtype(asked.attributes[attr.name])
         for attr in definition.attr
         if attr.type == "type" and attr.name in asked.attributes
     }
     for arg in definition.input_arg:
-        for value in flat([asked.inputs[arg.name]]):
+        for value in flatten_values([asked.inputs[arg.name]]):
             if arg.type_attr and hasattr(value, "dtype"):
                 dtypes[arg.type_attr] = tf.as_dtype(value.dtype).base_dtype
     return dtypes
 
 
 def _in_float32(asked: AskedOp, halves: Mapping[str, DType]) -> list[Tensor]:
-    definition = definition_of(asked.type)
+    definition = operator_definition(asked.type)
     changes: dict[str, Value] = {name: tf.float32 for name in halves}
     for arg in definition.input_arg:
         if arg.type_attr in halves:

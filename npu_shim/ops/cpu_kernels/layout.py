@@ -12,7 +12,7 @@ from typing import Callable, NamedTuple, Sequence
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_api
-from npu_shim._tensorflow.tf_op_forms import AskedOp, flat, result_of
+from npu_shim._tensorflow.tf_op_forms import AskedOp, flatten_values, inner_tensor_of_result
 from npu_shim._tensorflow.types import Tensor, Value
 
 CHANNELS_LAST = {"NCHW": "NHWC", "NCDHW": "NDHWC"}
@@ -81,7 +81,7 @@ def channels_last(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
                 changes[name] = _list_to_last(asked.attributes[name])
         if asked.attributes.get("explicit_paddings"):
             pairs = list(asked.attributes["explicit_paddings"])
-            changes["explicit_paddings"] = flat(_list_to_last(list(zip(pairs[::2], pairs[1::2]))))
+            changes["explicit_paddings"] = flatten_values(_list_to_last(list(zip(pairs[::2], pairs[1::2]))))
         outputs = asked.run(changes)
         return [to_first(output, rank) if place in layout.outputs else output for place, output in enumerate(outputs)]
 
@@ -90,7 +90,7 @@ def channels_last(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
 
 def elementwise(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of an op of ELEMENTWISE that takes the result of a form with channels first; None for others."""
-    values = flat(asked.inputs.values())
+    values = flatten_values(asked.inputs.values())
     if not any(_is_moved(tensor) for tensor in values):
         return None
     rank = max(tensor.shape.rank or 0 for tensor in values)
@@ -122,7 +122,7 @@ def to_first(value: Tensor, rank: int) -> Tensor:
 
 def _is_moved(value: Tensor) -> bool:
     """Return True for what to_first() has made, if it is the result of a form."""
-    inner = result_of(value)
+    inner = inner_tensor_of_result(value)
     if inner is None or inner.op.type != "Transpose":
         return False
     rank = inner.shape.rank
@@ -133,7 +133,7 @@ def _is_moved(value: Tensor) -> bool:
 def _sizes_to_last(sizes: Tensor, rank: int) -> Tensor:
     if tf.executing_eagerly():
         return tf.gather(sizes, [0, *range(2, rank), 1])
-    shape = tf_api.static_shape(sizes)
+    shape = tf_api.shape_from_sizes(sizes)
     known = [None] * rank if shape.rank is None else shape.as_list()
     return tf.stack(_list_to_last([sizes[axis] if size is None else size for axis, size in enumerate(known)]))
 

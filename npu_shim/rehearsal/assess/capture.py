@@ -106,8 +106,8 @@ class Capture:
 
     def install(self) -> None:
         """Replace TensorFlow's entry points. ``patches.restore_all`` restores them."""
-        tf_op_creation.leave_graphs()  # for the list of what a card is asked for
-        patches.undo_with(tf_op_creation.drop_forms)
+        tf_op_creation.disable_forms_in_graphs()  # for the list of what a card is asked for
+        patches.register_undo(tf_op_creation.drop_forms)
         replace = patches.replace_attribute
         replace(tf_session.BaseSession, "run", self._capturing_session_run)
         replace(tf_session.BaseSession, tf_capture.MAKE_CALLABLE, self._capturing_make_callable)
@@ -236,7 +236,7 @@ class Capture:
             except Stop:
                 if not self.graphs:
                     raise
-            for spec in tf_estimator.evaluation_specs(saving_listeners or ()):
+            for spec in tf_estimator.eval_specs_of_listeners(saving_listeners or ()):
                 estimator.evaluate(spec.input_fn, spec.steps, spec.hooks)
             return estimator
 

@@ -54,7 +54,7 @@ class Node:
         self.inputs: list[tuple[int, int]] = []
         self.controls: list[int] = []
         self.dtypes = [output.dtype.base_dtype.name for output in source.outputs]
-        self.references = [tf_graph.is_reference(output) for output in source.outputs]
+        self.references = [tf_graph.is_variable_reference(output) for output in source.outputs]
         self.declared: list[Shape] = [static_shape(output) for output in source.outputs]
         if self.op == "FusedBatchNormV3":
             self.declared[5] = (0,)  # space for the gradient, which only GPUs use; TensorFlow says no shape
@@ -172,7 +172,7 @@ class _Flattening:
         for outer, inner in getattr(graph, "captures", ()):
             if inner is not op.outputs[0]:
                 continue
-            kind = tf_capture.handle_type(outer) if outer.dtype == tf.resource else None
+            kind = tf_capture.variable_type_and_shape(outer) if outer.dtype == tf.resource else None
             if kind is not None:
                 variable = tf_capture.variable_of(graph, outer)
                 node.op = node.definition.op = "VarHandleOp"
@@ -252,7 +252,7 @@ class _Flattening:
                 stand = definition.node.add(name=f"{names[index]}__{output}", op="Placeholder")
                 stand.attr["dtype"].type = tf.as_dtype(node.dtypes[output]).as_datatype_enum
                 stand.attr["shape"].shape.CopyFrom(_shape_proto(shape))
-        graph = tf_capture.import_alone(definition)
+        graph = tf_capture.import_into_new_graph(definition)
         for index, node in enumerate(self._nodes):
             if index in self._placeholders:
                 node.shapes = [_merged_shape(a, b) for a, b in zip(self._placeholders[index], node.declared)]
@@ -267,9 +267,9 @@ def _needed_ops(targets: Iterable[Operation], given: Mapping[str, Shape]) -> set
 
     def ops_before(op: Operation) -> list[Operation]:
         is_given = op.outputs and all(output.name in given for output in op.outputs)
-        return [] if is_given and not op.type.startswith("IteratorGet") else tf_graph.waited_for(op)
+        return [] if is_given and not op.type.startswith("IteratorGet") else tf_graph.input_and_control_ops(op)
 
-    return set(tf_graph.reached(targets, ops_before))
+    return set(tf_graph.reachable_nodes(targets, ops_before))
 
 
 def _argument_tensors(graph: Graph) -> list[Tensor]:

@@ -36,7 +36,7 @@ def read_iterator_shapes(
     session: Session, ops: list[Operation], feed_dict: FeedDict | None, run: Function
 ) -> dict[str, Shape]:
     """Return the shapes of the next batch of each iterator behind a run, which is read for this."""
-    readers = [op for op in tf_graph.ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
+    readers = [op for op in tf_graph.ops_with_ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
     readers = [op for op in readers if session.graph.is_fetchable(op) and op.graph is session.graph]
     collectives = [op for op in readers if is_collective(op)]
     readers = [op for op in readers if op not in collectives]
@@ -70,7 +70,9 @@ def argument_shapes(graph: Graph, args: Sequence[Value], kwargs: Mapping[str, Va
     captured = {id(inner) for _, inner in getattr(graph, "captures", ())}
     inputs = [tensor for tensor in graph.inputs if id(tensor) not in captured]
     values = [
-        value for value in tf_capture.components((args, kwargs)) if hasattr(value, "shape") and hasattr(value, "dtype")
+        value
+        for value in tf_capture.function_input_tensors((args, kwargs))
+        if hasattr(value, "shape") and hasattr(value, "dtype")
     ]
     if len(inputs) == len(values):
         given.update(
@@ -81,7 +83,7 @@ def argument_shapes(graph: Graph, args: Sequence[Value], kwargs: Mapping[str, Va
     ]
     readers = [op for op in all_ops_with_functions(graph) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
     for iterator in iterators[:1] if len(iterators) == 1 else ():
-        batch = tf_capture.components(next(iterator))
+        batch = tf_capture.function_input_tensors(next(iterator))
         for op in readers:
             if len(op.outputs) == len(batch):
                 given.update((output.name, tuple(part.shape)) for output, part in zip(op.outputs, batch))

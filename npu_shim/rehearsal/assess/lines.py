@@ -16,7 +16,7 @@ _MOST = 3  # frames of an operation
 
 def running_script_line(folder: str) -> str:
     """Return the innermost line of the script that is running, relative to a folder; "an unknown line" without one."""
-    for frame in script_frames.running():
+    for frame in script_frames.running_frames():
         if not _CONVERTED.match(frame.f_code.co_filename):
             return f"{relative_path(frame.f_code.co_filename, folder)}:{frame.f_lineno}"
     return "an unknown line"
@@ -26,7 +26,7 @@ def creating_lines(op: Operation, folder: str) -> list[str]:
     """Return the lines of the script that create an operation, the innermost first."""
     lines: list[str] = []
     for frame in reversed(list(op.traceback or ())):
-        if script_frames.starts_script(frame[0]):
+        if script_frames.is_starter_of_script(frame[0]):
             break
         text = f"{relative_path(frame[0], folder)}:{frame[1]}"
         if not script_frames.is_library(frame[0]) and text not in lines:

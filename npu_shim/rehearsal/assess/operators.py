@@ -13,7 +13,7 @@ import os
 import re
 from typing import Iterable, NamedTuple
 
-from npu_shim._host.messages import of_error
+from npu_shim._host.messages import system_error_text
 from npu_shim._tensorflow.types import JsonObject, Value
 from npu_shim.import_hook import tool
 
@@ -141,7 +141,7 @@ def _read_json(path: str) -> dict[str, JsonObject]:
         with open(path, encoding="utf-8") as stream:
             content = json.load(stream)
     except OSError as error:
-        raise ValueError(f"{of_error(error)}. Give a file of CANN's folder opp.") from error
+        raise ValueError(f"{system_error_text(error)}. Give a file of CANN's folder opp.") from error
     except (ValueError, RecursionError) as error:
         raise ValueError(
             f"{path} is not JSON: {error}. Give npu_supported_ops.json or aic-*-ops-info*.json."

@@ -198,7 +198,7 @@ def _merge_unconnected_clusters(groups: dict[int, int], before: dict[int, list[i
     """Merge clusters into the largest one if no path leads from one to the other, as the adapter's pass does."""
     after = _successor_groups(groups, before)
     sizes = collections.Counter(groups[i] for i in device)
-    reach = {group: tf_graph.reached(after[group], lambda other: after.get(other, ())) for group in sizes}
+    reach = {group: tf_graph.reachable_nodes(after[group], lambda other: after.get(other, ())) for group in sizes}
     merged: list[int] = []
     for group, _ in sizes.most_common():
         if all(group not in reach[other] and other not in reach[group] for other in merged):

@@ -20,7 +20,7 @@ def all_ops_with_functions(graph: Graph) -> list[Operation]:
 
 def needed_ops_with_functions(ops: Iterable[Operation]) -> list[Operation]:
     """Return operations, those that run before them, and those of the functions that these run."""
-    return _with_function_ops([*tf_graph.ancestors(ops)])
+    return _with_function_ops([*tf_graph.ops_with_ancestors(ops)])
 
 
 def has_gradient_updates(ops: list[Operation]) -> bool:

@@ -96,7 +96,7 @@ def _node_flops(flat: Flat, node: Node) -> int | None:
     if node.op in _OWN:
         return _OWN[node.op](node, shapes)
     if node.op in tf_capture.HAS_FLOPS and node.definition is not None:
-        return tf_capture.flops(flat.graph, flat.graph.get_operation_by_name(node.name).node_def)
+        return tf_capture.flops_of_node(flat.graph, flat.graph.get_operation_by_name(node.name).node_def)
     per_element = _update_flops_per_element(node.op)
     if per_element is not None:
         # a sparse update changes the rows of the gradient only

@@ -46,7 +46,7 @@ class Watch:
         """Watch what TensorFlow writes, which is imported now."""
         from npu_shim._tensorflow import tf_files
 
-        self._undo += tf_files.watch(self._kept)
+        self._undo += tf_files.watch_written_files(self._kept)
 
     def stop(self) -> None:
         """Restore the functions."""

@@ -25,7 +25,7 @@ class HalfPrecision:
         """Round the ops that are made from now on."""
         OVERFLOW.rehearsed = True
         OVERFLOW.set_mode(0 if saturate else 1)
-        tf_op_creation.add(self._rounding)
+        tf_op_creation.add_hook(self._rounding)
         for owner in optimizer_classes():
             methods.wrap(owner, ("apply_gradients", "apply"), self._in_float32)
         return self
@@ -47,7 +47,7 @@ class HalfPrecision:
 
     def close(self) -> None:
         """End the rehearsal: ops that are made from now on are not rounded."""
-        tf_op_creation.remove(self._rounding)
+        tf_op_creation.remove_hook(self._rounding)
         OVERFLOW.rehearsed = OVERFLOW.saturates = False
 
     def __enter__(self) -> HalfPrecision:

@@ -51,7 +51,7 @@ class Perturbation(Rounding):
             return tensor
         graph = None if tf.executing_eagerly() else v1.get_default_graph()
         number = 1 if graph is None else next(self._numbers)  # eager ops with equal seeds draw from one generator
-        with tf_op_creation.own_ops(graph):
+        with tf_op_creation.create_hook_ops(graph):
             uniform = tf.raw_ops.RandomUniform(shape=tf.shape(tensor), dtype=tf.float32, seed=self._seed, seed2=number)
             factor = tf.add(tf.multiply(uniform, 2 * self._size), 1 - self._size)
             result = tf.multiply(tensor, factor)

@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_op_creation
-from npu_shim._tensorflow.tf_numpy_function import array_function
+from npu_shim._tensorflow.tf_numpy_function import add_array_function_op
 from npu_shim._tensorflow.types import DType, Operation, Tensor, Value
 from npu_shim.ops.overflow import OVERFLOW
 from npu_shim.rehearsal.assess.work import MATRIX
@@ -69,7 +69,7 @@ class Rounding(tf_op_creation.OpHook):
         finally:
             self._state.paused -= 1
 
-    def inputs(self, op_type: str, inputs: Sequence[Value]) -> list[Value]:
+    def replace_inputs(self, op_type: str, inputs: Sequence[Value]) -> list[Value]:
         """Round the float32 inputs of an op that computes in 16 bits."""
         precision = FLOAT if self._state.paused else self._mode(op_type)
         if precision == FOLLOWS and not self._follows_half(inputs):
@@ -79,7 +79,7 @@ class Rounding(tf_op_creation.OpHook):
         self._state.last = (op_type, precision)
         return list(inputs)
 
-    def outputs(
+    def replace_outputs(
         self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
     ) -> list[Value]:
         """Round the float32 outputs of an op that computes in 16 bits."""
@@ -136,7 +136,7 @@ class Rounding(tf_op_creation.OpHook):
 
     def _round(self, tensor: Tensor, name: str) -> Tensor:
         graph = None if tf.executing_eagerly() else v1.get_default_graph()
-        with tf_op_creation.own_ops(graph):
+        with tf_op_creation.create_hook_ops(graph):
             value = tensor
             if OVERFLOW.saturates:
                 value = self._saturated(tensor, name)
@@ -157,7 +157,7 @@ class Rounding(tf_op_creation.OpHook):
             note(np.asarray(largest))
             noted: list[Value] = []
         else:
-            noted = [array_function(note, [largest], [])]
+            noted = [add_array_function_op(note, [largest], [])]
         with tf.control_dependencies(noted):
             return tf.raw_ops.ClipByValue(t=tensor, clip_value_min=-self._largest, clip_value_max=self._largest)
 
@@ -170,10 +170,10 @@ class Rounding(tf_op_creation.OpHook):
 
 
 def finished(result: Tensor, source: Tensor) -> Tensor:
-    """Return a result of own_ops() that takes the place of a source; in eager mode, mark it and show it to tapes."""
+    """Return a result of create_hook_ops() that replaces a source. In eager mode, mark it and record it on tapes."""
     if tf.executing_eagerly():
         setattr(result, _MARK, _ROUNDED)
-    return tf_op_creation.record_straight(result, source)
+    return tf_op_creation.record_identity_gradient(result, source)
 
 
 def _is_float32(value: Value) -> bool:

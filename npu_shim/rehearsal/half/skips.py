@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_op_creation
-from npu_shim._tensorflow.tf_numpy_function import array_function
+from npu_shim._tensorflow.tf_numpy_function import add_array_function_op
 from npu_shim._tensorflow.types import Gradient, Optimizer, Result, Tensor, Value
 from npu_shim.rehearsal.numerics.update_values import scale_of
 from npu_shim.rehearsal.recording.calls import Calls
@@ -48,7 +48,7 @@ class Skips(UpdateHooks):
         if scale is None or not scale.skips or place is None:
             return pairs
         gradient, variable = pairs[place]
-        with tf_op_creation.suspended():
+        with tf_op_creation.suspend_hooks():
             changed = _times(gradient, self._factor(number))
         return [*pairs[:place], (changed, variable), *pairs[place + 1 :]]
 
@@ -64,7 +64,7 @@ class Skips(UpdateHooks):
 
         if tf.executing_eagerly():
             return tf.constant(factor()[0])
-        outputs: Result = array_function(factor, [tf.constant(0)], [tf.float32])
+        outputs: Result = add_array_function_op(factor, [tf.constant(0)], [tf.float32])
         outputs[0].set_shape([])
         return outputs[0]
 

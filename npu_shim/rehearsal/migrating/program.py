@@ -102,7 +102,7 @@ class Program:
             raise OutputExists(f"{different[0]} exists and differs. Give another folder, or --force to replace it.")
         for target, text in texts.items():
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            whole_file.write(text, target)
+            whole_file.write_atomically(text, target)
         for path, _ in self._files:
             shutil.copymode(path, os.path.join(folder, self._name(path)))
 

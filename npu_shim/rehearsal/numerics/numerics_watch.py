@@ -53,7 +53,7 @@ class NumericsWatch:
     def start(self) -> NumericsWatch:
         """Watch what is created from now on."""
         without_xla()
-        tf_op_creation.add(self._ops)
+        tf_op_creation.add_hook(self._ops)
         self._optimizers.install()
         atexit.register(self.close)
         return self
@@ -79,7 +79,7 @@ class NumericsWatch:
             return
         self._is_open = False
         atexit.unregister(self.close)
-        tf_op_creation.remove(self._ops)
+        tf_op_creation.remove_hook(self._ops)
         self.history.finish()
         self._events.close()
         path = os.path.join(self.folder, PAGE)

@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import script_frames, tf_graph, tf_op_creation
-from npu_shim._tensorflow.tf_numpy_function import array_function
+from npu_shim._tensorflow.tf_numpy_function import add_array_function_op
 from npu_shim._tensorflow.types import Operation, Tensor, Value
 from npu_shim.rehearsal.assess.lines import creating_lines, relative_path
 from npu_shim.rehearsal.assess.op_types import op_types_in_table
@@ -43,7 +43,7 @@ class OpWatch(tf_op_creation.OpHook):
         self._order = order
         self._folder = os.getcwd()
 
-    def outputs(
+    def replace_outputs(
         self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
     ) -> list[Value]:
         """Check the outputs of an op."""
@@ -58,14 +58,14 @@ class OpWatch(tf_op_creation.OpHook):
             self._check_eager(op_type, inputs, checked)
             return list(outputs)
         others = [value for value in inputs if _is_number(value)][:_MOST_INPUTS]
-        with tf_op_creation.own_ops(op.graph):
-            noted = array_function(self._check(op, others, len(checked)), checked + others, [])
+        with tf_op_creation.create_hook_ops(op.graph):
+            noted = add_array_function_op(self._check(op, others, len(checked)), checked + others, [])
             with tf.control_dependencies([noted]):
                 return [tf.identity(output) if _is_checked(output) else output for output in outputs]
 
     def _check(self, op: Operation, inputs: Sequence[Tensor], count: int) -> Callable[..., list[np.ndarray]]:
         order = next(self._order)
-        names = [tf_op_creation.original_name(tensor) for tensor in inputs]
+        names = [tf_op_creation.original_tensor_name(tensor) for tensor in inputs]
 
         def check(*arrays: np.ndarray) -> list[np.ndarray]:
             if self._is_open() and not all(map(is_finite, arrays[:count])):
@@ -82,9 +82,9 @@ class OpWatch(tf_op_creation.OpHook):
             return
         lines = tuple(
             f"{relative_path(frame.f_code.co_filename, self._folder)}:{frame.f_lineno}"
-            for frame in itertools.islice(script_frames.running(), 3)
+            for frame in itertools.islice(script_frames.running_frames(), 3)
         )
-        with tf_op_creation.own_ops(None):
+        with tf_op_creation.create_hook_ops(None):
             given = [np.asarray(value) for value in inputs if _is_number(value)][:_MOST_INPUTS]
         names = [f"input {number}" for number in range(len(given))]
         self._note("", op_type, lines, arrays, names, given, order)
@@ -146,8 +146,8 @@ def _is_number(value: Value) -> bool:
     dtype = getattr(value, "dtype", None)
     dtype = None if dtype is None else tf.as_dtype(dtype)
     is_number = dtype is not None and (dtype.is_floating or dtype.is_integer or dtype.is_bool)
-    return is_number and not (isinstance(value, tf.Tensor) and tf_graph.is_reference(value))
+    return is_number and not (isinstance(value, tf.Tensor) and tf_graph.is_variable_reference(value))
 
 
 def _is_checked(value: Value) -> bool:
-    return bool(value.dtype.is_floating or value.dtype.is_complex) and not tf_graph.is_reference(value)
+    return bool(value.dtype.is_floating or value.dtype.is_complex) and not tf_graph.is_variable_reference(value)

@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_graph, tf_op_creation, tf_recording
-from npu_shim._tensorflow.tf_numpy_function import array_function
+from npu_shim._tensorflow.tf_numpy_function import add_array_function_op
 from npu_shim._tensorflow.types import Function, GradientTape, Graph, Optimizer, Result, Structure, Tensor, Value
 from npu_shim.ops.overflow import OVERFLOW
 from npu_shim.rehearsal.numerics.history import Update
@@ -97,10 +97,10 @@ class OptimizerWatch(UpdateHooks):
         with self._calls.inside("update") as outermost:
             if not outermost or not self._is_open():
                 return apply(pairs)
-            with tf_op_creation.own_ops(None if tf.executing_eagerly() else v1.get_default_graph()):
+            with tf_op_creation.create_hook_ops(None if tf.executing_eagerly() else v1.get_default_graph()):
                 noted = self._read(optimizer, [pair for pair in pairs if pair[0] is not None])
             # A function runs ops in the order of their effects, and could not create variables with dependencies.
-            with tf.control_dependencies([noted] if tf_graph.in_plain_graph() else []):
+            with tf.control_dependencies([noted] if tf_graph.is_in_plain_graph() else []):
                 return apply(pairs)
 
     def _read(self, optimizer: Optimizer, pairs: Pairs) -> Result:
@@ -124,7 +124,7 @@ class OptimizerWatch(UpdateHooks):
             self._record(number, names, value, scale, list(arrays[len(loss) :]), place)
             return []
 
-        return array_function(record, loss + values + gradients, [])
+        return add_array_function_op(record, loss + values + gradients, [])
 
     def _record(
         self,

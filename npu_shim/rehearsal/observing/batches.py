@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_data
-from npu_shim._tensorflow.tf_numpy_function import stateless_function
+from npu_shim._tensorflow.tf_numpy_function import add_stateless_function_op
 from npu_shim._tensorflow.types import Dataset, Structure, TensorShape
 from npu_shim.data.batching import as_element
 from npu_shim.data.dropping import is_mixed, number_of_examples
@@ -60,7 +60,7 @@ class Batches:
             element = as_element(dataset, components)
             parts = tf.nest.flatten(element)
             sizes = [tf.shape(parts[index]) for index in dense]
-            first = tf.reshape(parts[dense[0]], stateless_function(self._note, sizes, tf.int32))
+            first = tf.reshape(parts[dense[0]], add_stateless_function_op(self._note, sizes, tf.int32))
             first.set_shape(parts[dense[0]].shape)
             return tf.nest.pack_sequence_as(element, [*parts[: dense[0]], first, *parts[dense[0] + 1 :]])
 

@@ -54,7 +54,7 @@ def note_dataset(seen: Seen, value: Value) -> Value:
 
 def _watched(dataset: Dataset) -> list[Batches]:
     """Return the notes on a dataset and those that it reads from."""
-    datasets = tf_graph.reached([tf_data.unwrap_dataset(dataset)], tf_data.dataset_inputs)
+    datasets = tf_graph.reachable_nodes([tf_data.unwrap_dataset(dataset)], tf_data.dataset_inputs)
     return [getattr(source, _BATCHES) for source in datasets if hasattr(source, _BATCHES)]
 
 
@@ -222,7 +222,7 @@ class DatasetUses:
         if tf.executing_eagerly():
             reading.note(OTHER)
         elif reading.watched and not _note_call(reading):
-            resource = tf_data.iterator_resource(iterator)
+            resource = tf_data.iterator_resource_op(iterator)
             readings: dict[str, list[_Reading]] = getattr(resource.graph, _ITERATORS, None) or {}
             readings.setdefault(resource.name, []).append(reading)
             setattr(resource.graph, _ITERATORS, readings)
@@ -252,7 +252,9 @@ def _uses(graph: Graph, elements: Sequence[Value], readings: dict[str, list[_Rea
     """
     read = TRAINING if updating.updates_in(graph, elements) else EVALUATION
     uses: dict[tuple[int, str], tuple[_Reading, str]] = {}
-    for op in tf_graph.ancestors(element if isinstance(element, tf.Operation) else element.op for element in elements):
+    for op in tf_graph.ops_with_ancestors(
+        element if isinstance(element, tf.Operation) else element.op for element in elements
+    ):
         is_read = op.type.startswith("IteratorGetNext")
         if is_read or op.type == "IteratorToStringHandle":
             use = read if is_read else OTHER

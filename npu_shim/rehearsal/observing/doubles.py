@@ -24,7 +24,7 @@ def note_dtype(seen: Seen, value: Value) -> Value:
     """Note type and place of a value; of float64 in a graph see Doubles.end."""
     note_type(seen, value)
     if isinstance(value, (tf.Tensor, tf.Variable)) and value.dtype.base_dtype == tf.float64:
-        if not tf.executing_eagerly() and tf_graph.in_plain_graph():
+        if not tf.executing_eagerly() and tf_graph.is_in_plain_graph():
             doubles().note(seen, value)
         else:
             seen.note("mixed", True)
@@ -61,7 +61,11 @@ class Doubles:
                     region = list(_region(op))
                     mixed = any(_is_other(member, own) for member in region)
                     members = set(region)
-                    files = {tf_recording.line_of(seed).rpartition(":")[0] for _, seed in seeds if seed in members}
+                    files = {
+                        tf_recording.creation_line_of_op(seed).rpartition(":")[0]
+                        for _, seed in seeds
+                        if seed in members
+                    }
                     mixed = mixed or len(files) > 1
                     known.update(dict.fromkeys(region, (number, mixed)))
                     number += 1
@@ -71,12 +75,12 @@ class Doubles:
 
 def _makers(seed: Operation) -> Iterator[Operation]:
     """Yield a seed and the ops of float64 that its own call made before it."""
-    waiting, visited, line = [seed], {seed}, tf_recording.line_of(seed)
+    waiting, visited, line = [seed], {seed}, tf_recording.creation_line_of_op(seed)
     while waiting:
         op = waiting.pop()
         yield op
         for other in (tensor.op for tensor in op.inputs if _is_double(tensor)):
-            if other not in visited and tf_recording.line_of(other) == line:
+            if other not in visited and tf_recording.creation_line_of_op(other) == line:
                 visited.add(other)
                 waiting.append(other)
 

@@ -16,11 +16,11 @@ tf = tf_api.tf
 
 def place_of_ops() -> str:
     """Return where a new op is created: ``eager``, ``graph``, ``function``, or ``data`` for functions of tf.data."""
-    if tf_data.in_dataset_function():
+    if tf_data.is_tracing_dataset_function():
         return "data"
     if tf.executing_eagerly():
         return "eager"
-    return "graph" if tf_graph.in_plain_graph() else "function"
+    return "graph" if tf_graph.is_in_plain_graph() else "function"
 
 
 def note_op(seen: Seen, value: Value) -> Value:

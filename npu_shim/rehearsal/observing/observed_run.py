@@ -96,7 +96,7 @@ def observe(target: Sequence[str], is_module: bool, settings: Observing) -> None
             facts = seen
         else:
             facts.update(seen)
-        whole_file.write(facts.to_text(output), output)
+        whole_file.write_atomically(facts.to_text(output), output)
 
 
 def _read_earlier_facts(facts_path: str) -> Facts | None:

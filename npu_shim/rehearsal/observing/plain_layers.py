@@ -20,7 +20,7 @@ _REFUSED = frozenset("add_loss add_metric append assign extend insert item numpy
 def parts_of(value: Value) -> list[Value]:
     """Return an object with the layers and modules in it."""
     if isinstance(value, tf.keras.layers.Layer):
-        return tf_keras.layers_inside(value)
+        return tf_keras.layer_and_sublayers(value)
     return [value, *getattr(value, "submodules", ())]
 
 

@@ -52,14 +52,14 @@ def _run(original: Function, session: Session, fetches: Fetches, *args: object, 
 
 def _uses(ops: list[Operation]) -> tuple[bool, bool]:
     """Return if ops, or those before them, are updates by an optimizer, and if they are any updates."""
-    ran = tf_graph.ancestors(ops)
+    ran = tf_graph.ops_with_ancestors(ops)
     trains = any(_TRAINS.match(op.type) for op in ran)
     return trains, trains or any(_UPDATES.match(op.type) or op.type in _ASSIGNS and _reads(op) for op in ran)
 
 
 def _reads(op: Operation) -> bool:
     """Return True if an assigned value is computed from variables."""
-    return any(before.type in _READS for before in tf_graph.ancestors([op.inputs[1].op]))
+    return any(before.type in _READS for before in tf_graph.ops_with_ancestors([op.inputs[1].op]))
 
 
 def _run_otherwise(original: Function, session: Session, *args: object, **kwargs: object) -> Result:

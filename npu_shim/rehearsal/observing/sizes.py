@@ -64,7 +64,7 @@ def note_type(seen: Seen, value: Value) -> Value:
     if isinstance(value, (np.ndarray, np.generic)):
         place = "numpy"
     elif isinstance(value, (tf.Tensor, tf.Variable, tf.SparseTensor)):
-        place = "data" if tf_data.in_dataset_function() else "eager" if tf.executing_eagerly() else "graph"
+        place = "data" if tf_data.is_tracing_dataset_function() else "eager" if tf.executing_eagerly() else "graph"
     else:
         place, dtype = "python", None
     seen.note("place", place)

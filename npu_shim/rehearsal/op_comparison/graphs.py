@@ -84,7 +84,7 @@ def graph_values(graph: Graph, inputs: Mapping[Tensor, Value], variables: Variab
 
 def _needs_more(op: Operation, fed: set[Operation]) -> bool:
     """Return True if an op needs a value that is not fed, or changes a state."""
-    needed = tf_graph.reached([op], tf_graph.makers)
+    needed = tf_graph.reachable_nodes([op], tf_graph.input_ops)
     return any(other.type == "Placeholder" and other not in fed or "Assign" in other.type for other in needed)
 
 

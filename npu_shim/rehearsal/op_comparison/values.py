@@ -97,7 +97,7 @@ def all_fetches(
     """
     ops = graph.get_operations()
     tensors = [*outputs, *(tensor for named in by_variable.values() for _, tensor in named)]
-    needed = tf_graph.reached([tensor.op for tensor in tensors], tf_graph.makers)
+    needed = tf_graph.reachable_nodes([tensor.op for tensor in tensors], tf_graph.input_ops)
     fetches: list[Fetch] = []
     for stage, start, end in zip(STAGES, marks, marks[1:]):
         fetches += fetches_of(stage, [op for op in ops[start:end] if op in needed], graph)

@@ -54,7 +54,9 @@ class Sessions:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._fetches_always = host_device.look().is_npu  # as another set of fetches would compile the graph again
+        self._fetches_always = (
+            host_device.detect_without_import().is_npu
+        )  # as another set of fetches would compile the graph again
         self._reads = self._runs = 0  # of the global step, and of training steps since the last one
         self._global_step: int | None = None
         self._per_run = 1
@@ -110,7 +112,7 @@ class Sessions:
             progress.values(kind, [(name, value)])
         for fetch, value in pairs(fetches, result):
             if isinstance(value, bytes):
-                if isinstance(fetch, tf.Tensor) and tf_recording.is_summary(fetch.op):
+                if isinstance(fetch, tf.Tensor) and tf_recording.is_summary_op(fetch.op):
                     progress.values(SUMMARY, scalars_of(value))
             elif value is not None:
                 progress.values(FETCH, [(name_of(fetch), value)])
@@ -132,7 +134,9 @@ class Sessions:
 
     def _made(self, session: Session, fetches: Fetches, leaves: tuple[Fetches, ...], updates: list[Operation]) -> _Plan:
         elements = tf_session.fetched_elements(session, fetches)
-        runs = tf_graph.ancestors([element.op if isinstance(element, tf.Tensor) else element for element in elements])
+        runs = tf_graph.ops_with_ancestors(
+            [element.op if isinstance(element, tf.Tensor) else element for element in elements]
+        )
         run_updates = [update for update in updates if any(op in runs for op in update.ops)]
         shown: dict[tuple[str, str], Tensor] = {}
         for update in run_updates:
@@ -162,4 +166,4 @@ def _is_computed(op: Operation, runs: Container[Operation]) -> bool:
 def _global_step(graph: Graph) -> Variable:
     """Return the tensor of the global step of a graph; None if it has none."""
     steps = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_STEP)
-    return tf_recording.graph_element(steps[0]) if len(steps) == 1 else None
+    return tf_recording.variable_graph_element(steps[0]) if len(steps) == 1 else None

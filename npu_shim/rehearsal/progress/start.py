@@ -32,7 +32,7 @@ def start(pipe: int | None, folder: str | None) -> None:
 
         progress_hooks.watch_all(progress)
         waits.watch()
-        reporter.place = script_frames.line_of_main_thread
+        reporter.place = script_frames.main_thread_line_text
 
     def end() -> None:
         reporter.end()

@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
     if watching.profile is not None:
         watching.profile()
     script.enter(target)
-    if host_env.alias():
+    if host_env.is_alias_wanted():
         migrated_run.use_forms()
         migrated_run.serve_vendor_packages()
     script.run(target)

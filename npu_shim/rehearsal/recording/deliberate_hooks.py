@@ -71,7 +71,7 @@ class _Changes:
             if not outermost or recorder.is_inside(*_OF_KERAS):
                 return original(owner, *args, **kwargs)
             call = inspect.signature(original).bind(owner, *args, **kwargs)
-            function = tf_recording.script_function()
+            function = tf_recording.script_function_name()
             self._calls[function] += 1
             key = function, self._calls[function]
             if _is_true(call.arguments.get("drop_remainder", False)):
@@ -91,7 +91,7 @@ class _Changes:
             return ""
         with self._recorder.inside("evaluate"):  # the session that computes it is not recorded
             # In a scope of its own, so that the names of the script's ops stay.
-            with tf_op_creation.suspended(), tf.compat.v1.name_scope("npu_shim_verify"):
+            with tf_op_creation.suspend_hooks(), tf.compat.v1.name_scope("npu_shim_verify"):
                 examples = tf_data.cardinality(dataset)
         if examples == tf_data.UNKNOWN_CARDINALITY:
             return ""
@@ -131,7 +131,7 @@ class _Changes:
     ) -> Result:
         if mode != "train":
             return original(estimator, input_fn, mode, *rest, **more)
-        with tf_estimator.changed_iterators(self._enforce_static_batches):
+        with tf_estimator.change_iterator_datasets(self._enforce_static_batches):
             result = original(estimator, input_fn, mode, *rest, **more)
         return self._enforce_static_batches(result) if isinstance(result, tf.compat.v2.data.Dataset) else result
 
@@ -163,7 +163,7 @@ class _Changes:
 
     def _acting_rule_and_line(self, codes: tuple[str, ...]) -> tuple[str, str]:
         """Return the code and the line of the running statement if a rule of these acts there; else two times ""."""
-        frame = next(script_frames.running(), None)
+        frame = next(script_frames.running_frames(), None)
         if frame is not None:
             path, line = self._relative(frame.f_code.co_filename), frame.f_lineno
             for code in codes:
@@ -173,7 +173,7 @@ class _Changes:
         return "", ""
 
     def _line(self) -> str:
-        frame = next(script_frames.running(), None)
+        frame = next(script_frames.running_frames(), None)
         return "" if frame is None else f"{self._relative(frame.f_code.co_filename)}:{frame.f_lineno}"
 
     def _relative(self, path: str) -> str:

@@ -21,7 +21,7 @@ def make_no_idle_iterators() -> None:
     fresh: weakref.WeakSet[DataAdapter] = weakref.WeakSet()  # adapters that have an iterator for the first epoch
 
     def enumerate_epochs(original: Function, handler: DataAdapter) -> Result:
-        fresh.add(tf_keras.adapter_of(handler))
+        fresh.add(tf_keras.data_adapter_of(handler))
         return original(handler)
 
     def should_recreate(original: Function, adapter: DataAdapter, *args: object) -> Result:

@@ -29,7 +29,7 @@ def watch_functions(recorder: Recorder, known: EagerVariables) -> None:
             result = original(function, *args, **kwargs)
         if outermost and (recorder.steps, recorder.tapes) != before:
             known.record_untrained()
-        elif outermost and not recorder.is_inside(TAPES) and script_frames.is_made_by_script():
+        elif outermost and not recorder.is_inside(TAPES) and script_frames.is_called_directly_by_script():
             name = getattr(function.python_function, "__name__", "function")
             record_call(recorder, name, (args, kwargs), result)
         return result

@@ -102,6 +102,6 @@ def rates_of(ops: Sequence[Operation], graph: Graph) -> Found:
 
 def _above(tensors: Iterable[Tensor], graph: Graph, is_wanted: Callable[[Operation], bool]) -> list[Operation]:
     """Return the wanted ops from which tensors are computed, in the order of the graph."""
-    above = tf_graph.reached([tensor.op for tensor in tensors if tensor.graph is graph], tf_graph.makers)
+    above = tf_graph.reachable_nodes([tensor.op for tensor in tensors if tensor.graph is graph], tf_graph.input_ops)
     wanted = [op for op in graph.get_operations() if op in above and is_wanted(op)]
     return [op for op in wanted if tf_recording.is_reachable(op, graph)]

@@ -32,9 +32,9 @@ from npu_shim.rehearsal.recording.variables import EagerVariables
 
 def install_all(recorder: Recorder, settings: HookSettings) -> None:
     """Install all hooks in this process, in which TensorFlow is loaded. The recorder receives the values."""
-    on_device = host_device.look().is_npu
+    on_device = host_device.detect_without_import().is_npu
     recorder.writer.event("note", tensorflow=tf.__version__, on_device=on_device)
-    recorder.script_line = tf_recording.script_line
+    recorder.script_line = tf_recording.script_line_text
     watches = [watch_prints, watch_summaries, watch_keras_models, watch_estimators, watch_restores]
     if not on_device:
         _make_reproducible(recorder, settings)
@@ -68,6 +68,6 @@ def _make_reproducible(recorder: Recorder, settings: HookSettings) -> None:
     else:
         random_seeds.seed_graphs(settings.seed)
     without_xla()
-    tf_recording.run_iterations_in_turn()
+    tf_recording.serialize_loop_iterations()
     order_queues()
     order_data()

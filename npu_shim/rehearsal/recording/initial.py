@@ -78,7 +78,7 @@ class InitialVariables:
     def _init(self, original: Function, variable: Variable, *args: object, **kwargs: object) -> None:
         with self._recorder.inside("init of an initial variable") as outermost:
             original(variable, *args, **kwargs)
-        if outermost and tf_recording.is_made_by_script(variable):
+        if outermost and tf_recording.is_script_variable(variable):
             is_eager = tf.executing_eagerly()
             with tf.init_scope():
                 value = self._recorded_value(variable) if tf.executing_eagerly() else None
@@ -93,12 +93,12 @@ class InitialVariables:
             for variable in tf_recording.initialized_variables(initializers) if tf.executing_eagerly() else ():
                 self._record(variable)
 
-    @tf_op_creation.suspended()
+    @tf_op_creation.suspend_hooks()
     def _record(self, variable: Variable) -> None:
         if self._records:
             self._recorder.values(INITIAL, [(plain_name(variable), np.asarray(variable.read_value()))], 0)
 
-    @tf_op_creation.suspended()
+    @tf_op_creation.suspend_hooks()
     def _initialize_session_variables(self, session: Session) -> None:
         if self._recorder.steps or session.graph in self._taken:
             return

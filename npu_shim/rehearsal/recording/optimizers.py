@@ -147,11 +147,11 @@ class UpdateRecording(Watch):
     def _apply_and_watch(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
         # With Keras 2.11 and later a property, which computes the rate of a schedule from the number of updates.
         is_computed = isinstance(getattr(type(optimizer), "learning_rate", None), property)
-        with tf_op_creation.suspended():
+        with tf_op_creation.suspend_hooks():
             self._rate = getattr(optimizer, "learning_rate", None) if is_computed else None
         return super()._apply_and_watch(optimizer, pairs, apply, is_reduced)
 
-    @tf_op_creation.suspended()
+    @tf_op_creation.suspend_hooks()
     def on_eager_update(self, optimizer: Optimizer, number: int, pairs: Pairs) -> None:
         """Record the update."""
         rows = _rows(number, pairs) + _add_optimizer_number(number, rate_of(optimizer, self._rate)) + _variables(pairs)
@@ -159,7 +159,7 @@ class UpdateRecording(Watch):
         self._recorder.update(number, [(kind, name, np.asarray(value)) for kind, name, value in rows])
         self._after_eager()
 
-    @tf_op_creation.suspended()
+    @tf_op_creation.suspend_hooks()
     def on_graph_update(
         self, graph: Graph, start: int, optimizer: Optimizer, number: int, pairs: Pairs, result: Result
     ) -> Result:
@@ -180,7 +180,7 @@ class UpdateRecording(Watch):
             number, [(RATE, name, value) for name, value in rates] or rate_of(optimizer, self._rate)
         )
         for kind, name, value in ahead:
-            self._recorder.line(kind, name, tf_recording.line_of(value.op))
+            self._recorder.line(kind, name, tf_recording.creation_line_of_op(value.op))
         updates = tf_recording.ops_of_update(result)
         with tf.control_dependencies(updates):
             values = ahead + _variables(pairs)
@@ -224,7 +224,7 @@ def _is_of_graphs(optimizer: Optimizer) -> bool:
     return isinstance(optimizer, tf.compat.v1.train.Optimizer)
 
 
-@tf_op_creation.suspended()
+@tf_op_creation.suspend_hooks()
 def _sum_over_replicas(pairs: Pairs) -> Pairs:
     """Return the gradients that are applied: with a strategy, optimizers apply the sum of those of all replicas."""
     context = tf.distribute.get_replica_context() if tf.distribute.has_strategy() else None

@@ -20,7 +20,7 @@ _ENDS = re.compile(r"(Ref)?Switch|(Stateless)?(If|While|Case)|Enter|(Resource)?(
 
 def following(graph: Graph) -> set[Operation]:
     """Return the ops whose values follow from sizes of queues, and the variables that receive such values."""
-    return set(tf_graph.reached([op for op in graph.get_operations() if op.type in _SIZES], _followers))
+    return set(tf_graph.reachable_nodes([op for op in graph.get_operations() if op.type in _SIZES], _followers))
 
 
 def _followers(op: Operation) -> Iterator[Operation]:

@@ -29,8 +29,8 @@ def order_queues() -> None:
 
     def init(original: Function, runner: QueueRunner, *args: object, **kwargs: object) -> None:
         original(runner, *args, **kwargs)
-        tf_recording.drop_equal_ops(runner)
-        tf_recording.keep_shuffle_queue_full(runner)
+        tf_recording.drop_duplicate_enqueue_ops(runner)
+        tf_recording.enlarge_shuffle_queue(runner)
 
     def run(
         original: Function, runner: QueueRunner, sess: Session, op: Operation, *args: object, **kwargs: object
@@ -56,7 +56,7 @@ def order_queues() -> None:
 
     def init_supervisor(original: Function, supervisor: Supervisor, *args: object, **kwargs: object) -> None:
         original(supervisor, *args, **kwargs)
-        tf_recording.drop_timed_summaries(supervisor)
+        tf_recording.disable_timed_summaries(supervisor)
 
     methods.wrap(tf.compat.v1.train.Supervisor, ("__init__",), init_supervisor)
     methods.wrap(tf.compat.v1.train.QueueRunner, ("__init__",), init)

@@ -71,7 +71,7 @@ def seed_ops_by_call_site(seed: int, note: Note, apart: Apart | None = None) -> 
                 tf_recording.set_global_seed(seed)
             elif given is not None and given not in noted:
                 noted.add(given)
-                note("tf.random.set_seed", given, tf_recording.script_line())
+                note("tf.random.set_seed", given, tf_recording.script_line_text())
             return original(next_seed("") if op_seed is None or _is_of_clock(op_seed) else op_seed)
 
         return get_seed
@@ -84,17 +84,17 @@ def seed_ops_by_call_site(seed: int, note: Note, apart: Apart | None = None) -> 
     tf_recording.replace_get_seed_of_datasets(of_datasets)
     tf_recording.seed_generators(lambda: next_seed("Generator "))
     tf_recording.seed_random_boxes(lambda: next_seed("boxes "))
-    tf_recording.seed_keras(lambda: next_seed("Keras "))
+    tf_recording.seed_keras_generator(lambda: next_seed("Keras "))
     if apart is None:  # share_random_state() sets that of rank 0
         tf_recording.set_default_seed()  # else ranks that share a random state set another one
-    tf_recording.replace_seeds(lambda seed: next_seed("state ") if _is_of_clock(seed) else seed)
+    tf_recording.replace_script_seeds(lambda seed: next_seed("state ") if _is_of_clock(seed) else seed)
 
 
 def _is_of_clock(seed: Result) -> bool:
     """Return True for a time of this run, and for a number in a line of the script that reads a clock for it."""
     from npu_shim._tensorflow import script_frames
 
-    frame = next(script_frames.running(), None)
+    frame = next(script_frames.running_frames(), None)
     return is_from_clock(seed) or (frame is not None and np.ndim(seed) == 0 and reads_clock(frame, seed))
 
 
@@ -128,8 +128,8 @@ def _call_sites(seed: Callable[[], int]) -> Callable[[str], int]:
     counts: weakref.WeakKeyDictionary[Graph, dict[str, int]] = weakref.WeakKeyDictionary()
 
     def next_seed(kind: str) -> int:
-        function = kind + tf_recording.script_function()
-        graph_counts = counts.setdefault(tf_recording.graph_of_op(), {})
+        function = kind + tf_recording.script_function_name()
+        graph_counts = counts.setdefault(tf_recording.graph_of_new_ops(), {})
         graph_counts[function] = graph_counts.get(function, 0) + 1
         return call_site_seed(seed(), function, graph_counts[function])
 

@@ -18,7 +18,7 @@ def watch_restores(recorder: Recorder) -> None:
     begun = time.time()
 
     def restore(original: Function, owner: object, *args: object, **kwargs: object) -> Result:
-        path = next(filter(None, map(tf_files.path_of, (*args, *kwargs.values()))), None)
+        path = next(filter(None, map(tf_files.path_text_or_none, (*args, *kwargs.values()))), None)
         if path and not recorder.steps and _existed_before(path, begun):
             recorder.writer.event("restored", path=_path_below_current_folder(path), line=recorder.script_line())
         return original(owner, *args, **kwargs)

@@ -31,7 +31,7 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
     """
 
     def note(update: Operation) -> None:
-        recorder.writer.event("note", racing_update=tf_recording.line_of(update))
+        recorder.writer.event("note", racing_update=tf_recording.creation_line_of_op(update))
 
     unordered, races = UnorderedReads(), Races(note)
     untrained, sizes = ByVersion(untrained_in), ByVersion(queue_sizes.following)
@@ -52,16 +52,16 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
             return result
         all_fetched = list(pairs(fetches, result))
         if threading.current_thread() is not threading.main_thread() and all(
-            tf_recording.is_enqueue(tf_recording.fetched_op(session.graph, fetch)) for fetch, _ in all_fetched
+            tf_recording.is_enqueue_op(tf_recording.fetched_op(session.graph, fetch)) for fetch, _ in all_fetched
         ):
-            if next(script_frames.running(), None) is not None:  # not of a QueueRunner
+            if next(script_frames.running_frames(), None) is not None:  # not of a QueueRunner
                 recorder.writer.event("note", queue_thread=recorder.script_line())
             return result  # a thread is ahead by chance; what it gives to a queue is recorded where it leaves the queue
         if last != [session]:
             last[:] = [session]
-            op = tf_recording.unordered_op(session.graph)
+            op = tf_recording.find_nondeterministic_op(session.graph)
             if op is not None:
-                recorder.writer.event("note", unordered_op=op.type, unordered_line=tf_recording.line_of(op))
+                recorder.writer.event("note", unordered_op=op.type, unordered_line=tf_recording.creation_line_of_op(op))
         if threading.current_thread() is threading.main_thread() and recorder.begins_sample():
             recorder.values(UNTRAINED, _read(session, few_elements(untrained.of(session.graph))))
         recorder.values(FEED, list(fed_arrays(session, feed_dict)))
@@ -71,7 +71,7 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
         fetched = [pair for pair in kept if tf_recording.fetched_op(session.graph, pair[0]) not in of_sizes]
         recorder.values(FETCH, [(name_of(fetch), value) for fetch, value in fetched])
         for fetch, value in kept:
-            if isinstance(fetch, tf.Tensor) and isinstance(value, bytes) and tf_recording.is_summary(fetch.op):
+            if isinstance(fetch, tf.Tensor) and isinstance(value, bytes) and tf_recording.is_summary_op(fetch.op):
                 tags = queue_sizes.tags(of_sizes)
                 recorder.values(SUMMARY, [pair for pair in scalars_of(value) if pair[0] not in tags])
         return result
@@ -103,7 +103,7 @@ def fed_arrays(session: Session, feed_dict: FeedDict | None) -> Iterator[tuple[s
 def untrained_in(graph: Graph) -> list[tuple[str, Value]]:
     """Return name and tensor of the variables that no optimizer updates, without the slots of an optimizer."""
     ops = graph.get_operations()
-    taken = [tf_op_creation.original(tensor) for op in ops if "Apply" in op.type for tensor in op.inputs]
+    taken = [tf_op_creation.original_tensor(tensor) for op in ops if "Apply" in op.type for tensor in op.inputs]
     reads = [tensor.op.inputs[0] for tensor in taken if tensor.op.type == "ReadVariableOp"]
     updated = {tensor.op for tensor in taken + reads}
     return [(name, value) for name, value in _variables(graph) if not _sources(value) & updated]
@@ -111,7 +111,7 @@ def untrained_in(graph: Graph) -> list[tuple[str, Value]]:
 
 def _sources(value: Tensor) -> set[Operation]:
     """Return the op of a variable's value, and those from which it reads."""
-    value = tf_op_creation.original(value)
+    value = tf_op_creation.original_tensor(value)
     return {value.op, *(tensor.op for tensor in value.op.inputs)}
 
 
@@ -123,7 +123,7 @@ def variables_of(session: Session) -> Iterator[tuple[str, Value]]:
 def _variables(graph: Graph) -> list[tuple[str, Value]]:
     """Return name and tensor of the variables, without those that follow from the sizes of queues."""
     variables, of_sizes = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES), queue_sizes.following(graph)
-    named = [(plain_name(variable), tf_recording.graph_element(variable)) for variable in variables]
+    named = [(plain_name(variable), tf_recording.variable_graph_element(variable)) for variable in variables]
     return [(name, value) for name, value in named if value is None or not _sources(value) & of_sizes]
 
 
@@ -132,12 +132,12 @@ def _read(session: Session, variables: list[tuple[str, Value]]) -> Iterator[tupl
     run = type(session).run
     read = getattr(run, "npu_shim_original", run)
     try:
-        with tf_op_creation.suspended():
+        with tf_op_creation.suspend_hooks():
             values = read(session, [tensor for _, tensor in variables])
     except tf.errors.OpError:  # some have none
         for name, tensor in variables:
             try:
-                with tf_op_creation.suspended():
+                with tf_op_creation.suspend_hooks():
                     value = read(session, tensor)
                 yield name, value
             except tf.errors.OpError:

@@ -44,7 +44,7 @@ def watch_summaries(recorder: Watcher) -> None:
         if tf.executing_eagerly():
             record(np.asarray(data))
         elif recorder.records_tensors and getattr(graph, "building_function", False):
-            with tf.control_dependencies(tf_recording.calls_of(graph)):
+            with tf.control_dependencies(tf_recording.function_call_ops(graph)):
                 tf.numpy_function(record, [data], tf.int64)
         return original(name, data, *args, **kwargs)
 

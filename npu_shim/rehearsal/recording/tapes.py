@@ -36,7 +36,7 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
             return gradients
         return record_tape(graph, target, sources, gradients)
 
-    @tf_op_creation.suspended()
+    @tf_op_creation.suspend_hooks()
     def record_tape(graph: Graph | None, target: Structure, sources: Structure, gradients: Result) -> Result:
         variables = {plain_name(source) for source in tf.nest.flatten(sources) if hasattr(source, "assign")}
         loss = recorder.losses.name(None if recorder.is_inside("fit") else _running_script_line(), variables)
@@ -51,7 +51,7 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
             rows = data_of([value for _, _, value in rows], graph, recorder) + rows
         names = [(kind, name) for kind, name, _ in rows]
         for kind, name, value in rows if graph is not None else ():
-            recorder.line(kind, name, tf_recording.line_of(value.op))
+            recorder.line(kind, name, tf_recording.creation_line_of_op(value.op))
 
         own = [source for source in tf.nest.flatten(sources) if hasattr(source, "assign")]
         reads = bool(own) and tf.compat.v1.executing_eagerly_outside_functions()
@@ -101,7 +101,7 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
 
 def _running_script_line() -> tuple[str, int] | None:
     """Return file and line of the script that is running: one tape may differentiate several losses."""
-    frame = next(script_frames.running(), None)
+    frame = next(script_frames.running_frames(), None)
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 

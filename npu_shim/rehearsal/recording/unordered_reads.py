@@ -45,7 +45,7 @@ class UnorderedReads:
         known, key = self._known.setdefault(graph, {}), frozenset(own)
         if key not in known:
             known[key] = frozenset(_racing(own))
-        of_hooks = tf_recording.global_step_of_hooks(graph)
+        of_hooks = tf_recording.global_step_read_ops(graph)
         return [op is not None and (op.name in known[key] or op in of_hooks) for op in ops]
 
 
@@ -76,7 +76,7 @@ class Races:
 def racing_update(fetches: Iterable[Operation]) -> Operation | None:
     """Return an update that writes a variable in place while the run computes with it, or None."""
     above: dict[Operation, list[Operation]] = {}  # TensorFlow 1 makes the list of control inputs anew each time
-    run = tf_graph.reached(fetches, lambda op: above.setdefault(op, tf_graph.waited_for(op)))
+    run = tf_graph.reachable_nodes(fetches, lambda op: above.setdefault(op, tf_graph.input_and_control_ops(op)))
     optimizers: dict[Operation, list[Operation]] = {}  # the updates of one wait for the same gradients
     below: dict[Operation, list[Operation]] = {}
     for op in run:
@@ -87,8 +87,8 @@ def racing_update(fetches: Iterable[Operation]) -> Operation | None:
             optimizers.setdefault(waits or op, []).append(op)
     for updates in optimizers.values():
         ordered = {
-            **tf_graph.reached(updates, above.__getitem__),
-            **tf_graph.reached(updates, lambda op: below.get(op, ())),
+            **tf_graph.reachable_nodes(updates, above.__getitem__),
+            **tf_graph.reachable_nodes(updates, lambda op: below.get(op, ())),
         }
         for update in updates:
             if any(user in run and user not in ordered for user in _ops_using_variable(update.inputs[0])):
@@ -137,4 +137,4 @@ def _reads_of_variables(fetch: Operation) -> Iterator[tuple[Operation, Operation
 
 def _ops_waited_for(ops: Iterable[Operation], most: int | None = None) -> dict[Operation, None]:
     """Return, as keys, some ops and all that they wait for, or the first of these."""
-    return tf_graph.reached(ops, tf_graph.waited_for, most)
+    return tf_graph.reachable_nodes(ops, tf_graph.input_and_control_ops, most)

@@ -30,7 +30,7 @@ def updates_in(graph: Graph, fetches: Iterable[object]) -> tuple[int, ...]:
     key = len(updates), frozenset(ops)
     known: dict[object, tuple[int, ...]] = getattr(graph, _KNOWN, None) or {}
     if key not in known:
-        above = tf_graph.ancestors(ops).keys()
+        above = tf_graph.ops_with_ancestors(ops).keys()
         known[key] = tuple(number for number, update_ops in enumerate(updates) if update_ops & above)
         setattr(graph, _KNOWN, known)
     return known[key]

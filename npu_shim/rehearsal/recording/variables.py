@@ -63,7 +63,7 @@ class EagerVariables:
             outermost
             and tf_recording.is_resource(variable)
             and len(self._own) < _MOST_VARIABLES
-            and script_frames.is_made_by_script()
+            and script_frames.is_called_directly_by_script()
         ):
             self._own.append(variable)
 
@@ -111,7 +111,7 @@ def weights_of(model: KerasModel, kind: str = "weights") -> list[Variable]:
     try:
         return list(getattr(model, kind))
     except ValueError:  # of Keras 2, if a part is a Sequential model that nothing has called
-        _, *parts = tf_keras.layers_inside(model)
+        _, *parts = tf_keras.layer_and_sublayers(model)
         weights = {id(weight): weight for part in parts for weight in weights_of(part, kind)}
         return list(weights.values())
 
@@ -128,7 +128,7 @@ def few_elements(variables: list[tuple[str, Value]]) -> list[tuple[str, Value]]:
     return [named for place, named in enumerate(variables) if place in kept]
 
 
-@tf_op_creation.suspended()
+@tf_op_creation.suspend_hooks()
 def array_of(variable: Variable) -> np.ndarray:
     """Return the elements of a variable of eager code."""
     return np.asarray(variable.numpy())

@@ -39,7 +39,7 @@ session_run_hook = SimpleNamespace(SessionRunHook=tf_api.v1.train.SessionRunHook
 basic_session_run_hooks = SimpleNamespace(
     CheckpointSaverHook=tf_api.v1.train.CheckpointSaverHook, LoggingTensorHook=tf_api.v1.train.LoggingTensorHook
 )
-_estimator = tf_api.estimator()
+_estimator = tf_api.estimator_namespace()
 run_config_lib = SimpleNamespace(RunConfig=_estimator.RunConfig if _estimator else object)
 model_fn_lib = SimpleNamespace(EstimatorSpec=_estimator.EstimatorSpec if _estimator else object)
 estimator_lib = SimpleNamespace(Estimator=_estimator.Estimator if _estimator else object)

@@ -14,7 +14,7 @@ from npu_shim._host import host_env
 from npu_shim.distributed import shm
 
 FOLDER, STEPS = sys.argv[1], int(sys.argv[2])
-ENV = host_env.read()
+ENV = host_env.read_environment()
 RANK, SIZE = ENV.rank_id, ENV.rank_size
 CHECKPOINT = os.path.join(FOLDER, 'checkpoint.npz')
 
