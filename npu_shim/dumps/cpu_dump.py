@@ -120,7 +120,11 @@ class Dump(tf_op_creation.OpHook):
     def _to_fetch(self, session: Session, fetches: Fetches) -> list[Tensor]:
         """Return the tensors of an imported graph that a run computes."""
         fetched = [tf_recording.fetched_op(session.graph, fetch) for fetch, _ in pairs(fetches, fetches)]
-        ops = tf_graph.ops_with_ancestors(op for op in fetched if op).keys() & set(self._imported) if self._imported else ()
+        ops = (
+            tf_graph.ops_with_ancestors(op for op in fetched if op).keys() & set(self._imported)
+            if self._imported
+            else ()
+        )
         return [tensor for op in ops for tensor in op.outputs if _is_number(tensor)]
 
     def _entry(self, op: Operation, inputs: Sequence[Value]) -> reference.Output:
