@@ -93,9 +93,7 @@ def make(
     notes += later_than_1_15(frozen)
     imported = tf_capture.import_into_new_graph(frozen)
     outputs = [port._replace(shape=shape_of(imported.get_tensor_by_name(port.tensor))) for port in outputs]
-    return Model(
-        frozen, inputs, outputs, reference, {name: values[name] for name in names}, notes, source.first_and_last_line
-    )
+    return Model(frozen, inputs, outputs, reference, {name: values[name] for name in names}, notes, source.lines)
 
 
 def _as_placeholder(part: GraphDef, port: Port, own: set[str]) -> Port:
