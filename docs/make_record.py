@@ -38,6 +38,10 @@ _PLAIN = Edit(
 )
 
 
+class MissingModule(RuntimeError):
+    """A program needs a package that is not installed."""
+
+
 class Measuring:
     """The measurement of a program.
 
@@ -67,6 +71,7 @@ class Measuring:
         Args:
             known: a result that keeps its planted defect, ranks and export; None to measure these, too.
         Raises:
+            MissingModule: a package is not installed.
             RuntimeError: a command of npu-shim fails otherwise than with its exit codes.
             ValueError: an edit changes nothing.
         """
@@ -156,16 +161,26 @@ class Measuring:
         return verified.verify(self._program.name, arguments, self._start(original), self._path(reports))
 
     def _alone(self, result: Result) -> Result:
-        """Run the original by itself. Return the result with whose fault it is that nothing is compared."""
+        """Run the original by itself. Return the result with whose fault it is that nothing is compared.
+
+        Raises:
+            MissingModule: a package is not installed.
+        """
+        program = self._program
         self._project("alone")
         arguments = [word.replace("{run}", self._path("run")) for word in self._arguments]
-        command = ["-m", "npu_shim", "run", "--alias", self._program.script, *arguments]
+        command = ["-m", "npu_shim", "run", "--alias", program.script, *arguments]
         try:
             verified.run(command, self._start("alone"), codes=(0,), timeout=_TIMEOUT_ALONE)
         except subprocess.TimeoutExpired:
             return result._replace(verdict=FAILS)
         except RuntimeError as error:
-            return result._replace(verdict=ORIGINAL_FAILS, reason=last_line(str(error)))
+            reason = last_line(str(error))
+            if reason.startswith("ModuleNotFoundError"):
+                raise MissingModule(
+                    f"{reason}. record/programs.toml names packages for TensorFlow {program.tensorflow}"
+                )
+            return result._replace(verdict=ORIGINAL_FAILS, reason=reason)
         return result._replace(verdict=FAILS)
 
     def _found_defect(self) -> str:
@@ -229,17 +244,22 @@ def chosen(
         programs: all.
         version: of TensorFlow.
         only: a regular expression that names match.
-        missing: only those without a result.
+        missing: only those without a result, or with one from before calls and rewrites were counted.
         sample: that many, others each day; None for all.
     """
-    known = kept(programs).read() if missing else {}
+    results = kept(programs).read() if missing else {}
+    complete = {
+        program.name
+        for program in programs
+        if program.name in results and (program.plain or results[program.name].is_complete)
+    }
     rows = [
         program
         for program in programs
         if version.startswith(program.tensorflow + ".")
         and not program.reason
         and re.search(only, program.name)
-        and program.name not in known
+        and program.name not in complete
     ]
     if sample is not None and sample < len(rows):
         rows = random.Random(datetime.date.today().isoformat()).sample(rows, sample)
@@ -252,6 +272,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, metavar="N", help="only N of the programs, others each day")
     parser.add_argument("--quick", action="store_true", help="measure no planted defects, ranks and exports anew")
     parser.add_argument("--accept", action="store_true", help="keep rows that got worse")
+    parser.add_argument("--check", action="store_true", help="write nothing")
     options = parser.parse_args(arguments)
     programs, worse = read_programs(), 0
     if not options.table:
@@ -270,14 +291,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 continue
             except (RuntimeError, ValueError) as error:
                 print(f"{program.name}: not measured. {error}", file=sys.stderr, flush=True)
-                worse += 1
+                worse += not isinstance(error, MissingModule)
                 continue
             changes = record_page.worse(before, result)
             print(result.line, *changes, sep="\n    ", file=sys.stderr, flush=True)
             worse += bool(changes)
-            if options.accept or not changes:
+            if not options.check and (options.accept or not changes):
                 kept(programs).add(result)
-    record_page.write(programs)
+    if not options.check:
+        record_page.write(programs)
     return 1 if worse else 0
 
 

@@ -71,6 +71,11 @@ class Result(NamedTuple):
     version: str = ""
 
     @property
+    def is_complete(self) -> bool:
+        """True if calls and rewrites were counted, or nothing could run."""
+        return self.calls is not None or self.verdict in (FAILS, ORIGINAL_FAILS)
+
+    @property
     def line(self) -> str:
         """The result as text."""
         pairs = zip(self._fields[1:], self[1:])

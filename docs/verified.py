@@ -32,7 +32,8 @@ def git(repository: str, sources: str, *arguments: str) -> bytes:
     clone = os.path.join(sources, repository)
     if not os.path.isdir(clone):
         address = f"https://github.com/{repository}"
-        subprocess.run(["git", "clone", "-q", "--bare", address, clone], check=True)
+        environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}  # an error where the repository is gone, no question
+        subprocess.run(["git", "clone", "-q", "--bare", address, clone], check=True, env=environment)
     return subprocess.check_output(["git", "--git-dir", clone, *arguments])
 
 

@@ -189,6 +189,10 @@ def test_programs_are_chosen_by_version_name_missing_result_and_sample(
     results(record_page, tmp_path, monkeypatch, programs, record_page.Result(first.name, "abc1234", verdict="agree"))
     assert make_record.chosen(programs, "1.15.5", "", False, None) == [first, second]
     assert make_record.chosen(programs, "1.15.5", "train", False, None) == [first]
+    assert make_record.chosen(programs, "1.15.5", "", True, None) == [first, second]  # without counts
+    results(
+        record_page, tmp_path, monkeypatch, programs, record_page.Result(first.name, "abc1234", 50, verdict="agree")
+    )
     assert make_record.chosen(programs, "1.15.5", "", True, None) == [second]
     assert len(make_record.chosen(programs, "1.15.5", "", False, 1)) == 1
     assert make_record.chosen(programs, "1.15.5", "", False, 9) == [first, second]
@@ -270,6 +274,8 @@ def test_a_worse_row_is_shown_and_not_kept(
     assert make_record.main(["--keep", str(tmp_path / "kept")]) == 1
     assert "The verdict was 'agree' and is 'differ': At step 1: loss." in capsys.readouterr().err
     assert record_page.kept(programs).read()[programs[0].name] == before
+    assert make_record.main(["--keep", str(tmp_path / "kept"), "--accept", "--check"]) == 1
+    assert record_page.kept(programs).read()[programs[0].name] == before
     assert make_record.main(["--keep", str(tmp_path / "kept"), "--accept"]) == 1
     assert record_page.kept(programs).read()[programs[0].name].verdict == "differ"
 
@@ -288,6 +294,30 @@ def test_a_missing_checkout_is_named_with_the_command_that_brings_it(
     assert make_record.main(["--sources", str(tmp_path)]) == 0
     expected = f"no checkout. Run: git clone --bare https://github.com/owner/name {tmp_path}{os.sep}owner/name"
     assert expected in capsys.readouterr().err
+
+
+def test_an_original_that_fails_by_itself_or_needs_a_package_is_told_from_a_conversion_that_fails(
+    make_record: Any, record_list: Any, record_page: Any, tmp_path: pathlib.Path, monkeypatch: Any
+) -> None:
+    program = entry(record_list, defect=None)
+    head = record_page.Result(program.name, "abc1234", verdict=record_page.NOT_RUN, reason="train.py ended.")
+    monkeypatch.setattr(make_record.verified, "project", lambda program, sources, target: "abc1234")
+
+    def alone(error: Exception | None) -> Any:
+        def run(*_: Any, **__: Any) -> str:
+            if error:
+                raise error
+            return ""
+
+        monkeypatch.setattr(make_record.verified, "run", run)
+        return make_record.Measuring(program, "", str(tmp_path))._alone(head)
+
+    assert alone(None) == head._replace(verdict="conversion does not run")
+    assert alone(subprocess.TimeoutExpired("python", 600)).verdict == "conversion does not run"
+    failed = alone(RuntimeError("run ended with code 1:\nTraceback\nValueError: no data\n"))
+    assert (failed.verdict, failed.reason) == ("original does not run", "ValueError: no data")
+    with pytest.raises(make_record.MissingModule, match="No module named 'gym'. record/programs.toml names packages"):
+        alone(RuntimeError("run ended with code 1:\nModuleNotFoundError: No module named 'gym'"))
 
 
 def test_a_port_is_compared_with_its_form_without_npu_code(
