@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import re
 from typing import Iterator, NamedTuple
 
 from ..project.context import Context
@@ -12,6 +11,7 @@ from ..semantics.model import Binding, Call, Where
 from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
 from ..syntax.source import Source
+from ..syntax.words import has_name
 from ..tf_api.canonical_names import canonical
 from ..tf_api.forms_in_26 import (
     ARGUMENT_NAMES,
@@ -89,12 +89,6 @@ def _is_in_test_or_version_branch(names: Names, source: Source, node: ast.AST) -
     return belongs_to_test(names, node)
 
 
-def _has_word_of_later_name(text: str) -> bool:
-    """Return True if a text has one of the words of names after 2.6."""
-    near = [word for word in _WORDS if word in text]
-    return bool(near) and re.search(r"\b(?:{})\b".format("|".join(near)), text) is not None
-
-
 class LaterUse(NamedTuple):
     """A dotted name after 2.6 in an expression.
 
@@ -117,7 +111,7 @@ class LaterUse(NamedTuple):
 
 def later_uses(names: Names, source: Source) -> Iterator[LaterUse]:
     """Yield the uses of names after 2.6 that TensorFlow 2.6 has in another form."""
-    if not _has_word_of_later_name(source.text):
+    if not any(has_name(source.raw, word) for word in _WORDS):
         return
     for root, where in names.reads:
         chain: list[ast.expr] = [root]

@@ -14,6 +14,10 @@ _HORIZON = re.compile(rb"forward_compatibility_horizon")
 
 def further_need(context: Context) -> str:
     """Return how advice to set the option ends: batch normalization of TensorFlow 1.15 needs more."""
+    return context.once(_further_need)
+
+
+def _further_need(context: Context) -> str:
     texts = program_texts(context)
     if any(_NORMALIZES.search(raw) for raw in texts) and not any(_HORIZON.search(raw) for raw in texts):
         return ", and build batch normalization in tf.compat.forward_compatibility_horizon(2019, 5, 1)"

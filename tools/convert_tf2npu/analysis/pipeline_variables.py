@@ -102,15 +102,15 @@ def _functions_mapped_elsewhere(names: Names) -> frozenset[ast.AST]:
     project, path = names.project, names.path
     if project is None or path not in project.paths:
         return frozenset()
-    near = project.with_importers([path]) - {path}
-    texts = [project.raw(user) for user in project.once(files_passing_to_data) & near]
+    near = project.once(files_passing_to_data) & project.with_importers([path]) - {path}
+    texts = [project.raw(user) for user in near]
     for function in names.functions:
         name = getattr(function.node, "name", "")
         if isinstance(names.parents.get(function.node), ast.Module) and any(
             has_name(raw, name) for raw in texts if name
         ):
             for user in modules_using(names, name) or ():
-                for mention in user.mentions(name):
+                for mention in user.mentions(name) if user.path in near else ():
                     definition = user.definition(mention, user.place(mention))
                     if definition is not None and definition.node is function.node and is_passed_to_data(mention, user):
                         mapped.add(function.node)

@@ -9,6 +9,7 @@ import ast
 
 from ..project.context import Context
 from ..semantics.model import Where
+from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
 from ..syntax.expressions import last_part
@@ -46,17 +47,19 @@ def is_tensor(context: Context, node: ast.AST, where: Where) -> bool:
 
 def _is_gradient_target(context: Context, node: ast.AST) -> bool:
     """Return True for ``loss`` in a function with ``tape.gradient(loss, variables)``."""
-    around = functions_around(context.names, node)
-    return (
-        isinstance(node, ast.Name)
-        and bool(around)
-        and any(
-            getattr(call.node.func, "attr", "") == "gradient"
-            and any(isinstance(target, ast.Name) and target.id == node.id for target in call.node.args[:1])
-            and around[0] in functions_around(context.names, call.node)
-            for call in context.names.calls
-        )
-    )
+    functions = context.names.once(_functions_by_target).get(node.id) if isinstance(node, ast.Name) else None
+    return bool(functions) and not functions.isdisjoint(functions_around(context.names, node)[:1])
+
+
+def _functions_by_target(names: Names) -> dict[str, set[ast.FunctionDef]]:
+    """Return the functions with ``tape.gradient(loss, variables)`` by ``loss``."""
+    functions: dict[str, set[ast.FunctionDef]] = {}
+    for call in names.calls:
+        if getattr(call.node.func, "attr", "") == "gradient" and call.node.args:
+            target = call.node.args[0]
+            if isinstance(target, ast.Name):
+                functions.setdefault(target.id, set()).update(functions_around(names, call.node))
+    return functions
 
 
 def _is_tensor(context: Context, node: ast.AST, where: Where, depth: int) -> bool:

@@ -20,7 +20,8 @@ STEPS = frozenset({"train_step", "test_step", "predict_step"})
 _COMPILED_METHODS = STEPS | {"call"}
 _MODELS = frozenset({"Model", "Sequential", "Functional"})
 _PYTHON = frozenset({"py_function", "numpy_function", "py_func"})
-_NAMED = re.compile(rb"\.function\b|\bimport\b[^\n]*\bfunction\b")
+# The module of Defun, which programs of TensorFlow 1 import, has this name, too.
+_NAMED = re.compile(rb"\.function\b|\bimport\b(?<!tensorflow\.python\.framework import)[^\n]*\bfunction\b")
 RUN = frozenset({"run", "experimental_run_v2"})  # of a strategy
 _ONCE = frozenset({"__init__", "build"})
 

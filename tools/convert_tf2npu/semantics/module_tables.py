@@ -97,10 +97,12 @@ class ModuleTables(Once):
         """Return the place of an expression; for a non-call inside a lambda, the place of the statement."""
         if self._call_places is None:
             self._call_places = {call.node: call.where for call in self.calls}
-        for around in [node] + list(self.ancestors(node)):
+        around: ast.AST | None = node
+        while around is not None:
             where = self._call_places.get(around) or self.places.get(around)
             if where:
                 return where
+            around = self.parents.get(around)
         return Where(self.module.ref, (), None)
 
     def first_argument_of(self, binding: Binding) -> ast.ClassDef | None:

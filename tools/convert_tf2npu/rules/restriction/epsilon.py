@@ -198,17 +198,17 @@ def _check_division(
     context: Context, node: ast.BinOp | ast.AugAssign, left: ast.expr, right: ast.expr
 ) -> Iterator[Result]:
     """Report a constant in a division, or in a mask, of tensors."""
-    where = context.names.place(node)
     is_division = isinstance(node.op, ast.Div)
+    if not (is_division or isinstance(node.op, (ast.Add, ast.Mult, ast.Sub))):
+        return
+    where = context.names.place(node)
+    if not any(is_tensor(context, side, where) for side in (left, right)):
+        return  # to follow a name to its constants takes longer
     if is_division:
         of_float16 = _small_addend(context, right, where)
-    elif isinstance(node.op, (ast.Add, ast.Mult, ast.Sub)):
-        of_float16 = next((side for side in (left, right) if _is_large(context, side, where)), None)
     else:
-        return
-    if of_float16 is None or not any(is_tensor(context, side, where) for side in (left, right)):
-        return
-    if runs_on_npu(context, node):
+        of_float16 = next((side for side in (left, right) if _is_large(context, side, where)), None)
+    if of_float16 is not None and runs_on_npu(context, node):
         yield (
             _zero_in_half_finding(context, node, of_float16, "the division")
             if is_division

@@ -158,9 +158,9 @@ def check_file(context: Context) -> Iterator[Result]:
     is_near = not _MAKERS.isdisjoint(context.called_names.values()) or has_words(
         context.source.text, (".map(", ".batch(")
     )
-    if is_near and not is_two(context):
+    if is_near:
         for read in pipeline_reads(context, _MAKERS, sizes=True):
-            if not in_test(context, read.node):
+            if not in_test(context, read.node) and not is_two(context):
                 yield Finding(
                     read.node,
                     "the input pipeline reads this variable on the host, and the NPU initializes it. "
