@@ -62,6 +62,29 @@ for pair in zip(made("third", 5), made("third", 5)):
     step(*pair[0])
 """
 )
+BY_HAND = (
+    DATA
+    + """
+w = tf.Variable(tf.zeros([2, 1]))
+
+
+def gradient(a, b):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((a @ w - b) ** 2)
+    return tape.gradient(loss, w)
+
+
+for a, b in made("first", 8):
+    w.assign_sub(0.001 * gradient(a, b))
+    for c, d in made("second", 6):
+        tf.reduce_mean(c @ w - d)
+gradient = tf.function(gradient) if TRACED else gradient
+for a, b in made("third", 5):
+    w.assign_sub(0.001 * gradient(a, b))
+for c, d in made("second", 6):
+    tf.reduce_mean(c @ w - d)
+"""
+)
 KERAS = (
     DATA
     + """
@@ -144,3 +167,13 @@ def test_the_use_of_a_dataset_decides(python: Python, tmp_path: pathlib.Path, te
     if text is GRAPH:
         assert "scale, shift = tf.placeholder(tf.float32, [2, 1]), tf.placeholder(tf.float32, [None])" in new
     assert "drop_remainder" not in new  # a later run may evaluate with what these runs trained on
+
+
+if not ONE:  # which has no tape
+
+    @pytest.mark.parametrize("traced, second", [("False", ["evaluation"]), ("True", ["evaluation", "other"])])
+    def test_a_loop_without_gradients_evaluates_in_a_script_that_updates_by_hand(
+        python: Python, tmp_path: pathlib.Path, traced: str, second: list[str]
+    ) -> None:
+        seen = observed(python, tmp_path, BY_HAND.replace("TRACED", traced))
+        assert [seen[name]["used"] for name in ("first", "second", "third")] == [["other"], second, ["other"]]

@@ -72,10 +72,11 @@ def test_nothing_is_said_of_a_dataset_that_fed_evaluation_only() -> None:
     assert converted(READ, EVALUATED) == ([], READ)
 
 
-def test_a_dataset_that_the_source_says_is_evaluated_stays_a_finding_unless_its_batches_are_full() -> None:
+def test_nothing_is_said_of_it_either_if_the_source_says_so_too() -> None:
     text = READ.replace("read", "eval_input_fn")
-    assert converted(text, EVALUATED)[0] == converted(text, {})[0] != []
-    assert converted(text, {"used": "evaluation", "size": 64, "batch": 64}) == ([], text)
+    assert converted(text, {})[0] != []
+    assert converted(text, EVALUATED) == ([], text)
+    assert converted(text, {**EVALUATED, "used": ["evaluation", "other"]})[0] != []
 
 
 @pytest.mark.parametrize(

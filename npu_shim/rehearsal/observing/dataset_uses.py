@@ -70,6 +70,7 @@ class _Reading:
         self.watched, self.by = watched, by
         self.made = self.at = 0  # the number of the batch at which it begins, and of its last batch
         self.batches = self.steps = 0  # its own batches, and the steps at the last of them
+        self.gradients = 0  # the number of gradients of tapes before it
         self.is_mixed = self.trains = False
 
     def note(self, use: str) -> None:
@@ -95,7 +96,8 @@ class DatasetUses:
         self._recorder = recorder
         self._number = 0  # of batches that loops have read
         self._open: dict[int, _Reading] = {}  # of loops, by the id of the iterator
-        self._by_tape = False
+        self._gradients = 0  # of tapes, that eager code computed
+        self._is_traced = False  # a function has gradients of tapes
         self._plans: weakref.WeakKeyDictionary[Session, dict[object, _Uses]] = weakref.WeakKeyDictionary()
 
     def watch(self) -> None:
@@ -133,7 +135,7 @@ class DatasetUses:
         if not tf.executing_eagerly():
             reading.note(OTHER)
             return iterator
-        reading.made = self._number
+        reading.made, reading.gradients = self._number, self._gradients
         self._open[id(iterator)] = reading
         weakref.finalize(iterator, self._close, id(iterator)).atexit = False
         return iterator
@@ -170,11 +172,15 @@ class DatasetUses:
     def _close(self, key: int) -> None:
         reading = self._open.pop(key, None)
         if reading is not None and reading.batches > 1 and not reading.trains:
-            # A script that differentiates without an optimizer may update variables itself.
-            reading.note(OTHER if self._by_tape and not self._recorder.updates else EVALUATION)
+            # Code that differentiates without an optimizer may update variables itself.
+            by_tape = self._is_traced or self._gradients > reading.gradients
+            reading.note(OTHER if by_tape and not self._recorder.updates else EVALUATION)
 
     def _differentiate(self, original: Function, tape: GradientTape, *args: object, **kwargs: object) -> Result:
-        self._by_tape = True
+        if tf.executing_eagerly():
+            self._gradients += 1
+        else:
+            self._is_traced = True
         return original(tape, *args, **kwargs)
 
     def _reduce(self, original: Function, dataset: Dataset, *args: object, **kwargs: object) -> Result:

@@ -28,9 +28,9 @@ The rule reports all other datasets with a dynamic last batch:
 
 With facts of ``npu-shim observe``, datasets on which Keras trained get ``npu_shim.data.drop_in_training``, which drops
 partial batches in ``fit`` only, also in later runs that evaluate with them, unless a run had no full batch, or would
-drop the same rows in each epoch. The rule says nothing of datasets that fed only evaluation and prediction, if the
-source does not show it, or had no partial batch, nor of those that only Estimators trained on, because NPUEstimator
-drops partial batches in training only. Of datasets that sessions and loops only trained on, the finding says so: a later
+drop the same rows in each epoch. The rule says nothing of datasets that fed only evaluation and prediction, whose last
+batch costs one compilation and no example, nor of those that only Estimators trained on, because NPUEstimator drops
+partial batches in training only. Of datasets that sessions and loops only trained on, the finding says so: a later
 run may evaluate with them, and would lose examples without an error.
 
 These datasets are not changed and not reported: a ``drop_remainder`` that the script computes, batches that the

@@ -139,8 +139,7 @@ def check_last_batch(
             (edit,),
         )
         return
-    is_proven = phase.complete and bool(phase.phases) and TRAIN not in phase.phases
-    if use.needs_nothing and (use.is_full or not is_proven):
+    if use.needs_nothing:
         return
     if harmless and static.flag:
         yield Finding(
