@@ -26,7 +26,7 @@ NOT_RUN = {"card": 6, "cluster": 5, "network": 12, "tested": 25}
 # The pages whose commands run by day; those of the others are of commands that have tests of their own.
 DAILY = ("README.md", "start.md", "migrate.md", "migrate-tf1.md", "launch.md", "options.md")
 # The pages whose train.py trains: each import takes seconds.
-TRAINING = ("README.md", "migrate.md", "assess.md", "precision.md")
+TRAINING = ("README.md", "start.md", "migrate.md", "assess.md", "precision.md")
 _context: Any = multiprocessing.get_context("forkserver")  # importing TensorFlow once is enough
 _context.set_forkserver_preload(["tensorflow"])
 

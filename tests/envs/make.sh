@@ -14,6 +14,7 @@ python_version_of() {
   case "$1" in
     tf115 | plain_tf115) echo 3.7 ;;
     tf26 | plain_tf26) echo 3.9 ;;
+    plain_tf216) echo 3.12 ;;
     tf215 | tf221 | plain_tf215 | plain_tf221 | mpi | mpi_debian | mpich | reports | vendor) echo 3.11 ;;
     *) return 1 ;;
   esac

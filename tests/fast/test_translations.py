@@ -124,15 +124,17 @@ def test_all_chinese_pages_are_compared(repo_root: pathlib.Path) -> None:
         ("npu-shim run train.py", "npu-shim run other.py", "block: "),
         ("\n## ", "\n### ", "headings: "),
         ("| `digits_session`", "| `digits`", "row "),
-        ("(docs/zh/assess.md)", "(docs/porting.md)", "links: "),
+        ("(assess.md)", "(porting.md)", "links: "),
         ("`npu-shim doctor`", "`npu-shim`", "code in the text"),
     ],
 )
 def test_a_change_of_one_language_is_found(
     repo_root: pathlib.Path, tmp_path: pathlib.Path, before: str, after: str, found: str
 ) -> None:
-    chinese = (repo_root / "README.zh-CN.md").read_text(encoding="utf-8")
-    assert before in chinese
-    (tmp_path / "README.zh-CN.md").write_text(chinese.replace(before, after, 1), encoding="utf-8")
-    (tmp_path / "README.md").write_text((repo_root / "README.md").read_text(encoding="utf-8"), encoding="utf-8")
-    assert any(part.startswith(found) for part in differences(tmp_path, "README.zh-CN.md", "README.md"))
+    for page in ("docs/zh/start.md", "docs/start.md"):
+        (tmp_path / page).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / page).write_text((repo_root / page).read_text(encoding="utf-8"), encoding="utf-8")
+    chinese = tmp_path / "docs" / "zh" / "start.md"
+    assert before in chinese.read_text(encoding="utf-8")
+    chinese.write_text(chinese.read_text(encoding="utf-8").replace(before, after, 1), encoding="utf-8")
+    assert any(part.startswith(found) for part in differences(tmp_path, "docs/zh/start.md", "docs/start.md"))

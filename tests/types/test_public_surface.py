@@ -90,7 +90,7 @@ def test_an_entry_of_the_first_section_names_it(entry: str, is_named: bool, surf
     assert (surface.unexplained(found, f"# Changelog\n\n## 1.1\n\n{entry}\n") == []) == is_named
 
 
-@pytest.mark.parametrize("page", ["docs/compatibility.md", "docs/zh/compatibility.md", "README.md", "README.zh-CN.md"])
+@pytest.mark.parametrize("page", ["docs/compatibility.md", "docs/zh/compatibility.md"])
 def test_the_versions_of_tensorflow_are_those_of_the_environments(page: str, repo_root: pathlib.Path) -> None:
     tested = set()
     for name in ("tf115", "tf26", "tf215", "tf221"):
