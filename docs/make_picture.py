@@ -24,8 +24,8 @@ PICTURE = os.path.join(HERE, "images", "migrate.svg")
 _PROGRAM = "hwalsuklee/tensorflow-mnist-VAE/run_main.py@1.15"
 _COLUMNS = 108
 _COLOURS = {  # by regular expression
-    r"^\$ .*": "bold white",
-    r"^npu-shim migrate: ": "bright_black",
+    r"(?m)^\$ .*": "bold white",
+    r"(?m)^npu-shim migrate:": "bright_black",
     r"(?m)^.* agree\.$": "bold green",
     r"NPU\d{3}": "cyan",
     r"\b\d+ rewrites, \d+ \w+ .*": "green",
@@ -55,7 +55,16 @@ _FORMAT = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="ht
 def run() -> list[str]:
     """Migrate the program. Return the command and the lines that it prints."""
     program = next(program for program in read_programs() if program.name == _PROGRAM)
-    command = ["migrate", program.script, "-o", "migrated", "--steps", str(program.steps), "--", *program.arguments.split()]
+    command = [
+        "migrate",
+        program.script,
+        "-o",
+        "migrated",
+        "--steps",
+        str(program.steps),
+        "--",
+        *program.arguments.split(),
+    ]
     verified.use_stand_ins()
     with tempfile.TemporaryDirectory() as folder:
         project = os.path.join(folder, program.repository.split("/")[-1])
