@@ -296,7 +296,7 @@ def test_a_missing_checkout_is_named_with_the_command_that_brings_it(
     assert expected in capsys.readouterr().err
 
 
-def test_an_original_that_fails_by_itself_or_needs_a_package_is_told_from_a_conversion_that_fails(
+def test_a_failure_is_that_of_the_original_a_package_or_the_conversion(
     make_record: Any, record_list: Any, record_page: Any, tmp_path: pathlib.Path, monkeypatch: Any
 ) -> None:
     program = entry(record_list, defect=None)
