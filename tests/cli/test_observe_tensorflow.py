@@ -7,6 +7,8 @@ import pathlib
 import subprocess
 from typing import Any, Callable
 
+import pytest
+
 Python = Callable[..., "subprocess.CompletedProcess[str]"]
 
 MASKS = """
@@ -99,6 +101,35 @@ def test_a_run_ends_after_its_steps_and_takes_its_files_back(python: Python, tmp
         assert [path.name for path in tmp_path.glob("w*")] == kept
     (first, second) = json.loads((tmp_path / "facts.json").read_text())["runs"]
     assert first == second == {**first, "steps": 3, "ended": "stopped"}
+
+
+OWN_UPDATES = """
+import tensorflow as tf
+
+tf.compat.v1.enable_eager_execution()
+w = tf.Variable([1.0, 2.0])
+
+
+@tf.function
+def gradient():
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(w * w)
+    return tape.gradient(loss, w)
+
+
+for step in range(1000):
+    w.assign(w - 0.1 * gradient())
+print("ended")
+"""
+
+
+@pytest.mark.parametrize("text", [OWN_UPDATES, OWN_UPDATES.replace("@tf.function\n", "")])
+def test_steps_of_a_script_without_an_optimizer_count(python: Python, tmp_path: pathlib.Path, text: str) -> None:
+    (tmp_path / "own.py").write_text(text)
+    run = python(tmp_path, "-m", "npu_shim", "observe", "--steps", "3", "own.py")
+    assert run.returncode == 0 and "ended" not in run.stdout, run.stdout[-3000:]
+    (run,) = json.loads((tmp_path / "facts.json").read_text())["runs"]
+    assert (run["steps"], run["ended"]) == (3, "stopped")
 
 
 def test_npu_shim_run_observes_too(python: Python, tmp_path: pathlib.Path) -> None:

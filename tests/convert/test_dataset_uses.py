@@ -276,6 +276,63 @@ def test_a_dataset_that_only_feeds_training_is_made_static(text: str) -> None:
     assert kind == CHANGE
 
 
+PASS = """
+def one_pass(data, {parameter}):
+    for a, b in data:
+        with tf.GradientTape() as tape:
+            loss = model(a)
+{body}
+d = MADE
+one_pass(d, {given})
+"""
+BODIES = {
+    "a test": "        if {parameter}:\n            optimizer.apply_gradients(tape.gradient(loss, variables))",
+    "a test of the other phase": (
+        "        if not {parameter}:\n            show(loss)\n        else:\n"
+        "            optimizer.apply_gradients(tape.gradient(loss, variables))"
+    ),
+    "an exit": (
+        "        if not {parameter}:\n            continue\n"
+        "        optimizer.apply_gradients(tape.gradient(loss, variables))"
+    ),
+    "a function": (
+        "        update(tape.gradient(loss, variables), {parameter})\n"
+        "def update(gradients, flag):\n    if flag:\n        optimizer.apply_gradients(gradients)"
+    ),
+    "a call under a test": (
+        "        if {parameter}:\n            update(tape.gradient(loss, variables))\n"
+        "def update(gradients):\n    optimizer.apply_gradients(gradients)"
+    ),
+}
+EITHER = (
+    "        if {parameter}:\n            optimizer.apply_gradients(clipped)\n        else:\n"
+    "            optimizer.apply_gradients(gradients)"
+)
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=list(BODIES))
+def test_a_loop_that_trains_for_some_arguments_has_the_phase_of_its_call(body: str) -> None:
+    def of(parameter: str, given: str, more: str = "") -> tuple[str, str]:
+        lines = body.format(parameter=parameter)
+        (said,) = messages(PASS.format(parameter=parameter, given=given, body=lines) + more)
+        return said
+
+    assert of("training", "True")[0] == of("is_training", "is_training=True")[0] == CHANGE
+    kind, message = of("training", "False")
+    assert kind != CHANGE and message.startswith("this dataset feeds evaluation (see the loop, line")
+    kind, message = of("training", "True", "one_pass(d, False)\n")
+    assert kind != CHANGE and message.startswith("this dataset feeds training and evaluation (see the loop, line")
+
+
+def test_a_loop_that_trains_for_all_arguments_trains() -> None:
+    lines = EITHER.format(parameter="clips")
+    ((kind, _),) = messages(PASS.format(parameter="clips", given="3", body=lines))
+    assert kind == CHANGE
+    lines = BODIES["a test"].format(parameter="training").replace("if training", "if training and n % 4 == 0")
+    ((kind, _),) = messages(PASS.format(parameter="training", given="True", body=lines))
+    assert kind == CHANGE
+
+
 ROWS = "x = np.zeros((20, 3))\n"
 FROM_X = "tf.data.Dataset.from_tensor_slices(x)"
 SIZES = {

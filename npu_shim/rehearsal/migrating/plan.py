@@ -160,9 +160,9 @@ class Migrating:
                     check=False,
                 ).returncode
             except subprocess.TimeoutExpired:
+                fix = "a greater --timeout" if self.steps else "--steps, or a greater --timeout"
                 raise NotObserved(
-                    f"{self.script} took longer than {self.timeout:g} s; its output is in {log}. "
-                    "Give --steps, or more time."
+                    f"{self.script} took longer than {self.timeout:g} s; its output is in {log}. Give {fix}."
                 )
             finally:  # it may have been killed
                 for store in kept_stores(own):

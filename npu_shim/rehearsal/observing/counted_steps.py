@@ -38,12 +38,14 @@ def counted_steps(limit: int | None) -> Recorder:
         from npu_shim.rehearsal.recording.host_values import HostUpdates
         from npu_shim.rehearsal.recording.keras_models import watch_keras_models
         from npu_shim.rehearsal.recording.limit import Limit
+        from npu_shim.rehearsal.recording.tapes import count_updates_by_script
 
         counting = HostUpdates(recorder)
         ending = Limit(recorder, counting) if limit is not None else None
         if ending is not None:
             ending.watch_sessions()
         counting.install()
+        count_updates_by_script(recorder, counting.has_optimizer)
         watch_keras_models(recorder)
         watch_estimators(recorder)
         if ending is not None:

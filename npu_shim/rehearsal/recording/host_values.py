@@ -60,6 +60,10 @@ class HostUpdates(Watch):
             if reader.has_tensor(plain_name(variable)):
                 yield plain_name(variable), reader.get_tensor(plain_name(variable))
 
+    def has_optimizer(self) -> bool:
+        """Return True if an optimizer has updated variables, or is in a graph or a function that does."""
+        return self._watched > 0
+
     def _save(self, original: Function, saver: Saver, *args: object, **kwargs: object) -> Result:
         result = original(saver, *args, **kwargs)
         self._saved = (result, self._recorder.steps)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Callable
+
 import numpy as np
 import tensorflow as tf
 
@@ -53,25 +55,18 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
         for kind, name, value in rows if graph is not None else ():
             recorder.line(kind, name, tf_recording.creation_line_of_op(value.op))
 
-        own = [source for source in tf.nest.flatten(sources) if hasattr(source, "assign")]
-        reads = bool(own) and tf.compat.v1.executing_eagerly_outside_functions()
+        count = _updates_by_script(recorder, sources)
 
         def record_arrays(*arrays: np.ndarray) -> np.ndarray:
-            if reads:
-                recorder.update_by_script(
-                    lambda: [(VARIABLE, plain_name(variable), array_of(variable)) for variable in own]
-                )
+            if count is not None:
+                count()
             recorder.tensors([name + (np.asarray(array),) for name, array in zip(names, arrays)], variables)
             return np.zeros((), np.int64)
 
         if graph is None:
             record_arrays(*[value for _, _, value in rows])
             return gradients
-        recording_op = tf.numpy_function(record_arrays, [value for _, _, value in rows], tf.int64)
-        with tf.control_dependencies([recording_op]):  # before the update, which would begin the next step
-            return tf.nest.map_structure(
-                lambda value: None if value is None else tf.identity(value), gradients, expand_composites=True
-            )
+        return _after(tf.numpy_function(record_arrays, [value for _, _, value in rows], tf.int64), gradients)
 
     def enter(original: Function, tape: GradientTape) -> Result:
         recorder.enter(TAPES)
@@ -97,6 +92,57 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
     methods.wrap(tf.GradientTape, ("__enter__",), enter)
     methods.wrap(tf.GradientTape, ("__exit__",), leave)
     methods.wrap(tf.keras.Model, ("__call__",), call)
+
+
+def count_updates_by_script(recorder: Recorder, has_optimizer: Callable[[], bool]) -> None:
+    """Count the steps of loops whose script updates the variables itself. Nothing else is recorded.
+
+    Args:
+        recorder: counts.
+        has_optimizer: returns True if the updates are those of an optimizer, which are counted otherwise.
+    """
+
+    def gradient(
+        original: Function, tape: GradientTape, target: Structure, sources: Structure, *args: object, **kwargs: object
+    ) -> Result:
+        gradients = original(tape, target, sources, *args, **kwargs)
+        if has_optimizer() or recorder.is_inside("fit", "train_on_batch"):
+            return gradients
+        record = _updates_by_script(recorder, sources)
+        if record is None:
+            return gradients
+        if tf.executing_eagerly():
+            record()
+            return gradients
+
+        def count() -> np.ndarray:
+            return np.zeros((), np.int64) if has_optimizer() else record()
+
+        with tf_op_creation.suspended():
+            return _after(tf.numpy_function(count, [], tf.int64), gradients)
+
+    methods.wrap(tf.GradientTape, ("gradient",), gradient)
+
+
+def _updates_by_script(recorder: Recorder, sources: Structure) -> Callable[[], np.ndarray] | None:
+    """Return a function that counts an update by the script; None without variables, or in a graph of a session."""
+    own = [source for source in tf.nest.flatten(sources) if hasattr(source, "assign")]
+    if not own or not tf.compat.v1.executing_eagerly_outside_functions():
+        return None
+
+    def count() -> np.ndarray:
+        recorder.update_by_script(lambda: [(VARIABLE, plain_name(variable), array_of(variable)) for variable in own])
+        return np.zeros((), np.int64)
+
+    return count
+
+
+def _after(op: Tensor, gradients: Structure) -> Structure:
+    """Return gradients that are computed after an op: before the update, which would begin the next step."""
+    with tf.control_dependencies([op]):
+        return tf.nest.map_structure(
+            lambda value: None if value is None else tf.identity(value), gradients, expand_composites=True
+        )
 
 
 def _running_script_line() -> tuple[str, int] | None:

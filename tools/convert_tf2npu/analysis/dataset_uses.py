@@ -16,7 +16,7 @@ from ..syntax.expressions import constant, last_name
 from .dataset_reads import FLOWS_ON, HARMLESS, ITERATOR, READS, SHAPES, Use, Uses, phase_given
 from .phase_evidence import argument_pairs, is_call, is_in_tests, passed_phase
 from .phase_words import PREPARE, phase_in
-from .reading_loops import PEEK, UNKNOWN, phase_of_loop, phase_of_run, phase_of_step
+from .reading_loops import BY_CALL, PEEK, UNKNOWN, phase_of_loop, phase_of_run, phase_of_step
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _MOST = 400  # expressions of one search
@@ -47,6 +47,8 @@ class _Search:
         self._only = only
         self._makers = makers  # functions in which the dataset is made
         self._seen: set[tuple[int, tuple[ast.AST, ...], Part]] = set()
+        self._calls: dict[ast.AST, ast.Call] = {}  # by the function that the value is followed into
+        self._by_call: dict[ast.AST, list[tuple[ast.AST, Names]]] = {}  # reads that depend on the call, by function
 
     def follow(self, node: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
         """Follow the value of an expression, or the member ``part`` of it, to its reads."""
@@ -178,6 +180,11 @@ class _Search:
         name = next((word for word, one in argument_pairs(function, call) if one is value), None)
         before = len(self.reads)
         complete, self.complete = self.complete, True
+        if function in self._calls and self._calls[function] is not call:
+            self._calls[function] = call
+            for read, its_names in self._by_call.get(function, ()):  # its names were followed from another call
+                self._add_read_by_call(read, its_names, "the loop", sites)
+        self._calls[function] = call
         for node in theirs.mentions(name, function) if name else ():
             bindings = theirs.lookup(name or "", theirs.place(theirs.parents[node])) or ()
             if function in theirs.ancestors(node) and any(
@@ -259,8 +266,22 @@ class _Search:
     def _add_read_by_kind(self, kind: str, node: ast.AST, names: Names, by: str, sites: tuple[ast.AST, ...]) -> None:
         if kind == UNKNOWN:
             self.complete = False
+        elif kind == BY_CALL:
+            self._add_read_by_call(node, names, by, sites)
         elif kind != PEEK:
             self._read(kind, node, names, by, sites)
+
+    def _add_read_by_call(self, node: ast.AST, names: Names, by: str, sites: tuple[ast.AST, ...]) -> None:
+        """Add a read of a function that trains for some of its arguments only."""
+        function = next((parent for parent in names.ancestors(node) if isinstance(parent, _FUNCTIONS)), None)
+        call = self._calls.get(function) if function is not None else None
+        phase = passed_phase(function, call) if call is not None else None
+        if function is not None and (node, names) not in self._by_call.setdefault(function, []):
+            self._by_call[function].append((node, names))
+        if phase is None:
+            self.complete = False
+        else:
+            self._read(phase, node, names, by, sites)
 
 
 def _is_name_or_attribute(node: ast.AST) -> bool:

@@ -10,24 +10,28 @@ from ..semantics.model import Where
 from ..semantics.module_index import Instance, Names
 from ..semantics.value_flow import origins
 from ..syntax.expressions import last_name
+from .conditional_updates import are_updates_conditional
 from .host_work import only_prints
 from .phase_evidence import STEPS, TAKERS
 from .phase_words import EVAL, OTHER, PREDICT, TRAIN, phases_in
 
-UNKNOWN, PEEK = "", "look"
+UNKNOWN, PEEK, BY_CALL = "", "look", "by its call"
 _MAY_TRAIN = re.compile(r"step|train|updat(?!e_state)|optimi|fit|learn|\Arun|backward|\Acall\Z|epoch", re.IGNORECASE)
 _MOST = 40  # functions
 
 
 def phase_of_loop(loop: ast.AST, names: Names) -> str:
-    """Return the phase of a loop or comprehension over a dataset, ``PEEK`` if it only looks at it, or ``UNKNOWN``."""
+    """Return the phase of a loop or comprehension over a dataset, ``PEEK`` if it only looks at it, or ``UNKNOWN``.
+
+    It is ``BY_CALL`` if the loop trains only for some arguments of its function, as under ``if training:``.
+    """
     body = getattr(loop, "body", None)
     parts = body if isinstance(body, list) else [loop]
     if isinstance(body, list) and (only_prints(body) or isinstance(body[-1], (ast.Break, ast.Return))):
         return PEEK
     called = set(_called_names(parts, names))
     if called & STEPS:
-        return TRAIN
+        return BY_CALL if are_updates_conditional(parts, names) else TRAIN
     phases = {phase for word in called for phase in ({TAKERS[word]} if word in TAKERS else phases_in(word))}
     if not phases and "update_state" in called:  # of a metric
         return EVAL
