@@ -83,14 +83,21 @@ class Measuring:
         if result.verdict == NOT_RUN:
             result = self._alone(result)
         if known:
-            result = result._replace(found=known.found, ranks=known.ranks, export=known.export)
+            result = result._replace(defect=known.defect, ranks=known.ranks, export=known.export)
         elif result.verdict not in (FAILS, ORIGINAL_FAILS):
             result = result._replace(
-                found=self._found_defect() if self._program.defect else "",
+                defect=self._found_defect() if self._program.defect else "",
                 ranks=self._on_ranks() if self._program.ranks else "",
                 export=self._exported() if self._program.export else "",
             )
-        return result._replace(seconds=round(time.time() - begin))
+        result = result._replace(seconds=round(time.time() - begin))
+        return Result(*(self._relative(value) if isinstance(value, str) else value for value in result))
+
+    def _relative(self, text: str) -> str:
+        """Return a text without the folders of this machine."""
+        for folder in (self._work, os.path.realpath(self._work), verified.ROOT, sys.prefix):
+            text = text.replace(os.path.join(folder, ""), "")
+        return " ".join(text.split())
 
     def _migrated(self, head: Result) -> Result:
         """Observe the original, convert it, and verify the conversion."""
@@ -224,9 +231,7 @@ def compared(found: Any, head: Result) -> Result:
     """Return a result with what ``npu-shim verify`` found."""
     verdict = found["verdict"]
     reason = "" if verdict == AGREE or not found["problems"] else found["problems"][0]
-    return head._replace(
-        steps=found["original"]["steps"], names=len(found["streams"]), verdict=verdict, reason=" ".join(reason.split())
-    )
+    return head._replace(steps=found["original"]["steps"], names=len(found["streams"]), verdict=verdict, reason=reason)
 
 
 def last_line(text: str) -> str:

@@ -14,20 +14,20 @@ _VERDICTS = [ORIGINAL_FAILS, FAILS, NOT_RUN, DIFFER, NOT_REPRODUCIBLE, AGREE]  #
 _BEGIN, _END = "<!-- made by docs/make_record.py -->\n", "<!-- end of the record -->\n"
 _PAGES = [os.path.join(verified.HERE, *names) for names in (("record.md",), ("zh", "record.md"))]
 _COLUMNS = (
-    "program",
-    "kind",
-    "TensorFlow",
-    "calls",
-    "rewrites, by facts",
-    "left: before, reached, not reached",
-    "verdict",
-    "steps, names",
-    "compared",
-    "ranks",
-    "export",
-    "planted defect",
-    "seconds",
-    "measured",
+    ("program", "程序"),
+    ("kind", "类型"),
+    ("TensorFlow", "TensorFlow"),
+    ("calls", "调用"),
+    ("rewrites, by facts", "改写，其中依据事实"),
+    ("left: before, reached, not reached", "需手工修改：此前、已执行、未执行"),
+    ("verdict", "结论"),
+    ("steps, names", "步数、名称"),
+    ("compared", "比较对象"),
+    ("ranks", "多个 rank"),
+    ("export", "导出"),
+    ("planted defect", "植入的缺陷"),
+    ("seconds", "秒"),
+    ("measured", "测量"),
 )
 
 
@@ -44,7 +44,7 @@ class Result(NamedTuple):
         steps, names: that were compared.
         verdict: of verify; FAILS or ORIGINAL_FAILS where it compared nothing.
         reason: the first value that departs, or the error.
-        found: the verdict on the planted defect, "" without one.
+        defect: the verdict on the planted defect, "" without one.
         ranks: the verdict on several ranks, "" without them.
         export: of the trained model, "" without one.
         seconds: of all.
@@ -63,7 +63,7 @@ class Result(NamedTuple):
     names: int | None = None
     verdict: str = ""
     reason: str = ""
-    found: str = ""
+    defect: str = ""
     ranks: str = ""
     export: str = ""
     seconds: int | None = None
@@ -99,12 +99,12 @@ def worse(before: Result | None, now: Result) -> list[str]:
     for name, is_good in _GOOD.items():
         was, is_now = (getattr(result, name) for result in (before, now))
         if is_good(was) and is_now and not is_good(is_now):
-            sentences.append(f"The {name} was {was!r} and is {is_now!r}.")
+            sentences.append(f"{name.capitalize()}: it was {was!r} and is {is_now!r}.")
     return sentences
 
 
 _GOOD: Mapping[str, Callable[[str], bool]] = {
-    "found": lambda text: text.startswith("differ"),
+    "defect": lambda text: text.startswith("differ"),
     "ranks": lambda text: text.startswith(AGREE),
     "export": lambda text: text.startswith("equal"),
 }
@@ -120,9 +120,10 @@ def headline(programs: Sequence[Program], chinese: bool) -> str:
     results = kept(programs).read()
     measured = [(program, results[program.name]) for program in programs if program.name in results]
     running = [(program, result) for program, result in measured if result.verdict != ORIGINAL_FAILS]
+    tried = len(measured) + sum(bool(program.reason) for program in programs)
     verdicts = [result.verdict for _, result in running]
     explained = sum(r.verdict == AGREE or (r.verdict == NOT_REPRODUCIBLE and bool(p.cause)) for p, r in running)
-    defects = [result.found for _, result in measured if result.found]
+    defects = [result.defect for _, result in measured if result.defect]
     ranks = [result.ranks for _, result in measured if result.ranks]
     exports = [result.export for _, result in measured if result.export]
 
@@ -137,8 +138,8 @@ def headline(programs: Sequence[Program], chinese: bool) -> str:
             "200, 120",
         ),
         ("of these drawn", "其中抽取的", str(sum(p.origin == DRAWN for p in programs)), ""),
-        ("measured", "已测量", _share(len(measured), len(programs)), ""),
-        ("originals that run here", "原程序在此可运行", _share(len(running), len(measured)), ""),
+        ("tried", "已尝试", _share(tried, len(programs)), ""),
+        ("originals that run here", "原程序在此可运行", _share(len(running), tried), ""),
         (
             "conversions that run",
             "转换后可运行",
@@ -160,7 +161,7 @@ def headline(programs: Sequence[Program], chinese: bool) -> str:
             f"{total('before')}, {total('reached')}, {total('unreached')}",
             "",
         ),
-        ("planted defects found", "发现的植入缺陷", _share(sum(map(_GOOD["found"], defects)), len(defects)), "100 %"),
+        ("planted defects found", "发现的植入缺陷", _share(sum(map(_GOOD["defect"], defects)), len(defects)), "100 %"),
         ("agree on several ranks", "多个 rank 上一致", _share(sum(map(_GOOD["ranks"], ranks)), len(ranks)), ""),
         ("exported and equal", "导出且相等", _share(sum(map(_GOOD["export"], exports)), len(exports)), ""),
     ]
@@ -168,7 +169,7 @@ def headline(programs: Sequence[Program], chinese: bool) -> str:
     return verified.markdown(columns, [(row[chinese], *row[2:]) for row in rows])
 
 
-def table(programs: Sequence[Program]) -> str:
+def table(programs: Sequence[Program], chinese: bool) -> str:
     """Return a row for each program."""
     results = kept(programs).read()
     rows = []
@@ -177,7 +178,7 @@ def table(programs: Sequence[Program]) -> str:
         link = f"[{program.repository}]({program._replace(commit=result.ran).link}) `{program.path}`"
         verdict = ORIGINAL_FAILS if program.reason else result.verdict
         reason = program.reason or " ".join(filter(None, (result.reason, program.cause)))
-        defect = f"{program.defect.kind}: {result.found}" if program.defect else ""
+        defect = f"{program.defect.kind}: {result.defect}" if program.defect else ""
         rows.append(
             (
                 link,
@@ -196,7 +197,7 @@ def table(programs: Sequence[Program]) -> str:
                 " ".join(filter(None, (result.date, result.version))),
             )
         )
-    return verified.markdown(_COLUMNS, rows)
+    return verified.markdown([names[chinese] for names in _COLUMNS], rows)
 
 
 def _cell(*numbers: int | None) -> str:
@@ -206,4 +207,4 @@ def _cell(*numbers: int | None) -> str:
 def write(programs: Sequence[Program]) -> None:
     """Write the counts and the table into the page and its Chinese form."""
     for chinese, page in enumerate(_PAGES):
-        verified.put(f"{headline(programs, bool(chinese))}\n{table(programs)}", _BEGIN, _END, [page])
+        verified.put(f"{headline(programs, bool(chinese))}\n{table(programs, bool(chinese))}", _BEGIN, _END, [page])

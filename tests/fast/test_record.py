@@ -69,7 +69,7 @@ def test_the_pages_have_the_tables_of_all_kept_results(
     docs = repo_root / "docs"
     programs = record_list.read_programs()
     for chinese, name in enumerate(("record.md", "zh/record.md")):
-        expected = f"{record_page.headline(programs, bool(chinese))}\n{record_page.table(programs)}"
+        expected = f"{record_page.headline(programs, bool(chinese))}\n{record_page.table(programs, bool(chinese))}"
         assert table_of(docs / name, record_page) == expected, "Run python docs/make_record.py --table"
     later, exports = load(repo_root, "make_later_names"), load(repo_root, "make_exports")
     assert table_of(docs / "public-code.md", later) == later.table()
@@ -86,7 +86,7 @@ def test_each_result_belongs_to_a_program_and_has_what_its_program_asks_for(
     for program in programs:
         result = results.get(program.name)
         if result and result.verdict not in (record_page.FAILS, record_page.ORIGINAL_FAILS):
-            assert bool(result.found) == bool(program.defect), program.name
+            assert bool(result.defect) == bool(program.defect), program.name
         if result:
             assert result.verdict in record_page._VERDICTS and not program.reason, program.name
             assert result.verdict == record_page.AGREE or result.reason, program.name
@@ -214,22 +214,25 @@ def test_a_kept_result_leaves_the_others_and_makes_a_row_and_the_counts(
     programs = [first, second, third]
     chance = record_page.Result(second.name, "abc1234", verdict="not reproducible", reason="Loss.", steps=20, names=31)
     agrees = record_page.Result(
-        first.name, "1234567", 50, 4, 1, 2, 3, 7, 20, 30, "agree", found="differ at step 1: rate"
+        first.name, "1234567", 50, 4, 1, 2, 3, 7, 20, 30, "agree", defect="differ at step 1: rate"
     )
     results(record_page, tmp_path, monkeypatch, programs, chance, agrees._replace(seconds=8, date="2026-01-02"))
     read = record_page.kept(programs).read()
     assert read[first.name].ran == "1234567" and read[first.name].calls == 50
-    rows = [row.split(" | ")[1:] for row in record_page.table(programs).splitlines()[2:]]
+    rows = [row.split(" | ")[1:] for row in record_page.table(programs, False).splitlines()[2:]]
     assert rows[0] == (
         ["session", "1.15", "50", "4, 1", "7, 2, 3", "agree", "20, 30", "script and conversion", "", ""]
         + ["rate 2 % higher: differ at step 1: rate", "8", "2026-01-02 |"]
     )
-    assert "blob/1234567/examples/train.py" in record_page.table(programs).splitlines()[2]
+    assert "blob/1234567/examples/train.py" in record_page.table(programs, False).splitlines()[2]
     assert (
         rows[1][5] == "not reproducible: Loss. It races." and rows[2][5] == "original does not run: It needs a display."
     )
     counts = record_page.headline(programs, False)
-    assert "| programs, repositories | 3, 1 | 200, 120 |" in counts and "| measured | 2 / 3 (66.7 %) |" in counts
+    assert (
+        "| programs, repositories | 3, 1 | 200, 120 |" in counts
+        and "| originals that run here | 2 / 3 (66.7 %) |" in counts
+    )
     assert "| agree, or irreproducible with the cause | 2 / 2 (100.0 %) | 95 % |" in counts
     assert "| planted defects found | 1 / 1 (100.0 %) | 100 % |" in counts
     assert "| 一致，或不可复现且原因已知 | 2 / 2 (100.0 %) | 95 % |" in record_page.headline(programs, True)
@@ -246,15 +249,15 @@ def test_a_kept_result_leaves_the_others_and_makes_a_row_and_the_counts(
         ),
         ({"verdict": "original does not run"}, ["The verdict was 'not reproducible' and is 'original does not run': "]),
         ({"reached": 3}, ["2 places in reached code were left, now 3."]),
-        ({"found": "agree"}, ["The found was 'differ at step 1' and is 'agree'."]),
-        ({"ranks": "differ at step 2"}, ["The ranks was 'agree' and is 'differ at step 2'."]),
-        ({"export": "not exported: no"}, ["The export was 'equal: 1e-7' and is 'not exported: no'."]),
-        ({"found": "", "ranks": "", "export": ""}, []),
+        ({"defect": "agree"}, ["Defect: it was 'differ at step 1' and is 'agree'."]),
+        ({"ranks": "differ at step 2"}, ["Ranks: it was 'agree' and is 'differ at step 2'."]),
+        ({"export": "not exported: no"}, ["Export: it was 'equal: 1e-7' and is 'not exported: no'."]),
+        ({"defect": "", "ranks": "", "export": ""}, []),
     ],
 )
 def test_a_row_that_got_worse_says_in_what(record_page: Any, changes: Any, sentences: list[str]) -> None:
     before = record_page.Result("a", "b", reached=2, verdict="not reproducible")
-    before = before._replace(found="differ at step 1", ranks="agree", export="equal: 1e-7")
+    before = before._replace(defect="differ at step 1", ranks="agree", export="equal: 1e-7")
     assert record_page.worse(before, before._replace(**changes)) == sentences
     assert record_page.worse(None, before) == []
 
