@@ -82,13 +82,12 @@ class Measuring:
         result = self._as_port(head) if self._program.plain else self._migrated(head)
         if result.verdict == NOT_RUN:
             result = self._alone(result)
-        if known:
-            result = result._replace(defect=known.defect, ranks=known.ranks, export=known.export)
-        elif result.verdict not in (FAILS, ORIGINAL_FAILS):
+        if result.verdict not in (FAILS, ORIGINAL_FAILS):
+            known = known or Result("", "")
             result = result._replace(
-                defect=self._found_defect() if self._program.defect else "",
-                ranks=self._on_ranks() if self._program.ranks else "",
-                export=self._exported() if self._program.export else "",
+                defect=known.defect or (self._found_defect() if self._program.defect else ""),
+                ranks=known.ranks or (self._on_ranks() if self._program.ranks else ""),
+                export=known.export or (self._exported() if self._program.export else ""),
             )
         result = result._replace(seconds=round(time.time() - begin))
         return Result(*(self._relative(value) if isinstance(value, str) else value for value in result))
