@@ -205,6 +205,7 @@ def _cell(*numbers: int | None) -> str:
 
 
 def write(programs: Sequence[Program]) -> None:
-    """Write the counts and the table into the page and its Chinese form."""
+    """Put the results in order, and write the counts and the table into the page and its Chinese form."""
+    kept(programs).add()
     for chinese, page in enumerate(_PAGES):
         verified.put(f"{headline(programs, bool(chinese))}\n{table(programs, bool(chinese))}", _BEGIN, _END, [page])

@@ -196,9 +196,9 @@ class Kept:
         }
         return {name: made[name] for name in self._names if name in made}
 
-    def add(self, made: Any) -> None:
-        """Write a result; the others stay."""
-        kept = {**self.read(), made[0]: made}
+    def add(self, *results: Any) -> None:
+        """Write results; the others stay. Without a result, put the file in order."""
+        kept = {**self.read(), **{result[0]: result for result in results}}
         with open(self._path, "w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream, delimiter="\t", lineterminator="\n")
             writer.writerow(self._kind._fields)

@@ -217,6 +217,11 @@ def test_a_kept_result_leaves_the_others_and_makes_a_row_and_the_counts(
         first.name, "1234567", 50, 4, 1, 2, 3, 7, 20, 30, "agree", defect="differ at step 1: rate"
     )
     results(record_page, tmp_path, monkeypatch, programs, chance, agrees._replace(seconds=8, date="2026-01-02"))
+    path = tmp_path / "record" / "results.tsv"
+    head, *lines = path.read_text(encoding="utf-8").splitlines(True)
+    path.write_text("".join([head, *lines[::-1], lines[0].replace("1234567", "abc1234"), lines[0]]), encoding="utf-8")
+    record_page.kept(programs).add()  # puts what a merge of branches made in order
+    assert path.read_text(encoding="utf-8") == "".join([head, *lines])
     read = record_page.kept(programs).read()
     assert read[first.name].ran == "1234567" and read[first.name].calls == 50
     rows = [row.split(" | ")[1:] for row in record_page.table(programs, False).splitlines()[2:]]
