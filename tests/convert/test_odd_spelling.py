@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 import pytest
-from convert_tf2npu.analysis.evidence_words import kinds_of
+from convert_tf2npu.analysis.evidence_words import evidence_kinds_of_bytes
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.project.project import Project
@@ -170,4 +170,4 @@ def test_definitions_in_another_file_are_found_however_they_are_spelled(tmp_path
 
 @pytest.mark.parametrize("call,trains", [("model . fit ", True), ("model.fit\\\n", True), ("model.fitted", False)])
 def test_a_call_of_fit_is_found_however_it_is_spelled(call: str, trains: bool) -> None:
-    assert ("trains" in kinds_of(f"import keras\n{call}(x)\n".encode())) is trains
+    assert ("trains" in evidence_kinds_of_bytes(f"import keras\n{call}(x)\n".encode())) is trains

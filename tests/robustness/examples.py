@@ -6,7 +6,7 @@ import ast
 import sys
 from typing import Iterator, NamedTuple
 
-from convert_tf2npu.analysis.idle_sessions import Use, use_of
+from convert_tf2npu.analysis.idle_sessions import Use, use_of_session
 from convert_tf2npu.analysis.tensorflow_evidence import evidence_of
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.settings import Settings
@@ -50,7 +50,7 @@ def depends_on_version(text: str) -> bool:
     """Return True if a script, and so each that contains it, may be one of TensorFlow 2, or leaves a session idle."""
     names = Project().understand(text.encode("utf-8")).names
     found = evidence_of(names)
-    idle = any(use_of(names, call.node) != Use.PROGRAM for call in names.calls)
+    idle = any(use_of_session(names, call.node) != Use.PROGRAM for call in names.calls)
     return found.two is not None or found.trains or idle
 
 

@@ -11,15 +11,15 @@ from ..semantics.signatures import bind
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import Origin, origins
 from ..syntax.expressions import last_name
-from .device_placement import is_of_other_library
-from .optimizers import Class, is_optimizer_class, is_subclass, optimizer_role
+from .device_placement import is_function_of_other_library
+from .optimizers import Class, is_optimizer_class, is_optimizer_subclass, optimizer_role
 
 MPI = "this optimizer averages its gradients with MPI. Start the ranks with mpirun"
 _COMPUTES = frozenset({"minimize", "compute_gradients"})
 _ARGUMENTS = frozenset({"global_step", "var_list", "gate_gradients", "colocate_gradients_with_ops"})
 
 
-def is_known(context: Context, call: Call) -> bool:
+def is_optimizer_known(context: Context, call: Call) -> bool:
     """Return True if the file or project creates the optimizer, or has the method, that applies gradients."""
     function = call.node.func
     assert isinstance(function, ast.Attribute)
@@ -53,8 +53,8 @@ def unknown_optimizers(context: Context) -> Iterator[Call]:
             and function.attr in _COMPUTES
             and context.resolve(function, call.where) is None
             and context.types.of(function.value, call.where) in (None, Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
-            and not is_of_other_library(function, call.where, names)
-            and not is_known(context, call)
+            and not is_function_of_other_library(function, call.where, names)
+            and not is_optimizer_known(context, call)
             and not _is_in_optimizer_class(context, call)
             and any(
                 _may_be_optimizer_computing_gradients(origin, call.node)
@@ -77,7 +77,7 @@ def _is_method_of_base_optimizer(context: Context, function: ast.Attribute, wher
 def _is_in_optimizer_class(context: Context, call: Call) -> bool:
     """Return True for code of an optimizer, which may ask another one for its gradients."""
     around = [parent for parent in context.names.ancestors(call.node) if isinstance(parent, ast.ClassDef)]
-    return any(is_subclass(Class(owner, context.names)) for owner in around)
+    return any(is_optimizer_subclass(Class(owner, context.names)) for owner in around)
 
 
 def _may_be_optimizer_computing_gradients(origin: Origin, call: ast.Call) -> bool:

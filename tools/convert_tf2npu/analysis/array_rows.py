@@ -40,7 +40,7 @@ _METHODS = frozenset({"astype", "copy"})
 _SAME_ROWS = frozenset({"cache", "enumerate", "map", "prefetch", "shuffle", "with_options"})
 
 
-def rows_of(context: Context, node: ast.AST | None, where: Where) -> int | None:
+def row_count_of_array(context: Context, node: ast.AST | None, where: Where) -> int | None:
     """Return the number of rows of an array, or None if the script does not show it."""
     return _count_rows(context, node, where, 0)
 
@@ -74,12 +74,14 @@ def _count_rows(context: Context, node: ast.AST | None, where: Where, depth: int
     return None
 
 
-def dataset_rows(context: Context, node: ast.AST, where: Where, depth: int = 20) -> int | None:
+def element_count_of_dataset(context: Context, node: ast.AST, where: Where, depth: int = 20) -> int | None:
     """Return the number of elements of a dataset of arrays, or None if the script does not show it."""
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, where) or []
         numbers = {
-            dataset_rows(context, b.node, b.where, depth - 1) if b.kind == "value" and b.node and depth else None
+            element_count_of_dataset(context, b.node, b.where, depth - 1)
+            if b.kind == "value" and b.node and depth
+            else None
             for b in bindings
         }
         return numbers.pop() if len(numbers) == 1 else None
@@ -87,10 +89,10 @@ def dataset_rows(context: Context, node: ast.AST, where: Where, depth: int = 20)
         return None
     method, value = node.func.attr, node.args[0] if node.args else None
     if method == "from_tensor_slices" and value is not None:
-        return _parts_rows(context, value, where)
+        return _row_count_of_structure(context, value, where)
     if method not in _SAME_ROWS and method not in ("repeat", "skip", "take"):
         return None
-    rows = dataset_rows(context, node.func.value, where, depth)
+    rows = element_count_of_dataset(context, node.func.value, where, depth)
     if rows is None or method in _SAME_ROWS:
         return rows
     number = integer_of(context, value, where) if value is not None else None
@@ -99,11 +101,12 @@ def dataset_rows(context: Context, node: ast.AST, where: Where, depth: int = 20)
     return {"repeat": rows * number, "skip": max(rows - number, 0), "take": min(rows, number)}[method]
 
 
-def _parts_rows(context: Context, value: ast.AST, where: Where) -> int | None:
+def _row_count_of_structure(context: Context, value: ast.AST, where: Where) -> int | None:
     """Return the number of rows of the arrays in a structure, of which one is known."""
     values = value.values if isinstance(value, ast.Dict) else value.elts if isinstance(value, ast.Tuple) else [value]
     known = {
-        _parts_rows(context, part, where) if part is not value else rows_of(context, part, where) for part in values
+        _row_count_of_structure(context, part, where) if part is not value else row_count_of_array(context, part, where)
+        for part in values
     }
     known.discard(None)
     return known.pop() if len(known) == 1 else None

@@ -27,15 +27,15 @@ def reads_of_batches(names: Names, steps: list[ast.Call]) -> Iterator[Read]:
         where = names.place(step)
         for value in (*step.args, *(keyword.value for keyword in step.keywords)):
             for node in ast.walk(value):
-                yield from _read(node, where)
+                yield from _read_of_iterator(node, where)
                 bindings = names.lookup(node.id, where) or () if isinstance(node, ast.Name) else ()
                 for binding in bindings:
                     if binding.kind in ("value", "part") and binding.node is not None:
                         for inner in ast.walk(binding.node):
-                            yield from _read(inner, binding.where)
+                            yield from _read_of_iterator(inner, binding.where)
 
 
-def _read(node: ast.AST, where: Where) -> Iterator[Read]:
+def _read_of_iterator(node: ast.AST, where: Where) -> Iterator[Read]:
     if not isinstance(node, ast.Call):
         return
     function = node.func

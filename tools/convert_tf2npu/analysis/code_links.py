@@ -55,52 +55,52 @@ class Links(NamedTuple):
     is_dynamic: bool
 
 
-def outline(project: ModuleIndex, path: str) -> Outline:
+def outline_of_file(project: ModuleIndex, path: str) -> Outline:
     """Return the outline of a file of a project."""
-    return outline_of(_text(project, path), _plain_code(project, path))
+    return outline_of(_text_of_file(project, path), _plain_code(project, path))
 
 
 def may_be_dynamic_file(project: ModuleIndex, path: str) -> bool:
     """Return True if code of a file may run what no name shows."""
-    return may_be_dynamic(_text(project, path))
+    return may_be_dynamic(_text_of_file(project, path))
 
 
-def code_in(project: ModuleIndex, part: Part) -> Code:
+def code_of_part(project: ModuleIndex, part: Part) -> Code:
     """Return the names in the code of a part of a file."""
-    unit = project.once(outline, part.path).units[part.name]
-    return names_in_unit(_plain_code(project, part.path), unit, lambda: _text(project, part.path))
+    unit = project.once(outline_of_file, part.path).units[part.name]
+    return names_in_unit(_plain_code(project, part.path), unit, lambda: _text_of_file(project, part.path))
 
 
-def _text(project: ModuleIndex, path: str) -> str:
+def _text_of_file(project: ModuleIndex, path: str) -> str:
     return text_of(project.raw(path), path)
 
 
 def _plain_code(project: ModuleIndex, path: str) -> str:
-    known = project.once(_recent_code)
+    known = project.once(_code_cache)
     code = known.get(path)
     if code is None:
-        code = blank_out_strings(_text(project, path))
+        code = blank_out_strings(_text_of_file(project, path))
         known.put(path, code, len(code))
     return code
 
 
-def _recent_code(_: ModuleIndex) -> LRU[str, str]:
+def _code_cache(_: ModuleIndex) -> LRU[str, str]:
     return LRU(_MOST_CODE)
 
 
-def links_of(project: ModuleIndex, path: str, name: str) -> Links:
+def links_of_part(project: ModuleIndex, path: str, name: str) -> Links:
     """Return what a part of a file names."""
-    unit = project.once(outline, path).units[name]
-    code = code_in(project, Part(path, name))
+    unit = project.once(outline_of_file, path).units[name]
+    code = code_of_part(project, Part(path, name))
     if code.is_dynamic:
         nothing: frozenset[Part] = frozenset()
         return Links(nothing, nothing, frozenset(), frozenset(), frozenset(), True)
     linked = _Linked(project, path)
     for word in code.words:
         is_called = word.endswith(CALL)
-        linked.mention(word[: -len(CALL)] if is_called else word, not is_called)
+        linked.add_mention(word[: -len(CALL)] if is_called else word, not is_called)
     for base in unit.bases:
-        linked.mention(base, False)
+        linked.add_mention(base, False)
     files = frozenset(
         file for statement in unit.imports for file in _modules_loaded_by_import(project, path, statement)
     )
@@ -114,7 +114,7 @@ def links_of(project: ModuleIndex, path: str, name: str) -> Links:
     )
 
 
-def is_own(project: ModuleIndex, path: str, name: str) -> bool:
+def has_only_project_bases(project: ModuleIndex, path: str, name: str) -> bool:
     """Return True if no base of a class is from outside the project. Then only the project calls its methods."""
     return _has_only_project_bases(project, Part(path, name), frozenset())
 
@@ -122,7 +122,7 @@ def is_own(project: ModuleIndex, path: str, name: str) -> bool:
 def _has_only_project_bases(project: ModuleIndex, part: Part, seen: frozenset[Part]) -> bool:
     if part in seen:
         return False
-    for base in project.once(outline, part.path).units[part.name].bases:
+    for base in project.once(outline_of_file, part.path).units[part.name].bases:
         if base not in _PLAIN_BASES:
             home = _find_exporting_module(project, part.path, base.split("."), set())
             if (
@@ -142,10 +142,10 @@ class _Linked:
         self.modules: set[str] = set()
         self._project = project
         self._path = path
-        self._units = project.once(outline, path).units
-        self._imported = project.once(_imported, path)
+        self._units = project.once(outline_of_file, path).units
+        self._imported = project.once(_imports_by_local_name, path)
 
-    def mention(self, word: str, is_value: bool) -> None:
+    def add_mention(self, word: str, is_value: bool) -> None:
         """Add what a dotted name may name.
 
         Args:
@@ -162,7 +162,7 @@ class _Linked:
             self.attributes.update(rest.split("."))
         elif root in self._imported:
             for statement in self._imported[root]:
-                self._mention_imported(statement, rest, is_value)
+                self._add_imported_mention(statement, rest, is_value)
         else:
             if root in units or ALL in self._imported:  # as a rule not: most names are of variables
                 home = _find_exporting_module(self._project, self._path, [root], set())
@@ -171,7 +171,7 @@ class _Linked:
             if rest:
                 self.attributes.update(rest.split("."))
 
-    def _mention_imported(self, imported: Import, rest: str, is_value: bool) -> None:
+    def _add_imported_mention(self, imported: Import, rest: str, is_value: bool) -> None:
         is_plain = not imported.name and imported.local == imported.module.partition(".")[0]  # import a.b binds a
         dotted = imported.local if is_plain else dotted_name(imported.module, imported.name)
         whole = f"{dotted}.{rest}" if rest else dotted
@@ -206,13 +206,13 @@ def _find_exporting_module(
         names: the parts of the dotted name; none for the module itself.
         seen: the names that are being followed.
     """
-    if not names or names[0] in project.once(outline, path).units:
+    if not names or names[0] in project.once(outline_of_file, path).units:
         return path, names
     part = Part(path, names[0])
     if part in seen:
         return None
     seen.add(part)
-    imported = project.once(_imported, path)
+    imported = project.once(_imports_by_local_name, path)
     for statement in imported.get(names[0], ()):
         dotted = dotted_name(statement.module, statement.name) if statement.name else statement.module
         origin = project.file_of_import(".".join([dotted, *names[1:]]), path)
@@ -227,10 +227,10 @@ def _find_exporting_module(
     return None
 
 
-def _imported(project: ModuleIndex, path: str) -> dict[str, list[Import]]:
+def _imports_by_local_name(project: ModuleIndex, path: str) -> dict[str, list[Import]]:
     """Return what the statements of a file import, by the names that they bind."""
     by_name: dict[str, list[Import]] = {}
-    for unit in project.once(outline, path).units.values():
+    for unit in project.once(outline_of_file, path).units.values():
         for statement in unit.imports:
             by_name.setdefault(statement.local, []).append(statement)
     return by_name

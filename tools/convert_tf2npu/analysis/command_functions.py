@@ -42,7 +42,7 @@ def _is_group(names: Names, node: ast.Name, where: Where) -> bool:
         call = binding.node
         return isinstance(call, ast.Call) and names.resolve(call.func, binding.where) == "typer.Typer"
     return binding.kind == "def" and any(
-        names.resolve(_function(decorator), binding.where) == "click.group"
+        names.resolve(_decorator_function(decorator), binding.where) == "click.group"
         for decorator in getattr(binding.node, "decorator_list", ())
     )
 
@@ -54,7 +54,7 @@ def _commands_of_group(names: Names, group: str, outer: tuple[str, ...]) -> list
     members: list[ast.FunctionDef] = []
     for candidate in names.functions:
         for decorator in getattr(candidate.node, "decorator_list", ()):
-            maker = _function(decorator)
+            maker = _decorator_function(decorator)
             if not isinstance(maker, ast.Attribute) or getattr(maker.value, "id", "") != group:
                 continue
             assert isinstance(candidate.node, (ast.FunctionDef, ast.AsyncFunctionDef))
@@ -66,7 +66,7 @@ def _commands_of_group(names: Names, group: str, outer: tuple[str, ...]) -> list
         function = call.node.func
         if isinstance(function, ast.Attribute) and getattr(function.value, "id", "") == group:
             if function.attr == "add_command" and call.node.args:
-                added = _functions(names, call.node.args[:1], call.where)
+                added = _named_functions(names, call.node.args[:1], call.where)
                 if added is None:
                     return None
                 members += added
@@ -78,7 +78,7 @@ def _commands_of_group(names: Names, group: str, outer: tuple[str, ...]) -> list
 def _functions_given_to_fire(names: Names, call: ast.Call, where: Where) -> list[ast.FunctionDef] | None:
     component = next(iter([*call.args, *(k.value for k in call.keywords if k.arg == "component")]), None)
     if isinstance(component, ast.Dict):
-        return _functions(names, component.values, where)
+        return _named_functions(names, component.values, where)
     if component is not None:
         definition = names.definition(component, where) if isinstance(component, ast.Name) else None
         if definition is None or definition.names is not names or not isinstance(definition.node, ast.ClassDef):
@@ -88,7 +88,7 @@ def _functions_given_to_fire(names: Names, call: ast.Call, where: Where) -> list
     return [function for function in own if not function.name.startswith("_") and not names.mentions(function.name)]
 
 
-def _functions(names: Names, nodes: Iterable[ast.expr], where: Where) -> list[ast.FunctionDef] | None:
+def _named_functions(names: Names, nodes: Iterable[ast.expr], where: Where) -> list[ast.FunctionDef] | None:
     """Return the functions of this file that expressions name; None if one names something else."""
     functions: list[ast.FunctionDef] = []
     for node in nodes:
@@ -99,7 +99,7 @@ def _functions(names: Names, nodes: Iterable[ast.expr], where: Where) -> list[as
     return functions
 
 
-def _function(decorator: ast.expr) -> ast.expr:
+def _decorator_function(decorator: ast.expr) -> ast.expr:
     return decorator.func if isinstance(decorator, ast.Call) else decorator
 
 

@@ -13,7 +13,7 @@ from ..syntax.expressions import last_name
 _DEFINED = re.compile(rb"\bDEFINE_\w+\s*\(\s*(?:name\s*=\s*)?['\"](\w+)|['\"]--([A-Za-z][\w-]*)['\"]")
 
 
-def flags_of(context: Context, nodes: Iterable[ast.AST]) -> set[str]:
+def flags_read_by(context: Context, nodes: Iterable[ast.AST]) -> set[str]:
     """Return the flags whose values the expressions read, as users write them (``--num_gpus``).
 
     Args:
@@ -21,14 +21,14 @@ def flags_of(context: Context, nodes: Iterable[ast.AST]) -> set[str]:
         nodes: the expressions where data flow ends.
     """
     words = {last_name(part) for node in nodes for part in ast.walk(node)} - {""}
-    return {flag for word, flag in _flags(context).items() if word in words}
+    return {flag for word, flag in _flags_by_value_name(context).items() if word in words}
 
 
-def _flags(context: Context) -> dict[str, str]:
+def _flags_by_value_name(context: Context) -> dict[str, str]:
     """Return the flags of the project by the name of their value; those of the program in place of others."""
     project, path = context.names.project, context.names.path
     if project is None or path not in project.paths:
-        return _option_by_name(context.source.text.encode("utf-8", "replace"))
+        return _options_by_value_name(context.source.text.encode("utf-8", "replace"))
     near = project.with_imports(path) | project.with_importers({path})
     by_value: dict[str, str] = {}
     for _, flags in sorted(
@@ -39,10 +39,10 @@ def _flags(context: Context) -> dict[str, str]:
 
 
 def _options_by_file(project: ModuleIndex) -> dict[str, dict[str, str]]:
-    return {path: _option_by_name(project.raw(path)) for path in project.paths if path.endswith(".py")}
+    return {path: _options_by_value_name(project.raw(path)) for path in project.paths if path.endswith(".py")}
 
 
-def _option_by_name(raw: bytes) -> dict[str, str]:
+def _options_by_value_name(raw: bytes) -> dict[str, str]:
     """Return the options that a script defines, such as ``--batch-size``, by the names of their values."""
     parses = b"add_argument" in raw or b"option(" in raw  # other scripts may pass options to this one
     if not parses and b"DEFINE_" not in raw:

@@ -50,26 +50,26 @@ def is_compiled(names: Names, model: ast.expr, where: Where, deepest: int = _DEE
         )
     if not isinstance(model, (ast.Name, ast.Attribute)):
         return False
-    if _gets_compiled(names, _variable(names, model, where), deepest):
+    if _is_compiled_in_module(names, _variable_key(names, model, where), deepest):
         return True
     return deepest > 0 and any(
-        _comes_compiled(its_names, binding, deepest - 1)
+        _is_bound_to_compiled_model(its_names, binding, deepest - 1)
         for binding, its_names in _bindings_of_model(names, model, where)
     )
 
 
-def _gets_compiled(names: Names, variable: _Variable, deepest: int) -> bool:
+def _is_compiled_in_module(names: Names, variable: _Variable, deepest: int) -> bool:
     """Return True if a module compiles what a variable holds, or passes it to a function that does."""
     if variable in names.once(_compiled_model_variables):
         return True
     return deepest > 0 and any(
-        _gets_compiled(its_names, parameter, deepest - 1)
-        for use in names.once(_uses).get(variable, ())
-        for parameter, its_names in _parameter(names, use)
+        _is_compiled_in_module(its_names, parameter, deepest - 1)
+        for use in names.once(_calls_passing_variables).get(variable, ())
+        for parameter, its_names in _parameters_receiving_argument(names, use)
     )
 
 
-def _comes_compiled(names: Names, binding: Binding, deepest: int) -> bool:
+def _is_bound_to_compiled_model(names: Names, binding: Binding, deepest: int) -> bool:
     """Return True if the object that a binding binds is compiled before."""
     if binding.kind == "value" and isinstance(binding.node, ast.expr):
         return is_compiled(names, binding.node, binding.where, deepest)
@@ -88,7 +88,7 @@ def _bindings_of_model(names: Names, model: ast.Name | ast.Attribute, where: Whe
         yield from ((held.binding, held.names) for held in owner.names.attribute_bindings(owner.node, model.attr))
 
 
-def _parameter(names: Names, use: _Use) -> Iterator[tuple[_Variable, Names]]:
+def _parameters_receiving_argument(names: Names, use: _Use) -> Iterator[tuple[_Variable, Names]]:
     """Yield the parameter of a function of the project that gets an argument."""
     definition = names.definition(use.call.func, use.where)
     function = definition.node if definition is not None else None
@@ -102,25 +102,25 @@ def _parameter(names: Names, use: _Use) -> Iterator[tuple[_Variable, Names]]:
             yield (ast.dump(ast.Name(name, ast.Load())), id(candidate.scope)), definition.names
 
 
-def _uses(names: Names) -> dict[_Variable, list[_Use]]:
+def _calls_passing_variables(names: Names) -> dict[_Variable, list[_Use]]:
     """Return the calls that pass a variable or an attribute."""
     by_variable: dict[_Variable, list[_Use]] = {}
     for call in names.calls:
         for position, value in enumerate(call.node.args):
             if isinstance(value, (ast.Name, ast.Attribute)):
                 use = _Use(call.node, call.where, position, "")
-                by_variable.setdefault(_variable(names, value, call.where), []).append(use)
+                by_variable.setdefault(_variable_key(names, value, call.where), []).append(use)
         for keyword in call.node.keywords:
             if keyword.arg and isinstance(keyword.value, (ast.Name, ast.Attribute)):
                 use = _Use(call.node, call.where, -1, keyword.arg)
-                by_variable.setdefault(_variable(names, keyword.value, call.where), []).append(use)
+                by_variable.setdefault(_variable_key(names, keyword.value, call.where), []).append(use)
     return by_variable
 
 
 def _compiled_model_variables(names: Names) -> frozenset[_Variable]:
     """Return the variables and attributes that a module compiles with a loss or an optimizer."""
     return frozenset(
-        _variable(names, call.node.func.value, call.where)
+        _variable_key(names, call.node.func.value, call.where)
         for call in names.calls
         if isinstance(call.node.func, ast.Attribute)
         and call.node.func.attr == "compile"
@@ -142,7 +142,7 @@ def _begins_with_optimizer(names: Names, call: ast.Call, where: Where) -> bool:
     )
 
 
-def _variable(names: Names, value: ast.Name | ast.Attribute, where: Where) -> _Variable:
+def _variable_key(names: Names, value: ast.Name | ast.Attribute, where: Where) -> _Variable:
     """Return a variable with its scope, or an attribute with the class or the scope that has it."""
     if isinstance(value, ast.Attribute):
         owner = names.owner_class(value.value, where)

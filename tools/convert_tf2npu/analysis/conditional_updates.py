@@ -8,7 +8,7 @@ from typing import Iterable, Iterator, NamedTuple
 from ..semantics.module_index import Names
 from ..syntax.expressions import last_name
 from .phase_evidence import STEPS, argument_pairs
-from .phase_words import parameters
+from .phase_words import parameters_of
 
 _UPDATES = STEPS - {"GradientTape"}
 _EXITS = (ast.Continue, ast.Return, ast.Break)
@@ -60,7 +60,7 @@ def are_updates_conditional(parts: Iterable[ast.AST], names: Names) -> bool:
 
 def _parameters_around(node: ast.AST, names: Names) -> frozenset[str]:
     function = next((parent for parent in names.ancestors(node) if isinstance(parent, _FUNCTIONS)), None)
-    return frozenset(parameter.arg for parameter in parameters(function)) - {"self", "cls"}
+    return frozenset(parameter.arg for parameter in parameters_of(function)) - {"self", "cls"}
 
 
 def _calls(node: ast.AST) -> Iterator[ast.Call]:

@@ -61,7 +61,7 @@ class Uses(NamedTuple):
         return frozenset(use.phase for use in self.reads)
 
     @property
-    def beside_training(self) -> Shared | None:
+    def training_and_other_read(self) -> Shared | None:
         """Return a read for training and one for something else, of one dataset, if there are both."""
         for trains in self.reads:
             for use in self.reads:
@@ -70,7 +70,7 @@ class Uses(NamedTuple):
         return None
 
 
-def phase_given(call: ast.Call, word: str, given: ast.AST) -> str | None:
+def phase_of_argument(call: ast.Call, word: str, given: ast.AST) -> str | None:
     """Return the phase of an argument by the name of the function, or of the keyword."""
     keyword = given.arg or "" if isinstance(given, ast.keyword) else ""
     named = phase_in(keyword)

@@ -13,8 +13,8 @@ from ..semantics.mentions import Mention, mentions_of_function, reads_of_assigne
 from ..semantics.module_index import Names
 from ..semantics.tf_types import DATASET_METHODS
 from ..syntax.expressions import constant, last_name
-from .dataset_reads import FLOWS_ON, HARMLESS, ITERATOR, READS, SHAPES, Use, Uses, phase_given
-from .phase_evidence import argument_pairs, is_call, is_in_tests, passed_phase
+from .dataset_reads import FLOWS_ON, HARMLESS, ITERATOR, READS, SHAPES, Use, Uses, phase_of_argument
+from .phase_evidence import argument_pairs, is_call_mention, is_in_tests, passed_phase
 from .phase_words import PREPARE, phase_in
 from .reading_loops import BY_CALL, PEEK, UNKNOWN, phase_of_loop, phase_of_run, phase_of_step
 
@@ -25,7 +25,7 @@ Part = Tuple[_Key, ...]
 _OPERATION: Part = ("initializer",)  # the operation that lets an iterator begin
 
 
-def uses_of(node: ast.AST, names: Names, only: str | None = None) -> Uses:
+def uses_of_dataset(node: ast.AST, names: Names, only: str | None = None) -> Uses:
     """Return the reads of the dataset that an expression makes.
 
     Args:
@@ -34,7 +34,7 @@ def uses_of(node: ast.AST, names: Names, only: str | None = None) -> Uses:
         only: the phase in which it runs, because of the tests around it. Calls for other phases do not count.
     """
     search = _Search(only, {p for p in names.ancestors(node) if isinstance(p, _FUNCTIONS)})
-    search.follow(node, names, (), ())
+    search.follow_value(node, names, (), ())
     return Uses(tuple(search.reads), search.complete and bool(search.reads))
 
 
@@ -50,7 +50,7 @@ class _Search:
         self._calls: dict[ast.AST, ast.Call] = {}  # by the function that the value is followed into
         self._by_call: dict[ast.AST, list[tuple[ast.AST, Names]]] = {}  # reads that depend on the call, by function
 
-    def follow(self, node: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
+    def follow_value(self, node: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
         """Follow the value of an expression, or the member ``part`` of it, to its reads."""
         key = id(node), sites, part
         if key in self._seen:
@@ -67,7 +67,7 @@ class _Search:
             self.complete = False
         elif isinstance(parent, ast.Call):
             if parent.func is node:
-                self.follow(parent, names, sites + (parent,), part)
+                self.follow_value(parent, names, sites + (parent,), part)
             else:
                 self._follow_as_argument(parent, node, names, sites, part)
         elif isinstance(parent, (ast.Assign, ast.AnnAssign)):
@@ -85,23 +85,23 @@ class _Search:
     ) -> None:
         """Follow a value through an expression that has it as a part."""
         if isinstance(parent, (ast.Tuple, ast.List)):
-            self.follow(parent, names, sites, (parent.elts.index(node),) + part)  # type: ignore[arg-type]
+            self.follow_value(parent, names, sites, (parent.elts.index(node),) + part)  # type: ignore[arg-type]
         elif isinstance(parent, ast.Dict):
             keys = [key for key, value in zip(parent.keys, parent.values) if value is node]
-            self.follow(parent, names, sites, ((constant(keys[0]) or (None,))[0] if keys else None,) + part)
+            self.follow_value(parent, names, sites, ((constant(keys[0]) or (None,))[0] if keys else None,) + part)
         elif isinstance(parent, ast.Subscript):
             index = constant(getattr(parent.slice, "value", parent.slice)) or constant(parent.slice)
             if not part:
                 self.complete = False
             elif index is None or part[0] is None or index[0] == part[0]:
-                self.follow(parent, names, sites, part[1:])
+                self.follow_value(parent, names, sites, part[1:])
         elif isinstance(parent, ast.Lambda):
-            self.follow(parent, names, sites, part)
+            self.follow_value(parent, names, sites, part)
         elif isinstance(parent, (ast.IfExp, ast.BoolOp)) and node is not getattr(parent, "test", None):
-            self.follow(parent, names, sites, part)
+            self.follow_value(parent, names, sites, part)
         elif type(parent).__name__ == "NamedExpr":
             self._follow_assignment(parent.target, names, sites, part)  # type: ignore[attr-defined]
-            self.follow(parent, names, sites, part)
+            self.follow_value(parent, names, sites, part)
         elif not isinstance(parent, (ast.Expr, ast.Compare, ast.If, ast.IfExp, ast.Assert, ast.Delete, ast.UnaryOp)):
             self.complete = False
 
@@ -110,21 +110,21 @@ class _Search:
         if node.attr in SHAPES:
             return
         if node.attr == "initializer":
-            self.follow(node, names, sites, _OPERATION)
+            self.follow_value(node, names, sites, _OPERATION)
         elif part or not isinstance(call, ast.Call) or call.func is not node:
             self.complete = False
         elif node.attr == "take" and call.args and constant(call.args[0]) == (1,) or node.attr in HARMLESS:
             return  # a look at the first batch
         elif node.attr in DATASET_METHODS or node.attr in FLOWS_ON or node.attr == ITERATOR:
-            self.follow(call, names, sites, ())
+            self.follow_value(call, names, sites, ())
         elif node.attr == "save":
-            self._read(PREPARE, call, names, "save", sites)
+            self._add_read(PREPARE, call, names, "save", sites)
         elif node.attr in READS:
-            self._read(PREPARE, call, names, node.attr, sites)
+            self._add_read(PREPARE, call, names, node.attr, sites)
         else:
             self.complete = False
 
-    def _read(self, phase: str, node: ast.AST, names: Names, by: str, sites: tuple[ast.AST, ...]) -> None:
+    def _add_read(self, phase: str, node: ast.AST, names: Names, by: str, sites: tuple[ast.AST, ...]) -> None:
         self.reads.append(Use(phase, node, names, by, sites))
 
     def _follow_as_argument(
@@ -139,9 +139,9 @@ class _Search:
         if word in HARMLESS:
             return
         if word in FLOWS_ON or word in (ITERATOR, "partial"):
-            self.follow(call, names, sites, ())
+            self.follow_value(call, names, sites, ())
         elif word == "make_initializer":
-            self.follow(call, names, sites, _OPERATION)
+            self.follow_value(call, names, sites, _OPERATION)
         elif word == "run" and part[-1:] == _OPERATION:
             self._add_read_by_kind(phase_of_run(call, names), call, names, "session.run", sites)
         elif word == "next":
@@ -150,12 +150,12 @@ class _Search:
         elif self._follow_into_function(call, value, names, sites, part):
             return
         elif word in READS:
-            self._read(PREPARE, value, names, word, sites)
+            self._add_read(PREPARE, value, names, word, sites)
         else:
-            phase = phase_given(call, word, given)
+            phase = phase_of_argument(call, word, given)
             if phase and not part:
                 by = getattr(given, "arg", "") or ""
-                self._read(phase, value, names, by if phase_in(by) else word, sites)
+                self._add_read(phase, value, names, by if phase_in(by) else word, sites)
             self.complete = self.complete and bool(phase)
 
     def _follow_into_function(
@@ -190,7 +190,7 @@ class _Search:
             if function in theirs.ancestors(node) and any(
                 b.kind == "arg" and b.where.scope.node is function for b in bindings
             ):
-                self.follow(node, theirs, sites, part)
+                self.follow_value(node, theirs, sites, part)
         is_read = bool(name) and (len(self.reads) > before or self.complete)
         self.complete = complete and self.complete and bool(name)
         return is_read
@@ -214,7 +214,7 @@ class _Search:
             index_node = getattr(target.slice, "value", target.slice)
             key = (constant(index_node) or constant(target.slice) or (None,))[0]
             for use in _reads_of_same_expression(target.value, names):
-                self.follow(use, names, sites, (key,) + part)
+                self.follow_value(use, names, sites, (key,) + part)
         else:
             self.complete = False
 
@@ -223,7 +223,7 @@ class _Search:
             if use is None:
                 self.complete = False
             elif not is_in_tests(use):
-                self.follow(use.node, use.names, sites, part)
+                self.follow_value(use.node, use.names, sites, part)
 
     def _follow_returned_value(self, node: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
         """Follow the result of a function to its calls, and to the code that gets the function."""
@@ -233,12 +233,12 @@ class _Search:
         self.complete = self.complete and bool(outside_tests)
         for use in outside_tests:
             call = use.names.parents[use.node]
-            if not (isinstance(call, ast.Call) and is_call(use)):
-                self.follow(use.node, use.names, self._add_site(sites, use.node, function, use.names), part)
+            if not (isinstance(call, ast.Call) and is_call_mention(use)):
+                self.follow_value(use.node, use.names, self._with_site(sites, use.node, function, use.names), part)
             elif self._only is None or passed_phase(function, call) == self._only:
-                self.follow(call, use.names, self._add_site(sites, call, function, use.names), part)
+                self.follow_value(call, use.names, self._with_site(sites, call, function, use.names), part)
 
-    def _add_site(
+    def _with_site(
         self, sites: tuple[ast.AST, ...], site: ast.AST, function: ast.AST | None, names: Names
     ) -> tuple[ast.AST, ...]:
         """Return the sites with one more, if the function makes a dataset in each call."""
@@ -269,7 +269,7 @@ class _Search:
         elif kind == BY_CALL:
             self._add_read_by_call(node, names, by, sites)
         elif kind != PEEK:
-            self._read(kind, node, names, by, sites)
+            self._add_read(kind, node, names, by, sites)
 
     def _add_read_by_call(self, node: ast.AST, names: Names, by: str, sites: tuple[ast.AST, ...]) -> None:
         """Add a read of a function that trains for some of its arguments only."""
@@ -281,7 +281,7 @@ class _Search:
         if phase is None:
             self.complete = False
         else:
-            self._read(phase, node, names, by, sites)
+            self._add_read(phase, node, names, by, sites)
 
 
 def _is_name_or_attribute(node: ast.AST) -> bool:

@@ -82,7 +82,7 @@ def _is_expression(node: ast.AST) -> bool:
     return isinstance(node, ast.expr)
 
 
-def is_mixed(context: Context, node: ast.AST, where: Where, depth: int = 20) -> bool:
+def may_vary_by_epoch(context: Context, node: ast.AST, where: Where, depth: int = 20) -> bool:
     """Return True if a dataset may have another order, or another end, in each epoch."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         method = node.func.attr
@@ -93,7 +93,7 @@ def is_mixed(context: Context, node: ast.AST, where: Where, depth: int = 20) -> 
         node = node.func.value
     bindings = context.names.lookup(node.id, where) or [] if isinstance(node, ast.Name) else []
     return not bindings or any(
-        b.kind != "value" or b.node is None or not depth or is_mixed(context, b.node, b.where, depth - 1)
+        b.kind != "value" or b.node is None or not depth or may_vary_by_epoch(context, b.node, b.where, depth - 1)
         for b in bindings
     )
 
@@ -103,7 +103,7 @@ def _is_endless_repeat(call: ast.Call, place: int = 0) -> bool:
     return not counts or constant(counts[0]) in ((None,), (-1,))
 
 
-def in_window(context: Context, node: ast.AST) -> bool:
+def is_in_window_function(context: Context, node: ast.AST) -> bool:
     """Return True if code is in the function that batches the windows of group_by_window."""
     functions = {p for p in context.names.ancestors(node) if isinstance(p, _FUNCTIONS)}
     return bool(functions) and not functions.isdisjoint(context.names.once(_functions_given_to_group_by_window))

@@ -36,7 +36,7 @@ def describes_package(names: Names) -> bool:
         for function in names.functions
         for decorator in getattr(function.node, "decorator_list", ())
     ]
-    return not any(_is_of_project(names, node, where) for node, where in called + derived + decorating)
+    return not any(_is_imported_from_project(names, node, where) for node, where in called + derived + decorating)
 
 
 def file_describes_package(project: ModuleIndex, path: str) -> bool:
@@ -51,7 +51,7 @@ def _keyword_values(call: ast.Call) -> list[ast.expr]:
     return [keyword.value for keyword in call.keywords]
 
 
-def _is_of_project(names: Names, node: ast.expr, where: Where) -> bool:
+def _is_imported_from_project(names: Names, node: ast.expr, where: Where) -> bool:
     """Return True for a name that is imported from the project, but for modules and names such as ``__version__``."""
     if last_name(node).startswith("__"):
         return False

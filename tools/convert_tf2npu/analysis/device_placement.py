@@ -86,28 +86,28 @@ def _is_on_npu(names: Names, around: ast.AST | None) -> bool:
     return not _belongs_to_host([] if around is None else [around, *names.ancestors(around)], names, set())
 
 
-def in_map_function(context: Context, node: ast.AST) -> bool:
+def is_in_map_function(context: Context, node: ast.AST) -> bool:
     """Return True if an expression certainly runs in tf.data, for each element."""
-    certain = host_functions(context.names)
+    certain = functions_in_tf_data(context.names)
     return any(parent in certain for parent in context.names.ancestors(node))
 
 
-def host_functions(names: Names) -> frozenset[ast.AST]:
+def functions_in_tf_data(names: Names) -> frozenset[ast.AST]:
     """Return the functions that certainly run in tf.data, for each element."""
-    return names.once(_host_functions).certain
+    return names.once(_find_host_functions).certain
 
 
-def traced_functions(names: Names) -> frozenset[ast.AST]:
+def functions_traced_by_tf_data(names: Names) -> frozenset[ast.AST]:
     """Return the functions that certainly run in the graph of tf.data, and not as Python that it calls."""
-    return names.once(_host_functions).traced
+    return names.once(_find_host_functions).traced
 
 
-def python_functions(names: Names) -> frozenset[ast.AST]:
+def functions_called_as_python(names: Names) -> frozenset[ast.AST]:
     """Return the functions that tf.data and graphs call as Python: generators, and what ``tf.py_function`` takes."""
-    return names.once(_host_functions).python
+    return names.once(_find_host_functions).python
 
 
-def in_test(context: Context, node: ast.AST) -> bool:
+def is_in_test(context: Context, node: ast.AST) -> bool:
     """Return True if an expression of the file that is being converted belongs to a test."""
     return belongs_to_test(context.names, node)
 
@@ -117,7 +117,7 @@ def belongs_to_test(names: Names, node: ast.AST) -> bool:
     return (
         names.once(_is_test_or_preparation_file)
         and "test" in _words_of_name(os.path.basename(names.path))
-        or any(isinstance(parent, ast.ClassDef) and _is_test(parent) for parent in names.ancestors(node))
+        or any(isinstance(parent, ast.ClassDef) and _is_test_class(parent) for parent in names.ancestors(node))
     )
 
 
@@ -126,18 +126,18 @@ def is_test_file(path: str) -> bool:
     return "test" in _words_of_name(os.path.basename(path))
 
 
-def serves_tests(context: Context) -> bool:
+def only_serves_tests(context: Context) -> bool:
     """Return True if a file is a test, or only tests import it."""
     project, path = context.names.project, context.names.path
     importers = project.direct_importers(path) if project is not None and path in project.paths else ()
-    return in_test(context, context.names.tree) or bool(importers) and all(map(is_test_file, importers))
+    return is_in_test(context, context.names.tree) or bool(importers) and all(map(is_test_file, importers))
 
 
-def trains(context: Context) -> bool:
+def trains_with_imports(context: Context) -> bool:
     """Return True if a file, or a file that it imports, updates variables, and not only predicts or converts."""
     project, path = context.names.project, context.names.path
     return trains_itself(context) or (
-        project is not None and bool(path) and any_updates_variables(project, project.with_imports(path))
+        project is not None and bool(path) and any_file_updates_variables(project, project.with_imports(path))
     )
 
 
@@ -160,20 +160,20 @@ def never_trains(context: Context) -> bool:
         return False
     if project is None or path not in project.paths:
         return True
-    return not _one_calls(project, {*project.with_imports(path), *project.direct_importers(path)}, _TRAINS)
+    return not _any_file_calls_method(project, {*project.with_imports(path), *project.direct_importers(path)}, _TRAINS)
 
 
-def any_updates_variables(project: ModuleIndex, paths: Iterable[str]) -> bool:
+def any_file_updates_variables(project: ModuleIndex, paths: Iterable[str]) -> bool:
     """Return True if one of some files of a project updates variables."""
-    return _one_calls(project, paths, _UPDATES)
+    return _any_file_calls_method(project, paths, _UPDATES)
 
 
-def _one_calls(project: ModuleIndex, paths: Iterable[str], methods: frozenset[str]) -> bool:
+def _any_file_calls_method(project: ModuleIndex, paths: Iterable[str], methods: frozenset[str]) -> bool:
     """Return True if one of some files calls one of some methods."""
-    return any(project.once(_calls_in, path, methods) for path in sorted(paths))
+    return any(project.once(_file_calls_method, path, methods) for path in sorted(paths))
 
 
-def _calls_in(project: ModuleIndex, path: str, methods: frozenset[str]) -> bool:
+def _file_calls_method(project: ModuleIndex, path: str, methods: frozenset[str]) -> bool:
     raw = project.raw(path) if path.endswith((".py", ".pyw")) else b""
     module = project.module(path) if has_words(raw, (f".{name}(".encode() for name in methods)) else None
     return module is not None and _calls_any_method(module.names, methods)
@@ -188,12 +188,12 @@ def _calls_any_method(names: Names, methods: frozenset[str]) -> bool:
     return any(
         isinstance(call.node.func, ast.Attribute)
         and call.node.func.attr in methods
-        and not is_of_other_library(call.node.func, call.where, names)
+        and not is_function_of_other_library(call.node.func, call.where, names)
         for call in names.calls
     )
 
 
-def is_of_other_library(function: ast.Attribute, where: Where, names: Names) -> bool:
+def is_function_of_other_library(function: ast.Attribute, where: Where, names: Names) -> bool:
     """Return True for a function of such a library, and a method of an object that it makes."""
     called = [names.resolve(function, where), *(origin.resolve() for origin in origins(function.value, where, names))]
     return any(name is not None and name.split(".")[0] in _OTHERS for name in called)
@@ -229,7 +229,7 @@ def _first_calls(context: Context, names: frozenset[str], on_npu: bool) -> dict[
     return by_part
 
 
-def function_of(context: Context, node: ast.AST) -> ast.AST:
+def enclosing_function(context: Context, node: ast.AST) -> ast.AST:
     """Return the innermost function around an expression, or the module."""
     return next((p for p in context.names.ancestors(node) if isinstance(p, _FUNCTIONS)), context.names.tree)
 
@@ -249,12 +249,12 @@ def _words_of_name(name: str) -> set[str]:
     return set(re.findall(r"[a-z0-9]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()))
 
 
-def _is_test(node: ast.ClassDef) -> bool:
+def _is_test_class(node: ast.ClassDef) -> bool:
     bases = [last_name(base) for base in node.bases]
     return node.name.endswith(("Test", "TestCase")) or any(base.endswith(("Test", "TestCase")) for base in bases)
 
 
-def _host_functions(names: Names) -> _HostFunctions:
+def _find_host_functions(names: Names) -> _HostFunctions:
     definitions: dict[str, list[ast.AST]] = {}
     for function in names.functions:
         if not isinstance(function.node, ast.Lambda):
@@ -266,7 +266,7 @@ def _host_functions(names: Names) -> _HostFunctions:
     for call in names.calls:
         word = last_name(call.node.func)
         if word not in _TAKERS:
-            for value in _python_of(word, call):
+            for value in _python_function_arguments(word, call):
                 functions = list(_passed_functions(value, definitions))
                 likely.update(functions)
                 python.update(functions if word in _PYTHON else ())
@@ -281,14 +281,14 @@ def _host_functions(names: Names) -> _HostFunctions:
                 (python if word == "from_generator" else traced if sure else likely).add(function_run)
     called = _calls_by_function(names)
     return _HostFunctions(
-        _closure(certain, called, definitions),
-        _closure(likely, called, definitions),
-        _closure(traced, _calls_by_function(names, python - traced), definitions),
+        _with_called_functions(certain, called, definitions),
+        _with_called_functions(likely, called, definitions),
+        _with_called_functions(traced, _calls_by_function(names, python - traced), definitions),
         frozenset(python),
     )
 
 
-def _python_of(word: str, call: Call) -> list[ast.expr]:
+def _python_function_arguments(word: str, call: Call) -> list[ast.expr]:
     """Return the arguments of a call outside of tf.data that are functions for Python or for input."""
     if word in _PYTHON:
         return call.node.args[:1] + [k.value for k in call.node.keywords if k.arg == "func"]
@@ -305,7 +305,7 @@ def _belongs_to_host(around: Iterable[ast.AST], names: Names, seen: set[ast.AST]
     """
     if names.once(_is_test_or_preparation_file):
         return True
-    host = names.once(_host_functions)
+    host = names.once(_find_host_functions)
     for parent in around:
         if parent in host.likely or parent in host.certain:
             return True
@@ -315,7 +315,7 @@ def _belongs_to_host(around: Iterable[ast.AST], names: Names, seen: set[ast.AST]
             if (
                 parent.name.startswith("test")
                 or isinstance(parent, ast.ClassDef)
-                and (_is_test(parent) or _SEQUENCE in names.outside_ancestors(parent))
+                and (_is_test_class(parent) or _SEQUENCE in names.outside_ancestors(parent))
             ):
                 return True
         if isinstance(parent, _FUNCTIONS) and _is_used_on_host(parent, names, seen):
@@ -335,7 +335,7 @@ def _is_used_on_host(function: ast.AST, names: Names, seen: set[ast.AST]) -> boo
         for mention in user.mentions(name):
             definition = user.definition(mention, user.place(mention))
             if definition is not None and definition[0] is function:
-                if _is_passed_on(mention, user):
+                if _is_passed_to_host_call(mention, user):
                     return True
                 used.append((mention, user))
     return bool(used) and all(_belongs_to_host(user.ancestors(mention), user, seen) for mention, user in used)
@@ -359,7 +359,7 @@ def is_passed_to_data(mention: ast.AST, names: Names) -> bool:
     return False
 
 
-def _is_passed_on(mention: ast.AST, names: Names) -> bool:
+def _is_passed_to_host_call(mention: ast.AST, names: Names) -> bool:
     """Return True if a mention of a function passes it to tf.data, to Python, or as an input function."""
     child = mention
     for parent in names.ancestors(mention):
@@ -408,7 +408,7 @@ def _calls_by_function(names: Names, outermost: AbstractSet[ast.AST] = frozenset
     """Return the names that each function calls, also in functions in it, except in those that are outermost."""
     called: dict[ast.AST, set[str]] = {}
     for call in names.calls:
-        word = _plain_name(call.node.func)
+        word = _name_of_own_call(call.node.func)
         if word:
             for parent in names.ancestors(call.node):
                 if isinstance(parent, _FUNCTIONS):
@@ -418,7 +418,7 @@ def _calls_by_function(names: Names, outermost: AbstractSet[ast.AST] = frozenset
     return called
 
 
-def _plain_name(function: ast.expr) -> str:
+def _name_of_own_call(function: ast.expr) -> str:
     """Return ``f`` for ``f(...)`` and ``self.f(...)``, and "" for calls of other files."""
     if isinstance(function, ast.Name):
         return function.id
@@ -431,7 +431,7 @@ def _plain_name(function: ast.expr) -> str:
     return ""
 
 
-def _closure(
+def _with_called_functions(
     functions: set[ast.AST], called: dict[ast.AST, set[str]], definitions: dict[str, list[ast.AST]]
 ) -> frozenset[ast.AST]:
     """Return functions and all functions that they call."""

@@ -32,7 +32,7 @@ def _uses_eager(context: Context) -> bool:
         return True
     if (
         not called & _NOT_EAGER
-        and not _gets_switch(context)
+        and not _gets_eager_disabling_call(context)
         and any(
             is_known_tf2_spelling(context.names.spelled_name(c.node.func, c.where) or "") for c in context.names.calls
         )
@@ -45,7 +45,7 @@ def _uses_eager(context: Context) -> bool:
     )
 
 
-def _gets_switch(context: Context) -> bool:
+def _gets_eager_disabling_call(context: Context) -> bool:
     """Return True if the file is lifted to compat.v1 and gets the call that disables eager execution."""
     place = place_of_switch(context) if context.compat_v1 else None
     return place is not None and not place.is_manual
@@ -55,11 +55,11 @@ def trains_eagerly(context: Context) -> bool:
     """Return True if a file belongs to a program that trains eagerly."""
     if uses_eager(context):
         return True
-    programs = program_texts(context)
+    programs = texts_of_file_and_importers(context)
     return any(_EAGER_TEXT.search(raw) for raw in programs) and not any(_GRAPH_TEXT.search(raw) for raw in programs)
 
 
-def program_texts(context: Context) -> list[bytes]:
+def texts_of_file_and_importers(context: Context) -> list[bytes]:
     """Return the contents of a file and of all files that import it, directly or not."""
     project, path = context.names.project, context.names.path
     own = context.source.text.encode("utf-8", "replace")

@@ -56,38 +56,38 @@ class Facts(NamedTuple):
     works_on_import: bool
 
 
-def facts_of(names: Names) -> Facts:
+def entry_facts(names: Names) -> Facts:
     """Return the facts of a file."""
     called = {names.resolve(call.node.func, call.where) for call in names.calls}
     return Facts(
         names.lift is not None,
         bool(called & SWITCHES),
-        _needs_switch(names),
+        _builds_graph_with_compat_v1(names),
         any(
             _is_tensorflow_work(names, call) and not any(is_main_guard(p) for p in names.ancestors(call.node))
-            for call in _calls_at_top(names)
+            for call in _module_level_calls(names)
         ),
     )
 
 
-def facts_of_file(project: ModuleIndex, path: str) -> Facts | None:
+def entry_facts_of_file(project: ModuleIndex, path: str) -> Facts | None:
     """Return the facts of a file of a project, or None if it cannot be read."""
     module = project.module(path) if project.may_concern_rules(project.raw(path), path) else None
-    return facts_of(module.names) if module else None
+    return entry_facts(module.names) if module else None
 
 
-def facts_of_program(context: Context) -> Iterator[Facts]:
+def entry_facts_with_imports(context: Context) -> Iterator[Facts]:
     """Yield the facts of a file and of all files of the project that it imports."""
     names = context.names
-    yield facts_of(names)
+    yield entry_facts(names)
     if names.project and names.path:
-        yield from facts_in(names.project, names.project.with_imports(names.path) - {names.path})
+        yield from entry_facts_of_files(names.project, names.project.with_imports(names.path) - {names.path})
 
 
-def facts_in(project: ModuleIndex, paths: AbstractSet[str]) -> Iterator[Facts]:
+def entry_facts_of_files(project: ModuleIndex, paths: AbstractSet[str]) -> Iterator[Facts]:
     """Yield the facts of the files that can be read."""
     for path in paths:
-        facts_there = project.once(facts_of_file, path)
+        facts_there = project.once(entry_facts_of_file, path)
         if facts_there is not None:
             yield facts_there
 
@@ -112,12 +112,12 @@ def _is_program(names: Names) -> bool:
     if any(is_main_guard(statement) for statement in names.tree.body):
         return True
     if names.project and names.path and names.project.direct_importers(names.path):
-        return any(_trains_keras_or_own_model(names, call) for call in _calls_at_top(names))
+        return any(_trains_keras_or_own_model(names, call) for call in _module_level_calls(names))
     return any(
         _is_tensorflow_work(names, call)
         or _starts_own_function(names, call)
         or (is_near_framework(names) and (_is_method_of_model(names, call) or _runs_work(names, call)))
-        for call in _calls_at_top(names)
+        for call in _module_level_calls(names)
     )
 
 
@@ -126,23 +126,27 @@ def scripts_importing(project: ModuleIndex, path: str) -> list[str]:
 
     Tests and packages are left out, and so are scripts that install or document a package.
     """
-    return [script for script in project.with_importers({path}) - {path} if project.once(_may_start, script)]
+    return [
+        script for script in project.with_importers({path}) - {path} if project.once(_may_be_unimported_program, script)
+    ]
 
 
 def programs_importing(project: ModuleIndex, path: str) -> list[str]:
     """Return the files of :func:`scripts_importing`, and those that others import and users start."""
-    return sorted(project.once(_programs).intersection(project.with_importers({path})) - {path})
+    return sorted(project.once(_program_files).intersection(project.with_importers({path})) - {path})
 
 
-def _programs(project: ModuleIndex) -> frozenset[str]:
+def _program_files(project: ModuleIndex) -> frozenset[str]:
     return frozenset(
         path
         for path in project.paths
-        if project.once(_may_start, path) or b"__main__" in project.raw(path) and _may_be_program(project, path)
+        if project.once(_may_be_unimported_program, path)
+        or b"__main__" in project.raw(path)
+        and _may_be_program(project, path)
     )
 
 
-def _may_start(project: ModuleIndex, path: str) -> bool:
+def _may_be_unimported_program(project: ModuleIndex, path: str) -> bool:
     return not project.direct_importers(path) and _may_be_program(project, path)
 
 
@@ -151,7 +155,7 @@ def _may_be_program(project: ModuleIndex, path: str) -> bool:
     return words.isdisjoint(("test", "init")) and not project.once(file_describes_package, path)
 
 
-def _calls_at_top(names: Names) -> Iterator[Call]:
+def _module_level_calls(names: Names) -> Iterator[Call]:
     """Yield the calls at module level, except those in decorators and default arguments."""
     for call in names.calls:
         if call.where.scope is names.module and not isinstance(
@@ -208,7 +212,7 @@ def _runs_work(names: Names, call: Call) -> bool:
     )
 
 
-def _needs_switch(names: Names) -> bool:
+def _builds_graph_with_compat_v1(names: Names) -> bool:
     """Return True if a file that uses compat.v1 already builds a graph outside of ``tf.Graph().as_default()``."""
     if may_have_used_gelu(names) and any(b.target == "tensorflow" for bs in names.module.bindings.values() for b in bs):
         return False  # as before its gelu of TensorFlow 2 was replaced

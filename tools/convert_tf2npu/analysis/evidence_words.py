@@ -39,17 +39,19 @@ _FIT = re.compile(spread_word_pattern(".fit").encode("ascii") + rb"(?!\w)")  # m
 _ARGUMENTS = (b"nb_epoch", b"border_mode", b"samples_per_epoch")  # of methods of Keras
 
 
-def with_words(project: ModuleIndex, kind: str) -> frozenset[str]:
+def files_with_evidence_words(project: ModuleIndex, kind: str) -> frozenset[str]:
     """Return the files near TensorFlow with a word of a kind."""
-    return frozenset(path for path in project.once(near_frameworks) if kind in project.once(kinds_in, path))
+    return frozenset(
+        path for path in project.once(near_frameworks) if kind in project.once(evidence_kinds_in_file, path)
+    )
 
 
-def kinds_in(project: ModuleIndex, path: str) -> frozenset[str]:
+def evidence_kinds_in_file(project: ModuleIndex, path: str) -> frozenset[str]:
     """Return the kinds of evidence of which a file of a project has a word."""
-    return kinds_of(project.raw(path))
+    return evidence_kinds_of_bytes(project.raw(path))
 
 
-def kinds_of(raw: bytes) -> frozenset[str]:
+def evidence_kinds_of_bytes(raw: bytes) -> frozenset[str]:
     """Return the kinds of evidence of which a file has a word."""
     kinds = {kind for kind, words in _WORDS.items() if has_words(raw, words)}
     if b"fit" in raw and _FIT.search(raw):

@@ -6,7 +6,7 @@ import ast
 
 from ..project.context import Context
 from ..syntax.expressions import last_name
-from .device_placement import function_of
+from .device_placement import enclosing_function
 
 # Functions that freeze a graph or save it for serving.
 FREEZERS = frozenset(
@@ -42,7 +42,7 @@ def only_freezes(context: Context, node: ast.AST) -> bool:
         return False
     names = context.names
     parent = names.parents.get(node)
-    block = function_of(context, node)
+    block = enclosing_function(context, node)
     if isinstance(parent, ast.With):
         target = next((item.optional_vars for item in parent.items if item.context_expr is node), None)
         block = parent
@@ -56,7 +56,7 @@ def only_freezes(context: Context, node: ast.AST) -> bool:
     if not any(last_name(call.func) in _WORDS for call in inside) or any(map(_evaluates_tensor, inside)):
         return False
     return target is None or all(
-        _is_harmless(context, mention)
+        _runs_only_initializers_and_savers(context, mention)
         for mention in names.mentions(target.id, names.place(node).scope.node)
         if isinstance(mention, ast.Name) and isinstance(mention.ctx, ast.Load) and block in names.ancestors(mention)
     )
@@ -71,7 +71,7 @@ def _evaluates_tensor(call: ast.Call) -> bool:
     return last_name(call.func) == "eval"
 
 
-def _is_harmless(context: Context, session: ast.Name) -> bool:
+def _runs_only_initializers_and_savers(context: Context, session: ast.Name) -> bool:
     """Return True if a use of a session runs nothing but initializers and savers."""
     names = context.names
     parent = names.parents.get(session)

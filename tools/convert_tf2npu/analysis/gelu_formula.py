@@ -74,7 +74,7 @@ class _Value:
         self.tensor = tensor
 
 
-def form_of_function(function: Function, names: Names) -> str | None:
+def gelu_form_of_function(function: Function, names: Names) -> str | None:
     """Return what a function or lambda computes.
 
     Returns:
@@ -82,10 +82,10 @@ def form_of_function(function: Function, names: Names) -> str | None:
         x/2 (1 + erf(x / sqrt(2))), None for anything else.
     """
     argument = argument_name(function, names)
-    body = body_of(function.node)
+    body = body_without_docstring(function.node)
     if argument is None or not body:
         return None
-    return _gelu_form_computed_by(lambda x: _run(body, argument, x, function, names))
+    return _gelu_form_computed_by(lambda x: _run_statements(body, argument, x, function, names))
 
 
 def _gelu_form_computed_by(formula: Callable[[float], _Value]) -> str | None:
@@ -112,7 +112,7 @@ def argument_name(function: Function, names: Names) -> str | None:
     return required[0].arg if len(required) == 1 else None
 
 
-def body_of(node: ast.AST) -> list[ast.AST]:
+def body_without_docstring(node: ast.AST) -> list[ast.AST]:
     """Return the statements of a function without its docstring, or the expression of a lambda."""
     if isinstance(node, ast.Lambda):
         return [node.body]
@@ -124,7 +124,7 @@ def body_of(node: ast.AST) -> list[ast.AST]:
     return body
 
 
-def form_of_expression(node: ast.expr, argument: ast.expr, names: Names, where: Where) -> str | None:
+def gelu_form_of_expression(node: ast.expr, argument: ast.expr, names: Names, where: Where) -> str | None:
     """Return what an expression computes from a part of it.
 
     Args:
@@ -134,13 +134,13 @@ def form_of_expression(node: ast.expr, argument: ast.expr, names: Names, where: 
         where: the place of the expression.
 
     Returns:
-        as :func:`form_of_function`.
+        as :func:`gelu_form_of_function`.
     """
     text = ast.dump(argument)
     return _gelu_form_computed_by(lambda x: _evaluate(node, {text: _Value(x, True)}, names, where))
 
 
-def _run(body: list[ast.AST], argument: str, x: float, function: Function, names: Names) -> _Value:
+def _run_statements(body: list[ast.AST], argument: str, x: float, function: Function, names: Names) -> _Value:
     local = {ast.dump(ast.Name(argument, ast.Load())): _Value(x, True)}
     where = Where(function.scope.ref, (), None)
     for statement in body[:-1]:
@@ -189,16 +189,16 @@ def _evaluate(node: ast.AST, local: dict[str, _Value], names: Names, where: Wher
         operand = _evaluate(node.operand, local, names, where)
         return _Value(-operand.number, operand.tensor)
     if isinstance(node, ast.Call):
-        return _call(node, local, names, where)
+        return _evaluate_call(node, local, names, where)
     name = names.resolve(node, where)
     if name in _VALUES:
         return _Value(_VALUES[name], False)
     if isinstance(node, ast.Name):
-        return _outer(node, local, names, where)
+        return _value_of_outer_constant(node, local, names, where)
     raise _Unknown
 
 
-def _outer(node: ast.Name, local: dict[str, _Value], names: Names, where: Where) -> _Value:
+def _value_of_outer_constant(node: ast.Name, local: dict[str, _Value], names: Names, where: Where) -> _Value:
     """Return the value of a constant outside of the function."""
     binding = names.only_binding(node, where, "value")
     if binding is not None and binding.node is not None:
@@ -208,7 +208,7 @@ def _outer(node: ast.Name, local: dict[str, _Value], names: Names, where: Where)
     raise _Unknown
 
 
-def _call(node: ast.Call, local: dict[str, _Value], names: Names, where: Where) -> _Value:
+def _evaluate_call(node: ast.Call, local: dict[str, _Value], names: Names, where: Where) -> _Value:
     if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
         inner = _evaluate(node.func.value, local, names, where)
         if not inner.tensor:

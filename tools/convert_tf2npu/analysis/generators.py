@@ -10,14 +10,14 @@ from ..semantics.model import Call
 from ..semantics.module_index import ClassDefinition
 from ..semantics.value_flow import origins
 from ..syntax.expressions import constant, last_name
-from .array_rows import integer_of, rows_of
-from .slices import Slice, slice_of, value_of_argument
+from .array_rows import integer_of, row_count_of_array
+from .slices import Slice, uneven_slice_of, value_of_argument
 
 _AROUND = ("enumerate", "tqdm", "zip")
 _SEQUENCES = frozenset({"tensorflow.keras.utils.Sequence", "tensorflow.keras.utils.PyDataset"})
 
 
-def looped_slice(context: Context, call: Call, value: ast.expr) -> Slice | None:
+def slice_yielded_to_loop(context: Context, call: Call, value: ast.expr) -> Slice | None:
     """Return the slice that a generator of the file yields for the variable of a loop: ``for x, y in batches(...)``."""
     over = _iterable_of_loop_variable(context, call, value)
     return yielded_slice(context, over) if isinstance(over, ast.Call) else None
@@ -32,28 +32,28 @@ def yielded_slice(context: Context, call: ast.Call) -> Slice | None:
     for node in ast.walk(function.node):
         if isinstance(node, ast.Yield) and node.value is not None:
             at = Call(call, names.place(node))
-            for part in _elements(node.value):
-                piece = slice_of(context, at, value_of_argument(context, at, part))
+            for part in _tuple_elements(node.value):
+                piece = uneven_slice_of(context, at, value_of_argument(context, at, part))
                 if piece is not None:
                     return piece
     return None
 
 
-def _elements(value: ast.expr) -> Iterator[ast.expr]:
+def _tuple_elements(value: ast.expr) -> Iterator[ast.expr]:
     """Yield the elements of tuples, and other expressions themselves."""
     for part in getattr(value, "elts", ()):
-        yield from _elements(part)
+        yield from _tuple_elements(part)
     if not hasattr(value, "elts"):
         yield value
 
 
-def uneven_parts(context: Context, call: Call, value: ast.expr) -> bool:
+def has_uneven_parts(context: Context, call: Call, value: ast.expr) -> bool:
     """Return True if a loop takes a value from ``numpy.array_split``, whose parts may have two lengths."""
     over = _iterable_of_loop_variable(context, call, value)
     split = value_of_argument(context, call, over) if over is not None else None
     if not isinstance(split, ast.Call) or context.called_names.get(split) != "numpy.array_split" or len(split.args) < 2:
         return False
-    rows, parts = rows_of(context, split.args[0], call.where), integer_of(context, split.args[1], call.where)
+    rows, parts = row_count_of_array(context, split.args[0], call.where), integer_of(context, split.args[1], call.where)
     return not rows or not parts or rows % parts != 0
 
 
@@ -72,21 +72,21 @@ def _iterable_of_loop_variable(context: Context, call: Call, value: ast.expr) ->
     return None
 
 
-def sequence_of(context: Context, call: Call, value: ast.expr) -> ClassDefinition | None:
+def uneven_sequence_class(context: Context, call: Call, value: ast.expr) -> ClassDefinition | None:
     """Return the class of the project of a ``keras.utils.Sequence`` whose last batch may be smaller, or None."""
     for origin in origins(value, call.where, context.names):
         if isinstance(origin.node, ast.Call):
             definition = origin.names.definition(origin.node.func, origin.where)
             if definition is not None and isinstance(definition.node, ast.ClassDef):
                 owner = ClassDefinition(definition.node, definition.names)
-                if not _SEQUENCES.isdisjoint(definition.names.outside_ancestors(definition.node)) and _leaves_rest(
-                    owner
-                ):
+                if not _SEQUENCES.isdisjoint(
+                    definition.names.outside_ancestors(definition.node)
+                ) and _has_partial_last_batch(owner):
                     return owner
     return None
 
 
-def _leaves_rest(owner: ClassDefinition) -> bool:
+def _has_partial_last_batch(owner: ClassDefinition) -> bool:
     """Return True if ``__len__`` of a class always rounds up, and ``__getitem__`` cuts slices without a condition."""
     methods = {
         word: [held.binding.node for held in owner.names.attribute_bindings(owner.node, word)]

@@ -13,16 +13,16 @@ _HOLE = "\0"
 _ONE_OF_SEVERAL = re.compile(r"(?P<before>/?(?:device:)?)(?P<name>gpu):(?:\0|%[dis]|{0?(?::d)?})", re.IGNORECASE)
 
 
-def cpu(match: re.Match[str]) -> str:
+def cpu_in_same_case(match: re.Match[str]) -> str:
     """Return ``cpu`` or ``CPU``, in the case of the matched ``name``."""
     return "CPU" if match["name"].isupper() else "cpu"
 
 
 def literal_without_gpu(context: Context, device: ast.expr, call: Call) -> str | None:
     """Return the literal for an expression that fills a number into the name of a GPU, or None."""
-    text, number = _template(device)
+    text, number = _template_and_inserted_values(device)
     match = _ONE_OF_SEVERAL.fullmatch(text)
-    if match is None or not all(_only_reads(context, part, call) for part in number):
+    if match is None or not all(_has_no_side_effects(context, part, call) for part in number):
         return None
     written = context.source.segment(device)
     try:
@@ -31,16 +31,16 @@ def literal_without_gpu(context: Context, device: ast.expr, call: Call) -> str |
     except SyntaxError:
         return None
     quote = '"' if written.lstrip("fF").startswith('"') else "'"
-    return quote + match["before"] + cpu(match) + ":0" + quote
+    return quote + match["before"] + cpu_in_same_case(match) + ":0" + quote
 
 
-def gpu_numbers(node: ast.AST) -> list[ast.expr]:
+def numbers_in_gpu_names(node: ast.AST) -> list[ast.expr]:
     """Return the expressions that an expression fills into names of GPUs as the number."""
-    templates = (_template(part) for part in ast.walk(node) if isinstance(part, ast.expr))
+    templates = (_template_and_inserted_values(part) for part in ast.walk(node) if isinstance(part, ast.expr))
     return [number for text, numbers in templates if _ONE_OF_SEVERAL.fullmatch(text) for number in numbers]
 
 
-def _template(device: ast.expr) -> tuple[str, list[ast.expr]]:
+def _template_and_inserted_values(device: ast.expr) -> tuple[str, list[ast.expr]]:
     """Return the literal part of a string built with %, +, format or f, and the inserted expressions."""
     if isinstance(device, ast.BinOp) and isinstance(device.op, (ast.Mod, ast.Add)):
         text = constant(device.left)
@@ -61,7 +61,7 @@ def _template(device: ast.expr) -> tuple[str, list[ast.expr]]:
     return "", []
 
 
-def _only_reads(context: Context, number: ast.expr, call: Call) -> bool:
+def _has_no_side_effects(context: Context, number: ast.expr, call: Call) -> bool:
     """Return True if an expression has no side effects: it calls only str and int."""
     return all(
         isinstance(n.func, ast.Name)

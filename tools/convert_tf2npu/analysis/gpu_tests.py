@@ -39,7 +39,7 @@ def is_true_with_gpu(context: Context, test: ast.expr, where: Where) -> bool:
             and limit == 1
         )
     return (
-        lists_gpus(context, test, where)
+        is_list_of_gpus(context, test, where)
         or _is_number_of_gpus(context, test, where)
         or _is_result_of(context, test, where, _TESTS)
     )
@@ -59,7 +59,7 @@ def is_true_without_gpu(context: Context, test: ast.expr, where: Where) -> bool:
     return False
 
 
-def lists_gpus(context: Context, node: ast.AST, where: Where) -> bool:
+def is_list_of_gpus(context: Context, node: ast.AST, where: Where) -> bool:
     """Return True if an expression is the list of GPUs."""
     return _is_result_of(context, node, where, _LISTS)
 
@@ -68,7 +68,7 @@ def _is_number_of_gpus(context: Context, node: ast.expr, where: Where) -> bool:
     """Return True if an expression is the number of GPUs."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id not in ("len", "bool"):
         return False
-    return len(node.args) == 1 and lists_gpus(context, node.args[0], where)
+    return len(node.args) == 1 and is_list_of_gpus(context, node.args[0], where)
 
 
 def _is_result_of(context: Context, node: ast.AST, where: Where, calls: frozenset[str]) -> bool:

@@ -57,15 +57,17 @@ class Trace:
     def __init__(self) -> None:
         self._known: dict[tuple[int, int, str], list[GradientSource]] = {}
 
-    def of(self, node: ast.AST, where: Where, names: Names, part: str = "") -> list[GradientSource]:
+    def sources_of(self, node: ast.AST, where: Where, names: Names, part: str = "") -> list[GradientSource]:
         """Return the sources of an expression, or of one element if it is a tuple."""
         key = (id(node), id(where.scope), part)
         if key not in self._known:
             self._known[key] = []
-            self._known[key] = list({id(s.node): s for s in self._of(node, where, names, part)}.values())
+            self._known[key] = list(
+                {id(s.node): s for s in self._sources_of_expression(node, where, names, part)}.values()
+            )
         return self._known[key]
 
-    def _of(self, node: ast.AST, where: Where, names: Names, part: str) -> Iterator[GradientSource]:
+    def _sources_of_expression(self, node: ast.AST, where: Where, names: Names, part: str) -> Iterator[GradientSource]:
         if isinstance(node, ast.Name):
             for binding in names.lookup(node.id, where) or [Binding("other", where)]:
                 yield from self._sources_of_binding(binding, node, names, part)
@@ -74,39 +76,39 @@ class Trace:
         elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             yield from self._sources_of_comprehension(node, where, names)
         elif isinstance(node, ast.IfExp):
-            yield from self.of(node.body, where, names, part)
-            yield from self.of(node.orelse, where, names, part)
+            yield from self.sources_of(node.body, where, names, part)
+            yield from self.sources_of(node.orelse, where, names, part)
         elif isinstance(node, ast.BinOp):
             yield from self._sources_of_operands([node.left, node.right], node, where, names)
         elif isinstance(node, ast.Attribute):
             yield from self._sources_of_attribute(node, where, names)
         elif isinstance(node, (ast.List, ast.Tuple)):
-            first = _first(node)
+            first = _gradient_of_pair(node)
             for member in node.elts if first is node else [first]:
-                yield from self.of(_first(member), where, names)
+                yield from self.sources_of(_gradient_of_pair(member), where, names)
         elif isinstance(node, ast.Starred):
-            yield from self.of(node.value, where, names)
+            yield from self.sources_of(node.value, where, names)
         elif isinstance(node, ast.Subscript):
-            yield from self.of(node.value, where, names, "0")
+            yield from self.sources_of(node.value, where, names, "0")
         elif not is_none(node):
             yield GradientSource(UNKNOWN, node, where, names)
 
     def _sources_of_call(self, node: ast.Call, where: Where, names: Names, part: str) -> Iterator[GradientSource]:
         name, word = names.resolve(node.func, where) or "", last_name(node.func)
-        kind = self._kind(node, where, names)
+        kind = self._kind_of_gradient_call(node, where, names)
         if kind is not None:
             yield GradientSource(kind, node, where, names)
             return
         if name in _IN_TUPLES and part in ("0", "") and node.args:
-            yield from self.of(node.args[0], where, names)
+            yield from self.sources_of(node.args[0], where, names)
         elif name in _THROUGH and node.args:
             yield from self._sources_of_operands(list(node.args), node, where, names)
         elif word in _LISTS and isinstance(node.func, ast.Name) and node.args:
-            yield from self.of(node.args[0], where, names)  # zip(*pairs) separates gradients and variables
+            yield from self.sources_of(node.args[0], where, names)  # zip(*pairs) separates gradients and variables
         else:
             yield from self._sources_of_function_result(node, where, names, part)
 
-    def _kind(self, node: ast.AST, where: Where, names: Names) -> str | None:
+    def _kind_of_gradient_call(self, node: ast.AST, where: Where, names: Names) -> str | None:
         """Return the kind of the gradients that a call computes itself, None for other calls."""
         if not isinstance(node, ast.Call):
             return None
@@ -115,11 +117,11 @@ class Trace:
             return BY_HAND
         if name in AVERAGES:
             return AVERAGED
-        if self._is_tape(node, where, names):
+        if self._is_tape_gradient_call(node, where, names):
             return BY_TAPE
         return BY_OPTIMIZER if isinstance(node.func, ast.Attribute) and node.func.attr in _COMPUTING else None
 
-    def _is_tape(self, node: ast.Call, where: Where, names: Names) -> bool:
+    def _is_tape_gradient_call(self, node: ast.Call, where: Where, names: Names) -> bool:
         function = node.func
         if not isinstance(function, ast.Attribute) or function.attr != "gradient":
             return False
@@ -145,11 +147,11 @@ class Trace:
         for returned, its_names in returns:
             value, place = tuple_element(returned.value, part), its_names.places[returned]
             if value is not None:
-                sources += self.of(value, place, its_names)
+                sources += self.sources_of(value, place, its_names)
             elif isinstance(returned.value, (ast.Name, ast.Call)):
-                sources += self.of(returned.value, place, its_names, part)
+                sources += self.sources_of(returned.value, place, its_names, part)
         if returns and (not sources or any(source.kind == UNKNOWN for source in sources)):
-            given = [self.of(value, where, names) for value in node.args + [k.value for k in node.keywords]]
+            given = [self.sources_of(value, where, names) for value in node.args + [k.value for k in node.keywords]]
             handed_in = [s for group in given for s in group if s.kind != UNKNOWN]
             sources = handed_in or sources  # it computes gradients from others, such as their mean
         yield from sources or [GradientSource(UNKNOWN, node, where, names)]
@@ -158,7 +160,7 @@ class Trace:
         self, nodes: list[ast.expr], whole: ast.AST, where: Where, names: Names
     ) -> Iterator[GradientSource]:
         """Return the sources among the operands; factors and limits have none."""
-        sources = [source for node in nodes for source in self.of(node, where, names)]
+        sources = [source for node in nodes for source in self.sources_of(node, where, names)]
         known = [source for source in sources if source.kind != UNKNOWN]
         yield from known or [GradientSource(UNKNOWN, whole, where, names)]
 
@@ -177,13 +179,13 @@ class Trace:
         if binding.kind == "value" and isinstance(value, ast.List) and not value.elts:
             yield from self._sources_of_appended(binding, use, names)
         elif binding.kind == "value" and value is not None:
-            yield from self.of(value, where, names, part)
+            yield from self.sources_of(value, where, names, part)
         elif binding.kind == "part" and value is not None:
-            yield from self.of(value, where, names, binding.target)
+            yield from self.sources_of(value, where, names, binding.target)
         elif binding.kind == "arg":
             values = values_passed_to_parameter(binding, names)
             for given in values or ():
-                yield from self.of(given.value, given.where, given.names)
+                yield from self.sources_of(given.value, given.where, given.names)
             if values is None:
                 yield GradientSource(UNKNOWN, use, where, names)
         elif isinstance(use, ast.Name):
@@ -192,21 +194,21 @@ class Trace:
     def _sources_of_appended(self, binding: Binding, use: ast.expr, names: Names) -> Iterator[GradientSource]:
         """Return the sources of the elements that are appended to an empty list."""
         filled = False
-        for call in names.once(_appends).get(id(binding.where.scope), ()):
+        for call in names.once(_append_calls_by_scope).get(id(binding.where.scope), ()):
             function = call.node.func
             if call.node.args and ast.dump(function.value) == ast.dump(use):  # type: ignore[attr-defined]
                 filled = True
                 value = call.node.args[0]
                 is_one = last_name(function) == "append"
-                yield from self.of(_first(value) if is_one else value, call.where, names)
+                yield from self.sources_of(_gradient_of_pair(value) if is_one else value, call.where, names)
         if not filled:
             yield GradientSource(UNKNOWN, use, binding.where, names)
 
     def _sources_of_comprehension(self, node: ast.AST, where: Where, names: Names) -> Iterator[GradientSource]:
         """Return the sources of a list that is made from others."""
-        value = _first(node.elt)  # type: ignore[attr-defined]
-        if self._kind(value, where, names) or self._calls_gradient_function(value, where, names):
-            yield from self.of(value, where, names)
+        value = _gradient_of_pair(node.elt)  # type: ignore[attr-defined]
+        if self._kind_of_gradient_call(value, where, names) or self._calls_gradient_function(value, where, names):
+            yield from self.sources_of(value, where, names)
             return
         loops = {
             target: generator
@@ -219,14 +221,17 @@ class Trace:
             generator = loops[name.id]
             yield from self._sources_from_iterable(generator.target, generator.iter, name.id, where, names)
         if not is_followed:
-            yield from self.of(value, where, names)
+            yield from self.sources_of(value, where, names)
 
     def _calls_gradient_function(self, node: ast.AST, where: Where, names: Names) -> bool:
         """Return True for a call of a function of the project that computes gradients itself."""
         callees = origins(node.func, where, names) if isinstance(node, ast.Call) else []
         return bool(callees) and all(
             isinstance(callee.node, ast.FunctionDef)
-            and any(self._kind(part, callee.names.place(part), callee.names) for part in ast.walk(callee.node))
+            and any(
+                self._kind_of_gradient_call(part, callee.names.place(part), callee.names)
+                for part in ast.walk(callee.node)
+            )
             for callee in callees
         )
 
@@ -245,15 +250,15 @@ class Trace:
         if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and isinstance(target, ast.Tuple):
             place = next((i for i, t in enumerate(target.elts) if name in _names_in_target(t)), 0)
             if iterated.func.id == "zip" and place < len(iterated.args):
-                yield from self.of(iterated.args[place], where, names)
+                yield from self.sources_of(iterated.args[place], where, names)
                 return
             if iterated.func.id == "enumerate" and place == 1 and iterated.args:
                 yield from self._sources_from_iterable(target.elts[1], iterated.args[0], name, where, names)
                 return
-        yield from self.of(iterated, where, names)
+        yield from self.sources_of(iterated, where, names)
 
 
-def _appends(names: Names) -> dict[int, list[Call]]:
+def _append_calls_by_scope(names: Names) -> dict[int, list[Call]]:
     """Return the calls that add to lists by the ids of their scopes."""
     by_scope: dict[int, list[Call]] = {}
     for call in names.calls:
@@ -262,7 +267,7 @@ def _appends(names: Names) -> dict[int, list[Call]]:
     return by_scope
 
 
-def _first(node: ast.expr) -> ast.expr:
+def _gradient_of_pair(node: ast.expr) -> ast.expr:
     """Return the gradient of a pair of gradient and variable; other expressions are returned unchanged."""
     return node.elts[0] if isinstance(node, ast.Tuple) and len(node.elts) == 2 else node
 

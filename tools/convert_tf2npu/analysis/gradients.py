@@ -31,35 +31,35 @@ class Applied(NamedTuple):
     sources: list[GradientSource]
 
 
-def applications(names: Names) -> list[Applied]:
+def apply_gradients_calls(names: Names) -> list[Applied]:
     """Return the calls of apply_gradients in a module."""
     calls = []
     for call in names.calls:
         if isinstance(call.node.func, ast.Attribute) and call.node.func.attr == "apply_gradients":
             pairs = bind(call.node, PAIRS).args.get("grads_and_vars")
-            sources = Trace().of(pairs, call.where, names) if pairs is not None else []
+            sources = Trace().sources_of(pairs, call.where, names) if pairs is not None else []
             calls.append(Applied(call.node, call.where, sources))
     return calls
 
 
-def applications_in(project: ModuleIndex) -> dict[str, list[Applied]]:
+def apply_gradients_calls_by_file(project: ModuleIndex) -> dict[str, list[Applied]]:
     """Return the calls of apply_gradients in the files of a project."""
     by_file: dict[str, list[Applied]] = {}
     for path in project.paths:
         if path.endswith((".py", ".pyw")) and b"apply_gradients" in project.raw(path):
             module = project.module(path)
             if module is not None:
-                by_file[path] = applications(module.names)
+                by_file[path] = apply_gradients_calls(module.names)
     return by_file
 
 
-def applications_here(context: Context) -> Mapping[ast.AST | None, Applied]:
+def apply_gradients_calls_by_node(context: Context) -> Mapping[ast.AST | None, Applied]:
     """Return the calls of apply_gradients in a file by their nodes."""
     return context.once(_applications_by_node)
 
 
 def _applications_by_node(context: Context) -> dict[ast.AST | None, Applied]:
-    return {application.call: application for application in applications(context.names)}
+    return {application.call: application for application in apply_gradients_calls(context.names)}
 
 
 def only_applies_script_gradients(context: Context, optimizer: ast.Call) -> bool:
@@ -69,7 +69,7 @@ def only_applies_script_gradients(context: Context, optimizer: ast.Call) -> bool
         context: of its file.
         optimizer: the call that makes it.
     """
-    names, here = context.names, applications_here(context)
+    names, here = context.names, apply_gradients_calls_by_node(context)
     statement = names.parents.get(optimizer)
     if isinstance(statement, ast.Attribute) and statement.attr == "apply_gradients":
         whole = names.parents.get(statement)
@@ -80,12 +80,12 @@ def only_applies_script_gradients(context: Context, optimizer: ast.Call) -> bool
         or not isinstance(statement.targets[0], ast.Name)
     ):
         return False
-    return context.once(_are_only_applied, statement.targets[0].id)
+    return context.once(_optimizers_only_apply, statement.targets[0].id)
 
 
-def _are_only_applied(context: Context, word: str) -> bool:
+def _optimizers_only_apply(context: Context, word: str) -> bool:
     """Return True if all that a file does with the optimizers of one name is to apply gradients of the script."""
-    names, here = context.names, applications_here(context)
+    names, here = context.names, apply_gradients_calls_by_node(context)
     own_applications, computes = [], False
     for node in names.mentions(word):
         bindings = names.lookup(word, names.place(node)) if isinstance(node, ast.Name) else None
@@ -125,7 +125,7 @@ def _is_by_script(application: Applied) -> bool:
     return bool(application.sources) and all(source.kind in (BY_HAND, AVERAGED) for source in application.sources)
 
 
-def averaged_where_applied(context: Context) -> list[Applied]:
+def applications_of_loop_gradients(context: Context) -> list[Applied]:
     """Return the calls of apply_gradients for what the iterations of a loop compute, as towers do.
 
     Their gradients are averaged over the ranks once, where they are applied. So the optimizers that compute them are
@@ -134,10 +134,10 @@ def averaged_where_applied(context: Context) -> list[Applied]:
     gathered = context.once(_applications_of_gathered_gradients)
     return [
         application
-        for application in applications_here(context).values()
+        for application in apply_gradients_calls_by_node(context).values()
         if application.call in gathered
         and all(
-            source.kind != BY_OPTIMIZER or _all_only_apply(context, source.node, source.where)  # type: ignore[arg-type]
+            source.kind != BY_OPTIMIZER or _known_optimizers_only_apply(context, source.node, source.where)  # type: ignore[arg-type]
             for source in application.sources
         )
     ]
@@ -146,23 +146,23 @@ def averaged_where_applied(context: Context) -> list[Applied]:
 def averages_gradients(context: Context, call: ast.Call) -> bool:
     """Return True if a call that computes gradients averages them itself, or will do so."""
     if last_name(call.func) == "compute_gradients":
-        return not _all_only_apply(context, call, context.names.place(call))
+        return not _known_optimizers_only_apply(context, call, context.names.place(call))
     return call in context.once(_calls_of_applied_gradients)
 
 
 def _calls_of_applied_gradients(context: Context) -> frozenset[ast.AST]:
     """Return the calls of tf.gradients, and of averages, whose gradients are applied."""
-    once = {application.call for application in averaged_where_applied(context)}
+    once = {application.call for application in applications_of_loop_gradients(context)}
     sources = (
         source
-        for application in applications_here(context).values()
+        for application in apply_gradients_calls_by_node(context).values()
         if application.call not in once
         for source in application.sources
     )
     return frozenset(source.node for source in sources if source.kind in (BY_HAND, AVERAGED))
 
 
-def _all_only_apply(context: Context, computing: ast.Call, where: Where) -> bool:
+def _known_optimizers_only_apply(context: Context, computing: ast.Call, where: Where) -> bool:
     """Return True if the optimizers of a call of compute_gradients are known, and none is wrapped."""
     optimizers = [origin.node for origin in origins(computing.func.value, where, context.names)]  # type: ignore[attr-defined]
     return all(
@@ -173,7 +173,7 @@ def _all_only_apply(context: Context, computing: ast.Call, where: Where) -> bool
 
 def _applications_of_gathered_gradients(context: Context) -> frozenset[ast.AST]:
     """Return the calls of apply_gradients whose gradients all come from loops that they are not in."""
-    names, every = context.names, applications_here(context).values()
+    names, every = context.names, apply_gradients_calls_by_node(context).values()
     uses = collections.Counter(id(source.node) for application in every for source in application.sources)
     clips: dict[ast.AST, set[ast.AST]] = {}  # by each node around them
     for call in names.calls:
@@ -184,7 +184,9 @@ def _applications_of_gathered_gradients(context: Context) -> frozenset[ast.AST]:
     gathered: set[ast.AST] = set()
     for application in every:
         loops = [
-            _loop_of(source, application.call, names) for source in application.sources if uses[id(source.node)] == 1
+            _loop_around_gradients(source, application.call, names)
+            for source in application.sources
+            if uses[id(source.node)] == 1
         ]
         pairs = bind(application.call, PAIRS).args.get("grads_and_vars")
         is_of_loops = len(loops) == len(application.sources) and all(loops)
@@ -195,7 +197,7 @@ def _applications_of_gathered_gradients(context: Context) -> frozenset[ast.AST]:
     return frozenset(gathered)
 
 
-def _loop_of(source: GradientSource, apply: ast.Call, names: Names) -> ast.AST | None:
+def _loop_around_gradients(source: GradientSource, apply: ast.Call, names: Names) -> ast.AST | None:
     """Return the loop around code that computes gradients, or around a use of its function, and not around apply."""
     if source.kind not in (BY_HAND, BY_OPTIMIZER) or source.names is not names:
         return None

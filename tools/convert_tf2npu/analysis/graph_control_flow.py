@@ -32,17 +32,17 @@ def control_flow_advice(context: Context, node: ast.AST) -> str:
         context: the file.
         node: the call that gives the graph dynamic shapes. Only the first that asks gets the advice.
     """
-    advice, asking = context.once(_advice), context.once(_asking)
+    advice, asking = context.once(_advice_for_program), context.once(_nodes_with_advice)
     if advice and not asking:
         asking.append(node)
     return advice if asking == [node] else ""
 
 
-def _asking(_: Context) -> list[ast.AST]:
+def _nodes_with_advice(_: Context) -> list[ast.AST]:
     return []
 
 
-def _advice(context: Context) -> str:
+def _advice_for_program(context: Context) -> str:
     if not context.names.once(_nodes_with_control_flow) and not _calls_control_flow(context):
         return ""
     texts = _texts_of_program(context)

@@ -12,9 +12,9 @@ from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
 from ..syntax.expressions import constant, is_main_guard, is_none, last_name
 from ..tf_api.name_tables import SESSION_PARAMETERS
-from .device_placement import function_of, in_test
-from .optimizers import CREATES_OPTIMIZER, is_keras, optimizer_role
-from .tensorflow_version import is_two
+from .device_placement import enclosing_function, is_in_test
+from .optimizers import CREATES_OPTIMIZER, creates_keras_optimizer, optimizer_role
+from .tensorflow_version import is_tf2_program
 
 GRAPH_REWRITES = frozenset(
     f"tensorflow.{home}enable_mixed_precision_graph_rewrite"
@@ -39,11 +39,15 @@ def replaced_graph_rewrites(context: Context) -> frozenset[ast.Call]:
 
 def _replaced_rewrites(context: Context) -> frozenset[ast.Call]:
     rewrites = [call for call in context.names.calls if context.called_names.get(call.node) in GRAPH_REWRITES]
-    if not rewrites or not context.moves_precision or is_two(context) or "npu: ignore" in context.source.text:
+    if not rewrites or not context.moves_precision or is_tf2_program(context) or "npu: ignore" in context.source.text:
         return frozenset()
-    sessions = [(call, _parameters(context, call)) for call in context.names.calls]
+    sessions = [(call, _session_parameters(context, call)) for call in context.names.calls]
     makers = [(call, parameters) for call, parameters in sessions if parameters]
-    if not makers or _has_other_sessions(context) or not all(_takes_mode(context, *session) for session in makers):
+    if (
+        not makers
+        or _has_other_sessions(context)
+        or not all(_gets_precision_mode(context, *session) for session in makers)
+    ):
         return frozenset()
     known = all(
         _is_rewrite_with_known_scale(context, call) and _runs_before(context, call, [s for s, _ in makers])
@@ -52,7 +56,7 @@ def _replaced_rewrites(context: Context) -> frozenset[ast.Call]:
     return frozenset(call.node for call in rewrites) if known else frozenset()
 
 
-def _parameters(context: Context, call: Call) -> tuple[str, ...]:
+def _session_parameters(context: Context, call: Call) -> tuple[str, ...]:
     """Return the parameters of a call that makes a session; none for another call."""
     function, name = call.node.func, context.called_names.get(call.node)
     if name == "tensorflow.train.MonitoredSession":
@@ -67,7 +71,7 @@ def _parameters(context: Context, call: Call) -> tuple[str, ...]:
     return ()
 
 
-def _takes_mode(context: Context, call: Call, parameters: tuple[str, ...]) -> bool:
+def _gets_precision_mode(context: Context, call: Call, parameters: tuple[str, ...]) -> bool:
     """Return True if the tool certainly gives a session a configuration with the mode."""
     bound = bind(call.node, parameters)
     config = bound.args.get("session_config" if "session_config" in parameters else "config")
@@ -94,10 +98,10 @@ def _is_rewrite_with_known_scale(context: Context, call: Call) -> bool:
     if bound.hidden or bound.unknown or "opt" not in bound.args or (given is not None and constant(given) is None):
         return False
     makers = origins(bound.args["opt"], call.where, context.names)
-    return bool(makers) and not in_test(context, call.node) and all(
+    return bool(makers) and not is_in_test(context, call.node) and all(
         isinstance(maker.node, ast.Call)
         and optimizer_role(maker.node, maker.where, maker.names) == CREATES_OPTIMIZER
-        and not is_keras(maker.node, maker.where, maker.names)
+        and not creates_keras_optimizer(maker.node, maker.where, maker.names)
         for maker in makers
     )  # fmt: skip
 
@@ -107,23 +111,24 @@ def _runs_before(context: Context, call: Call, sessions: list[Call]) -> bool:
 
     TensorFlow rewrites no graph of a session that was made earlier.
     """
-    around, node = function_of(context, call.node), call.node
+    around, node = enclosing_function(context, call.node), call.node
     if _is_conditional(context, node):
         return False
-    if any(function_of(context, session.node) is not around for session in sessions):
+    if any(enclosing_function(context, session.node) is not around for session in sessions):
         callers = [c for c in context.names.calls if last_name(c.node.func) == getattr(around, "name", None)]
         if len(callers) != 1:
             return False
         node = callers[0].node
-        around = function_of(context, node)
+        around = enclosing_function(context, node)
     return not _is_conditional(context, node) and all(
-        function_of(context, session.node) is around and node.lineno < session.node.lineno for session in sessions
+        enclosing_function(context, session.node) is around and node.lineno < session.node.lineno
+        for session in sessions
     )
 
 
 def _is_conditional(context: Context, node: ast.expr) -> bool:
     """Return True if an expression runs only sometimes when its function, or the program, does."""
-    body = function_of(context, node)
+    body = enclosing_function(context, node)
     if any(isinstance(p, (ast.Return, ast.Raise)) and p.lineno < node.lineno for p in ast.walk(body)):
         return True  # it may have ended before
     for parent in context.names.ancestors(node):

@@ -40,7 +40,7 @@ class Imported(NamedTuple):
     @property
     def is_foreign(self) -> bool:
         """True for a name of another framework."""
-        return is_foreign(self.name)
+        return is_of_other_framework_or_launcher(self.name)
 
 
 def framework_of(name: str) -> str:
@@ -48,7 +48,7 @@ def framework_of(name: str) -> str:
     return (name.split(".") + [""])[1]
 
 
-def is_foreign(name: str) -> bool:
+def is_of_other_framework_or_launcher(name: str) -> bool:
     """Return True if a name of Horovod belongs to another framework, or starts processes."""
     if is_data_service(name):
         return True

@@ -51,20 +51,20 @@ def is_on_host(context: Context, node: ast.AST) -> bool:
         context: the file.
         node: the call that makes the session.
     """
-    converters = context.once(_converters)
+    converters = context.once(_tensorrt_calls)
     if converters:
-        place = _outermost(context, node)
-        return any(_outermost(context, call) is place for call in converters) and not (
+        place = _outermost_definition(context, node)
+        return any(_outermost_definition(context, call) is place for call in converters) and not (
             place is None and trains_itself(context)
         )
-    return only_freezes(context, node) or context.once(_codes_images)
+    return only_freezes(context, node) or context.once(_only_codes_images)
 
 
-def _converters(context: Context) -> tuple[ast.Call, ...]:
+def _tensorrt_calls(context: Context) -> tuple[ast.Call, ...]:
     return tuple(call for call, name in context.called_names.items() if name.startswith(_TENSORRT))
 
 
-def _codes_images(context: Context) -> bool:
+def _only_codes_images(context: Context) -> bool:
     """Return True if a file codes images with TensorFlow, and does nothing else with it."""
     called = [name for name in context.called_names.values() if name.startswith("tensorflow.")]
     return (
@@ -74,13 +74,13 @@ def _codes_images(context: Context) -> bool:
     )
 
 
-def _outermost(context: Context, node: ast.AST) -> ast.AST | None:
+def _outermost_definition(context: Context, node: ast.AST) -> ast.AST | None:
     """Return the function or class of the module around a node, or None."""
     around = [p for p in context.names.ancestors(node) if isinstance(p, (ast.FunctionDef, ast.ClassDef))]
     return around[-1] if around else None
 
 
-def is_shown(context: Context, node: ast.AST) -> bool:
+def is_only_printed_or_drawn(context: Context, node: ast.AST) -> bool:
     """Return True if the elements of a dataset are only printed or drawn, in the block that makes it.
 
     Args:
@@ -102,12 +102,12 @@ def is_shown(context: Context, node: ast.AST) -> bool:
         and names.place(mention).scope is where.scope
         and mention.lineno > statement.lineno
     ]
-    return any(_statement(context, use) is ast.For for use in uses) and all(
+    return any(_type_of_statement_around(context, use) is ast.For for use in uses) and all(
         _is_loop_that_shows(context, use, where) for use in uses
     )
 
 
-def stays_on_host(context: Context, node: ast.AST) -> bool:
+def belongs_to_host_code(context: Context, node: ast.AST) -> bool:
     """Return True if code belongs to a unit test, a serving function, or a function that writes records."""
     for parent in context.names.ancestors(node):
         if isinstance(parent, ast.ClassDef) and (
@@ -126,7 +126,7 @@ def _writes_records(function: ast.AST) -> bool:
     return any(last_name(n) == "TFRecordWriter" for n in ast.walk(function))
 
 
-def _statement(context: Context, use: ast.Name) -> type | None:
+def _type_of_statement_around(context: Context, use: ast.Name) -> type | None:
     return next((type(parent) for parent in context.names.ancestors(use) if isinstance(parent, ast.stmt)), None)
 
 

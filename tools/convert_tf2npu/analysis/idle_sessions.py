@@ -23,17 +23,17 @@ class Use(enum.Enum):
     NOTHING, KERAS_IN_GRAPHS, PROGRAM = range(3)
 
 
-def use_of(names: Names, node: ast.AST) -> Use:
+def use_of_session(names: Names, node: ast.AST) -> Use:
     """Return the use of the session of tf.compat.v1 that a call makes, or that it gives Keras.
 
     Args:
         names: of the file.
         node: an expression. What is no such call counts as a session that the program uses.
     """
-    return names.once(_use_of, node)
+    return names.once(_find_use_of_session, node)
 
 
-def _use_of(names: Names, node: ast.AST) -> Use:
+def _find_use_of_session(names: Names, node: ast.AST) -> Use:
     if not isinstance(node, ast.Call):
         return Use.PROGRAM
     where = names.place(node)
@@ -42,8 +42,8 @@ def _use_of(names: Names, node: ast.AST) -> Use:
         return Use.PROGRAM
     name = canonical(spelled)
     if name == SET_SESSION and len(node.args) == 1 and not node.keywords:
-        use = _value_of(names, node.args[0], where)
-        return Use.PROGRAM if use is None else use_of(names, use)
+        use = _assigned_value(names, node.args[0], where)
+        return Use.PROGRAM if use is None else use_of_session(names, use)
     if name not in _MAKERS or node.args or [keyword.arg for keyword in node.keywords] != ["config"]:
         return Use.PROGRAM
     if any(getattr(call.node.func, "attr", getattr(call.node.func, "id", "")) in _DEFAULTS for call in names.calls):
@@ -54,7 +54,7 @@ def _use_of(names: Names, node: ast.AST) -> Use:
     return Use.KERAS_IN_GRAPHS if given or last_part(name) == "InteractiveSession" else Use.NOTHING
 
 
-def _value_of(names: Names, node: ast.expr, where: Where) -> ast.AST | None:
+def _assigned_value(names: Names, node: ast.expr, where: Where) -> ast.AST | None:
     """Return the expression of which a value is, if there is one."""
     if not isinstance(node, ast.Name):
         return node

@@ -21,11 +21,11 @@ _OTHERS = frozenset({"jax", "torch", "numpy", "openvino", "theano", "cntk", "mxn
 
 def other_backends(names: Names) -> list[tuple[ast.AST, str]]:
     """Return the statements and calls that choose a backend other than TensorFlow, each with the backend."""
-    chosen = ((node, (constant(value) or ("",))[0]) for node, value in _chosen(names))
+    chosen = ((node, (constant(value) or ("",))[0]) for node, value in _backend_choices(names))
     return [(node, str(backend)) for node, backend in chosen if backend in _OTHERS]
 
 
-def may_choose(text: str) -> bool:
+def may_choose_backend(text: str) -> bool:
     """Return True if a file may choose a backend; cheaper than a search."""
     return _VARIABLE in text or "set_backend" in text
 
@@ -39,18 +39,18 @@ def has_other_backend(names: Names) -> bool:
     project = names.project
     if project is None or names.path not in project.paths:
         return bool(names.once(other_backends))
-    if not project.once(_choosing):
+    if not project.once(_files_choosing_backend):
         return False
     scripts = scripts_importing(project, names.path) or [names.path]
     return all(project.once(_has_other_backend, script) for script in scripts)
 
 
 def _has_other_backend(project: ModuleIndex, script: str) -> bool:
-    choosing = project.once(_choosing)
+    choosing = project.once(_files_choosing_backend)
     return script in choosing or any(choosing.get(path) for path in project.with_imports(script))
 
 
-def _choosing(project: ModuleIndex) -> dict[str, bool]:
+def _files_choosing_backend(project: ModuleIndex) -> dict[str, bool]:
     """Return the files that choose another backend; True for those that do so when they are imported."""
     by_file: dict[str, bool] = {}
     for path in project.paths:
@@ -61,12 +61,12 @@ def _choosing(project: ModuleIndex) -> dict[str, bool]:
     return by_file
 
 
-def _chosen(names: Names) -> Iterator[tuple[ast.AST, ast.expr]]:
+def _backend_choices(names: Names) -> Iterator[tuple[ast.AST, ast.expr]]:
     for statement, where in names.places.items():
         if (
             isinstance(statement, ast.Assign)
             and isinstance(statement.targets[0], ast.Subscript)
-            and _key(statement.targets[0]) == _VARIABLE
+            and _subscript_key(statement.targets[0]) == _VARIABLE
             and names.resolve(statement.targets[0].value, where) == "os.environ"
         ):
             yield statement, statement.value
@@ -80,7 +80,7 @@ def _chosen(names: Names) -> Iterator[tuple[ast.AST, ast.expr]]:
             yield call.node, call.node.args[0]
 
 
-def _key(target: ast.Subscript) -> object:
+def _subscript_key(target: ast.Subscript) -> object:
     key: ast.AST = (
         getattr(target.slice, "value", target.slice) if not isinstance(target.slice, ast.Constant) else target.slice
     )

@@ -19,12 +19,12 @@ def is_keras_method(context: Context, call: Call) -> bool:
         and context.types.of(function.value, call.where) == Type.MODEL
         and not any(
             _replaces_method(names, creation, where, function.attr)
-            for names, creation, where in _creations(context.names, function.value, call.where)
+            for names, creation, where in _creation_calls(context.names, function.value, call.where)
         )
     )
 
 
-def _creations(names: Names, value: ast.expr, where: Where) -> Iterator[tuple[Names, ast.Call, Where]]:
+def _creation_calls(names: Names, value: ast.expr, where: Where) -> Iterator[tuple[Names, ast.Call, Where]]:
     """Yield the calls that may create the object that an expression is, each with the names of its module."""
     if isinstance(value, ast.Call):
         yield names, value, where

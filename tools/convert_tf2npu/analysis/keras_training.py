@@ -10,7 +10,7 @@ from ..semantics.model import Call
 from ..semantics.tf_types import TRAINING_METHODS, Type
 from ..syntax.expressions import is_main_guard
 from .compiled_models import is_compiled
-from .device_placement import in_test
+from .device_placement import is_in_test
 from .tensorflow_evidence import trains_as_keras
 
 _SETS_SESSION = frozenset(
@@ -44,7 +44,7 @@ def first_possible_training(context: Context) -> Call | None:
             and context.types.of(model, call.where) is None
             and is_compiled(context.names, model, call.where)
         )
-        if (may_be_keras or trains_as_keras(context.names, call)) and not in_test(context, call.node):
+        if (may_be_keras or trains_as_keras(context.names, call)) and not is_in_test(context, call.node):
             return call
     return None
 
@@ -54,7 +54,7 @@ def sets_session(context: Context) -> bool:
     return not _SETS_SESSION.isdisjoint(context.called_names.values())
 
 
-def starting_body(context: Context, training: Call) -> ast.AST | None:
+def body_starting_training(context: Context, training: Call) -> ast.AST | None:
     """Return the function from which the training starts, or the main guard, or the module; None if not unique."""
     names = context.names
     scope = training.where.scope

@@ -50,9 +50,9 @@ def _later_calls(context: Context) -> list[tuple[Call, str]]:
     for call in context.names.calls:
         name = context.called_names.get(call.node, "")
         if name.startswith(_ROOT):
-            lacking = _newer(call, name, context.names)
+            lacking = _newer_name_or_argument(call, name, context.names)
         else:
-            lacking = _method(context, call) if getattr(call.node.func, "attr", "") in _ALL_METHODS else ""
+            lacking = _newer_method(context, call) if getattr(call.node.func, "attr", "") in _ALL_METHODS else ""
         if lacking and not _is_in_test_or_version_branch(context.names, context.source, call.node):
             lacking_calls.append((call, lacking))
     return lacking_calls
@@ -151,7 +151,7 @@ def _table_name_in(name: str) -> str:
     )
 
 
-def is_served(names: Names, use: LaterUse) -> bool:
+def has_form_in_26(names: Names, use: LaterUse) -> bool:
     """Return True if the form of 2.6 has what a use needs: the member of a module, the arguments of a call."""
     backport = BACKPORTS.get(use.name, "")
     if backport in MEMBERS:
@@ -179,7 +179,7 @@ def replaceable_imports_after_26(
     names: Names, source: Source, uses: list[LaterUse]
 ) -> dict[ast.ImportFrom, list[LaterImport]]:
     """Return the imports of names after 2.6 all of whose uses have a form in 2.6, by their statements."""
-    unfit = {id(use.binding) for use in uses if use.binding is not None and not is_served(names, use)}
+    unfit = {id(use.binding) for use in uses if use.binding is not None and not has_form_in_26(names, use)}
     by_statement: dict[ast.ImportFrom, list[LaterImport]] = {}
     for scope in {id(where.scope): where.scope for where in names.places.values()}.values():
         for local, bindings in scope.bindings.items():
@@ -218,7 +218,7 @@ def _newer_name(name: str) -> str:
     return next((part for part in [*above, name] if part in NAMES_AFTER_26), "")
 
 
-def _newer(call: Call, name: str, names: Names) -> str:
+def _newer_name_or_argument(call: Call, name: str, names: Names) -> str:
     """Return the name, or the name and argument, that TensorFlow 2.6 lacks; "" if it has them."""
     newer = _newer_name(name)
     if newer and not _is_private(names, call):
@@ -230,7 +230,7 @@ def _newer(call: Call, name: str, names: Names) -> str:
     return next((f"{name}.{keyword.arg}" for keyword in call.node.keywords if keyword.arg in more), "")
 
 
-def _method(context: Context, call: Call) -> str:
+def _newer_method(context: Context, call: Call) -> str:
     """Return the method of a dataset or a Keras model that TensorFlow 2.6 lacks."""
     function = call.node.func
     assert isinstance(function, ast.Attribute)
@@ -244,14 +244,16 @@ def _method(context: Context, call: Call) -> str:
     if function.attr == "apply":
         value = function.value
         of_model = isinstance(value, ast.Attribute) and value.attr == "optimizer"
-        is_one = of_model and _is_of_model(context, value.value, "optimizer", call.where)  # type: ignore[attr-defined]
+        is_one = of_model and _has_attribute_of_keras_model(context, value.value, "optimizer", call.where)  # type: ignore[attr-defined]
         return APPLY if is_one or kind == Type.KERAS_OPTIMIZER else ""
-    if function.attr in _METHODS[Type.MODEL] and _is_of_model(context, function.value, function.attr, call.where):
+    if function.attr in _METHODS[Type.MODEL] and _has_attribute_of_keras_model(
+        context, function.value, function.attr, call.where
+    ):
         return f"keras.Model.{function.attr}"
     return ""
 
 
-def _is_of_model(context: Context, value: ast.expr, attribute: str, where: Where) -> bool:
+def _has_attribute_of_keras_model(context: Context, value: ast.expr, attribute: str, where: Where) -> bool:
     """Return True for an object of a class of the project that has an attribute from a model of Keras."""
     owner = context.names.owner_class(value, where)
     if owner is None or owner.names.attribute_bindings(owner.node, attribute):

@@ -12,7 +12,7 @@ _CODING = re.compile(r"#.*?coding[:=][ \t]*[-\w.]+")
 _PASSED = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Delete)
 
 
-def line_before(context: Context, statement: ast.stmt) -> tuple[int, str] | None:
+def position_of_line_before(context: Context, statement: ast.stmt) -> tuple[int, str] | None:
     """Return the position and the indentation for a line before a statement and the comments above it.
 
     Simple statements that semicolons join to it stay behind that line, too.
@@ -21,7 +21,7 @@ def line_before(context: Context, statement: ast.stmt) -> tuple[int, str] | None
         None if the statement shares its line with another one before it: an import, a setting, or one that contains it.
     """
     source = context.source
-    start = source.start_with_decorators(_first_of_line(context, statement))
+    start = source.start_with_decorators(_first_statement_of_line(context, statement))
     position = source.line_start(start)
     indent = source.text[position:start]
     if indent.strip():
@@ -35,7 +35,7 @@ def line_before(context: Context, statement: ast.stmt) -> tuple[int, str] | None
     return position, indent
 
 
-def _first_of_line(context: Context, statement: ast.stmt) -> ast.stmt:
+def _first_statement_of_line(context: Context, statement: ast.stmt) -> ast.stmt:
     """Return the first of the statements that semicolons join to one behind them, without imports and settings."""
     source, names = context.source, context.names
     siblings = [s for s in ast.iter_child_nodes(names.parents[statement]) if isinstance(s, ast.stmt)]

@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 
 from ..project.context import Context
-from .eager_training import program_texts
+from .eager_training import texts_of_file_and_importers
 
 OPTION = "mix_compile_mode"
 _NORMALIZES = re.compile(rb"batch_norm|BatchNorm")
 _HORIZON = re.compile(rb"forward_compatibility_horizon")
 
 
-def further_need(context: Context) -> str:
+def advice_for_batch_normalization(context: Context) -> str:
     """Return how advice to set the option ends: batch normalization of TensorFlow 1.15 needs more."""
     return context.once(_further_need)
 
 
 def _further_need(context: Context) -> str:
-    texts = program_texts(context)
+    texts = texts_of_file_and_importers(context)
     if any(_NORMALIZES.search(raw) for raw in texts) and not any(_HORIZON.search(raw) for raw in texts):
         return ", and build batch normalization in tf.compat.forward_compatibility_horizon(2019, 5, 1)"
     return ""

@@ -12,8 +12,8 @@ from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
 from ..syntax.expressions import constant
 from ..tf_api.canonical_names import canonical
-from .opening import opens_device
-from .optimizers import CREATES_OPTIMIZER, is_keras, optimizer_role
+from .opening import must_open_device
+from .optimizers import CREATES_OPTIMIZER, creates_keras_optimizer, optimizer_role
 from .program_start import first_working_statements
 
 KERAS = tuple("tensorflow.keras.mixed_precision." + path for path in ("", "experimental."))
@@ -48,7 +48,7 @@ def unscaled_optimizers(context: Context, call: Call) -> list[Unscaled] | None:
     called = set(context.called_names.values())
     if not KERAS_OPTIMIZERS.isdisjoint(called):
         return []  # the script scales its loss itself
-    compiling = list(_compiling(context))
+    compiling = list(_compile_calls(context))
     if not compiling:
         return [] if "tensorflow.GradientTape" in called and not _is_policy_used_elsewhere(context) else None
     if context.distributed or _is_policy_used_elsewhere(context):
@@ -61,7 +61,7 @@ def unscaled_optimizers(context: Context, call: Call) -> list[Unscaled] | None:
 def _sets_policy_before_work(context: Context, call: Call) -> bool:
     """Return True if a call sets mixed_float16 in a statement before the work of a program, which opens the device."""
     statement = context.names.parents.get(call.node)
-    if not isinstance(statement, ast.Expr) or not opens_device(context):
+    if not isinstance(statement, ast.Expr) or not must_open_device(context):
         return False
     if len(call.node.args) != 1 or not _is_float16(context, call.node.args[0], call.where):
         return False
@@ -99,7 +99,7 @@ def _is_policy_used_elsewhere(context: Context) -> bool:
     return any(word in project.raw(other) for other in others for word in _OF_POLICIES)
 
 
-def _compiling(context: Context) -> Iterator[Call]:
+def _compile_calls(context: Context) -> Iterator[Call]:
     """Yield the calls that may compile a Keras model."""
     for call in context.names.calls:
         function = call.node.func
@@ -115,20 +115,20 @@ def _unscaled_optimizer(context: Context, call: Call) -> Unscaled | None:
         return None
     value = constant(given[0])
     if value is not None:
-        keras = _name_of_keras(context)
+        keras = _local_name_of_keras(context)
         maker = _NAMED.get(value[0].lower()) if isinstance(value[0], str) else None
         return Unscaled(given[0], f"{keras}.optimizers.{maker}()") if keras and maker else None
     sources = origins(given[0], call.where, context.names)
     is_known = bool(sources) and all(
         isinstance(origin.node, ast.Call)
         and optimizer_role(origin.node, origin.where, origin.names) == CREATES_OPTIMIZER
-        and is_keras(origin.node, origin.where, origin.names)
+        and creates_keras_optimizer(origin.node, origin.where, origin.names)
         for origin in sources
     )
     return Unscaled(given[0], "") if is_known else None
 
 
-def _name_of_keras(context: Context) -> str:
+def _local_name_of_keras(context: Context) -> str:
     """Return the name under which a file has tf.keras; "" if it has none."""
     for name, bindings in context.names.module.bindings.items():
         targets = {canonical(b.target) if b.kind == "import" else "" for b in bindings}

@@ -45,14 +45,14 @@ class ObservedLengths:
         powers = [2**n for n in range(1, 31) if least <= 2**n < most]
         return (*powers[-_MOST_BUCKETS + 1 :], most) if most else ()
 
-    def of_literal(self, shapes: ast.AST | None) -> Iterator[tuple[ast.expr, int]]:
+    def dimensions_of_literal(self, shapes: ast.AST | None) -> Iterator[tuple[ast.expr, int]]:
         """Yield the unknown dimensions of a literal of padded shapes, each with the only size that it had.
 
         Nothing is yielded if the literal has others than those that were seen.
         """
         unknown = {
             f"axis:{component}.{axis + 1}": size
-            for component, leaf in enumerate(_leaves(shapes))
+            for component, leaf in enumerate(_shapes_in_structure(shapes))
             for axis, size in enumerate(getattr(leaf, "elts", ()))
             if constant(size) in ((None,), (-1,))
         }
@@ -63,10 +63,10 @@ class ObservedLengths:
                     yield node, size
 
 
-def _leaves(shapes: ast.AST | None) -> list[ast.AST]:
+def _shapes_in_structure(shapes: ast.AST | None) -> list[ast.AST]:
     """Return the shapes in a structure of them, in the order of TensorFlow; none if a part is no literal."""
     if isinstance(shapes, ast.Call) and last_name(shapes.func) == "TensorShape" and len(shapes.args) == 1:
-        return _leaves(shapes.args[0])
+        return _shapes_in_structure(shapes.args[0])
     if isinstance(shapes, ast.Dict):
         keys = [(constant(key) or (None,))[0] if key is not None else None for key in shapes.keys]
         if not all(isinstance(key, str) for key in keys):
@@ -76,7 +76,7 @@ def _leaves(shapes: ast.AST | None) -> list[ast.AST]:
         parts = shapes.elts
     else:
         return [shapes] if isinstance(shapes, (ast.List, ast.Tuple)) and all(map(_is_size, shapes.elts)) else []
-    leaves = [_leaves(part) for part in parts]
+    leaves = [_shapes_in_structure(part) for part in parts]
     return [leaf for part in leaves for leaf in part] if all(leaves) else []
 
 

@@ -96,7 +96,7 @@ def optimizer_role(call: ast.Call, where: Where, names: Names) -> str | None:
 def _callees(function: ast.expr, where: Where, names: Names) -> Iterator[Origin]:
     """Yield the origins of a called expression. A parameter of unknown value is what its default is, if it has one."""
     for origin in origins(function, where, names):
-        parameter = _parameter(origin)
+        parameter = _parameter_named_by(origin)
         if parameter is None:
             yield origin
             continue
@@ -106,14 +106,14 @@ def _callees(function: ast.expr, where: Where, names: Names) -> Iterator[Origin]
             yield from origins(default, place, origin.names)
 
 
-def _parameter(origin: Origin) -> Binding | None:
+def _parameter_named_by(origin: Origin) -> Binding | None:
     """Return the parameter of a function of the project that an origin names, if it names one."""
     parameter = origin.names.only_binding(origin.node, origin.where, "arg")
     is_of_function = parameter is not None and isinstance(parameter.where.scope.node, ast.FunctionDef)
     return parameter if is_of_function else None
 
 
-def is_keras(call: ast.Call, where: Where, names: Names) -> bool:
+def creates_keras_optimizer(call: ast.Call, where: Where, names: Names) -> bool:
     """Return True if a call that has a role creates a Keras optimizer, not one of tf.train."""
     called = {origin.resolve() for origin in origins(call.func, where, names)} | {names.resolve(call.func, where)}
     return not any(
@@ -159,18 +159,18 @@ def _role_of_callee(origin: Origin, call: ast.Call, around: frozenset[ast.AST] =
     """
     if isinstance(origin.node, ast.ClassDef):
         its_class = Class(origin.node, origin.names)
-        if not is_subclass(its_class):
+        if not is_optimizer_subclass(its_class):
             return None
         return (
             AVERAGES_GRADIENTS
             if averages_with_mpi(its_class)
             else WRAPS_OPTIMIZER
-            if passes_on(its_class)
+            if wraps_other_optimizer(its_class)
             else CREATES_OPTIMIZER
         )
     name = origin.resolve()
     if isinstance(origin.node, ast.Call):
-        if _gets_class(origin.node, origin):
+        if _gets_optimizer_class(origin.node, origin):
             return CREATES_OPTIMIZER
         if name != "functools.partial" or not origin.node.args:
             return None
@@ -181,7 +181,7 @@ def _role_of_callee(origin: Origin, call: ast.Call, around: frozenset[ast.AST] =
     return _role_of_name(name, call) if name else None
 
 
-def _gets_class(call: ast.Call, origin: Origin) -> bool:
+def _gets_optimizer_class(call: ast.Call, origin: Origin) -> bool:
     """Return True for ``getattr(tf.keras.optimizers, name)``."""
     return (
         getattr(call.func, "id", "") == "getattr"
@@ -190,7 +190,7 @@ def _gets_class(call: ast.Call, origin: Origin) -> bool:
     )
 
 
-def is_subclass(its_class: Class) -> bool:
+def is_optimizer_subclass(its_class: Class) -> bool:
     """Return True if a class of the project derives from an optimizer of TensorFlow."""
     return any(
         type_of_subclass(name) in (Type.OPTIMIZER, Type.KERAS_OPTIMIZER) or is_optimizer_class(name)
@@ -198,7 +198,7 @@ def is_subclass(its_class: Class) -> bool:
     )
 
 
-def passes_on(its_class: Class) -> bool:
+def wraps_other_optimizer(its_class: Class) -> bool:
     """Return True if an optimizer of the project gets its gradients from another optimizer that it holds."""
     for name in _ASKED:
         for binding, names in its_class.names.attribute_bindings(its_class.node, name):
@@ -222,7 +222,7 @@ def averages_with_mpi(its_class: Class) -> bool:
     )
 
 
-def is_mpi_optimizer(call: ast.Call, where: Where, names: Names) -> bool:
+def creates_mpi_optimizer(call: ast.Call, where: Where, names: Names) -> bool:
     """Return True if a call creates an optimizer of such a class."""
     definition = names.definition(call.func, where)
     return (

@@ -11,9 +11,9 @@ from ..semantics.model import Where
 from ..semantics.module_index import ModuleIndex, Names
 from ..syntax.expressions import last_name
 from .eager_training import uses_eager
-from .opening import is_undecided
+from .opening import is_graph_mode_undecided
 from .strategies import NAMES, NPU_STRATEGY, REPLICAS
-from .tensorflow_version import is_two, verdict
+from .tensorflow_version import is_tf2_program, verdict
 
 DISTRIBUTE = "npu_shim.npu_device.distribute."
 _APPLIES = frozenset({"apply_gradients", "minimize"})
@@ -27,27 +27,27 @@ _Answer = TypeVar("_Answer")
 _MODEL = "tensorflow.keras.Model"
 
 
-def is_eager(context: Context) -> bool:
+def may_be_eager_program(context: Context) -> bool:
     """Return True if a file is eager or may be, or its program runs on TensorFlow 2 or opens the device of it."""
-    return uses_eager(context) or is_two(context) or is_undecided(context) or verdict(context).opens
+    return uses_eager(context) or is_tf2_program(context) or is_graph_mode_undecided(context) or verdict(context).opens
 
 
-def is_parallel(context: Context) -> bool:
+def trains_on_ranks(context: Context) -> bool:
     """Return True if a file belongs to a program of TensorFlow 2 that ranks shall train."""
     if context.distributed != "tf_strategy" or not verdict(context).on_npu:
         return False
     return not any(_find_in_training_modules(context.names, _imports_horovod))
 
 
-def shuffles_apart(context: Context) -> bool:
+def shuffles_differently_per_rank(context: Context) -> bool:
     """Return True if ranks train a program together that sets no seed of TensorFlow, or none of NumPy but uses it.
 
     A seed that is set under a condition counts as none. A program that calls npu.distribute itself decides about its
     random numbers.
     """
-    if not is_parallel(context) or any(name.startswith(DISTRIBUTE) for name in context.called_names.values()):
+    if not trains_on_ranks(context) or any(name.startswith(DISTRIBUTE) for name in context.called_names.values()):
         return False
-    text = b"\n".join(_texts(context))
+    text = b"\n".join(_texts_of_program(context))
     return not _BY_HAND.search(text) and (
         not _always_calls(text, _SEED) or bool(_NUMPY.search(text)) and not _always_calls(text, _NUMPY_SEED)
     )
@@ -71,7 +71,7 @@ def _is_line_in_if(lines: list[bytes], place: int) -> bool:
     return False
 
 
-def _texts(context: Context) -> Iterator[bytes]:
+def _texts_of_program(context: Context) -> Iterator[bytes]:
     """Yield the contents of a file and of all files that it imports."""
     yield context.source.text.encode("utf-8", "replace")
     project, path = context.names.project, context.names.path
@@ -85,16 +85,16 @@ def has_own_strategy(context: Context) -> bool:
     return any(_find_in_training_modules(context.names, _creates_strategy))
 
 
-def has_loop(context: Context) -> bool:
+def has_custom_training_loop(context: Context) -> bool:
     """Return True if the program of a file applies gradients outside of Keras' fit()."""
-    return any(_find_in_training_modules(context.names, _applies_itself))
+    return any(_find_in_training_modules(context.names, _applies_outside_train_step))
 
 
 def training_functions(context: Context) -> frozenset[str]:
     """Return the names of the functions and methods of the program that take a training step."""
-    steps = frozenset().union(*_find_in_training_modules(context.names, _appliers))
+    steps = frozenset().union(*_find_in_training_modules(context.names, _names_of_functions_applying_gradients))
     for _ in range(3):
-        steps = steps.union(*_find_in_training_modules(context.names, _callers, steps))
+        steps = steps.union(*_find_in_training_modules(context.names, _names_of_callers, steps))
     return steps
 
 
@@ -169,11 +169,11 @@ def is_application(node: ast.Call) -> bool:
     return isinstance(node.func, ast.Attribute) and node.func.attr in _APPLIES
 
 
-def _applies_itself(names: Names) -> bool:
-    return any(is_application(call.node) and not in_train_step(names, call.node) for call in names.calls)
+def _applies_outside_train_step(names: Names) -> bool:
+    return any(is_application(call.node) and not is_in_train_step(names, call.node) for call in names.calls)
 
 
-def _appliers(names: Names) -> frozenset[str]:
+def _names_of_functions_applying_gradients(names: Names) -> frozenset[str]:
     return frozenset(
         name
         for call in names.calls
@@ -182,7 +182,7 @@ def _appliers(names: Names) -> frozenset[str]:
     )
 
 
-def _callers(names: Names, functions: frozenset[str]) -> frozenset[str]:
+def _names_of_callers(names: Names, functions: frozenset[str]) -> frozenset[str]:
     return frozenset(
         name
         for call in names.calls
@@ -196,22 +196,22 @@ def _names_of_step_functions_around(names: Names, node: ast.AST) -> Iterator[str
 
     Methods that Keras' fit() calls take no step of a loop.
     """
-    if in_train_step(names, node):
+    if is_in_train_step(names, node):
         return
     for parent in names.ancestors(node):
         if isinstance(parent, ast.FunctionDef):
             yield parent.name
             return
-        if isinstance(parent, ast.While) or isinstance(parent, ast.For) and not only_counts(parent.iter):
+        if isinstance(parent, ast.While) or isinstance(parent, ast.For) and not is_counter(parent.iter):
             return
 
 
-def only_counts(iterable: ast.expr) -> bool:
+def is_counter(iterable: ast.expr) -> bool:
     """Return True if a loop over an iterable only counts."""
     return isinstance(iterable, ast.Call) and last_name(iterable.func) in _COUNTS
 
 
-def in_train_step(names: Names, node: ast.AST) -> bool:
+def is_in_train_step(names: Names, node: ast.AST) -> bool:
     """Return True for code in the method train_step of a Keras model."""
     for parent in names.ancestors(node):
         owner = names.parents.get(parent)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..semantics.mentions import Mention
 from ..semantics.module_index import Names
 from ..syntax.expressions import constant, last_name
-from .phase_words import EVAL, PREDICT, TRAIN, argument_phase, branch_phases, is_switch, parameters
+from .phase_words import EVAL, PREDICT, TRAIN, branch_phases, is_phase_switch, parameters_of, phase_of_parameter_value
 
 TAKERS = {
     "train": TRAIN,
@@ -67,7 +67,7 @@ def is_in_tests(use: Mention) -> bool:
     )
 
 
-def is_call(use: Mention) -> bool:
+def is_call_mention(use: Mention) -> bool:
     """Return True if a mention of a function calls it, itself or by functools.partial."""
     call = use.names.parents[use.node]
     return isinstance(call, ast.Call) and (
@@ -77,21 +77,21 @@ def is_call(use: Mention) -> bool:
 
 def passed_phase(function: ast.AST | None, call: ast.Call) -> str | None:
     """Return the phase in the arguments of a call: ``is_training=True``, ``mode='eval'``."""
-    phases = {argument_phase(name, value) for name, value in argument_pairs(function, call)} - {None}
+    phases = {phase_of_parameter_value(name, value) for name, value in argument_pairs(function, call)} - {None}
     return phases.pop() if len(phases) == 1 else None
 
 
 def passes_phase_on(function: ast.AST | None, call: ast.Call) -> bool:
     """Return True if a call passes on the phase of its caller: ``is_training=is_training``."""
     return any(
-        isinstance(value, (ast.Name, ast.Attribute)) and is_switch(name) or name == "mode"
+        isinstance(value, (ast.Name, ast.Attribute)) and is_phase_switch(name) or name == "mode"
         for name, value in argument_pairs(function, call)
     )
 
 
 def argument_pairs(function: ast.AST | None, call: ast.Call) -> list[tuple[str, ast.expr]]:
     """Return the arguments of a call with the names of their parameters."""
-    names = [p.arg for p in parameters(function)]
+    names = [p.arg for p in parameters_of(function)]
     args = call.args[1:] if last_name(call.func) == "partial" else call.args
     is_made = getattr(function, "name", "") == "__init__"
     if names[:1] in (["self"], ["cls"]) and (is_made or isinstance(call.func, ast.Attribute)):
@@ -108,7 +108,7 @@ def tested_phase(parent: ast.AST, child: ast.AST) -> str | None:
     return None
 
 
-def words_read(node: ast.AST, names: Names) -> list[str]:
+def data_words_of_dataset(node: ast.AST, names: Names) -> list[str]:
     """Return the names and strings of which a dataset is made: ``x_train``, ``'train.csv'``."""
     words: list[str] = []
     done: set[ast.AST] = set()

@@ -81,7 +81,7 @@ def branch_phases(test: ast.expr) -> BranchPhases:
         return BranchPhases(inner.no, inner.yes)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         for side in (test.left, test.comparators[0]):
-            phase = mode_value(side)
+            phase = phase_of_mode_value(side)
             if phase and isinstance(test.ops[0], (ast.Eq, ast.Is)):
                 return BranchPhases(phase, EVAL if phase == TRAIN else None)
             if phase and isinstance(test.ops[0], (ast.NotEq, ast.IsNot)):
@@ -93,14 +93,14 @@ def branch_phases(test: ast.expr) -> BranchPhases:
             return BranchPhases(None, None)
         yes, no = parts.pop()
         return BranchPhases(yes, None) if isinstance(test.op, ast.And) else BranchPhases(None, no)
-    if isinstance(test, (ast.Name, ast.Attribute)) and is_switch(last_name(test)):
+    if isinstance(test, (ast.Name, ast.Attribute)) and is_phase_switch(last_name(test)):
         phase = phase_in(last_name(test))
         if phase:
             return BranchPhases(phase, EVAL if phase == TRAIN else TRAIN)
     return BranchPhases(None, None)
 
 
-def is_switch(name: str) -> bool:
+def is_phase_switch(name: str) -> bool:
     """Return True if a name is a boolean about a phase: ``is_training``, ``do_eval``."""
     words = _words_of(name)
     return (
@@ -110,7 +110,7 @@ def is_switch(name: str) -> bool:
     )
 
 
-def mode_value(node: ast.AST) -> str | None:
+def phase_of_mode_value(node: ast.AST) -> str | None:
     """Return the phase that a value names: ``tf.estimator.ModeKeys.TRAIN``, ``'train'``."""
     if isinstance(node, ast.Attribute) and node.attr in _MODE_KEYS:
         return _MODE_KEYS[node.attr]
@@ -118,26 +118,26 @@ def mode_value(node: ast.AST) -> str | None:
     return phase_in(value[0]) if value and isinstance(value[0], str) and len(value[0]) < 30 else None
 
 
-def argument_phase(parameter: str, value: ast.AST) -> str | None:
+def phase_of_parameter_value(parameter: str, value: ast.AST) -> str | None:
     """Return the phase of a call that passes a value for a parameter: ``is_training=True``, ``mode='eval'``."""
     literal = constant(value)
-    if is_switch(parameter) and literal and isinstance(literal[0], bool):
+    if is_phase_switch(parameter) and literal and isinstance(literal[0], bool):
         phase = phase_in(parameter)
         if phase is None:
             return None
         return phase if literal[0] else (EVAL if phase == TRAIN else TRAIN)
     if parameter in _MODES or isinstance(value, ast.Attribute) and value.attr in _MODE_KEYS:
-        return mode_value(value)
+        return phase_of_mode_value(value)
     return None
 
 
-def mode_parameter(function: ast.AST) -> str | None:
+def training_parameter(function: ast.AST) -> str | None:
     """Return the parameter that is true if a function is called for training, by its name, or None."""
-    names = {arg.arg for arg in parameters(function)}
+    names = {arg.arg for arg in parameters_of(function)}
     return next((name for name in SWITCHES if name in names), None)
 
 
-def parameters(function: ast.AST | None) -> Iterator[ast.arg]:
+def parameters_of(function: ast.AST | None) -> Iterator[ast.arg]:
     """Return the parameters of a function."""
     arguments = getattr(function, "args", None)
     if isinstance(arguments, ast.arguments):

@@ -17,10 +17,10 @@ from ..syntax.words import has_name
 from .device_placement import (
     belongs_to_test,
     files_passing_to_data,
-    host_functions,
+    functions_called_as_python,
+    functions_in_tf_data,
+    functions_traced_by_tf_data,
     is_passed_to_data,
-    python_functions,
-    traced_functions,
 )
 
 _SEQUENTIAL = frozenset({"tensorflow.keras.Sequential"})
@@ -50,37 +50,37 @@ def pipeline_reads(context: Context, makers: frozenset[str], sizes: bool = False
         sizes: yield the variables that are sizes of batches, buffers and the like, too.
     """
     names = context.names
-    host, traced = host_functions(names), traced_functions(names)
+    host, traced = functions_in_tf_data(names), functions_traced_by_tf_data(names)
     if not makers.isdisjoint(context.called_names.values()):
         elsewhere = names.once(_functions_mapped_elsewhere)
         host, traced = host | elsewhere, traced | elsewhere
     reads: list[tuple[ast.expr, Where]] = []
     if traced:
         reads += [(read, where) for read, where in names.reads if _is_traced(names, read, traced)]
-    reads += [(part, where) for read, where in reads for part in _attributes_of(read, names)]
-    reads += [(value, call.where) for call in names.calls for value in _arguments(context, call, sizes)]
+    reads += [(part, where) for read, where in reads for part in _attributes_read_of(read, names)]
+    reads += [(value, call.where) for call in names.calls for value in _layer_and_size_arguments(context, call, sizes)]
     reported: set[ast.AST] = set()
     for read, where in reads:
         if getattr(names.parents.get(read), "attr", "") in _STATIC:
             continue
-        for maker, name, its_names in _makers(context, read, where, makers):
+        for maker, name, its_names in _creation_calls(context, read, where, makers):
             if maker not in reported and not any(part in host for part in its_names.ancestors(maker)):
                 reported.add(maker)
                 yield PipelineRead(maker if its_names is names else read, name)
 
 
-def in_pipeline(context: Context, node: ast.AST) -> bool:
+def is_in_pipeline_graph(context: Context, node: ast.AST) -> bool:
     """Return True if an expression certainly runs in the graph of the input pipeline, not in Python that it calls."""
-    return _is_traced(context.names, node, traced_functions(context.names))
+    return _is_traced(context.names, node, functions_traced_by_tf_data(context.names))
 
 
 def _is_traced(names: Names, node: ast.AST, traced: frozenset[ast.AST]) -> bool:
-    python = python_functions(names)
+    python = functions_called_as_python(names)
     around = (parent for parent in names.ancestors(node) if parent in traced or parent in python)
     return next(around, None) in traced
 
 
-def _attributes_of(read: ast.expr, names: Names) -> Iterator[ast.expr]:
+def _attributes_read_of(read: ast.expr, names: Names) -> Iterator[ast.expr]:
     """Yield ``self.count`` and ``self.count.assign_add`` for ``self``."""
     parent = names.parents.get(read)
     while isinstance(parent, ast.Attribute) and isinstance(parent.ctx, ast.Load):
@@ -88,7 +88,7 @@ def _attributes_of(read: ast.expr, names: Names) -> Iterator[ast.expr]:
         parent = names.parents.get(parent)
 
 
-def _arguments(context: Context, call: Call, sizes: bool) -> Iterator[ast.expr]:
+def _layer_and_size_arguments(context: Context, call: Call, sizes: bool) -> Iterator[ast.expr]:
     """Yield the layer of ``dataset.map(layer)`` and, if they are asked for, the sizes that methods of datasets take."""
     if _is_dataset_method(context, call, _MAP):
         yield from call.node.args[:1]
@@ -126,7 +126,7 @@ def _is_dataset_method(context: Context, call: Call, methods: frozenset[str]) ->
     )
 
 
-def _makers(
+def _creation_calls(
     context: Context, read: ast.expr, where: Where, makers: frozenset[str]
 ) -> Iterator[tuple[ast.Call, str, Names]]:
     """Yield the calls that make the variable or layer that a name has, except those on the CPU."""

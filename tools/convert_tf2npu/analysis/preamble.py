@@ -139,9 +139,9 @@ def is_flag(names: Names, statement: ast.stmt) -> bool:
     return (names.resolve(statement.value.func, names.places[statement]) or "").startswith(FLAGS)
 
 
-def is_value(names: Names, node: ast.AST) -> bool:
+def is_value_without_effect(names: Names, node: ast.AST) -> bool:
     """Return True if no call in an expression builds something with TensorFlow."""
-    return _Preamble().is_value(names, node)
+    return _Preamble().is_value_without_effect(names, node)
 
 
 def last_device_setting(names: Names, statements: Sequence[ast.stmt]) -> int:
@@ -210,28 +210,32 @@ class _Preamble:
 
     def is_setting(self, names: Names, statement: ast.stmt) -> bool:
         if isinstance(statement, ast.If):
-            return self._all_set(names, statement.body + statement.orelse) and self.is_value(names, statement.test)
+            return self._is_block_of_settings(
+                names, statement.body + statement.orelse
+            ) and self.is_value_without_effect(names, statement.test)
         if isinstance(statement, ast.For):
-            return self._all_set(names, statement.body + statement.orelse) and self.is_value(names, statement.iter)
+            return self._is_block_of_settings(
+                names, statement.body + statement.orelse
+            ) and self.is_value_without_effect(names, statement.iter)
         if isinstance(statement, ast.Try):
             handled = [s for handler in statement.handlers for s in handler.body]
-            return self._all_set(names, statement.body + statement.orelse + statement.finalbody, handled)
+            return self._is_block_of_settings(names, statement.body + statement.orelse + statement.finalbody, handled)
         if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete)):
             targets = getattr(statement, "targets", None) or [statement.target]  # type: ignore[union-attr]
-            return all(self._is_variable(names, target, names.places[statement]) for target in targets)
+            return all(self._is_setting_variable(names, target, names.places[statement]) for target in targets)
         return isinstance(statement, ast.Expr) and self._sets_something(names, statement.value, names.places[statement])
 
     def is_harmless(self, names: Names, statement: ast.stmt) -> bool:
         if isinstance(statement, _PASSED) or self.is_setting(names, statement):
             return True
         if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)):
-            return statement.value is None or self.is_value(names, statement.value)
+            return statement.value is None or self.is_value_without_effect(names, statement.value)
         if isinstance(statement, ast.Assert):
-            return self.is_value(names, statement)
+            return self.is_value_without_effect(names, statement)
         if isinstance(statement, (ast.If, ast.For, ast.With)):
             heads = [e for e in ast.iter_child_nodes(statement) if not isinstance(e, ast.stmt)]
             inner = statement.body + getattr(statement, "orelse", [])
-            return all(self.is_value(names, e) for e in heads) and all(
+            return all(self.is_value_without_effect(names, e) for e in heads) and all(
                 self.is_harmless(names, s) or isinstance(s, ast.Raise) for s in inner
             )
         if isinstance(statement, ast.Try):
@@ -240,16 +244,18 @@ class _Preamble:
             return all(self.is_harmless(names, s) or isinstance(s, ast.Raise) for s in inner)
         return False
 
-    def is_value(self, names: Names, node: ast.AST) -> bool:
+    def is_value_without_effect(self, names: Names, node: ast.AST) -> bool:
         """Return True if no call in an expression builds something with TensorFlow."""
         return all(self._is_value_call(names, n) for n in ast.walk(node) if isinstance(n, ast.Call))
 
-    def _all_set(self, names: Names, required: Iterable[ast.stmt], others: Iterable[ast.stmt] = ()) -> bool:
+    def _is_block_of_settings(
+        self, names: Names, required: Iterable[ast.stmt], others: Iterable[ast.stmt] = ()
+    ) -> bool:
         """Return True if a block has a setting, and nothing that builds something."""
         block = [*required, *others]
         return any(self.is_setting(names, s) for s in block) and all(self.is_harmless(names, s) for s in block)
 
-    def _is_variable(self, names: Names, target: ast.AST, where: Where) -> bool:
+    def _is_setting_variable(self, names: Names, target: ast.AST, where: Where) -> bool:
         if isinstance(target, ast.Subscript):
             target = target.value
         if not isinstance(target, ast.Attribute):
@@ -261,7 +267,9 @@ class _Preamble:
         """Return True if a call sets something, and its arguments build nothing."""
         if not isinstance(node, ast.Call):
             return False
-        if not all(self.is_value(names, value) for value in [*node.args, *(k.value for k in node.keywords)]):
+        if not all(
+            self.is_value_without_effect(names, value) for value in [*node.args, *(k.value for k in node.keywords)]
+        ):
             return False
         name = names.resolve(node.func, where) or ""
         if name and names.definition(node.func, where) is None:
@@ -269,7 +277,7 @@ class _Preamble:
         if isinstance(node.func, ast.Attribute):  # tf.get_logger().setLevel(...), logger.setLevel(...)
             owner = node.func.value
             if isinstance(owner, ast.Name):
-                values = self._calls_held(names, owner, where)
+                values = self._calls_held_by_variable(names, owner, where)
                 self._followed.update(value for value, _ in values)
                 sets = any(self._sets_something(names, value, at) for value, at in values)
                 self._followed.difference_update(value for value, _ in values)
@@ -296,13 +304,13 @@ class _Preamble:
             while isinstance(owner, (ast.Attribute, ast.Subscript)):
                 owner = owner.value
             if isinstance(owner, ast.Call) or function.attr in _PLAIN_METHODS:
-                return True  # is_value asks for the inner call itself
+                return True  # is_value_without_effect asks for the inner call itself
             if constant(owner) is not None:
                 return True  # a method of a string
             if isinstance(owner, ast.Name):
-                values = [value for value, _ in self._calls_held(names, owner, where)]
+                values = [value for value, _ in self._calls_held_by_variable(names, owner, where)]
                 self._followed.update(values)  # dataset = dataset.map(f) holds itself
-                plain = bool(values) and all(self.is_value(names, value) for value in values)
+                plain = bool(values) and all(self.is_value_without_effect(names, value) for value in values)
                 self._followed.difference_update(values)
                 if plain:
                     return True
@@ -310,7 +318,7 @@ class _Preamble:
                     return True
         return self._calls_harmless_function(names, node, where, all)
 
-    def _calls_held(self, names: Names, name: ast.Name, where: Where) -> Sequence[tuple[ast.AST, Where]]:
+    def _calls_held_by_variable(self, names: Names, name: ast.Name, where: Where) -> Sequence[tuple[ast.AST, Where]]:
         """Return the calls that a variable holds; nothing if it may hold something else."""
         bindings = names.lookup(name.id, where) or []
         calls = [(b.node, b.where) for b in bindings if b.kind == "value" and isinstance(b.node, ast.Call)]

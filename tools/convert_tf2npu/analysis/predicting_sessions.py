@@ -8,9 +8,9 @@ from ..facts.kinds import SESSION
 from ..project.context import Context
 from ..semantics.model import Call
 from ..syntax.expressions import last_name, last_part
-from .device_placement import in_test, never_trains
+from .device_placement import is_in_test, never_trains
 from .host_work import is_on_host
-from .tensorflow_version import is_idle
+from .tensorflow_version import is_idle_session
 
 CODE = "NPU283"  # of the rule that asks
 SESSIONS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession"})
@@ -28,9 +28,9 @@ def seems_to_predict(context: Context, call: Call) -> bool:
         OPTION not in context.source.text
         and context.once(_runs_loaded_model)
         and never_trains(context)
-        and not in_test(context, call.node)
+        and not is_in_test(context, call.node)
         and not is_on_host(context, call.node)
-        and not is_idle(context, call.node)
+        and not is_idle_session(context, call.node)
     )
 
 

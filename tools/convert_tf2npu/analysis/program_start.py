@@ -14,7 +14,14 @@ from ..syntax.expressions import is_literal, is_main_guard
 from .command_functions import RUNNERS, started_functions
 from .entry_points import scripts_importing
 from .host_work import PLAIN_MODULES
-from .preamble import BEFORE_DEVICES, is_flag, is_harmless, is_value, last_device_setting, names_called_in
+from .preamble import (
+    BEFORE_DEVICES,
+    is_flag,
+    is_harmless,
+    is_value_without_effect,
+    last_device_setting,
+    names_called_in,
+)
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Calls that make variables, which stay on the device of that time, or choose devices. Plain tensors are copied.
@@ -154,7 +161,7 @@ def _body_of_started_function(names: Names, statement: ast.stmt) -> Sequence[ast
     while isinstance(statement, ast.Try) and len(statement.body) == 1:
         statement = statement.body[0]
     if isinstance(statement, ast.Assign):
-        body = _body(names, getattr(statement.value, "func", None), statement)
+        body = _body_of_local_function(names, getattr(statement.value, "func", None), statement)
         is_main = (
             body is not None and last_device_setting(names, body) >= 0 and _has_plain_arguments(names, statement.value)
         )
@@ -175,13 +182,13 @@ def _body_of_started_function(names: Names, statement: ast.stmt) -> Sequence[ast
         if isinstance(given, ast.Call) and len(given.args) == 2 and _is_call_of_runner(names, given):
             call = given.args[1]  # handle_main(functools.partial(app.run, main))
             continue
-        return _body(names, call.func, statement) if _has_plain_arguments(names, call) else None
-    return _body(names, call, statement) if call is not None else None
+        return _body_of_local_function(names, call.func, statement) if _has_plain_arguments(names, call) else None
+    return _body_of_local_function(names, call, statement) if call is not None else None
 
 
 def _has_plain_arguments(names: Names, call: ast.expr) -> bool:
     """Return True unless the arguments of a call may begin the work."""
-    return all(is_value(names, value) for value in getattr(call, "args", ()))
+    return all(is_value_without_effect(names, value) for value in getattr(call, "args", ()))
 
 
 def _runs_its_argument(names: Names, call: ast.Call) -> bool:
@@ -211,7 +218,7 @@ def _is_call_of_runner(names: Names, node: ast.AST) -> bool:
     return name in RUNNERS
 
 
-def _body(names: Names, function: ast.AST | None, statement: ast.stmt) -> Sequence[ast.stmt] | None:
+def _body_of_local_function(names: Names, function: ast.AST | None, statement: ast.stmt) -> Sequence[ast.stmt] | None:
     definition = names.definition(function, names.places[statement]) if isinstance(function, ast.Name) else None
     if definition is None or definition.names is not names or not isinstance(definition.node, ast.FunctionDef):
         return None

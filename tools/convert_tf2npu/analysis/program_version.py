@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Collection, Iterable, Iterator, NamedTuple
 from ..project.module_cache import LRU
 from ..semantics.module_index import ModuleIndex
 from .entry_points import is_program
-from .evidence_words import with_words
+from .evidence_words import files_with_evidence_words
 from .tensorflow_evidence import Evidence, FileEvidence, evidence_of
 
 if TYPE_CHECKING:
@@ -59,18 +59,21 @@ def judgement_of_script(project: ModuleIndex, path: str) -> Judgement:
     if said:
         return Judgement(Version(said))
     reach = reach_of(project, path)
-    return _version(reach, reach.evidence(path))
+    return _judgement_of_reach(reach, reach.evidence(path))
 
 
 def script_trains(project: ModuleIndex, path: str) -> bool:
     """Return True if a script, or code that it reaches, trains."""
     reach = reach_of(project, path)
-    return reach.evidence(path).trains or reach.first("trains", reach.imported - reach.starting) is not None
+    return (
+        reach.evidence(path).trains
+        or reach.first_reached_evidence("trains", reach.imported - reach.imported_starters) is not None
+    )
 
 
 def reach_of(project: ModuleIndex, path: str) -> Reach:
     """Return the evidence in the code that a script reaches."""
-    known = project.once(_recent)
+    known = project.once(_reach_cache)
     reach = known.get(path)
     if reach is None:
         reach = Reach(project, path)
@@ -78,26 +81,26 @@ def reach_of(project: ModuleIndex, path: str) -> Reach:
     return reach
 
 
-def _recent(_: ModuleIndex) -> LRU[str, Reach]:
+def _reach_cache(_: ModuleIndex) -> LRU[str, Reach]:
     return LRU(_MOST_SCRIPTS)
 
 
-def _version(reach: Reach, own: FileEvidence) -> Judgement:
+def _judgement_of_reach(reach: Reach, own: FileEvidence) -> Judgement:
     judgement = judgement_of([own])
     if own.is_clear:
         if judgement.version == Version.ONE or own.only_two:
             return judgement
-        other = reach.first("only_one", reach.imported)
+        other = reach.first_reached_evidence("only_one", reach.imported)
         if other is None or other.only_one is None:
             return judgement
-        enabled = own.enables or reach.first("enables", reach.imported) is not None
+        enabled = own.enables or reach.first_reached_evidence("enables", reach.imported) is not None
         return Judgement(Version.ONE if enabled else Version.BOTH, other.only_one, judgement.two)
-    imported = list(reach.decisive(reach.imported))
+    imported = list(reach.decisive_evidence(reach.imported))
     judgement = judgement_of([own, *imported])
     if judgement.version == Version.BOTH:
         only_one = own.only_one or next((file.only_one for file in imported if file.only_one), None)
         if only_one:
-            enabled = own.enables or reach.first("enables", reach.imported) is not None
+            enabled = own.enables or reach.first_reached_evidence("enables", reach.imported) is not None
             if enabled and not any(file.only_two for file in [own, *imported]):
                 return judgement._replace(version=Version.ONE, one=only_one)
         elif not (own.one or own.session) and reach.trains_eagerly():
@@ -127,14 +130,14 @@ class Reach:
         self._is_searched = False
 
     @property
-    def starting(self) -> frozenset[str]:
+    def imported_starters(self) -> frozenset[str]:
         both = self.imported & self._project.with_importers({self._script})
         return frozenset(path for path in both if b"__main__" in self._project.raw(path))
 
     @property
     def trainers(self) -> Iterator[str]:
         """The imported files with code that trains and is reached."""
-        for path in sorted(self._project.once(with_words, "trains") & self.imported):
+        for path in sorted(self._project.once(files_with_evidence_words, "trains") & self.imported):
             if self.evidence(path).trains:
                 yield path
 
@@ -154,12 +157,12 @@ class Reach:
         evidence = self._project.once(evidence_of_file, path)
         if path == self._script or not evidence.pieces or self.parts is None:
             return evidence
-        from .code_links import Part, outline  # only here, as above
+        from .code_links import Part, outline_of_file  # only here, as above
 
-        names, parts = self._project.once(outline, path), self.parts
+        names, parts = self._project.once(outline_of_file, path), self.parts
         return FileEvidence(piece for piece in evidence.pieces if Part(path, names.unit_at(piece.line)) in parts)
 
-    def first(self, kind: str, paths: Collection[str], clear: bool = False) -> FileEvidence | None:
+    def first_reached_evidence(self, kind: str, paths: Collection[str], clear: bool = False) -> FileEvidence | None:
         """Return the evidence of the first of some files that has one of a kind.
 
         Args:
@@ -167,28 +170,28 @@ class Reach:
             paths: the files.
             clear: True if a file that shows both versions does not count.
         """
-        for path in sorted(self._project.once(with_words, kind).intersection(paths)):
+        for path in sorted(self._project.once(files_with_evidence_words, kind).intersection(paths)):
             evidence = self.evidence(path)
             if getattr(evidence, kind) and (not clear or evidence.is_clear):
                 return evidence
         return None
 
-    def decisive(self, paths: Collection[str], clear: bool = False) -> Iterator[FileEvidence]:
+    def decisive_evidence(self, paths: Collection[str], clear: bool = False) -> Iterator[FileEvidence]:
         """Yield the first evidence of version 2 and the first of version 1 in some files."""
         for kind in ("two", "one"):
-            evidence = self.first(kind, paths, clear)
+            evidence = self.first_reached_evidence(kind, paths, clear)
             if evidence is not None:
                 yield evidence
 
     def trains_eagerly(self) -> bool:
         """Return True if a file that is imported trains in eager code and shows nothing of version 1."""
-        evidence = self.first("eager", self.imported, clear=True)
+        evidence = self.first_reached_evidence("eager", self.imported, clear=True)
         return evidence is not None and evidence.trains
 
 
 def first_evidence(project: ModuleIndex, kind: str, paths: Collection[str]) -> FileEvidence | None:
     """Return the evidence of the first of some files that has one of a kind, in any of their code."""
-    for path in sorted(project.once(with_words, kind).intersection(paths)):
+    for path in sorted(project.once(files_with_evidence_words, kind).intersection(paths)):
         evidence = project.once(evidence_of_file, path)
         if getattr(evidence, kind):
             return evidence

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..project.outlines import ALL, GUARD, MODULE
 from ..semantics.module_index import ModuleIndex
-from .code_links import Part, is_own, links_of, may_be_dynamic_file, outline
+from .code_links import Part, has_only_project_bases, links_of_part, may_be_dynamic_file, outline_of_file
 
 _DUNDER = re.compile(r"__\w+__")
 
@@ -24,7 +24,7 @@ def reached_code(project: ModuleIndex, path: str, is_library: bool) -> frozenset
         path: the script.
         is_library: True if the file is no program: others may use each of its parts.
     """
-    units = project.once(outline, path).units
+    units = project.once(outline_of_file, path).units
     search = _Search(project)
     search.reach(frozenset(Part(path, name) for name in (MODULE, *(units if is_library else {GUARD} & units.keys()))))
     return search.run()
@@ -64,18 +64,18 @@ class _Search:
         """Search until nothing is added, and return the parts that are reached; None for all."""
         dynamic, modules, others = self._todo
         while dynamic or modules or others:
-            step = self._project.once(_step_of, (dynamic or modules or others).pop())
+            step = self._project.once(_consequences_of_running, (dynamic or modules or others).pop())
             if step.is_dynamic:
                 return None
             if not step.parts <= self._reached:
                 self.reach(step.parts)
-            self._wait(step.by_attribute)
+            self._run_when_attribute_is_read(step.by_attribute)
             for module in step.modules:
                 if module not in self._passed:
                     self._passed.add(module)
-                    self._wait(self._project.once(_functions_by_name, module))
+                    self._run_when_attribute_is_read(self._project.once(_functions_by_name, module))
             if not step.attributes <= self._attributes:
-                self._get(step.attributes)
+                self._note_attributes_read(step.attributes)
         return frozenset(self._reached)
 
     def reach(self, parts: frozenset[Part]) -> None:
@@ -88,7 +88,7 @@ class _Search:
             else:
                 (others if part.name else modules).append(part)
 
-    def _wait(self, by_attribute: dict[str, frozenset[Part]]) -> None:
+    def _run_when_attribute_is_read(self, by_attribute: dict[str, frozenset[Part]]) -> None:
         """Run parts when an attribute of their name is got."""
         for word, parts in by_attribute.items():
             if word in self._attributes or ALL in self._attributes:
@@ -96,16 +96,16 @@ class _Search:
             else:
                 self._waiting[word] = self._waiting.get(word, frozenset()) | parts
 
-    def _get(self, attributes: frozenset[str]) -> None:
+    def _note_attributes_read(self, attributes: frozenset[str]) -> None:
         self._attributes |= attributes
         for word in list(self._waiting) if ALL in attributes else attributes & self._waiting.keys():
             self.reach(self._waiting.pop(word))
 
 
-def _step_of(project: ModuleIndex, part: Part) -> _Step:
+def _consequences_of_running(project: ModuleIndex, part: Part) -> _Step:
     """Return the consequences of running a part; the top level of its file runs first."""
     path, name = part
-    units = project.once(outline, path).units
+    units = project.once(outline_of_file, path).units
     parts, by_attribute = {Part(path, MODULE)}, {}
     if name == MODULE:
         package = project.file_of_module(".", path)
@@ -113,16 +113,16 @@ def _step_of(project: ModuleIndex, part: Part) -> _Step:
         parts.update(Part(path, n) for n, unit in units.items() if unit.is_registered and "." not in n)
     if name not in units:
         return _Step(frozenset(parts), {}, frozenset(), frozenset(), False)
-    linked = project.once(links_of, path, name)
+    linked = project.once(links_of_part, path, name)
     parts.update(Part(file, MODULE) for file in linked.files)
     for other in linked.parts | linked.values:
-        is_known = other.name in project.once(outline, other.path).units
+        is_known = other.name in project.once(outline_of_file, other.path).units
         parts.add(other if is_known else Part(other.path, MODULE))
     for value in linked.values:
-        parts.update(_methods(project, value))
+        parts.update(_methods_of_class(project, value))
     if name not in (MODULE, GUARD) and "." not in name:
-        methods = _methods(project, part)
-        are_called = bool(methods) and not project.once(is_own, path, name)
+        methods = _methods_of_class(project, part)
+        are_called = bool(methods) and not project.once(has_only_project_bases, path, name)
         for method in methods:
             word = method.name.rpartition(".")[2]
             if are_called or units[method.name].is_registered or _DUNDER.fullmatch(word):
@@ -132,15 +132,15 @@ def _step_of(project: ModuleIndex, part: Part) -> _Step:
     return _Step(frozenset(parts), by_attribute, linked.attributes, linked.modules, linked.is_dynamic)
 
 
-def _methods(project: ModuleIndex, owner: Part) -> list[Part]:
+def _methods_of_class(project: ModuleIndex, owner: Part) -> list[Part]:
     start = owner.name + "."
-    return [Part(owner.path, n) for n in project.once(outline, owner.path).units if n.startswith(start)]
+    return [Part(owner.path, n) for n in project.once(outline_of_file, owner.path).units if n.startswith(start)]
 
 
 def _functions_by_name(project: ModuleIndex, path: str) -> dict[str, frozenset[Part]]:
     """Return the functions and classes of a module, by name."""
     return {
         name: frozenset([Part(path, name)])
-        for name in project.once(outline, path).units
+        for name in project.once(outline_of_file, path).units
         if name not in (MODULE, GUARD) and "." not in name
     }

@@ -97,13 +97,13 @@ def _called_names(parts: Iterable[ast.AST], names: Names) -> Iterator[str]:
                 continue
             yield last_name(node.func)
             for named in [node.func, *node.args[:1]]:  # also strategy.run(step, ...)
-                for function, its_names in _functions(named, theirs.place(node), theirs):
+                for function, its_names in _called_functions(named, theirs.place(node), theirs):
                     if function not in seen and len(seen) < _MOST:
                         seen.add(function)
                         todo.append((function, its_names))
 
 
-def _functions(named: ast.AST, where: Where, names: Names) -> Iterator[tuple[ast.AST, Names]]:
+def _called_functions(named: ast.AST, where: Where, names: Names) -> Iterator[tuple[ast.AST, Names]]:
     """Yield the function of the project that an expression names, or the method that a call of its object runs."""
     definition = names.definition(named, where) if last_name(named) else None
     if definition is not None and isinstance(definition.node, ast.FunctionDef):

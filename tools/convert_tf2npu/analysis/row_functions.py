@@ -34,7 +34,7 @@ _KEEP_LAST = _tensorflow_names("softmax log_softmax l2_normalize")
 _REMOVE_LAST = _tensorflow_names("softmax_cross_entropy_with_logits softmax_cross_entropy_with_logits_v2")
 
 
-def is_row_function(name: str, call: ast.Call) -> int | None:
+def rank_change_of_row_function(name: str, call: ast.Call) -> int | None:
     """Return by how many dimensions a function of the last dimension changes the rank; None for other functions."""
     given = {keyword.arg: constant(keyword.value) for keyword in call.keywords}
     if name in _REMOVE_LAST:

@@ -17,7 +17,7 @@ from .strategies import converted_arguments
 _RUN_CONFIG = "tensorflow.estimator.RunConfig"
 
 
-def foreign_arguments(context: Context, call: ast.Call, where: Where) -> set[str]:
+def arguments_without_effect(context: Context, call: ast.Call, where: Where) -> set[str]:
     """Return the arguments of a RunConfig without effect on an NPU, except None and NPU strategies."""
     bound = bind(call, RUN_CONFIG)
     return {
@@ -31,32 +31,34 @@ def type_after_conversion(context: Context, node: ast.AST | None, where: Where) 
     Returns:
         ``Type.NPU_RUN_CONFIG``, ``Type.PREPARED_RUN_CONFIG`` (by ``npu_run_config_init``), or None for any other one.
     """
-    return _same(_kinds(context, node, where, set()))
+    return _single_type(_possible_types(context, node, where, set()))
 
 
-def _kinds(context: Context, node: ast.AST | None, where: Where, seen: set[int]) -> set[AnyType | None]:
+def _possible_types(context: Context, node: ast.AST | None, where: Where, seen: set[int]) -> set[AnyType | None]:
     """Return the kinds that an expression may have; none for an expression that is being checked already."""
     if id(node) in seen:
         return set()
     seen.add(id(node))
     if isinstance(node, ast.IfExp):
-        return _kinds(context, node.body, where, seen) | _kinds(context, node.orelse, where, seen)
+        return _possible_types(context, node.body, where, seen) | _possible_types(context, node.orelse, where, seen)
     if isinstance(node, ast.Name):
         values = _all_possible_values(context.names, node.id, where)
         if values:
-            return {kind for value, place in values for kind in _kinds(context, value, place, seen)}
+            return {kind for value, place in values for kind in _possible_types(context, value, place, seen)}
     if isinstance(node, ast.Call):
         if context.resolve(node.func, where) == _RUN_CONFIG:
             bound = bind(node, RUN_CONFIG)
             if bound.hidden or bound.unknown:
                 return {None}
-            return {Type.PREPARED_RUN_CONFIG if foreign_arguments(context, node, where) else Type.NPU_RUN_CONFIG}
+            return {Type.PREPARED_RUN_CONFIG if arguments_without_effect(context, node, where) else Type.NPU_RUN_CONFIG}
         if isinstance(node.func, ast.Attribute) and node.func.attr == "replace":
-            return _kinds(context, node.func.value, where, seen)
+            return _possible_types(context, node.func.value, where, seen)
         definition = context.names.definition(node.func, where)
         if definition and isinstance(definition[0], ast.FunctionDef) and definition[1] is context.names:
             return {
-                k for r in own_returns(definition[0]) for k in _kinds(context, r.value, context.names.places[r], seen)
+                k
+                for r in own_returns(definition[0])
+                for k in _possible_types(context, r.value, context.names.places[r], seen)
             }
     kind = context.types.of(node, where)
     return {kind if kind in (Type.NPU_RUN_CONFIG, Type.PREPARED_RUN_CONFIG) else None}
@@ -76,5 +78,5 @@ def _all_possible_values(names: Names, name: str, where: Where) -> list[tuple[as
     return values
 
 
-def _same(kinds: set[AnyType | None]) -> AnyType | None:
+def _single_type(kinds: set[AnyType | None]) -> AnyType | None:
     return kinds.pop() if len(kinds) == 1 else None

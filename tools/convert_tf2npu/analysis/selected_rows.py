@@ -15,7 +15,7 @@ from ..project.context import Context
 from ..semantics.model import Call
 from ..semantics.signatures import bind
 from ..syntax.expressions import constant, is_none, last_part
-from .row_functions import CASTS, ELEMENTWISE, REDUCTIONS, is_row_function
+from .row_functions import CASTS, ELEMENTWISE, REDUCTIONS, rank_change_of_row_function
 
 BOOLEAN_MASK = frozenset({"tensorflow.boolean_mask", "tensorflow.python.ops.array_ops.boolean_mask"})
 WHERE = frozenset(
@@ -178,16 +178,16 @@ class _Walk:
 
     def walk(self) -> None:
         """Follow the rows, or raise _NotUnderstood."""
-        is_in_loop, blocks = self._blocks()
+        is_in_loop, blocks = self._loop_flag_and_following_blocks()
         for block in blocks:
             for statement in block:
-                self._statement(statement)
+                self._visit_statement(statement)
         uses = self.uses
         if bool(uses.selections) != bool(uses.reductions) or not uses.selections and not uses.counts:
             raise _NotUnderstood
         self._check_other_reads(is_in_loop)
 
-    def _blocks(self) -> tuple[bool, list[list[ast.stmt]]]:
+    def _loop_flag_and_following_blocks(self) -> tuple[bool, list[list[ast.stmt]]]:
         """Return True if the selection is in a loop, and the statements that follow it, with its own."""
         names, node = self._context.names, self._call.where.statement
         blocks: list[list[ast.stmt]] = []
@@ -249,22 +249,22 @@ class _Walk:
             elif any(b.where.scope is scope for b in names.lookup(node.id, where) or []):
                 raise _NotUnderstood
 
-    def _statement(self, statement: ast.stmt) -> None:
+    def _visit_statement(self, statement: ast.stmt) -> None:
         if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-            self._assignment(statement)
+            self._visit_assignment(statement)
         elif isinstance(statement, (ast.Return, ast.Expr)):
-            self._plain(statement.value)
+            self._visit_unknown_use(statement.value)
         elif isinstance(statement, ast.With):
             for with_item in statement.items:
-                self._plain(with_item.context_expr)
-                self._forget(with_item.optional_vars)
+                self._visit_unknown_use(with_item.context_expr)
+                self._forget_bound_names(with_item.optional_vars)
             for inner in statement.body:
-                self._statement(inner)
+                self._visit_statement(inner)
         else:
             for node in ast.walk(statement):
                 if self._holds_selected_rows(node):
                     raise _NotUnderstood
-            self._forget(statement)
+            self._forget_bound_names(statement)
 
     def _holds_selected_rows(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Name):
@@ -277,16 +277,16 @@ class _Walk:
         mask = mask_of(self._context, call, name) if name in BOOLEAN_MASK | WHERE else None
         return mask is not None and ast.dump(mask) == self._mask
 
-    def _assignment(self, statement: ast.stmt) -> None:
+    def _visit_assignment(self, statement: ast.stmt) -> None:
         value: ast.expr | None = getattr(statement, "value")
         targets = getattr(statement, "targets", None) or [getattr(statement, "target")]
         kind: _Kind
         if isinstance(statement, ast.AugAssign):
             target = statement.target
-            held = self._kinds.get(target.id) if isinstance(target, ast.Name) else self._kind(target)
-            kind = self._kind_of_elementwise_result([held, self._kind(statement.value)])
+            held = self._kinds.get(target.id) if isinstance(target, ast.Name) else self._visit_kind(target)
+            kind = self._kind_of_elementwise_result([held, self._visit_kind(statement.value)])
         elif isinstance(value, ast.Tuple) and len(targets) == 1 and isinstance(targets[0], ast.Tuple):
-            kinds = [self._kind(element) for element in value.elts]
+            kinds = [self._visit_kind(element) for element in value.elts]
             parts = targets[0].elts
             if len(parts) != len(kinds) or any(isinstance(part, ast.Starred) for part in parts):
                 self._kind_of_unknown_computation(kinds)
@@ -295,7 +295,7 @@ class _Walk:
                 self._bind(part, kind)
             return
         else:
-            kind = self._kind(value) if value is not None else None
+            kind = self._visit_kind(value) if value is not None else None
         for target in targets:
             self._bind(target, kind)
 
@@ -304,27 +304,27 @@ class _Walk:
             if not isinstance(target, ast.Name) or target.id in self._call.where.scope.elsewhere:
                 raise _NotUnderstood
             self._bound_at.setdefault(target.id, (target.lineno, target.col_offset))
-        self._forget(target)
+        self._forget_bound_names(target)
         if isinstance(target, ast.Name) and kind is not None:
             self._kinds[target.id] = kind
 
-    def _forget(self, node: ast.AST | None) -> None:
+    def _forget_bound_names(self, node: ast.AST | None) -> None:
         """Forget what the names hold that a part of the script binds."""
         for name in _bound_names(node):
             self._kinds.pop(name, None)
             self._is_mask_alive = self._is_mask_alive and name not in self._mask_names
 
-    def _plain(self, node: ast.AST | None) -> None:
+    def _visit_unknown_use(self, node: ast.AST | None) -> None:
         if node is not None:
-            self._kind_of_unknown_computation([self._kind(node)])
+            self._kind_of_unknown_computation([self._visit_kind(node)])
 
-    def _kind(self, node: ast.AST) -> _Kind:
+    def _visit_kind(self, node: ast.AST) -> _Kind:
         """Return the type of an expression, and note what happens to rows in it."""
         if node not in self._known:
-            self._known[node] = self._new_kind(node)
+            self._known[node] = self._find_kind(node)
         return self._known[node]
 
-    def _new_kind(self, node: ast.AST) -> _Kind:
+    def _find_kind(self, node: ast.AST) -> _Kind:
         if isinstance(node, ast.Name):
             self._visited.add(node)
             if node.id in self._kinds:
@@ -333,16 +333,18 @@ class _Walk:
         if isinstance(node, ast.Call):
             return self._kind_of_call(node)
         if isinstance(node, ast.Subscript):
-            return self._kind_of_part(node)
+            return self._kind_of_subscript(node)
         if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.MatMult):
-            return self._kind_of_elementwise_result([self._kind(node.left), self._kind(node.right)])
+            return self._kind_of_elementwise_result([self._visit_kind(node.left), self._visit_kind(node.right)])
         if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
-            return self._kind(node.operand)
+            return self._visit_kind(node.operand)
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             if isinstance(node.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
-                return self._kind_of_elementwise_result([self._kind(node.left), self._kind(node.comparators[0])])
+                return self._kind_of_elementwise_result(
+                    [self._visit_kind(node.left), self._visit_kind(node.comparators[0])]
+                )
         if isinstance(node, ast.Attribute):
-            kind = self._kind(node.value)
+            kind = self._visit_kind(node.value)
             if node.attr == "dtype" and isinstance(kind, Rows):
                 return None
             return self._kind_of_unknown_computation([kind])
@@ -350,7 +352,7 @@ class _Walk:
             if any(self._holds_selected_rows(part) for part in ast.walk(node)):
                 raise _NotUnderstood
             return None
-        return self._kind_of_unknown_computation([self._kind(part) for part in ast.iter_child_nodes(node)])
+        return self._kind_of_unknown_computation([self._visit_kind(part) for part in ast.iter_child_nodes(node)])
 
     def _kind_of_unknown_computation(self, kinds: list[_Kind]) -> _Kind:
         """Return the type of what is computed in an unknown way. Rows may not be."""
@@ -367,7 +369,7 @@ class _Walk:
         self.uses.equal.extend((rows[0], other) for other in rows[1:] if other != rows[0])
         return rows[0] if rows else others[0] if others else None
 
-    def _kind_of_part(self, node: ast.Subscript) -> _Kind:
+    def _kind_of_subscript(self, node: ast.Subscript) -> _Kind:
         indices = _indices(node)
         if (
             isinstance(node.value, ast.Call)
@@ -375,27 +377,27 @@ class _Walk:
             and self._is_number_of_rows(node.value, node, "shape")
         ):
             return None
-        kind = self._kind(node.value)
+        kind = self._visit_kind(node.value)
         if isinstance(kind, Places):
             if len(indices) != 2 or not _is_full_slice(indices[0]) or constant(indices[1]) != (0,):
                 raise _NotUnderstood
             self.uses.flat.append(True)
-            self._becomes_mask(node, node.value)
+            self._note_mask_replacement(node, node.value)
             return Places(True)
         if isinstance(kind, Rows):
             return self._kind_of_columns(kind, indices)
         for index in indices:
-            self._plain(index)
+            self._visit_unknown_use(index)
         return kind
 
     def _kind_of_columns(self, rows: Rows, indices: list[ast.AST]) -> Rows:
         """Return the type of ``rows[:, i]``, ``rows[..., i]`` and the like."""
         more = rows.more
         for index in indices[1:]:
-            if constant(index) is not None and is_none(index) or last_part(self._name(index)) == "newaxis":
+            if constant(index) is not None and is_none(index) or last_part(self._resolved_name(index)) == "newaxis":
                 more += 1
             elif isinstance(index, ast.Slice):
-                self._plain(index)
+                self._visit_unknown_use(index)
             elif constant(index) is not None and isinstance((constant(index) or (None,))[0], int):
                 more -= 1
             else:
@@ -411,7 +413,7 @@ class _Walk:
             self.uses.at_least_two.append(rows)
         return Rows(rows.selection, more)
 
-    def _name(self, node: ast.AST) -> str:
+    def _resolved_name(self, node: ast.AST) -> str:
         return (
             self._context.resolve(node, self._call.where) or "" if isinstance(node, (ast.Name, ast.Attribute)) else ""
         )
@@ -421,7 +423,7 @@ class _Walk:
         name = self._context.called_names.get(call, "")
         if last_part(name) != function or not name.startswith("tensorflow.") or len(call.args) != 1 or call.keywords:
             return False
-        kind = self._kind(call.args[0])
+        kind = self._visit_kind(call.args[0])
         if isinstance(kind, Places) and not kind.is_flat and function == "size":
             raise _NotUnderstood
         if not isinstance(kind, (Rows, Places)):
@@ -442,16 +444,16 @@ class _Walk:
             return kind
         self._visit_function(call.func)
         arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
-        kinds = [self._kind(argument) for argument in arguments]
+        kinds = [self._visit_kind(argument) for argument in arguments]
         if not name.startswith("tensorflow.") or not any(isinstance(kind, (Rows, Places)) for kind in kinds):
             return self._kind_of_unknown_computation(kinds)
         if name in REDUCTIONS:
-            return self._reduction(call, name, kinds)
+            return self._add_reduction(call, name, kinds)
         if name in CASTS:
             return self._kind_of_elementwise_result(kinds[:1])
         if name in ELEMENTWISE:
             return self._kind_of_elementwise_result(kinds)
-        change = is_row_function(name, call)
+        change = rank_change_of_row_function(name, call)
         rows = self._kind_of_elementwise_result(kinds)
         if change is None or not isinstance(rows, Rows):
             raise _NotUnderstood
@@ -460,27 +462,27 @@ class _Walk:
 
     def _visit_function(self, function: ast.expr) -> None:
         """Look at the expression that is called; a method of rows is not understood."""
-        if not (isinstance(function, ast.Attribute) and self._name(function)):
-            self._plain(function)
+        if not (isinstance(function, ast.Attribute) and self._resolved_name(function)):
+            self._visit_unknown_use(function)
 
     def _kind_of_selection(self, call: ast.Call, name: str) -> _Kind:
         mask = mask_of(self._context, call, name)
         if mask is None or ast.dump(mask) != self._mask:
             for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
-                self._plain(argument)
+                self._visit_unknown_use(argument)
             return _Foreign()
         if not self._is_mask_alive:
             raise _NotUnderstood
-        self._plain(mask)
+        self._visit_unknown_use(mask)
         self.members.append(call)
         if name in WHERE:
             self.uses.places.append(call)
             return Places(False)
         values = bind(call, ("tensor", "mask")).args["tensor"]
-        return self._selection(call, values, False)
+        return self._add_selection(call, values, False)
 
-    def _selection(self, call: ast.Call, values: ast.expr, is_gather: bool) -> Rows:
-        kind = self._kind(values)
+    def _add_selection(self, call: ast.Call, values: ast.expr, is_gather: bool) -> Rows:
+        kind = self._visit_kind(values)
         if kind is not None:
             raise _NotUnderstood
         self.uses.selections.append(Selected(call, values, is_gather))
@@ -494,18 +496,18 @@ class _Walk:
         if short in ("gather", "gather_nd"):
             if len(call.args) != 2 or call.keywords:
                 return None
-            index = self._kind(call.args[1])
+            index = self._visit_kind(call.args[1])
             if not isinstance(index, Places) or not name.startswith("tensorflow."):
                 self._kind_of_unknown_computation([index])
                 return None
             if index.is_flat != (short == "gather"):
                 raise _NotUnderstood
-            return self._selection(call, call.args[0], True)
-        kind = self._kind(call.args[0])
+            return self._add_selection(call, call.args[0], True)
+        kind = self._visit_kind(call.args[0])
         if not isinstance(kind, Places):
             return None
         if short in ("to_int32", "cast"):
-            self._becomes_mask(call, call.args[0])
+            self._note_mask_replacement(call, call.args[0])
             return kind
         shape = call.args[1] if len(call.args) == 2 else call.keywords[0].value if call.keywords else None
         value = [constant(e) for e in shape.elts] if isinstance(shape, (ast.List, ast.Tuple)) else [constant(shape)]
@@ -514,10 +516,10 @@ class _Walk:
         if (value == [(-1,)] and isinstance(shape, ast.UnaryOp)) or (short == "reshape") != (value == [(-1,)]):
             raise _NotUnderstood
         self.uses.flat.append(True)
-        self._becomes_mask(call, call.args[0])
+        self._note_mask_replacement(call, call.args[0])
         return Places(True)
 
-    def _becomes_mask(self, whole: ast.expr, part: ast.expr) -> None:
+    def _note_mask_replacement(self, whole: ast.expr, part: ast.expr) -> None:
         """Note that an expression around positions becomes the mask instead."""
         if part in self.uses.places:
             self.uses.places[self.uses.places.index(part)] = whole
@@ -526,7 +528,7 @@ class _Walk:
         else:
             raise _NotUnderstood
 
-    def _reduction(self, call: ast.Call, name: str, kinds: list[_Kind]) -> _Kind:
+    def _add_reduction(self, call: ast.Call, name: str, kinds: list[_Kind]) -> _Kind:
         bound = bind(call, REDUCTIONS[name])
         operand = next(iter(bound.args.values()), None)
         allowed = {*REDUCTIONS[name][:2], "keepdims"}

@@ -13,7 +13,7 @@ from ..semantics.module_index import Names
 from ..semantics.signatures import bind
 from ..semantics.tf_types import READY_MADE
 from ..tf_api.name_tables import SESSION_PARAMETERS
-from .strategies import all_that_say
+from .strategies import program_modules_matching
 from .tensorflow_version import Version, verdict
 
 _MAY_CREATE = re.compile(rb"[Ss]ession|stimator|Supervisor|learning|evaluat|train|npu_")
@@ -33,7 +33,7 @@ def gets_session_patch(context: Context) -> bool:
 def _creates_session(names: Names) -> bool:
     return any(
         any(_takes_session_config(names_of, call) for call in names_of.calls)
-        for names_of in all_that_say(names, _MAY_CREATE)
+        for names_of in program_modules_matching(names, _MAY_CREATE)
     )
 
 

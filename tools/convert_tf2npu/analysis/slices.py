@@ -30,26 +30,26 @@ class Slice(NamedTuple):
     by: ast.Call | ast.While
 
 
-def growing_slice(context: Context, value: ast.expr) -> bool:
+def is_growing_slice(context: Context, value: ast.expr) -> bool:
     """Return True if a value is a slice with another length in each iteration of a loop: ``x[:i]``, ``x[i:]``."""
     slices = [part for part in _indices_of_dimensions(value) if isinstance(part, ast.Slice) and part.step is None]
     bounds = {getattr(part.upper or part.lower, "id", "") for part in slices if not (part.upper and part.lower)}
     return _is_counter(context, value, bounds)
 
 
-def growing_shape(context: Context, value: ast.expr) -> bool:
+def has_growing_shape(context: Context, value: ast.expr) -> bool:
     """Return True for a tensor or array with another shape in each iteration of a loop: ``tf.zeros([i, 3])``."""
     if not isinstance(value, ast.Call) or context.called_names.get(value, "") not in _SHAPED:
         return False
     shapes = [keyword.value for keyword in value.keywords if keyword.arg in ("shape", "dims")] or value.args[:1]
     sizes = getattr(shapes[0], "elts", shapes) if shapes else []
-    return _is_counter(context, value, {part.id for size in sizes for part in _terms(size)})
+    return _is_counter(context, value, {part.id for size in sizes for part in _variables_in_size(size)})
 
 
-def _terms(size: ast.AST) -> list[ast.Name]:
+def _variables_in_size(size: ast.AST) -> list[ast.Name]:
     """Return the variables that a size is, or is a sum or product of."""
     if isinstance(size, ast.BinOp) and isinstance(size.op, (ast.Add, ast.Sub, ast.Mult)):
-        return _terms(size.left) + _terms(size.right)
+        return _variables_in_size(size.left) + _variables_in_size(size.right)
     return [size] if isinstance(size, ast.Name) else []
 
 
@@ -76,20 +76,20 @@ def advice_for_full_range(context: Context, piece: Slice) -> str:
     """Return the advice that drops the last partial batch: another range, or an earlier end of the loop."""
     if not isinstance(piece.by, ast.Call) or len(piece.by.args) != 3:
         return "end the loop before it"
-    size, stop = text_of(context, piece.size), piece.by.args[1]
+    size, stop = one_line_text(context, piece.size), piece.by.args[1]
     plain = isinstance(stop, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) or constant(stop) is not None
-    end = text_of(context, stop) if plain else f"({text_of(context, stop)})"
-    return f"range({text_of(context, piece.by.args[0])}, {end} - {size} + 1, {size})"
+    end = one_line_text(context, stop) if plain else f"({one_line_text(context, stop)})"
+    return f"range({one_line_text(context, piece.by.args[0])}, {end} - {size} + 1, {size})"
 
 
-def slice_of(context: Context, call: Call, value: ast.expr) -> Slice | None:
+def uneven_slice_of(context: Context, call: Call, value: ast.expr) -> Slice | None:
     """Return the slice in a fed value, or None if its last slice is not known to be smaller."""
     if not isinstance(value, ast.Subscript):
         return None
     part = _indices_of_dimensions(value)[0]
     if isinstance(part, ast.Name):
-        rows = _value_of(context, call, part)  # x[rows] with rows = order[i:i + 64]
-        piece = slice_of(context, call, rows) if isinstance(rows, ast.Subscript) else None
+        rows = _assigned_value(context, call, part)  # x[rows] with rows = order[i:i + 64]
+        piece = uneven_slice_of(context, call, rows) if isinstance(rows, ast.Subscript) else None
         return piece and piece._replace(whole=value.value)
     if isinstance(part, ast.Slice) and part.step is None and isinstance(part.lower, ast.BinOp):
         return _slice_by_batch_number(context, call, value, part)
@@ -97,17 +97,17 @@ def slice_of(context: Context, call: Call, value: ast.expr) -> Slice | None:
         return None
     if _is_tested_by_loop(context, value, {part.lower.id, getattr(part.upper, "id", part.lower.id)}):
         return None
-    upper = _value_of(context, call, part.upper)
+    upper = _assigned_value(context, call, part.upper)
     if isinstance(upper, ast.Call) and getattr(upper.func, "id", "") == "min" and len(upper.args) == 2:
         for argument in upper.args:
             size = _summand(argument, part.lower.id)
             if size is not None:
                 return Slice(value.value, size, upper)
     size = _summand(upper, part.lower.id)
-    counting = _counting(context, value, part.lower.id, size) if size is not None else None
+    counting = _while_loop_counting(context, value, part.lower.id, size) if size is not None else None
     if size is not None and counting is not None:
         return Slice(value.value, size, counting)
-    ranged = _range_of(context, value, part.lower.id) if size is not None else None
+    ranged = _three_argument_range(context, value, part.lower.id) if size is not None else None
     if (
         size is None
         or ranged is None
@@ -120,11 +120,11 @@ def slice_of(context: Context, call: Call, value: ast.expr) -> Slice | None:
 
 def _slice_by_batch_number(context: Context, call: Call, value: ast.Subscript, part: ast.Slice) -> Slice | None:
     """Return the slice of ``x[i * size:(i + 1) * size]`` in a loop over a range whose end is rounded up."""
-    lower, upper = part.lower, _value_of(context, call, part.upper)
+    lower, upper = part.lower, _assigned_value(context, call, part.upper)
     if not isinstance(lower, ast.BinOp) or not isinstance(upper, ast.BinOp) or not isinstance(lower.op, ast.Mult):
         return None
     for number, size in ((lower.left, lower.right), (lower.right, lower.left)):
-        loop = _loop_of(context, value, number.id) if isinstance(number, ast.Name) else None
+        loop = _range_call_of_loop(context, value, number.id) if isinstance(number, ast.Name) else None
         sides = {ast.dump(upper.left): upper.right, ast.dump(upper.right): upper.left}
         other = sides.get(ast.dump(size))
         ends = isinstance(upper.op, ast.Mult) or other is not None and ast.dump(other) == ast.dump(lower)
@@ -137,10 +137,10 @@ def _slice_by_batch_number(context: Context, call: Call, value: ast.Subscript, p
 
 def _is_rounded_up(context: Context, call: Call, node: ast.AST) -> bool:
     """Return True for a number of batches with the partial one: ``ceil(n / size)``, ``n // size + 1``."""
-    count = _value_of(context, call, node)
+    count = _assigned_value(context, call, node)
     if isinstance(count, ast.BinOp) and isinstance(count.op, ast.Add):
         for one, other in ((count.left, count.right), (count.right, count.left)):
-            full = _value_of(context, call, other)
+            full = _assigned_value(context, call, other)
             divides = isinstance(full, ast.BinOp) and isinstance(full.op, ast.FloorDiv)
             if constant(one) == (1,) and (divides or isinstance(full, ast.Call) and last_name(full.func) == "int"):
                 return True
@@ -150,7 +150,7 @@ def _is_rounded_up(context: Context, call: Call, node: ast.AST) -> bool:
     )
 
 
-def _counting(context: Context, node: ast.AST, name: str, size: ast.expr) -> ast.While | None:
+def _while_loop_counting(context: Context, node: ast.AST, name: str, size: ast.expr) -> ast.While | None:
     """Return the loop of ``while i < n:`` around a node that adds the size to the name."""
     loop = next((p for p in context.names.ancestors(node) if isinstance(p, (ast.For, ast.While))), None)
     if (
@@ -179,7 +179,7 @@ def _indices_of_dimensions(value: ast.expr) -> list[ast.AST]:
     return getattr(place, "elts", None) or getattr(place, "dims", None) or [place]
 
 
-def _value_of(context: Context, call: Call, node: ast.AST | None) -> ast.AST | None:
+def _assigned_value(context: Context, call: Call, node: ast.AST | None) -> ast.AST | None:
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, call.where) or []
         return (
@@ -201,13 +201,13 @@ def _summand(node: ast.AST | None, start: str) -> ast.expr | None:
     return None
 
 
-def _range_of(context: Context, node: ast.AST, name: str) -> ast.Call | None:
+def _three_argument_range(context: Context, node: ast.AST, name: str) -> ast.Call | None:
     """Return the ``range(start, stop, step)`` of the loop around a node that binds a name."""
-    loop = _loop_of(context, node, name)
+    loop = _range_call_of_loop(context, node, name)
     return loop if loop is not None and len(loop.args) == 3 else None
 
 
-def _loop_of(context: Context, node: ast.AST, name: str) -> ast.Call | None:
+def _range_call_of_loop(context: Context, node: ast.AST, name: str) -> ast.Call | None:
     """Return the call of range in the loop around a node that binds a name."""
     for parent in context.names.ancestors(node):
         loops: list[tuple[ast.AST, ast.AST]] = (
@@ -239,12 +239,12 @@ def _has_equal_slices(context: Context, call: Call, ranged: ast.Call, size: ast.
     if None not in numbers:
         start, stop, step = [number[0] for number in numbers if number]
         return not step or (stop - start) % step == 0
-    stop = _value_of(context, call, ranged.args[1])
+    stop = _assigned_value(context, call, ranged.args[1])
     return any(
         isinstance(part, ast.BinOp) and isinstance(part.op, (ast.Sub, ast.FloorDiv, ast.Mod, ast.Mult))
         for part in (ast.walk(stop) if stop is not None else ())
     )
 
 
-def text_of(context: Context, node: ast.AST) -> str:
+def one_line_text(context: Context, node: ast.AST) -> str:
     return one_line(context.source.segment(node))

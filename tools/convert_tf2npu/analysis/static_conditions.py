@@ -18,7 +18,7 @@ _MODE_KEYS = ("tensorflow.estimator.ModeKeys.", "tensorflow.contrib.learn.ModeKe
 _FLAGS = ("tensorflow.app.flags.FLAGS.", "tensorflow.flags.FLAGS.", "absl.flags.FLAGS.")
 
 
-def is_static(names: Names, node: ast.AST | None, where: Where, asked: frozenset[int] = frozenset()) -> bool:
+def is_python_value(names: Names, node: ast.AST | None, where: Where, asked: frozenset[int] = frozenset()) -> bool:
     """Return True if an expression is certainly a Python value and no tensor.
 
     Args:
@@ -34,12 +34,12 @@ def is_static(names: Names, node: ast.AST | None, where: Where, asked: frozenset
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return True
     if isinstance(node, ast.BoolOp):  # all but the last are tested; the last may be the result
-        return is_static(names, node.values[-1], where, asked)
+        return is_python_value(names, node.values[-1], where, asked)
     if isinstance(node, ast.Name):
         bindings = names.lookup(node.id, where) or []
         return bool(bindings) and all(_binds_python_values(names, b, node, asked) for b in bindings)
     if isinstance(node, ast.IfExp):
-        return is_static(names, node.body, where, asked) and is_static(names, node.orelse, where, asked)
+        return is_python_value(names, node.body, where, asked) and is_python_value(names, node.orelse, where, asked)
     if isinstance(node, ast.Attribute):
         return (
             (names.resolve(node, where) or "").startswith(_FLAGS)
@@ -62,7 +62,7 @@ def _is_string_or_mode_key(names: Names, side: ast.AST, where: Where) -> bool:
 
 def _binds_python_values(names: Names, binding: Binding, use: ast.Name | None, asked: frozenset[int]) -> bool:
     if binding.kind == "value":
-        return is_static(names, binding.node, binding.where, asked)
+        return is_python_value(names, binding.node, binding.where, asked)
     if binding.kind != "arg":
         return False
     key = id(binding.node)
@@ -70,7 +70,7 @@ def _binds_python_values(names: Names, binding: Binding, use: ast.Name | None, a
     if key in asked or use is not None and len(scope.bindings[use.id]) == 1 and _function_tests_value(scope.node, use):
         return True
     values = values_passed_to_parameter(binding, names) or values_passed_to_method(binding, names)
-    return values is not None and all(is_static(v.names, v.value, v.where, asked | {key}) for v in values)
+    return values is not None and all(is_python_value(v.names, v.value, v.where, asked | {key}) for v in values)
 
 
 def _holds_python_values(names: Names, node: ast.Attribute, where: Where, asked: frozenset[int]) -> bool:
@@ -85,26 +85,26 @@ def _holds_python_values(names: Names, node: ast.Attribute, where: Where, asked:
 
 def _function_tests_value(function: ast.AST, value: ast.expr) -> bool:
     """Return True if a function, whenever it runs, tests a value with Python's if before it can return."""
-    wanted = _path(value)
+    wanted = _dotted_path(value)
     body: list[ast.stmt] = getattr(function, "body", []) if isinstance(function, ast.FunctionDef) else []
     for statement in body:
-        for tested in _tests(statement):
-            if wanted is not None and _path(tested) == wanted:
+        for tested in _expressions_tested_by(statement):
+            if wanted is not None and _dotted_path(tested) == wanted:
                 return True
         if any(isinstance(n, (ast.Return, ast.Raise)) for n in ast.walk(statement)):
             return False
     return False
 
 
-def _path(node: ast.AST) -> str | None:
+def _dotted_path(node: ast.AST) -> str | None:
     """Return a name, or an attribute of one, as a string."""
     if isinstance(node, ast.Attribute):
-        base = _path(node.value)
+        base = _dotted_path(node.value)
         return base and f"{base}.{node.attr}"
     return node.id if isinstance(node, ast.Name) else None
 
 
-def _tests(statement: ast.stmt) -> Iterator[ast.expr]:
+def _expressions_tested_by(statement: ast.stmt) -> Iterator[ast.expr]:
     """Yield the expressions that a statement certainly tests, without those in its blocks."""
     for _, field in ast.iter_fields(statement):
         for part in field if isinstance(field, list) else [field]:

@@ -35,7 +35,7 @@ _TAKES = frozenset({"train_distribute", "eval_distribute", "experimental_distrib
 _DISTRIBUTE_CONFIG = ("train_distribute", "eval_distribute", "remote_cluster")
 
 
-def is_of_own_class(names: Names, call: ast.Call, where: Where) -> bool:
+def creates_custom_strategy(names: Names, call: ast.Call, where: Where) -> bool:
     """Return True if a call makes a strategy with synchronous replicas whose class is of the project, or of Sonnet."""
     if names.resolve(call.func, where) == "sonnet.distribute.Replicator":
         return True
@@ -121,12 +121,12 @@ def programs_create_strategy(names: Names) -> bool:
 def _creates_strategy(names: Names) -> bool:
     return any(
         names_of.resolve(call.node.func, call.where) in _MADE
-        for names_of in all_that_say(names, re.compile(b"Strategy"))
+        for names_of in program_modules_matching(names, re.compile(b"Strategy"))
         for call in names_of.calls
     )
 
 
-def all_that_say(names: Names, pattern: Pattern[bytes]) -> Iterator[Names]:
+def program_modules_matching(names: Names, pattern: Pattern[bytes]) -> Iterator[Names]:
     """Yield the names of a file, and of those files of its programs that match a pattern.
 
     Args:

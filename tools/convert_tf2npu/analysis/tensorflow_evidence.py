@@ -15,7 +15,7 @@ from ..tf_api.canonical_names import canonical, is_known_tf2_spelling, is_standa
 from ..tf_api.forms_in_26 import has_backport
 from ..tf_api.v1_fate import NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, fate_of_v1_name, name_below_tensorflow
 from .compiled_models import is_compiled
-from .idle_sessions import SET_SESSION, Use, use_of
+from .idle_sessions import SET_SESSION, Use, use_of_session
 
 # Arguments that fit has in Keras and hardly anywhere else.
 _OF_FIT = frozenset({"epochs", "nb_epoch", "steps_per_epoch", "validation_data", "validation_split"})
@@ -169,33 +169,33 @@ def evidence_of(names: Names) -> FileEvidence:
 def _all_evidence(names: Names) -> Iterator[Evidence]:
     calls_keras = shows_two = False
     known: set[tuple[Kind, Scope]] = set()
-    for name, node, where in _names(names):
+    for name, node, where in _called_names(names):
         dotted = canonical(name)
         calls_keras = calls_keras or dotted.startswith("tensorflow.keras.")
-        for kind in _kinds(name):
+        for kind in _evidence_kinds(name):
             if (kind, where.scope) not in known and _is_evidence(names, kind, name, node):
                 known.add((kind, where.scope))
                 shows_two = shows_two or kind in (Kind.EAGER, Kind.ONLY_TWO)
                 if kind == Kind.ONE and is_tf1_name(name) and _is_in_own_graph(names, node):
                     kind = Kind.WEAK
                 short = kind == Kind.ADDED or dotted in _REPLACING or dotted in _ADDED
-                yield _evidence(names, last_part(dotted) if short else name, node, kind)
+                yield _make_evidence(names, last_part(dotted) if short else name, node, kind)
     for node in _mentions_of_contrib(names):
-        yield _evidence(names, "tensorflow.contrib", node, Kind.ONLY_ONE)
+        yield _make_evidence(names, "tensorflow.contrib", node, Kind.ONLY_ONE)
     if calls_keras:
-        yield from _old_arguments(names)
+        yield from _evidence_of_old_arguments(names)
     yield from _evidence_of_values(names, shows_two)
-    for node in _training(names, calls_keras):
-        yield _evidence(names, last_name(node.func), node, Kind.TRAINS)
+    for node in _training_calls(names, calls_keras):
+        yield _make_evidence(names, last_name(node.func), node, Kind.TRAINS)
 
 
 @functools.lru_cache(maxsize=65536)
-def _kinds(name: str) -> tuple[Kind, ...]:
+def _evidence_kinds(name: str) -> tuple[Kind, ...]:
     """Return the kinds of evidence that a name as spelled may be."""
-    return tuple(_kinds_of(name, canonical(name)))
+    return tuple(_find_evidence_kinds(name, canonical(name)))
 
 
-def _kinds_of(name: str, dotted: str) -> Iterator[Kind]:
+def _find_evidence_kinds(name: str, dotted: str) -> Iterator[Kind]:
     if dotted == _TAPE:
         yield Kind.TRAINS
     elif dotted == _GRADIENTS:
@@ -235,13 +235,13 @@ def _is_evidence(names: Names, kind: Kind, name: str, node: ast.AST) -> bool:
     if _is_in_version_branch(names, node):
         return False
     if kind == Kind.SESSION:
-        return use_of(names, node) == Use.PROGRAM
+        return use_of_session(names, node) == Use.PROGRAM
     if kind == Kind.ADDED and last_part(dotted) == "npu_config_proto":
-        return use_of(names, _enclosing_config(names, node)) == Use.PROGRAM
+        return use_of_session(names, _enclosing_config(names, node)) == Use.PROGRAM
     return True
 
 
-def _names(names: Names) -> Iterator[tuple[str, ast.AST, Where]]:
+def _called_names(names: Names) -> Iterator[tuple[str, ast.AST, Where]]:
     """Yield the dotted names that a file calls or decorates with."""
     for call in names.calls:
         spelled = names.spelled_name(call.node.func, call.where)
@@ -314,12 +314,12 @@ def _is_removed_in_tf2(name: str) -> bool:
     return not is_tf1_name(name) and fate_of_v1_name(name) in (ONLY_IN_V1, NOWHERE, OF_CONTRIB)
 
 
-def _old_arguments(names: Names) -> Iterator[Evidence]:
+def _evidence_of_old_arguments(names: Names) -> Iterator[Evidence]:
     """Yield the evidence of arguments that only Keras for TensorFlow 1 takes."""
     for call in names.calls:
         for keyword in call.node.keywords:
             if keyword.arg in _KERAS_ARGUMENTS:
-                yield _evidence(names, f"{keyword.arg}=", call.node, Kind.ONE)
+                yield _make_evidence(names, f"{keyword.arg}=", call.node, Kind.ONE)
 
 
 def _is_in_version_branch(names: Names, node: ast.AST) -> bool:
@@ -327,7 +327,7 @@ def _is_in_version_branch(names: Names, node: ast.AST) -> bool:
     child = node
     for parent in names.ancestors(node):
         if isinstance(parent, ast.Try) and child not in parent.finalbody:
-            caught = {last_name(part) for handler in parent.handlers for part in _types(handler)}
+            caught = {last_name(part) for handler in parent.handlers for part in _exception_types(handler)}
             if caught & _MISSING:
                 return True
         if isinstance(parent, (ast.If, ast.IfExp)) and any(
@@ -349,7 +349,7 @@ def _is_in_own_graph(names: Names, node: ast.AST) -> bool:
     )
 
 
-def _types(handler: ast.ExceptHandler) -> list[ast.expr]:
+def _exception_types(handler: ast.ExceptHandler) -> list[ast.expr]:
     return handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type] if handler.type else []
 
 
@@ -380,13 +380,13 @@ def _evidence_of_values(names: Names, shows_two: bool) -> Iterator[Evidence]:
         function = call.node.func
         if of_tensorflow and isinstance(function, ast.Attribute) and function.attr == "numpy" and not call.node.args:
             shows_two = True
-            yield _evidence(names, ".numpy()", call.node, Kind.VALUE)
+            yield _make_evidence(names, ".numpy()", call.node, Kind.VALUE)
     for statement, where in names.places.items():
         if shows_two or not isinstance(statement, ast.For) or _is_sequence(names, statement.iter, where):
             continue
         if names.types.of(statement.iter, where) == Type.DATASET:
             shows_two = True
-            yield _evidence(names, "a loop over a dataset", statement, Kind.VALUE)
+            yield _make_evidence(names, "a loop over a dataset", statement, Kind.VALUE)
 
 
 def _is_sequence(names: Names, node: ast.expr, where: Where) -> bool:
@@ -397,7 +397,7 @@ def _is_sequence(names: Names, node: ast.expr, where: Where) -> bool:
     return called in _SEQUENCES and not names.lookup(called, where)
 
 
-def _training(names: Names, calls_keras: bool) -> Iterator[ast.Call]:
+def _training_calls(names: Names, calls_keras: bool) -> Iterator[ast.Call]:
     """Yield the calls that train a Keras model, or an object that is compiled or trained as only Keras does.
 
     ``minimize`` of a Keras optimizer trains, too. Of each function the first call is enough.
@@ -445,6 +445,6 @@ def _imports_package(names: Names, package: str) -> bool:
     )
 
 
-def _evidence(names: Names, name: str, node: ast.AST, kind: Kind) -> Evidence:
+def _make_evidence(names: Names, name: str, node: ast.AST, kind: Kind) -> Evidence:
     rest = name_below_tensorflow(name) if name.startswith("tensorflow.") else ""
     return Evidence(f"tf.{rest}" if rest else name, names.path, getattr(node, "lineno", 0), kind)

@@ -11,10 +11,10 @@ from typing import Iterable, NamedTuple, Sequence
 
 from ..project.context import Context
 from ..semantics.module_index import ModuleIndex, Names
-from .device_placement import serves_tests
+from .device_placement import only_serves_tests
 from .entry_points import is_program, is_started, programs_importing
-from .evidence_words import kinds_in, kinds_of, with_words
-from .idle_sessions import Use, use_of
+from .evidence_words import evidence_kinds_in_file, evidence_kinds_of_bytes, files_with_evidence_words
+from .idle_sessions import Use, use_of_session
 from .keras_backends import has_other_backend
 from .near_frameworks import near_frameworks
 from .program_version import (
@@ -31,15 +31,15 @@ from .tensorflow_evidence import Evidence, FileEvidence, evidence_of
 __all__ = [
     "Version",
     "Verdict",
-    "is_eager",
-    "is_idle",
-    "is_of_graphs",
-    "is_two",
-    "may_be_two",
+    "is_eager_file",
+    "is_idle_session",
+    "is_graph_program",
+    "is_tf2_program",
+    "may_be_tf2",
     "may_train",
-    "on_cpu",
+    "kind_of_file_on_cpu",
     "is_imported_by_graph_program",
-    "shown_two",
+    "evidence_of_tf2",
     "verdict",
 ]
 
@@ -74,18 +74,18 @@ class Verdict(NamedTuple):
         return self.is_two and (self.is_trained or self.opens)
 
 
-def is_two(context: Context) -> bool:
+def is_tf2_program(context: Context) -> bool:
     """Return True if a file belongs to a program that runs on TensorFlow 2."""
     return verdict(context).is_two
 
 
-def shown_two(context: Context) -> Evidence | None:
+def evidence_of_tf2(context: Context) -> Evidence | None:
     """Return what shows version 2 if nothing but ``--compat-v1`` makes a program one of version 1."""
     unlifted = context.names.once(_verdict, context.tf, False)
     return unlifted.two if unlifted.version == Version.TWO else None
 
 
-def is_of_graphs(context: Context) -> bool:
+def is_graph_program(context: Context) -> bool:
     """Return True if a file belongs to a program that builds graphs, with both versions or with TensorFlow 1 only."""
     return verdict(context).version in (Version.ONE, Version.BOTH)
 
@@ -101,12 +101,12 @@ def is_imported_by_graph_program(context: Context) -> bool:
     )
 
 
-def is_eager(context: Context) -> bool:
+def is_eager_file(context: Context) -> bool:
     """Return True if a file has a tape or a tf.function, or builds no graph and one that imports it has them.
 
     A module that programs of both versions import counts as one of version 1.
     """
-    if context.tf == "1" or context.compat_v1 or not may_be_two(context):
+    if context.tf == "1" or context.compat_v1 or not may_be_tf2(context):
         return False
     own = context.names.once(evidence_of)
     if own.eager is not None or own.one is not None:
@@ -123,16 +123,16 @@ def _has_eager_user(names: Names) -> bool:
     return first_evidence(project, "eager", project.with_importers({names.path}) - {names.path}) is not None
 
 
-def is_idle(context: Context, node: ast.AST) -> bool:
+def is_idle_session(context: Context, node: ast.AST) -> bool:
     """Return True if a call makes a session of tf.compat.v1 that nothing runs, as it is in eager code."""
-    use = use_of(context.names, node)
+    use = use_of_session(context.names, node)
     if use == Use.PROGRAM:
         return False
     version = verdict(context).version
     return version == Version.TWO or version == Version.UNKNOWN and use == Use.NOTHING
 
 
-def on_cpu(context: Context) -> str:
+def kind_of_file_on_cpu(context: Context) -> str:
     """Return "script" if a file belongs to a program of TensorFlow 2 in which nothing opens the NPU device.
 
     A script that trains is not among them, unless it chooses another backend of Keras: the tool opens the device there.
@@ -141,10 +141,10 @@ def on_cpu(context: Context) -> str:
     Returns:
         "script"; "module" for a file of TensorFlow 2 that no script of the project imports; "" for others.
     """
-    if not may_be_two(context):
+    if not may_be_tf2(context):
         return ""
     judged_file = verdict(context)
-    if not judged_file.is_two or judged_file.opens or serves_tests(context):
+    if not judged_file.is_two or judged_file.opens or only_serves_tests(context):
         return ""
     started = is_started(context)
     if judged_file.trains and started:
@@ -155,26 +155,26 @@ def on_cpu(context: Context) -> str:
     return "script" if started or names.once(_is_imported_by_programs) else "module"
 
 
-def may_be_two(context: Context) -> bool:
+def may_be_tf2(context: Context) -> bool:
     """Return True if a word of eager code or training is in a file or in one that imports it.
 
     This takes less time than a verdict.
     """
     return (
         context.tf == "2"
-        or context.names.once(_may_be_two_itself, context.source.raw)
-        or context.names.once(_is_imported_by_two)
+        or context.names.once(_may_be_tf2_itself, context.source.raw)
+        or context.names.once(_is_imported_by_tf2)
     )
 
 
-def _may_be_two_itself(names: Names, raw: bytes) -> bool:
+def _may_be_tf2_itself(names: Names, raw: bytes) -> bool:
     project, path = names.project, names.path
     is_known = project is not None and path in project.paths and project.raw(path) == raw  # no notebook
-    kinds = project.once(kinds_in, path) if project and is_known else kinds_of(raw)
+    kinds = project.once(evidence_kinds_in_file, path) if project and is_known else evidence_kinds_of_bytes(raw)
     return not kinds.isdisjoint(("two", "trains"))
 
 
-def _is_imported_by_two(names: Names) -> bool:
+def _is_imported_by_tf2(names: Names) -> bool:
     project = names.project
     if project is None or names.path not in project.paths:
         return False
@@ -184,7 +184,7 @@ def _is_imported_by_two(names: Names) -> bool:
 
 def _files_with_words_of_tf2(project: ModuleIndex) -> frozenset[str]:
     """Return the files near TensorFlow with a word of eager code or training."""
-    return project.once(with_words, "eager") | project.once(with_words, "trains")
+    return project.once(files_with_evidence_words, "eager") | project.once(files_with_evidence_words, "trains")
 
 
 def verdict(context: Context) -> Verdict:
@@ -209,7 +209,7 @@ def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
         return Verdict(judgement.version, judgement.one, judgement.two, False, False, False)
     if project is None or path not in project.paths:
         return Verdict(*judgement, own.trains, own.trains, own.opens)
-    return Verdict(*judgement, *_training(project, path, own), _opens_device(project, path))
+    return Verdict(*judgement, *_file_and_program_train(project, path, own), _opens_device(project, path))
 
 
 def may_train(context: Context) -> bool:
@@ -228,7 +228,7 @@ def _version_of_project_file(project: ModuleIndex, path: str, own: FileEvidence)
     """Return the version of a file of a project."""
     scripts = project.once(programs_importing, path)
     judgement = Judgement(Version.UNKNOWN)
-    if _is_root(project, path):
+    if _is_program_or_unused_library(project, path):
         judgement = project.once(judgement_of_script, path)
     if judgement.version == Version.UNKNOWN and scripts:
         judgement = _version_of_module(own, [project.once(judgement_of_script, script) for script in scripts])
@@ -241,11 +241,15 @@ def _version_of_project_file(project: ModuleIndex, path: str, own: FileEvidence)
     return judgement if judgement.version != Version.UNKNOWN else _version_of_sharing_scripts(project, path)
 
 
-def _training(project: ModuleIndex, path: str, own: FileEvidence) -> tuple[bool, bool]:
+def _file_and_program_train(project: ModuleIndex, path: str, own: FileEvidence) -> tuple[bool, bool]:
     """Return True if a file or one that it imports trains, and True if its program does."""
     scripts = project.once(programs_importing, path)
     trains = _reaches_training(project, path, own)
-    is_trained = trains and _is_root(project, path) or any(project.once(script_trains, script) for script in scripts)
+    is_trained = (
+        trains
+        and _is_program_or_unused_library(project, path)
+        or any(project.once(script_trains, script) for script in scripts)
+    )
     if not is_trained and not scripts:  # tests may train it
         is_trained = first_evidence(project, "trains", project.with_importers({path}) - {path}) is not None
     return trains, is_trained
@@ -253,7 +257,7 @@ def _training(project: ModuleIndex, path: str, own: FileEvidence) -> tuple[bool,
 
 def _reaches_training(project: ModuleIndex, path: str, own: FileEvidence) -> bool:
     """Return True if a file or one that it imports trains."""
-    if _is_root(project, path):
+    if _is_program_or_unused_library(project, path):
         return project.once(script_trains, path)
     return own.trains or first_evidence(project, "trains", project.with_imports(path) - {path}) is not None
 
@@ -264,7 +268,7 @@ def _opens_device(project: ModuleIndex, path: str) -> bool:
     return first_evidence(project, "opens", both) is not None
 
 
-def _is_root(project: ModuleIndex, path: str) -> bool:
+def _is_program_or_unused_library(project: ModuleIndex, path: str) -> bool:
     """Return True if a file is a program, or a library that no program imports."""
     return not project.once(programs_importing, path) or project.once(is_program, path)
 
@@ -288,19 +292,19 @@ def _version_of_sharing_scripts(project: ModuleIndex, path: str) -> Judgement:
     It is version 1 if one of those that share training code with it has it. For a program that only predicts it is
     version 2 if all that show one have it; for one that trains a Keras model it makes no difference.
     """
-    for script in sorted(_sharing(project, reach_of(project, path).trainers) - {path}):
+    for script in sorted(_scripts_sharing(project, reach_of(project, path).trainers) - {path}):
         judgement = project.once(judgement_of_script, script)
         if judgement.version == Version.ONE:
             return judgement
     if project.once(script_trains, path):
         return Judgement(Version.UNKNOWN)
     modules = project.once(near_frameworks) & project.with_imports(path) - {path}
-    shared = _sharing(project, modules) - {path}
+    shared = _scripts_sharing(project, modules) - {path}
     judgement = _version_of_module(None, [project.once(judgement_of_script, script) for script in sorted(shared)])
     return judgement if judgement.version == Version.TWO else Judgement(Version.UNKNOWN)
 
 
-def _sharing(project: ModuleIndex, modules: Iterable[str]) -> frozenset[str]:
+def _scripts_sharing(project: ModuleIndex, modules: Iterable[str]) -> frozenset[str]:
     return frozenset(script for module in modules for script in project.once(programs_importing, module))
 
 

@@ -13,7 +13,7 @@ from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
 from ..syntax.expressions import last_part
-from .tf_functions import functions_around
+from .tf_functions import enclosing_functions
 
 _FROM_DATA: frozenset[str] = frozenset(
     "tensorflow." + name
@@ -48,7 +48,7 @@ def is_tensor(context: Context, node: ast.AST, where: Where) -> bool:
 def _is_gradient_target(context: Context, node: ast.AST) -> bool:
     """Return True for ``loss`` in a function with ``tape.gradient(loss, variables)``."""
     functions = context.names.once(_functions_by_target).get(node.id) if isinstance(node, ast.Name) else None
-    return bool(functions) and not functions.isdisjoint(functions_around(context.names, node)[:1])
+    return functions is not None and not functions.isdisjoint(enclosing_functions(context.names, node)[:1])
 
 
 def _functions_by_target(names: Names) -> dict[str, set[ast.FunctionDef]]:
@@ -58,7 +58,7 @@ def _functions_by_target(names: Names) -> dict[str, set[ast.FunctionDef]]:
         if getattr(call.node.func, "attr", "") == "gradient" and call.node.args:
             target = call.node.args[0]
             if isinstance(target, ast.Name):
-                functions.setdefault(target.id, set()).update(functions_around(names, call.node))
+                functions.setdefault(target.id, set()).update(enclosing_functions(names, call.node))
     return functions
 
 
@@ -89,7 +89,7 @@ def _is_tensor(context: Context, node: ast.AST, where: Where, depth: int) -> boo
     return False
 
 
-def is_computed(context: Context, node: ast.AST | None, where: Where, depth: int = 0) -> bool:
+def is_computed_from_fed_data(context: Context, node: ast.AST | None, where: Where, depth: int = 0) -> bool:
     """Return True if an expression is certainly computed from data that is fed to the graph."""
     if depth > 20:
         return False
@@ -98,15 +98,17 @@ def is_computed(context: Context, node: ast.AST | None, where: Where, depth: int
         return (
             name in _FROM_DATA
             or name in _OF_ARGUMENTS
-            and any(is_computed(context, argument, where, depth + 1) for argument in node.args)
+            and any(is_computed_from_fed_data(context, argument, where, depth + 1) for argument in node.args)
         )
     if isinstance(node, ast.BinOp):
-        return is_computed(context, node.left, where, depth + 1) or is_computed(context, node.right, where, depth + 1)
+        return is_computed_from_fed_data(context, node.left, where, depth + 1) or is_computed_from_fed_data(
+            context, node.right, where, depth + 1
+        )
     if isinstance(node, ast.Subscript):
-        return is_computed(context, node.value, where, depth + 1)
+        return is_computed_from_fed_data(context, node.value, where, depth + 1)
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, where) or []
         return bool(bindings) and all(
-            b.kind == "value" and is_computed(context, b.node, b.where, depth + 1) for b in bindings
+            b.kind == "value" and is_computed_from_fed_data(context, b.node, b.where, depth + 1) for b in bindings
         )
     return False

@@ -36,10 +36,10 @@ class TracedFunction(NamedTuple):
 
 def may_use_tf_function(names: Names, text: str) -> bool:
     """Return True if a file or one that it imports may name tf.function; cheaper than name resolution."""
-    return _names_function(text.encode("utf-8", "surrogatepass")) or names.once(_imports_functions)
+    return _mentions_tf_function(text.encode("utf-8", "surrogatepass")) or names.once(_imports_tf_functions)
 
 
-def _names_function(raw: bytes) -> bool:
+def _mentions_tf_function(raw: bytes) -> bool:
     at = raw.find(b"function")
     while at >= 0:
         end = raw.find(b"\n", at) % (len(raw) + 1)  # the last line has no end
@@ -49,19 +49,19 @@ def _names_function(raw: bytes) -> bool:
     return False
 
 
-def _imports_functions(names: Names) -> bool:
+def _imports_tf_functions(names: Names) -> bool:
     project = names.project
     if project is None or names.path not in project.paths:
         return False
-    defining = project.once(_with_functions)
+    defining = project.once(_files_mentioning_tf_function)
     return bool(defining) and not defining.isdisjoint(project.with_imports(names.path))
 
 
-def _with_functions(project: ModuleIndex) -> frozenset[str]:
-    return frozenset(path for path in project.once(near_frameworks) if _names_function(project.raw(path)))
+def _files_mentioning_tf_function(project: ModuleIndex) -> frozenset[str]:
+    return frozenset(path for path in project.once(near_frameworks) if _mentions_tf_function(project.raw(path)))
 
 
-def functions_around(names: Names, node: ast.AST) -> list[ast.FunctionDef]:
+def enclosing_functions(names: Names, node: ast.AST) -> list[ast.FunctionDef]:
     """Return the functions around a node, the innermost first."""
     return [parent for parent in names.ancestors(node) if isinstance(parent, ast.FunctionDef)]
 
@@ -70,7 +70,7 @@ def is_traced(names: Names, node: ast.AST) -> bool:
     """Return True if an expression is certainly in a function that TensorFlow traces."""
     return any(
         function in names.once(traced_functions) or names.once(_is_traced_elsewhere, function)
-        for function in functions_around(names, node)
+        for function in enclosing_functions(names, node)
     )
 
 
@@ -100,7 +100,7 @@ def _is_used_by_traced(names: Names, function: ast.FunctionDef, seen: set[tuple[
         runs = getattr(call.func, "attr", "") in RUN and node in call.args[:1]
         if (runs or node is call.func) and any(
             around in user.once(traced_functions) or _is_used_by_traced(user, around, seen)
-            for around in functions_around(user, call)
+            for around in enclosing_functions(user, call)
         ):
             return True
     return False
@@ -118,7 +118,7 @@ def _is_tf_function(names: Names, node: ast.AST, where: Where) -> bool:
     )
 
 
-def maker_of(names: Names, function: ast.AST) -> ast.AST | None:
+def tf_function_decorator(names: Names, function: ast.AST) -> ast.AST | None:
     """Return the decorator that makes a tf.function of a function, if there is one."""
     where = names.places.get(function)
     decorators = getattr(function, "decorator_list", ()) if where else ()
@@ -130,7 +130,7 @@ def traced_functions(names: Names) -> frozenset[ast.AST]:
 
     A function that Python runs on the host (tf.py_function) is not among them.
     """
-    traced: set[ast.AST] = {f.node for f in names.functions if maker_of(names, f.node) is not None}
+    traced: set[ast.AST] = {f.node for f in names.functions if tf_function_decorator(names, f.node) is not None}
     on_host: set[ast.AST] = set()
     for call in names.calls:
         name = names.resolve(call.node.func, call.where)
@@ -141,7 +141,7 @@ def traced_functions(names: Names) -> frozenset[ast.AST]:
         )
         if makes or last_part(name) in _PYTHON and (name or "").startswith("tensorflow."):
             for argument in call.node.args[:1]:
-                function = _definition(names, argument, call.where)
+                function = _function_of_file(names, argument, call.where)
                 if function is not None:
                     (traced if makes else on_host).add(function)
     traced |= _keras_methods(names, STEPS, _MODELS)
@@ -189,11 +189,11 @@ def _add_called_functions(
     """Return functions and those of the file that they call, except some functions and some calls."""
     calls: dict[ast.AST, list[ast.AST]] = {}
     for call in names.calls:
-        around = functions_around(names, call.node)
+        around = enclosing_functions(names, call.node)
         if around:
             runs = getattr(call.node.func, "attr", "") in RUN
             for called_node in [call.node.func, *(call.node.args[:1] if runs else ())]:
-                callee = _definition(names, called_node, call.where)
+                callee = _function_of_file(names, called_node, call.where)
                 if callee is not None and not (skips and skips(names, call.node)):
                     calls.setdefault(around[0], []).append(callee)
     functions, todo = set(functions), list(functions)
@@ -206,7 +206,7 @@ def _add_called_functions(
     return frozenset(functions - without)
 
 
-def _definition(names: Names, node: ast.AST, where: Where) -> ast.AST | None:
+def _function_of_file(names: Names, node: ast.AST, where: Where) -> ast.AST | None:
     """Return the function of this file that an expression names."""
     if not isinstance(node, (ast.Name, ast.Attribute)):
         return None
@@ -236,7 +236,7 @@ def _may_run_traced(names: Names, function: ast.FunctionDef, seen: set[ast.AST])
         return True
     return any(
         _is_used_in_traced(theirs, method, seen)
-        for theirs, method in [(names, function), *_overridden(names, function)]
+        for theirs, method in [(names, function), *_overridden_methods(names, function)]
     )
 
 
@@ -252,12 +252,12 @@ def _is_used_in_traced(names: Names, function: ast.FunctionDef, seen: set[ast.AS
         runs = isinstance(call, ast.Call) and getattr(call.func, "attr", "") in RUN and mention.node in call.args[:1]
         if not isinstance(call, ast.Call) or mention.node is not call.func and not runs:
             return True  # passed to other code, as to tf.function
-        if any(_may_run_traced(user, around, seen) for around in functions_around(user, mention.node)):
+        if any(_may_run_traced(user, around, seen) for around in enclosing_functions(user, mention.node)):
             return True
     return False
 
 
-def _overridden(names: Names, function: ast.FunctionDef) -> Iterator[tuple[Names, ast.FunctionDef]]:
+def _overridden_methods(names: Names, function: ast.FunctionDef) -> Iterator[tuple[Names, ast.FunctionDef]]:
     """Yield the methods of base classes in the project that a method overrides: code that calls them calls it, too."""
     owner = names.parents.get(function)
     if not isinstance(owner, ast.ClassDef):
@@ -270,12 +270,12 @@ def _overridden(names: Names, function: ast.FunctionDef) -> Iterator[tuple[Names
             method = held.binding.node
             if isinstance(method, ast.FunctionDef) and method is not function:
                 yield held.names, method
-                yield from _overridden(held.names, method)
+                yield from _overridden_methods(held.names, method)
 
 
-def is_used(names: Names, function: ast.FunctionDef) -> bool:
+def is_function_used(names: Names, function: ast.FunctionDef) -> bool:
     """Return True if the project uses a function outside its tests, as far as names show."""
-    for theirs, method in [(names, function), *_overridden(names, function)]:
+    for theirs, method in [(names, function), *_overridden_methods(names, function)]:
         uses = mentions_of_function(method, theirs)
         if uses is None or any(not belongs_to_test(mention.names, mention.node) for mention in uses):
             return True
@@ -289,7 +289,7 @@ def traced_function_of(names: Names, call: Call) -> TracedFunction | None:
     for origin in origins(call.node.func, call.where, names):
         node, theirs = origin.node, origin.names
         if isinstance(node, ast.FunctionDef):
-            maker = maker_of(theirs, node)
+            maker = tf_function_decorator(theirs, node)
             if maker is not None:
                 return TracedFunction(node, theirs, maker if isinstance(maker, ast.Call) else None)
         elif isinstance(node, ast.Call) and node.args:
@@ -305,7 +305,7 @@ def traced_function_of(names: Names, call: Call) -> TracedFunction | None:
     return None
 
 
-def has_signature(function: TracedFunction) -> bool:
+def may_have_signature(function: TracedFunction) -> bool:
     """Return True if the call of tf.function may have an ``input_signature``."""
     maker = function.maker
     if maker is None:

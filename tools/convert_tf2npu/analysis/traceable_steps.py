@@ -123,7 +123,7 @@ def _never_changes(names: Names, node: ast.Name) -> bool:
         return node.id in _BUILTINS
     if len(bindings) != 1 or bindings[0].kind not in _BINDINGS or node.id in names.once(_names_declared_global):
         return False
-    return bindings[0].kind in ("import", "arg") or not any(_loops(names, bindings[0].node))
+    return bindings[0].kind in ("import", "arg") or not any(_loops_around(names, bindings[0].node))
 
 
 def _names_declared_global(names: Names) -> frozenset[str]:
@@ -133,7 +133,7 @@ def _names_declared_global(names: Names) -> frozenset[str]:
     )
 
 
-def _loops(names: Names, node: ast.AST | None) -> Iterator[ast.AST]:
+def _loops_around(names: Names, node: ast.AST | None) -> Iterator[ast.AST]:
     """Yield the loops around a node, in its function."""
     for parent in names.ancestors(node) if node is not None else ():
         if isinstance(parent, (ast.FunctionDef, ast.Lambda)):

@@ -19,19 +19,19 @@ from ..semantics.mentions import Mention, mentions_of_function
 from ..semantics.module_index import Names
 from ..syntax.expressions import last_name
 from .dataset_reads import Uses
-from .dataset_uses import uses_of
+from .dataset_uses import uses_of_dataset
 from .phase_evidence import (
     OPEN,
     TAKERS,
     Phase,
     data_words,
-    is_call,
+    data_words_of_dataset,
+    is_call_mention,
     is_in_tests,
     passed_phase,
     passes_phase_on,
     phase_with_evidence,
     tested_phase,
-    words_read,
 )
 from .phase_words import EVAL, OTHER, PREDICT, TRAIN, phase_in, phases_after_exits
 
@@ -53,10 +53,10 @@ def phase_of(node: ast.AST, names: Names, text: str) -> Phase:
         names: the names of its module.
         text: the module's text.
     """
-    uses = uses_of(node, names, _conditional_phase(node, names))
+    uses = uses_of_dataset(node, names, _conditional_phase(node, names))
     if uses.complete and uses.phases != {OTHER}:
         return _phase_of_reads(uses, names)
-    phase = _Search().climb(node, names)
+    phase = _Search().phase_around(node, names)
     if uses.phases:
         used = _phase_of_reads(uses, names)
         if not phase.phases:
@@ -80,7 +80,7 @@ def phase_of(node: ast.AST, names: Names, text: str) -> Phase:
 
 def _phase_of_reads(uses: Uses, names: Names) -> Phase:
     """Return the phase of the reads of a dataset, and where to see it."""
-    shared = uses.beside_training
+    shared = uses.training_and_other_read
     use = shared.other if shared else next((use for use in uses.reads if use.phase != TRAIN), uses.reads[0])
     because, line = use.by, getattr(use.node, "lineno", 0)
     if not use.names.path.endswith(NOTEBOOK):  # its lines are those of cells
@@ -95,14 +95,14 @@ def _conditional_phase(node: ast.AST, names: Names) -> str | None:
     """Return the phase in which a function runs some code, by the tests in it."""
     child = node
     for parent in names.ancestors(node):
-        phases = _condition(parent, child).phases
+        phases = _phase_of_condition(parent, child).phases
         if phases or isinstance(parent, _FUNCTIONS):
             return next(iter(phases), None)
         child = parent
     return None
 
 
-def _condition(parent: ast.AST, child: ast.AST) -> Phase:
+def _phase_of_condition(parent: ast.AST, child: ast.AST) -> Phase:
     """Return the phase of the tests of one node for a part of it."""
     if isinstance(child, ast.stmt):
         for block in (getattr(parent, "body", None), getattr(parent, "orelse", None)):
@@ -121,10 +121,10 @@ class _Search:
     def __init__(self) -> None:
         self._known: dict[ast.AST, Phase | None] = {}  # None while it is searched
 
-    def climb(self, node: ast.AST, names: Names) -> Phase:
+    def phase_around(self, node: ast.AST, names: Names) -> Phase:
         """Return the result of the evidence around a node, from the inside out."""
         child: ast.AST = node
-        reads = phase_in(" ".join(words_read(node, names)))
+        reads = phase_in(" ".join(data_words_of_dataset(node, names)))
         for parent in names.ancestors(node):
             phase = self._phase_evidence_in_parent(parent, child, names)
             if phase.phases:
@@ -161,7 +161,7 @@ class _Search:
 
     def _phase_evidence_in_parent(self, parent: ast.AST, child: ast.AST, names: Names) -> Phase:
         """Return the evidence of one node for a part of it."""
-        condition = _condition(parent, child)
+        condition = _phase_of_condition(parent, child)
         if condition.phases or isinstance(parent, (ast.If, ast.IfExp)):
             return condition
         if isinstance(parent, (ast.Assign, ast.AnnAssign)):
@@ -189,7 +189,7 @@ class _Search:
             if not self._is_being_searched(use) and not is_in_tests(use)
         ]
         phases = frozenset(phase for one in phases_of_calls for phase in one.phases)
-        called = any(is_call(use) for use in uses or ())
+        called = any(is_call_mention(use) for use in uses or ())
         because = Message("the calls of {0}" if called else "the uses of {0}", function.name)
         complete = len(phases_of_calls) <= _MOST_CALLS and all(one.phases and one.complete for one in phases_of_calls)
         self._known[function] = Phase(phases, because, complete) if phases else OPEN
@@ -201,15 +201,15 @@ class _Search:
 
     def _phase_at_mention(self, function: ast.AST | None, use: Mention) -> Phase:
         call = use.names.parents[use.node]
-        if isinstance(call, ast.Call) and is_call(use):
+        if isinstance(call, ast.Call) and is_call_mention(use):
             handed = passed_phase(function, call)
             if handed:
                 return phase_with_evidence(handed, "the arguments of its call")
-            phase = self.climb(call, use.names)
+            phase = self.phase_around(call, use.names)
             if phase.phases or passes_phase_on(function, call):
                 return phase
             values = call.args + [k.value for k in call.keywords]
             return phase_with_evidence(
                 phase_in(" ".join(w for v in values for w in data_words(v))), "the names of its data"
             )
-        return self.climb(use.node, use.names)
+        return self.phase_around(use.node, use.names)

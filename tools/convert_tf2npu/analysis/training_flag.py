@@ -6,12 +6,12 @@ import ast
 
 from ..project.context import Context
 from ..syntax.source import one_line
-from .phase_words import EVAL, TRAIN, branch_phases, mode_parameter, parameters
+from .phase_words import EVAL, TRAIN, branch_phases, parameters_of, training_parameter
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def training_flag(context: Context, node: ast.AST) -> str | None:
+def training_flag_text(context: Context, node: ast.AST) -> str | None:
     """Return the text of an expression that is true at a node if the code runs for training, or None."""
     names, source = context.names, context.source
     place = names.place(node)
@@ -26,10 +26,10 @@ def training_flag(context: Context, node: ast.AST) -> str | None:
                     and all(names.lookup(n.id, place) for n in ast.walk(part.test) if isinstance(n, ast.Name))
                 ):
                     return one_line(source.segment(part.test))
-        by_name = mode_parameter(function)
+        by_name = training_parameter(function)
         if by_name:
             return by_name
-        if any(p.arg == "mode" for p in parameters(function)):
+        if any(p.arg == "mode" for p in parameters_of(function)):
             keys = next(
                 (n for n in ast.walk(names.tree) if isinstance(n, ast.Attribute) and n.attr == "ModeKeys"), None
             )

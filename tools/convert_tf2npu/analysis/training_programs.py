@@ -9,8 +9,8 @@ from ..project.context import Context
 from ..project.outlines import GUARD, MODULE
 from ..semantics.module_index import ModuleIndex
 from ..syntax.expressions import is_main_guard
-from .code_links import Part, outline
-from .eager_training import program_texts
+from .code_links import Part, outline_of_file
+from .eager_training import texts_of_file_and_importers
 from .entry_points import is_program, programs_importing
 from .reached_code import reached_code
 
@@ -26,10 +26,10 @@ def texts_of_training(context: Context, node: ast.AST) -> list[bytes]:
     project, path = context.names.project, context.names.path
     own = context.source.text.encode("utf-8", "replace")
     if _FRAMEWORK.search(own) and _TRAINS.search(own):
-        return program_texts(context)
+        return texts_of_file_and_importers(context)
     if project is None or path not in project.paths:
         return []
-    part = Part(path, _name_of_part(context, node))
+    part = Part(path, _outline_name_of(context, node))
     for program in [path, *programs_importing(project, path)]:
         parts = project.once(reached_code, program, not is_program(project, program))
         if (parts is None or part in parts) and _program_trains(project, program, parts):
@@ -42,13 +42,13 @@ def _program_trains(project: ModuleIndex, program: str, parts: frozenset[Part] |
     for path in sorted(project.with_imports(program)) if parts is not None else [program]:
         raw = project.raw(path)
         for match in _TRAINS.finditer(raw) if _FRAMEWORK.search(raw) else ():
-            name = project.once(outline, path).unit_at(raw.count(b"\n", 0, match.start()) + 1)
+            name = project.once(outline_of_file, path).unit_at(raw.count(b"\n", 0, match.start()) + 1)
             if parts is None or Part(path, name) in parts:
                 return True
     return False
 
 
-def _name_of_part(context: Context, node: ast.AST) -> str:
+def _outline_name_of(context: Context, node: ast.AST) -> str:
     """Return the name that the outline of the file has for the code around an expression."""
     name, around = MODULE, [node, *context.names.ancestors(node)]
     for child, parent in zip(around, around[1:]):

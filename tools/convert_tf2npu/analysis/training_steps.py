@@ -8,13 +8,13 @@ from typing import Iterator
 from ..semantics.mentions import mentions_of_function
 from ..semantics.model import Call
 from ..semantics.module_index import Names
-from .tf_functions import RUN, functions_around, traced_functions
+from .tf_functions import RUN, enclosing_functions, traced_functions
 
 _APPLIES = frozenset({"apply_gradients", "minimize"})
 _LOOPS = (ast.For, ast.While)
 
 
-def eager_steps(names: Names) -> frozenset[ast.AST]:
+def training_step_functions(names: Names) -> frozenset[ast.AST]:
     """Return the functions that compute and apply gradients once, outside of loops."""
     by_part: dict[str, set[ast.AST]] = {"tape": set(), "apply": set()}
     for call in names.calls:
@@ -25,39 +25,39 @@ def eager_steps(names: Names) -> frozenset[ast.AST]:
             if names.resolve(call.node.func, call.where) == "tensorflow.GradientTape"
             else ""
         )
-        around = functions_around(names, call.node)
-        if kind and around and not _loops(names, call.node):
+        around = enclosing_functions(names, call.node)
+        if kind and around and not _loops_around(names, call.node):
             by_part[kind].add(around[0])
     return frozenset(by_part["tape"] & by_part["apply"])
 
 
-def in_step(names: Names, node: ast.AST) -> bool:
+def is_in_training_step(names: Names, node: ast.AST) -> bool:
     """Return True if an expression runs whenever a function applies gradients: there, or in a function it calls."""
     return _is_in_step(names, node, set())
 
 
 def _is_in_step(names: Names, node: ast.AST, seen: set[tuple[str, int]]) -> bool:
-    around = functions_around(names, node)
+    around = enclosing_functions(names, node)
     if not around or (names.path, around[0].lineno) in seen:
         return False
     function = around[0]
     seen.add((names.path, function.lineno))
-    loops = _loops(names, node)
-    if any(set(_loops(names, update.node)) <= set(loops) for update in _updates(names, function)):
+    loops = _loops_around(names, node)
+    if any(set(_loops_around(names, update.node)) <= set(loops) for update in _apply_gradients_calls(names, function)):
         return True
-    return any(_is_in_step(user, call, seen) for user, call in _calls(names, function))
+    return any(_is_in_step(user, call, seen) for user, call in _calls_of_function(names, function))
 
 
-def _updates(names: Names, function: ast.FunctionDef) -> Iterator[Call]:
+def _apply_gradients_calls(names: Names, function: ast.FunctionDef) -> Iterator[Call]:
     """Yield the calls in a function that apply gradients, for a tf.function also those in functions inside it."""
     for call in names.calls:
         if getattr(call.node.func, "attr", "") in _APPLIES:
-            around = functions_around(names, call.node)
+            around = enclosing_functions(names, call.node)
             if around[:1] == [function] or function in around and function in names.once(traced_functions):
                 yield call
 
 
-def _calls(names: Names, function: ast.FunctionDef) -> Iterator[tuple[Names, ast.Call]]:
+def _calls_of_function(names: Names, function: ast.FunctionDef) -> Iterator[tuple[Names, ast.Call]]:
     """Yield the calls of a function in the project, those by ``strategy.run`` too."""
     for mention in mentions_of_function(function, names) or ():
         user, node = mention.names, mention.node
@@ -74,7 +74,7 @@ def _calls(names: Names, function: ast.FunctionDef) -> Iterator[tuple[Names, ast
                 yield user, call
 
 
-def _loops(names: Names, node: ast.AST) -> list[ast.AST]:
+def _loops_around(names: Names, node: ast.AST) -> list[ast.AST]:
     """Return the loops around an expression, in its function."""
     loops: list[ast.AST] = []
     child = node

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from ..project.context import Context
 from ..semantics.module_index import Names
 from ..tf_api.v1_fate import V1
-from .entry_points import facts_in, facts_of_program, is_started
-from .lines_before import line_before
+from .entry_points import entry_facts_of_files, entry_facts_with_imports, is_started
+from .lines_before import position_of_line_before
 
 
 class SwitchPlace(NamedTuple):
@@ -38,28 +38,28 @@ def place_of_switch(context: Context) -> SwitchPlace | None:
     """Return the place of the call in an entry script, or None if the script needs none."""
     if not is_started(context):
         return None
-    whole = list(facts_of_program(context))
+    whole = list(entry_facts_with_imports(context))
     if any(f.switched for f in whole) or not any(f.lifted or f.needs_switch for f in whole):
         return None
     names = context.names
-    imports = _imports(names)
+    imports = _tensorflow_imports(names)
     at_top = [s for s in imports if names.places[s].scope is names.module]
     place = min(at_top, key=lambda s: s.lineno) if at_top else None
     if names.lift and names.lift.star and place in (names.lift.instead, None):
         place = names.lift.star.node  # tf is imported after it
-    early = _early_import(context, place is not None)
+    early = _first_project_import_of_tensorflow(context, place is not None)
     if early is not None and (place is None or early.lineno < place.lineno):
-        return SwitchPlace(early, "", "tf", is_before=True, is_manual=line_before(context, early) is None)
+        return SwitchPlace(early, "", "tf", is_before=True, is_manual=position_of_line_before(context, early) is None)
     if place is not None:
-        module = _local_name(names, place)
+        module = _compat_v1_expression(names, place)
         return SwitchPlace(place, module, "" if module else _free_name(context))
-    inside = [s for s in imports if _local_name(names, s)]
+    inside = [s for s in imports if _compat_v1_expression(names, s)]
     if len({id(names.places[s].scope) for s in inside}) == 1:
-        return SwitchPlace(inside[0], _local_name(names, inside[0]))
+        return SwitchPlace(inside[0], _compat_v1_expression(names, inside[0]))
     return SwitchPlace(inside[0] if inside else names.tree.body[0], is_manual=True)
 
 
-def _imports(names: Names) -> list[ast.stmt]:
+def _tensorflow_imports(names: Names) -> list[ast.stmt]:
     """Return the imports that bind a name of TensorFlow."""
     return [
         s
@@ -73,7 +73,7 @@ def _imports(names: Names) -> list[ast.stmt]:
     ]
 
 
-def _early_import(context: Context, own: bool) -> ast.stmt | None:
+def _first_project_import_of_tensorflow(context: Context, own: bool) -> ast.stmt | None:
     """Return the first import of a project module that uses TensorFlow when it is imported, or None.
 
     Args:
@@ -88,7 +88,7 @@ def _early_import(context: Context, own: bool) -> ast.stmt | None:
             paths: set[str] = set()
             for place in _imported_project_files(context, statement):
                 paths |= project.with_imports(place)
-            if any(f.works_on_import if own else f.lifted for f in facts_in(project, paths)):
+            if any(f.works_on_import if own else f.lifted for f in entry_facts_of_files(project, paths)):
                 return statement
     return None
 
@@ -107,7 +107,7 @@ def _imported_project_files(context: Context, statement: ast.stmt) -> list[str]:
     return [path for path in files if path]
 
 
-def _local_name(names: Names, statement: ast.stmt) -> str:
+def _compat_v1_expression(names: Names, statement: ast.stmt) -> str:
     """Return the expression for compat.v1 after an import of TensorFlow; "" if it imports only parts."""
     for local, bindings in names.places[statement].scope.bindings.items():
         for binding in bindings:

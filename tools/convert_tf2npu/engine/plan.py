@@ -9,7 +9,7 @@ from typing import Iterator, NamedTuple, Pattern
 
 from ..analysis.keras_backends import has_other_backend
 from ..analysis.keras_package import imports_keras
-from ..analysis.tensorflow_version import is_of_graphs, is_two, on_cpu
+from ..analysis.tensorflow_version import is_graph_program, is_tf2_program, kind_of_file_on_cpu
 from ..files.message import Message
 from ..project.context import place_of
 from ..project.project import Project
@@ -155,7 +155,7 @@ class Planner:
             counts(outcomes),
             tuple(listed),
             _version(context) if listed else "",
-            on_cpu(context) if outcomes else "",
+            kind_of_file_on_cpu(context) if outcomes else "",
             tuple(asked),
         )
 
@@ -164,7 +164,7 @@ class Planner:
         module = self._project.understand(raw, path)
         words = rules.registry.words_of_others if self._project.only_uses_passed_objects(raw, path) else None
         context = self._context_of(module, rules, words)
-        if "keras" in module.source.text and imports_keras(module.names) and is_of_graphs(context):
+        if "keras" in module.source.text and imports_keras(module.names) and is_graph_program(context):
             context = self._context_of(self._project.with_keras_apart(module), rules, words)
         return context
 
@@ -233,7 +233,7 @@ def _without_repeats(rules: _ModeRules, diagnostics: tuple[Diagnostic, ...]) -> 
 
 def _version(context: Context) -> str:
     """Return the version of TensorFlow that the programs of a file speak; "" if they do not show it."""
-    return "2" if is_two(context) else "1" if is_of_graphs(context) else ""
+    return "2" if is_tf2_program(context) else "1" if is_graph_program(context) else ""
 
 
 def _has_all(settings: Settings, needs: dict[str, object]) -> bool:

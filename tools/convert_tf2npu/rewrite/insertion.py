@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ..analysis.lines_before import line_before
+from ..analysis.lines_before import position_of_line_before
 from ..analysis.preamble import is_flag, last_setting
 from ..project.context import Context
 from ..semantics.scopes import own_returns
@@ -46,7 +46,7 @@ def added_before(context: Context, statement: ast.stmt, *lines: str) -> Edit:
         statement: the statement.
         lines: those to add.
     """
-    place = line_before(context, statement)
+    place = position_of_line_before(context, statement)
     if place is None:  # behind an import and a semicolon, or in the line of an if, for, with or def
         start = context.source.start(statement)
         return Edit(start, start, "".join(line + "; " for line in lines))

@@ -13,12 +13,12 @@ from ..analysis.later_uses import (
     APPLY,
     LaterImport,
     LaterUse,
-    is_served,
+    has_form_in_26,
     later_calls,
     later_uses,
     replaceable_imports_after_26,
 )
-from ..analysis.tensorflow_version import is_two, may_be_two
+from ..analysis.tensorflow_version import is_tf2_program, may_be_tf2
 from ..project.context import Context
 from ..semantics.model import Call
 from ..semantics.module_index import Names
@@ -69,10 +69,10 @@ class Conversions(NamedTuple):
 
 def conversions(context: Context) -> Conversions:
     """Return the conversions of a file of a program of TensorFlow 2."""
-    if not may_be_two(context) or context.names.keras_apart:
+    if not may_be_tf2(context) or context.names.keras_apart:
         return Conversions()
     of_names = context.once(_conversions)
-    return of_names if of_names.all and is_two(context) else Conversions()  # to find the version takes longer
+    return of_names if of_names.all and is_tf2_program(context) else Conversions()  # to find the version takes longer
 
 
 def _conversions(context: Context) -> Conversions:
@@ -90,7 +90,7 @@ def _conversions(context: Context) -> Conversions:
             name = ", ".join(replacement.name for replacement in replaced)
             converted.append(Conversion(statement, name, edits, (), frozenset([statement, *nodes])))
     for use in uses:
-        if not use.is_imported and is_served(context.names, use):
+        if not use.is_imported and has_form_in_26(context.names, use):
             converted += _of_use(context.names, context.source, use)
     for call, name in later_calls(context):
         converted += _of_call(context, call, name)

@@ -111,7 +111,7 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.tensorflow_version import shown_two
+from ...analysis.tensorflow_version import evidence_of_tf2
 from ...analysis.v2_behavior import place_of_switch
 from ...rewrite.call_edits import rename_behind
 from ...rewrite.insertion import added_before
@@ -235,7 +235,7 @@ def _switch(context: Context) -> Iterator[Result]:
     place = place_of_switch(context)
     if place is None:
         return
-    two = shown_two(context)
+    two = evidence_of_tf2(context)
     if two is not None:
         yield Finding(place.statement, "the program uses {0} of TensorFlow 2. Convert it without --compat-v1", two.name)
     if place.is_manual:

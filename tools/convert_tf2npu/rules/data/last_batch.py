@@ -9,14 +9,21 @@ import ast
 import re
 from typing import Iterator, NamedTuple
 
-from ...analysis.array_rows import dataset_rows, integer_of
-from ...analysis.datasets import batched_dataset, in_window, is_cached, is_mixed, is_unbatched_later, repeats_forever
-from ...analysis.device_placement import in_map_function
-from ...analysis.host_work import is_shown, stays_on_host
+from ...analysis.array_rows import element_count_of_dataset, integer_of
+from ...analysis.datasets import (
+    batched_dataset,
+    is_cached,
+    is_in_window_function,
+    is_unbatched_later,
+    may_vary_by_epoch,
+    repeats_forever,
+)
+from ...analysis.device_placement import is_in_map_function
+from ...analysis.host_work import belongs_to_host_code, is_only_printed_or_drawn
 from ...analysis.observed_use import ObservedUse
 from ...analysis.phase_words import EVAL, OTHER, PREDICT, PREPARE, TRAIN
 from ...analysis.train_phase import Phase, phase_of
-from ...analysis.training_flag import training_flag
+from ...analysis.training_flag import training_flag_text
 from ...facts.kinds import DATASET
 from ...rewrite.call_edits import add_argument, wrap
 from ...semantics.model import Call, Where
@@ -84,13 +91,13 @@ def check_last_batch(
         return
     whole = batched_dataset(context, call.node)
     apart = is_unbatched_later(context, whole)
-    if apart or stays_on_host(context, call.node) or _is_static(context, call.node):
+    if apart or belongs_to_host_code(context, call.node) or _is_static(context, call.node):
         return
-    if is_shown(context, call.node):
+    if is_only_printed_or_drawn(context, call.node):
         return
     asks = (Question(DATASET, whole),)
     use = ObservedUse(context.observed_at(code, DATASET, whole))
-    if in_window(context, call.node):
+    if is_in_window_function(context, call.node):
         if use.is_full:
             return
         yield Finding(
@@ -101,7 +108,7 @@ def check_last_batch(
             asks=asks,
         )
         return
-    if in_map_function(context, call.node):
+    if is_in_map_function(context, call.node):
         return
     if bound.hidden and static.flag:
         if use.needs_nothing:
@@ -190,7 +197,7 @@ def _size(context: Context, bound: Bound, source: ast.AST | None, where: Where) 
     """Return the number of examples and the batch size, if the script shows both."""
     size = bound.args.get("batch_size")
     batch = integer_of(context, size, where) if size is not None else None
-    rows = dataset_rows(context, source, where) if source is not None and batch else None
+    rows = element_count_of_dataset(context, source, where) if source is not None and batch else None
     return Size(rows, batch) if rows and batch and batch > 0 else None
 
 
@@ -210,7 +217,7 @@ def _what_is_lost(context: Context, call: Call, size: Size | None, source: ast.A
     dropped = Message("would drop the same {0} of {1} examples in each epoch", rows % batch, rows)
     if is_cached(context, call.node):
         return Message("drop_remainder=True before cache() {0}. Cache before shuffle and batch, and pass it", dropped)
-    if is_mixed(context, source, call.where):
+    if may_vary_by_epoch(context, source, call.where):
         return ""
     return Message("drop_remainder=True {0}. Call shuffle({1}) before batch, and pass it", dropped, rows)
 
@@ -246,7 +253,7 @@ def _message(context: Context, node: ast.Call, phase: Phase, given: bool, static
     if phase.shared:
         trained = brief(context, phase.trained) if phase.trained is not None else "dataset"
         return Message("{0}. Only in training, use npu_shim.data.enforce_static_batch({1})", feeds, trained)
-    flag = training_flag(context, node)
+    flag = training_flag_text(context, node)
     if flag:
         feeds = Message("this dataset feeds training and evaluation")
         if len(phase.phases) > 1:

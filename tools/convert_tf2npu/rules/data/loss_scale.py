@@ -230,11 +230,11 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
-from ...analysis.eager_training import program_texts, trains_eagerly
+from ...analysis.device_placement import is_in_test
+from ...analysis.eager_training import texts_of_file_and_importers, trains_eagerly
 from ...analysis.graph_rewrites import GRAPH_REWRITES, replaced_graph_rewrites
 from ...analysis.mixed_policy import KERAS, KERAS_OPTIMIZERS, Unscaled, unscaled_optimizers
-from ...analysis.tensorflow_version import is_two
+from ...analysis.tensorflow_version import is_tf2_program
 from ...rewrite.call_edits import add_argument, rename, wrap
 from ...rewrite.loss_scale_edits import CONTRIB, DYNAMIC, FIXED, RENAMED, TRAIN, loss_scale_edits
 from ...rewrite.npu_imports import device_name
@@ -273,7 +273,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         yield from _convert_manager_or_optimizer(context, call, name)
         return
     if name in GRAPH_REWRITES or name == _OPTIONS:
-        if (name in GRAPH_REWRITES or _is_of_options(call)) and not in_test(context, call.node):
+        if (name in GRAPH_REWRITES or _is_of_options(call)) and not is_in_test(context, call.node):
             yield Finding(
                 call.node,
                 "the NPU has its own mixed precision. Remove this call and {0}",
@@ -281,7 +281,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             )
         return
     if name in _POLICIES or name in KERAS_OPTIMIZERS:
-        if is_two(context):
+        if is_tf2_program(context):
             yield from _convert_keras_loss_scale(context, call, name)
         elif not trains_eagerly(context) and (name in KERAS_OPTIMIZERS or _is_mixed(context, call)):
             yield Finding(
@@ -342,7 +342,7 @@ def _convert_keras_loss_scale(context: Context, call: Call, name: str) -> Iterat
             (rename(context.source, call.node.func, f"{local}.train.optimizer.Npu{experimental}LossScaleOptimizer"),),
             (local,),
         )
-    elif _is_mixed(context, call) and not in_test(context, call.node):
+    elif _is_mixed(context, call) and not is_in_test(context, call.node):
         unscaled = unscaled_optimizers(context, call)
         if unscaled is not None:
             local = device_name(context.names, of_vendor=True)
@@ -377,11 +377,11 @@ def _is_of_options(call: Call) -> bool:
 
 def _mixed_precision_statement(context: Context, scale: bool = False) -> str:
     """Return how the programs that a file belongs to set the mixed precision of the NPU, and scale the loss."""
-    if is_two(context):
+    if is_tf2_program(context):
         if scale:
             return Message("write {0} before npu.open() and use NpuLossScaleOptimizer", _OPTION)
         return Message("write {0} before npu.open()", _OPTION)
-    texts = program_texts(context)
+    texts = texts_of_file_and_importers(context)
     if any((b"Estimator(" in raw or b"RunConfig(" in raw) and _ESTIMATOR.search(raw) for raw in texts):
         return "pass precision_mode='allow_mix_precision' to NPURunConfig"
     if any(b".fit" in raw or b".train_on_batch" in raw for raw in texts) and not any(

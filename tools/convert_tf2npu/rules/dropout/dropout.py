@@ -103,7 +103,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.tensorflow_version import is_two
+from ...analysis.tensorflow_version import is_tf2_program
 from ...facts.kinds import FUNCTION
 from ...rewrite.call_edits import one_minus, rename, rename_keyword
 from ...semantics.model import Call
@@ -149,7 +149,7 @@ _ONLY_IN_2 = frozenset({"tensorflow.function", "tensorflow.GradientTape", "tenso
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    if is_two(context):
+    if is_tf2_program(context):
         return  # npu.open().as_default() replaces it
     source = context.source
     node = call.node

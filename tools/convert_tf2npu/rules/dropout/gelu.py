@@ -146,8 +146,13 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.gelu_formula import argument_name, body_of, form_of_expression, form_of_function
-from ...analysis.tensorflow_version import is_two
+from ...analysis.gelu_formula import (
+    argument_name,
+    body_without_docstring,
+    gelu_form_of_expression,
+    gelu_form_of_function,
+)
+from ...analysis.tensorflow_version import is_tf2_program
 from ...semantics.model import Call, Function
 from ...semantics.signatures import bind
 from ...syntax.expressions import constant
@@ -189,8 +194,8 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         return
     around = next((f for f in context.names.ancestors(call.node) if isinstance(f, (ast.FunctionDef, ast.Lambda))), None)
     function = next((f for f in context.names.functions if f.node is around), None)
-    form = form_of_function(function, context.names) if function else None
-    if function and form == "gelu" and not is_two(context):
+    form = gelu_form_of_function(function, context.names) if function else None
+    if function and form == "gelu" and not is_tf2_program(context):
         yield _replace_gelu_function(context, function)
     elif function and form:
         yield _gelu_finding(context, function.node)
@@ -203,13 +208,13 @@ def _check_gelu_of_tensorflow(context: Context, node: ast.Call) -> Iterator[Resu
     bound = bind(node, ("features", "approximate", "name"))
     approximate = constant(bound.args.get("approximate"))
     if bound.hidden or "approximate" in bound.args and approximate is None or not node.args:
-        if is_two(context):
+        if is_tf2_program(context):
             yield _gelu_finding(context, node)
         else:
             yield Finding(
                 node, "the form of this gelu is not visible. For approximate=True write npu_unary_ops.gelu(x)"
             )
-    elif approximate and approximate[0] and not is_two(context):
+    elif approximate and approximate[0] and not is_tf2_program(context):
         yield Change(
             node,
             _DONE,
@@ -228,13 +233,13 @@ def _check_gelu_of_tensorflow(context: Context, node: ast.Call) -> Iterator[Resu
 
 def _gelu_finding(context: Context, node: ast.AST, before: str = "") -> Finding:
     """Return the finding for a form of gelu that the NPU computes in another one."""
-    template, operator = (_FAST, "npu.ops.gelu") if is_two(context) else (_ERF, _OPERATOR)
+    template, operator = (_FAST, "npu.ops.gelu") if is_tf2_program(context) else (_ERF, _OPERATOR)
     return Finding(node, template, before + operator)
 
 
 def _replace_gelu_function(context: Context, function: Function) -> Change:
     source = context.source
-    body = body_of(function.node)
+    body = body_without_docstring(function.node)
     call = f"npu_unary_ops.gelu({argument_name(function, context.names)})"
     start, end = source.start(body[0]), source.end(body[-1])
     if not isinstance(function.node, ast.Lambda):
@@ -255,8 +260,8 @@ def _expression(context: Context, call: Call) -> Iterator[Result]:
         for part in ast.walk(whole):
             if not isinstance(part, (ast.Name, ast.Attribute)):
                 continue
-            form = form_of_expression(whole, part, context.names, call.where)
-            if form == "gelu" and not is_two(context):
+            form = gelu_form_of_expression(whole, part, context.names, call.where)
+            if form == "gelu" and not is_tf2_program(context):
                 new = f"npu_unary_ops.gelu({context.source.segment(part)})"
                 yield Change(
                     whole,

@@ -25,7 +25,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.tensorflow_version import is_two
+from ...analysis.tensorflow_version import is_tf2_program
 from ...facts.kinds import LAYER
 from ...facts.seen import Seen
 from ...semantics.model import Call
@@ -44,7 +44,7 @@ _MODULE = "npu_convert_dropout"
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    if _MODULE in context.source.text or is_two(context):
+    if _MODULE in context.source.text or is_tf2_program(context):
         return
     seen = context.observed_at(CODE, LAYER, call.node)
     if seen is not None and _needs_no_operator(seen):

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import NamedTuple
 
-from ...analysis.static_conditions import is_static
+from ...analysis.static_conditions import is_python_value
 from ...facts.kinds import VALUE
 from ...facts.seen import Seen
 from ...rewrite.call_edits import outer_end, rename, rename_keyword, written
@@ -92,7 +92,7 @@ def convert(context: Context, dropout: Dropout, name: str, code: str) -> Result:
         )
     choice = _conditional(test, dropout.training, value, x)
     runs = None
-    if not is_static(context.names, dropout.training, dropout.call.where):
+    if not is_python_value(context.names, dropout.training, dropout.call.where):
         if seen is None or seen.only("is") != "python" or context.once(_has_bool_variable):
             return _convert_in_cond(context, dropout, edits, seen) or Finding(
                 node,

@@ -74,7 +74,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.phase_words import TRAIN, phases_in
-from ...analysis.slices import advice_for_full_range, slice_of, text_of
+from ...analysis.slices import advice_for_full_range, one_line_text, uneven_slice_of
 from ...facts.kinds import SHAPE
 from ...facts.seen import only_shape
 from ...semantics.model import Call
@@ -97,7 +97,9 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
     ):
         return
     slices = [
-        (key, value, slice_of(context, call, value)) for key, value in zip(feeds.keys, feeds.values) if key is not None
+        (key, value, uneven_slice_of(context, call, value))
+        for key, value in zip(feeds.keys, feeds.values)
+        if key is not None
     ]
     pieces = [(key, piece) for key, _, piece in slices if piece is not None]
     asks = tuple(Question(SHAPE, value) for _, value, piece in slices if piece is not None)
@@ -113,8 +115,10 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
             asks=asks,
         )
     else:
-        whole = ", ".join(f"{text_of(context, key)}: {text_of(context, piece.whole)}" for key, piece in pieces)
-        size = text_of(context, pieces[0][1].size)
+        whole = ", ".join(
+            f"{one_line_text(context, key)}: {one_line_text(context, piece.whole)}" for key, piece in pieces
+        )
+        size = one_line_text(context, pieces[0][1].size)
         yield Finding(
             call.node,
             "{0}Write for feed, real in npu_shim.data.padded_batches({{{1}}}, {2}): and keep [:real] of the results",

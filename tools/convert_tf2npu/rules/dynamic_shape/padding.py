@@ -70,7 +70,7 @@ from typing import Iterator
 
 from ...analysis.datasets import batched_dataset
 from ...analysis.graph_control_flow import control_flow_advice
-from ...analysis.host_work import stays_on_host
+from ...analysis.host_work import belongs_to_host_code
 from ...analysis.observed_lengths import ObservedLengths
 from ...facts.kinds import DATASET
 from ...rewrite.call_edits import rename, wrap, written
@@ -106,12 +106,12 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         return
     bound = bind(call.node, ("batch_size", "padded_shapes", "padding_values"))
     shapes = bound.args.get("padded_shapes")
-    if not stays_on_host(context, call.node) and (
+    if not belongs_to_host_code(context, call.node) and (
         not bound.is_given("padded_shapes") and not bound.hidden or _has_dynamic_length(context, shapes, call.where)
     ):
         lengths = ObservedLengths(context.observed_at(CODE, DATASET, call.node))
         if lengths.are_fixed:
-            edits = [rename(context.source, node, str(size)) for node, size in lengths.of_literal(shapes)]
+            edits = [rename(context.source, node, str(size)) for node, size in lengths.dimensions_of_literal(shapes)]
             if edits and shapes is not None:
                 after = f", {written(context.source, shapes, edits)})"
                 edited = wrap(context.source, call.node, f"{DATA}.fixed_lengths(", after)
@@ -143,12 +143,16 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if name == _RAGGED:
-        if not stays_on_host(context, call.node):
+        if not belongs_to_host_code(context, call.node):
             yield Finding(call.node, "{0}. Use padded_batch with a fixed length", _RECOMPILES)
         return
     bound = bind(call.node, BUCKET_BY_LENGTH)
     given = bound.args.get("pad_to_bucket_boundary")
-    if not bound.hidden and (given is None or constant(given) == (False,)) and not stays_on_host(context, call.node):
+    if (
+        not bound.hidden
+        and (given is None or constant(given) == (False,))
+        and not belongs_to_host_code(context, call.node)
+    ):
         whole = batched_dataset(context, call.node)
         if not ObservedLengths(context.observed_at(CODE, DATASET, whole)).are_fixed:
             yield Finding(

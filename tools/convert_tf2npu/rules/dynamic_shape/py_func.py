@@ -28,8 +28,8 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
-from ...analysis.mixed_computing import further_need
-from ...analysis.tensorflow_version import is_two
+from ...analysis.mixed_computing import advice_for_batch_normalization
+from ...analysis.tensorflow_version import is_tf2_program
 from ...facts.kinds import OP
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
@@ -47,8 +47,10 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     seen = context.observed_at(CODE, OP, call.node)
     if runs_on_npu(context, call.node) and (seen is None or seen.only("in") != "data"):
         others: Message | str = "or write it in TensorFlow"
-        if not is_two(context):  # whose options have no mix_compile_mode
-            others = Message("write it in TensorFlow, or set mix_compile_mode=True{0}", further_need(context))
+        if not is_tf2_program(context):  # whose options have no mix_compile_mode
+            others = Message(
+                "write it in TensorFlow, or set mix_compile_mode=True{0}", advice_for_batch_normalization(context)
+            )
         yield Finding(
             call.node,
             "{0} runs Python on the host, and its result has no static shape. Move it into dataset.map, {1}",

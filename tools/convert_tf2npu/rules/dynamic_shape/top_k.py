@@ -36,7 +36,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
-from ...analysis.tensors import is_computed
+from ...analysis.tensors import is_computed_from_fed_data
 from ...rewrite.seen_findings import size_findings
 from ...semantics.model import Call
 from ...semantics.signatures import bind
@@ -48,7 +48,7 @@ CALLS = frozenset({"tensorflow.nn.top_k", "tensorflow.math.top_k"})
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     k = bind(call.node, ("input", "k", "sorted", "name")).args.get("k")
-    if is_computed(context, k, call.where) and runs_on_npu(context, call.node):
+    if is_computed_from_fed_data(context, k, call.where) and runs_on_npu(context, call.node):
         finding = Finding(
             call.node,
             "dynamic k: the NPU recompiles for each new value. Write mask = npu_shim.data.top_k_mask(x, k), "

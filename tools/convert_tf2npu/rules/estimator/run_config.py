@@ -85,7 +85,7 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.run_configs import foreign_arguments
+from ...analysis.run_configs import arguments_without_effect
 from ...rewrite.call_edits import add_argument, name_argument, rename, wrap
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
@@ -119,7 +119,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             bound.args["save_checkpoints_secs"],
             "ranks must save at the same step. Replace save_checkpoints_secs with save_checkpoints_steps",
         )
-    foreign = sorted(foreign_arguments(context, call.node, call.where))
+    foreign = sorted(arguments_without_effect(context, call.node, call.where))
     if foreign:
         prepared: list[Edit] = list(wrap(source, call.node, "npu_run_config_init(run_config=", ")"))
         summaries = (

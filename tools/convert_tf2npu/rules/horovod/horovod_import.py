@@ -102,8 +102,8 @@ from ...analysis.horovod_imports import (
     framework_of,
     horovod_imports,
     is_data_service,
-    is_foreign,
     is_of_other_framework,
+    is_of_other_framework_or_launcher,
 )
 from ...rewrite.npu_imports import statement_behind
 from ...syntax.expressions import constant
@@ -122,7 +122,7 @@ def check_file(context: Context) -> Iterator[Result]:
     imports = horovod_imports(context)
     uses = [(imported.node, imported.name) for imported in imports] + _uses(context, imports)
     is_apart = is_of_other_framework(context, imports)
-    foreign = [use for use in uses if is_foreign(use[1])]
+    foreign = [use for use in uses if is_of_other_framework_or_launcher(use[1])]
     reported = [use for use in foreign if framework_of(use[1]) in _LAUNCHERS or is_data_service(use[1]) or not is_apart]
     for use in reported[:1] or [use for use in uses if use[1] == "horovod.run"][:1]:
         yield _foreign_name_finding(*use)

@@ -76,9 +76,9 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test, is_first_call
+from ...analysis.device_placement import is_first_call, is_in_test
 from ...analysis.freezing import FREEZERS
-from ...analysis.tensorflow_version import is_two
+from ...analysis.tensorflow_version import is_tf2_program
 from ...semantics.model import Call
 from ..base import Change, Context, Result
 
@@ -89,7 +89,7 @@ _PACKAGES = ("npu_shim", "npu_bridge", "npu_device")
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     is_first = is_first_call(context, call, FREEZERS, context.names.tree, on_npu=False)
-    if not is_first or is_two(context) or in_test(context, call.node) or _imports_npu(context.names.tree):
+    if not is_first or is_tf2_program(context) or is_in_test(context, call.node) or _imports_npu(context.names.tree):
         return
     yield Change(call.node, "the NPU's operators are imported for the frozen graph", (), ("npu_ops",))
 

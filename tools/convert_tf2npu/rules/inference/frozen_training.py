@@ -64,7 +64,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import function_of, in_test, trains_itself
+from ...analysis.device_placement import enclosing_function, is_in_test, trains_itself
 from ...analysis.freezing import BLOCKS, FREEZERS
 from ...semantics.model import Call
 from ...syntax.expressions import constant, last_name
@@ -76,9 +76,9 @@ _SESSION = "tensorflow.keras.backend.get_session"
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    if in_test(context, call.node) or trains_itself(context):
+    if is_in_test(context, call.node) or trains_itself(context):
         return
-    block = function_of(context, call.node)
+    block = enclosing_function(context, call.node)
     inside = context.once(_calls_by_block)[block]
     for inner in inside:
         for keyword in inner.node.keywords:

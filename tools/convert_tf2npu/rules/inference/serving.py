@@ -110,7 +110,7 @@ import itertools
 import re
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
+from ...analysis.device_placement import is_in_test
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant
 from ..base import Context, Finding, Message, Result
@@ -175,5 +175,5 @@ def check_file(context: Context) -> Iterator[Result]:
             ]
             words = [constant(word) for command in commands for word in ast.walk(command)]
             for _, message in check_text(" ".join(str(*word) for word in words if word)):
-                if not in_test(context, call.node):
+                if not is_in_test(context, call.node):
                     yield Finding(call.node, message)

@@ -52,8 +52,8 @@ from typing import Iterator
 
 from ...analysis.eager_training import uses_eager
 from ...analysis.keras_training import first_training
-from ...analysis.opening import is_undecided
-from ...analysis.tensorflow_version import is_two
+from ...analysis.opening import is_graph_mode_undecided
+from ...analysis.tensorflow_version import is_tf2_program
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
 from ..base import Change, Context, Result
@@ -67,8 +67,8 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         call.node.args
         or call.node.keywords
         or uses_eager(context)
-        or is_two(context)
-        or is_undecided(context)
+        or is_tf2_program(context)
+        or is_graph_mode_undecided(context)
         or first_training(context) is None
     ):
         return

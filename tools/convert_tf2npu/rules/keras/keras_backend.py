@@ -49,16 +49,16 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
-from ...analysis.keras_backends import may_choose, other_backends
+from ...analysis.device_placement import is_in_test
+from ...analysis.keras_backends import may_choose_backend, other_backends
 from ..base import Context, Finding, Result
 
 CODE = "NPU277"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if not may_choose(context.source.text):
+    if not may_choose_backend(context.source.text):
         return
     for node, backend in context.names.once(other_backends):
-        if not in_test(context, node):
+        if not is_in_test(context, node):
             yield Finding(node, "Keras with the backend {0} does not run on the NPU. Write 'tensorflow'", backend)

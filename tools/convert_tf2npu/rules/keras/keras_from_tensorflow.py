@@ -206,9 +206,9 @@ import builtins
 import re
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
+from ...analysis.device_placement import is_in_test
 from ...analysis.keras_package import keras_imports
-from ...analysis.tensorflow_version import may_be_two, verdict
+from ...analysis.tensorflow_version import may_be_tf2, verdict
 from ...rewrite.later_conversions import conversions
 from ...semantics.model import Binding, Star
 from ...semantics.stars import keras_star_exports
@@ -238,10 +238,10 @@ _LACKING = re.compile(r"saving\b|protobuf\b|(losses|metrics)\.(kl_divergence|log
 
 def check_file(context: Context) -> Iterator[Result]:
     names = context.names
-    if names.keras_apart or "keras" not in context.source.text or not may_be_two(context):
+    if names.keras_apart or "keras" not in context.source.text or not may_be_tf2(context):
         return
     imports = [binding for binding in keras_imports(names) if binding.target.partition(".")[0] == "keras"]
-    if not (imports or names.stars) or in_test(context, names.tree):
+    if not (imports or names.stars) or is_in_test(context, names.tree):
         return
     if not verdict(context).on_npu:
         return

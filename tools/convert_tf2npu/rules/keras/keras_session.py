@@ -110,18 +110,18 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import serves_tests
+from ...analysis.device_placement import only_serves_tests
 from ...analysis.eager_training import uses_eager
 from ...analysis.entry_points import is_started
 from ...analysis.keras_training import (
+    body_starting_training,
     first_possible_training,
     first_training,
     sets_session,
-    starting_body,
 )
-from ...analysis.opening import is_undecided, opens_for_both
+from ...analysis.opening import is_graph_mode_undecided, must_open_for_both_versions
 from ...analysis.tensorflow_evidence import ENABLING
-from ...analysis.tensorflow_version import Version, is_two, verdict
+from ...analysis.tensorflow_version import Version, is_tf2_program, verdict
 from ...facts.kinds import MODEL
 from ...rewrite.insertion import added_before, at_end, first_at_work
 from ...semantics.tf_types import TRAINING_METHODS
@@ -135,15 +135,15 @@ _CLOSE = "close_session(npu_keras_sess)"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if not any(word in context.source.text for word in TRAINING_METHODS) or serves_tests(context):
+    if not any(word in context.source.text for word in TRAINING_METHODS) or only_serves_tests(context):
         return
     trained = first_training(context)
     possible = None if trained or sets_session(context) else first_possible_training(context)
     if trained is None and possible is None:
         return  # without a verdict, which takes longer
-    if verdict(context).opens or opens_for_both(context):
+    if verdict(context).opens or must_open_for_both_versions(context):
         return  # the device gives Keras a session in graph mode
-    opens = is_two(context) or is_undecided(context)  # NPU121
+    opens = is_tf2_program(context) or is_graph_mode_undecided(context)  # NPU121
     if opens:
         return
     seen = None
@@ -179,7 +179,7 @@ def check_file(context: Context) -> Iterator[Result]:
             _OPEN,
         )
         return
-    body = starting_body(context, trained)
+    body = body_starting_training(context, trained)
     edits = _edits(context, body) if body else None
     if edits is None:
         yield Finding(

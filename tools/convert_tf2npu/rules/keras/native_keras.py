@@ -59,7 +59,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
+from ...analysis.device_placement import is_in_test
 from ...analysis.keras_package import keras_imports
 from ..base import Context, Finding, Result
 
@@ -68,7 +68,7 @@ CODE = "NPU228"
 
 def check_file(context: Context) -> Iterator[Result]:
     names = context.names
-    if not names.keras_apart or "keras" not in context.source.text or in_test(context, names.tree):
+    if not names.keras_apart or "keras" not in context.source.text or is_in_test(context, names.tree):
         return
     imports = keras_imports(names)
     if imports:

@@ -47,7 +47,7 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.device_placement import function_of
+from ...analysis.device_placement import enclosing_function
 from ...rewrite.seen_findings import questions_if_first
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
@@ -60,7 +60,7 @@ _UPDATES = re.compile(r"apply_gradients|clip_by_global_norm|minimize\s*\(")
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    asks = questions_if_first(context, CODE, call, CALLS, function_of(context, call.node))
+    asks = questions_if_first(context, CODE, call, CALLS, enclosing_function(context, call.node))
     if not asks:
         return
     short = last_part(name)

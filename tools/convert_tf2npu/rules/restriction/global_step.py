@@ -73,7 +73,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import function_of, runs_on_npu
+from ...analysis.device_placement import enclosing_function, runs_on_npu
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.tf_types import Type
@@ -107,7 +107,7 @@ def _check(context: Context, call: Call, target: ast.expr, values: list[ast.expr
         return
     if word == "assign_add" and constant(values[0]) != (1,):
         return
-    function = function_of(context, call.node)
+    function = enclosing_function(context, call.node)
     if runs_on_npu(context, call.node) and getattr(function, "name", "") != "apply_gradients":
         ignoring = _ignoring_optimizer(context, function)
         move = Message("Increment it in {0}.apply_gradients, which ignores global_step, and remove it here", ignoring)

@@ -64,9 +64,9 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test, is_first_call, runs_on_npu
-from ...analysis.mixed_computing import OPTION, further_need
-from ...analysis.tensorflow_version import is_two
+from ...analysis.device_placement import is_first_call, is_in_test, runs_on_npu
+from ...analysis.mixed_computing import OPTION, advice_for_batch_normalization
+from ...analysis.tensorflow_version import is_tf2_program
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.name_tables import calls_of_kind
@@ -94,7 +94,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     kind = frozenset({name})
     if name in _ACCUMULATORS:
         if (
-            not is_two(context)
+            not is_tf2_program(context)
             and OPTION not in context.source.text
             and runs_on_npu(context, call.node)
             and is_first_call(context, call, kind, context.names.tree)
@@ -103,9 +103,9 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
                 call.node,
                 "each use of {0} copies memory to the host. Set mix_compile_mode=True{1}",
                 last_part(name),
-                further_need(context),
+                advice_for_batch_normalization(context),
             )
-    elif is_two(context):
+    elif is_tf2_program(context):
         if (
             runs_on_npu(context, call.node)
             and is_first_call(context, call, kind, context.names.tree)
@@ -114,14 +114,14 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             yield Finding(call.node, "lookup tables are unsupported on the NPU. Look up in dataset.map")
     elif (
         is_first_call(context, call, kind, context.names.tree, on_npu=False)
-        and not in_test(context, call.node)
+        and not is_in_test(context, call.node)
         and OPTION not in context.source.text
     ):
         yield Finding(
             call.node,
             "the NPU initializes this lookup table, which is read on the host. "
             "Set mix_compile_mode=True on the session{0}",
-            further_need(context),
+            advice_for_batch_normalization(context),
         )
 
 

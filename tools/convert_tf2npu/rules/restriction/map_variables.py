@@ -120,9 +120,9 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
-from ...analysis.pipeline_variables import in_pipeline, pipeline_reads
-from ...analysis.tensorflow_version import is_two
+from ...analysis.device_placement import is_in_test
+from ...analysis.pipeline_variables import is_in_pipeline_graph, pipeline_reads
+from ...analysis.tensorflow_version import is_tf2_program
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...syntax.words import has_words
@@ -145,7 +145,7 @@ _MAKERS = CALLS.union(_GLOBAL_STEP)
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    if in_pipeline(context, call.node):
+    if is_in_pipeline_graph(context, call.node):
         yield Finding(
             call.node,
             "{0} creates a variable in the input pipeline, which the NPU never initializes. Use {1}",
@@ -160,7 +160,7 @@ def check_file(context: Context) -> Iterator[Result]:
     )
     if is_near:
         for read in pipeline_reads(context, _MAKERS, sizes=True):
-            if not in_test(context, read.node) and not is_two(context):
+            if not is_in_test(context, read.node) and not is_tf2_program(context):
                 yield Finding(
                     read.node,
                     "the input pipeline reads this variable on the host, and the NPU initializes it. "

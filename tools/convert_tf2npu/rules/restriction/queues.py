@@ -72,7 +72,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import in_test, is_first_call
+from ...analysis.device_placement import is_first_call, is_in_test
 from ...semantics.model import Call
 from ...syntax.expressions import constant, last_part
 from ...syntax.words import has_words
@@ -120,7 +120,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
 def _own_queue(context: Context, call: Call, short: str) -> Iterator[Result]:
     reads = ".get(" if short == "StagingArea" else ".dequeue"
     is_shared = any(keyword.arg == "shared_name" for keyword in call.node.keywords)
-    if not has_words(context.source.text, (reads,)) or is_shared or in_test(context, call.node):
+    if not has_words(context.source.text, (reads,)) or is_shared or is_in_test(context, call.node):
         return
     if is_first_call(context, call, _OWN, context.names.tree, on_npu=False):
         shape = ""

@@ -173,7 +173,7 @@ import re
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
-from ...analysis.tensorflow_version import is_two
+from ...analysis.tensorflow_version import is_tf2_program
 from ...analysis.tf_functions import is_traced
 from ...semantics.call_sites import values_passed_to_parameter
 from ...semantics.model import Where
@@ -250,7 +250,7 @@ def _names_rank(raw: bytes) -> bool:
 
 
 def _builds_graph(context: Context, node: ast.Call) -> bool:
-    return not is_two(context) or is_traced(context.names, node)
+    return not is_tf2_program(context) or is_traced(context.names, node)
 
 
 def _test_of_rank(context: Context, node: ast.Call, through_functions: bool) -> ast.If | ast.IfExp | None:

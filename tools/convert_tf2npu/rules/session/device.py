@@ -225,11 +225,11 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
-from ...analysis.gpu_names import cpu, literal_without_gpu
+from ...analysis.device_placement import is_in_test
+from ...analysis.gpu_names import cpu_in_same_case, literal_without_gpu
 from ...analysis.session_patch import gets_session_patch
 from ...analysis.strategies import ONE_DEVICE
-from ...analysis.tensorflow_version import is_two, verdict
+from ...analysis.tensorflow_version import is_tf2_program, verdict
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
@@ -254,7 +254,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     source = context.source
     device = _device(call)
     of_strategy = name in ONE_DEVICE
-    if of_strategy and (context.distributed == "tf_strategy" or in_test(context, call.node)):
+    if of_strategy and (context.distributed == "tf_strategy" or is_in_test(context, call.node)):
         return
     if device is None:
         if of_strategy or not _is_mapped(context):
@@ -263,7 +263,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             )
         return
     value = constant(device)
-    if is_two(context):
+    if is_tf2_program(context):
         if of_strategy and not verdict(context).on_npu:
             return
         if (
@@ -303,7 +303,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     yield Change(
         call.node,
         "GPU device replaced with the CPU device",
-        (Edit(start + match.start(), start + match.end(), cpu(match) + (":0" if match["index"] else "")),),
+        (Edit(start + match.start(), start + match.end(), cpu_in_same_case(match) + (":0" if match["index"] else "")),),
     )
 
 
@@ -331,7 +331,7 @@ def _replace_gpu_of_tf2(
 
 def _is_mapped(context: Context) -> bool:
     """Return True if npu_shim replaces the GPUs that scopes of the program name when it runs."""
-    return verdict(context).on_npu if is_two(context) else gets_session_patch(context)
+    return verdict(context).on_npu if is_tf2_program(context) else gets_session_patch(context)
 
 
 def _may_be_cpu(context: Context, device: ast.expr, call: Call) -> bool:

@@ -82,7 +82,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.gpu_tests import ASKING, is_true_with_gpu, is_true_without_gpu, lists_gpus
+from ...analysis.gpu_tests import ASKING, is_list_of_gpus, is_true_with_gpu, is_true_without_gpu
 from ...rewrite.removal import remove_statements
 from ...semantics.model import Call, Where
 from ..base import Change, Context, Finding, Result
@@ -103,7 +103,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if not call.node.args or not isinstance(call.node.args[0], ast.Subscript):
         return
     gpus = call.node.args[0].value
-    if not lists_gpus(context, gpus, call.where) or _is_guarded(context, call.node, gpus):
+    if not is_list_of_gpus(context, gpus, call.where) or _is_guarded(context, call.node, gpus):
         return
     statement = context.names.parents.get(call.node)
     if isinstance(statement, ast.Expr):

@@ -239,7 +239,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.host_work import is_on_host
-from ...analysis.tensorflow_version import is_idle
+from ...analysis.tensorflow_version import is_idle_session
 from ...rewrite.call_edits import add_argument, rename
 from ...rewrite.session_config import configure_session, default_config
 from ...semantics.model import Call
@@ -288,7 +288,7 @@ def _makes_session(context: Context, call: Call) -> bool:
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     short = last_part(name)
-    if is_on_host(context, call.node) or is_idle(context, call.node):
+    if is_on_host(context, call.node) or is_idle_session(context, call.node):
         return
     if short == "MonitoredSession":
         yield from _creator(context, call)

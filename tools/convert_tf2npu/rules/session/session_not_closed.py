@@ -67,7 +67,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
+from ...analysis.device_placement import is_in_test
 from ...analysis.host_work import is_on_host
 from ...analysis.session_patch import gets_session_patch
 from ...semantics.model import Call
@@ -84,7 +84,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if (
         not isinstance(target, ast.Attribute)
         or context.names.owner_class(target.value, call.where) is None
-        or in_test(context, call.node)
+        or is_in_test(context, call.node)
         or is_on_host(context, call.node)
         or context.once(_may_be_closed, target.attr)
         or gets_session_patch(context)

@@ -87,7 +87,7 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.tensorflow_version import is_two
+from ...analysis.tensorflow_version import is_tf2_program
 from ...rewrite.call_edits import add_argument, rename
 from ...rewrite.removal import remove_arguments, remove_statements
 from ...semantics.model import Call
@@ -158,7 +158,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
     value = next((keyword.value for keyword in call.node.keywords if keyword.arg == "jit_compile"), None)
     if value is None or context.types.of(method.value, call.where) != Type.MODEL:
         return
-    if constant(value) in ((True,), (False,), (None,)) and is_two(context):
+    if constant(value) in ((True,), (False,), (None,)) and is_tf2_program(context):
         edits = remove_arguments(context.source, call.node, [value])
         yield Change(call.node, "jit_compile removed, which TensorFlow 2.6 lacks", tuple(edits))
     elif constant(value) == (True,):

@@ -106,9 +106,9 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
-from ...analysis.tensorflow_version import is_two
-from ...analysis.tf_functions import functions_around, is_used, may_be_traced
+from ...analysis.device_placement import is_in_test
+from ...analysis.tensorflow_version import is_tf2_program
+from ...analysis.tf_functions import enclosing_functions, is_function_used, may_be_traced
 from ...analysis.traceable_steps import TraceableStep, assigned_attributes, traceable_step
 from ...facts.kinds import CALLEE, OP, STEP
 from ...facts.seen import Seen
@@ -124,15 +124,15 @@ _ARGUMENTS, _RETURNED = frozenset({"tensor", "array", "none", "object"}), frozen
 def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
     tapes = "GradientTape" in text and has_words(text, ("apply_gradients", ".assign_sub("))
-    if not tapes and not has_words(text, (".minimize(",)) or not is_two(context):
+    if not tapes and not has_words(text, (".minimize(",)) or not is_tf2_program(context):
         return
     names = context.names
     reported: set[ast.AST | None] = set()
     for call in names.calls:
         is_tape = tapes and context.called_names.get(call.node) == "tensorflow.GradientTape"
-        if not (is_tape or _minimizes_function(context, call)) or in_test(context, call.node):
+        if not (is_tape or _minimizes_function(context, call)) or is_in_test(context, call.node):
             continue
-        around = functions_around(names, call.node)
+        around = enclosing_functions(names, call.node)
         innermost = around[0] if around else None
         if innermost in reported or any(may_be_traced(names, function) for function in around):
             continue
@@ -140,7 +140,7 @@ def check_file(context: Context) -> Iterator[Result]:
         if (
             innermost is not None
             and not _is_in_loop_of(context, call.node, innermost)
-            and not is_used(names, innermost)
+            and not is_function_used(names, innermost)
         ):
             continue  # a step for code outside the project, which may trace it
         seen = context.observed_at(CODE, OP, call.node)

@@ -113,9 +113,9 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
-from ...analysis.tensorflow_version import is_two
-from ...analysis.tf_functions import functions_around, is_conditional, is_traced, layer_call_functions
+from ...analysis.device_placement import is_in_test
+from ...analysis.tensorflow_version import is_tf2_program
+from ...analysis.tf_functions import enclosing_functions, is_conditional, is_traced, layer_call_functions
 from ...semantics.model import Call
 from ...semantics.module_index import Definition
 from ...syntax.expressions import last_name
@@ -152,7 +152,7 @@ def check_file(context: Context) -> Iterator[Result]:
     inside = names.once(layer_call_functions)
     if inside:
         for call in names.calls:
-            if any(function in inside for function in functions_around(names, call.node)):
+            if any(function in inside for function in enclosing_functions(names, call.node)):
                 definition = names.definition(call.node.func, call.where)
                 if definition is not None and _is_layer_with_variables(definition):
                     yield from _report_created_variables(context, call)
@@ -166,7 +166,7 @@ def _is_layer_with_variables(definition: Definition) -> bool:
         and any(base.startswith("tensorflow.keras.") for base in names.outside_ancestors(node))
         and any(
             (last_name(call.node.func) in METHODS or names.resolve(call.node.func, call.where) in CALLS)
-            and any(function.name in _INITIAL for function in functions_around(names, call.node))
+            and any(function.name in _INITIAL for function in enclosing_functions(names, call.node))
             for call in names.calls
             if node in names.ancestors(call.node)
         )
@@ -176,10 +176,10 @@ def _is_layer_with_variables(definition: Definition) -> bool:
 def _report_created_variables(context: Context, call: Call, fix: str = "") -> Iterator[Result]:
     names = context.names
     inside = names.once(layer_call_functions)
-    in_layer = any(function in inside for function in functions_around(names, call.node))
+    in_layer = any(function in inside for function in enclosing_functions(names, call.node))
     if not in_layer and not is_traced(names, call.node):
         return
-    if _is_conditional_or_in_context(context, call) or in_test(context, call.node) or not is_two(context):
+    if _is_conditional_or_in_context(context, call) or is_in_test(context, call.node) or not is_tf2_program(context):
         return
     short = last_name(call.node.func)
     where = "each call of its layer" if in_layer else "a tf.function"

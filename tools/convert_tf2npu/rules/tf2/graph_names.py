@@ -74,8 +74,8 @@ import ast
 import functools
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
-from ...analysis.tensorflow_version import is_eager, is_idle, is_imported_by_graph_program
+from ...analysis.device_placement import is_in_test
+from ...analysis.tensorflow_version import is_eager_file, is_idle_session, is_imported_by_graph_program
 from ...tf_api.v1_fate import V1, name_below_tensorflow
 from ..base import Context, Finding, Message, Result
 
@@ -123,9 +123,13 @@ def check_file(context: Context) -> Iterator[Result]:
         if not graph_name or graph_name in reported:
             continue
         spelled = context.names.spelled_name(call.node.func, call.where) or ""
-        if not spelled.startswith(V1 + ".") or not (is_eager(context) or is_idle(context, call.node)):
+        if not spelled.startswith(V1 + ".") or not (is_eager_file(context) or is_idle_session(context, call.node)):
             continue
-        if _is_graph_code(context, call.node) or in_test(context, call.node) or is_imported_by_graph_program(context):
+        if (
+            _is_graph_code(context, call.node)
+            or is_in_test(context, call.node)
+            or is_imported_by_graph_program(context)
+        ):
             continue
         reported.add(graph_name)
         yield Finding(

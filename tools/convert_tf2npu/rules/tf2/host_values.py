@@ -103,11 +103,11 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test, runs_on_npu
-from ...analysis.tensorflow_version import is_two
+from ...analysis.device_placement import is_in_test, runs_on_npu
+from ...analysis.tensorflow_version import is_tf2_program
 from ...analysis.tensors import is_tensor
-from ...analysis.tf_functions import functions_around, is_traced
-from ...analysis.training_steps import eager_steps
+from ...analysis.tf_functions import enclosing_functions, is_traced
+from ...analysis.training_steps import training_step_functions
 from ...semantics.model import Call
 from ...semantics.module_index import Names
 from ...syntax.source import one_line
@@ -143,15 +143,15 @@ def _reader(names: Names, call: Call) -> str:
 
 def _read(context: Context, call: Call, tensor: ast.expr, reader: str) -> Iterator[Result]:
     names = context.names
-    around = functions_around(names, call.node)
+    around = enclosing_functions(names, call.node)
     if (
         not around
-        or in_test(context, call.node)
+        or is_in_test(context, call.node)
         or not runs_on_npu(context, call.node)
         or not is_traced(names, call.node)
-        and around[0] not in names.once(eager_steps)
+        and around[0] not in names.once(training_step_functions)
         or any("executing_eagerly" in ast.dump(branch.test) for branch in _ifs_around(names, call))
-        or not is_two(context)
+        or not is_tf2_program(context)
     ):
         return
     text = one_line(context.source.segment(tensor))

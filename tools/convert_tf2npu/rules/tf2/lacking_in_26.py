@@ -81,7 +81,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import belongs_to_test
 from ...analysis.later_uses import later_calls, later_stars
-from ...analysis.tensorflow_version import is_two, may_be_two
+from ...analysis.tensorflow_version import is_tf2_program, may_be_tf2
 from ...rewrite.later_conversions import conversions
 from ...rewrite.spans import Spans
 from ...tf_api.forms_in_26 import ARGUMENT_NAMES, MOVED
@@ -118,14 +118,14 @@ _INSTEAD = {
 
 
 def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
-    if not may_be_two(context):
+    if not may_be_tf2(context):
         return
     if "def compute_loss" in context.source.text:
         yield from _report_uncalled_losses(context)
     reported: set[str] = set()
     calls = [(call.node, newer) for call, newer in later_calls(context)]
     for node, newer in [*later_stars(context), *calls]:
-        if newer in reported or not is_two(context) or _is_converted(context, node, replaced):
+        if newer in reported or not is_tf2_program(context) or _is_converted(context, node, replaced):
             continue
         reported.add(newer)
         instead = f"tf.{MOVED[newer]}" if newer in MOVED else _INSTEAD.get(newer, "")
@@ -153,7 +153,7 @@ def _report_uncalled_losses(context: Context) -> Iterator[Result]:
             {"tensorflow.keras.Model", "tensorflow.keras.Sequential"}
         ):
             continue
-        if is_two(context) and not belongs_to_test(names, node):
+        if is_tf2_program(context) and not belongs_to_test(names, node):
             yield Finding(node, "TensorFlow 2.6 does not call compute_loss of a model. Define train_step and call it")
 
 

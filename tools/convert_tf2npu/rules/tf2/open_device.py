@@ -244,8 +244,13 @@ from __future__ import annotations
 import os
 from typing import Iterator
 
-from ...analysis.opening import is_undecided, opens_for_both, own_opening, starts_training
-from ...analysis.parallel_training import shuffles_apart
+from ...analysis.opening import (
+    device_opening_statement,
+    is_graph_mode_undecided,
+    must_open_for_both_versions,
+    starts_training_without_device,
+)
+from ...analysis.parallel_training import shuffles_differently_per_rank
 from ...analysis.program_start import first_working_statements
 from ...analysis.tensorflow_evidence import Evidence
 from ...analysis.tensorflow_version import Verdict, verdict
@@ -259,16 +264,16 @@ _SHARED = "distribute.share_random_state()"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    opening = own_opening(context)
-    if opening is not None and shuffles_apart(context):
+    opening = device_opening_statement(context)
+    if opening is not None and shuffles_differently_per_rank(context):
         name = device_name(context.names)
         edit = statement_behind(context.source, opening, f"{name}.{_SHARED}")
         yield Change(opening, "ranks get the random numbers of rank 0", (edit,), (name,))
-    if not starts_training(context):
+    if not starts_training_without_device(context):
         return
     evidence = verdict(context)
-    opens = evidence.is_two or opens_for_both(context)
-    if is_undecided(context) and evidence.one and evidence.two:
+    opens = evidence.is_two or must_open_for_both_versions(context)
+    if is_graph_mode_undecided(context) and evidence.one and evidence.two:
         one, two = _location_of_evidence(context, evidence.one), _location_of_evidence(context, evidence.two)
         yield Finding(
             context.names.tree.body[0],
@@ -281,7 +286,7 @@ def check_file(context: Context) -> Iterator[Result]:
         )
     name = device_name(context.names)
     for first in first_working_statements(context) if opens else ():
-        lines = [f"{name}.{_CALL}"] + [f"{name}.{_SHARED}"] * shuffles_apart(context)
+        lines = [f"{name}.{_CALL}"] + [f"{name}.{_SHARED}"] * shuffles_differently_per_rank(context)
         yield Change(
             first,
             Message("NPU device opened: {0}", _why(context, evidence)),

@@ -169,12 +169,12 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.array_rows import integer_of, rows_of
-from ...analysis.device_placement import in_test
-from ...analysis.generators import sequence_of, yielded_slice
+from ...analysis.array_rows import integer_of, row_count_of_array
+from ...analysis.device_placement import is_in_test
+from ...analysis.generators import uneven_sequence_class, yielded_slice
 from ...analysis.keras_methods import is_keras_method
 from ...analysis.slices import advice_for_full_range, value_of_argument
-from ...analysis.tensorflow_version import is_two
+from ...analysis.tensorflow_version import is_tf2_program
 from ...facts.kinds import SHAPE
 from ...semantics.model import Call
 from ...semantics.signatures import bind
@@ -195,7 +195,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
     bound = bind(call.node, ("x", "y", "batch_size"))
     batches = bound.args.get("x") or bound.args.get("generator")
     if batches is not None and _is_image_flow(context, call, batches):
-        if not in_test(context, call.node) and is_two(context):
+        if not is_in_test(context, call.node) and is_tf2_program(context):
             yield Finding(
                 call.node,
                 "the last batch of the generator g may be smaller, and the NPU compiles it, too. Pass (b for b in g if "
@@ -204,7 +204,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         return
     message = _message_on_generator(context, call, batches) if batches is not None else ""
     if message:
-        if not in_test(context, call.node) and is_two(context):
+        if not is_in_test(context, call.node) and is_tf2_program(context):
             yield Finding(call.node, message)
         return
     rows = bound.args.get("y")
@@ -213,8 +213,8 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         or rows is None
         or "steps_per_epoch" in {keyword.arg for keyword in call.node.keywords}
         or not _may_leave_rest(context, call, rows, bound.args.get("batch_size"))
-        or in_test(context, call.node)
-        or not is_two(context)
+        or is_in_test(context, call.node)
+        or not is_tf2_program(context)
         or _is_own_fit(context, call)
     ):
         return
@@ -233,7 +233,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
 def _message_on_generator(context: Context, call: Call, batches: ast.expr) -> str:
     """Return the message about a generator or a Sequence whose last batch may be smaller, or ""."""
     batches = value_of_argument(context, call, batches)
-    owner = sequence_of(context, call, batches)
+    owner = uneven_sequence_class(context, call, batches)
     if owner is not None:
         return Message(
             "the last batch of {0} may be smaller, and the NPU compiles it, too. For training, round its __len__ down",
@@ -313,7 +313,7 @@ def _may_leave_rest(context: Context, call: Call, rows: ast.expr, size: ast.expr
 
     A slice of unknown length is taken for one that it divides.
     """
-    number = rows_of(context, rows, call.where)
+    number = row_count_of_array(context, rows, call.where)
     share = _validation_share(call)
     value = integer_of(context, size, call.where) if size is not None and not is_none(size) else _DEFAULT_SIZE
     if number is None or share is None or value is None or value < 1:

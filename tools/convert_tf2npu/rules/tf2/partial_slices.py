@@ -95,19 +95,19 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
-from ...analysis.generators import looped_slice, uneven_parts
+from ...analysis.device_placement import is_in_test
+from ...analysis.generators import has_uneven_parts, slice_yielded_to_loop
 from ...analysis.keras_methods import is_keras_method
 from ...analysis.slices import (
     Slice,
     advice_for_full_range,
-    growing_shape,
-    growing_slice,
-    slice_of,
-    text_of,
+    has_growing_shape,
+    is_growing_slice,
+    one_line_text,
+    uneven_slice_of,
     value_of_argument,
 )
-from ...analysis.tensorflow_version import is_two
+from ...analysis.tensorflow_version import is_tf2_program
 from ...analysis.tf_functions import is_traced, may_use_tf_function, traced_function_of
 from ...facts.kinds import SHAPE
 from ...facts.seen import only_shape
@@ -126,14 +126,14 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     if "_on_batch" not in text and not may_use_tf_function(context.names, text):
         return
-    if not is_two(context):
+    if not is_tf2_program(context):
         return
     for call in context.names.calls:
         for value in [*call.node.args, *(keyword.value for keyword in call.node.keywords)]:
             message = _message(context, call, value)
             if not message or not _is_step(context, call):
                 continue
-            if not in_test(context, call.node) and only_shape(context.observed_at(CODE, SHAPE, value)) is None:
+            if not is_in_test(context, call.node) and only_shape(context.observed_at(CODE, SHAPE, value)) is None:
                 yield Finding(call.node, message, asks=(Question(SHAPE, value),))
             break
 
@@ -141,14 +141,14 @@ def check_file(context: Context) -> Iterator[Result]:
 def _message(context: Context, call: Call, value: ast.expr) -> str:
     """Return the message about an argument whose shape changes, or ""."""
     bound = value_of_argument(context, call, value)
-    piece = slice_of(context, call, bound) or looped_slice(context, call, value)
+    piece = uneven_slice_of(context, call, bound) or slice_yielded_to_loop(context, call, value)
     if piece is not None:
         return Message("last partial batch: the NPU recompiles for it. {0}", _fix(context, call, piece))
-    if growing_slice(context, bound):
+    if is_growing_slice(context, bound):
         return "another shape in each iteration: the NPU recompiles for each. Pad the slice to one length"
-    if growing_shape(context, bound):
+    if has_growing_shape(context, bound):
         return "another shape in each iteration: the NPU recompiles for each. Make it of the longest length"
-    if uneven_parts(context, call, value):
+    if has_uneven_parts(context, call, value):
         return (
             "the parts of np.array_split may have two lengths, and the NPU compiles both. Cut the array to a multiple "
             "of the number of parts"
@@ -159,7 +159,7 @@ def _message(context: Context, call: Call, value: ast.expr) -> str:
 def _fix(context: Context, call: Call, piece: Slice) -> str:
     if _is_training(context, call):
         return Message("In training drop it: {0}", advice_for_full_range(context, piece))
-    whole, size = text_of(context, piece.whole), text_of(context, piece.size)
+    whole, size = one_line_text(context, piece.whole), one_line_text(context, piece.size)
     return Message("Use npu_shim.data.padded_batches({0}, {1}) and keep [:real] of the results", whole, size)
 
 

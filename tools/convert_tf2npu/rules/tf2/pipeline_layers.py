@@ -161,9 +161,9 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
-from ...analysis.pipeline_variables import in_pipeline, pipeline_reads
-from ...analysis.tensorflow_version import is_two, may_be_two
+from ...analysis.device_placement import is_in_test
+from ...analysis.pipeline_variables import is_in_pipeline_graph, pipeline_reads
+from ...analysis.tensorflow_version import is_tf2_program, may_be_tf2
 from ...syntax.expressions import last_part
 from ...syntax.words import has_words
 from ..base import Context, Finding, Result
@@ -182,11 +182,16 @@ _MAKERS = _MADE_INSIDE.union(
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if not may_be_two(context):
+    if not may_be_tf2(context):
         return
     if has_words(context.source.text, (".map(",)):
         for node, name in context.called_names.items():
-            if name in _MADE_INSIDE and in_pipeline(context, node) and not in_test(context, node) and is_two(context):
+            if (
+                name in _MADE_INSIDE
+                and is_in_pipeline_graph(context, node)
+                and not is_in_test(context, node)
+                and is_tf2_program(context)
+            ):
                 yield Finding(
                     node,
                     "dataset.map creates this {0}, and its variables are on the NPU. "
@@ -195,7 +200,7 @@ def check_file(context: Context) -> Iterator[Result]:
                 )
     is_near = not _MAKERS.isdisjoint(context.called_names.values()) or has_words(context.source.text, (".map(",))
     for read in pipeline_reads(context, _MAKERS, sizes=True) if is_near else ():
-        if not in_test(context, read.node) and is_two(context):
+        if not is_in_test(context, read.node) and is_tf2_program(context):
             yield Finding(
                 read.node,
                 "the input pipeline uses this {0} on the host, and its variables are on the NPU. "

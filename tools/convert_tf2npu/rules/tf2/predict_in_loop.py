@@ -54,9 +54,9 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
+from ...analysis.device_placement import is_in_test
 from ...analysis.keras_methods import is_keras_method
-from ...analysis.tensorflow_version import is_two
+from ...analysis.tensorflow_version import is_tf2_program
 from ...semantics.model import Call
 from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
@@ -74,8 +74,8 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         or not is_keras_method(context, call)
         or _is_made_in(loop, model)
         or any(map(_trains_epochs, ast.walk(loop)))
-        or in_test(context, call.node)
-        or not is_two(context)
+        or is_in_test(context, call.node)
+        or not is_tf2_program(context)
     ):
         return
     text = context.source.segment(model)

@@ -83,9 +83,9 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
-from ...analysis.tensorflow_version import is_two
-from ...analysis.tf_functions import has_signature, is_traced, may_use_tf_function, traced_function_of
+from ...analysis.device_placement import is_in_test
+from ...analysis.tensorflow_version import is_tf2_program
+from ...analysis.tf_functions import is_traced, may_have_signature, may_use_tf_function, traced_function_of
 from ...semantics.call_sites import values_passed_to_method, values_passed_to_parameter
 from ...semantics.model import Binding, Call, Where
 from ...semantics.module_index import Names
@@ -104,14 +104,14 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 def check_file(context: Context) -> Iterator[Result]:
     names = context.names
-    if not may_use_tf_function(names, context.source.text) or not is_two(context):
+    if not may_use_tf_function(names, context.source.text) or not is_tf2_program(context):
         return
     for call in names.calls:
         if context.called_names.get(call.node, "").startswith("tensorflow.") or not _is_traced_again(names, call):
             continue
         values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
         number = next((value for value in values if _Numbers().changes(names, value, call.where)), None)
-        if number is None or in_test(context, call.node):
+        if number is None or is_in_test(context, call.node):
             continue
         text = one_line(context.source.segment(number))
         yield Finding(
@@ -129,7 +129,7 @@ def _is_traced_again(names: Names, call: Call) -> bool:
     if not any(isinstance(value, (ast.Attribute, ast.BinOp, ast.Call, ast.Name)) for value in values):
         return False
     function = traced_function_of(names, call)
-    return function is not None and not has_signature(function) and not is_traced(names, call.node)
+    return function is not None and not may_have_signature(function) and not is_traced(names, call.node)
 
 
 def _loops(names: Names, node: ast.AST) -> list[ast.For | ast.While]:

@@ -80,8 +80,8 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test, runs_on_npu
-from ...analysis.tensorflow_version import is_two
+from ...analysis.device_placement import is_in_test, runs_on_npu
+from ...analysis.tensorflow_version import is_tf2_program
 from ...analysis.tf_functions import is_traced
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
@@ -108,7 +108,7 @@ CALLS = _INPUTS | _RAGGED | _LOOKUPS
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if name in _INPUTS and _is_for_pipeline(context, call):
         return
-    if in_test(context, call.node) or not runs_on_npu(context, call.node) or not is_two(context):
+    if is_in_test(context, call.node) or not runs_on_npu(context, call.node) or not is_tf2_program(context):
         return
     if name in _RAGGED:
         if is_traced(context.names, call.node):

@@ -88,8 +88,8 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
-from ...analysis.tensorflow_version import is_two
+from ...analysis.device_placement import is_in_test
+from ...analysis.tensorflow_version import is_tf2_program
 from ...rewrite.call_edits import rename
 from ...semantics.call_sites import default_of_parameter
 from ...semantics.model import Call
@@ -112,13 +112,18 @@ _PYTHON = (".numpy(", "py_function", "numpy_function", "pdb", "breakpoint(")
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
-    if values and constant(values[0]) == (True,) and not in_test(context, call.node):
+    if values and constant(values[0]) == (True,) and not is_in_test(context, call.node):
         yield Finding(call.node, "all functions of the program run operation by operation. Remove this call")
 
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     switch = next((keyword.value for keyword in call.node.keywords if keyword.arg == "run_eagerly"), None)
-    if switch is None or not _is_on(context, switch, call) or in_test(context, call.node) or not is_two(context):
+    if (
+        switch is None
+        or not _is_on(context, switch, call)
+        or is_in_test(context, call.node)
+        or not is_tf2_program(context)
+    ):
         return
     if context.types.of(method.value, call.where) != Type.MODEL:
         return

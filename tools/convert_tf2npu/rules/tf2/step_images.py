@@ -75,10 +75,10 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_map_function, in_test, runs_on_npu
-from ...analysis.tensorflow_version import is_two
-from ...analysis.tf_functions import functions_around, is_traced
-from ...analysis.training_steps import in_step
+from ...analysis.device_placement import is_in_map_function, is_in_test, runs_on_npu
+from ...analysis.tensorflow_version import is_tf2_program
+from ...analysis.tf_functions import enclosing_functions, is_traced
+from ...analysis.training_steps import is_in_training_step
 from ...syntax.expressions import last_part
 from ..base import Context, Finding, Result
 
@@ -106,10 +106,10 @@ def check_file(context: Context) -> Iterator[Result]:
         name = called.get(call.node, "")
         if name not in _HOST and name not in _RANDOM:
             continue
-        around = functions_around(names, call.node)
+        around = enclosing_functions(names, call.node)
         if not around or around[-1] in reported or not _is_of_step(context, call.node, name):
             continue
-        if in_test(context, call.node) or not is_two(context):
+        if is_in_test(context, call.node) or not is_tf2_program(context):
             continue
         reported.add(around[-1])
         where = "runs on the host only" if name in _HOST else "is work for the host"
@@ -120,4 +120,4 @@ def _is_of_step(context: Context, node: ast.AST, name: str) -> bool:
     """Return True if a tf.function decodes or encodes an image, or if a training step augments one."""
     if name in _HOST:
         return is_traced(context.names, node) and runs_on_npu(context, node)
-    return in_step(context.names, node) and not in_map_function(context, node)
+    return is_in_training_step(context.names, node) and not is_in_map_function(context, node)

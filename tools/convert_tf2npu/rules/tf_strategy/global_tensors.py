@@ -71,17 +71,17 @@ import ast
 from typing import Iterator, NamedTuple
 
 from ...analysis.array_rows import integer_of
-from ...analysis.device_placement import in_test
+from ...analysis.device_placement import is_in_test
 from ...analysis.parallel_training import (
     DISTRIBUTE,
-    has_loop,
+    has_custom_training_loop,
     has_own_strategy,
-    in_train_step,
     is_application,
-    is_parallel,
-    only_counts,
+    is_counter,
+    is_in_train_step,
     training_calls,
     training_functions,
+    trains_on_ranks,
 )
 from ...rewrite.npu_imports import device_name
 from ...semantics.call_sites import values_passed_to_method
@@ -121,10 +121,10 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if (
         rows is None
         or not (isinstance(rows, (ast.Name, ast.Attribute)) or constant(rows))
-        or not is_parallel(context)
+        or not trains_on_ranks(context)
         or has_own_strategy(context)
-        or in_test(context, node)
-        or not (has_loop(context) or in_train_step(context.names, node))
+        or is_in_test(context, node)
+        or not (has_custom_training_loop(context) or is_in_train_step(context.names, node))
         or not _is_in_step(context, node)
         or not _is_batch_size(context, rows, call.where)
     ):
@@ -168,7 +168,7 @@ def _steps_of(names: Names, functions: frozenset[str]) -> _Steps:
     bodies: list[ast.AST] = [
         statement
         for loop in names.places
-        if isinstance(loop, ast.For) and not only_counts(loop.iter) and training_calls(loop.body, functions)
+        if isinstance(loop, ast.For) and not is_counter(loop.iter) and training_calls(loop.body, functions)
         for statement in loop.body
     ]
     for call in names.calls:

@@ -83,9 +83,9 @@ import ast
 from typing import Iterator
 
 from ...analysis.compiled_models import is_compiled
-from ...analysis.device_placement import in_test
+from ...analysis.device_placement import is_in_test
 from ...analysis.keras_methods import is_keras_method
-from ...analysis.parallel_training import DISTRIBUTE, is_parallel
+from ...analysis.parallel_training import DISTRIBUTE, trains_on_ranks
 from ...analysis.tensorflow_evidence import trains_as_keras
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name
@@ -99,7 +99,7 @@ METHODS = TRAINING_METHODS
 
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
-    if not is_parallel(context) or in_test(context, call.node):
+    if not trains_on_ranks(context) or is_in_test(context, call.node):
         return
     name = device_name(context.names)
     model = method.value

@@ -181,15 +181,15 @@ from typing import Iterator
 
 from ...analysis.batch_iterators import Read, argument_of_iter, is_iterator, reads_of_batches
 from ...analysis.datasets import is_dataset
-from ...analysis.device_placement import in_test
+from ...analysis.device_placement import is_in_test
 from ...analysis.parallel_training import (
     DISTRIBUTE,
     has_own_strategy,
     is_application,
-    is_parallel,
-    only_counts,
+    is_counter,
     training_calls,
     training_functions,
+    trains_on_ranks,
 )
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name
@@ -206,11 +206,11 @@ _TAKES = frozenset({"next", "get_next", "shard_batch", "shard_batches"})
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if not is_parallel(context) or has_own_strategy(context):
+    if not trains_on_ranks(context) or has_own_strategy(context):
         return
     functions = training_functions(context)
     steps = training_calls(context.names.tree.body, functions)
-    taken = {read.call: read for read in reads_of_batches(context.names, steps) if not in_test(context, read.call)}
+    taken = {read.call: read for read in reads_of_batches(context.names, steps) if not is_in_test(context, read.call)}
     read_from: dict[str, list[Read]] = {}
     for read in taken.values():
         read_from.setdefault(_as_loaded_expression(read.iterator), []).append(read)
@@ -218,7 +218,7 @@ def check_file(context: Context) -> Iterator[Result]:
     passed = frozenset(node.id for node in variables if not _is_argument_of_next(context, node))
     loaded: set[str] = set()
     for statement, where in context.names.places.items():
-        if in_test(context, statement):
+        if is_in_test(context, statement):
             continue
         if isinstance(statement, ast.For):
             yield from _check_training_loop(context, statement, where, functions)
@@ -245,7 +245,7 @@ def _unsharded_iterator(context: Context, node: ast.expr) -> Finding:
 def _check_training_loop(context: Context, loop: ast.For, where: Where, functions: frozenset[str]) -> Iterator[Result]:
     targets = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
     calls = training_calls(loop.body, functions)
-    if only_counts(loop.iter):
+    if is_counter(loop.iter):
         if any(_applies_gradients_in_loop(context, call, loop) for call in calls) and not _takes_batches(loop):
             yield Finding(
                 loop.iter,
@@ -349,7 +349,7 @@ def _reads_any_variable(call: ast.Call, targets: set[str]) -> bool:
 def _applies_gradients_in_loop(context: Context, call: ast.Call, loop: ast.For) -> bool:
     """Return True if a loop itself applies gradients, not an inner loop over something else than numbers."""
     loops = (parent for parent in context.names.ancestors(call) if isinstance(parent, ast.For))
-    around = next((parent for parent in loops if parent is loop or not only_counts(parent.iter)), None)
+    around = next((parent for parent in loops if parent is loop or not is_counter(parent.iter)), None)
     return around is loop and is_application(call)
 
 

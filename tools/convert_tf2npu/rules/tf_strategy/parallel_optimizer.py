@@ -164,18 +164,24 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.applied_optimizers import MPI, is_known
-from ...analysis.device_placement import in_test
+from ...analysis.applied_optimizers import MPI, is_optimizer_known
+from ...analysis.device_placement import is_in_test
 from ...analysis.optimizers import (
     CREATES_OPTIMIZER,
     WRAPS_OPTIMIZER,
     Key,
-    is_keras,
-    is_mpi_optimizer,
+    creates_keras_optimizer,
+    creates_mpi_optimizer,
     optimizer_role,
     wrapped_optimizers,
 )
-from ...analysis.parallel_training import has_loop, has_own_strategy, in_train_step, is_application, is_parallel
+from ...analysis.parallel_training import (
+    has_custom_training_loop,
+    has_own_strategy,
+    is_application,
+    is_in_train_step,
+    trains_on_ranks,
+)
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
@@ -193,12 +199,12 @@ _SYNCHRONIZED = "npu_shim.npu_device.distribute.sync_batch_norm"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if not is_parallel(context):
+    if not trains_on_ranks(context):
         return
     reduces = has_own_strategy(context)
     name = device_name(context.names)
     for call in context.names.calls:
-        if not reduces and _applies_to_non_keras_optimizer(context, call) and not in_test(context, call.node):
+        if not reduces and _applies_to_non_keras_optimizer(context, call) and not is_in_test(context, call.node):
             yield Finding(
                 call.node,
                 "the gradients belong to one rank. Apply {0}.distribute.all_reduce(gradients), and loop over "
@@ -206,16 +212,18 @@ def check_file(context: Context) -> Iterator[Result]:
                 name,
                 name,
             )
-    if not has_loop(context):
+    if not has_custom_training_loop(context):
         return
     inside = _inner(context)
     for call in context.names.calls:
-        if in_test(context, call.node) or context.names.call_key(call.node) in inside:
+        if is_in_test(context, call.node) or context.names.call_key(call.node) in inside:
             continue
         its_role = optimizer_role(call.node, call.where, context.names)
         if reduces and (its_role != CREATES_OPTIMIZER or not _clips_gradients(call.node)):
             continue
-        if its_role in (CREATES_OPTIMIZER, WRAPS_OPTIMIZER) and is_keras(call.node, call.where, context.names):
+        if its_role in (CREATES_OPTIMIZER, WRAPS_OPTIMIZER) and creates_keras_optimizer(
+            call.node, call.where, context.names
+        ):
             if _is_in_parameter_default(context, call.node):
                 yield Finding(
                     call.node,
@@ -230,7 +238,7 @@ def check_file(context: Context) -> Iterator[Result]:
                 wrap(context.source, call.node, f"{name}.distribute.distributed_optimizer(", ")"),
                 (name,),
             )
-        elif is_mpi_optimizer(call.node, call.where, context.names):
+        elif creates_mpi_optimizer(call.node, call.where, context.names):
             yield Finding(call.node, MPI)
         elif _normalizes_batches(context, call):
             if not _has_statistics_of_keras(context, call):
@@ -248,7 +256,11 @@ def check_file(context: Context) -> Iterator[Result]:
                 (name,),
             )
 
-        elif is_application(call.node) and not in_train_step(context.names, call.node) and not is_known(context, call):
+        elif (
+            is_application(call.node)
+            and not is_in_train_step(context.names, call.node)
+            and not is_optimizer_known(context, call)
+        ):
             yield Finding(
                 call.node,
                 "the gradients belong to one rank. Write {0}.distribute.distributed_optimizer(...) where the "
@@ -262,7 +274,7 @@ def _applies_to_non_keras_optimizer(context: Context, call: Call) -> bool:
     function = call.node.func
     if not isinstance(function, ast.Attribute) or function.attr != "apply" or len(call.node.args) != 2:
         return False
-    if context.types.of(function.value, call.where) == Type.KERAS_OPTIMIZER or is_known(context, call):
+    if context.types.of(function.value, call.where) == Type.KERAS_OPTIMIZER or is_optimizer_known(context, call):
         return False
     sources = origins(call.node.args[0], call.where, context.names)
     return any(isinstance(one.node, ast.Call) and last_name(one.node.func) == "gradient" for one in sources)

@@ -221,8 +221,8 @@ import re
 from typing import Iterator
 
 from ...analysis.compiled_models import is_compiled
-from ...analysis.device_placement import in_test
-from ...analysis.parallel_training import is_parallel
+from ...analysis.device_placement import is_in_test
+from ...analysis.parallel_training import trains_on_ranks
 from ...analysis.tensorflow_version import verdict
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name, shares_line
@@ -251,11 +251,11 @@ _DEPENDS = re.compile(r"(?:\b|_)rank(?!ing|er|ed)|is_root|task_id|is_chief|is_ma
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if not is_parallel(context) or not verdict(context).is_trained:
+    if not trains_on_ranks(context) or not verdict(context).is_trained:
         return
     for call in context.names.calls:
         saves = _saves_model_or_writes_summaries(context, call)
-        if not (saves or _may_save(context, call)) or in_test(context, call.node):
+        if not (saves or _may_save(context, call)) or is_in_test(context, call.node):
             continue
         if not _depends_on_rank(context, call.node) and not _has_path_of_rank(context, call):
             is_root = f"{device_name(context.names)}.distribute.is_root()"

@@ -141,12 +141,12 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
+from ...analysis.device_placement import is_in_test
 from ...analysis.eager_training import uses_eager
-from ...analysis.opening import is_undecided, opens_for_both, starts_training
-from ...analysis.parallel_training import has_loop, is_default_strategy, is_parallel
-from ...analysis.strategies import NAMES, REPLICAS, is_of_own_class, strategies_by_argument
-from ...analysis.tensorflow_version import Version, is_two, verdict
+from ...analysis.opening import is_graph_mode_undecided, must_open_for_both_versions, starts_training_without_device
+from ...analysis.parallel_training import has_custom_training_loop, is_default_strategy, trains_on_ranks
+from ...analysis.strategies import NAMES, REPLICAS, creates_custom_strategy, strategies_by_argument
+from ...analysis.tensorflow_version import Version, is_tf2_program, verdict
 from ...rewrite.call_edits import rename
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
@@ -161,7 +161,7 @@ _NEW = "npu_strategy.NPUStrategy()"
 def check_file(context: Context) -> Iterator[Result]:
     if not any(word in context.source.text for word in ("Strategy", "_distribute", "get_strategy")):
         return
-    if is_undecided(context):
+    if is_graph_mode_undecided(context):
         return  # NPU121
     eager = uses_eager(context)
     for call in context.names.calls:
@@ -169,7 +169,11 @@ def check_file(context: Context) -> Iterator[Result]:
     for call in context.names.calls:
         name = context.resolve(call.node.func, call.where) or ""
         kind = NAMES.get(name)
-        other = _path_without_strategy(call.node, context) if is_parallel(context) and has_loop(context) else None
+        other = (
+            _path_without_strategy(call.node, context)
+            if trains_on_ranks(context) and has_custom_training_loop(context)
+            else None
+        )
         if other is not None and (kind == REPLICAS or name.endswith(".NPUStrategy")):
             yield Finding(
                 other,
@@ -177,27 +181,27 @@ def check_file(context: Context) -> Iterator[Result]:
                 "{0}.distribute.NPUStrategy() and its scope on this path, too",
                 device_name(context.names),
             )
-        if is_parallel(context) and is_default_strategy(context.names, call.node, name):
+        if trains_on_ranks(context) and is_default_strategy(context.names, call.node, name):
             kind = REPLICAS
-        is_own = kind is None and is_of_own_class(context.names, call.node, call.where)
-        if kind is None and not is_own or in_test(context, call.node):
+        is_own = kind is None and creates_custom_strategy(context.names, call.node, call.where)
+        if kind is None and not is_own or is_in_test(context, call.node):
             continue
-        if is_two(context) and not verdict(context).on_npu:
+        if is_tf2_program(context) and not verdict(context).on_npu:
             continue  # without a device NPUStrategy fails
         if is_own:
             yield Finding(
                 call.node,
                 "this strategy is of a class of its own and is not converted. Derive the class from {0}",
                 f"{device_name(context.names)}.distribute.NPUStrategy"
-                if is_two(context)
+                if is_tf2_program(context)
                 else "npu_strategy.NPUStrategy",
             )
         elif kind != REPLICAS:
-            new = f"{device_name(context.names)}.distribute.NPUStrategy()" if is_two(context) else _NEW
+            new = f"{device_name(context.names)}.distribute.NPUStrategy()" if is_tf2_program(context) else _NEW
             yield Finding(
                 call.node, "this strategy {0} and is not converted. For synchronous training write {1}", kind, new
             )
-        elif is_two(context):
+        elif is_tf2_program(context):
             name = device_name(context.names)
             yield Change(
                 call.node,
@@ -230,7 +234,7 @@ def check_file(context: Context) -> Iterator[Result]:
 
 def _builds_graphs(context: Context) -> bool:
     """Return True if a script of both versions, which is not undecided, trains in graphs."""
-    return starts_training(context) and not opens_for_both(context)
+    return starts_training_without_device(context) and not must_open_for_both_versions(context)
 
 
 def _path_without_strategy(call: ast.Call, context: Context) -> ast.AST | None:

@@ -96,10 +96,10 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import any_updates_variables, in_test, trains
+from ...analysis.device_placement import any_file_updates_variables, is_in_test, trains_with_imports
 from ...analysis.keras_methods import is_keras_method
 from ...analysis.mpi_collectives import BROADCASTS as MPI, calls_mpi
-from ...analysis.parallel_training import is_eager
+from ...analysis.parallel_training import may_be_eager_program
 from ...analysis.tensorflow_evidence import trains_as_keras
 from ...rewrite.npu_imports import name_of_tensorflow
 from ...semantics.model import Call, Where
@@ -133,14 +133,14 @@ def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
     if (
         not has_words(text, (".run(", "session", "learning", *TRAINING_METHODS))
-        or is_eager(context)
+        or may_be_eager_program(context)
         or _broadcasts_variables(context)
     ):
         return
-    updates = trains(context) or _belongs_to_training(context)
+    updates = trains_with_imports(context) or _belongs_to_training(context)
     for call in context.names.calls:
         fix = _fix(context, call, updates)
-        if fix and not in_test(context, call.node):
+        if fix and not is_in_test(context, call.node):
             yield Finding(call.node, "ranks start from different variables. {0}", fix)
             return
 
@@ -149,7 +149,9 @@ def _belongs_to_training(context: Context) -> bool:
     """Return True if a file that imports this one, directly or not, updates variables."""
     project, path = context.names.project, context.names.path
     return (
-        project is not None and path in project.paths and any_updates_variables(project, project.with_importers({path}))
+        project is not None
+        and path in project.paths
+        and any_file_updates_variables(project, project.with_importers({path}))
     )
 
 

@@ -81,12 +81,12 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.device_placement import function_of, in_map_function, in_test
-from ...analysis.parallel_training import is_eager
+from ...analysis.device_placement import enclosing_function, is_in_map_function, is_in_test
+from ...analysis.parallel_training import may_be_eager_program
 from ...analysis.phase_words import TRAIN
 from ...analysis.strategies import programs_create_strategy
 from ...analysis.train_phase import phase_of
-from ...analysis.training_flag import training_flag
+from ...analysis.training_flag import training_flag_text
 from ...semantics.loaded_datasets import AS_DATASET, LOAD
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
@@ -111,12 +111,12 @@ _SHARDING = frozenset(
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if is_eager(context):
+    if may_be_eager_program(context):
         return
     reported: set[ast.AST] = set()
     for call in context.names.calls:
-        function = function_of(context, call.node)
-        if function in reported or in_test(context, call.node):
+        function = enclosing_function(context, call.node)
+        if function in reported or is_in_test(context, call.node):
             continue
         message = _message_on_unsharded_data(context, call) or _message_on_one_file(context, call)
         if message:
@@ -136,10 +136,10 @@ def _message_on_unsharded_data(context: Context, call: Call) -> str | None:
         or name.endswith((".zip", ".sample_from_datasets", ".choose_from_datasets"))
     ):
         return None
-    if in_map_function(context, node) or _function_or_file_shards(context, node):
+    if is_in_map_function(context, node) or _function_or_file_shards(context, node):
         return None
     phases = phase_of(node, context.names, context.source.text).phases
-    if TRAIN not in phases and (phases or training_flag(context, node) is None):
+    if TRAIN not in phases and (phases or training_flag_text(context, node) is None):
         return None
     if name.endswith(".list_files"):
         return Message(
@@ -184,7 +184,7 @@ def _beginnings(context: Context, node: ast.expr, where: Where) -> Iterator[ast.
 
 def _function_or_file_shards(context: Context, dataset_call: ast.Call) -> bool:
     """Return True if the function of a call shards a dataset, the module level does, or a strategy anywhere in the file."""
-    function = function_of(context, dataset_call)
+    function = enclosing_function(context, dataset_call)
     return any(
         last_name(call.func) != "shard" or function in [*context.names.ancestors(call), context.names.tree]
         for call in context.names.once(_sharding_calls)

@@ -97,11 +97,18 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test, only_predicts
+from ...analysis.device_placement import is_in_test, only_predicts
 from ...analysis.gradient_sources import AVERAGES, BY_HAND, BY_TAPE, UNKNOWN, GradientSource
-from ...analysis.gradients import GRADIENTS, PAIRS, Applied, applications_here, applications_in, averaged_where_applied
-from ...analysis.parallel_training import is_eager
-from ...analysis.tensorflow_version import is_two
+from ...analysis.gradients import (
+    GRADIENTS,
+    PAIRS,
+    Applied,
+    applications_of_loop_gradients,
+    apply_gradients_calls_by_file,
+    apply_gradients_calls_by_node,
+)
+from ...analysis.parallel_training import may_be_eager_program
+from ...analysis.tensorflow_version import is_tf2_program
 from ...rewrite.call_edits import wrap
 from ...semantics.call_sites import modules_using
 from ...semantics.module_index import Names
@@ -125,14 +132,18 @@ contrib.slim.get_trainable_variables contrib.slim.get_model_variables""".split()
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if "radient" not in context.source.text or is_two(context):
+    if "radient" not in context.source.text or is_tf2_program(context):
         return
     names = context.names
-    own = [a for a in applications_here(context).values() if _may_apply(context, a) and not in_test(context, a.call)]
+    own = [
+        a
+        for a in apply_gradients_calls_by_node(context).values()
+        if _may_apply(context, a) and not is_in_test(context, a.call)
+    ]
     yield from _report_gradients_of_tapes(context, own)
-    if is_eager(context):
+    if may_be_eager_program(context):
         return
-    once = averaged_where_applied(context)
+    once = applications_of_loop_gradients(context)
     mine, averaged = {applied.call for applied in own}, {applied.call for applied in once}
     yield from _where_applied(context, [applied for applied in once if applied.call in mine])
     own = [applied for applied in own if applied.call not in averaged]
@@ -231,7 +242,12 @@ def _elsewhere(context: Context) -> list[Applied]:
     project, path = context.names.project, context.names.path
     if project is None or not path or path not in project.paths:
         return []
-    return [applied for other, those in project.once(applications_in).items() if other != path for applied in those]
+    return [
+        applied
+        for other, those in project.once(apply_gradients_calls_by_file).items()
+        if other != path
+        for applied in those
+    ]
 
 
 def _report_gradients_of_tapes(context: Context, own: list[Applied]) -> Iterator[Result]:

@@ -72,9 +72,9 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test, trains
+from ...analysis.device_placement import is_in_test, trains_with_imports
 from ...analysis.keras_methods import is_keras_method
-from ...analysis.parallel_training import is_eager
+from ...analysis.parallel_training import may_be_eager_program
 from ...rewrite.call_edits import add_argument, rename, wrap
 from ...semantics.model import Call
 from ...semantics.module_index import AnyType
@@ -117,7 +117,7 @@ METHODS = frozenset(method for _, method in _METHODS)
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    if name != _MONITORED or trains(context):
+    if name != _MONITORED or trains_with_imports(context):
         yield from _append_broadcast(context, call, "hooks", _FUNCTIONS[name], last_part(name))
 
 
@@ -137,7 +137,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
 def _append_broadcast(
     context: Context, call: Call, argument: str, signature: tuple[str, ...], short: str
 ) -> Iterator[Result]:
-    if in_test(context, call.node) or argument == "callbacks" and is_eager(context):
+    if is_in_test(context, call.node) or argument == "callbacks" and may_be_eager_program(context):
         return
     append = _HOOKS if argument == "hooks" else _CALLBACKS
     bound = bind(call.node, signature)

@@ -80,9 +80,9 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test, only_predicts
+from ...analysis.device_placement import is_in_test, only_predicts
 from ...analysis.optimizers import WRAPPER, optimizer_role
-from ...analysis.parallel_training import is_eager
+from ...analysis.parallel_training import may_be_eager_program
 from ...rewrite.call_edits import add_argument, wrap
 from ...semantics.model import Call
 from ...semantics.signatures import bind
@@ -121,8 +121,8 @@ CALLS = frozenset(_MAKERS) | _TO_ESTIMATOR
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     if (
         context.types.of(method.value, call.where) != Type.MODEL
-        or in_test(context, call.node)
-        or is_eager(context)
+        or is_in_test(context, call.node)
+        or may_be_eager_program(context)
         or only_predicts(context)
     ):
         return
@@ -168,7 +168,7 @@ def _kind(origin: Origin) -> str | None:
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    if in_test(context, call.node):
+    if is_in_test(context, call.node):
         return
     short = last_part(name)
     if name in _TO_ESTIMATOR:

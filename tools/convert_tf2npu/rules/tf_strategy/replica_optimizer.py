@@ -195,20 +195,20 @@ import ast
 from typing import Iterator
 
 from ...analysis.applied_optimizers import MPI, unknown_optimizers
-from ...analysis.device_placement import in_test, only_predicts
+from ...analysis.device_placement import is_in_test, only_predicts
 from ...analysis.gradients import only_applies_script_gradients
 from ...analysis.optimizers import (
     CREATES_OPTIMIZER,
     WRAPPER,
     Class,
-    is_keras,
-    is_mpi_optimizer,
-    is_subclass,
+    creates_keras_optimizer,
+    creates_mpi_optimizer,
+    is_optimizer_subclass,
     optimizer_role,
-    passes_on,
     wrapped_optimizers,
+    wraps_other_optimizer,
 )
-from ...analysis.parallel_training import is_eager
+from ...analysis.parallel_training import may_be_eager_program
 from ...analysis.tensorflow_version import is_imported_by_graph_program
 from ...rewrite.call_edits import wrap
 from ...semantics.model import Call
@@ -221,29 +221,29 @@ NEEDS = {"distributed": "tf_strategy"}
 def check_file(context: Context) -> Iterator[Result]:
     if only_predicts(context):
         return
-    eager = is_eager(context)
+    eager = may_be_eager_program(context)
     if eager and not is_imported_by_graph_program(context):
         return
     names = context.names
     optimizers = [call for call in names.calls if optimizer_role(call.node, call.where, names) == CREATES_OPTIMIZER]
     already = wrapped_optimizers(names) if optimizers else {}
     for call in names.calls:
-        if is_mpi_optimizer(call.node, call.where, names) and not in_test(context, call.node):
+        if creates_mpi_optimizer(call.node, call.where, names) and not is_in_test(context, call.node):
             yield Finding(call.node, MPI)
     for call in unknown_optimizers(context):
-        if not in_test(context, call.node):
+        if not is_in_test(context, call.node):
             yield Finding(
                 call.node,
                 "the gradients may belong to one rank. Write {0}(...) where the optimizer is created",
                 WRAPPER,
             )
     for call in optimizers:
-        if eager and is_keras(call.node, call.where, names):
+        if eager and creates_keras_optimizer(call.node, call.where, names):
             continue  # NPU308
         key = names.call_key(call.node)
         if (
             key in already
-            or in_test(context, call.node)
+            or is_in_test(context, call.node)
             or _is_inside_other_optimizer(context, call)
             or only_applies_script_gradients(context, call.node)
         ):
@@ -261,5 +261,5 @@ def _is_inside_other_optimizer(context: Context, call: Call) -> bool:
     for parent in context.names.ancestors(call.node):
         if isinstance(parent, ast.ClassDef):
             its_class = Class(parent, context.names)
-            return is_subclass(its_class) and not passes_on(its_class)
+            return is_optimizer_subclass(its_class) and not wraps_other_optimizer(its_class)
     return False

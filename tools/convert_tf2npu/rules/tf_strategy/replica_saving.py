@@ -86,8 +86,8 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.device_placement import in_test, trains
-from ...analysis.parallel_training import is_eager
+from ...analysis.device_placement import is_in_test, trains_with_imports
+from ...analysis.parallel_training import may_be_eager_program
 from ...rewrite.call_edits import operand
 from ...semantics.model import Call, Where
 from ...semantics.signatures import bind
@@ -115,11 +115,11 @@ _RANK = re.compile(r"(?:\b|_)rank(?!ing|er|ed)|RANK_ID")
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if is_eager(context):
+    if may_be_eager_program(context):
         return
     for call in context.names.calls:
         fix = _fix(context, call)
-        if fix and not in_test(context, call.node) and not _depends_on_rank(context, call):
+        if fix and not is_in_test(context, call.node) and not _depends_on_rank(context, call):
             yield Finding(call.node, "all ranks write to the same checkpoint folder. {0}", fix)
             return  # one finding for each file
 
@@ -153,7 +153,7 @@ def _saves_session(context: Context, call: Call) -> bool:
         isinstance(function, ast.Attribute)
         and function.attr == "save"
         and _is_saver(context, function.value, call.where)
-        and trains(context)
+        and trains_with_imports(context)
     )
 
 

@@ -50,8 +50,8 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
-from ...analysis.strategies import NAMES, TPU, is_of_own_class, strategies_by_argument
+from ...analysis.device_placement import is_in_test
+from ...analysis.strategies import NAMES, TPU, creates_custom_strategy, strategies_by_argument
 from ..base import Context, Finding, Result
 
 CODE = "NPU250"
@@ -70,9 +70,9 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     for call in context.names.calls:
         name = context.called_names.get(call.node, "")
-        if in_test(context, call.node) or name.endswith(".OneDeviceStrategy"):
+        if is_in_test(context, call.node) or name.endswith(".OneDeviceStrategy"):
             continue
-        if NAMES.get(name, TPU) != TPU or is_of_own_class(context.names, call.node, call.where):
+        if NAMES.get(name, TPU) != TPU or creates_custom_strategy(context.names, call.node, call.where):
             yield Finding(
                 call.node, "a strategy places replicas on the devices of TensorFlow, which has no NPUs. {0}", _FIX
             )

@@ -37,7 +37,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import is_first_call, runs_on_npu
-from ...analysis.tensorflow_version import is_two
+from ...analysis.tensorflow_version import is_tf2_program
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.name_tables import calls_of_kind
@@ -59,7 +59,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if (
         runs_on_npu(context, call.node)
         and is_first_call(context, call, frozenset({name}), context.names.tree)
-        and not is_two(context)
+        and not is_tf2_program(context)
     ):
         advice = _ADVICE.get(short, "Run one step with it on an NPU before a long training")
         yield Finding(call.node, "the support information for {0} is contradictory. {1}", short, advice)

@@ -44,8 +44,8 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
-from ...analysis.tensorflow_version import is_two
+from ...analysis.device_placement import is_in_test
+from ...analysis.tensorflow_version import is_tf2_program
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.name_tables import calls_of_kind
@@ -57,7 +57,7 @@ CALLS = calls_of_kind("eager")
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     short = last_part(name)
-    if not in_test(context, call.node) and not is_two(context):
+    if not is_in_test(context, call.node) and not is_tf2_program(context):
         yield Finding(
             call.node,
             "{0} runs all operations on the host, none on the NPU. "

@@ -63,8 +63,8 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test, is_first_call, runs_on_npu
-from ...analysis.tensorflow_version import is_eager, is_two
+from ...analysis.device_placement import is_first_call, is_in_test, runs_on_npu
+from ...analysis.tensorflow_version import is_eager_file, is_tf2_program
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.name_tables import EXCLUDED_IN_2
@@ -85,11 +85,11 @@ _COLUMN = "tensorflow.feature_column."
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     short = last_part(name)
     if (
-        (is_eager(context) or is_two(context))
+        (is_eager_file(context) or is_tf2_program(context))
         and runs_on_npu(context, call.node)
         and (short not in _PREPARE or _is_called(context, call))
         and is_first_call(context, call, frozenset({name}), context.names.tree)
-        and not in_test(context, call.node)
+        and not is_in_test(context, call.node)
     ):
         prepares = short in _PREPARE or name.startswith(_COLUMN)
         advice = _ADVICE.get(

@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import in_test, is_first_call
+from ...analysis.device_placement import is_first_call, is_in_test
 from ...semantics.model import Call
 from ..base import Context, Finding, Result
 
@@ -52,7 +52,7 @@ CALLS = frozenset(
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    if not in_test(context, call.node) and is_first_call(context, call, CALLS, context.names.tree, on_npu=False):
+    if not is_in_test(context, call.node) and is_first_call(context, call, CALLS, context.names.tree, on_npu=False):
         yield Finding(
             call.node,
             "a file system library fits one TensorFlow and processor. Build it on the host of the NPU, or mount the "

@@ -81,7 +81,7 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.command_line_flags import flags_of
+from ...analysis.command_line_flags import flags_read_by
 from ...analysis.gpu_tests import ASKING
 from ...semantics.model import Call, Where
 from ...semantics.value_flow import origins
@@ -158,4 +158,4 @@ def _asks_for_gpus(context: Context, test: ast.expr, where: Where) -> bool:
 def _is_flag(context: Context, test: ast.expr, where: Where) -> bool:
     """Return True if a test compares a number that a flag sets."""
     left = origins(test.left, where, context.names) if isinstance(test, ast.Compare) else []
-    return len(left) == 1 and isinstance(left[0].node, ast.Attribute) and bool(flags_of(context, [left[0].node]))
+    return len(left) == 1 and isinstance(left[0].node, ast.Attribute) and bool(flags_read_by(context, [left[0].node]))

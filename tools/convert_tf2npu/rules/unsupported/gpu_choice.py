@@ -50,8 +50,8 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.command_line_flags import flags_of
-from ...analysis.device_placement import in_test
+from ...analysis.command_line_flags import flags_read_by
+from ...analysis.device_placement import is_in_test
 from ...analysis.gpu_tests import ASKING, is_true_with_gpu, is_true_without_gpu
 from ...syntax.expressions import constant, last_name
 from ..base import Context, Finding, Message, Result
@@ -66,7 +66,7 @@ def check_file(context: Context) -> Iterator[Result]:
     if ASKING.isdisjoint(context.called_names.values()) or not any(word in text for word in _FORMATS + _HALF):
         return
     for node in ast.walk(context.names.tree):
-        if isinstance(node, (ast.If, ast.IfExp)) and not in_test(context, node):
+        if isinstance(node, (ast.If, ast.IfExp)) and not is_in_test(context, node):
             yield from _chosen(context, node)
 
 
@@ -93,7 +93,9 @@ def _chosen(context: Context, node: ast.If | ast.IfExp) -> Iterator[Result]:
 def _fix(context: Context, node: ast.AST, word: str) -> str:
     """Return how to force the data format: by the flag without which the script asks for a GPU, or in the code."""
     tests = [p.test for p in context.names.ancestors(node) if isinstance(p, ast.If)]
-    flags = flags_of(context, [test for test in tests if "None" in ast.dump(test) or isinstance(test, ast.UnaryOp)])
+    flags = flags_read_by(
+        context, [test for test in tests if "None" in ast.dump(test) or isinstance(test, ast.UnaryOp)]
+    )
     return Message("Run with {0}={1}", flags.pop(), word) if len(flags) == 1 else Message("Set it to '{0}'", word)
 
 

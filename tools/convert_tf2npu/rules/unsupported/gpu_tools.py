@@ -69,7 +69,7 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
+from ...analysis.device_placement import is_in_test
 from ...semantics.model import Where
 from ...syntax.expressions import constant, last_name
 from ..base import Context, Finding, Result
@@ -99,7 +99,7 @@ def check_file(context: Context) -> Iterator[Result]:
     for node, subject, message in sorted(
         _uses_with_messages(context), key=lambda place: context.source.start(place[0])
     ):
-        if message not in reported and not in_test(context, node):
+        if message not in reported and not is_in_test(context, node):
             reported.add(message)
             yield Finding(node, message, subject)
 

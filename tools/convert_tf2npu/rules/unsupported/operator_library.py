@@ -44,7 +44,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test, is_first_call
+from ...analysis.device_placement import is_first_call, is_in_test
 from ...analysis.gpu_tests import is_true_with_gpu
 from ...semantics.model import Call
 from ..base import Context, Finding, Result
@@ -62,7 +62,7 @@ CALLS = _LOADS | _BUILDS
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     names = _LOADS if name in _LOADS else _BUILDS
-    if in_test(context, call.node) or not is_first_call(context, call, names, context.names.tree, on_npu=False):
+    if is_in_test(context, call.node) or not is_first_call(context, call, names, context.names.tree, on_npu=False):
         return
     if name in _BUILDS:
         if "nvcc" in context.source.text and _LOADS.isdisjoint(context.called_names.values()):

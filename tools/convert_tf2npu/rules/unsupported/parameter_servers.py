@@ -58,7 +58,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
+from ...analysis.device_placement import is_in_test
 from ...semantics.signatures import bind
 from ...syntax.expressions import constant, last_part
 from ..base import Context, Finding, Result
@@ -78,7 +78,7 @@ _TARGETS = ("target", "master")
 
 def check_file(context: Context) -> Iterator[Result]:
     for node, name in context.called_names.items():
-        if _is_of_servers(context, node, name) and not in_test(context, node):
+        if _is_of_servers(context, node, name) and not is_in_test(context, node):
             yield Finding(
                 node,
                 "{0}: variables on servers pass through the host in each step. "

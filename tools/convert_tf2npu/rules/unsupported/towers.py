@@ -102,9 +102,9 @@ import ast
 import re
 from typing import Iterator, NamedTuple
 
-from ...analysis.command_line_flags import flags_of
-from ...analysis.device_placement import function_of, in_test
-from ...analysis.gpu_names import gpu_numbers
+from ...analysis.command_line_flags import flags_read_by
+from ...analysis.device_placement import enclosing_function, is_in_test
+from ...analysis.gpu_names import numbers_in_gpu_names
 from ...analysis.gradients import averages_gradients
 from ...facts.kinds import VALUE
 from ...semantics.model import Call, Where
@@ -157,7 +157,7 @@ def check_file(context: Context) -> Iterator[Result]:
             continue
         loop = _loop_of_towers(context, call)
         advice = _advice(context, loop) if loop is not None else ""
-        if loop is not None and advice and advice not in reported and not in_test(context, loop.node):
+        if loop is not None and advice and advice not in reported and not is_in_test(context, loop.node):
             reported.add(advice)
             sequence = _sequence(loop.iter)
             seen = context.observed_at(CODE, VALUE, sequence)
@@ -191,7 +191,7 @@ def _finding(node: ast.AST, note: str, advice: str) -> Finding:
 def _clones(context: Context) -> Iterator[Result]:
     """Yield findings for the towers of TF-Slim, which builds them in a file of its own."""
     for call in context.names.calls:
-        if last_name(call.node.func) == "DeploymentConfig" and not in_test(context, call.node):
+        if last_name(call.node.func) == "DeploymentConfig" and not is_in_test(context, call.node):
             given = [*call.node.args[:1], *(k.value for k in call.node.keywords if k.arg == "num_clones")]
             advice = _set_to_one(context, _Count(given[0], call.where, True)) if given else ""
             if advice:
@@ -270,13 +270,13 @@ def _builds_towers(context: Context, device: list[ast.expr], loop: _Loop) -> boo
     body = _text(context, loop.body)
     if "grad" in segment(loop.iter):
         return False  # updates with what towers have computed
-    of_gpus = any(gpu_numbers(part) or "gpu" in segment(part).lower() for part in [*device, loop.iter])
+    of_gpus = any(numbers_in_gpu_names(part) or "gpu" in segment(part).lower() for part in [*device, loop.iter])
     return bool((_BUILDS if of_gpus else _REPEATS).search(body))
 
 
 def _operators(device: ast.expr) -> Iterator[ast.operator]:
     """Yield the operators of the number in a device name, or of any other expression."""
-    for part in gpu_numbers(device) or [device]:
+    for part in numbers_in_gpu_names(device) or [device]:
         yield from (n.op for n in ast.walk(part) if isinstance(n, ast.BinOp) and constant(n.left) is None)
 
 
@@ -292,12 +292,12 @@ def _set_to_one(context: Context, count: _Count, loop: _Loop | None = None) -> s
     values = [constant(origin.node) for origin in sources]
     if values and all(value == (1,) for value in values):
         return ""
-    flags = flags_of(context, [origin.node for origin in sources]) if len(sources) == 1 else set()
+    flags = flags_read_by(context, [origin.node for origin in sources]) if len(sources) == 1 else set()
     if not flags and _OF_DEVICES.search(last_name(count.node)):
-        flags = flags_of(context, [count.node])
+        flags = flags_read_by(context, [count.node])
     is_number = count.is_number
     if loop is not None and not flags and not isinstance(count.node, (ast.Name, ast.Attribute)):
-        flags, is_number = flags_of(context, _parts_of_splits(context, loop)), True
+        flags, is_number = flags_read_by(context, _parts_of_splits(context, loop)), True
     if len(flags) == 1:
         return Message("Run with {0}=1", flags.pop()) if is_number else Message("Name one device in {0}", flags.pop())
     if isinstance(count.node, (ast.Name, ast.Attribute)):
@@ -308,12 +308,12 @@ def _set_to_one(context: Context, count: _Count, loop: _Loop | None = None) -> s
 
 def _parts_of_splits(context: Context, loop: _Loop) -> list[ast.AST]:
     """Return the numbers of parts into which the function around a loop splits a batch."""
-    function = function_of(context, loop.node)
+    function = enclosing_function(context, loop.node)
     return [
         origin.node
         for call in context.names.calls
         if context.called_names.get(call.node) == "tensorflow.split" and len(call.node.args) > 1
-        if function_of(context, call.node) is function
+        if enclosing_function(context, call.node) is function
         for origin in origins(call.node.args[1], call.where, context.names)
     ]
 

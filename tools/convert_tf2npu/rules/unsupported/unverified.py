@@ -32,7 +32,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
-from ...analysis.tensorflow_version import is_two
+from ...analysis.tensorflow_version import is_tf2_program
 from ...semantics.model import Call
 from ...tf_api.name_tables import calls_of_kind
 from ..base import Context, Finding, Result
@@ -46,7 +46,7 @@ CALLS = calls_of_kind("unverified") | {
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    if runs_on_npu(context, call.node) and not is_two(context):
+    if runs_on_npu(context, call.node) and not is_tf2_program(context):
         yield Finding(
             call.node,
             "random generator objects are not verified on the NPU. "
