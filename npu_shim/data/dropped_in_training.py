@@ -1,9 +1,10 @@
-"""Drop partial batches where Keras trains on a dataset, and keep them elsewhere."""
+"""Drop partial batches where a dataset trains, and keep them elsewhere."""
 
 from __future__ import annotations
 
 from npu_shim._tensorflow import tf_api, tf_data, tf_graph, tf_keras
 from npu_shim._tensorflow.types import Dataset
+from npu_shim.data import training_passes
 from npu_shim.data.batching import check_dataset
 from npu_shim.data.static_batch import enforce_static_batch
 
@@ -12,16 +13,19 @@ _MARK = "npu_shim_drops_in_training"  # attribute of a dataset
 
 
 def drop_in_training(dataset: Dataset) -> Dataset:
-    """Let Keras' ``fit`` drop partial batches of a dataset; evaluation, prediction and loops read all of it.
+    """Drop partial batches of a dataset where it trains; evaluation, prediction and other code read all of it.
 
     For a dataset that feeds both, or a function that makes datasets for both::
 
         data = npu_shim.data.drop_in_training(tf.data.Dataset.from_tensor_slices((x, y)).shuffle(1000).batch(32))
         model.fit(data)       # full batches, as enforce_static_batch(data) has them
         model.evaluate(data)  # all examples
+        for images, labels in data:  # full batches, if a Keras optimizer makes steps in this loop
+            train_step(images, labels)
 
-    It applies to datasets that are made from it, as by ``map`` and ``prefetch``, too. NPUEstimator does so for every
-    dataset. ``npu_shim.uninstall()`` ends it.
+    It applies to Keras' ``fit``, to loops of eager code with TensorFlow 2, and to datasets that are made from it, as by
+    ``map`` and ``prefetch``, too. A loop in a tf.function reads all examples. NPUEstimator does so for every dataset.
+    ``npu_shim.uninstall()`` ends it.
 
     Args:
         dataset: a tf.data.Dataset (of TF 1 or 2) whose elements are batches.
@@ -32,9 +36,21 @@ def drop_in_training(dataset: Dataset) -> Dataset:
         ValueError: in ``fit``, if the dataset is known to have fewer examples than one batch.
     """
     check_dataset(dataset)
-    setattr(tf_data.unwrap_dataset(dataset), _MARK, True)
+    mark(dataset)
     tf_keras.patch_data_of_fit(_full_batches)
+    if not tf.__version__.startswith("1."):
+        training_passes.watch(is_marked)
     return dataset
+
+
+def mark(dataset: Dataset) -> None:
+    """Mark a dataset as one that drops partial batches in training."""
+    setattr(tf_data.unwrap_dataset(dataset), _MARK, True)
+
+
+def is_marked(dataset: Dataset) -> bool:
+    """Return True for a marked dataset; one that is made from it is none."""
+    return hasattr(tf_data.unwrap_dataset(dataset), _MARK)
 
 
 def _full_batches(data: object) -> object:
@@ -42,4 +58,4 @@ def _full_batches(data: object) -> object:
     if not isinstance(data, (tf.compat.v2.data.Dataset, tf_api.v1.data.Dataset)):
         return data
     sources = tf_graph.reachable_nodes([tf_data.unwrap_dataset(data)], tf_data.dataset_inputs)
-    return enforce_static_batch(data) if any(hasattr(source, _MARK) for source in sources) else data
+    return enforce_static_batch(data) if any(map(is_marked, sources)) else data

@@ -10,12 +10,12 @@ from npu_shim._tensorflow import tf_api, tf_data
 from npu_shim._tensorflow.types import Dataset
 
 tf = tf_api.tf
-_BATCHES = ("Batch", "PaddedBatch", "ParallelBatch", "MapAndBatch")
+BATCHES = ("Batch", "PaddedBatch", "ParallelBatch", "MapAndBatch")
 # Sources with one order.
 _ORDERED = ("FixedLengthRecord", "Range", "TFRecord", "Tensor", "TensorSlice", "TextLine")
 _MIXES = ("DirectedInterleave", "SampleFromDatasets", "ShuffleAndRepeat")
 # Steps that keep the number of examples.
-_KEEPS = ("Cache", "Map", "Model", "Options", "ParallelMap", "Prefetch", "Shuffle")
+KEEPS = ("Cache", "Map", "Model", "Options", "ParallelMap", "Prefetch", "Shuffle")
 
 
 COUNTER = "npu_shim_counter"  # attribute of a batching step
@@ -67,7 +67,7 @@ def dropping_steps(dataset: Dataset, is_cached: bool = False) -> Iterator[Droppi
     """Yield the last batching steps of a pipeline, if they drop partial batches and their size is constant."""
     kind = tf_data.dataset_kind(dataset)
     inputs = tf_data.dataset_inputs(dataset)
-    if kind in _BATCHES:
+    if kind in BATCHES:
         size = tf_data.dataset_batch_size(dataset)
         counter = getattr(dataset, COUNTER, None)
         if size and (counter is not None or tf_data.drops_remainder(dataset)):
@@ -95,6 +95,6 @@ def number_of_examples(dataset: Dataset) -> int | None:
     if tf.executing_eagerly():
         count = tf_data.cardinality(dataset)
         return count if count >= 0 else None
-    while tf_data.dataset_kind(dataset) in _KEEPS:
+    while tf_data.dataset_kind(dataset) in KEEPS:
         dataset = tf_data.dataset_inputs(dataset)[0]
     return tf_data.number_of_slices(dataset)

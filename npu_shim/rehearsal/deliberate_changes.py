@@ -16,7 +16,15 @@ from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.comparing.tolerances import BY_TYPE
 from npu_shim.rehearsal.portable import Recorded
-from npu_shim.rehearsal.recording.kinds import BATCH, GIVEN, INPUT_FN, LIBRARY_CODE, POLICY, POLICY_CODE
+from npu_shim.rehearsal.recording.kinds import (
+    BATCH,
+    GIVEN,
+    INPUT_FN,
+    LIBRARY_CODE,
+    POLICY,
+    POLICY_CODE,
+    TRAINING_BATCH,
+)
 from npu_shim.rehearsal.recording.settings import Changes, Place
 from npu_shim.rehearsal.result import Change
 from npu_shim.rehearsal.running import Run
@@ -116,13 +124,14 @@ def given(original: Run, migrated: Sequence[Recording]) -> Run:
         return original
     events = migrated[0].deliberate
     batches = [(event.function, event.number) for event in events if event.what == BATCH]
+    in_training = [(event.function, event.number) for event in events if event.what == TRAINING_BATCH]
     had = {event.what for event in events}
     # With TensorFlow 1 the package keras is another library, whose training is not recorded. A script notes it at its
     # end.
     notes = migrated[0].notes
     is_other = str(notes.tensorflow).startswith("1.") and not notes.keras
     library = is_other and migrated[0].end is not None and LIBRARY_CODE in original.deliberate.places
-    changes = Changes(original.deliberate.places, batches, INPUT_FN in had, POLICY not in had, library)
+    changes = Changes(original.deliberate.places, batches, INPUT_FN in had, POLICY not in had, library, in_training)
     run = replace(original, deliberate=changes)
     return replace(run, convert=_select_options([LIBRARY_CODE])) if library else run
 
@@ -133,7 +142,8 @@ def missing_changes(original: Run, migrated: Sequence[Recording]) -> list[str]:
     has = given(replace(original, deliberate=Changes()), migrated).deliberate
     if had is None or had.batches is None or has is None or has.batches is None:
         return []
-    functions = [function for function, number in has.batches if (function, number) not in had.batches]
+    calls, known = [*has.batches, *has.training_batches], [*had.batches, *had.training_batches]
+    functions = [function for function, number in calls if (function, number) not in known]
     parts = [f"a static batch in {function or 'the script'}" for function in dict.fromkeys(functions)]
     parts += ["a static training input"] * (has.input and not had.input)
     parts += ["float32 policies"] * (has.float32 and not had.float32)

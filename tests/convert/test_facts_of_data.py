@@ -17,7 +17,7 @@ def read(files):
 """
 TRAINED = {
     "used": "training",
-    "trained_by": "loop",
+    "trained_by": "next",
     "size": 64,
     "batch": [64, 6],
     "partial": True,
@@ -37,13 +37,14 @@ def converted(text: str, *notes: dict[str, Any]) -> tuple[list[str], str]:
     return messages(result), (result.new or text.encode()).decode()
 
 
-def test_a_dataset_that_keras_only_trained_on_drops_by_use() -> None:
-    result = converted_with_facts(READ, {**TRAINED, "trained_by": "keras"}, **SELECT)
+@pytest.mark.parametrize("by", ["keras", "for", ["keras", "for"]])
+def test_a_dataset_that_keras_or_loops_only_trained_on_drops_by_use(by: object) -> None:
+    result = converted_with_facts(READ, {**TRAINED, "trained_by": by}, **SELECT)
     assert b"return npu_data.drop_in_training(tf.data.TextLineDataset(files).batch(64))" in (result.new or b"")
     assert [d.runs for d in result.diagnostics] == [2]
 
 
-@pytest.mark.parametrize("by", ["loop", "session", ["keras", "loop"]])
+@pytest.mark.parametrize("by", ["next", "session", ["keras", "next"]])
 def test_a_dataset_that_others_only_trained_on_stays_a_finding(by: object) -> None:
     (message,), text = converted(READ, {**TRAINED, "trained_by": by})
     assert text == READ and message.startswith("observed runs only trained on this dataset. Pass drop_remainder=True")
@@ -58,7 +59,7 @@ def test_a_dataset_that_others_only_trained_on_stays_a_finding(by: object) -> No
         {"used": "other", "size": 64, "batch": 64},
         {**TRAINED, "used": ["training", "other"]},
         {"size": 64, "batch": [64, 6], "partial": True},
-        {"used": "training", "trained_by": "loop", "batch": [64, 6]},
+        {"used": "training", "trained_by": "next", "batch": [64, 6]},
         {"used": [str(n) for n in range(70)], "size": 64, "batch": 64},
     ],
 )
@@ -99,7 +100,14 @@ def test_examples_that_training_would_lose_are_reported(notes: dict[str, Any], s
 def test_estimators_drop_in_training_themselves() -> None:
     shared = {**TRAINED, "used": ["training", "evaluation"]}
     assert converted(READ, {**shared, "trained_by": "estimator"}) == ([], READ)
-    assert converted(READ, {**shared, "trained_by": ["estimator", "loop"]})[0] != []
+    assert converted(READ, {**shared, "trained_by": ["estimator", "next"]})[0] != []
+
+
+def test_a_loop_that_asks_for_the_length_of_its_dataset_reads_all_of_it() -> None:
+    for used in ("training", ["training", "evaluation"]):
+        facts = {**TRAINED, "used": used, "trained_by": "for", "counted": True}
+        assert converted(READ, facts)[1] == READ and converted(READ, facts)[0] != []
+    assert converted(READ, {**TRAINED, "trained_by": "keras", "counted": True})[1] != READ
 
 
 def test_a_dataset_on_which_keras_trains_and_evaluates_drops_by_use() -> None:

@@ -80,3 +80,55 @@ def test_other_datasets_are_as_before_and_uninstall_restores_fit():
 def test_it_takes_datasets_only():
     with pytest.raises(TypeError, match="must be a tf.data.Dataset"):
         drop_in_training([1])
+
+
+if not tf.__version__.startswith("1."):
+
+    def trained(rows, optimizer, weight):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((rows @ weight) ** 2)
+        optimizer.apply_gradients([(tape.gradient(loss, weight), weight)])
+
+    @pytest.fixture(params=["eager", "function"])
+    def step(request):
+        weight, optimizer = tf.Variable(tf.ones([2, 1])), tf.keras.optimizers.SGD(0.01)
+        call = trained if request.param == "eager" else tf.function(trained)
+        return lambda rows: call(rows, optimizer, weight)
+
+    def test_a_loop_that_trains_drops_partial_batches_and_others_keep_them(step):
+        data = batches(20)
+        other = data.map(lambda x, y: x).repeat(2)
+        for _ in range(2):  # the first pass creates the optimizer's variables
+            sizes, evaluated = [], []
+            for x, _ in data:
+                step(x)
+                sizes.append(len(x))
+                evaluated += [len(x) for x, _ in data]
+            assert (sizes, evaluated) == ([8, 8], [8, 8, 4] * 2)
+        sizes = []
+        for number, x in enumerate(other):
+            step(x)
+            sizes.append((number, len(x)))
+        assert sizes == [(0, 8), (1, 8), (2, 8), (3, 8)]
+        assert [len(x) for x in other] == [8, 8, 4] * 2
+
+    def test_other_elements_are_not_dropped(step):
+        data = drop_in_training(tf.data.Dataset.range(20).map(lambda n: tf.ones([2])).batch(8))
+        for unbatched in (data.unbatch().batch(6), data.map(lambda x: x[:3])):
+            sizes = []
+            for x in unbatched:
+                step(x)
+                sizes.append(len(x))
+            assert sizes in ([6, 6, 6, 2], [3, 3, 3])
+        few = drop_in_training(tf.data.Dataset.from_tensors(tf.ones([2])).batch(8))
+        sizes = []
+        for x in few:  # without a full batch, nothing is dropped
+            step(x)
+            sizes.append(len(x))
+        assert sizes == [1]
+        npu_shim.uninstall()
+        sizes = []
+        for x, _ in batches(20).take(0).concatenate(batches(20)):
+            step(x)
+            sizes.append(len(x))
+        assert sizes == [8, 8, 4]

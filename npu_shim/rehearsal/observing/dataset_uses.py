@@ -6,10 +6,14 @@ loop of the script trains if steps were made between two of its batches.
 
 from __future__ import annotations
 
+import dis
+import functools
+import sys
 import weakref
+from types import FrameType
 from typing import TYPE_CHECKING, List, Sequence, Tuple
 
-from npu_shim._tensorflow import tf_api, tf_data, tf_graph, tf_session
+from npu_shim._tensorflow import script_frames, tf_api, tf_data, tf_graph, tf_session
 from npu_shim._tensorflow.tf_estimator import estimator_class
 from npu_shim._tensorflow.types import (
     Dataset,
@@ -42,7 +46,8 @@ _CANNED = "tensorflow_estimator.python.estimator.canned"
 def note_dataset(seen: Seen, value: Value) -> Value:
     """Note the uses of a dataset, and of those that are made from it, as ``used``.
 
-    What trains on it is noted as ``trained_by``: keras, estimator, session, or loop. See Batches, too.
+    What trains on it is noted as ``trained_by``: keras, estimator, session, a ``for`` statement, or calls of next(). It
+    is ``counted`` if the script asks for its length. See Batches, too.
     """
     if not isinstance(value, (tf.compat.v2.data.Dataset, tf_api.v1.data.Dataset)):
         return value
@@ -117,6 +122,9 @@ class DatasetUses:
         methods.wrap(tf_data.DEVICE_ITERATOR, ("__init__",), self._make_device_iterator)
         methods.wrap(tf_session.FUNCTION, ("__call__",), self._call)
         methods.wrap(tf.GradientTape, ("gradient",), self._differentiate)
+        methods.wrap(tf.compat.v2.data.Dataset, ("__len__", "cardinality"), self._count)
+        count = tf.data.experimental.cardinality
+        setattr(tf.data.experimental, "cardinality", functools.partial(self._count, count))
 
     def end(self) -> None:
         """Note the uses by loops that have not ended."""
@@ -129,7 +137,7 @@ class DatasetUses:
         iterator = original(dataset)
         if id(iterator) in self._open:  # the dataset wraps the one that made it
             return iterator
-        reading = _Reading(_watched(dataset), "loop")
+        reading = _Reading(_watched(dataset), "for")
         if _note_call(reading):
             return iterator
         if not tf.executing_eagerly():
@@ -147,6 +155,10 @@ class DatasetUses:
         if not tf.executing_eagerly():
             reading.note(OTHER)
             return original(iterator, *args, **kwargs)
+        if reading.by == "for" and not _is_in_for():
+            reading.by = "next"
+            if reading.trains:
+                reading.note(TRAINING)
         self._end_batch(reading)
         try:
             with self._recorder.inside("next"):
@@ -182,6 +194,12 @@ class DatasetUses:
         else:
             self._is_traced = True
         return original(tape, *args, **kwargs)
+
+    def _count(self, original: Function, dataset: Dataset) -> Result:
+        if script_frames.is_called_directly_by_script():
+            for batches in _watched(dataset):
+                batches.seen.note("counted", True)
+        return original(dataset)
 
     def _reduce(self, original: Function, dataset: Dataset, *args: object, **kwargs: object) -> Result:
         _Reading(_watched(dataset), OTHER).note(OTHER)
@@ -267,6 +285,14 @@ def _uses(graph: Graph, elements: Sequence[Value], readings: dict[str, list[_Rea
             for reading in readings.get(op.inputs[0].op.name, ()):
                 uses[id(reading), use] = reading, use
     return list(uses.values())
+
+
+def _is_in_for() -> bool:
+    """Return True if a ``for`` statement, or a comprehension, reads an iterator now."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("npu_shim."):
+        frame = frame.f_back
+    return frame is not None and dis.opname[frame.f_code.co_code[frame.f_lasti]] == "FOR_ITER"
 
 
 def _note_call(reading: _Reading) -> bool:

@@ -11,9 +11,17 @@ import tensorflow as tf
 
 from npu_shim._tensorflow import script_frames, tf_api, tf_data, tf_estimator, tf_op_creation, tf_recording
 from npu_shim._tensorflow.types import Dataset, Estimator, Function, InputFn, KerasLayer, KerasPolicy, Result, Value
-from npu_shim.data import batching, static_batch
+from npu_shim.data import batching, dropped_in_training, static_batch
 from npu_shim.rehearsal.recording import methods
-from npu_shim.rehearsal.recording.kinds import BATCH, GIVEN, INPUT_FN, LIBRARY_CODE, POLICY, POLICY_CODE
+from npu_shim.rehearsal.recording.kinds import (
+    BATCH,
+    GIVEN,
+    INPUT_FN,
+    LIBRARY_CODE,
+    POLICY,
+    POLICY_CODE,
+    TRAINING_BATCH,
+)
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.settings import Changes
 
@@ -22,6 +30,7 @@ _INPUT_CODE = "NPU103"
 _FLOAT32 = "both run in float32, and npu-shim verify --half compares the rest"
 _LIBRARY = "both train with tf.keras, and --strict compares with the package"
 _HALF = ("float16", "bfloat16")
+_CALL = "npu_shim_batching_call"  # attribute of a dataset: function and number
 _OF_KERAS = ("fit", "evaluate", "predict")
 
 
@@ -35,6 +44,7 @@ def watch_deliberate_changes(recorder: Recorder, changes: Changes) -> None:
     watch = _Changes(recorder, changes)
     methods.wrap(tf.compat.v2.data.Dataset, ("batch", "padded_batch"), watch.batch)
     methods.wrap(tf_data.MAP_AND_BATCH, ("__init__",), watch.batch)
+    setattr(dropped_in_training, "mark", watch.marking(dropped_in_training.mark))
     watch.estimators()
     watch.library()
     methods.wrap(tf.keras.layers.Layer, ("add_weight",), watch.weight)
@@ -55,7 +65,7 @@ class _Changes:
     def __init__(self, recorder: Recorder, changes: Changes) -> None:
         self._recorder = recorder
         self._places = changes.places
-        self._batches = changes.batches or ()
+        self._batches, self._training_batches = changes.batches or (), changes.training_batches
         self._is_input_static = changes.input
         self._is_half = False  # noted already
         self._is_library_given = changes.library
@@ -76,14 +86,30 @@ class _Changes:
             key = function, self._calls[function]
             if _is_true(call.arguments.get("drop_remainder", False)):
                 recorder.writer.event("deliberate", what=BATCH, function=key[0], number=key[1])
-            elif key in self._batches:
+            elif key in self._batches or key in self._training_batches:
                 code, place = self._acting_rule_and_line(_STATIC_CODES)
                 dataset = call.arguments.get("input_dataset", owner)
                 cost = self._size_of_partial_batch(dataset, call.arguments.get("batch_size")) if code else None
                 if cost is not None:
-                    call.arguments["drop_remainder"] = True
                     self._record_given_change(code, place, cost)
-            return original(*call.args, **call.kwargs)
+                    if key in self._training_batches:
+                        return dropped_in_training.drop_in_training(original(*call.args, **call.kwargs))
+                    call.arguments["drop_remainder"] = True
+            batched = original(*call.args, **call.kwargs)
+            if batched is not None:
+                setattr(tf_data.unwrap_dataset(batched), _CALL, key)
+            return batched
+
+    def marking(self, original: Function) -> Function:
+        """Note a dataset that drops its partial batches in training."""
+
+        def mark(dataset: Dataset) -> None:
+            key = getattr(tf_data.unwrap_dataset(dataset), _CALL, None)
+            if key is not None:
+                self._recorder.writer.event("deliberate", what=TRAINING_BATCH, function=key[0], number=key[1])
+            original(dataset)
+
+        return mark
 
     def _size_of_partial_batch(self, dataset: Dataset, size: Value) -> str | None:
         """Return how many examples a last partial batch has, as text: "" if unknown, None if there is no such batch."""

@@ -73,7 +73,7 @@ class Deliberate:
     """A deliberate change that a migrated script has, or that the original is given.
 
     Attributes:
-        what: BATCH, POLICY, INPUT_FN or GIVEN of recording.kinds.
+        what: BATCH, TRAINING_BATCH, POLICY, INPUT_FN or GIVEN of recording.kinds.
         function, number: of a batching call.
         code, place, cost: of a change that the original is given.
     """

@@ -23,6 +23,7 @@ class Changes:
         places: code of a rule -> statements in which it changes something that training computes.
         batches: function and number of each batching call that drops the last partial batch; None to note the changes
             that the script has, and make none.
+        training_batches: those whose partial batch is dropped in training only.
         input: True if an NPUEstimator makes the training input static.
         float32: True if no layer of Keras computes in 16 bits.
         library: True to take tf.keras in place of the package keras.
@@ -33,13 +34,16 @@ class Changes:
     input: bool = False
     float32: bool = False
     library: bool = False
+    training_batches: Sequence[tuple[str, int]] = ()
 
     def to_json(self) -> JsonObject:
         """Return it for the manifest of a recording, which another machine reads: without places."""
         if self.batches is None:
             return {"places": {}}
-        batches = [[function, number] for function, number in self.batches]
+        batches = [list(call) for call in self.batches]
         changes = {"input": self.input, "float32": self.float32, "library": self.library}
+        if self.training_batches:
+            changes["training_batches"] = [list(call) for call in self.training_batches]
         return {"places": {}, "batches": batches, **changes}
 
     @classmethod
@@ -47,8 +51,9 @@ class Changes:
         """Return what to_json() made."""
         if content is None:
             return None
-        batches = [(function, number) for function, number in content["batches"]] if "batches" in content else None
-        return cls(**{**content, "batches": batches})
+        batches = list(map(tuple, content["batches"])) if "batches" in content else None
+        in_training = list(map(tuple, content.get("training_batches", ())))
+        return cls(**{**content, "batches": batches, "training_batches": in_training})
 
 
 @dataclass(frozen=True)

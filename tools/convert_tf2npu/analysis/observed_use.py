@@ -6,7 +6,8 @@ from ..facts.seen import Seen
 from ..files.message import Message
 
 _NO_TRAINING = frozenset({"evaluation", "prediction"})
-_BY_USE = frozenset({"estimator", "keras"})  # training that npu_shim tells from evaluation
+_WHILE_RUNNING = frozenset({"keras", "for"})  # training that drop_in_training() tells from evaluation
+_BY_USE = _WHILE_RUNNING | {"estimator"}
 
 
 class ObservedUse:
@@ -55,12 +56,19 @@ class ObservedUse:
             and self._uses > {"training"}
             and "other" not in self._uses
             and trained_by <= _BY_USE
+            and not self._counted_in_loops
         )
 
     @property
-    def is_by_keras(self) -> bool:
-        """True if nothing but Keras trained on it."""
-        return self._seen.only("trained_by") == "keras"
+    def trains_where_known(self) -> bool:
+        """True if only Keras and ``for`` loops trained on it, of which npu_shim knows when they train."""
+        trained_by = frozenset(self._seen.all("trained_by") or ())
+        return bool(trained_by) and trained_by <= _WHILE_RUNNING and not self._counted_in_loops
+
+    @property
+    def _counted_in_loops(self) -> bool:
+        """True if a script that reads it in loops asks for its length, which would have the partial batch."""
+        return "counted" in self._seen.values and "for" in (self._seen.all("trained_by") or ())
 
     @property
     def lost(self) -> str:

@@ -156,8 +156,8 @@ def check_last_batch(
             harmless,
         )
         return
-    in_keras = use.trains_only and use.is_by_keras
-    if (use.is_shared or in_keras) and not use.lost and value is None and apart is False:
+    trains_where_known = use.trains_only and use.trains_where_known
+    if (use.is_shared or trains_where_known) and not use.lost and value is None and apart is False:
         yield Change(
             call.node,
             "partial batches dropped in training only",
