@@ -42,9 +42,8 @@ class Changes:
             return {"places": {}}
         batches = [list(call) for call in self.batches]
         changes = {"input": self.input, "float32": self.float32, "library": self.library}
-        if self.training_batches:
-            changes["training_batches"] = [list(call) for call in self.training_batches]
-        return {"places": {}, "batches": batches, **changes}
+        in_training = {"training_batches": [list(call) for call in self.training_batches]}
+        return {"places": {}, "batches": batches, **changes, **(in_training if self.training_batches else {})}
 
     @classmethod
     def from_json(cls, content: JsonObject | None) -> Changes | None:

@@ -118,7 +118,7 @@ def count_updates_by_script(recorder: Recorder, has_optimizer: Callable[[], bool
         def count() -> np.ndarray:
             return np.zeros((), np.int64) if has_optimizer() else record()
 
-        with tf_op_creation.suspended():
+        with tf_op_creation.suspend_hooks():
             return _after(tf.numpy_function(count, [], tf.int64), gradients)
 
     methods.wrap(tf.GradientTape, ("gradient",), gradient)
