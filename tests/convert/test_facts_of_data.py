@@ -169,6 +169,25 @@ def test_the_others_stay_one_finding_that_names_shapes() -> None:
     assert text.count("None") == 1
 
 
+FED = """import tensorflow.compat.v1 as tf
+
+x = tf.placeholder(tf.float32, [None, 3])
+with tf.Session() as session:
+    session.run(train, feed_dict={x: batch})
+    %s
+    session.run(accuracy, feed_dict=feeds)
+"""
+
+
+@pytest.mark.parametrize("other", ["feeds = {model.x: tests}", "feeds[x] = tests", "feeds[model.x] = tests"])
+def test_a_placeholder_with_a_feed_that_no_run_reached_stays(other: str) -> None:
+    once, again = {"shape": (8, 3)}, {"shape": (8, 3)}
+    (message,), text = converted(FED % other, once, again, {})
+    assert message.startswith("placeholder with a dynamic shape: no observed run reached the feed in line 6. Observe a")
+    assert text == FED % other
+    assert converted(FED % other, once, again, again)[0] == []
+
+
 UNFED = "import tensorflow.compat.v1 as tf\n\nx = tf.placeholder(tf.float32, [None, 3])\n"
 
 
