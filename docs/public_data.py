@@ -4,7 +4,8 @@
 the format of MNIST, ``libsvm FOLDER``, ``pictures FOLDER NUMBER HEIGHT WIDTH END``, ``waves FOLDER NUMBER SECONDS``,
 ``news FOLDER LABELS``, ``census FOLDER``, ``translation FOLDER``, ``encoded FOLDER NAMES``, ``masked FOLDER``,
 ``folders FOLDER NUMBER SIZE NAME ...`` (pictures in each of the named folders), ``volumes FOLDER NUMBER SIZE`` and
-``cells FOLDER NOTEBOOK`` (its code as a script) what their names say.
+``cells FOLDER NOTEBOOK`` (its code as a script) what their names say. ``arrays``, ``packed``,
+``examples``, ``boxes`` and ``lines`` write what their arguments describe.
 """
 
 from __future__ import annotations
@@ -242,11 +243,17 @@ def arrays(folder: str, *specifications: str) -> None:
     """Write arrays of `NAME:SHAPE[:KIND]`, as ``x:8,2``, of random numbers, or of KIND ``classes`` one-hot rows."""
     for seed, specification in enumerate(specifications):
         name, shape, *kind = specification.split(":")
-        random = np.random.RandomState(seed)
-        sizes = [int(size) for size in shape.split(",")]
-        values = np.eye(sizes[-1])[random.randint(0, sizes[-1], sizes[0])] if kind else random.rand(*sizes)
         os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
-        np.save(os.path.join(folder, name + ".npy"), values)
+        np.save(os.path.join(folder, name + ".npy"), _array(seed, shape, *kind))
+
+
+def _array(seed: int, shape: str, kind: str = "") -> Any:
+    """Return random numbers, integers below a limit, or of the kind ``classes`` one-hot rows."""
+    random = np.random.RandomState(seed)
+    sizes = [int(size) for size in shape.split(",")]
+    if kind.isdigit():
+        return random.randint(0, int(kind), sizes)
+    return np.eye(sizes[-1])[random.randint(0, sizes[-1], sizes[0])] if kind else random.rand(*sizes)
 
 
 def examples(folder: str, names: str, number: str, *features: str) -> None:
@@ -283,6 +290,74 @@ def examples(folder: str, names: str, number: str, *features: str) -> None:
                 writer.write(tf.train.Example(features=tf.train.Features(feature=each)).SerializeToString())
 
 
+def packed(folder: str, name: str, *specifications: str) -> None:
+    """Write arrays as ``NAME.npz``, each of `KEY:SHAPE[:KIND]` as of ``arrays``."""
+    values = {}
+    for seed, specification in enumerate(specifications):
+        key, shape, *kind = specification.split(":")
+        values[key] = _array(seed, shape, *kind)
+    np.savez(os.path.join(folder, name), **values)
+
+
+def boxes(folder: str, number: str, size: str, *names: str) -> None:
+    """Write pictures, their objects of the named classes and their segmentation in the folders of Pascal VOC."""
+    folders(folder, number, size, "JPEGImages")
+    random = np.random.RandomState(0)
+    edge = int(size)
+    for part in ("Annotations", "SegmentationClass", "ImageSets/Main", "ImageSets/Segmentation"):
+        os.makedirs(os.path.join(folder, part), exist_ok=True)
+    for each in range(int(number)):
+        pixels = np.zeros((edge, edge, 1), np.uint8)
+        objects = ""
+        for label in random.randint(0, len(names), 2):
+            left, top = random.randint(0, edge // 2, 2)
+            right, bottom = left + edge // 3, top + edge // 3
+            pixels[top:bottom, left:right] = label + 1
+            corners = f"<xmin>{left + 1}</xmin><ymin>{top + 1}</ymin><xmax>{right}</xmax><ymax>{bottom}</ymax>"
+            objects += f"<object><name>{names[label]}</name><pose>Left</pose><truncated>0</truncated>"
+            objects += f"<difficult>0</difficult><bndbox>{corners}</bndbox></object>"
+        text = f"<annotation><filename>{each:04}.jpg</filename><size><width>{edge}</width><height>{edge}</height>"
+        text += f"<depth>3</depth></size>{objects}</annotation>"
+        with open(os.path.join(folder, "Annotations", f"{each:04}.xml"), "w", encoding="utf-8") as stream:
+            stream.write(text)
+        with open(os.path.join(folder, "SegmentationClass", f"{each:04}.png"), "wb") as image:
+            image.write(_png(pixels))
+    sets = [f"{kind}/{part}" for kind in ("Main", "Segmentation") for part in ("train", "val", "trainval", "test")]
+    for name in sets + [f"Main/{label}_{part}" for label in names for part in ("train", "val", "trainval", "test")]:
+        with open(os.path.join(folder, "ImageSets", f"{name}.txt"), "w", encoding="utf-8") as stream:
+            stream.writelines(f"{each:04}{'  1' if '_' in name else ''}\n" for each in range(int(number)))
+
+
+def lines(folder: str, name: str, number: str, form: str, *head: str) -> None:
+    """Write lines of a form like ``{int:4},{float},"{words:3:9}"`` behind some first lines.
+
+    Its fields are ``{number}`` of the line or ``{number:DIGITS}``, ``{int:LIMIT}``, ``{float}``, ``{of:ONE|OTHER}`` and
+    ``{words:LEAST:MOST}``.
+    """
+    random = np.random.RandomState(0)
+
+    def field(match: Any, line: int) -> str:
+        kind, *rest = match[1].split(":")
+        if kind == "number":
+            return str(line).zfill(int(rest[0]) if rest else 0)
+        if kind == "float":
+            return f"{random.rand():.4f}"
+        if kind == "int":
+            return str(random.randint(int(rest[0])))
+        if kind == "of":
+            return str(random.choice(rest[0].split("|")))
+        return " ".join(
+            _word(word, "") for word in random.randint(0, 200, random.randint(int(rest[0]), int(rest[1]) + 1))
+        )
+
+    os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as stream:
+        stream.writelines(line + "\n" for line in head)
+        for line in range(int(number)):
+            text = re.sub(r"\{([a-z]+(?::[^{}]*)?)\}", lambda match: field(match, line), form)
+            stream.write(text.replace("\\t", "\t") + "\n")
+
+
 _ALL: Sequence[Callable[..., None]] = (
     records,
     digits,
@@ -299,6 +374,9 @@ _ALL: Sequence[Callable[..., None]] = (
     cells,
     arrays,
     examples,
+    packed,
+    boxes,
+    lines,
 )
 KINDS = {each.__name__: each for each in _ALL}
 

@@ -6,12 +6,15 @@ import gzip
 import importlib.util
 import os
 import pathlib
+import random
+import re
 import struct
 import subprocess
 import sys
 import types
 import zlib
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -417,6 +420,60 @@ def test_arrays_have_their_shapes_and_classes(repo_root: pathlib.Path, tmp_path:
     assert np.load(str(tmp_path / "a" / "x.npy")).shape == (8, 3)
     labels = np.load(str(tmp_path / "y.npy"))
     assert labels.shape == (8, 2) and (labels.sum(1) == 1).all()
+
+
+def test_packed_arrays_have_their_keys_and_limits(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    load(repo_root, "public_data").main(["packed", str(tmp_path), "a", "x:8,3", "y:8:5"])
+    with np.load(str(tmp_path / "a.npz")) as arrays:
+        assert arrays["x"].shape == (8, 3) and set(arrays["y"]) <= set(range(5))
+
+
+def test_lines_have_the_fields_of_their_form(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    form = 'p{number:3},{int:4}\\t{float},{of:a|b},"{words:2:3}"'
+    load(repo_root, "public_data").main(["lines", str(tmp_path / "a"), "b/x.csv", "12", form, "head"])
+    head, *lines = (tmp_path / "a" / "b" / "x.csv").read_text(encoding="utf-8").splitlines()
+    assert head == "head" and len(lines) == 12
+    for number, line in enumerate(lines):
+        assert re.fullmatch(rf'p{number:03},[0-3]\t0\.\d{{4}},[ab],"[a-z]+( [a-z]+){{1,2}}"', line)
+
+
+def test_pictures_have_objects_in_the_folders_of_pascal_voc(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    data = load(repo_root, "public_data")
+    data._write = lambda path, image: pathlib.Path(path).write_bytes(bytes(image.shape))  # without TensorFlow
+    data.main(["boxes", str(tmp_path), "3", "30", "cat", "dog"])
+    tree = ElementTree.parse(str(tmp_path / "Annotations" / "0002.xml"))
+    assert (tmp_path / "JPEGImages" / (tree.findtext("filename") or "")).read_bytes() == bytes((30, 30, 3))
+    assert {node.text for node in tree.iter("name")} <= {"cat", "dog"}
+    for box in tree.iter("bndbox"):
+        left, top, right, bottom = (int(box.findtext(key) or "") for key in ("xmin", "ymin", "xmax", "ymax"))
+        assert 1 <= left < right <= 30 and 1 <= top < bottom <= 30
+    assert (tmp_path / "ImageSets" / "Main" / "trainval.txt").read_text(encoding="utf-8").split() == [
+        "0000",
+        "0001",
+        "0002",
+    ]
+    assert (tmp_path / "SegmentationClass" / "0001.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_draw_follows_its_list_and_each_drawn_program_has_its_row(
+    repo_root: pathlib.Path, record_list: Any
+) -> None:
+    folder = repo_root / "docs" / "record"
+    rows = {(p.repository, p.path) for p in record_list.read_programs() if p.origin == record_list.DRAWN}
+    drawn = set()
+    for name, frame, zoo in (("draw", "frame", False), ("draw_zoo", "frame_zoo", True)):
+        order = (folder / f"{frame}.txt").read_text(encoding="utf-8").splitlines()
+        assert order == sorted(order) and len(order) == len(set(order))
+        random.Random(65).shuffle(order)
+        _, *lines = (folder / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
+        for number, (line, entry) in enumerate(zip(lines, order), 1):
+            place, what, *found = line.split("\t")
+            assert (int(place), what) == (number, entry) and all(found)
+            if zoo and found != ["in the list before"]:
+                drawn.add(("Ascend/ModelZoo-TensorFlow", f"{what}/{found[0]}"))
+            elif not zoo and found[0] == "program":
+                drawn.add((what, found[1]))
+    assert drawn == rows
 
 
 def test_lines_of_atc_agree_in_any_order_of_inputs(repo_root: pathlib.Path) -> None:
