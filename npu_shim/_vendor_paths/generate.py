@@ -29,21 +29,21 @@ __getattr__, __dir__ = _vendor_names(__name__)
 """
 
 
-def render(module: str) -> dict[str, str]:
+def render_module_files(module: str) -> dict[str, str]:
     """Return the files of a module in the table: their paths and texts."""
-    path = path_of(module)
+    path = module_path(module)
     home = module if module.startswith("npu_device.") else f"npu_bridge.{module}"
     title = f'"""The vendor\'s {home}. Generated from npu_shim/_vendor_paths/modules.json; do not edit."""\n'
     homes = {f"npu_shim.{source}": names_of(source, names) for source, names in TABLE[module].items()}
     if not homes:
         return {path: title}
-    names = "\n".join([title, *_imports(homes), "", *_all(homes), ""])
+    names = "\n".join([title, *_import_lines(homes), "", *_all_lines(homes), ""])
     if module in ON_IMPORT:
         return {path: f"{names}\n{ON_IMPORT[module]}\n"}
     return {path: f"{title}\n{_LAZY}", f"{path}i": names}
 
 
-def _bracket(begin: str, items: Sequence[str], end: str) -> list[str]:
+def _format_bracket(begin: str, items: Sequence[str], end: str) -> list[str]:
     """Return the items between two brackets, in one line or as many as they need; a longer item is not broken."""
     whole = begin + ", ".join(items) + end
     if len(whole) <= _WIDTH:
@@ -56,22 +56,22 @@ def _bracket(begin: str, items: Sequence[str], end: str) -> list[str]:
     return [begin, *(line.replace("\0", " ") for line in wrapped), end]
 
 
-def _imports(homes: Mapping[str, list[str]]) -> list[str]:
+def _import_lines(homes: Mapping[str, list[str]]) -> list[str]:
     lines = []
     for home in sorted(homes):
         module, names = home, sorted(homes[home])
         if home.startswith(f"npu_shim.{NPU_ONLY}"):
             module, names = "npu_shim._host.lazy_names", [f"missing as {name}" for name in names]
         line = f"from {module} import {', '.join(names)}"
-        lines += [line] if len(line) <= _WIDTH else _bracket(f"from {module} import (", names, ")")
+        lines += [line] if len(line) <= _WIDTH else _format_bracket(f"from {module} import (", names, ")")
     return lines
 
 
-def _all(homes: Mapping[str, list[str]]) -> list[str]:
-    return _bracket("__all__ = [", [f'"{name}"' for name in sorted(sum(homes.values(), []))], "]")
+def _all_lines(homes: Mapping[str, list[str]]) -> list[str]:
+    return _format_bracket("__all__ = [", [f'"{name}"' for name in sorted(sum(homes.values(), []))], "]")
 
 
-def path_of(module: str) -> str:
+def module_path(module: str) -> str:
     """Return the path of a module. It is a package if the table has modules below it, or to be installed on its own."""
     parts = module.split(".")
     in_room = parts[0] in _ROOMS
@@ -84,13 +84,13 @@ def _is_package(module: str) -> bool:
     return any(other.startswith(module + ".") for other in TABLE)
 
 
-def stale() -> list[str]:
+def stale_paths() -> list[str]:
     """Return the paths of files that differ from the table."""
-    return [path for path, text in _files().items() if _read_text_or_none(path) != text]
+    return [path for path, text in _rendered_files().items() if _read_text_or_none(path) != text]
 
 
-def _files() -> dict[str, str]:
-    return {path: text for module in TABLE for path, text in render(module).items()}
+def _rendered_files() -> dict[str, str]:
+    return {path: text for module in TABLE for path, text in render_module_files(module).items()}
 
 
 def _read_text_or_none(path: str) -> str | None:
@@ -102,12 +102,12 @@ def _read_text_or_none(path: str) -> str | None:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the files. With --check, report those that are not current."""
-    paths = stale()
+    paths = stale_paths()
     if "--check" in arguments:
         for path in paths:
             print(f"not current: {path}. Run python -m npu_shim._vendor_paths.generate.", file=sys.stderr)
         return 1 if paths else 0
-    for path, text in _files().items():
+    for path, text in _rendered_files().items():
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-def _tensorflows(path: str) -> Unknown:
+def _tensorflow_attribute(path: str) -> Unknown:
     """Return what TensorFlow has under a dotted name, or None."""
     value: Unknown = tf
     for name in path.split("."):
@@ -42,19 +42,19 @@ def _tensorflows(path: str) -> Unknown:
     return value
 
 
-AdamW: Unknown = _tensorflows("keras.optimizers.AdamW") or optimizers.AdamW
+AdamW: Unknown = _tensorflow_attribute("keras.optimizers.AdamW") or optimizers.AdamW
 BackupAndRestore: Unknown = (
-    _tensorflows("keras.callbacks.BackupAndRestore") or tf.keras.callbacks.experimental.BackupAndRestore
+    _tensorflow_attribute("keras.callbacks.BackupAndRestore") or tf.keras.callbacks.experimental.BackupAndRestore
 )
-EinsumDense: Unknown = _tensorflows("keras.layers.EinsumDense") or tf.keras.layers.experimental.EinsumDense
-GroupNormalization: Unknown = _tensorflows("keras.layers.GroupNormalization") or layers.GroupNormalization
-Identity: Unknown = _tensorflows("keras.layers.Identity") or layers.Identity
-UnitNormalization: Unknown = _tensorflows("keras.layers.UnitNormalization") or layers.UnitNormalization
-Variable: Unknown = _tensorflows("keras.Variable") or variables.Variable
+EinsumDense: Unknown = _tensorflow_attribute("keras.layers.EinsumDense") or tf.keras.layers.experimental.EinsumDense
+GroupNormalization: Unknown = _tensorflow_attribute("keras.layers.GroupNormalization") or layers.GroupNormalization
+Identity: Unknown = _tensorflow_attribute("keras.layers.Identity") or layers.Identity
+UnitNormalization: Unknown = _tensorflow_attribute("keras.layers.UnitNormalization") or layers.UnitNormalization
+Variable: Unknown = _tensorflow_attribute("keras.Variable") or variables.Variable
 enable_op_determinism: Unknown = (
-    _tensorflows("config.experimental.enable_op_determinism") or seeds.enable_op_determinism
+    _tensorflow_attribute("config.experimental.enable_op_determinism") or seeds.enable_op_determinism
 )
-ops: Unknown = _tensorflows("keras.ops") or keras_ops.ops
-random: Unknown = _tensorflows("keras.random") or keras_random.random
-set_random_seed: Unknown = _tensorflows("keras.utils.set_random_seed") or seeds.set_random_seed
-silu: Unknown = _tensorflows("keras.activations.silu") or tf.keras.activations.swish
+ops: Unknown = _tensorflow_attribute("keras.ops") or keras_ops.ops
+random: Unknown = _tensorflow_attribute("keras.random") or keras_random.random
+set_random_seed: Unknown = _tensorflow_attribute("keras.utils.set_random_seed") or seeds.set_random_seed
+silu: Unknown = _tensorflow_attribute("keras.activations.silu") or tf.keras.activations.swish

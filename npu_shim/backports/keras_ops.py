@@ -21,7 +21,7 @@ _REAL = "ceil cos erf exp floor log log1p rsqrt sigmoid sin softplus sqrt tanh"
 _OF_TWO = "add equal greater greater_equal less less_equal maximum minimum multiply not_equal subtract"
 
 
-def _of(x: Unknown) -> Tensor:
+def _as_tensor(x: Unknown) -> Tensor:
     """Return a tensor as it is, and other values as one: real numbers with floatx, integers with int32."""
     if hasattr(x, "dtype"):
         return tf.convert_to_tensor(x) if isinstance(x, (np.ndarray, np.generic)) else x
@@ -34,29 +34,29 @@ def _floatx() -> str:
     return tf.keras.backend.floatx()
 
 
-def _real(x: Unknown) -> Tensor:
+def _as_real_tensor(x: Unknown) -> Tensor:
     """Return a tensor of real numbers."""
-    x = _of(x)
+    x = _as_tensor(x)
     dtype = tf.as_dtype(x.dtype)
     return tf.cast(x, _floatx()) if dtype.is_integer or dtype.is_bool else x
 
 
-def _number(x: Unknown) -> Tensor:
+def _as_number_tensor(x: Unknown) -> Tensor:
     """Return a tensor of numbers: truth values as int32."""
-    x = _of(x)
+    x = _as_tensor(x)
     return tf.cast(x, tf.int32) if tf.as_dtype(x.dtype).is_bool else x
 
 
-def _truth(x: Unknown) -> Tensor:
+def _as_bool_tensor(x: Unknown) -> Tensor:
     """Return a tensor of truth values."""
     return tf.cast(x, tf.bool)
 
 
-def _pair(x1: Unknown, x2: Unknown) -> tuple[Tensor, Tensor]:
+def _as_pair_of_one_type(x1: Unknown, x2: Unknown) -> tuple[Tensor, Tensor]:
     """Return two values of one type; a number that is no tensor has that of the other."""
     have = [hasattr(x, "dtype") for x in (x1, x2)]
     if not any(have):
-        x1 = _of(x1)
+        x1 = _as_tensor(x1)
         have[0] = True
     if all(have):
         types = [tf.as_dtype(x.dtype) for x in (x1, x2)]
@@ -73,34 +73,34 @@ def _pair(x1: Unknown, x2: Unknown) -> tuple[Tensor, Tensor]:
     return (known, number) if have[0] else (number, known)
 
 
-def _two(function: _Function) -> _Function:
-    return lambda x1, x2: function(*_pair(x1, x2))
+def _binary_op(function: _Function) -> _Function:
+    return lambda x1, x2: function(*_as_pair_of_one_type(x1, x2))
 
 
-def _two_real(function: _Function) -> _Function:
-    return lambda x1, x2: function(*_pair(_real(x1), _real(x2)))
+def _binary_real_op(function: _Function) -> _Function:
+    return lambda x1, x2: function(*_as_pair_of_one_type(_as_real_tensor(x1), _as_real_tensor(x2)))
 
 
-def _one(function: _Function, as_type: _Function = _real) -> _Function:
+def _unary_op(function: _Function, as_type: _Function = _as_real_tensor) -> _Function:
     return lambda x: function(as_type(x))
 
 
-def _with_same_arguments(owner: Unknown, names: str) -> dict[str, _Function]:
+def _ops_with_tensorflow_arguments(owner: Unknown, names: str) -> dict[str, _Function]:
     """Return functions whose arguments after the tensor are those of TensorFlow's."""
 
     def taking_all(function: _Function) -> _Function:
-        return lambda x, *args, **kwargs: function(_of(x), *args, **kwargs)
+        return lambda x, *args, **kwargs: function(_as_tensor(x), *args, **kwargs)
 
     return {name: taking_all(getattr(owner, name)) for name in names.split()}
 
 
-def _reduced(function: _Function, as_type: _Function = _real) -> _Function:
+def _reduction_op(function: _Function, as_type: _Function = _as_real_tensor) -> _Function:
     return lambda x, axis=None, keepdims=False: function(as_type(x), axis, keepdims)
 
 
 def _shape(x: Unknown) -> tuple[Value, ...]:
     """Return the sizes of a tensor: numbers, and scalar tensors where they are not static."""
-    x = _of(x)
+    x = _as_tensor(x)
     sizes = tf.TensorShape(x.shape).as_list()
     if None not in sizes:
         return tuple(sizes)
@@ -108,9 +108,9 @@ def _shape(x: Unknown) -> tuple[Value, ...]:
     return tuple(dynamic[place] if size is None else size for place, size in enumerate(sizes))
 
 
-def _arg(function: _Function) -> _Function:
+def _arg_extreme_op(function: _Function) -> _Function:
     def index_of(x: Unknown, axis: int | None = None, keepdims: bool = False) -> Tensor:
-        x = _number(x)
+        x = _as_number_tensor(x)
         if axis is None:
             index = function(tf.reshape(x, [-1]), 0, output_type=tf.int32)
             return tf.reshape(index, [1] * len(x.shape)) if keepdims else index
@@ -151,7 +151,7 @@ def _resize(
     antialias: bool = False,
     data_format: str | None = None,
 ) -> Tensor:
-    images = _of(images)
+    images = _as_tensor(images)
     first = _image_axes(images, data_format)
     rank = len(images.shape)
     last = [*range(rank - 3), rank - 2, rank - 1, rank - 3]
@@ -167,7 +167,7 @@ def _convert_to_tensor(
         x = tf.sparse.to_dense(x)
     elif ragged is False and isinstance(x, tf.RaggedTensor):
         x = x.to_tensor()
-    return tf.cast(_of(x), dtype) if dtype else _of(x)
+    return tf.cast(_as_tensor(x), dtype) if dtype else _as_tensor(x)
 
 
 def _extract_patches(
@@ -180,7 +180,7 @@ def _extract_patches(
     size = (size, size) if isinstance(size, int) else tuple(size)
     strides = size if strides is None else (strides, strides) if isinstance(strides, int) else tuple(strides)
     rates = [1, dilation_rate, dilation_rate, 1]
-    images = _of(images)
+    images = _as_tensor(images)
     batch = images[None] if len(images.shape) == 3 else images
     patches = tf.image.extract_patches(batch, [1, *size, 1], [1, *strides, 1], rates, padding.upper())
     return patches[0] if len(images.shape) == 3 else patches
@@ -189,24 +189,24 @@ def _extract_patches(
 def _linspace(
     start: Unknown, stop: Unknown, num: int = 50, endpoint: bool = True, dtype: DType | None = None
 ) -> Tensor:
-    points = tf.linspace(_real(start), _real(stop), num if endpoint else num + 1)
+    points = tf.linspace(_as_real_tensor(start), _as_real_tensor(stop), num if endpoint else num + 1)
     points = points if endpoint else points[:-1]
     return tf.cast(points, dtype) if dtype else points
 
 
 def _norm(x: Unknown, ord: Unknown = None, axis: Unknown = None, keepdims: bool = False) -> Tensor:
-    return tf.norm(_real(x), "euclidean" if ord is None else ord, axis, keepdims)
+    return tf.norm(_as_real_tensor(x), "euclidean" if ord is None else ord, axis, keepdims)
 
 
 def _one_hot(x: Unknown, num_classes: int, axis: int = -1, dtype: DType | None = None) -> Tensor:
-    x = _of(x)
+    x = _as_tensor(x)
     return tf.one_hot(
         x if x.dtype in (tf.int32, tf.int64) else tf.cast(x, tf.int32), num_classes, axis=axis, dtype=dtype or _floatx()
     )
 
 
 def _pad(x: Unknown, pad_width: Unknown, mode: str = "constant", constant_values: Unknown = None) -> Tensor:
-    x = _of(x)
+    x = _as_tensor(x)
     rank = len(x.shape)
     if isinstance(pad_width, int):
         pad_width = [(pad_width, pad_width)] * rank
@@ -216,14 +216,14 @@ def _pad(x: Unknown, pad_width: Unknown, mode: str = "constant", constant_values
 
 
 def _roll(x: Unknown, shift: Unknown, axis: Unknown = None) -> Tensor:
-    x = _of(x)
+    x = _as_tensor(x)
     if axis is None:
         return tf.reshape(tf.roll(tf.reshape(x, [-1]), shift, 0), _shape(x))
     return tf.roll(x, shift, axis)
 
 
 def _split(x: Unknown, indices_or_sections: int | list[int], axis: int = 0) -> list[Tensor]:
-    x = _of(x)
+    x = _as_tensor(x)
     if isinstance(indices_or_sections, int):
         return tf.split(x, indices_or_sections, axis)
     ends = [*indices_or_sections, _shape(x)[axis]]
@@ -231,12 +231,12 @@ def _split(x: Unknown, indices_or_sections: int | list[int], axis: int = 0) -> l
 
 
 def _take(x: Unknown, indices: Unknown, axis: int | None = None) -> Tensor:
-    x = tf.reshape(_of(x), [-1]) if axis is None else _of(x)
+    x = tf.reshape(_as_tensor(x), [-1]) if axis is None else _as_tensor(x)
     return tf.gather(x, indices, axis=axis or 0)
 
 
 def _take_along_axis(x: Unknown, indices: Unknown, axis: int) -> Tensor:
-    x, indices = _np.swapaxes(_of(x), axis, -1), _np.swapaxes(_of(indices), axis, -1)
+    x, indices = _np.swapaxes(_as_tensor(x), axis, -1), _np.swapaxes(_as_tensor(indices), axis, -1)
     return _np.swapaxes(tf.gather(x, indices, batch_dims=len(x.shape) - 1), axis, -1)
 
 
@@ -244,7 +244,7 @@ def _where(condition: Unknown, x1: Unknown = None, x2: Unknown = None) -> Unknow
     condition = tf.cast(condition, tf.bool)
     if x1 is None and x2 is None:
         return tuple(tf.unstack(tf.cast(tf.where(condition), tf.int32), num=len(condition.shape), axis=-1))
-    return tf.where(condition, *_pair(x1, x2))
+    return tf.where(condition, *_as_pair_of_one_type(x1, x2))
 
 
 def _parts(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -259,98 +259,107 @@ def _batch_loss(function: _Function) -> _Function:
 
 # The functions by their names. Those of the first rows have the names of tf.math.
 OPS: dict[str, _Function] = {
-    **{name: _one(getattr(_math, name)) for name in _REAL.split()},
-    **{name: _one(getattr(_math, name), _number) for name in ("abs", "negative", "sign", "square")},
-    **{name: _two(getattr(_math, name)) for name in _OF_TWO.split()},
-    **{name: _reduced(getattr(_math, f"reduce_{name}")) for name in ("logsumexp", "mean", "std")},
-    **{name: _reduced(getattr(_math, f"reduce_{name}"), _number) for name in ("max", "min", "prod", "sum")},
-    **{name: _reduced(getattr(_math, f"reduce_{name}"), _truth) for name in ("all", "any")},
-    **_with_same_arguments(tf, "broadcast_to expand_dims ones_like repeat size sort squeeze unstack zeros_like"),
-    **_with_same_arguments(_np, "swapaxes tril triu"),
-    **_with_same_arguments(_math, "top_k"),
+    **{name: _unary_op(getattr(_math, name)) for name in _REAL.split()},
+    **{name: _unary_op(getattr(_math, name), _as_number_tensor) for name in ("abs", "negative", "sign", "square")},
+    **{name: _binary_op(getattr(_math, name)) for name in _OF_TWO.split()},
+    **{name: _reduction_op(getattr(_math, f"reduce_{name}")) for name in ("logsumexp", "mean", "std")},
+    **{
+        name: _reduction_op(getattr(_math, f"reduce_{name}"), _as_number_tensor)
+        for name in ("max", "min", "prod", "sum")
+    },
+    **{name: _reduction_op(getattr(_math, f"reduce_{name}"), _as_bool_tensor) for name in ("all", "any")},
+    **_ops_with_tensorflow_arguments(
+        tf, "broadcast_to expand_dims ones_like repeat size sort squeeze unstack zeros_like"
+    ),
+    **_ops_with_tensorflow_arguments(_np, "swapaxes tril triu"),
+    **_ops_with_tensorflow_arguments(_math, "top_k"),
     # sizes and types
-    "array": lambda x, dtype=None: tf.cast(_of(x), dtype) if dtype else tf.identity(_of(x)),
+    "array": lambda x, dtype=None: tf.cast(_as_tensor(x), dtype) if dtype else tf.identity(_as_tensor(x)),
     "cast": lambda x, dtype: tf.cast(x, dtype),
-    "convert_to_numpy": lambda x: _of(x).numpy(),
+    "convert_to_numpy": lambda x: _as_tensor(x).numpy(),
     "convert_to_tensor": _convert_to_tensor,
     "is_tensor": tf.is_tensor,
-    "ndim": lambda x: len(_of(x).shape),
+    "ndim": lambda x: len(_as_tensor(x).shape),
     "shape": _shape,
     "stop_gradient": lambda variable: tf.stop_gradient(variable),
     # new tensors
     "arange": _arange,
     "eye": lambda N, M=None, dtype=None: tf.eye(N, M, dtype=dtype or _floatx()),
     "full": _full,
-    "full_like": lambda x, fill_value, dtype=None: _full(tf.shape(_of(x)), fill_value, dtype or _of(x).dtype),
+    "full_like": lambda x, fill_value, dtype=None: _full(
+        tf.shape(_as_tensor(x)), fill_value, dtype or _as_tensor(x).dtype
+    ),
     "linspace": _linspace,
-    "meshgrid": lambda *x, indexing="xy": tf.meshgrid(*map(_of, x), indexing=indexing),
+    "meshgrid": lambda *x, indexing="xy": tf.meshgrid(*map(_as_tensor, x), indexing=indexing),
     "one_hot": _one_hot,
     "ones": lambda shape, dtype=None: tf.ones(shape, dtype or _floatx()),
     "zeros": lambda shape, dtype=None: tf.zeros(shape, dtype or _floatx()),
     # places of numbers
-    "argsort": lambda x, axis=-1: tf.argsort(_of(x), axis, stable=True),
+    "argsort": lambda x, axis=-1: tf.argsort(_as_tensor(x), axis, stable=True),
     "concatenate": lambda xs, axis=0: tf.concat(xs, axis),
     "extract_patches": _extract_patches,
     "flip": lambda x, axis=None: tf.reverse(
-        _of(x), range(len(_of(x).shape)) if axis is None else tf.nest.flatten(axis)
+        _as_tensor(x), range(len(_as_tensor(x).shape)) if axis is None else tf.nest.flatten(axis)
     ),
     "pad": _pad,
-    "reshape": lambda x, newshape: tf.reshape(_of(x), newshape),
+    "reshape": lambda x, newshape: tf.reshape(_as_tensor(x), newshape),
     "resize": _resize,
     "roll": _roll,
     "scatter": lambda indices, values, shape: tf.scatter_nd(indices, values, shape),
     "segment_sum": lambda data, segment_ids, num_segments: _math.unsorted_segment_sum(data, segment_ids, num_segments),
-    "slice": lambda inputs, start_indices, shape: tf.slice(_of(inputs), start_indices, shape),
+    "slice": lambda inputs, start_indices, shape: tf.slice(_as_tensor(inputs), start_indices, shape),
     "split": _split,
     "stack": lambda x, axis=0: tf.stack(x, axis),
     "take": _take,
     "take_along_axis": _take_along_axis,
-    "tile": lambda x, repeats: tf.tile(_of(x), tf.nest.flatten(repeats)),
-    "transpose": lambda x, axes=None: tf.transpose(_of(x), axes),
+    "tile": lambda x, repeats: tf.tile(_as_tensor(x), tf.nest.flatten(repeats)),
+    "transpose": lambda x, axes=None: tf.transpose(_as_tensor(x), axes),
     "where": _where,
     # each number
     "clip": _clip,
-    "isclose": lambda x1, x2: _np.isclose(*_pair(_of(x1), _of(x2))),
-    "isfinite": _one(_math.is_finite),
-    "isnan": _one(_math.is_nan),
-    "log2": lambda x: _math.log(_real(x)) / np.log(2.0),
-    "round": lambda x, decimals=0: tf.round(_real(x) * 10.0**decimals) / 10.0**decimals,
+    "isclose": lambda x1, x2: _np.isclose(*_as_pair_of_one_type(_as_tensor(x1), _as_tensor(x2))),
+    "isfinite": _unary_op(_math.is_finite),
+    "isnan": _unary_op(_math.is_nan),
+    "log2": lambda x: _math.log(_as_real_tensor(x)) / np.log(2.0),
+    "round": lambda x, decimals=0: tf.round(_as_real_tensor(x) * 10.0**decimals) / 10.0**decimals,
     # two tensors
-    "divide": _two_real(tf.divide),
-    "divide_no_nan": _two_real(_math.divide_no_nan),
-    "logical_and": lambda x1, x2: tf.logical_and(_truth(x1), _truth(x2)),
-    "logical_not": lambda x: tf.logical_not(_truth(x)),
-    "logical_or": lambda x1, x2: tf.logical_or(_truth(x1), _truth(x2)),
-    "mod": _two(_math.floormod),
-    "power": _two(tf.pow),
+    "divide": _binary_real_op(tf.divide),
+    "divide_no_nan": _binary_real_op(_math.divide_no_nan),
+    "logical_and": lambda x1, x2: tf.logical_and(_as_bool_tensor(x1), _as_bool_tensor(x2)),
+    "logical_not": lambda x: tf.logical_not(_as_bool_tensor(x)),
+    "logical_or": lambda x1, x2: tf.logical_or(_as_bool_tensor(x1), _as_bool_tensor(x2)),
+    "mod": _binary_op(_math.floormod),
+    "power": _binary_op(tf.pow),
     # products
-    "dot": lambda x1, x2: tf.tensordot(*_pair(_of(x1), _of(x2)), axes=1),
+    "dot": lambda x1, x2: tf.tensordot(*_as_pair_of_one_type(_as_tensor(x1), _as_tensor(x2)), axes=1),
     "einsum": lambda subscripts, *operands: tf.einsum(subscripts, *operands),
-    "matmul": lambda x1, x2: tf.matmul(*_pair(_of(x1), _of(x2))),
-    "tensordot": lambda x1, x2, axes=2: tf.tensordot(*_pair(_of(x1), _of(x2)), axes=axes),
+    "matmul": lambda x1, x2: tf.matmul(*_as_pair_of_one_type(_as_tensor(x1), _as_tensor(x2))),
+    "tensordot": lambda x1, x2, axes=2: tf.tensordot(*_as_pair_of_one_type(_as_tensor(x1), _as_tensor(x2)), axes=axes),
     # along axes
-    "argmax": _arg(tf.argmax),
-    "argmin": _arg(tf.argmin),
-    "cumsum": lambda x, axis=None: tf.cumsum(tf.reshape(_of(x), [-1]) if axis is None else _of(x), axis or 0),
-    "moments": lambda x, axes, keepdims=False: _nn.moments(_real(x), axes, keepdims=keepdims),
+    "argmax": _arg_extreme_op(tf.argmax),
+    "argmin": _arg_extreme_op(tf.argmin),
+    "cumsum": lambda x, axis=None: tf.cumsum(
+        tf.reshape(_as_tensor(x), [-1]) if axis is None else _as_tensor(x), axis or 0
+    ),
+    "moments": lambda x, axes, keepdims=False: _nn.moments(_as_real_tensor(x), axes, keepdims=keepdims),
     "norm": _norm,
-    "normalize": lambda x, axis=-1, order=2: _real(x) / tf.maximum(_norm(x, order, axis, True), 1e-12),
-    "var": _reduced(_math.reduce_variance),
+    "normalize": lambda x, axis=-1, order=2: _as_real_tensor(x) / tf.maximum(_norm(x, order, axis, True), 1e-12),
+    "var": _reduction_op(_math.reduce_variance),
     # spectra: pairs of real and imaginary parts
-    "fft": lambda x: _parts(tf.signal.fft(tf.complex(*map(_real, x)))),
-    "fft2": lambda x: _parts(tf.signal.fft2d(tf.complex(*map(_real, x)))),
+    "fft": lambda x: _parts(tf.signal.fft(tf.complex(*map(_as_real_tensor, x)))),
+    "fft2": lambda x: _parts(tf.signal.fft2d(tf.complex(*map(_as_real_tensor, x)))),
     # networks
     "binary_crossentropy": lambda target, output, from_logits=False: tf.keras.backend.binary_crossentropy(
-        _of(target), _of(output), from_logits
+        _as_tensor(target), _as_tensor(output), from_logits
     ),
     "categorical_crossentropy": _batch_loss(tf.keras.backend.categorical_crossentropy),
-    "elu": lambda x, alpha=1.0: tf.keras.activations.elu(_real(x), alpha),
-    "gelu": lambda x, approximate=True: _nn.gelu(_real(x), approximate),
-    "leaky_relu": lambda x, negative_slope=0.2: _nn.leaky_relu(_real(x), negative_slope),
-    "log_softmax": lambda x, axis=-1: _nn.log_softmax(_real(x), axis),
-    "relu": _one(_nn.relu),
-    "silu": _one(_nn.silu),
-    "softmax": lambda x, axis=-1: _nn.softmax(_real(x), axis),
+    "elu": lambda x, alpha=1.0: tf.keras.activations.elu(_as_real_tensor(x), alpha),
+    "gelu": lambda x, approximate=True: _nn.gelu(_as_real_tensor(x), approximate),
+    "leaky_relu": lambda x, negative_slope=0.2: _nn.leaky_relu(_as_real_tensor(x), negative_slope),
+    "log_softmax": lambda x, axis=-1: _nn.log_softmax(_as_real_tensor(x), axis),
+    "relu": _unary_op(_nn.relu),
+    "silu": _unary_op(_nn.silu),
+    "softmax": lambda x, axis=-1: _nn.softmax(_as_real_tensor(x), axis),
     "sparse_categorical_crossentropy": _batch_loss(tf.keras.backend.sparse_categorical_crossentropy),
     # control flow
     "cond": lambda pred, true_fn, false_fn: tf.cond(tf.cast(pred, tf.bool), true_fn, false_fn),

@@ -39,7 +39,7 @@ class SeedGenerator:
         return seed
 
 
-def _seed(seed: _Seed) -> Tensor:
+def _seed_tensor(seed: _Seed) -> Tensor:
     if isinstance(seed, SeedGenerator):
         return seed.next()
     if seed is None:
@@ -47,7 +47,7 @@ def _seed(seed: _Seed) -> Tensor:
     return tf.constant([seed, 0], tf.int64)
 
 
-def _floatx(dtype: DType | None) -> DType:
+def _dtype_or_floatx(dtype: DType | None) -> DType:
     return dtype or tf.keras.backend.floatx()
 
 
@@ -55,26 +55,26 @@ def normal(
     shape: _Shape, mean: float = 0.0, stddev: float = 1.0, dtype: DType | None = None, seed: _Seed = None
 ) -> Tensor:
     """Return numbers of a normal distribution, with a shape and a type, by default floatx."""
-    return tf.random.stateless_normal(shape, _seed(seed), mean, stddev, _floatx(dtype))
+    return tf.random.stateless_normal(shape, _seed_tensor(seed), mean, stddev, _dtype_or_floatx(dtype))
 
 
 def truncated_normal(
     shape: _Shape, mean: float = 0.0, stddev: float = 1.0, dtype: DType | None = None, seed: _Seed = None
 ) -> Tensor:
     """Return numbers of a normal distribution that are at most two standard deviations from its mean."""
-    return tf.random.stateless_truncated_normal(shape, _seed(seed), mean, stddev, _floatx(dtype))
+    return tf.random.stateless_truncated_normal(shape, _seed_tensor(seed), mean, stddev, _dtype_or_floatx(dtype))
 
 
 def uniform(
     shape: _Shape, minval: float = 0.0, maxval: float = 1.0, dtype: DType | None = None, seed: _Seed = None
 ) -> Tensor:
     """Return numbers that are equally likely from minval to below maxval."""
-    return tf.random.stateless_uniform(shape, _seed(seed), minval, maxval, _floatx(dtype))
+    return tf.random.stateless_uniform(shape, _seed_tensor(seed), minval, maxval, _dtype_or_floatx(dtype))
 
 
 def randint(shape: _Shape, minval: int, maxval: int, dtype: DType = "int32", seed: _Seed = None) -> Tensor:
     """Return integers that are equally likely from minval to below maxval."""
-    return tf.random.stateless_uniform(shape, _seed(seed), minval, maxval, dtype)
+    return tf.random.stateless_uniform(shape, _seed_tensor(seed), minval, maxval, dtype)
 
 
 def categorical(logits: Tensor, num_samples: int, dtype: DType = "int32", seed: _Seed = None) -> Tensor:
@@ -88,12 +88,12 @@ def categorical(logits: Tensor, num_samples: int, dtype: DType = "int32", seed: 
     Returns:
         A tensor of shape [n, num_samples].
     """
-    return tf.random.stateless_categorical(logits, num_samples, _seed(seed), dtype)
+    return tf.random.stateless_categorical(logits, num_samples, _seed_tensor(seed), dtype)
 
 
 def shuffle(x: Tensor, axis: int = 0, seed: _Seed = None) -> Tensor:
     """Return a tensor whose slices along an axis are in a random order. Orders differ from those of Keras 3."""
-    keys = tf.random.stateless_uniform([tf.shape(x)[axis]], _seed(seed))
+    keys = tf.random.stateless_uniform([tf.shape(x)[axis]], _seed_tensor(seed))
     return tf.gather(x, tf.argsort(keys), axis=axis)
 
 
@@ -107,7 +107,7 @@ def dropout(inputs: Tensor, rate: float, noise_shape: _Shape | None = None, seed
         seed: a number, a SeedGenerator, or None.
     """
     shape = tf.shape(inputs) if noise_shape is None else noise_shape
-    kept = tf.random.stateless_uniform(shape, _seed(seed), dtype=inputs.dtype) >= rate
+    kept = tf.random.stateless_uniform(shape, _seed_tensor(seed), dtype=inputs.dtype) >= rate
     return tf.where(kept, inputs / (1 - rate), tf.zeros_like(inputs))
 
 

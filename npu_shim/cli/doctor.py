@@ -20,7 +20,7 @@ from npu_shim.cli import LOOK_UP, parser_of, show
 from npu_shim.cli._diagnostics import log_report
 from npu_shim.cli._diagnostics.card_check import Outcome, check_card, lines
 from npu_shim.cli._diagnostics.diagnosis import Diagnosis, diagnose
-from npu_shim.distributed.ranktable.model import counted
+from npu_shim.distributed.ranktable.model import count_text
 from npu_shim.troubles.logs import explain_logs
 
 GROUP = LOOK_UP
@@ -159,11 +159,14 @@ def _environment(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         yield name, repr(value)
     if table:
         version = f", version {table['version']}" if table["version"] else ""
-        ranks = table["error"] or f"{counted(table['ranks'], 'rank')} on {counted(table['servers'], 'server')}{version}"
+        ranks = (
+            table["error"]
+            or f"{count_text(table['ranks'], 'rank')} on {count_text(table['servers'], 'server')}{version}"
+        )
         yield "rank table", f"{table['path']}: {ranks}"
     if diagnosis["root_info"]:
         node = diagnosis["root_info"]
-        yield "root info", f"{node['path']}: {counted(len(node['devices']), 'device')}, version {node['version']}"
+        yield "root info", f"{node['path']}: {count_text(len(node['devices']), 'device')}, version {node['version']}"
     yield "not set", ", ".join(environment["not_set"]) or "no variable that npu_shim reads"
     if environment["error"]:
         yield "contradiction", environment["error"]

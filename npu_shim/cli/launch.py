@@ -22,7 +22,7 @@ from npu_shim.cli._paths import check_output_folder, check_script
 from npu_shim.cli._values import MOST_RANKS, MOST_RANKS_OF_JOB, above_zero, add_options, integer
 from npu_shim.distributed.ranktable import hostfile
 from npu_shim.distributed.ranktable.generate import parse_hosts
-from npu_shim.distributed.ranktable.reader import read_text
+from npu_shim.distributed.ranktable.reader import read_table_text
 from npu_shim.launching import cores, job_ranks, modelarts
 from npu_shim.launching.across_hosts import mpirun_process
 from npu_shim.launching.follow import ALL, FIRST
@@ -133,7 +133,7 @@ def main(arguments: list[str]) -> int:
 
 def _job_of_table(assignment: job_ranks.JobRanks) -> str:
     """Return a job id that is the same on all hosts with the same rank table."""
-    text = assignment.text if assignment.text is not None else read_text(str(assignment.table))
+    text = assignment.text if assignment.text is not None else read_table_text(str(assignment.table))
     return "table-" + hashlib.blake2b(text.encode("utf-8"), digest_size=8).hexdigest()
 
 
@@ -262,9 +262,9 @@ def _ranks_of_job(args: argparse.Namespace, log_dir: str) -> job_ranks.JobRanks:
         hosts = (
             parse_hosts(args.hosts)
             if args.hosts is not None
-            else hostfile.parse_hostfile(read_text(args.hostfile), args.hostfile)
+            else hostfile.parse_hostfile(read_table_text(args.hostfile), args.hostfile)
         )
-        filled = hostfile.fill(hosts, args.ranks)
+        filled = hostfile.fill_hosts(hosts, args.ranks)
         if args.rehearse:
             return job_ranks.ranks_of_hosts_in_rehearsal(filled, log_dir)
         return job_ranks.ranks_of_hosts(filled, args.server_index, log_dir)

@@ -21,7 +21,7 @@ from npu_shim.cli._values import add_options
 from npu_shim.distributed.addresses import is_this_host
 from npu_shim.distributed.ranktable import allocation, conversion, generate, hostfile, model, rootinfo, writer
 from npu_shim.distributed.ranktable.products import BY_VERSION, PRODUCTS, dialect_of
-from npu_shim.distributed.ranktable.reader import examine, read, read_text
+from npu_shim.distributed.ranktable.reader import read_table, read_table_text, read_with_problems
 from npu_shim.rehearsal.sections import columns
 
 GROUP = RANKS
@@ -85,7 +85,7 @@ def _make(args: argparse.Namespace) -> int:
             else f"{model.RANK_LIST} is for {ASCEND_A5} only"
         )
         raise ValueError(f"--product {args.product} does not read --dialect {dialect}. {needed}.")
-    source = generate.source(dialect)
+    source = generate.file_source(dialect)
     given = {"--hccn": args.hccn, "--rootinfo": args.rootinfo}
     for option, files in given.items():
         if files and option != source.option:
@@ -95,7 +95,7 @@ def _make(args: argparse.Namespace) -> int:
     hosts, texts = _hosts(args, source)
     devices = _host_files(given[source.option] or [], [host.name for host in hosts], source, texts)
     table, placeholders = source.generate(hosts, devices)
-    table, _ = conversion.convert(table, dialect)
+    table, _ = conversion.convert_table(table, dialect)
     if placeholders:
         _report(
             f"the {source.facts} of {', '.join(placeholders)} are placeholders, which work on the CPU only. For NPUs "
@@ -114,11 +114,11 @@ def _hosts(args: argparse.Namespace, source: generate.Source) -> tuple[Sequence[
     if args.slurm:
         hosts = allocation.slurm_hosts(host_env.process_environ())
     elif args.hostfile is not None:
-        hosts = hostfile.parse_hostfile(read_text(args.hostfile), args.hostfile)
+        hosts = hostfile.parse_hostfile(read_table_text(args.hostfile), args.hostfile)
     elif args.hosts is not None or not args.mpi:
         hosts = generate.parse_hosts(args.hosts if args.hosts is not None else _THIS_HOST)
     if args.slurm or args.mpi:
-        return allocation.gather(hosts, source.path, "srun" if args.slurm else "mpirun")
+        return allocation.read_file_of_hosts(hosts, source.path, "srun" if args.slurm else "mpirun")
     return hosts, {}
 
 
@@ -141,11 +141,11 @@ def _host_files(
     for name, path in files.items():
         _report(f"using the devices of {name} from {path}.")
     gathered = {name: source.parse(text, f"{source.path} of {name}") for name, text in texts.items()}
-    return {**gathered, **{name: source.parse(read_text(path), path) for name, path in files.items()}}
+    return {**gathered, **{name: source.parse(read_table_text(path), path) for name, path in files.items()}}
 
 
 def _check(args: argparse.Namespace) -> int:
-    table, problems = examine(read_text(args.file), None if args.product == _CPU else args.product)
+    table, problems = read_with_problems(read_table_text(args.file), None if args.product == _CPU else args.product)
     if args.json:
         listed = [dataclasses.asdict(problem) for problem in problems]
         return show(json.dumps({"file": args.file, "problems": listed}, indent=2), _code_of_check(table, problems))
@@ -162,7 +162,7 @@ def _code_of_check(table: model.RankTable | None, problems: Sequence[model.Probl
 
 
 def _show(args: argparse.Namespace) -> int:
-    table = read(args.file)
+    table = read_table(args.file)
     if args.json:
         return show(json.dumps(dataclasses.asdict(table), indent=2))
     address = "address" if table.dialect == model.RANK_LIST else "device_ip"
@@ -174,11 +174,11 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _convert(args: argparse.Namespace) -> int:
-    table, problems = examine(read_text(args.file))
+    table, problems = read_with_problems(read_table_text(args.file))
     if table is None:
-        raise model.RankTableError(args.file, model.errors(problems))
+        raise model.RankTableError(args.file, model.only_errors(problems))
     target = args.to or (model.RANK_LIST if table.dialect == model.RANK_LIST else model.SERVER_LIST)
-    converted, dropped = conversion.convert(table, target)
+    converted, dropped = conversion.convert_table(table, target)
     if dropped:
         kind = "dialect" if target in model.DIALECTS else "version"
         _report(f"dropped {', '.join(dropped)}: the {kind} {target} has no such keys.")
@@ -188,16 +188,16 @@ def _convert(args: argparse.Namespace) -> int:
 def _summary(table: model.RankTable) -> str:
     servers = len({server.server_id for server in table.servers})
     version = f" {table.version}" if table.version else ""
-    counts = f"{model.counted(table.size, 'rank')} on {model.counted(servers, 'server')}"
+    counts = f"{model.count_text(table.size, 'rank')} on {model.count_text(servers, 'server')}"
     return f"{counts}, {table.dialect}{version}, {table.status}"
 
 
 def _output(table: model.RankTable, args: argparse.Namespace) -> int:
     """Print a table, or write the whole file or nothing."""
-    text = writer.render(table)
+    text = writer.table_text(table)
     if args.output is None:
         return show(text.rstrip("\n"))
-    if os.path.exists(args.output) and not args.force and read_text(args.output) != text:
+    if os.path.exists(args.output) and not args.force and read_table_text(args.output) != text:
         return fail(_COMMAND, f"{args.output} already exists and differs. Write another file, or use --force.")
     whole_file.write_atomically(text, args.output)
     return 0

@@ -170,13 +170,13 @@ class _Group(NpuBaseConfig):
         for row in TABLE:
             path, _, name = (row.tf2_path or "").rpartition(".")
             if name and path == self._path and not row.holds:
-                setattr(self, name, _option(row))
+                setattr(self, name, _option_value(row))
         for name, group in self._groups.items():
             setattr(self, name, group())
         super().__init__()
 
 
-def _option(row: Option) -> OptionValue:
+def _option_value(row: Option) -> OptionValue:
     allowed = row.values_for_tf2
     deprecated = DeprecatedValue(allowed, replacement=row.replacement)
     option = deprecated if row.deprecated and row.tf2_deprecated else OptionValue(row.default_for_tf2, allowed)

@@ -29,7 +29,7 @@ def estimator_options(values: Arguments, tf_config: str | None = None) -> dict[s
         if row.write == o.FORCED:
             written[row.name] = row.estimator
         else:
-            value = _value(row, values, held)
+            value = _value_to_write(row, values, held)
             if value is not None:
                 written[row.name] = value
     task = json.loads(tf_config or "{}").get("task", {})
@@ -66,7 +66,7 @@ def _held(values: Arguments) -> dict[str, OptionValue]:
     return by_class
 
 
-def _value(row: o.Option, values: Arguments, held: Mapping[str, OptionValue]) -> OptionValue | None:
+def _value_to_write(row: o.Option, values: Arguments, held: Mapping[str, OptionValue]) -> OptionValue | None:
     """Return the value to write, None to omit the option."""
     if row.write == o.NEVER or row.arg is None:
         return None

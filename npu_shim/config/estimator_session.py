@@ -23,18 +23,18 @@ def estimator_session_config(run_config: RunConfig) -> ConfigProto:
         ValueError: if the arguments contradict that entry.
     """
     config = session_config(estimator_base_config(run_config))
-    parameter_map.write(parameter_map.find_entry(config), options_of(run_config))
+    parameter_map.write_options(parameter_map.find_entry(config), npu_options_of(run_config))
     return config
 
 
-def options_of(run_config: RunConfig) -> dict[str, OptionValue]:
+def npu_options_of(run_config: RunConfig) -> dict[str, OptionValue]:
     """Return the options of an NPURunConfig that override the NpuOptimizer entry of its session config.
 
     Raises:
         ValueError: if the arguments contradict that entry.
     """
     entry = parameter_map.find_entry(run_config.session_config)
-    by_hand = {} if entry is None else parameter_map.read(entry)
+    by_hand = {} if entry is None else parameter_map.read_options(entry)
     given = run_config.given_npu_options()
     check_together({**by_hand, **given})
     options = run_config.npu_options()

@@ -17,7 +17,7 @@ from npu_shim.options.check import check_session_options
 from npu_shim.options.table import KEYS
 
 
-def give(
+def apply_to_new_sessions(
     options: Mapping[str, OptionValue],
     note: Callable[[JsonObject], None] = lambda options: None,
     of_device: Mapping[str, OptionValue] | None = None,
@@ -39,16 +39,18 @@ def give(
     from npu_shim._tensorflow import tf_session
 
     patches.replace_attribute(
-        tf_session.BaseSession, "__init__", functools.partial(_session, options=checked, note=note)
+        tf_session.BaseSession, "__init__", functools.partial(_wrap_session_init, options=checked, note=note)
     )
     if host_device.has_npu_device():
         owner = host_device.import_vendor_module("npu_device.configs.npu_config").NpuConfig
         base = next(cls for cls in owner.__mro__ if "as_dict" in vars(cls))
         own = checked if of_device is None else check_session_options(of_device)
-        patches.replace_attribute(base, "as_dict", functools.partial(_device, options=own, owner=owner, note=note))
+        patches.replace_attribute(
+            base, "as_dict", functools.partial(_wrap_as_dict, options=own, owner=owner, note=note)
+        )
 
 
-def write(config: ConfigProto, options: Mapping[str, OptionValue]) -> ConfigProto:
+def config_with_options(config: ConfigProto, options: Mapping[str, OptionValue]) -> ConfigProto:
     """Return a copy of a config whose NpuOptimizer entries have the options; a config without an entry as it is."""
     if parameter_map.find_entry(config) is None:
         return config
@@ -61,23 +63,25 @@ def write(config: ConfigProto, options: Mapping[str, OptionValue]) -> ConfigProt
             for name in options:
                 for other in KEYS[name].excludes:
                     entry.parameter_map.pop(other, None)
-            parameter_map.write(entry, dict(options))
+            parameter_map.write_options(entry, dict(options))
     return result
 
 
-def _session(original: Function, options: Mapping[str, OptionValue], note: Callable[[JsonObject], None]) -> Function:
+def _wrap_session_init(
+    original: Function, options: Mapping[str, OptionValue], note: Callable[[JsonObject], None]
+) -> Function:
     @functools.wraps(original)
     def init(self: Session, target: str = "", graph: object = None, config: ConfigProto | None = None) -> None:
-        given = write(config, options) if config is not None else None
+        given = config_with_options(config, options) if config is not None else None
         entry = parameter_map.find_entry(given)
         if entry is not None:
-            note(parameter_map.read(entry))
+            note(parameter_map.read_options(entry))
         original(self, target, graph, given)
 
     return init
 
 
-def _device(
+def _wrap_as_dict(
     original: Function, options: Mapping[str, OptionValue], owner: type, note: Callable[[JsonObject], None]
 ) -> Function:
     @functools.wraps(original)

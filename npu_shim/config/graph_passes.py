@@ -36,7 +36,7 @@ _NEEDED = (
 ).split()
 
 
-def warn_of_needed(config: ConfigProto) -> None:
+def warn_of_missing_passes(config: ConfigProto) -> None:
     """Warn of graph passes that the NPU needs and a script has turned off."""
     rewrite = config.graph_options.rewrite_options
     off = [name for name in _NEEDED if getattr(rewrite, name) == tf_api.RewriterConfig.OFF]
@@ -46,7 +46,7 @@ def warn_of_needed(config: ConfigProto) -> None:
         warnings.warn(text, UserWarning, stacklevel=4)
 
 
-def switch_off(config: ConfigProto, has_own_entry: bool) -> None:
+def turn_off_passes(config: ConfigProto, has_own_entry: bool) -> None:
     """Turn off the passes and XLA's global jit, allow soft placement, and record the script's values of the passes.
 
     Args:
@@ -56,29 +56,29 @@ def switch_off(config: ConfigProto, has_own_entry: bool) -> None:
     rewrite = config.graph_options.rewrite_options
     if host_device.is_npu():
         config.log_device_placement = False
-        _put(rewrite, _OFF._replace(memory_optimization=rewrite.memory_optimization) if has_own_entry else _OFF)
+        _set_passes(rewrite, _OFF._replace(memory_optimization=rewrite.memory_optimization) if has_own_entry else _OFF)
     else:
         entry = find_entry(config)
         by_script = _Passes(rewrite.remapping, rewrite.memory_optimization)
-        if not (_is_switched_off(config) or by_script == _recorded(entry)):
-            _record(entry, by_script)
-        _put(rewrite, _OFF)
+        if not (_has_passes_off(config) or by_script == _recorded_passes(entry)):
+            _record_passes(entry, by_script)
+        _set_passes(rewrite, _OFF)
     config.allow_soft_placement = True
     config.graph_options.optimizer_options.global_jit_level = tf_api.v1.OptimizerOptions.OFF
 
 
-def for_this_device(config: ConfigProto | None) -> ConfigProto | None:
+def config_for_this_device(config: ConfigProto | None) -> ConfigProto | None:
     """Return the config for TensorFlow: on the NPU the config itself, on the CPU a copy with the script's passes."""
-    if config is None or host_device.is_npu() or not _is_switched_off(config):
+    if config is None or host_device.is_npu() or not _has_passes_off(config):
         return config
     result = tf_api.ConfigProto()
     result.CopyFrom(config)
-    _put(result.graph_options.rewrite_options, _recorded(find_entry(result)))
+    _set_passes(result.graph_options.rewrite_options, _recorded_passes(find_entry(result)))
     return result
 
 
-def _is_switched_off(config: ConfigProto) -> bool:
-    """Return True if a config is as switch_off leaves it. A config that a script filled by hand has less."""
+def _has_passes_off(config: ConfigProto) -> bool:
+    """Return True if a config is as turn_off_passes leaves it. A config that a script filled by hand has less."""
     options = config.graph_options
     rewrite = options.rewrite_options
     return (
@@ -89,17 +89,17 @@ def _is_switched_off(config: ConfigProto) -> bool:
     )
 
 
-def _recorded(entry: CustomOptimizer) -> _Passes:
+def _recorded_passes(entry: CustomOptimizer) -> _Passes:
     values = entry.parameter_map
     if CPU_REMAPPING not in values or CPU_MEMORY_OPTIMIZATION not in values:
         return _DEFAULT
     return _Passes(values[CPU_REMAPPING].i, values[CPU_MEMORY_OPTIMIZATION].i)
 
 
-def _record(entry: CustomOptimizer, passes: _Passes) -> None:
+def _record_passes(entry: CustomOptimizer, passes: _Passes) -> None:
     entry.parameter_map[CPU_REMAPPING].i = passes.remapping
     entry.parameter_map[CPU_MEMORY_OPTIMIZATION].i = passes.memory_optimization
 
 
-def _put(rewrite: RewriterConfig, passes: _Passes) -> None:
+def _set_passes(rewrite: RewriterConfig, passes: _Passes) -> None:
     rewrite.remapping, rewrite.memory_optimization = passes

@@ -28,19 +28,19 @@ def install() -> None:
     from npu_shim._host import host_device
     from npu_shim._tensorflow import allocator, tf_api, tf_devices, tf_session
     from npu_shim.config import open_sessions
-    from npu_shim.config.keras_clipping import clip_where_applied
-    from npu_shim.config.sharded_checkpoints import in_two_runs
+    from npu_shim.config.keras_clipping import patch_gradient_clipping
+    from npu_shim.config.sharded_checkpoints import wrap_save_in_two_runs
     from npu_shim.ops.cpu_kernels import forms
 
     if host_device.device_after_fallback().is_npu:
-        patches.replace_attribute(tf_api.v1.train.Saver, "save", in_two_runs)
+        patches.replace_attribute(tf_api.v1.train.Saver, "save", wrap_save_in_two_runs)
     else:
         patches.set_variables(allocator.allocator_variables(host_env.process_environ()))
         forms.use()
-    clip_where_applied()
+    patch_gradient_clipping()
     tf_devices.patch_device_scopes_of_graphs()
     if not patches.is_replaced(tf_session.Session, "__init__"):
-        open_sessions.use()
+        open_sessions.register_closing_at_exit()
     for owner in (tf_session.Session, tf_session.InteractiveSession):
         patches.replace_attribute(owner, "__init__", decorator_tf_session)
 
@@ -82,7 +82,7 @@ def decorator_tf_session(func: Callable[..., None]) -> Callable[..., None]:
     """
     from npu_shim._tensorflow import tf_session
     from npu_shim.config import open_sessions
-    from npu_shim.config.graph_passes import for_this_device
+    from npu_shim.config.graph_passes import config_for_this_device
     from npu_shim.config.session import session_config
 
     @functools.wraps(func)
@@ -94,7 +94,7 @@ def decorator_tf_session(func: Callable[..., None]) -> Callable[..., None]:
         except Exception:
             tf_session.silence_failed_session(self)
             raise
-        func(self, target=target, graph=graph, config=for_this_device(config))
+        func(self, target=target, graph=graph, config=config_for_this_device(config))
         tf_session.set_reported_config(self, config)
         open_sessions.close_at_exit(self)
 

@@ -13,7 +13,7 @@ from npu_shim.distributed.world import world_size
 _CLIPS_LATER = "_npu_shim_clips_later"
 
 
-def clip_where_applied() -> None:
+def patch_gradient_clipping() -> None:
     """Let Keras optimizers of TensorFlow 1.15 clip where they apply gradients, as those of later versions do.
 
     There clipnorm and clipvalue clip what get_gradients() computes, before the vendor's wrappers and those of npu_shim
@@ -22,11 +22,11 @@ def clip_where_applied() -> None:
     """
     if tf_api.tf.__version__.startswith("1."):
         for name in ("get_gradients", "_compute_gradients"):
-            patches.replace_attribute(tf_api.tf.keras.optimizers.Optimizer, name, _unclipped)
-        patches.replace_attribute(tf_api.tf.keras.optimizers.Optimizer, "apply_gradients", _clipped)
+            patches.replace_attribute(tf_api.tf.keras.optimizers.Optimizer, name, _wrap_without_clipping)
+        patches.replace_attribute(tf_api.tf.keras.optimizers.Optimizer, "apply_gradients", _wrap_with_clipping)
 
 
-def _unclipped(original: Function) -> Function:
+def _wrap_without_clipping(original: Function) -> Function:
     @functools.wraps(original)
     def gradients(self: Optimizer, *args: object, **kwargs: object) -> Result:
         own: Result = vars(self)
@@ -43,20 +43,20 @@ def _unclipped(original: Function) -> Function:
     return gradients
 
 
-def _clipped(original: Function) -> Function:
+def _wrap_with_clipping(original: Function) -> Function:
     @functools.wraps(original)
     def apply(
         self: Optimizer, grads_and_vars: Iterable[tuple[Gradient, Variable]], *args: object, **kwargs: object
     ) -> Result:
         own: Result = vars(self)
         if own.pop(_CLIPS_LATER, False):
-            grads_and_vars = [(_clip(self, gradient), variable) for gradient, variable in grads_and_vars]
+            grads_and_vars = [(_clip_gradient(self, gradient), variable) for gradient, variable in grads_and_vars]
         return original(self, grads_and_vars, *args, **kwargs)
 
     return apply
 
 
-def _clip(optimizer: Optimizer, gradient: Gradient) -> Gradient:
+def _clip_gradient(optimizer: Optimizer, gradient: Gradient) -> Gradient:
     norm, value = (vars(optimizer).get(name) for name in ("clipnorm", "clipvalue"))
     if gradient is not None and norm is not None:
         gradient = tf_api.tf.clip_by_norm(gradient, norm)

@@ -7,7 +7,7 @@ from types import ModuleType
 
 from npu_shim._tensorflow import tf_api, tf_session
 from npu_shim._tensorflow.types import ConfigProto, Session
-from npu_shim.config.graph_passes import for_this_device
+from npu_shim.config.graph_passes import config_for_this_device
 from npu_shim.config.session import session_config
 
 
@@ -24,7 +24,7 @@ def set_keras_session_npu_config(config: ConfigProto | None = None) -> Session:
         TypeError: if config is not a ConfigProto.
         RuntimeError: if Keras has no sessions (Keras 3, TF 2.16 and later).
     """
-    backend = _backend("set_keras_session_npu_config")
+    backend = _backend_with_function("set_keras_session_npu_config")
     if tf_api.tf.executing_eagerly():
         warnings.warn(
             "set_keras_session_npu_config has no effect in eager mode. "
@@ -33,7 +33,7 @@ def set_keras_session_npu_config(config: ConfigProto | None = None) -> Session:
             stacklevel=2,
         )
     config = session_config(config)
-    sess = tf_api.v1.Session(config=for_this_device(config))
+    sess = tf_api.v1.Session(config=config_for_this_device(config))
     tf_session.set_reported_config(sess, config)
     backend.set_session(sess)
     return sess
@@ -49,7 +49,7 @@ def npu_clear_session(config: ConfigProto | None = None) -> None:
         RuntimeError: if Keras has no sessions (Keras 3, TF 2.16 and later).
     """
     new_config = session_config(config)
-    _backend("npu_clear_session").clear_session()
+    _backend_with_function("npu_clear_session").clear_session()
     set_keras_session_npu_config(new_config)
 
 
@@ -58,7 +58,7 @@ def close_session(sess: Session) -> None:
     sess.close()
 
 
-def _backend(name: str) -> ModuleType:
+def _backend_with_function(name: str) -> ModuleType:
     if not tf_api.has_keras_sessions():
         raise RuntimeError(
             f"{name} needs Keras sessions, which the Keras 3 of TensorFlow {tf_api.tf.__version__} does not have. "

@@ -29,7 +29,7 @@ class NestedConfig:
 
     def __init__(self, *args: OptionValue, **kwargs: OptionValue) -> None:
         cls = type(self)
-        for name, value in bind(cls.__name__, cls.__signature__, args, kwargs).arguments.items():  # type: ignore
+        for name, value in bind_arguments(cls.__name__, cls.__signature__, args, kwargs).arguments.items():  # type: ignore
             setattr(self, name, check_argument(arguments_of(cls.__name__)[name], name, value))
         vars(self).update(vendors_attributes(cls.__name__, vars(self)))
 
@@ -91,7 +91,7 @@ class ExperimentalConfig(NestedConfig, _vendors_class("ExperimentalConfig")):  #
 CLASSES: dict[str, type] = {cls.__name__: cls for cls in NestedConfig.__subclasses__()}
 
 
-def bind(
+def bind_arguments(
     owner: str, signature: inspect.Signature, args: Sequence[OptionValue], kwargs: Mapping[str, OptionValue]
 ) -> inspect.BoundArguments:
     """Bind arguments and apply defaults. The error for an unknown name has the replacement, or lists close names.

@@ -23,7 +23,7 @@ def close_at_exit(session: Session) -> None:
     _process_of[session] = os.getpid()
 
 
-def use() -> None:
+def register_closing_at_exit() -> None:
     """Close sessions when Python ends, before what was registered for its end until now; see close_at_exit()."""
     atexit.register(_close_all)
     patches.register_undo(_leave_open)

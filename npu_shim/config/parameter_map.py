@@ -23,7 +23,7 @@ def find_entry(config: ConfigProto | None) -> CustomOptimizer | None:
     return next((entry for entry in entries if entry.name == NPU_OPTIMIZER), None)
 
 
-def write(entry: CustomOptimizer, values: dict[str, OptionValue]) -> None:
+def write_options(entry: CustomOptimizer, values: dict[str, OptionValue]) -> None:
     """Write checked values into ``entry.parameter_map``.
 
     Args:
@@ -37,17 +37,17 @@ def write(entry: CustomOptimizer, values: dict[str, OptionValue]) -> None:
         setattr(attr, field, value.encode("utf-8") if field == "s" else value)
 
 
-def read(entry: CustomOptimizer) -> dict[str, OptionValue]:
+def read_options(entry: CustomOptimizer) -> dict[str, OptionValue]:
     """Return the known options of an entry whose values are in the right field."""
     options = {}
     for name, attr in sorted(entry.parameter_map.items()):
         row = find(name)
         if row is not None and attr.WhichOneof("value") == row.field:
-            options[name] = _plain(attr, row)
+            options[name] = _python_value(attr, row)
     return options
 
 
-def check(entry: CustomOptimizer) -> None:
+def check_entry(entry: CustomOptimizer) -> None:
     """Check a map that a script may have filled by hand.
 
     A value that the NPU refuses is an error. A value that it ignores or clamps,
@@ -73,8 +73,8 @@ def check(entry: CustomOptimizer) -> None:
                 raise ValueError(text)
             _warn(text)
         else:
-            _check_one(row, name, _plain(attr, row))
-    given = read(entry)
+            _check_option(row, name, _python_value(attr, row))
+    given = read_options(entry)
     for name in [name for name in given if not KEYS[name].refused]:
         missing = [other for other in KEYS[name].requires if other not in given]
         if missing:
@@ -85,7 +85,7 @@ def check(entry: CustomOptimizer) -> None:
     check_together(given)
 
 
-def _check_one(row: Option, name: str, value: OptionValue) -> None:
+def _check_option(row: Option, name: str, value: OptionValue) -> None:
     if row.deprecated:
         _warn(f"parameter_map[{name!r}] is deprecated: {row.deprecated}", DeprecationWarning)
     try:
@@ -96,7 +96,7 @@ def _check_one(row: Option, name: str, value: OptionValue) -> None:
         _warn(f"{error} The NPU does not check this value.")
 
 
-def _plain(attr: Message, row: Option) -> OptionValue:
+def _python_value(attr: Message, row: Option) -> OptionValue:
     value = getattr(attr, str(row.field))
     return value.decode("utf-8", "replace") if row.field == "s" else value
 

@@ -43,20 +43,20 @@ def npu_close() -> None:
 
 def init_op_compiler_cache_mode(init: dict[str, str], op_compiler_cache_mode: str | None) -> None:
     """Set the option in a dictionary of the graph engine's options, unless it is None."""
-    _set(init, "ge.op_compiler_cache_mode", op_compiler_cache_mode)
+    _set_unless_none(init, "ge.op_compiler_cache_mode", op_compiler_cache_mode)
 
 
 def init_op_compiler_cache_dir(init: dict[str, str], op_compiler_cache_dir: str | None) -> None:
     """Set the option in a dictionary of the graph engine's options, unless it is None."""
-    _set(init, "ge.op_compiler_cache_dir", op_compiler_cache_dir)
+    _set_unless_none(init, "ge.op_compiler_cache_dir", op_compiler_cache_dir)
 
 
 def init_debug_dir(init: dict[str, str], debug_dir: str | None) -> None:
     """Set the option in a dictionary of the graph engine's options, unless it is None."""
-    _set(init, "ge.debugDir", debug_dir)
+    _set_unless_none(init, "ge.debugDir", debug_dir)
 
 
-def _set(options: dict[str, str], key: str, value: str | None) -> None:
+def _set_unless_none(options: dict[str, str], key: str, value: str | None) -> None:
     if value is not None:
         options[key] = value
 

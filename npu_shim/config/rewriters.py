@@ -5,7 +5,7 @@ from __future__ import annotations
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import ConfigProto, Message, OptionValue, RunConfig
-from npu_shim.config.session import copied, session_config
+from npu_shim.config.session import copy_message, session_config
 
 
 def npu_config_proto(config_proto: ConfigProto | None = None, **options: OptionValue) -> ConfigProto:
@@ -33,7 +33,7 @@ def npu_graph_options(graph_options: Message | None = None) -> Message:
     Raises:
         TypeError: for another type.
     """
-    result = copied(graph_options, tf_api.v1.GraphOptions, "graph_options")
+    result = copy_message(graph_options, tf_api.v1.GraphOptions, "graph_options")
     result.optimizer_options.global_jit_level = tf_api.v1.OptimizerOptions.OFF
     return result
 
@@ -48,7 +48,7 @@ def npu_optimizer_options(optimizer_options: Message | None = None) -> Message:
     Raises:
         TypeError: for another type.
     """
-    result = copied(optimizer_options, tf_api.v1.OptimizerOptions, "optimizer_options")
+    result = copy_message(optimizer_options, tf_api.v1.OptimizerOptions, "optimizer_options")
     result.global_jit_level = tf_api.v1.OptimizerOptions.OFF
     return result
 

@@ -9,9 +9,9 @@ from npu_shim._host import host_device, host_env
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import EstimatorModule, OptionValue, RunConfig
 from npu_shim.config.estimator_map import estimator_options, given_options
-from npu_shim.config.nested import bind, check_argument, vendors_attributes
+from npu_shim.config.nested import bind_arguments, check_argument, vendors_attributes
 from npu_shim.config.placeholder import needs_estimator
-from npu_shim.config.session import copied
+from npu_shim.config.session import copy_message
 from npu_shim.options import page
 from npu_shim.options.check import check_together, warn_if_deprecated
 from npu_shim.options.table import arguments_of, signature_of
@@ -72,7 +72,7 @@ if _API is not None:
             extra = {name: kwargs.pop(name) for name in list(kwargs) if name in _parent_only()}
             names = tuple(_ARGUMENTS)[: len(args)] + tuple(kwargs)
             self._npu_given = frozenset(names)
-            values = dict(bind("NPURunConfig", type(self).__signature__, args, kwargs).arguments)
+            values = dict(bind_arguments("NPURunConfig", type(self).__signature__, args, kwargs).arguments)
             self._set_npu_values(values, names)
             _API.RunConfig.__init__(self, **_parent_arguments(values), **extra)
 
@@ -82,13 +82,13 @@ if _API is not None:
                 if checked.get(name) is not None:
                     warn_if_deprecated(_ARGUMENTS[name], name)
             check_together(given_options(checked, names))
-            copied(checked.get("session_config"), tf_api.ConfigProto, "session_config")  # checks it
+            copy_message(checked.get("session_config"), tf_api.ConfigProto, "session_config")  # checks it
             _check_cluster(checked)
             self._npu_values = {name: value for name, value in checked.items() if name not in _PARENT}
             for name, value in self._npu_values.items():
                 setattr(self, name, value)
             if _VENDORS is not None:
-                self.__dict__.update(_vendors_attributes(checked))
+                self.__dict__.update(_vendor_only_attributes(checked))
 
         def npu_options(self) -> dict[str, OptionValue]:
             """Return the options that NPUEstimator writes into the parameter_map, by key."""
@@ -114,7 +114,7 @@ else:
     NPURunConfig = needs_estimator("NPURunConfig", "Run config of an NPUEstimator.")  # type: ignore[misc,assignment]
 
 
-def _vendors_attributes(values: dict[str, OptionValue]) -> dict[str, OptionValue]:
+def _vendor_only_attributes(values: dict[str, OptionValue]) -> dict[str, OptionValue]:
     """Return the attributes of the vendor's NPURunConfig that a RunConfig does not have, for checked arguments."""
     arguments = {name: value for name, value in values.items() if name not in _PARENT}
     if arguments.get("insert_op_file") is not None:  # the vendor's class assigns it to a field of bytes

@@ -36,27 +36,27 @@ def session_config(config: ConfigProto | None = None, **options: OptionValue) ->
         ValueError: if an option is unknown, not allowed, or contradicts another.
     """
     checked = check_session_options(options)
-    result = copied(config, tf_api.ConfigProto, "config")
+    result = copy_message(config, tf_api.ConfigProto, "config")
     has_own_entry = parameter_map.find_entry(result) is not None
-    entry = _single_entry(result.graph_options.rewrite_options)
-    parameter_map.check(entry)
+    entry = _merge_into_one_entry(result.graph_options.rewrite_options)
+    parameter_map.check_entry(entry)
     if checked:
-        check_together({**parameter_map.read(entry), **checked})
-        parameter_map.write(entry, checked)
-    graph_passes.warn_of_needed(result)
-    graph_passes.switch_off(result, has_own_entry)
+        check_together({**parameter_map.read_options(entry), **checked})
+        parameter_map.write_options(entry, checked)
+    graph_passes.warn_of_missing_passes(result)
+    graph_passes.turn_off_passes(result, has_own_entry)
     return result
 
 
 def session_option(session: Session, name: str) -> OptionValue | None:
     """Return the value of an NPU option in the config of a session, None if it is not set."""
     entry = parameter_map.find_entry(tf_session.reported_config(session))
-    return None if entry is None else parameter_map.read(entry).get(name)
+    return None if entry is None else parameter_map.read_options(entry).get(name)
 
 
-def without_entries(config: ConfigProto) -> ConfigProto:
+def config_without_npu_optimizer(config: ConfigProto) -> ConfigProto:
     """Return a copy of a session config without its NpuOptimizer entries."""
-    result = copied(config, tf_api.ConfigProto, "config")
+    result = copy_message(config, tf_api.ConfigProto, "config")
     rewrite = result.graph_options.rewrite_options
     kept = [custom for custom in rewrite.custom_optimizers if custom.name != NPU_OPTIMIZER]
     copies = [type(custom).FromString(custom.SerializeToString()) for custom in kept]
@@ -65,7 +65,7 @@ def without_entries(config: ConfigProto) -> ConfigProto:
     return result
 
 
-def copied(given: Message | None, kind: type[Message], name: str) -> Message:
+def copy_message(given: Message | None, kind: type[Message], name: str) -> Message:
     """Return a copy of an argument that is a message, or an empty message for None.
 
     Raises:
@@ -82,7 +82,7 @@ def copied(given: Message | None, kind: type[Message], name: str) -> Message:
     return result
 
 
-def _single_entry(rewrite: RewriterConfig) -> CustomOptimizer:
+def _merge_into_one_entry(rewrite: RewriterConfig) -> CustomOptimizer:
     """Return the NpuOptimizer entry. Add one if there is none; merge several, of which the last value wins."""
     entries = [c for c in rewrite.custom_optimizers if c.name == NPU_OPTIMIZER]
     if not entries:

@@ -20,7 +20,7 @@ from npu_shim._tensorflow.types import FeedDict, Fetches, Graph, Operation, Save
 tf = tf_api.tf
 
 
-def in_two_runs(save: Callable[..., str | None]) -> Callable[..., str | None]:
+def wrap_save_in_two_runs(save: Callable[..., str | None]) -> Callable[..., str | None]:
     """Return a ``tf.compat.v1.train.Saver.save`` that writes sharded checkpoints in two runs if one fails.
 
     Args:
@@ -31,7 +31,7 @@ def in_two_runs(save: Callable[..., str | None]) -> Callable[..., str | None]:
     @functools.wraps(save)
     def wrapped(self: Saver, sess: Session, *args: object, **kwargs: object) -> str | None:
         if getattr(self.saver_def, "sharded", False) and isinstance(sess, tf_session.SessionInterface):
-            merge = _merge_op(sess.graph, self.saver_def.save_tensor_name)
+            merge = _shard_merging_op(sess.graph, self.saver_def.save_tensor_name)
             if merge is not None:
                 sess = _TwoRuns(sess, self.saver_def.save_tensor_name, merge, fails)
         return save(self, sess, *args, **kwargs)
@@ -79,7 +79,7 @@ class _TwoRuns(tf_session.SessionInterface):
         return np.asarray(path).item()
 
 
-def _merge_op(graph: Graph, saving: str) -> Operation | None:
+def _shard_merging_op(graph: Graph, saving: str) -> Operation | None:
     """Return the op that merges the shards, None if it does not read their names from one packing op."""
     for op in graph.get_tensor_by_name(saving).op.control_inputs:
         if op.type == "MergeV2Checkpoints" and op.inputs[0].op.type == "Pack":

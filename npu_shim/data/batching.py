@@ -47,7 +47,7 @@ class Batching(NamedTuple):
     all_used: bool
 
 
-def find_batching(dataset: Dataset) -> list[Batching] | None:
+def find_batching_steps(dataset: Dataset) -> list[Batching] | None:
     """Return the batching steps of a pipeline, in the order in which they are read; all have one size.
 
     For zipped datasets, the steps of the first dataset are returned.
@@ -61,7 +61,7 @@ def find_batching(dataset: Dataset) -> list[Batching] | None:
         return None if size is None else [Batching(size, tf_data.dataset_inputs(dataset)[0], True)]
     batchings: list[Batching] = []
     for source in tf_data.dataset_inputs(dataset) if kind in _KEEPS_ALL + _KEEPS_SOME else []:
-        steps = find_batching(source)
+        steps = find_batching_steps(source)
         if steps is None or (batchings and batchings[0].size != steps[0].size):
             return None
         if not batchings or kind == "Concatenate":
@@ -90,22 +90,22 @@ def has_dynamic_batch(dataset: Dataset) -> bool:
     return any(c is tf.Tensor and is_dynamic(s) for s, c in zip(tf.nest.flatten(shapes), tf.nest.flatten(classes)))
 
 
-def as_element(dataset: Dataset, components: tuple[Structure, ...]) -> Structure:
+def map_arguments_as_element(dataset: Dataset, components: tuple[Structure, ...]) -> Structure:
     """Return the arguments that ``map`` passes to its function as one element."""
     shapes = tf_data.element_structure(dataset)[0]
     return tf.nest.pack_sequence_as(shapes, tf.nest.flatten(components, expand_composites=False))
 
 
-def dynamic_sizes(element: Structure) -> list[Tensor]:
+def dynamic_first_dimensions(element: Structure) -> list[Tensor]:
     """Return the first dimensions, as int32 scalar tensors, of the components with a dynamic first dimension."""
     return [tf.shape(t)[0] for t in tf.nest.flatten(element) if isinstance(t, tf.Tensor) and is_dynamic(t.shape)]
 
 
-def check_sizes(counts: Sequence[Tensor], size: int, smallest: int) -> Operation:
+def batch_size_check_op(counts: Sequence[Tensor], size: int, smallest: int) -> Operation:
     """Return an op that fails if the first dimensions of a batch differ or are out of range.
 
     Args:
-        counts: int32 scalars from dynamic_sizes.
+        counts: int32 scalars from dynamic_first_dimensions.
         size: examples in a full batch; the largest allowed value.
         smallest: the smallest allowed value.
     """

@@ -7,7 +7,12 @@ import inspect
 
 from npu_shim._tensorflow import tf_api, tf_data
 from npu_shim._tensorflow.types import Dataset, Function, Structure, Tensor
-from npu_shim.data.batching import as_element, dynamic_sizes, has_dynamic_batch, with_batch_dimension
+from npu_shim.data.batching import (
+    dynamic_first_dimensions,
+    has_dynamic_batch,
+    map_arguments_as_element,
+    with_batch_dimension,
+)
 from npu_shim.data.dropping import COUNTER, DropCounter, DroppingStep, dropping_steps, number_of_examples
 from npu_shim.data.reading_call import ReadingCall, reading_call
 
@@ -43,10 +48,10 @@ class DropWatch:
             if step.counter is not None:
                 step.counter.report = functools.partial(self._report, call, step, None)
             elif examples is not None and examples < step.size:
-                text = _too_few(call, step.size, f"{examples:,}")
+                text = _too_few_examples_text(call, step.size, f"{examples:,}")
                 if call.is_keras and tf.executing_eagerly() and tf_data.cardinality(dataset) == 0:
                     raise ValueError(text)
-                self._once(call, text, True)
+                self._report_once(call, text, True)
             elif examples is not None and examples % step.size:
                 self._report(call, step, examples, examples % step.size, True)
 
@@ -61,7 +66,7 @@ class DropWatch:
             is_any: False if there was no full batch.
         """
         if not is_any:
-            self._once(call, _too_few(call, step.size, f"{left:,}"), True)
+            self._report_once(call, _too_few_examples_text(call, step.size, f"{left:,}"), True)
             return
         number = f"{left:,}" if examples is None else f"{left:,} of {examples:,}"
         if call.trains or not call.is_keras:
@@ -71,32 +76,32 @@ class DropWatch:
                     if step.is_cached
                     else ("nothing shuffles them", "shuffle() before batch()")
                 )
-                self._once(
+                self._report_once(
                     call,
                     f"{call} always leaves out the same {number} examples: batch({step.size}, drop_remainder=True) "
                     f"drops them, and {cause}. Call {fix}.",
                 )
             return
-        self._once(
+        self._report_once(
             call,
             f"{call} leaves out {number} examples: batch({step.size}, drop_remainder=True) drops them. Drop them in "
             "training only: npu_shim.data.enforce_static_batch(dataset.batch(n)).",
         )
 
-    def _once(self, call: ReadingCall, text: str, is_empty: bool = False) -> None:
+    def _report_once(self, call: ReadingCall, text: str, is_empty: bool = False) -> None:
         if (call, is_empty) not in self._reported:
             self._reported.add((call, is_empty))
             tf_api.logging.warning("%s", f"npu_shim: {text} Reported once.")
 
 
-def _too_few(place: object, size: int, examples: str) -> str:
+def _too_few_examples_text(place: object, size: int, examples: str) -> str:
     return (
         f"{place}: this dataset has no batch, because it has {examples} examples, fewer than batch({size}, "
         f"drop_remainder=True) needs. Use a batch size of at most {examples}, or repeat() before batch()."
     )
 
 
-def counting(original: Function) -> Function:
+def count_drops_of_batch(original: Function) -> Function:
     """Return ``batch`` or ``padded_batch`` of datasets, which counts what it drops if TensorFlow does not know it."""
     signature = inspect.signature(original)
 
@@ -109,13 +114,13 @@ def counting(original: Function) -> Function:
             return batched
         examples = tf_data.cardinality(step.examples)
         if 0 <= examples < step.size:
-            tf_api.logging.warning("%s", "npu_shim: " + _too_few(call.line, step.size, f"{examples:,}"))
+            tf_api.logging.warning("%s", "npu_shim: " + _too_few_examples_text(call.line, step.size, f"{examples:,}"))
         if examples != tf_data.UNKNOWN_CARDINALITY:
             return batched
         bound = signature.bind(self, *args, **kwargs)
         bound.arguments["drop_remainder"] = False
         whole = original(*bound.args, **bound.kwargs)
-        return _counted(whole, step.size) if _is_dense(whole) and has_dynamic_batch(whole) else batched
+        return _full_batches_with_count(whole, step.size) if _is_dense(whole) and has_dynamic_batch(whole) else batched
 
     return batch
 
@@ -124,17 +129,17 @@ def _is_dense(dataset: Dataset) -> bool:
     return all(kind is tf.Tensor for kind in tf.nest.flatten(tf_data.element_structure(dataset)[2]))
 
 
-def _counted(whole: Dataset, size: int) -> Dataset:
+def _full_batches_with_count(whole: Dataset, size: int) -> Dataset:
     """Return the full batches of a dataset, and count the examples in the others."""
     counter = DropCounter(size)
     setattr(tf_data.unwrap_dataset(whole), COUNTER, counter)
 
     def is_full(*element: Structure) -> Tensor:
-        full = tf.numpy_function(counter.is_full, dynamic_sizes(element)[:1], tf.bool)
+        full = tf.numpy_function(counter.is_full, dynamic_first_dimensions(element)[:1], tf.bool)
         full.set_shape([])
         return full
 
     def fix(*element: Structure) -> Structure:
-        return with_batch_dimension(as_element(whole, element), size)
+        return with_batch_dimension(map_arguments_as_element(whole, element), size)
 
     return whole.filter(is_full).map(fix)

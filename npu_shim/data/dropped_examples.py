@@ -28,7 +28,7 @@ class DroppedExamples:
         tf_api.v1.add_to_collection(_COLLECTION, self)
         atexit.register(self.report)
 
-    def unless_full(self, full: Tensor, count: Tensor) -> Tensor:
+    def count_unless_full(self, full: Tensor, count: Tensor) -> Tensor:
         """Return ``full``, a bool scalar; if it is False at run time, count ``count`` dropped examples."""
         return tf_api.v1.cond(full, lambda: tf.constant(True), lambda: self._add_op(count))
 

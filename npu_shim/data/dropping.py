@@ -60,7 +60,7 @@ class DroppingStep(NamedTuple):
     @property
     def is_fixed(self) -> bool:
         """Return True if each pass drops the same examples."""
-        return self.is_cached or not is_mixed(self.examples)
+        return self.is_cached or not has_random_order(self.examples)
 
 
 def dropping_steps(dataset: Dataset, is_cached: bool = False) -> Iterator[DroppingStep]:
@@ -77,7 +77,7 @@ def dropping_steps(dataset: Dataset, is_cached: bool = False) -> Iterator[Droppi
         yield from dropping_steps(source, is_cached or kind == "Cache")
 
 
-def is_mixed(dataset: Dataset) -> bool:
+def has_random_order(dataset: Dataset) -> bool:
     """Return True if the elements of a dataset may come in another order in each pass."""
     kind = tf_data.dataset_kind(dataset)
     inputs = tf_data.dataset_inputs(dataset)
@@ -87,7 +87,7 @@ def is_mixed(dataset: Dataset) -> bool:
         return True
     if kind == "FlatMap" and tf_data.dataset_kind(inputs[0]) == "Tensor":
         return True  # a generator of Python
-    return any(map(is_mixed, inputs)) if inputs else not kind.startswith(_ORDERED)
+    return any(map(has_random_order, inputs)) if inputs else not kind.startswith(_ORDERED)
 
 
 def number_of_examples(dataset: Dataset) -> int | None:

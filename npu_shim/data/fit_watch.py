@@ -52,21 +52,21 @@ class FitWatch(SignatureCounts):
         super().__init__()
         self._lock = threading.Lock()
 
-    def iterate(self, dataset: Dataset, original: Function) -> Result:
+    def count_and_iterate(self, dataset: Dataset, original: Function) -> Result:
         """Return an iterator of a dataset, which counts the batches if Keras asks for it to train."""
-        source = _training_call() if tf.executing_eagerly() else None
-        return original(dataset if source is None else self._counted(dataset, source))
+        source = _training_call_text() if tf.executing_eagerly() else None
+        return original(dataset if source is None else self._with_counting_step(dataset, source))
 
-    def note_call(self, data: Structure) -> None:
+    def count_call(self, data: Structure) -> None:
         """Count the data of a call of Keras' training function, if they are a batch and no iterator."""
         parts = [part for part in tf.nest.flatten(data) if hasattr(part, "dtype") and hasattr(part, "shape")]
         if not parts or not tf.executing_eagerly() or any(None in tuple(part.shape) for part in parts):
             return
-        source = _training_call()
+        source = _training_call_text()
         if source is not None:
-            self._count(source, ", ".join(_text(part.dtype, part.shape) for part in parts))
+            self._count(source, ", ".join(_spec_text(part.dtype, part.shape) for part in parts))
 
-    def _counted(self, dataset: Dataset, source: str) -> Dataset:
+    def _with_counting_step(self, dataset: Dataset, source: str) -> Dataset:
         """Return the dataset with a step that counts its elements."""
         specs = tf.nest.flatten(dataset.element_spec)
         is_tuple = isinstance(dataset.element_spec, tuple)
@@ -74,7 +74,7 @@ class FitWatch(SignatureCounts):
         def note(*shapes: object) -> None:
             remaining = iter(shapes)
             texts = [
-                _text(spec.dtype, next(remaining)) if _is_dense(spec) else type(spec).__name__.replace("Spec", "")
+                _spec_text(spec.dtype, next(remaining)) if _is_dense(spec) else type(spec).__name__.replace("Spec", "")
                 for spec in specs
             ]
             self._count(source, ", ".join(texts))
@@ -103,11 +103,11 @@ def _is_dense(spec: Structure) -> bool:
     return isinstance(spec, tf.TensorSpec)
 
 
-def _text(dtype: DType, shape: TensorShape) -> str:
+def _spec_text(dtype: DType, shape: TensorShape) -> str:
     return f"{getattr(dtype, 'name', dtype)} {[int(size) for size in shape]}"
 
 
-def _training_call() -> str | None:
+def _training_call_text() -> str | None:
     """Return the method of Keras that trains now, with the line of the script that calls it; None if none does."""
     call = reading_call()
     return str(call) if call is not None and call.trains else None

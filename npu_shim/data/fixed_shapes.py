@@ -49,9 +49,9 @@ def masked_select(values: Tensor, mask: Tensor, size: int | None = None, fill: f
         ValueError: if n is unknown, size is not in 1..n, or mask is not [n].
     """
     values, mask = tf.convert_to_tensor(values), tf.convert_to_tensor(mask)
-    count = _length(mask, "mask")
-    size = _size(size, count)
-    places, valid = _first(mask, count, size)
+    count = _static_length(mask, "mask")
+    size = _checked_size(size, count)
+    places, valid = _first_true_places(mask, count, size)
     chosen = tf.gather(values, places)
     shape = tf.concat([[size], tf.ones([tf.rank(chosen) - 1], tf.int32)], 0)
     kept = tf.logical_and(tf.reshape(valid, shape), tf.ones_like(chosen, tf.bool))
@@ -73,9 +73,9 @@ def masked_where(condition: Tensor, size: int | None = None) -> Selection:
     """
     condition = tf.convert_to_tensor(condition)
     flat = tf.reshape(condition, [-1])
-    count = _length(flat, "condition")
-    size = _size(size, count)
-    places, valid = _first(flat, count, size)
+    count = _static_length(flat, "condition")
+    size = _checked_size(size, count)
+    places, valid = _first_true_places(flat, count, size)
     rows = tf.transpose(tf.unravel_index(places, tf.shape(condition)))
     rows = tf.cast(rows * tf.cast(valid, rows.dtype)[:, None], tf.int64)
     rows.set_shape([size, condition.shape.ndims])
@@ -125,8 +125,8 @@ def unique_padded(values: Tensor, size: int | None = None) -> Distinct:
         ValueError: if n is unknown, or size is not in 1..n.
     """
     values = tf.convert_to_tensor(values)
-    count = _length(values, "values")
-    size = _size(size, count)
+    count = _static_length(values, "values")
+    size = _checked_size(size, count)
     order = tf.argsort(values, stable=True)
     ordered = tf.gather(values, order)
     starts = tf.concat([[True], tf.not_equal(ordered[1:], ordered[:-1])], 0)
@@ -166,7 +166,7 @@ def sequence_mask(lengths: Tensor, maxlen: int, dtype: DType = tf.bool, name: st
         return tf.sequence_mask(tf.identity(lengths), maxlen, dtype, name)
 
 
-def _first(mask: Tensor, count: int, size: int) -> tuple[Tensor, Tensor]:
+def _first_true_places(mask: Tensor, count: int, size: int) -> tuple[Tensor, Tensor]:
     """Return the first ``size`` places where a mask is True, and a bool for each: True if it is real."""
     place = tf.range(count)
     # Distinct keys: places where the mask is True come first, both groups in order.
@@ -175,7 +175,7 @@ def _first(mask: Tensor, count: int, size: int) -> tuple[Tensor, Tensor]:
     return places, tf.range(size) < tf.reduce_sum(tf.cast(mask, tf.int32))
 
 
-def _length(tensor: Tensor, name: str) -> int:
+def _static_length(tensor: Tensor, name: str) -> int:
     length = tf.compat.dimension_value(tensor.shape[0]) if tensor.shape.ndims == 1 else None
     if length is None:
         raise ValueError(
@@ -185,7 +185,7 @@ def _length(tensor: Tensor, name: str) -> int:
     return length
 
 
-def _size(size: int | None, count: int) -> int:
+def _checked_size(size: int | None, count: int) -> int:
     if size is None:
         return count
     if not isinstance(size, int) or not 1 <= size <= count:

@@ -33,14 +33,14 @@ def masked_rows(values: Tensor, mask: Tensor) -> Tensor:
         ValueError: the rank of mask is unknown or 0, or its shape is not the beginning of that of values.
     """
     mask = tf.convert_to_tensor(mask)
-    values, kept, rank = _selected(values, mask)
+    values, kept, rank = _broadcast_mask(values, mask)
     axes = list(range(rank))
     number = tf.reshape(tf.cumsum(tf.reshape(tf.cast(mask, tf.int32), [-1])), tf.shape(mask))
-    is_first = _selected(values, tf.logical_and(mask, tf.equal(number, 1)))[1]
+    is_first = _broadcast_mask(values, tf.logical_and(mask, tf.equal(number, 1)))[1]
     if values.dtype == tf.bool:
         row = tf.reduce_any(tf.logical_and(values, is_first), axis=axes, keepdims=True)
         return tf.where(kept, values, tf.logical_or(tf.zeros_like(values), row))
-    row = tf.reduce_sum(_where(is_first, values, 0), axis=axes, keepdims=True)
+    row = tf.reduce_sum(_fill_unselected(is_first, values, 0), axis=axes, keepdims=True)
     row += tf.cast(tf.equal(masked_count(mask), 0), values.dtype)
     return tf.where(kept, values, tf.stop_gradient(tf.zeros_like(values) + row))
 
@@ -58,7 +58,7 @@ def masked_sum(values: Tensor, mask: Tensor, axis: int | Sequence[int] | None = 
     Raises:
         ValueError: the shapes do not fit, or axis does not contain 0.
     """
-    return _reduced(tf.reduce_sum, values, mask, 0, axis, keepdims)
+    return _reduce_masked(tf.reduce_sum, values, mask, 0, axis, keepdims)
 
 
 def masked_mean(
@@ -79,8 +79,8 @@ def masked_mean(
         raise TypeError(f"values are {values.dtype.name}, but must be floating-point numbers. Cast them first.")
     exact = tf.float64 if values.dtype == tf.float64 else tf.float32  # float16 cannot count to 2,049
     numbers = tf.cast(values, exact)
-    total = _reduced(tf.reduce_sum, numbers, mask, 0, axis, keepdims)
-    count = _reduced(tf.reduce_sum, tf.ones_like(numbers), mask, 0, axis, keepdims)
+    total = _reduce_masked(tf.reduce_sum, numbers, mask, 0, axis, keepdims)
+    count = _reduce_masked(tf.reduce_sum, tf.ones_like(numbers), mask, 0, axis, keepdims)
     return tf.cast(total / count, values.dtype)
 
 
@@ -95,7 +95,7 @@ def masked_max(values: Tensor, mask: Tensor, axis: int | Sequence[int] | None = 
         ValueError: the shapes do not fit, or axis does not contain 0.
     """
     values = tf.convert_to_tensor(values)
-    return _reduced(tf.reduce_max, values, mask, -_greatest(values, -1), axis, keepdims)
+    return _reduce_masked(tf.reduce_max, values, mask, -_extreme_of_dtype(values, -1), axis, keepdims)
 
 
 def masked_min(values: Tensor, mask: Tensor, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
@@ -109,7 +109,7 @@ def masked_min(values: Tensor, mask: Tensor, axis: int | Sequence[int] | None = 
         ValueError: the shapes do not fit, or axis does not contain 0.
     """
     values = tf.convert_to_tensor(values)
-    return _reduced(tf.reduce_min, values, mask, _greatest(values, 1), axis, keepdims)
+    return _reduce_masked(tf.reduce_min, values, mask, _extreme_of_dtype(values, 1), axis, keepdims)
 
 
 def masked_count(mask: Tensor) -> Tensor:
@@ -117,16 +117,16 @@ def masked_count(mask: Tensor) -> Tensor:
     return tf.reduce_sum(tf.cast(mask, tf.int32))
 
 
-def _greatest(values: Tensor, sign: int) -> float:
+def _extreme_of_dtype(values: Tensor, sign: int) -> float:
     if values.dtype.is_floating:
         return float("inf")
     return int(values.dtype.max) if sign > 0 else -int(values.dtype.min)
 
 
-def _reduced(
+def _reduce_masked(
     reduce: Function, values: Tensor, mask: Tensor, fill: float, axis: int | Sequence[int] | None, keepdims: bool
 ) -> Tensor:
-    values, kept, rank = _selected(values, mask)
+    values, kept, rank = _broadcast_mask(values, mask)
     behind = values.shape.ndims - rank  # dimensions of a row
     given = range(behind + 1) if axis is None else [axis] if isinstance(axis, int) else axis
     axes = {one % (behind + 1) for one in given if -behind - 1 <= one <= behind}
@@ -135,14 +135,14 @@ def _reduced(
             f"axis={axis!r} is not allowed: it must contain 0, the selected rows, and no dimension but "
             f"those from 0 to {behind}."
         )
-    filled = _where(kept, values, fill)
+    filled = _fill_unselected(kept, values, fill)
     result = reduce(filled, axis=[*range(rank), *(one + rank - 1 for one in sorted(axes) if one)], keepdims=keepdims)
     if keepdims and rank > 1:
         result = tf.squeeze(result, list(range(rank - 1)))
     return result
 
 
-def _selected(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, int]:
+def _broadcast_mask(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, int]:
     """Return values, the mask broadcast to their shape, and the rank of the mask."""
     values, mask = tf.convert_to_tensor(values), tf.convert_to_tensor(mask)
     rank = mask.shape.ndims
@@ -156,5 +156,5 @@ def _selected(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, int]:
     return values, tf.logical_and(kept, tf.ones_like(values, tf.bool)), rank
 
 
-def _where(kept: Tensor, values: Tensor, fill: float) -> Tensor:
+def _fill_unselected(kept: Tensor, values: Tensor, fill: float) -> Tensor:
     return tf.where(kept, values, tf.fill(tf.shape(values), tf.constant(fill, values.dtype)))

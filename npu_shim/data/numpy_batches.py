@@ -47,17 +47,17 @@ def padded_batches(arrays: Structure, batch_size: int) -> Iterator[PaddedBatch]:
     """
     if isinstance(batch_size, bool) or not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
         raise ValueError(f"batch_size={batch_size!r} is not allowed: it must be an int of at least 1.")
-    examples = _rows(arrays)
-    return _batches(arrays, examples, int(batch_size))
+    examples = _common_row_count(arrays)
+    return _iterate_batches(arrays, examples, int(batch_size))
 
 
-def _batches(arrays: Structure, examples: int, size: int) -> Iterator[PaddedBatch]:
+def _iterate_batches(arrays: Structure, examples: int, size: int) -> Iterator[PaddedBatch]:
     for start in range(0, examples, size):
         real = min(size, examples - start)
-        yield PaddedBatch(_cut(arrays, start, real, size), real)
+        yield PaddedBatch(_padded_slice(arrays, start, real, size), real)
 
 
-def _parts(arrays: Structure) -> list[tuple[str, Structure]]:
+def _named_children(arrays: Structure) -> list[tuple[str, Structure]]:
     """Return the elements one level down, each with its index as text."""
     if isinstance(arrays, dict):
         return [(f"[{key!r}]", value) for key, value in arrays.items()]
@@ -66,12 +66,12 @@ def _parts(arrays: Structure) -> list[tuple[str, Structure]]:
     return []
 
 
-def _counts(arrays: Structure, place: str) -> dict[str, int]:
+def _row_counts(arrays: Structure, place: str) -> dict[str, int]:
     """Return the number of rows of each array by its place."""
     if isinstance(arrays, (dict, tuple, list)):
         counts: dict[str, int] = {}
-        for name, value in _parts(arrays):
-            counts.update(_counts(value, place + name))
+        for name, value in _named_children(arrays):
+            counts.update(_row_counts(value, place + name))
         return counts
     shape = getattr(arrays, "shape", ())
     if not shape:
@@ -79,19 +79,19 @@ def _counts(arrays: Structure, place: str) -> dict[str, int]:
     return {place: int(shape[0])}
 
 
-def _rows(arrays: Structure) -> int:
-    counts = _counts(arrays, "arrays")
+def _common_row_count(arrays: Structure) -> int:
+    counts = _row_counts(arrays, "arrays")
     if not counts or len(set(counts.values())) > 1 or 0 in counts.values():
         listed = ", ".join(f"{place} has {count:,}" for place, count in counts.items()) or "they are empty"
         raise ValueError(f"arrays must have one number of rows, at least 1, but {listed}.")
     return next(iter(counts.values()))
 
 
-def _cut(arrays: Structure, start: int, real: int, size: int) -> Structure:
+def _padded_slice(arrays: Structure, start: int, real: int, size: int) -> Structure:
     if isinstance(arrays, dict):
-        return {key: _cut(value, start, real, size) for key, value in arrays.items()}
+        return {key: _padded_slice(value, start, real, size) for key, value in arrays.items()}
     if isinstance(arrays, (tuple, list)):
-        cut = [_cut(value, start, real, size) for value in arrays]
+        cut = [_padded_slice(value, start, real, size) for value in arrays]
         return type(arrays)(*cut) if hasattr(arrays, "_fields") else type(arrays)(cut)
     rows = arrays[start : start + real]
     if real == size:

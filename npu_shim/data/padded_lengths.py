@@ -6,7 +6,7 @@ from typing import Iterator
 
 from npu_shim._tensorflow import tf_api, tf_data, tf_recording
 from npu_shim._tensorflow.types import Dataset, Structure, Tensor
-from npu_shim.data.batching import as_element, check_dataset
+from npu_shim.data.batching import check_dataset, map_arguments_as_element
 
 tf = tf_api.tf
 
@@ -30,32 +30,32 @@ def fixed_lengths(dataset: Dataset, shapes: Structure) -> Dataset:
         tf.errors.InvalidArgumentError: at run time, if a batch has another shape.
     """
     check_dataset(dataset)
-    expected = list(_shapes(tf_data.element_structure(dataset)[0], shapes))
+    expected = list(_component_shapes(tf_data.element_structure(dataset)[0], shapes))
     line = tf_recording.script_line_text()
 
     def fix(*components: Structure) -> Structure:
-        element = as_element(dataset, components)
+        element = map_arguments_as_element(dataset, components)
         parts = tf.nest.flatten(element, expand_composites=False)
-        fixed = [_checked(part, sizes, line) for part, sizes in zip(parts, expected)]
+        fixed = [_check_and_set_sizes(part, sizes, line) for part, sizes in zip(parts, expected)]
         return tf.nest.pack_sequence_as(element, fixed, expand_composites=False)
 
     return dataset.map(fix)
 
 
-def _shapes(structure: Structure, shapes: Structure) -> Iterator[list[int | None]]:
+def _component_shapes(structure: Structure, shapes: Structure) -> Iterator[list[int | None]]:
     """Yield the shape of each component, in the order of tf.nest.flatten."""
     if isinstance(structure, dict):
         for key in sorted(structure):
-            yield from _shapes(structure[key], shapes[key])
+            yield from _component_shapes(structure[key], shapes[key])
     elif isinstance(structure, tuple):
         for part, shape in zip(structure, shapes):
-            yield from _shapes(part, shape)
+            yield from _component_shapes(part, shape)
     else:
         sizes = shapes.as_list() if isinstance(shapes, tf.TensorShape) else shapes
         yield [None if size is None or int(size) == -1 else int(size) for size in sizes]
 
 
-def _checked(part: Tensor, sizes: list[int | None], line: str) -> Tensor:
+def _check_and_set_sizes(part: Tensor, sizes: list[int | None], line: str) -> Tensor:
     known = [(axis, size) for axis, size in enumerate(sizes, 1) if size is not None]
     if not isinstance(part, tf.Tensor) or not known:
         return part

@@ -10,11 +10,11 @@ from __future__ import annotations
 from npu_shim._tensorflow import tf_api, tf_data
 from npu_shim._tensorflow.types import Dataset, Structure, Tensor
 from npu_shim.data.batching import (
-    as_element,
+    batch_size_check_op,
     check_dataset,
-    check_sizes,
-    dynamic_sizes,
-    find_batching,
+    dynamic_first_dimensions,
+    find_batching_steps,
+    map_arguments_as_element,
     with_batch_dimension,
 )
 
@@ -90,36 +90,36 @@ def pad_last_batch(dataset: Dataset, batch_size: int | None = None, mask: str = 
     return padded
 
 
-def mask_of(dataset: Dataset) -> str | None:
+def mask_name_of(dataset: Dataset) -> str | None:
     """Return the name of the mask that pad_last_batch added anywhere in a pipeline, or None."""
     real = tf_data.unwrap_dataset(dataset)
     if hasattr(real, "npu_shim_mask"):
         return real.npu_shim_mask
-    masks = [mask_of(source) for source in tf_data.dataset_inputs(real)]
+    masks = [mask_name_of(source) for source in tf_data.dataset_inputs(real)]
     return next((name for name in masks if name), None)
 
 
 def padded_with_mask(dataset: Dataset, batch_size: int | None = None) -> Dataset:
     """Return the dataset of pairs (element, mask); arguments and errors as in pad_last_batch."""
     _check_components(dataset)
-    size = _full_size(dataset, batch_size)
+    size = _full_batch_size(dataset, batch_size)
 
     def pad(*element: Structure) -> tuple[Structure, Tensor]:
-        whole = as_element(dataset, element)
-        counts = dynamic_sizes(element)
+        whole = map_arguments_as_element(dataset, element)
+        counts = dynamic_first_dimensions(element)
         if not counts:
             return whole, tf.ones([size])
-        with tf.control_dependencies([check_sizes(counts, size, smallest=1)]):
+        with tf.control_dependencies([batch_size_check_op(counts, size, smallest=1)]):
             count = tf.identity(counts[0])
         rows = tf.minimum(tf.range(size), count - 1)
-        filled = [_padded_rows(t, rows, count, size) for t in tf.nest.flatten(whole)]
+        filled = [_gather_padded_rows(t, rows, count, size) for t in tf.nest.flatten(whole)]
         whole = with_batch_dimension(tf.nest.pack_sequence_as(whole, filled), size)
         return whole, tf.cast(tf.range(size) < count, tf.float32)
 
     return dataset.map(pad)
 
 
-def _padded_rows(tensor: Tensor, rows: Tensor, count: Tensor, size: int) -> Tensor:
+def _gather_padded_rows(tensor: Tensor, rows: Tensor, count: Tensor, size: int) -> Tensor:
     """Return the given rows of a tensor with a dynamic first dimension; a full batch is not copied."""
     if not tensor.shape.rank or tf.compat.dimension_value(tensor.shape[0]) is not None:
         return tensor
@@ -142,12 +142,12 @@ def _check_components(dataset: Dataset) -> None:
         )
 
 
-def _full_size(dataset: Dataset, batch_size: int | None) -> int:
+def _full_batch_size(dataset: Dataset, batch_size: int | None) -> int:
     if batch_size is not None:
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
             raise ValueError(f"batch_size={batch_size!r} is not allowed: it must be an int of at least 1.")
         return batch_size
-    batching = find_batching(dataset)
+    batching = find_batching_steps(dataset)
     if batching is not None:
         return batching[0].size
     known = {tf.compat.dimension_value(s[0]) for s in tf.nest.flatten(tf_data.element_structure(dataset)[0]) if s.rank}

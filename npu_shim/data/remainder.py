@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from npu_shim._tensorflow import tf_data
 from npu_shim._tensorflow.types import Dataset
-from npu_shim.data.batching import check_dataset, find_batching
+from npu_shim.data.batching import check_dataset, find_batching_steps
 
 
 class Remainder(NamedTuple):
@@ -56,7 +56,7 @@ def count_remainder(dataset: Dataset, read: bool = False) -> Remainder:
         TypeError: if dataset is not a tf.data.Dataset.
     """
     check_dataset(dataset)
-    batching = find_batching(dataset)
+    batching = find_batching_steps(dataset)
     if batching is None:
         return Remainder(None, None, None, None)
     size = batching[0].size

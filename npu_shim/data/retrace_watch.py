@@ -40,12 +40,12 @@ class RetraceWatch(SignatureCounts):
         return sum(counts.values()) > 1
 
     def _count(self, function: TracedFunction, given: Structure) -> None:
-        path, line, name = _definition(function.python_function)
+        path, line, name = _definition_place(function.python_function)
         if path.startswith(script_frames.LIBRARIES) or _KERAS_FOLDER in path:
             return
         source = f"{name} ({path}:{line})"
         counts = self._counts[source]
-        text = ", ".join(_text(argument) for argument in _flat(given))
+        text = ", ".join(_signature_text(argument) for argument in _flatten_arguments(given))
         counts[text] += 1
         if sum(counts.values()) == 2:
             before = next(iter(counts))
@@ -55,12 +55,12 @@ class RetraceWatch(SignatureCounts):
             )
 
 
-def _flat(given: Structure) -> list[Structure]:
+def _flatten_arguments(given: Structure) -> list[Structure]:
     args, kwargs = given
     return [argument for value in [*args, *kwargs.values()] for argument in tf.nest.flatten(value)]
 
 
-def _text(value: Value) -> str:
+def _signature_text(value: Value) -> str:
     """Return the part of a signature for an argument: type and shape of a tensor, the value of a Python number."""
     shape = getattr(value, "shape", None)
     if shape is not None and hasattr(value, "dtype"):
@@ -72,7 +72,7 @@ def _text(value: Value) -> str:
     return "nothing" if value is None else type(value).__name__
 
 
-def _definition(function: Function) -> tuple[str, int, str]:
+def _definition_place(function: Function) -> tuple[str, int, str]:
     """Return file, line and name of a Python function."""
     function = inspect.unwrap(getattr(function, "func", function))
     code = getattr(getattr(function, "__func__", function), "__code__", None)

@@ -25,7 +25,7 @@ from npu_shim._tensorflow.types import (
     Value,
 )
 from npu_shim.config import parameter_map
-from npu_shim.data.drop_watch import DropWatch, counting
+from npu_shim.data.drop_watch import DropWatch, count_drops_of_batch
 from npu_shim.data.fit_watch import FitWatch
 from npu_shim.data.pipeline_resources import pipeline_resources
 from npu_shim.data.reading_call import ITERATOR, KERAS_MODULES, ReadingCall
@@ -119,14 +119,14 @@ class ShapeWatch:
             return values
         for outputs, arrays in zip(iterators, values["iterators"]):
             op = outputs[0].op
-            self._count(_Source(session.graph, "iterator", (op.name,)), tuple(_shape(a) for a in arrays), op)
+            self._count(_Source(session.graph, "iterator", (op.name,)), tuple(_shape_of_value(a) for a in arrays), op)
         return values["user"]
 
     def _count_fed(self, session: Session, feed_dict: FeedDict) -> None:
         shapes, ops = {}, {}
         for tensor, value in tf_session.fed_values(session, feed_dict):
             if not tensor.shape.is_fully_defined():
-                shapes[tensor.name], ops[tensor.name] = _shape(value), tensor.op
+                shapes[tensor.name], ops[tensor.name] = _shape_of_value(value), tensor.op
         if shapes:
             names = tuple(sorted(shapes))
             self._count(_Source(session.graph, "fed", names), tuple(shapes[name] for name in names), ops[names[0]])
@@ -142,30 +142,30 @@ class ShapeWatch:
                 op for op in tf_graph.ops_with_ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")
             ]
             self._iterator_outputs[key] = [
-                list(op.outputs) for op in iterator_ops if session.graph.is_fetchable(op) and _is_dynamic(op)
+                list(op.outputs) for op in iterator_ops if session.graph.is_fetchable(op) and _has_dynamic_outputs(op)
             ]
         return self._iterator_outputs[key]
 
     def _check_pipeline(self, session: Session, ops: list[Operation]) -> None:
         """Report the variables and tables that datasets of a run read on the host, each once."""
         entry = parameter_map.find_entry(tf_session.reported_config(session))
-        mixed = entry is not None and parameter_map.read(entry).get("mix_compile_mode") is True
+        mixed = entry is not None and parameter_map.read_options(entry).get("mix_compile_mode") is True
         for op, reason in pipeline_resources(tf_graph.ops_with_ancestors(ops), mixed).items():
             if op not in self._reported:
                 self._reported.add(op)
-                tf_api.logging.warning(f"npu_shim: {_definition_line(op)}: {op.name}: {reason}. Reported once.")
+                tf_api.logging.warning(f"npu_shim: {_creation_line_text(op)}: {op.name}: {reason}. Reported once.")
 
     def _count(self, source: _Source, shapes: tuple[Shape, ...], op: Operation) -> None:
         counts = self._counts[source]
         counts[shapes] += 1
         if source not in self._lines:
-            self._lines[source] = _definition_line(op)
+            self._lines[source] = _creation_line_text(op)
         elif len(counts) == 2 and counts[shapes] == 1:
             before = next(iter(counts))
             tf_api.logging.warning(
                 f"npu_shim: {self._lines[source]}: the shape of {source} changed from {_shapes_text(before)} to "
                 f"{_shapes_text(shapes)}, and the NPU recompiles for each new shape. Use static shapes: "
-                f"batch(n, drop_remainder=True), npu_shim.data.{_advice_on_control_flow(op.graph)} Reported once."
+                f"batch(n, drop_remainder=True), npu_shim.data.{_control_flow_advice_text(op.graph)} Reported once."
             )
 
 
@@ -205,7 +205,7 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
         def call(self: Value, *args: object, **kwargs: object) -> Result:
             # A function that exec has defined has None as its module.
             if (getattr(self.python_function, "__module__", None) or "").startswith(KERAS_MODULES):
-                watch.training.note_call((args, kwargs))
+                watch.training.count_call((args, kwargs))
             return watch.functions.call(self, original, args, kwargs)
 
         return call
@@ -215,7 +215,7 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
         def __iter__(self: Value) -> Result:
             if tf.executing_eagerly():
                 watch.drops.check(self)
-            return watch.training.iterate(self, original)
+            return watch.training.count_and_iterate(self, original)
 
         return __iter__
 
@@ -236,7 +236,7 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
         patches.replace_attribute(tf_session.FUNCTION, "__call__", traced)
         patches.replace_attribute(tf.compat.v2.data.Dataset, "__iter__", iterated)
         for name in ("batch", "padded_batch"):
-            patches.replace_attribute(tf.compat.v2.data.Dataset, name, counting)
+            patches.replace_attribute(tf.compat.v2.data.Dataset, name, count_drops_of_batch)
     if summary_at_exit:
         atexit.register(_log_summary, watch)
     return watch
@@ -248,7 +248,7 @@ def _log_summary(watch: ShapeWatch) -> None:
         tf_api.logging.warning("%s", text)
 
 
-def _advice_on_control_flow(graph: Graph) -> str:
+def _control_flow_advice_text(graph: Graph) -> str:
     """Return what loops and conditions of TensorFlow 1 in a graph with dynamic shapes need."""
     if not any(op.type in tf_graph.OLD_CONTROL_FLOW for op in graph.get_operations()):
         return ""
@@ -258,14 +258,14 @@ def _advice_on_control_flow(graph: Graph) -> str:
     )
 
 
-def _is_dynamic(op: Operation) -> bool:
+def _has_dynamic_outputs(op: Operation) -> bool:
     """Return True if the shapes of an iterator may change and its values can be fetched."""
     return any(not output.shape.is_fully_defined() for output in op.outputs) and not any(
         output.dtype in (tf.variant, tf.resource) for output in op.outputs
     )
 
 
-def _shape(value: Value) -> Shape:
+def _shape_of_value(value: Value) -> Shape:
     if isinstance(value, (tf_api.v1.SparseTensorValue)):
         return tuple(int(n) for n in value.dense_shape)
     shape = getattr(value, "shape", None)
@@ -276,7 +276,7 @@ def _shapes_text(shapes: tuple[Shape, ...]) -> str:
     return ", ".join(str(list(shape)) for shape in shapes)
 
 
-def _definition_line(op: Operation) -> str:
+def _creation_line_text(op: Operation) -> str:
     """Return the innermost line outside TensorFlow and this package that created an op; TensorFlow records it."""
     for frame in reversed(list(op.traceback)):
         path, line = frame[0], frame[1]

@@ -12,17 +12,17 @@ from npu_shim._tensorflow import tf_api, tf_data
 from npu_shim._tensorflow.types import Dataset, Structure, Tensor
 from npu_shim.data.batching import (
     Batching,
-    as_element,
+    batch_size_check_op,
     check_dataset,
-    check_sizes,
-    dynamic_sizes,
-    find_batching,
+    dynamic_first_dimensions,
+    find_batching_steps,
     has_dynamic_batch,
     is_dynamic,
+    map_arguments_as_element,
     with_batch_dimension,
 )
 from npu_shim.data.dropped_examples import DroppedExamples
-from npu_shim.data.dropping import dropping_steps, is_mixed, number_of_examples
+from npu_shim.data.dropping import dropping_steps, has_random_order, number_of_examples
 
 tf = tf_api.tf
 
@@ -54,9 +54,9 @@ def enforce_static_batch(dataset: Dataset) -> Dataset:
     if not has_dynamic_batch(dataset):
         for dropping in dropping_steps(dataset):
             examples = number_of_examples(dropping.examples)
-            _check_size(-1 if examples is None else examples, dropping.size)
+            _check_at_least_one_batch(-1 if examples is None else examples, dropping.size)
         return dataset
-    batching = find_batching(dataset)
+    batching = find_batching_steps(dataset)
     if batching is None:
         tf_api.logging.warning(
             f"npu_shim: the batch dimension of the training input stays dynamic: no batch size found in "
@@ -67,15 +67,15 @@ def enforce_static_batch(dataset: Dataset) -> Dataset:
     for step in batching:
         _report_dropped(step)
     unknown = any(tf_data.cardinality(step.examples) == tf_data.UNKNOWN_CARDINALITY for step in batching)
-    full = _only_full(dataset, size, DroppedExamples(size) if unknown else None)
+    full = _keep_full_batches(dataset, size, DroppedExamples(size) if unknown else None)
 
     def fix(*element: Structure) -> Structure:
-        return with_batch_dimension(as_element(full, element), size)
+        return with_batch_dimension(map_arguments_as_element(full, element), size)
 
     return full.map(fix)
 
 
-def warn_dynamic_batch(tensors: Structure) -> None:
+def warn_of_dynamic_batch(tensors: Structure) -> None:
     """Log a warning if an input_fn returned tensors (not a dataset) with a dynamic batch dimension.
 
     Args:
@@ -100,16 +100,16 @@ def _report_dropped(batching: Batching) -> None:
     if examples < 0:
         tf_api.logging.info(f"npu_shim: batch size {size} made static; a partial last batch is dropped.")
         return
-    _check_size(examples, size)
+    _check_at_least_one_batch(examples, size)
     if examples % size:
-        same = "" if is_mixed(batching.examples) else "the same "
+        same = "" if has_random_order(batching.examples) else "the same "
         tf_api.logging.info(
             f"npu_shim: batch size {size} made static; drops {same}{'' if batching.all_used else 'up to '}"
             f"{examples % size:,} of {examples:,} examples per epoch."
         )
 
 
-def _check_size(examples: int, size: int) -> None:
+def _check_at_least_one_batch(examples: int, size: int) -> None:
     """Raise ValueError if a dataset is known to have fewer examples than one batch."""
     if 0 <= examples < size:
         raise ValueError(
@@ -118,13 +118,13 @@ def _check_size(examples: int, size: int) -> None:
         )
 
 
-def _only_full(dataset: Dataset, size: int, dropped: DroppedExamples | None) -> Dataset:
+def _keep_full_batches(dataset: Dataset, size: int, dropped: DroppedExamples | None) -> Dataset:
     """Keep the elements whose dynamic dimensions are all ``size``; ``dropped`` counts the others."""
 
     def is_full(*element: Structure) -> Tensor:
-        counts = dynamic_sizes(element)
-        with tf.control_dependencies([check_sizes(counts, size, smallest=0)]):
+        counts = dynamic_first_dimensions(element)
+        with tf.control_dependencies([batch_size_check_op(counts, size, smallest=0)]):
             full = tf.equal(counts[0], size)
-        return full if dropped is None else dropped.unless_full(full, counts[0])
+        return full if dropped is None else dropped.count_unless_full(full, counts[0])
 
     return dataset.filter(is_full)

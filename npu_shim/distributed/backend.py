@@ -23,7 +23,7 @@ _connecting = threading.Lock()
 _backend: Backend | None = None
 
 
-def connect() -> Backend:
+def connected_backend() -> Backend:
     """Return the backend of this process; the first call waits until all ranks have joined.
 
     Raises:
@@ -32,11 +32,11 @@ def connect() -> Backend:
     global _backend
     with _connecting:
         if _backend is None:
-            _backend = _join(world(), host_env.read_environment())
+            _backend = _join_job(world(), host_env.read_environment())
         return _backend
 
 
-def _join(here: World, env: host_env.Environment) -> Backend:
+def _join_job(here: World, env: host_env.Environment) -> Backend:
     from npu_shim._tensorflow import script_frames
 
     pool_bytes = None if env.memory == "kept" else 0
@@ -44,7 +44,7 @@ def _join(here: World, env: host_env.Environment) -> Backend:
         from npu_shim.distributed import shm
 
         # A process alone shares nothing, so that several of them may run at the same time.
-        return shm.join(
+        return shm.join_job(
             here.rank,
             here.size,
             env.job_id if here.size > 1 else f"{env.job_id}-{secrets.token_hex(4)}",
@@ -56,7 +56,7 @@ def _join(here: World, env: host_env.Environment) -> Backend:
         )
     from npu_shim.distributed import mpi
 
-    return mpi.join(
+    return mpi.join_job(
         here.rank,
         here.size,
         env.job_id,
@@ -76,5 +76,5 @@ def process_group(name: str, ranks: Sequence[int]) -> ProcessGroup:
         name: name of the group.
         ranks: world ranks of its members, ascending.
     """
-    backend = connect()
+    backend = connected_backend()
     return backend.world if name == WORLD else backend.group(name, ranks)

@@ -27,7 +27,7 @@ Gradient = Callable[[str, str, Tensors, Tensors, Tensors], List[Optional[tf.Tens
 BITS = tf.uint16  # the type in which bfloat16 is sent, as NumPy has no bfloat16
 
 
-def differentiable_op(
+def run_differentiable_op(
     kind: str, group: str, inputs: list[tf.Tensor], results: list[Result], work: Work, gradient: Gradient
 ) -> list[tf.Tensor]:
     """Return the results of a collective that has a gradient of its own.
@@ -43,14 +43,14 @@ def differentiable_op(
     if not inputs:
         return []
     if tf_graph.is_in_plain_graph():
-        received = op(kind, group, inputs, results, work)
+        received = run_op(kind, group, inputs, results, work)
         return tf_gradients.with_registered_gradients(
             received, inputs, _register_gradient(kind, group, len(received), gradient)
         )
 
     @tf.custom_gradient
     def differentiable(*tensors: tf.Tensor) -> tuple[tuple[tf.Tensor, ...], Callable[..., list[tf.Tensor | None]]]:
-        outputs = tuple(op(kind, group, list(tensors), results, work))
+        outputs = tuple(run_op(kind, group, list(tensors), results, work))
         return outputs, lambda *dys: gradient(kind, group, tensors, outputs, dys)
 
     outputs = differentiable(*inputs)
@@ -70,7 +70,7 @@ def _register_gradient(kind: str, group: str, count: int, gradient: Gradient) ->
     return name
 
 
-def op(
+def run_op(
     kind: str, group: str, inputs: list[tf.Tensor], results: list[Result], work: Work, is_common: bool = True
 ) -> list[tf.Tensor] | tf.Operation:
     """Return the tensors of a collective; its op if it has none.
@@ -83,12 +83,12 @@ def op(
         work: runs the collective.
         is_common: True if every rank of the group builds this op.
     """
-    members = groups.group(group)
+    members = groups.find_group(group)
     graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
-    operation = f"{kind} of {_types(inputs)}"
+    operation = f"{kind} of {_types_text(inputs)}"
     names = "" if graph is None else ", ".join(tensor.name for tensor in inputs)
     identity = (
-        graph_consistency.add(graph, group, operation, names)
+        graph_consistency.add_collective(graph, group, operation, names)
         if is_common
         else graph_consistency.CollectiveId(operation, None)
     )
@@ -113,12 +113,12 @@ def op(
     return finished
 
 
-def tensors_of(values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+def as_tensors(values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     """Return the values as tensors."""
     return [tf.convert_to_tensor(value) for value in values]
 
 
-def _types(inputs: list[tf.Tensor]) -> str:
+def _types_text(inputs: list[tf.Tensor]) -> str:
     """Return the types. Static shapes may differ between ranks; the shapes are compared at run time."""
     counted = Counter(tensor.dtype.base_dtype.name for tensor in inputs)
     return (

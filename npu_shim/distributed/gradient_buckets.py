@@ -19,7 +19,7 @@ _ends: dict[str, tuple[int, ...]] = {}
 _percentages: dict[str, tuple[float, ...]] = {}
 
 
-def set_by_index(ends: Sequence[int], group: str = WORLD) -> None:
+def set_bucket_ends(ends: Sequence[int], group: str = WORLD) -> None:
     """Set the last gradient of each bucket.
 
     Args:
@@ -32,12 +32,12 @@ def set_by_index(ends: Sequence[int], group: str = WORLD) -> None:
         raise TypeError(f"idxList={ends!r} is not allowed. Pass a list of int, none negative.")
     if not 1 <= len(ends) <= MAX_BUCKETS or any(b <= a for a, b in zip(ends, ends[1:])):
         raise ValueError(f"idxList={list(ends)} is not allowed. Pass 1 to {MAX_BUCKETS} increasing indices.")
-    groups.group(group)
+    groups.find_group(group)
     _ends[group] = tuple(ends)
 
 
-def set_by_size(percentages: Sequence[float], group: str = WORLD) -> None:
-    """Set the share of each bucket in the bytes of all gradients. It has precedence over set_by_index.
+def set_bucket_percentages(percentages: Sequence[float], group: str = WORLD) -> None:
+    """Set the share of each bucket in the bytes of all gradients. It has precedence over set_bucket_ends.
 
     Args:
         percentages: at most 8 positive numbers that sum to 100.
@@ -54,17 +54,17 @@ def set_by_size(percentages: Sequence[float], group: str = WORLD) -> None:
             f"dataSizeList={list(percentages)} is not allowed. Pass 1 to {MAX_BUCKETS} positive percentages "
             "that sum to 100."
         )
-    groups.group(group)
+    groups.find_group(group)
     _percentages[group] = tuple(float(p) for p in percentages)
 
 
-def remove(group: str) -> None:
+def remove_group_strategies(group: str) -> None:
     """Remove the strategies of a group."""
     _ends.pop(group, None)
     _percentages.pop(group, None)
 
 
-def buckets(sizes_in_bytes: Sequence[int], group: str = WORLD) -> list[list[int]]:
+def bucket_indices(sizes_in_bytes: Sequence[int], group: str = WORLD) -> list[list[int]]:
     """Return the gradients of each bucket.
 
     Args:
@@ -78,13 +78,13 @@ def buckets(sizes_in_bytes: Sequence[int], group: str = WORLD) -> list[list[int]
     if not sizes_in_bytes:
         return []
     if group in _percentages:
-        return by_size(sizes_in_bytes, _percentages[group])
+        return buckets_by_percentages(sizes_in_bytes, _percentages[group])
     if group in _ends:
-        return by_index(len(sizes_in_bytes), _ends[group])
-    return by_size(sizes_in_bytes, DEFAULT_PERCENTAGES)
+        return buckets_by_ends(len(sizes_in_bytes), _ends[group])
+    return buckets_by_percentages(sizes_in_bytes, DEFAULT_PERCENTAGES)
 
 
-def by_index(count: int, ends: Sequence[int]) -> list[list[int]]:
+def buckets_by_ends(count: int, ends: Sequence[int]) -> list[list[int]]:
     """Return buckets that end with the gradients of these indices.
 
     Raises:
@@ -99,7 +99,7 @@ def by_index(count: int, ends: Sequence[int]) -> list[list[int]]:
     return [list(range(start, end + 1)) for start, end in zip(starts, ends)]
 
 
-def by_size(sizes_in_bytes: Sequence[int], percentages: Sequence[float]) -> list[list[int]]:
+def buckets_by_percentages(sizes_in_bytes: Sequence[int], percentages: Sequence[float]) -> list[list[int]]:
     """Return buckets with these percentages of the bytes, as closely as whole gradients allow.
 
     A bucket ends where the sum of the bytes so far is closest to the sum of the
@@ -115,4 +115,4 @@ def by_size(sizes_in_bytes: Sequence[int], percentages: Sequence[float]) -> list
         share += percentage
         ends.append(min(range(len(sums)), key=lambda i: abs(sums[i] - total * share / 100.0)))
     last = len(sums) - 1
-    return by_index(len(sums), sorted({end for end in ends if end < last} | {last}))
+    return buckets_by_ends(len(sums), sorted({end for end in ends if end < last} | {last}))

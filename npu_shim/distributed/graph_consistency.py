@@ -73,7 +73,7 @@ class GraphCollectives:
         check.run(group, f"graph {self.number}", self._built[group.name])
 
 
-def add(graph: Hashable | None, group: str, operation: str, names: str) -> CollectiveId:
+def add_collective(graph: Hashable | None, group: str, operation: str, names: str) -> CollectiveId:
     """Return the id of a collective that is built in a graph, or runs eagerly if graph is None."""
     global _graph_count
     if getattr(_named, "name", None) is not None:
@@ -89,7 +89,7 @@ def add(graph: Hashable | None, group: str, operation: str, names: str) -> Colle
 
 
 @contextlib.contextmanager
-def named(name: str) -> Iterator[None]:
+def name_collectives(name: str) -> Iterator[None]:
     """Inside, collectives are known by a name instead of their place, so ranks may build others in between.
 
     A rank that waits for a collective which another rank never runs gets an error when its time is up.
@@ -115,16 +115,16 @@ class _Check:
     def run(self, group: ProcessGroup, name: str, built: list[str]) -> None:
         with self._lock:
             if not self._done:
-                self._difference = _compare(group, name, built)
+                self._difference = _difference_text_or_none(group, name, built)
                 self._done = True
         if self._difference is not None:
             raise Mismatch(self._difference)
 
 
-def _compare(group: ProcessGroup, name: str, built: list[str]) -> str | None:
+def _difference_text_or_none(group: ProcessGroup, name: str, built: list[str]) -> str | None:
     """Return the difference between the graphs of the ranks; None if there is none."""
     text = "\n".join(built).encode("utf-8")
-    compared = "\n".join(map(_without_names, built)).encode("utf-8")
+    compared = "\n".join(map(_signature_without_names, built)).encode("utf-8")
     digest = hashlib.blake2b(compared, digest_size=_SUMMARY_BYTES - 8).digest()
     summary = np.frombuffer(digest + len(text).to_bytes(8, "little"), np.uint8)
     summaries = group.allgather(summary, key=f"comparison of {name}").reshape(group.size, _SUMMARY_BYTES)
@@ -135,10 +135,10 @@ def _compare(group: ProcessGroup, name: str, built: list[str]) -> str | None:
     padded[: len(text)] = np.frombuffer(text, np.uint8)
     texts = group.allgather(padded, key=f"difference of {name}").reshape(group.size, max(lengths))
     lists = [row[:length].tobytes().decode("utf-8").split("\n") for row, length in zip(texts, lengths)]
-    return describe_difference(name, group.ranks, lists)
+    return difference_text(name, group.ranks, lists)
 
 
-def describe_difference(name: str, ranks: Sequence[int], lists: list[list[str]]) -> str:
+def difference_text(name: str, ranks: Sequence[int], lists: list[list[str]]) -> str:
     """Return which rank built other collectives than most ranks, and where the lists first differ.
 
     Args:
@@ -146,7 +146,7 @@ def describe_difference(name: str, ranks: Sequence[int], lists: list[list[str]])
         ranks: world ranks of the group.
         lists: the collectives of each rank.
     """
-    compared = [tuple(map(_without_names, one)) for one in lists]
+    compared = [tuple(map(_signature_without_names, one)) for one in lists]
     majority = Counter(compared).most_common(1)[0][0]
     odd = next(index for index, one in enumerate(compared) if one != majority)
     others = ", ".join(str(rank) for rank, one in zip(ranks, compared) if one == majority)
@@ -160,6 +160,6 @@ def describe_difference(name: str, ranks: Sequence[int], lists: list[list[str]])
     )
 
 
-def _without_names(built: str) -> str:
+def _signature_without_names(built: str) -> str:
     """Return the part of a collective that must be the same on every rank."""
     return built.split(LABEL, 1)[0]

@@ -9,7 +9,7 @@ import numpy as np
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed import groups
-from npu_shim.distributed.collective_op import BITS, Work, differentiable_op, op, tensors_of
+from npu_shim.distributed.collective_op import BITS, Work, as_tensors, run_differentiable_op, run_op
 from npu_shim.distributed.collectives.errors import Mismatch
 from npu_shim.distributed.collectives.process_group import ProcessGroup
 from npu_shim.distributed.collectives.reductions import BFLOAT16
@@ -31,19 +31,19 @@ def allreduce(tensors: Sequence[tf.Tensor], reduction: str, group: str) -> list[
     Returns:
         Tensors of the same shapes.
     """
-    inputs = tensors_of(tensors)
-    name, results = type_name(inputs), [(tensor.dtype, tensor.shape) for tensor in inputs]
+    inputs = as_tensors(tensors)
+    name, results = numpy_type_name(inputs), [(tensor.dtype, tensor.shape) for tensor in inputs]
 
     def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
         return process_group.allreduce(arrays, reduction, key=key, type_name=name)
 
-    return differentiable_op(f"allreduce {reduction}", group, inputs, results, work, gradient_of_reduction)
+    return run_differentiable_op(f"allreduce {reduction}", group, inputs, results, work, gradient_of_reduction)
 
 
 def reduce(tensor: tf.Tensor, reduction: str, root: int, group: str) -> tf.Tensor:
     """Reduce a tensor to rank ``root`` of the group; other ranks get their own tensor back."""
-    inputs = tensors_of([tensor])
-    name = type_name(inputs)
+    inputs = as_tensors([tensor])
+    name = numpy_type_name(inputs)
 
     def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
         reduced = process_group.reduce(arrays[0], reduction, root=root, key=key, type_name=name)
@@ -54,9 +54,9 @@ def reduce(tensor: tf.Tensor, reduction: str, root: int, group: str) -> tf.Tenso
 
 def reduce_scatter(tensor: tf.Tensor, reduction: str, group: str) -> tf.Tensor:
     """Reduce a tensor; rank r of the group gets block r of axis 0."""
-    inputs = tensors_of([tensor])
-    name = type_name(inputs)
-    size = groups.group(group).size
+    inputs = as_tensors([tensor])
+    name = numpy_type_name(inputs)
+    size = groups.find_group(group).size
     shape = inputs[0].shape
     if shape.rank is not None:
         first = tf_api.v1.dimension_value(shape[0]) if shape.rank else None
@@ -79,8 +79,8 @@ def allgather(tensor: tf.Tensor, group: str) -> tf.Tensor:
     The number of rows may differ between ranks, except in a graph in which it is static: like the NPU's op, this one
     then has a static shape.
     """
-    inputs = tensors_of([tensor])
-    shape, size = inputs[0].shape, groups.group(group).size
+    inputs = as_tensors([tensor])
+    shape, size = inputs[0].shape, groups.find_group(group).size
     first = None
     if shape.rank is not None:
         first = tf_api.v1.dimension_value(shape[0]) if shape.rank else 1
@@ -101,25 +101,25 @@ def allgather(tensor: tf.Tensor, group: str) -> tf.Tensor:
 
 def broadcast(tensors: Sequence[tf.Tensor], root: int, group: str) -> list[tf.Tensor]:
     """Copy the tensors, of any types, of rank ``root`` of the group to every rank."""
-    inputs = tensors_of(tensors)
+    inputs = as_tensors(tensors)
 
     def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
         received = process_group.broadcast(arrays, root=root, key=key)
         return [array.copy() for array in received] if process_group.rank == root else received
 
     results = [(tensor.dtype, tensor.shape) for tensor in inputs]
-    return differentiable_op(f"broadcast from rank {root}", group, inputs, results, work, no_gradient)
+    return run_differentiable_op(f"broadcast from rank {root}", group, inputs, results, work, raise_for_gradient)
 
 
 def send(tensor: tf.Tensor, tag: int, dest: int, group: str) -> tf.Operation | None:
     """Send a tensor to a rank of the group. Return an op that ends when it is received; None if eager."""
-    inputs = tensors_of([tensor])
+    inputs = as_tensors([tensor])
 
     def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
         process_group.send(arrays[0], dest=dest, tag=tag)
         return []
 
-    sent = op("send", group, inputs, [], work, is_common=False)
+    sent = run_op("send", group, inputs, [], work, is_common=False)
     return sent if isinstance(sent, tf.Operation) else None
 
 
@@ -130,7 +130,7 @@ def receive(shape: Sequence[int], dtype: tf.DType, tag: int, source: int, group:
     def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
         return [process_group.receive(tuple(shape), numpy_type, source=source, tag=tag)]
 
-    return op("receive", group, [], [(dtype, tf.TensorShape(shape))], work, is_common=False)[0]
+    return run_op("receive", group, [], [(dtype, tf.TensorShape(shape))], work, is_common=False)[0]
 
 
 def all_to_all_v(tensors: Sequence[tf.Tensor], group: str) -> tf.Tensor:
@@ -140,7 +140,7 @@ def all_to_all_v(tensors: Sequence[tf.Tensor], group: str) -> tf.Tensor:
         tensors: data, send counts, send displacements, receive counts, receive displacements.
         group: name of the group.
     """
-    inputs = tensors_of(tensors[:1]) + [tf.cast(t, tf.int64) for t in tensors[1:]]
+    inputs = as_tensors(tensors[:1]) + [tf.cast(t, tf.int64) for t in tensors[1:]]
     counts = tf_api.static_value(inputs[3])
     shape = tf.TensorShape([None if counts is None else int(counts.sum())])
 
@@ -152,7 +152,7 @@ def all_to_all_v(tensors: Sequence[tf.Tensor], group: str) -> tf.Tensor:
 
 def all_to_all_v_c(data: tf.Tensor, counts: tf.Tensor, group: str) -> tf.Tensor:
     """Send a segment of a flat tensor to each rank, with the counts of all ranks as a matrix."""
-    inputs = tensors_of([data]) + [tf.cast(counts, tf.int64)]
+    inputs = as_tensors([data]) + [tf.cast(counts, tf.int64)]
 
     def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
         return [process_group.alltoallvc(*arrays, key=key)]
@@ -162,7 +162,7 @@ def all_to_all_v_c(data: tf.Tensor, counts: tf.Tensor, group: str) -> tf.Tensor:
 
 def _one_result(kind: str, group: str, inputs: list[tf.Tensor], shape: tf.TensorShape, work: Work) -> tf.Tensor:
     """Return the result of a collective without gradient, which has the type of the first input."""
-    return differentiable_op(kind, group, inputs, [(inputs[0].dtype, shape)], work, no_gradient)[0]
+    return run_differentiable_op(kind, group, inputs, [(inputs[0].dtype, shape)], work, raise_for_gradient)[0]
 
 
 def gradient_of_reduction(
@@ -175,10 +175,10 @@ def gradient_of_reduction(
     """
     if kind == _SUM:
         return [*allreduce(dys, "sum", group)]
-    raise _no_gradient(kind, "the NPU sums over all ranks, which is not the derivative")
+    raise _no_gradient_error(kind, "the NPU sums over all ranks, which is not the derivative")
 
 
-def no_gradient(
+def raise_for_gradient(
     kind: str, group: str, inputs: Sequence[tf.Tensor], results: Sequence[tf.Tensor], dys: Sequence[tf.Tensor]
 ) -> list[tf.Tensor | None]:
     """Raise the error of a collective without gradient.
@@ -186,16 +186,16 @@ def no_gradient(
     Raises:
         LookupError: always.
     """
-    raise _no_gradient(kind, "the NPU has none either")
+    raise _no_gradient_error(kind, "the NPU has none either")
 
 
-def _no_gradient(kind: str, reason: str) -> LookupError:
+def _no_gradient_error(kind: str, reason: str) -> LookupError:
     return LookupError(
         f"hccl_ops: {kind} has no gradient: {reason}. Wrap its result in tf.stop_gradient if the loss does not depend "
         "on it."
     )
 
 
-def type_name(inputs: list[tf.Tensor]) -> str | None:
+def numpy_type_name(inputs: list[tf.Tensor]) -> str | None:
     """Return the type name that a process group needs for the first of several tensors, which NumPy may not have."""
     return BFLOAT16 if inputs and inputs[0].dtype == tf.bfloat16 else None

@@ -35,7 +35,8 @@ class Group:
         """
         if world_rank not in self.ranks:
             raise ValueError(
-                f"rank {world_rank} is not in group {self.name!r}, which has the ranks {listed(self.ranks)}. Use the "
+                f"rank {world_rank} is not in group {self.name!r}, which has the ranks {ranks_text(self.ranks)}. "
+                "Use the "
                 "group in its own ranks only."
             )
         return self.ranks.index(world_rank)
@@ -53,7 +54,7 @@ class Group:
         return self.ranks[group_rank]
 
 
-def group(name: str = WORLD, of: World | None = None) -> Group:
+def find_group(name: str = WORLD, of: World | None = None) -> Group:
     """Return the group with a name.
 
     Args:
@@ -77,7 +78,7 @@ def group(name: str = WORLD, of: World | None = None) -> Group:
     return Group(name, _groups[name])
 
 
-def create(name: str, rank_num: int, rank_ids: Sequence[int], of: World | None = None) -> Group:
+def create_group(name: str, rank_num: int, rank_ids: Sequence[int], of: World | None = None) -> Group:
     """Create a group that contains this process.
 
     Args:
@@ -90,7 +91,7 @@ def create(name: str, rank_num: int, rank_ids: Sequence[int], of: World | None =
     Raises:
         TypeError, ValueError: an argument is not allowed, or this process is not in rank_ids.
     """
-    check_name(name)
+    check_new_group_name(name)
     if not isinstance(rank_ids, (list, tuple)) or not all(is_int(r) for r in rank_ids):
         raise TypeError(f"rank_ids={rank_ids!r} is not allowed. Pass a list of int.")
     if not is_int(rank_num) or rank_num != len(rank_ids) or len(set(rank_ids)) != len(rank_ids) or not rank_ids:
@@ -103,7 +104,7 @@ def create(name: str, rank_num: int, rank_ids: Sequence[int], of: World | None =
     if outside:
         raise ValueError(
             f"rank_ids={list(rank_ids)} is not allowed: this job has the ranks 0 to {here.size - 1} ({here.source}), "
-            f"but not {listed(outside)}."
+            f"but not {ranks_text(outside)}."
         )
     if here.rank not in rank_ids:
         raise ValueError(
@@ -112,25 +113,25 @@ def create(name: str, rank_num: int, rank_ids: Sequence[int], of: World | None =
         )
     if name in _groups:
         raise ValueError(
-            f"group={name!r} already exists with the ranks {listed(_groups[name])}. Use another name, or call "
+            f"group={name!r} already exists with the ranks {ranks_text(_groups[name])}. Use another name, or call "
             "destroy_group first."
         )
     _groups[name] = tuple(sorted(rank_ids))
-    return group(name, here)
+    return find_group(name, here)
 
 
-def destroy(name: str) -> None:
+def destroy_group(name: str) -> None:
     """Remove a group.
 
     Raises:
         TypeError, ValueError: the name is not allowed, or the group does not exist.
     """
-    check_name(name)
-    group(name)
+    check_new_group_name(name)
+    find_group(name)
     del _groups[name]
 
 
-def check_name(name: object) -> None:
+def check_new_group_name(name: object) -> None:
     """Check the name of a new group.
 
     Raises:
@@ -149,6 +150,6 @@ def is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def listed(ranks: Sequence[int]) -> str:
+def ranks_text(ranks: Sequence[int]) -> str:
     """Return ranks separated by commas."""
     return ", ".join(str(rank) for rank in ranks)

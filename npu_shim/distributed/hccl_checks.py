@@ -32,23 +32,23 @@ def check_fusion(fusion: int, fusion_id: int, allowed: Sequence[int]) -> None:
         raise ValueError(f"fusion_id={fusion_id!r} is not allowed with fusion=2. Use 0 or more.")
 
 
-def is_single(group: str) -> bool:
+def is_single_rank_group(group: str) -> bool:
     """Return True if a group has one rank. The group must exist."""
-    return world_size() == 1 or groups.group(group).size == 1
+    return world_size() == 1 or groups.find_group(group).size == 1
 
 
 def own_rank(group: str) -> int:
     """Return the rank of this process in a group."""
     here = world()
-    return groups.group(group, here).rank_of(here.rank)
+    return groups.find_group(group, here).rank_of(here.rank)
 
 
 def group_size(group: str) -> int:
     """Return the number of ranks in a group."""
-    return 1 if world_size() == 1 else groups.group(group).size
+    return 1 if world_size() == 1 else groups.find_group(group).size
 
 
-def check_size(rank_size: int, group: str, name: str) -> None:
+def check_rank_size(rank_size: int, group: str, name: str) -> None:
     """Raise ValueError if rank_size is not the size of the group."""
     size = group_size(group)
     if rank_size != size:
@@ -65,14 +65,14 @@ def check_member(rank: int, argument: str, group: str, name: str) -> None:
         raise ValueError(f"{name}: {argument}={rank!r} is not allowed: group {group!r} has ranks 0 to {size - 1}.")
 
 
-def check_other(rank: int, argument: str, group: str, name: str) -> None:
+def check_other_member(rank: int, argument: str, group: str, name: str) -> None:
     """Raise ValueError if a rank is not another one of the group."""
     check_member(rank, argument, group, name)
     if rank == (0 if world_size() == 1 else own_rank(group)):
         raise ValueError(f"{name}: {argument}={rank!r} is not allowed: it is this process. Name another rank.")
 
 
-def to_tensor(value: tf.Tensor, allowed: Types | None, name: str) -> tf.Tensor:
+def to_checked_tensor(value: tf.Tensor, allowed: Types | None, name: str) -> tf.Tensor:
     """Return a tensor of an allowed type; of any numeric type if allowed is None."""
     tensor = tf.convert_to_tensor(value)
     check_type(tensor.dtype.base_dtype, allowed, name)

@@ -20,13 +20,13 @@ from npu_shim.distributed.hccl_checks import (
     SENT_TYPES,
     check_fusion,
     check_member,
-    check_other,
+    check_other_member,
+    check_rank_size,
     check_reduction,
-    check_size,
     check_type,
-    is_single,
+    is_single_rank_group,
     own_rank,
-    to_tensor,
+    to_checked_tensor,
     warn_of_variable,
 )
 from npu_shim.distributed.world import WORLD
@@ -55,9 +55,9 @@ def allreduce(tensor: tf.Tensor, reduction: str, fusion: int = 1, fusion_id: int
     check_reduction(reduction)
     check_fusion(fusion, fusion_id, (0, 1, 2))
     warn_of_variable(tensor)
-    if is_single(group):
+    if is_single_rank_group(group):
         return tf.identity(tensor)
-    return graph_ops.allreduce([to_tensor(tensor, REDUCED_TYPES, "hccl_ops.allreduce")], reduction, group)[0]
+    return graph_ops.allreduce([to_checked_tensor(tensor, REDUCED_TYPES, "hccl_ops.allreduce")], reduction, group)[0]
 
 
 @_prefer_vendor
@@ -71,10 +71,10 @@ def allgather(tensor: tf.Tensor, rank_size: int, group: str = WORLD, fusion: int
         TypeError: on several ranks, HCCL does not gather the type.
     """
     check_fusion(fusion, fusion_id, (0, 2))
-    check_size(rank_size, group, "hccl_ops.allgather")
+    check_rank_size(rank_size, group, "hccl_ops.allgather")
     if rank_size == 1:
         return tf.identity(tensor)
-    return graph_ops.allgather(to_tensor(tensor, SENT_TYPES, "hccl_ops.allgather"), group)
+    return graph_ops.allgather(to_checked_tensor(tensor, SENT_TYPES, "hccl_ops.allgather"), group)
 
 
 @_prefer_vendor
@@ -100,9 +100,9 @@ def broadcast(
         raise TypeError(f"hccl_ops.broadcast: tensor={tensor!r} is not allowed. Pass a list: [tensor].")
     check_fusion(fusion, fusion_id, (0, 2))
     check_member(root_rank, "root_rank", group, "hccl_ops.broadcast")
-    if is_single(group) or not tensor:
+    if is_single_rank_group(group) or not tensor:
         return [tf.identity(t) for t in tensor]
-    values = [to_tensor(t, None, "hccl_ops.broadcast") for t in tensor]
+    values = [to_checked_tensor(t, None, "hccl_ops.broadcast") for t in tensor]
     pairs = zip(tensor, graph_ops.broadcast(values, root_rank, group))  # variables get the values of the root rank
     return [tf_graph.assign_and_read(given, value) if tf_graph.is_variable(given) else value for given, value in pairs]
 
@@ -120,9 +120,9 @@ def reduce(
     check_reduction(reduction)
     check_fusion(fusion, fusion_id, (0, 2))
     check_member(root_rank, "root_rank", group, "hccl_ops.reduce")
-    if is_single(group):
+    if is_single_rank_group(group):
         return tf.identity(tensor)
-    return graph_ops.reduce(to_tensor(tensor, REDUCED_TYPES, "hccl_ops.reduce"), reduction, root_rank, group)
+    return graph_ops.reduce(to_checked_tensor(tensor, REDUCED_TYPES, "hccl_ops.reduce"), reduction, root_rank, group)
 
 
 @_prefer_vendor
@@ -138,10 +138,12 @@ def reduce_scatter(
     """
     check_reduction(reduction)
     check_fusion(fusion, fusion_id, (0, 2))
-    check_size(rank_size, group, "hccl_ops.reduce_scatter")
+    check_rank_size(rank_size, group, "hccl_ops.reduce_scatter")
     if rank_size == 1:
         return tf.identity(tensor)
-    return graph_ops.reduce_scatter(to_tensor(tensor, REDUCED_TYPES, "hccl_ops.reduce_scatter"), reduction, group)
+    return graph_ops.reduce_scatter(
+        to_checked_tensor(tensor, REDUCED_TYPES, "hccl_ops.reduce_scatter"), reduction, group
+    )
 
 
 @_prefer_vendor
@@ -159,8 +161,8 @@ def send(tensor: tf.Tensor, sr_tag: int, dest_rank: int, group: str = WORLD) -> 
         ValueError: the group has no such rank, or it is this rank.
         TypeError: HCCL does not send the type.
     """
-    check_other(dest_rank, "dest_rank", group, "hccl_ops.send")
-    return graph_ops.send(to_tensor(tensor, SENT_TYPES, "hccl_ops.send"), sr_tag, dest_rank, group)
+    check_other_member(dest_rank, "dest_rank", group, "hccl_ops.send")
+    return graph_ops.send(to_checked_tensor(tensor, SENT_TYPES, "hccl_ops.send"), sr_tag, dest_rank, group)
 
 
 @_prefer_vendor
@@ -179,7 +181,7 @@ def receive(shape: Sequence[int], data_type: tf.DType, sr_tag: int, src_rank: in
         ValueError: the group has no such rank, or it is this rank.
         TypeError: HCCL does not send the type.
     """
-    check_other(src_rank, "src_rank", group, "hccl_ops.receive")
+    check_other_member(src_rank, "src_rank", group, "hccl_ops.receive")
     dtype = check_type(tf.as_dtype(data_type), SENT_TYPES, "hccl_ops.receive")
     return graph_ops.receive(tf.TensorShape(shape).as_list(), dtype, sr_tag, src_rank, group)
 
@@ -207,7 +209,7 @@ def all_to_all_v(
     Raises:
         TypeError: HCCL does not send the type.
     """
-    data = to_tensor(send_data, SENT_TYPES, "hccl_ops.all_to_all_v")
+    data = to_checked_tensor(send_data, SENT_TYPES, "hccl_ops.all_to_all_v")
     return graph_ops.all_to_all_v([data, send_counts, send_displacements, recv_counts, recv_displacements], group)
 
 
@@ -243,7 +245,7 @@ def all_to_all_v_c(
             f"Pass {own}."
         )
     return graph_ops.all_to_all_v_c(
-        to_tensor(send_data, SENT_TYPES, "hccl_ops.all_to_all_v_c"), send_count_matrix, group
+        to_checked_tensor(send_data, SENT_TYPES, "hccl_ops.all_to_all_v_c"), send_count_matrix, group
     )
 
 
@@ -274,7 +276,7 @@ def gather_all_to_all_v(
         InvalidArgumentError: when it runs, if an address is not in a memory of this process.
     """
     kind = check_type(tf.as_dtype(dtype), SENT_TYPES, "hccl_ops.gather_all_to_all_v")
-    elements, counts = remote_memory.gathered(addrinfo, addrinfo_count_per_rank, kind)
+    elements, counts = remote_memory.gather_at_addresses(addrinfo, addrinfo_count_per_rank, kind)
     begins = tf.cumsum(counts, exclusive=True)
     return graph_ops.all_to_all_v([elements, counts, begins, recv_counts, recv_displacements], group), elements
 

@@ -8,7 +8,7 @@ from npu_shim._host import mpirun
 from npu_shim.distributed.ranktable.allocation import expand_nodes
 
 
-def launched_hosts(
+def host_names_of_ranks(
     environ: Mapping[str, str], rank: int, size: int, local_rank: int, local_size: int
 ) -> tuple[str, ...]:
     """Return a name for the host of each rank.

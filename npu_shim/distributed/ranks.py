@@ -10,7 +10,7 @@ from typing import Sequence
 
 from npu_shim._host import host_device, host_env
 from npu_shim.distributed import gradient_buckets, groups
-from npu_shim.distributed.groups import Group, group
+from npu_shim.distributed.groups import Group, find_group
 from npu_shim.distributed.world import WORLD, World, world, world_size
 
 
@@ -26,7 +26,7 @@ def get_rank_size(group: str = WORLD) -> int:
         return world_size()
     if host_device.is_npu():
         return host_device.import_vendor_module("hccl.manage.api").get_rank_size(group)
-    return groups.group(group).size
+    return groups.find_group(group).size
 
 
 def get_rank_id(group: str = WORLD) -> int:
@@ -41,7 +41,7 @@ def get_rank_id(group: str = WORLD) -> int:
     if (group != WORLD or numbered_by_npus) and host_device.is_npu():
         return host_device.import_vendor_module("hccl.manage.api").get_rank_id(group)
     here = world()
-    return groups.group(group, here).rank_of(here.rank)
+    return groups.find_group(group, here).rank_of(here.rank)
 
 
 @host_device.prefer_vendor_function("hccl.manage.api")
@@ -59,13 +59,13 @@ def get_local_rank_id(group: str = WORLD) -> int:
 @host_device.prefer_vendor_function("hccl.manage.api")
 def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
     """Return the world rank of a rank of a group."""
-    return groups.group(group).world_rank(_int(group_rank_id, "group_rank_id"))
+    return groups.find_group(group).world_rank(_check_int(group_rank_id, "group_rank_id"))
 
 
 @host_device.prefer_vendor_function("hccl.manage.api")
 def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
     """Return the rank in a group of a world rank."""
-    return groups.group(group).rank_of(_int(world_rank_id, "world_rank_id"))
+    return groups.find_group(group).rank_of(_check_int(world_rank_id, "world_rank_id"))
 
 
 @host_device.prefer_vendor_function("hccl.manage.api")
@@ -81,7 +81,7 @@ def create_group(group: str, rank_num: int, rank_ids: Sequence[int]) -> None:
     Raises:
         TypeError, ValueError: an argument is not allowed, or this process is not in rank_ids.
     """
-    groups.create(group, rank_num, rank_ids)
+    groups.create_group(group, rank_num, rank_ids)
 
 
 @host_device.prefer_vendor_function("hccl.manage.api")
@@ -91,8 +91,8 @@ def destroy_group(group: str) -> None:
     Raises:
         TypeError, ValueError: the group does not exist.
     """
-    groups.destroy(group)
-    gradient_buckets.remove(group)
+    groups.destroy_group(group)
+    gradient_buckets.remove_group_strategies(group)
 
 
 @host_device.prefer_vendor_function("hccl.split.api")
@@ -105,7 +105,7 @@ def set_split_strategy_by_idx(idxList: Sequence[int], group: str = WORLD) -> Non
     Raises:
         TypeError, ValueError: an argument is not allowed.
     """
-    gradient_buckets.set_by_index(idxList, group)
+    gradient_buckets.set_bucket_ends(idxList, group)
 
 
 @host_device.prefer_vendor_function("hccl.split.api")
@@ -120,10 +120,10 @@ def set_split_strategy_by_size(dataSizeList: Sequence[float], group: str = WORLD
     Raises:
         TypeError, ValueError: an argument is not allowed.
     """
-    gradient_buckets.set_by_size(dataSizeList, group)
+    gradient_buckets.set_bucket_percentages(dataSizeList, group)
 
 
-def check_root(root_rank: object, name: str) -> None:
+def check_rank_exists(root_rank: object, name: str) -> None:
     """Check that this job has a rank.
 
     Raises:
@@ -138,12 +138,12 @@ def check_root(root_rank: object, name: str) -> None:
 def _local_ranks(name: str) -> list[int]:
     """Return the ranks of a group on this server; this process must be in the group."""
     here = world()
-    members = groups.group(name, here)
+    members = groups.find_group(name, here)
     members.rank_of(here.rank)
     return [rank for rank in members.ranks if rank in here.local_ranks]
 
 
-def _int(value: object, name: str) -> int:
+def _check_int(value: object, name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{name}={value!r} is not allowed. Pass an int.")
     return value
@@ -161,7 +161,7 @@ __all__: list[str] = [
     "get_rank_id",
     "get_rank_size",
     "get_world_rank_from_group_rank",
-    "group",
+    "find_group",
     "set_split_strategy_by_idx",
     "set_split_strategy_by_size",
     "world",

@@ -17,8 +17,8 @@ import numpy as np
 from npu_shim._host import host_env
 from npu_shim._tensorflow import tf_api, tf_graph
 from npu_shim._tensorflow.types import DType, Operation, Tensor, Variable
-from npu_shim.distributed.backend import connect
-from npu_shim.distributed.shm.job_directory import job_directory, segment_path
+from npu_shim.distributed.backend import connected_backend
+from npu_shim.distributed.shm.job_directory import job_directory_path, segment_path
 from npu_shim.distributed.world import world
 
 tf = tf_api.tf
@@ -40,8 +40,8 @@ def malloc_shared_memory(var_name: str, shape: Sequence[int], data_type: DType) 
         RuntimeError: the ranks are on several hosts.
     """
     size = int(np.prod(shape, dtype=np.int64)) * tf.as_dtype(data_type).size
-    key = _key(var_name)
-    _memory(key, size)
+    key = _key_of_name(var_name)
+    _memory_bytes(key, size)
     return key << _PLACE_BITS, size
 
 
@@ -63,15 +63,15 @@ def get_var_addr_and_size(var_name: str) -> tuple[int, int]:
     raise RuntimeError(f"get_var_addr_and_size: the default graph has no variable {var_name!r}. Create it first.")
 
 
-def keep_initial_values(variables: Sequence[Variable]) -> Operation:
+def copy_initial_values_op(variables: Sequence[Variable]) -> Operation:
     """Return an op that copies the initial values of variables into their memories, for get_var_addr_and_size."""
 
     def store(variable: Variable) -> Operation:
         name, dtype = variable.op.name, variable.dtype.base_dtype
-        key, size = _key(name), variable.shape.num_elements() * dtype.size
+        key, size = _key_of_name(name), variable.shape.num_elements() * dtype.size
 
         def copy(value: np.ndarray) -> None:
-            _memory(key, size)[:size] = np.ascontiguousarray(value).view(np.uint8).ravel()
+            _memory_bytes(key, size)[:size] = np.ascontiguousarray(value).view(np.uint8).ravel()
 
         return tf_api.numpy_function(copy, [variable.initial_value], [])
 
@@ -180,7 +180,7 @@ def remote_scatter_write(tensorRemote: Tensor, tensorLocal: Tensor, offset: Tens
     return None if tf.executing_eagerly() else op
 
 
-def gathered(addrinfo: Tensor, counts: Tensor, data_type: DType) -> tuple[Tensor, Tensor]:
+def gather_at_addresses(addrinfo: Tensor, counts: Tensor, data_type: DType) -> tuple[Tensor, Tensor]:
     """Return the elements at addresses, one after the other, and how many of them each rank gets.
 
     Args:
@@ -244,14 +244,14 @@ def _memory_at_addresses(address_table: np.ndarray) -> list[np.ndarray]:
     return views
 
 
-def _key(name: str) -> int:
+def _key_of_name(name: str) -> int:
     key = int.from_bytes(hashlib.blake2b(name.encode("utf-8"), digest_size=_KEY_BYTES).digest(), "big") + 1
     if _names.setdefault(key, name) != name:
         raise RuntimeError(f"the memories {name!r} and {_names[key]!r} have the same address. Rename one of them.")
     return key
 
 
-def _memory(key: int, size: int) -> np.ndarray:
+def _memory_bytes(key: int, size: int) -> np.ndarray:
     """Return the bytes of a memory, which is made or made larger if need be."""
     with _lock:
         if key not in _memories or len(_memories[key]) < size:
@@ -271,8 +271,8 @@ def _map_memory(key: int, size: int) -> np.ndarray:
             f"the {here.size} ranks of {here.source} are on several hosts, which share no memory on the CPU. Run them "
             "on one host, or on NPUs with the vendor's package."
         )
-    connect()  # makes the directory of the job, which the last rank removes
-    path = segment_path(job_directory(env.job_id), f"memory-{key}")
+    connected_backend()  # makes the directory of the job, which the last rank removes
+    path = segment_path(job_directory_path(env.job_id), f"memory-{key}")
     fd = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
     try:
         if os.fstat(fd).st_size < size:

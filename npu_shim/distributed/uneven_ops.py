@@ -12,9 +12,9 @@ import numpy as np
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed import graph_ops, groups
-from npu_shim.distributed.collective_op import Gradient, Work, differentiable_op, tensors_of
+from npu_shim.distributed.collective_op import Gradient, Work, as_tensors, run_differentiable_op
 from npu_shim.distributed.collectives.process_group import ProcessGroup
-from npu_shim.distributed.graph_ops import type_name
+from npu_shim.distributed.graph_ops import numpy_type_name
 from npu_shim.distributed.world import world
 
 
@@ -29,7 +29,7 @@ def allgather(tensor: tf.Tensor, group: str) -> tuple[tf.Tensor, tf.Tensor]:
     Returns:
         A tensor [sum of d0, ...], and the d0 of each rank, int64 [size].
     """
-    inputs = tensors_of([tensor])
+    inputs = as_tensors([tensor])
 
     def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
         return [*process_group.allgather_with_counts(arrays[0], key=key)]
@@ -40,7 +40,7 @@ def allgather(tensor: tf.Tensor, group: str) -> tuple[tf.Tensor, tf.Tensor]:
 def _allgather_gradient(
     kind: str, group: str, inputs: Sequence[tf.Tensor], results: Sequence[tf.Tensor], dys: Sequence[tf.Tensor]
 ) -> list[tf.Tensor | None]:
-    members = groups.group(group)
+    members = groups.find_group(group)
     rank, counts = members.rank_of(world().rank), results[1]
     begin = tf.reduce_sum(counts[:rank])
     rows = graph_ops.allreduce(dys[:1], "sum", group)[0][begin : begin + counts[rank]]
@@ -57,9 +57,9 @@ def reduce_scatter(tensor: tf.Tensor, reduction: str, group: str) -> tf.Tensor:
         reduction: 'sum', 'prod', 'max' or 'min'.
         group: name of the group.
     """
-    inputs = tensors_of([tensor])
-    name, members = type_name(inputs), groups.group(group)
-    shape = _any_rows(inputs[0])
+    inputs = as_tensors([tensor])
+    name, members = numpy_type_name(inputs), groups.find_group(group)
+    shape = _shape_with_any_rows(inputs[0])
     if inputs[0].shape.rank == 0:
         raise ValueError("reduce_scatter: a scalar cannot be scattered. Pass a tensor with rows.")
     rows = None if inputs[0].shape.rank is None else tf_api.v1.dimension_value(inputs[0].shape[0])
@@ -71,7 +71,7 @@ def reduce_scatter(tensor: tf.Tensor, reduction: str, group: str) -> tf.Tensor:
         return [process_group.reduce_scatter(arrays[0], reduction, key=key, type_name=name, uneven=True)]
 
     results = [(inputs[0].dtype, shape)]
-    return differentiable_op(
+    return run_differentiable_op(
         f"uneven reduce_scatter {reduction}", group, inputs, results, work, _reduce_scatter_gradient
     )[0]
 
@@ -99,7 +99,7 @@ def alltoall(tensor: tf.Tensor, splits: tf.Tensor | None, group: str) -> tuple[t
     Returns:
         The rows from all ranks in rank order, and their numbers, int64 [size].
     """
-    inputs = tensors_of([tensor]) + ([] if splits is None else [tf.cast(splits, tf.int64)])
+    inputs = as_tensors([tensor]) + ([] if splits is None else [tf.cast(splits, tf.int64)])
 
     def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
         return [*process_group.alltoall(arrays[0], arrays[1] if len(arrays) > 1 else None, key=key)]
@@ -118,7 +118,7 @@ def _alltoall_gradient(
     return [tf.concat([back, tf.zeros(padding, back.dtype)], 0), None]
 
 
-def _any_rows(tensor: tf.Tensor) -> tf.TensorShape:
+def _shape_with_any_rows(tensor: tf.Tensor) -> tf.TensorShape:
     """Return the static shape of a tensor with another number of rows."""
     shape = tensor.shape
     return shape if shape.rank is None else tf.TensorShape([None]).concatenate(shape[1:])
@@ -128,8 +128,8 @@ def _rows_and_counts(
     kind: str, group: str, inputs: list[tf.Tensor], work: Work, gradient: Gradient
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return the results of a collective: rows of any number, and a number for each rank of the group."""
-    counts = tf.int64, tf.TensorShape([groups.group(group).size])
-    rows, numbers = differentiable_op(
-        kind, group, inputs, [(inputs[0].dtype, _any_rows(inputs[0])), counts], work, gradient
+    counts = tf.int64, tf.TensorShape([groups.find_group(group).size])
+    rows, numbers = run_differentiable_op(
+        kind, group, inputs, [(inputs[0].dtype, _shape_with_any_rows(inputs[0])), counts], work, gradient
     )
     return rows, numbers

@@ -96,7 +96,7 @@ def world(environ: Mapping[str, str] | None = None) -> World:
     """
     env = host_env.read_environment(environ)
     if env.rank_table_file is not None:
-        table = _table(env)
+        table = _read_rank_table(env)
         if table is not None:
             return _world_of_table(env, table)
         return _world_without_table(0, 1, env.device_id, "RANK_SIZE")
@@ -105,11 +105,11 @@ def world(environ: Mapping[str, str] | None = None) -> World:
         return _world_at_master(env, env.rank_size)
     source = "the defaults of one process" if "RANK_SIZE" in env.defaulted else env.size_variable
     if env.placement is not None:
-        from npu_shim.distributed.launched_hosts import launched_hosts
+        from npu_shim.distributed.launched_hosts import host_names_of_ranks
 
         given = host_env.process_environ() if environ is None else environ
         _, local_rank, local_size = env.placement
-        servers = launched_hosts(given, env.rank_id, env.rank_size, local_rank, local_size)
+        servers = host_names_of_ranks(given, env.rank_id, env.rank_size, local_rank, local_size)
         return World(env.rank_id, env.rank_size, servers, env.device_id, source)
     return _world_without_table(env.rank_id, env.rank_size, env.device_id, source)
 
@@ -123,7 +123,7 @@ def world_size(environ: Mapping[str, str] | None = None) -> int:
         ValueError: variables contradict each other or the rank table.
     """
     env = host_env.read_environment(environ)
-    table = _table(env) if env.rank_table_file is not None else None
+    table = _read_rank_table(env) if env.rank_table_file is not None else None
     return table.size if table is not None else env.rank_size or 1
 
 
@@ -131,13 +131,13 @@ def _world_without_table(rank: int, size: int, device_id: int, source: str) -> W
     return World(rank, size, (THIS_HOST,) * size, device_id, source)
 
 
-def _table(env: host_env.Environment) -> RankTable | None:
+def _read_rank_table(env: host_env.Environment) -> RankTable | None:
     from npu_shim.distributed.ranktable.model import COMPLETED, RankTableError
-    from npu_shim.distributed.ranktable.reader import read
+    from npu_shim.distributed.ranktable.reader import read_table
 
     path, rank_size = str(env.rank_table_file), env.rank_size
     try:
-        table = read(path)
+        table = read_table(path)
     except (OSError, RankTableError) as error:
         if rank_size == 1:
             return None  # one process needs no table, and the path may belong to another machine

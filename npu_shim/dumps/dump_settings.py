@@ -132,7 +132,7 @@ class Dumping(dumping.Dumping):
         def give() -> None:
             from npu_shim.config import given_options
 
-            given_options.give(options, note)
+            given_options.apply_to_new_sessions(options, note)
 
         after_tensorflow(give)
         if self.draws is not None and recorder is not None:

@@ -32,7 +32,7 @@ def refuse_tpu_arguments(init: Callable[..., None]) -> Callable[..., None]:
     return checked
 
 
-def npu_run_config(config: RunConfig | None) -> NPURunConfig:
+def as_npu_run_config(config: RunConfig | None) -> NPURunConfig:
     """Return the NPURunConfig of an NPUEstimator.
 
     Args:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from npu_shim._host import host_device
 from npu_shim._tensorflow.types import CustomOptimizer, EstimatorClass, RunConfig
 from npu_shim.config import parameter_map
-from npu_shim.config.estimator_session import options_of
-from npu_shim.config.session import without_entries
-from npu_shim.estimator.arguments import npu_run_config
+from npu_shim.config.estimator_session import npu_options_of
+from npu_shim.config.session import config_without_npu_optimizer
+from npu_shim.estimator.arguments import as_npu_run_config
 from npu_shim.options.table import KEYS
 
 _Vendors: EstimatorClass = host_device.import_vendor_module("npu_bridge.estimator.npu.npu_estimator").NPUEstimator
@@ -22,11 +22,11 @@ class CardEstimator(_Vendors):
     """
 
     def __init__(self, *, config: RunConfig | None, **kwargs: object) -> None:
-        config = npu_run_config(config)
+        config = as_npu_run_config(config)
         by_hand = parameter_map.find_entry(config.session_config)
-        options = options_of(config)
+        options = npu_options_of(config)
         if config.session_config is not None:  # the vendor's class changes it, and adds an entry in any case
-            config = config.replace(session_config=without_entries(config.session_config))
+            config = config.replace(session_config=config_without_npu_optimizer(config.session_config))
         super().__init__(config=config, **kwargs)
         entry: CustomOptimizer = parameter_map.find_entry(self._session_config)
         known = config.npu_options()
@@ -34,4 +34,4 @@ class CardEstimator(_Vendors):
             del entry.parameter_map[name]
         if by_hand is not None:
             entry.MergeFrom(by_hand)
-        parameter_map.write(entry, options)
+        parameter_map.write_options(entry, options)

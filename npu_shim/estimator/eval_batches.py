@@ -7,11 +7,11 @@ from typing import Sequence
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api, tf_data
 from npu_shim._tensorflow.types import Dataset, EstimatorSpec, Operation, Structure, Tensor
-from npu_shim.data.batching import find_batching, has_dynamic_batch
-from npu_shim.data.padding import MASK, mask_of, pad_last_batch
+from npu_shim.data.batching import find_batching_steps, has_dynamic_batch
+from npu_shim.data.padding import MASK, mask_name_of, pad_last_batch
 from npu_shim.data.remainder import Remainder, count_remainder
 from npu_shim.data.static_batch import enforce_static_batch
-from npu_shim.estimator.row_graph import depends
+from npu_shim.estimator.row_graph import is_computed_from
 
 tf = tf_api.tf
 
@@ -19,7 +19,7 @@ MODES = ("keep", "pad", "drop")
 _COLLECTION = "npu_shim/mask_feature"
 
 
-def evaluation_input(dataset: Dataset, mode: str, log_cost: bool) -> Dataset:
+def evaluation_dataset(dataset: Dataset, mode: str, log_cost: bool) -> Dataset:
     """Return the dataset that an evaluation reads.
 
     Args:
@@ -36,8 +36,8 @@ def evaluation_input(dataset: Dataset, mode: str, log_cost: bool) -> Dataset:
         elif mode == "pad":
             dataset = _pad_last_batch_with_mask(dataset)
         elif log_cost:
-            _log_cost(dataset)
-    name = mask_of(dataset)
+            _log_partial_batch_cost(dataset)
+    name = mask_name_of(dataset)
     if name:
         tf_api.v1.add_to_collection(_COLLECTION, name)
     return dataset
@@ -54,9 +54,9 @@ def _pad_last_batch_with_mask(dataset: Dataset) -> Dataset:
     return pad_last_batch(dataset)
 
 
-def _log_cost(dataset: Dataset) -> None:
+def _log_partial_batch_cost(dataset: Dataset) -> None:
     if host_device.is_npu():  # the op that counts examples would run there, and change the seeds of later ops
-        batching = find_batching(dataset)
+        batching = find_batching_steps(dataset)
         counted = Remainder(batching[0].size if batching else None, None, None, None)
     else:
         counted = count_remainder(dataset)
@@ -81,7 +81,7 @@ def _log_cost(dataset: Dataset) -> None:
     )
 
 
-def mask_feature(features: Structure) -> Tensor | None:
+def mask_feature_of_graph(features: Structure) -> Tensor | None:
     """Return the mask that pad_last_batch added to the features in the default graph, None if there is none."""
     names = tf_api.v1.get_collection(_COLLECTION)
     return features.get(names[-1]) if names and isinstance(features, dict) else None
@@ -100,8 +100,12 @@ def check_mask_is_used(spec: EstimatorSpec, mask: Tensor, inputs: Sequence[objec
     rows = [t for t in inputs if isinstance(t, tf.Tensor) and t is not mask]
     computed = {"the loss": [spec.loss]}
     for name, metric in (spec.eval_metric_ops or {}).items():
-        computed[f"metric {name!r}"] = _updates_of(metric)
-    wrong = [name for name, tensors in computed.items() if depends(tensors, rows) and not depends(tensors, [mask])]
+        computed[f"metric {name!r}"] = _update_ops_of(metric)
+    wrong = [
+        name
+        for name, tensors in computed.items()
+        if is_computed_from(tensors, rows) and not is_computed_from(tensors, [mask])
+    ]
     if wrong:
         raise ValueError(
             f"The last batch of this evaluation is padded, but {', '.join(wrong)} would count the padding. "
@@ -110,7 +114,7 @@ def check_mask_is_used(spec: EstimatorSpec, mask: Tensor, inputs: Sequence[objec
         )
 
 
-def _updates_of(metric: Structure) -> list[Tensor | Operation]:
+def _update_ops_of(metric: Structure) -> list[Tensor | Operation]:
     if isinstance(metric, (tuple, list)):
         return [one for one in metric if isinstance(one, (tf.Tensor, tf.Operation))]
     return list(metric.updates)

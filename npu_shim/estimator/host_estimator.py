@@ -16,12 +16,12 @@ from npu_shim._tensorflow.types import (
     Value,
 )
 from npu_shim.config.estimator_session import estimator_session_config
-from npu_shim.config.graph_passes import for_this_device
+from npu_shim.config.graph_passes import config_for_this_device
 from npu_shim.distributed.world import world_size
-from npu_shim.estimator.arguments import check_job_start_file, npu_run_config
+from npu_shim.estimator.arguments import as_npu_run_config, check_job_start_file
 from npu_shim.estimator.hooks import SetIterationsVarHook
 from npu_shim.estimator.host_call import HostCallHook
-from npu_shim.estimator.rank_checkpoints import RankCheckpointSaverHook, rank_event_files, rank_export_folder
+from npu_shim.estimator.rank_checkpoints import RankCheckpointSaverHook, rank_export_folder, redirect_event_files
 from npu_shim.optimizer.iterations_per_loop import ITERATION_OP
 from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
 
@@ -42,16 +42,16 @@ class HostEstimator(_API.Estimator):
         self._saves_itself = False
         if job_start_file:
             check_job_start_file(job_start_file)
-        config = npu_run_config(config)
+        config = as_npu_run_config(config)
         super().__init__(config=config.replace(session_config=estimator_session_config(config)), **kwargs)
-        self._session_config = for_this_device(self.config.session_config)  # that config is for the NPU
+        self._session_config = config_for_this_device(self.config.session_config)  # that config is for the NPU
 
     def train(
         self, input_fn: InputFn, hooks: Sequence[SessionRunHook] | None = None, *args: object, **kwargs: object
     ) -> HostEstimator:
         """Train; see tf.estimator.Estimator.train."""
         self._saves_itself = any(isinstance(hook, tf_api.v1.train.CheckpointSaverHook) for hook in hooks or ())
-        with rank_event_files(self.model_dir):
+        with redirect_event_files(self.model_dir):
             return super().train(input_fn, hooks, *args, **kwargs)
 
     def evaluate(
@@ -63,7 +63,7 @@ class HostEstimator(_API.Estimator):
         name: str | None = None,
     ) -> dict[str, Value]:
         """Evaluate; see tf.estimator.Estimator.evaluate. Each rank evaluates all data."""
-        with rank_event_files(self.eval_dir(name)):
+        with redirect_event_files(self.eval_dir(name)):
             return super().evaluate(input_fn, steps, hooks, checkpoint_path, name)
 
     def _export_all_saved_models(self, export_dir_base: str, *args: object, **kwargs: object) -> bytes:
@@ -76,7 +76,7 @@ class HostEstimator(_API.Estimator):
         spec = super()._call_model_fn(features, labels, mode, config)
         if mode == _API.ModeKeys.TRAIN:
             if self.config.iterations_per_loop > 1:
-                spec = _looped(spec, self.config.iterations_per_loop)
+                spec = _spec_with_step_loop(spec, self.config.iterations_per_loop)
             return spec._replace(training_hooks=tuple(spec.training_hooks) + tuple(self._training_hooks(spec)))
         if mode == _API.ModeKeys.EVAL:
             return spec._replace(evaluation_hooks=tuple(spec.evaluation_hooks) + tuple(_host_hooks(spec)))
@@ -99,7 +99,7 @@ class HostEstimator(_API.Estimator):
         return hooks
 
 
-def _looped(spec: EstimatorSpec, iterations: int) -> EstimatorSpec:
+def _spec_with_step_loop(spec: EstimatorSpec, iterations: int) -> EstimatorSpec:
     """Return a spec whose train op makes several steps for one run."""
     host_hooks = _host_hooks(spec)
     op = tf_api.tf.group(spec.train_op, *(hook.step_op() for hook in host_hooks), name=ITERATION_OP)

@@ -83,7 +83,7 @@ class NPUBasics:
     """
 
     def __init__(self, file_name: str) -> None:
-        self._job_info = _of_file(file_name) or _of_variables()
+        self._job_info = _read_job_info_file(file_name) or _job_info_of_variables()
 
     @property
     def jobinfo(self) -> JobInfo:
@@ -96,7 +96,7 @@ class NPUBasics:
         return size
 
 
-def _of_file(name: str) -> JobInfo | None:
+def _read_job_info_file(name: str) -> JobInfo | None:
     try:
         with open(name, encoding="utf-8") as file:
             text = file.read()
@@ -122,7 +122,7 @@ def _of_file(name: str) -> JobInfo | None:
     )
 
 
-def _of_variables() -> JobInfo:
+def _job_info_of_variables() -> JobInfo:
     environment = host_env.read_environment()
     return JobInfo(
         job_id=environment.job_id,

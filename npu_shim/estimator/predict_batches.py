@@ -7,7 +7,7 @@ from typing import Callable, Iterator
 from npu_shim._tensorflow import tf_api, tf_data, types
 from npu_shim.data.batching import has_dynamic_batch
 from npu_shim.data.padding import padded_with_mask
-from npu_shim.estimator.row_graph import depends, mixing_op
+from npu_shim.estimator.row_graph import is_computed_from, row_mixing_op_name
 
 tf = tf_api.tf
 
@@ -39,7 +39,7 @@ class RealRows(tf_api.SessionRunHook):
         collected = tf_api.v1.get_collection(_COLLECTION)
         return collected[-1] if collected else None
 
-    def padded(self, dataset: types.Dataset) -> types.Dataset:
+    def padded_features(self, dataset: types.Dataset) -> types.Dataset:
         """Return the features of an input_fn's dataset and the number of real rows, in batches of full size.
 
         The argument is returned unchanged if it is not a dataset, has a static batch dimension or cannot be padded.
@@ -65,7 +65,7 @@ class RealRows(tf_api.SessionRunHook):
         tf_api.v1.add_to_collection(_COLLECTION, self)
         return pairs.map(lambda features, mask: {"features": features, "real": tf.cast(tf.reduce_sum(mask), tf.int32)})
 
-    def take(self, features: dict[str, types.Structure]) -> types.Structure:
+    def take_features(self, features: dict[str, types.Structure]) -> types.Structure:
         """Return the features for the model_fn."""
         self._count = features["real"]
         self._features = [t for t in tf.nest.flatten(features["features"]) if isinstance(t, tf.Tensor)]
@@ -85,7 +85,7 @@ class RealRows(tf_api.SessionRunHook):
         for name, tensor in by_name.items():
             label = "the prediction" if name is None else f"prediction {name!r}"
             rows = tf.compat.dimension_value(tensor.shape[0]) if tensor.shape.rank else None
-            if self._single or depends([tensor], self._features):
+            if self._single or is_computed_from([tensor], self._features):
                 if rows != self._size:
                     raise RowsUnknown(
                         f"{label} has the shape {tensor.shape}, not a row for each example of the batch of {self._size}"
@@ -93,7 +93,7 @@ class RealRows(tf_api.SessionRunHook):
                 self._cut_names.append(name)
             elif rows == self._size:
                 raise RowsUnknown(f"{label} has as many rows as a batch but does not depend on the features")
-        mixing = mixing_op(by_name.values(), self._features, self._size)
+        mixing = row_mixing_op_name(by_name.values(), self._features, self._size)
         if mixing:
             raise RowsUnknown(f"the operation {mixing!r} computes across the rows of a batch")
 
@@ -115,7 +115,7 @@ class RealRows(tf_api.SessionRunHook):
         return {name: value[: self._real] if name in self._cut_names else value for name, value in values.items()}
 
 
-def rows_of(values: types.Structure, length: Callable[[dict[str, types.Value]], int]) -> Iterator[types.Structure]:
+def iterate_rows(values: types.Structure, length: Callable[[dict[str, types.Value]], int]) -> Iterator[types.Structure]:
     """Yield the values of one run row by row.
 
     Args:

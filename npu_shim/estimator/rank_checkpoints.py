@@ -154,7 +154,7 @@ class RankCheckpointSaverHook(tf_estimator.CheckpointSaverHook):
 
 
 @contextlib.contextmanager
-def rank_event_files(*folders: str) -> Iterator[None]:
+def redirect_event_files(*folders: str) -> Iterator[None]:
     """Inside, every rank but the first writes its event files to ``rank_N`` below the folders.
 
     Two ranks that start in the same second would write to one file, and so would one rank that starts twice. So

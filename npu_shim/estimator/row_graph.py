@@ -14,11 +14,11 @@ tf = tf_api.tf
 _REDUCTIONS = ("Sum", "Mean", "Prod", "EuclideanNorm", "Cumsum", "Cumprod")
 
 
-def _key(tensor: Tensor) -> Key:
+def _tensor_key(tensor: Tensor) -> Key:
     return tensor.op, tensor.value_index
 
 
-def used_by(tensors: Iterable[Tensor | Operation]) -> set[Key]:
+def tensor_keys_behind(tensors: Iterable[Tensor | Operation]) -> set[Key]:
     """Return every tensor that the given tensors and operations are computed from, including themselves."""
     used: set[Key] = set()
     done: set[Operation] = set()
@@ -27,7 +27,7 @@ def used_by(tensors: Iterable[Tensor | Operation]) -> set[Key]:
         one = todo.pop()
         op = one
         if isinstance(one, tf.Tensor):
-            used.add(_key(one))
+            used.add(_tensor_key(one))
             op = one.op
         if op not in done:
             done.add(op)
@@ -38,12 +38,12 @@ def used_by(tensors: Iterable[Tensor | Operation]) -> set[Key]:
     return used
 
 
-def depends(results: Iterable[Tensor], inputs: Iterable[Tensor]) -> bool:
+def is_computed_from(results: Iterable[Tensor], inputs: Iterable[Tensor]) -> bool:
     """Return True if any of the results is computed from any of the input tensors."""
-    return not used_by(results).isdisjoint(_key(t) for t in inputs)
+    return not tensor_keys_behind(results).isdisjoint(_tensor_key(t) for t in inputs)
 
 
-def mixing_op(results: Iterable[Tensor], inputs: Iterable[Tensor], size: int) -> str | None:
+def row_mixing_op_name(results: Iterable[Tensor], inputs: Iterable[Tensor], size: int) -> str | None:
     """Return the name of an operation that combines several rows of the inputs.
 
     Such operations are sums, means and products over the first dimension,
@@ -58,7 +58,7 @@ def mixing_op(results: Iterable[Tensor], inputs: Iterable[Tensor], size: int) ->
     Returns:
         None if there is no such operation.
     """
-    before = {op for op, _ in used_by(results)}
+    before = {op for op, _ in tensor_keys_behind(results)}
     done: set[Operation] = set()
     todo = [op for tensor in inputs for op in tensor.consumers()]
     while todo:
@@ -66,22 +66,22 @@ def mixing_op(results: Iterable[Tensor], inputs: Iterable[Tensor], size: int) ->
         if op in done or op not in before:
             continue
         done.add(op)
-        if _mixes(op, size):
+        if _mixes_rows(op, size):
             return op.name
         todo += [consumer for output in op.outputs for consumer in output.consumers()]
     return None
 
 
-def _mixes(op: Operation, size: int) -> bool:
+def _mixes_rows(op: Operation, size: int) -> bool:
     if op.type.startswith("FusedBatchNorm") and "Grad" not in op.type:
         return bool(op.get_attr("is_training"))
     if op.type == "MatMul":
-        return bool(op.get_attr("transpose_a")) and _rows_of(op.inputs[0]) == size
-    if op.type not in _REDUCTIONS or _rows_of(op.inputs[0]) != size:
+        return bool(op.get_attr("transpose_a")) and _static_row_count(op.inputs[0]) == size
+    if op.type not in _REDUCTIONS or _static_row_count(op.inputs[0]) != size:
         return False
     axes = tf_api.static_value(op.inputs[1])
     return axes is None or any(axis in (0, -op.inputs[0].shape.rank) for axis in axes.ravel())
 
 
-def _rows_of(tensor: Tensor) -> int | None:
+def _static_row_count(tensor: Tensor) -> int | None:
     return tf.compat.dimension_value(tensor.shape[0]) if tensor.shape.rank else None

@@ -29,10 +29,10 @@ def check_host_call(host_call: object) -> None:
         raise TypeError(f"host_call[0]={function!r} is not allowed: it must be a function.")
     if not isinstance(tensors, (tuple, list, dict)):
         raise ValueError(f"host_call[1]={tensors!r} is not allowed: it must be a list, tuple or dict of tensors.")
-    _check_count(function, tensors)
+    _check_argument_count(function, tensors)
 
 
-def _check_count(function: Callable[..., object], tensors: Sized) -> None:
+def _check_argument_count(function: Callable[..., object], tensors: Sized) -> None:
     parameters = inspect.signature(function).parameters.values()
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         return

@@ -18,10 +18,10 @@ from npu_shim._tensorflow.types import (
     Tensor,
 )
 from npu_shim.data.dropped_examples import DroppedExamplesHook
-from npu_shim.data.static_batch import enforce_static_batch, warn_dynamic_batch
+from npu_shim.data.static_batch import enforce_static_batch, warn_of_dynamic_batch
 from npu_shim.estimator import eval_batches as evaluation
 from npu_shim.estimator.arguments import check_choice
-from npu_shim.estimator.predict_batches import RealRows, RowsUnknown, rows_of
+from npu_shim.estimator.predict_batches import RealRows, RowsUnknown, iterate_rows
 
 _TRAIN, _EVAL, _PREDICT = "train", "eval", "infer"  # tf.estimator.ModeKeys
 
@@ -60,13 +60,13 @@ class StaticBatches(_Estimator):
             result = super()._call_input_fn(input_fn, mode, input_context)
         if not isinstance(result, (tf_api.tf.data.Dataset, tf_api.v1.data.Dataset)):
             if mode == _TRAIN:
-                warn_dynamic_batch(result)
+                warn_of_dynamic_batch(result)
             return result
         if mode == _TRAIN:
             return enforce_static_batch(result)
         if mode == _EVAL:
             log_cost, self._logged_eval_cost = not self._logged_eval_cost, True
-            return evaluation.evaluation_input(result, self._eval_batches, log_cost)
+            return evaluation.evaluation_dataset(result, self._eval_batches, log_cost)
         return result
 
     def predict(
@@ -88,7 +88,7 @@ class StaticBatches(_Estimator):
             rows = RealRows(yield_single_examples)
 
             def padded_input() -> Dataset:
-                return rows.padded(self._call_input_fn(input_fn, _PREDICT))
+                return rows.padded_features(self._call_input_fn(input_fn, _PREDICT))
 
             try:
                 with contextlib.closing(
@@ -102,7 +102,7 @@ class StaticBatches(_Estimator):
                 ) as batches:
                     for values in map(rows.cut, batches):
                         if yield_single_examples:
-                            yield from rows_of(values, self._extract_batch_length)
+                            yield from iterate_rows(values, self._extract_batch_length)
                         else:
                             yield values
                 return
@@ -125,8 +125,8 @@ class StaticBatches(_Estimator):
     def _call_model_fn(self, features: Structure, labels: Structure, mode: str, config: RunConfig) -> EstimatorSpec:
         rows = RealRows.of_graph()
         if rows is not None:
-            features = rows.take(features)
-        mask = evaluation.mask_feature(features) if mode == _EVAL else None
+            features = rows.take_features(features)
+        mask = evaluation.mask_feature_of_graph(features) if mode == _EVAL else None
         # taken before the model_fn removes entries
         inputs = [] if mask is None else tf_api.tf.nest.flatten([features, labels], expand_composites=True)
         spec = super()._call_model_fn(features, labels, mode, config)

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._host import host_env
-from npu_shim.distributed.ranktable.model import counted
+from npu_shim.distributed.ranktable.model import count_text
 from npu_shim.import_hook import children, hook, reachable, script, tool
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.import_hook.conversions import Conversions, Edits, Results, of_conversion
@@ -142,16 +142,17 @@ class Report:
         self._list(results)
         rewrites, findings, files = _counts(results)
         parts = (
-            ["nothing to rewrite in " + counted(len(results), "file")]
+            ["nothing to rewrite in " + count_text(len(results), "file")]
             if not rewrites
-            else [f"{counted(rewrites, 'rewrite')} in {counted(files, 'file')}"]
+            else [f"{count_text(rewrites, 'rewrite')} in {count_text(files, 'file')}"]
         )
         if findings:
-            parts.append(f"{counted(findings, 'finding')}")
+            parts.append(f"{count_text(findings, 'finding')}")
         unreadable = sum(1 for _, result in results if result.unreadable)
         if unreadable:
             parts.append(
-                f"{counted(unreadable, 'file')} cannot be read and {'is' if unreadable == 1 else 'are'} not converted"
+                f"{count_text(unreadable, 'file')} cannot be read and "
+                f"{'is' if unreadable == 1 else 'are'} not converted"
             )
         if self._quiet and not unreadable:
             return
@@ -163,7 +164,10 @@ class Report:
         rewrites, findings, _ = _counts([(path, result)])
         if (rewrites or findings) and not self._quiet:
             self._list([(path, result)])
-            _print(f"{counted(rewrites, 'rewrite')}, {counted(findings, 'finding')} in {path}, converted at its import")
+            _print(
+                f"{count_text(rewrites, 'rewrite')}, {count_text(findings, 'finding')} in {path}, "
+                "converted at its import"
+            )
 
     def _list(self, results: Results) -> None:
         if self._verbose:

@@ -57,7 +57,7 @@ def mpirun_process(
     removed = (*_OF_RANK, *rank.removed)
     return RankProcess(
         rank=0,
-        command=(*mpirun_command(mpirun, allocation.run([mpirun, "--version"]), hosts), *words),
+        command=(*mpirun_command(mpirun, allocation.command_output([mpirun, "--version"]), hosts), *words),
         environment=own,
         removed=tuple(dict.fromkeys(name for name in removed if name in environ)),
         share=Share(),
@@ -82,7 +82,17 @@ def mpirun_command(mpirun: str, version: str, hosts: Sequence[Host]) -> list[str
     if "Open MPI" in version or "OpenRTE" in version:
         # MPICH exports the variables of each start by itself.
         exported = ["-x", RESTART_VARIABLE]
-        return [*begin, "--host", slots, "--map-by", "slot", "--bind-to", "none", *exported, *allocation.as_root()]
+        return [
+            *begin,
+            "--host",
+            slots,
+            "--map-by",
+            "slot",
+            "--bind-to",
+            "none",
+            *exported,
+            *allocation.run_as_root_options(),
+        ]
     if "HYDRA" in version:
         return [*begin, "-hosts", slots]
     first = (version.strip().splitlines() or ["nothing"])[0]

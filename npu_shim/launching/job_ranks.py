@@ -91,8 +91,8 @@ def ranks_of_hosts_in_rehearsal(hosts: Sequence[Host], log_dir: str) -> JobRanks
     Raises:
         ValueError: see ranks_in_rehearsal().
     """
-    table, _ = generate.generate(hosts, {})
-    return ranks_in_rehearsal(table, os.path.join(log_dir, _TABLE_FILE), writer.render(table))
+    table, _ = generate.generate_server_list(hosts, {})
+    return ranks_in_rehearsal(table, os.path.join(log_dir, _TABLE_FILE), writer.table_text(table))
 
 
 def ranks_of_hosts(hosts: Sequence[Host], server_index: int | None, log_dir: str) -> JobRanks:
@@ -118,8 +118,8 @@ def ranks_of_hosts(hosts: Sequence[Host], server_index: int | None, log_dir: str
         raise ValueError(f"host {hosts[0].name} is not this host. Run the command on {hosts[0].name}.")
     if server_index is not None:
         raise ValueError("--server-index is not allowed: mpirun starts the ranks of all hosts. Leave it out.")
-    table, _ = generate.generate(hosts, {})
-    return _over_mpi(table, os.path.join(log_dir, _TABLE_FILE), writer.render(table))
+    table, _ = generate.generate_server_list(hosts, {})
+    return _over_mpi(table, os.path.join(log_dir, _TABLE_FILE), writer.table_text(table))
 
 
 def _over_mpi(table: RankTable, path: str, text: str | None) -> JobRanks:
@@ -223,9 +223,9 @@ def local_table_text(slots: Sequence[RankSlot]) -> str:
         ValueError: hccn.conf (hccl_rootinfo.json for an A5) does not exist, or lacks one of the devices.
     """
     dialect = dialect_of(host_device.card_product())
-    source = generate.source(dialect)
+    source = generate.file_source(dialect)
     try:
-        devices = source.parse(reader.read_text(source.path), source.path)
+        devices = source.parse(reader.read_table_text(source.path), source.path)
     except OSError as error:
         fix = "Write it with the tool of the platform" if dialect == RANK_LIST else "Set the addresses with hccn_tool"
         raise ValueError(
@@ -235,4 +235,4 @@ def local_table_text(slots: Sequence[RankSlot]) -> str:
         ) from error
     host = Host(_THIS_HOST, tuple(slot.device for slot in slots))
     table, _ = source.generate([host], {_THIS_HOST: devices})
-    return writer.render(table)
+    return writer.table_text(table)

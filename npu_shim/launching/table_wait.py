@@ -11,7 +11,7 @@ import time
 from typing import Callable
 
 from npu_shim.distributed.ranktable.model import INITIALIZING, RankTable, RankTableError
-from npu_shim.distributed.ranktable.reader import read, read_text
+from npu_shim.distributed.ranktable.reader import read_table, read_table_text
 
 TABLE_TIMEOUT_S = 600.0
 _POLL_INTERVAL_S = 0.5
@@ -41,7 +41,7 @@ def wait_for_table(
     while True:
         try:
             if not _is_initializing(path):
-                return read(path)
+                return read_table(path)
             reason = f"its status is still {INITIALIZING!r}"
         except (OSError, RankTableError) as error:
             if not waited:
@@ -61,7 +61,7 @@ def wait_for_table(
 def _is_initializing(path: str) -> bool:
     """Return True if the status of a file is ``initializing``; its other keys may be missing then."""
     try:
-        data = json.loads(read_text(path))
+        data = json.loads(read_table_text(path))
     except ValueError as error:
         if isinstance(error, RankTableError):
             raise

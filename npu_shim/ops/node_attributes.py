@@ -43,7 +43,7 @@ def set_op_input_tensor_multi_dims(tensor: Tensor, input_shape: str, input_dims:
 
 def variable_initializer_in_host(var_list: Sequence[Variable]) -> Operation:
     """Return the op that initializes variables on the host, where get_var_addr_and_size finds their initial values."""
-    with tf.control_dependencies([remote_memory.keep_initial_values(var_list)]):
+    with tf.control_dependencies([remote_memory.copy_initial_values_op(var_list)]):
         return tf_api.v1.variables_initializer(var_list, name="var_in_host")
 
 

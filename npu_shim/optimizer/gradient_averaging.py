@@ -39,7 +39,7 @@ def reduce_all(values: Sequence[Gradient], reduction: str, group: str = WORLD) -
         ValueError: for IndexedSlices, if the reduction is not 'mean' or 'sum'.
     """
     results: dict[int, Gradient] = {}
-    size = groups.group(group).size
+    size = groups.find_group(group).size
     if size == 1:
         return [value if value is None or is_sparse(value) else tf.identity(value) for value in values]
     from npu_shim.distributed import graph_ops
@@ -116,7 +116,7 @@ def messages(tensors: Sequence[Tensor], group: str) -> list[list[int]]:
         group: name of the group.
     """
     members: list[list[int]] = []
-    for bucket in gradient_buckets.buckets([_size_bytes(tensor) for tensor in tensors], group):
+    for bucket in gradient_buckets.bucket_indices([_size_bytes(tensor) for tensor in tensors], group):
         by_type: dict[DType, list[int]] = {}
         for index in bucket:
             by_type.setdefault(tensors[index].dtype.base_dtype, []).append(index)

@@ -6,7 +6,7 @@ from typing import Callable, Iterator, Sequence
 
 import npu_shim
 from npu_shim._tensorflow.types import Value
-from npu_shim.distributed.ranktable.model import counted
+from npu_shim.distributed.ranktable.model import count_text
 from npu_shim.profiles.pages import Bar, Bottleneck, ProfileChanges, ProfilePage
 from npu_shim.profiles.steps import WHOLE
 from npu_shim.rehearsal.sections import Section, to_html as sections_to_html, to_lines
@@ -62,8 +62,8 @@ def answers(result: ProfilePage | ProfileChanges) -> list[str]:
         first = f"the profile {takes}: no step trace, so it counts as one step"
     else:
         span = f"median {step.median_ms:.3f}, {step.shortest_ms:.3f} to {step.longest_ms:.3f}"
-        first = f"a step {takes}: {span}, {counted(step.number, 'step')} by {step.source}"
-        first += f", without {counted(step.left_out, 'step')} before them" if step.left_out else ""
+        first = f"a step {takes}: {span}, {count_text(step.number, 'step')} by {step.source}"
+        first += f", without {count_text(step.left_out, 'step')} before them" if step.left_out else ""
     findings = result.findings
     return [first, f"first bottleneck: {_cost(findings[0])}" if findings else "no bottleneck costs 3 % of it"]
 

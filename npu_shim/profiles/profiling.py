@@ -53,7 +53,7 @@ class Profiling:
                 from npu_shim.profiles.step_profiler import CardProfiler
 
                 whole = whole_run(folder)
-                given_options.give({"profiling_mode": False} if self.steps else whole, of_device=whole)
+                given_options.apply_to_new_sessions({"profiling_mode": False} if self.steps else whole, of_device=whole)
                 if self.steps:
                     CardProfiler(first, last, folder).start()
             else:

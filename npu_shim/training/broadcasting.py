@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import Operation, Session
-from npu_shim.distributed.ranks import check_root
+from npu_shim.distributed.ranks import check_rank_exists
 from npu_shim.distributed.world import world_size
 
 tf = tf_api.tf
@@ -43,7 +43,7 @@ class NPUBroadcastGlobalVariablesHook(tf_api.SessionRunHook):
 
     def begin(self) -> None:
         """Create the op before the graph is finalized."""
-        check_root(self._root_rank, "NPUBroadcastGlobalVariablesHook")
+        check_rank_exists(self._root_rank, "NPUBroadcastGlobalVariablesHook")
         self._broadcast = broadcast_global_variables(self._root_rank) if world_size() > 1 else None
 
     def after_create_session(self, session: Session, coord: object) -> None:

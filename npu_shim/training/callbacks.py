@@ -7,7 +7,7 @@ from typing import Sequence, TypeVar
 from npu_shim._host import host_device, host_env
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import KerasCallback, SessionRunHook
-from npu_shim.distributed.ranks import check_root
+from npu_shim.distributed.ranks import check_rank_exists
 from npu_shim.distributed.world import world_size
 from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook, broadcast_global_variables
 
@@ -32,7 +32,7 @@ class BroadcastGlobalVariablesCallbackImpl:
     def on_batch_begin(self, batch: int, logs: dict[str, float] | None = None) -> None:
         """Broadcast the variables once."""
         if not self.broadcast_done and world_size() > 1:
-            check_root(self.root_rank, type(self).__name__)
+            check_rank_exists(self.root_rank, type(self).__name__)
             _broadcast_in_session(self.root_rank)
         self.broadcast_done = True
 
@@ -56,7 +56,7 @@ class NPUBroadcastGlobalVariablesCallback(tf_api.tf.keras.callbacks.Callback):
 
     def on_train_begin(self, logs: dict[str, float] | None = None) -> None:
         """Broadcast the variables that exist."""
-        check_root(self._root_rank, "NPUBroadcastGlobalVariablesCallback")
+        check_rank_exists(self._root_rank, "NPUBroadcastGlobalVariablesCallback")
         if self._done or world_size() == 1:
             self._done = True
         elif not tf_api.tf.executing_eagerly():

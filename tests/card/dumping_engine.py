@@ -37,14 +37,14 @@ def install() -> None:
     import tensorflow as tf
     from tensorflow.python.client import session
 
-    from npu_shim.config.parameter_map import find_entry, read
+    from npu_shim.config.parameter_map import find_entry, read_options
     from tests.dumps.recorded_step import below, flat, has_numbers
 
     init, run = session.BaseSession.__init__, session.BaseSession.run
 
     def start(self: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
         entry = find_entry(config)
-        self.engine_options, self.engine_step = read(entry) if entry is not None else None, -1
+        self.engine_options, self.engine_step = read_options(entry) if entry is not None else None, -1
         if entry is not None:  # TensorFlow has no such optimizer here
             plain = tf.compat.v1.ConfigProto()
             plain.CopyFrom(config)

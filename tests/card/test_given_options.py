@@ -11,7 +11,7 @@ import npu_shim
 from npu_shim._host import host_device, patches
 from npu_shim._tensorflow import tf_api
 from npu_shim.config import given_options
-from npu_shim.config.parameter_map import find_entry, read
+from npu_shim.config.parameter_map import find_entry, read_options
 
 v1 = tf.compat.v1
 DUMP = {"enable_dump": True, "enable_dump_debug": False, "dump_path": "/tmp", "dump_step": "0|5", "dump_mode": "all"}
@@ -21,7 +21,7 @@ DUMP = {"enable_dump": True, "enable_dump_debug": False, "dump_path": "/tmp", "d
 def given() -> Iterator[None]:
     """Give the options of a dump, where no other test has installed npu_shim: its sessions report the script's config."""
     patches.restore_all()
-    given_options.give({**DUMP, "precision_mode": "force_fp16"})
+    given_options.apply_to_new_sessions({**DUMP, "precision_mode": "force_fp16"})
     yield
     patches.restore_all()
 
@@ -40,7 +40,7 @@ def by_hand() -> Any:
 def options_of(session: Any) -> dict[str, Any]:
     """Return the NPU options that TensorFlow got for a session."""
     entry = find_entry(session._config)
-    return {} if entry is None else read(entry)
+    return {} if entry is None else read_options(entry)
 
 
 @pytest.mark.parametrize("make", [v1.Session, v1.InteractiveSession])
@@ -81,7 +81,7 @@ def test_a_session_of_the_host_stays(given: None) -> None:
 def test_the_config_of_the_script_does_not_change(given: None) -> None:
     config = by_hand()
     with tf.Graph().as_default(), v1.Session(config=config):
-        assert read(find_entry(config))["dump_step"] == "3"
+        assert read_options(find_entry(config))["dump_step"] == "3"
 
 
 def test_the_device_of_tensorflow_2_has_them() -> None:
@@ -97,7 +97,7 @@ def test_the_device_of_tensorflow_2_has_them() -> None:
 
     options = {**DUMP, "precision_mode": "force_fp16", "deterministic": 1}
     noted: list[dict[str, Any]] = []
-    Base.as_dict = given_options._device(Base.as_dict, options, Config, noted.append)  # type: ignore[method-assign]
+    Base.as_dict = given_options._wrap_as_dict(Base.as_dict, options, Config, noted.append)  # type: ignore[method-assign]
     texts = {name: str(int(value)) if isinstance(value, bool) else str(value) for name, value in options.items()}
     assert Config().as_dict() == {**texts, "graph_run_mode": "1"}
     assert noted == [{**texts, "graph_run_mode": "1"}]
@@ -107,4 +107,4 @@ def test_the_device_of_tensorflow_2_has_them() -> None:
 def test_a_value_that_is_not_allowed_is_an_error() -> None:
     assert host_device.is_npu()
     with pytest.raises(ValueError, match="precision_mode='half' is not allowed"):
-        given_options.give({"precision_mode": "half"})
+        given_options.apply_to_new_sessions({"precision_mode": "half"})

@@ -18,7 +18,7 @@ from conftest import FACE, FOLDER, HERE
 import npu_shim
 from npu_shim._host import host_device, patches
 from npu_shim.config import given_options
-from npu_shim.config.parameter_map import find_entry, read
+from npu_shim.config.parameter_map import find_entry, read_options
 from npu_shim.profiles import profile_reader, profiling
 from npu_shim.profiles.profile_summary import to_result
 from npu_shim.profiles.step_profiler import CardProfiler
@@ -42,8 +42,8 @@ from npu_shim.config import given_options
 from npu_shim.config.parameter_map import find_entry, read
 v1 = tf.compat.v1
 v1.disable_eager_execution()
-written, write = [], given_options.write
-given_options.write = lambda *given: written.append(write(*given)) or written[-1]
+written, write = [], given_options.config_with_options
+given_options.config_with_options = lambda *given: written.append(write(*given)) or written[-1]
 w = v1.get_variable("w", [])
 train = v1.train.GradientDescentOptimizer(0.1).minimize(w * w)
 config = v1.ConfigProto()
@@ -116,10 +116,10 @@ def test_the_vendors_profiler_profiles_some_steps(tmp_path: pathlib.Path) -> Non
 
 def test_sessions_of_the_vendors_configs_are_profiled(tmp_path: pathlib.Path) -> None:
     patches.restore_all()
-    given_options.give(profiling.whole_run(str(tmp_path)))
+    given_options.apply_to_new_sessions(profiling.whole_run(str(tmp_path)))
     try:
         with tf.Graph().as_default(), v1.Session(config=npu_shim.session_config(profiling_mode=False)) as session:
-            found = read(find_entry(session._config))
+            found = read_options(find_entry(session._config))
     finally:
         patches.restore_all()
     assert found["profiling_mode"] is True and json.loads(found["profiling_options"])["output"] == str(tmp_path)
@@ -131,7 +131,7 @@ def test_the_device_of_tensorflow_2_is_profiled(tmp_path: pathlib.Path) -> None:
             return {"enable_profiling": "0", "graph_run_mode": "1"}
 
     options = profiling.whole_run(str(tmp_path))
-    Config.as_dict = given_options._device(Config.as_dict, options, Config, lambda given: None)  # type: ignore[method-assign]
+    Config.as_dict = given_options._wrap_as_dict(Config.as_dict, options, Config, lambda given: None)  # type: ignore[method-assign]
     found = Config().as_dict()
     assert found.pop("profiling_options") == options["profiling_options"]
     assert found == {"enable_profiling": "1", "graph_run_mode": "1"}
@@ -157,7 +157,7 @@ def test_all_steps_of_npu_device_are_profiled_and_the_wanted_ones_read(
 ) -> None:
     if FACE == "npu_bridge":
         return
-    given_options.give({"profiling_mode": False}, of_device=profiling.whole_run(str(tmp_path)))
+    given_options.apply_to_new_sessions({"profiling_mode": False}, of_device=profiling.whole_run(str(tmp_path)))
     try:
         found = host_device.import_vendor_module("npu_device.configs.npu_config").NpuConfig().as_dict()
     finally:

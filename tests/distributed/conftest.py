@@ -162,9 +162,9 @@ def is_clean(ranks: Ranks) -> bool:
 
 def directory_of(job: str) -> pathlib.Path:
     """Return the job directory."""
-    from npu_shim.distributed.shm.job_directory import job_directory
+    from npu_shim.distributed.shm.job_directory import job_directory_path
 
-    return pathlib.Path(job_directory(job))
+    return pathlib.Path(job_directory_path(job))
 
 
 @pytest.fixture

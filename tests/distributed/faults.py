@@ -32,7 +32,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from npu_shim.distributed.shm.job_directory import job_directory  # noqa: E402
+from npu_shim.distributed.shm.job_directory import job_directory_path  # noqa: E402
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent / "scripts"
 MARK = "NPU_SHIM_FAULTS_MARK"
@@ -291,8 +291,10 @@ class Runner:
                     np.frombuffer(wanted[rank][-np.load(str(found)).nbytes :], np.load(str(found)).dtype),
                 )
                 raise Problem(f"rank {rank} has other weights in the end, by up to {np.abs(here - there).max()}")
-        if os.path.exists(job_directory(folder.name)):
-            raise Problem(f"{job_directory(folder.name)} is left, with {os.listdir(job_directory(folder.name))}")
+        if os.path.exists(job_directory_path(folder.name)):
+            raise Problem(
+                f"{job_directory_path(folder.name)} is left, with {os.listdir(job_directory_path(folder.name))}"
+            )
 
     @staticmethod
     def _logs(folder: pathlib.Path) -> str:

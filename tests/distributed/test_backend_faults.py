@@ -77,7 +77,7 @@ def is_registered(path):
         segment = Segment.open(str(path))
     except FileNotFoundError:
         return False
-    return segment.words[segment.page(1) + INCARNATION] != 0
+    return segment.words[segment.first_word_of_page(1) + INCARNATION] != 0
 
 
 def test_error_names_rank_process_and_collective(ranks_of):
@@ -132,7 +132,7 @@ def test_uncaught_error_of_a_script_reaches_the_other_ranks(tmp_path, repo_root)
     script = tmp_path / "script.py"
     script.write_text(
         "import sys\nfrom npu_shim.distributed import shm\nimport numpy as np\n"
-        "rank = int(sys.argv[1])\nbackend = shm.join(rank, 2, sys.argv[2])\n"
+        "rank = int(sys.argv[1])\nbackend = shm.join_job(rank, 2, sys.argv[2])\n"
         "if rank:\n    open('/no/such/data.csv')\n"
         "backend.world.allreduce(np.ones(2), key='loss')\n"
     )

@@ -17,7 +17,7 @@ import pytest
 from npu_shim import cli
 from npu_shim._host import host_device
 from npu_shim.distributed.ranktable import generate, rootinfo
-from npu_shim.distributed.ranktable.reader import parse
+from npu_shim.distributed.ranktable.reader import parse_table
 from npu_shim.launching.job_ranks import assign_local_ranks, assign_server_ranks
 from npu_shim.launching.plan import OP_THREADS, RankSlot, Share, processes, share_cores, share_threads
 from npu_shim.launching.table_wait import TableTimeout, wait_for_table
@@ -98,7 +98,7 @@ def test_processors_are_shared_evenly(available: list[int], count: int, shares: 
 
 
 def test_ranks_of_this_host_are_those_of_its_server() -> None:
-    table = parse(TWO_SERVERS % "127.0.0.1")
+    table = parse_table(TWO_SERVERS % "127.0.0.1")
     assert assign_server_ranks(table, None, "F") == [RankSlot(0, 4), RankSlot(1, 5)]
     assert assign_server_ranks(table, 1, "F") == [RankSlot(2, 4), RankSlot(3, 5)]
     assert assign_local_ranks(2, None) == [RankSlot(0, 0), RankSlot(1, 1)]
@@ -117,7 +117,9 @@ def test_ranks_of_this_pod_are_those_of_its_address(pods: list[str]) -> None:
         }
         for k, pod in enumerate(pods)
     ]
-    table = parse(json.dumps({"version": "1.0", "status": "completed", "server_count": "2", "server_list": servers}))
+    table = parse_table(
+        json.dumps({"version": "1.0", "status": "completed", "server_count": "2", "server_list": servers})
+    )
     here = pods.index("127.0.0.1")
     assert assign_server_ranks(table, None, "F") == [RankSlot(here, here)]
 
@@ -131,7 +133,7 @@ def test_ranks_of_this_pod_are_those_of_its_address(pods: list[str]) -> None:
 )
 def test_unknown_server(index: int | None, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        assign_server_ranks(parse(TWO_SERVERS % "10.8.8.8"), index, "F")
+        assign_server_ranks(parse_table(TWO_SERVERS % "10.8.8.8"), index, "F")
 
 
 # --- wrong usage -----------------------------------------------------------------
@@ -217,7 +219,7 @@ def test_ranks_of_one_npu_host_get_a_rank_table(npu_host: pathlib.Path, capsys: 
     assert cli.main(launch_it) == 0
     written = pathlib.Path("logs/rank_table.json").read_text()
     assert written == shown and written in pathlib.Path("logs/rank_1.log").read_text()
-    assert [(device.rank, device.device_id, device.device_ip) for _, device in parse(written).placements()] == [
+    assert [(device.rank, device.device_id, device.device_ip) for _, device in parse_table(written).placements()] == [
         (0, 2, "192.168.100.102"),
         (1, 3, "192.168.100.103"),
     ]
@@ -269,7 +271,7 @@ def test_ranks_of_one_host_with_ascend_950_get_version_2(
     )
     (tmp_path / "root.json").write_text(ROOT_INFO)
     assert cli.main(launch_it) == 0
-    table = parse(pathlib.Path("logs/rank_table.json").read_text())
+    table = parse_table(pathlib.Path("logs/rank_table.json").read_text())
     assert table.version == "2.0"
     assert [(s.server_id, d.rank, d.device_id) for s, d in table.placements()] == [("os", 0, 3), ("os", 1, 2)]
 
@@ -296,7 +298,7 @@ def test_npus_with_unknown_addresses(conf: str | None, message: str, npu_host: p
 
 
 def test_pod_finds_its_ranks_by_name() -> None:
-    pods = parse("""{"status": "completed", "group_count": "1", "group_list": [{"device_count": "4",
+    pods = parse_table("""{"status": "completed", "group_count": "1", "group_list": [{"device_count": "4",
         "group_name": "worker", "instance_count": "2", "instance_list": [
         {"pod_name": "job-0", "server_id": "10.0.0.1", "devices": [{"device_id": "0", "device_ip": "10.0.1.1"},
                                                                    {"device_id": "1", "device_ip": "10.0.1.2"}]},
@@ -306,7 +308,7 @@ def test_pod_finds_its_ranks_by_name() -> None:
     assert assign_server_ranks(pods, 0, "F", "job-1") == [RankSlot(0, 0), RankSlot(1, 1)]
     with pytest.raises(ValueError, match="the pod 'x' is not in F, which has 'job-0', 'job-1'. Export one of them as"):
         assign_server_ranks(pods, None, "F", "x")
-    named = parse(TWO_SERVERS % "127.0.0.1")  # a table without pods, on a platform that names its pods
+    named = parse_table(TWO_SERVERS % "127.0.0.1")  # a table without pods, on a platform that names its pods
     assert assign_server_ranks(named, None, "F", "x") == [RankSlot(0, 4), RankSlot(1, 5)]
 
 
@@ -329,7 +331,7 @@ def test_wait_for_an_incomplete_rank_table(tmp_path: pathlib.Path) -> None:
     path, done, said = tmp_path / "hccl.json", TWO_SERVERS % "127.0.0.1", []
     stages = ('{"status": "initializing"}', done.replace("completed", "initializing"), "", done[:100], done)
     found = wait_for_table(str(path), 60, said.append, write_in_stages(path, *stages))
-    assert found == parse(done)
+    assert found == parse_table(done)
     assert said == [f"{path} is 'initializing'; waiting until it is complete, at most 60 s"]
 
 

@@ -15,7 +15,7 @@ import pytest
 from npu_shim import cli
 from npu_shim.cli import ranktable as verb
 from npu_shim.distributed.ranktable import allocation, generate, rootinfo
-from npu_shim.distributed.ranktable.reader import examine, parse, read
+from npu_shim.distributed.ranktable.reader import parse_table, read_table, read_with_problems
 
 HCCN = """address_0=192.168.100.101
 netmask_0=255.255.255.0
@@ -60,7 +60,7 @@ def rows(text: str) -> list[tuple[int, str, int, Any]]:
     """Return rank, server, device and address of the ranks of a table."""
     return [
         (device.rank, server.server_id, device.device_id, device.device_ip)
-        for server, device in parse(text).placements()
+        for server, device in parse_table(text).placements()
     ]
 
 
@@ -85,7 +85,7 @@ def test_placeholder_addresses_are_unique(run: Run) -> None:
     code, out, _ = run("make", "--hosts", hosts)
     found = rows(out)
     assert code == 0 and len({address for _, _, _, address in found}) == len(found) == 126 * 16
-    assert examine(out) == (parse(out), ())
+    assert read_with_problems(out) == (parse_table(out), ())
 
 
 def test_devices_of_this_machine(run: Run, tmp_path: pathlib.Path) -> None:
@@ -124,7 +124,7 @@ def test_hccn_files_of_other_hosts(run: Run, tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize("dialect", ["server_list", "lab", "pod"])
 def test_make_writes_each_dialect(dialect: str, run: Run) -> None:
     code, out, _ = run("make", "--hosts", "10.0.0.1:8,10.0.0.2:8", "--dialect", dialect)
-    table, problems = examine(out, "910")
+    table, problems = read_with_problems(out, "910")
     assert code == 0 and table is not None and (table.dialect, table.size, problems) == (dialect, 16, ())
 
 
@@ -154,7 +154,7 @@ def test_hosts_with_ascend_950(run: Run, tmp_path: pathlib.Path) -> None:
         "the addresses of x are placeholders, which work on the CPU only. For NPUs pass each host's "
         f"{rootinfo.ROOT_INFO}: --rootinfo HOST=FILE."
     ]
-    assert [(s.server_id, d.device_id, d.addresses) for s, d in parse(out).placements()] == [
+    assert [(s.server_id, d.device_id, d.addresses) for s, d in parse_table(out).placements()] == [
         ("x", 0, ("192.168.100.1",)),
         ("x", 1, ("192.168.101.1",)),
     ]
@@ -523,5 +523,5 @@ def test_samples_are_the_output_of_make(run: Run, repo_root: pathlib.Path) -> No
         code, out, _ = run(*shlex.split(arguments))
         assert code == 0 and out == (folder / name).read_text()
         assert run("check", str(folder / name))[0] == 0
-        sizes.append(read(str(folder / name)).size)
+        sizes.append(read_table(str(folder / name)).size)
     assert sizes == [1, 2, 4, 8, 16]

@@ -32,7 +32,7 @@ DIFFERENCES = {
 def test_rank_that_differs_from_most_ranks_is_named(case):
     lists, text = DIFFERENCES[case]
     lists = [[" @ ".join(one.rsplit(" of ", 1)) for one in built] for built in lists]
-    assert text in graph_consistency.describe_difference("graph 1", (2, 4, 6), lists)
+    assert text in graph_consistency.difference_text("graph 1", (2, 4, 6), lists)
 
 
 def test_key_contains_graph_group_and_position():
@@ -41,7 +41,7 @@ def test_key_contains_graph_group_and_position():
 
     first, second = Graph(), Graph()
     keys = [
-        graph_consistency.add(graph, group, "allreduce sum of float32", "a:0").key
+        graph_consistency.add_collective(graph, group, "allreduce sum of float32", "a:0").key
         for graph in (first, second)
         for group in ("world", "half")
         for _ in range(2)
@@ -53,7 +53,7 @@ def test_key_contains_graph_group_and_position():
 
 def test_key_of_eager_collective_is_its_operation():
     assert (
-        graph_consistency.add(None, "world", SUM, "").key
-        == graph_consistency.add(None, "other", SUM, "").key
+        graph_consistency.add_collective(None, "world", SUM, "").key
+        == graph_consistency.add_collective(None, "other", SUM, "").key
         == f"{SUM} (eager)"
     )

@@ -10,7 +10,7 @@ from npu_shim.hccl.manage import api as manage
 from npu_shim.hccl.split import api as split
 
 from npu_shim.distributed import gradient_buckets, groups, ranks
-from npu_shim.distributed.gradient_buckets import buckets
+from npu_shim.distributed.gradient_buckets import bucket_indices
 from npu_shim.distributed.world import WORLD
 
 
@@ -34,7 +34,7 @@ def test_world_group() -> None:
         4,
         2,
     )
-    assert ranks.group() == groups.Group(WORLD, (0, 1, 2, 3)) and ranks.group(WORLD).size == 4
+    assert ranks.find_group() == groups.Group(WORLD, (0, 1, 2, 3)) and ranks.find_group(WORLD).size == 4
     assert manage.get_world_rank_from_group_rank(WORLD, 3) == manage.get_group_rank_from_world_rank(3, WORLD) == 3
 
 
@@ -128,9 +128,9 @@ def test_wrong_group_arguments(call: Any, error: Any, text: str) -> None:
 
 # --- buckets -------------------------------------------------------------------
 def test_default_buckets_are_those_of_hccl() -> None:
-    assert buckets([10] * 100) == [list(range(97)), [97, 98, 99]]  # 97 % is nearest to 96.54 %
-    assert buckets([1, 1000]) == [[0, 1]]
-    assert buckets([5]) == [[0]] and buckets([]) == [] and buckets([0, 0]) == [[0], [1]]
+    assert bucket_indices([10] * 100) == [list(range(97)), [97, 98, 99]]  # 97 % is nearest to 96.54 %
+    assert bucket_indices([1, 1000]) == [[0, 1]]
+    assert bucket_indices([5]) == [[0]] and bucket_indices([]) == [] and bucket_indices([0, 0]) == [[0], [1]]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_default_buckets_are_those_of_hccl() -> None:
 )
 def test_strategy_by_index(ends: Any, wanted: list[list[int]]) -> None:
     split.set_split_strategy_by_idx(ends)
-    assert buckets([8, 8, 8, 8]) == wanted
+    assert bucket_indices([8, 8, 8, 8]) == wanted
 
 
 @pytest.mark.parametrize(
@@ -154,18 +154,18 @@ def test_strategy_by_index(ends: Any, wanted: list[list[int]]) -> None:
 )
 def test_strategy_by_size(sizes: list[int], shares: list[float], wanted: list[list[int]]) -> None:
     split.set_split_strategy_by_size(shares)
-    assert buckets(sizes) == wanted
+    assert bucket_indices(sizes) == wanted
 
 
 def test_strategy_belongs_to_its_group_and_size_has_precedence() -> None:
     manage.create_group("g", 1, [2])
     split.set_split_strategy_by_idx([0, 1], "g")
-    assert buckets([1, 1], "g") == [[0], [1]]
+    assert bucket_indices([1, 1], "g") == [[0], [1]]
     split.set_split_strategy_by_size([100], "g")
     split.set_split_strategy_by_idx([0, 1], "g")
-    assert buckets([1, 1], "g") == [[0, 1]]
+    assert bucket_indices([1, 1], "g") == [[0, 1]]
     manage.destroy_group("g")
-    assert buckets([10] * 100, "g") == buckets([10] * 100)
+    assert bucket_indices([10] * 100, "g") == bucket_indices([10] * 100)
 
 
 def test_indices_that_do_not_match_the_gradients() -> None:
@@ -174,7 +174,7 @@ def test_indices_that_do_not_match_the_gradients() -> None:
         ValueError,
         match=r"set_split_strategy_by_idx\(\[3, 8\]\) does not match the 5 gradients. Make 4 the last index",
     ):
-        buckets([1] * 5)
+        bucket_indices([1] * 5)
 
 
 WRONG_SPLITS = [

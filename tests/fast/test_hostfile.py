@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from npu_shim.distributed.ranktable.generate import Host
-from npu_shim.distributed.ranktable.hostfile import fill, parse_hostfile
+from npu_shim.distributed.ranktable.hostfile import fill_hosts, parse_hostfile
 
 pytestmark = pytest.mark.once
 
@@ -61,4 +61,4 @@ def test_errors_name_the_line(text: str, message: str) -> None:
 )
 def test_ranks_fill_a_host_before_the_next_one(ranks: Any, filled: dict[str, Any]) -> None:
     hosts = (Host("a", (0, 1)), Host("b", (4, 5, 6)))
-    assert {host.name: host.devices for host in fill(hosts, ranks)} == filled
+    assert {host.name: host.devices for host in fill_hosts(hosts, ranks)} == filled

@@ -8,8 +8,8 @@ import pathlib
 import pytest
 
 from npu_shim._host import host_env, mpirun
-from npu_shim.distributed.ranktable.generate import Host, generate
-from npu_shim.distributed.ranktable.writer import render
+from npu_shim.distributed.ranktable.generate import Host, generate_server_list
+from npu_shim.distributed.ranktable.writer import table_text
 from npu_shim.distributed.world import world
 
 OPEN_MPI, HYDRA, TORCHRUN, SRUN = (
@@ -109,9 +109,9 @@ def test_ranks_of_mpirun_with_a_rank_table(tmp_path: pathlib.Path) -> None:
 def test_ranks_on_other_hosts_than_in_the_rank_table(
     counts: str, local_rank: str, node: str, error: str | None, tmp_path: pathlib.Path
 ) -> None:
-    table, _ = generate([Host("10.0.0.1", (0, 1)), Host("10.0.0.2", (0, 1))], {})
+    table, _ = generate_server_list([Host("10.0.0.1", (0, 1)), Host("10.0.0.2", (0, 1))], {})
     path = tmp_path / "table.json"
-    path.write_text(render(table))
+    path.write_text(table_text(table))
     environ = {**SRUN, "SLURM_STEP_TASKS_PER_NODE": counts, "SLURM_LOCALID": local_rank, "SLURM_NODEID": node}
     if error is None:
         assert world({**environ, "RANK_TABLE_FILE": str(path)}).local_rank == 1

@@ -8,13 +8,21 @@ from typing import Any, Callable
 
 import pytest
 
-from npu_shim.distributed.ranktable.conversion import convert
+from npu_shim.distributed.ranktable.conversion import convert_table
 from npu_shim.distributed.ranktable.generate import Host, generate_rank_list
-from npu_shim.distributed.ranktable.model import RANK_LIST, SERVER_LIST, WARNING, Device, RankTableError, Server, extra
-from npu_shim.distributed.ranktable.products import BY_VERSION, PRODUCTS, product_of, refused
-from npu_shim.distributed.ranktable.reader import examine, parse
-from npu_shim.distributed.ranktable.rootinfo import read_rootinfo
-from npu_shim.distributed.ranktable.writer import render
+from npu_shim.distributed.ranktable.model import (
+    RANK_LIST,
+    SERVER_LIST,
+    WARNING,
+    Device,
+    RankTableError,
+    Server,
+    extra_value,
+)
+from npu_shim.distributed.ranktable.products import BY_VERSION, PRODUCTS, product_of, refusal_problem
+from npu_shim.distributed.ranktable.reader import parse_table, read_with_problems
+from npu_shim.distributed.ranktable.rootinfo import parse_rootinfo
+from npu_shim.distributed.ranktable.writer import table_text
 from npu_shim.launching.job_ranks import assign_server_ranks
 from npu_shim.launching.plan import RankSlot
 
@@ -75,7 +83,7 @@ def address(data: Any, number: int = 0, at: int = 0) -> Any:
 
 # --- what is read --------------------------------------------------------------
 def test_ranks_and_servers_of_a_rank_list() -> None:
-    table, problems = examine(json.dumps(FOUR), "A5")
+    table, problems = read_with_problems(json.dumps(FOUR), "A5")
     assert problems == () and table is not None
     assert (table.dialect, table.version, table.size) == (RANK_LIST, "2.0", 4)
     assert [(device.rank, server.server_id, device.device_id) for server, device in table.placements()] == [
@@ -91,11 +99,11 @@ def test_ranks_and_servers_of_a_rank_list() -> None:
         (3, "all", "CLOS"),
     ]
     assert first.layers[0].addresses[0].ports == ("0/4", "0/5")
-    assert extra(first.extras, "device_port") == 16666 and extra(first.layers[1].extras, "net_attr") == ""
+    assert extra_value(first.extras, "device_port") == 16666 and extra_value(first.layers[1].extras, "net_attr") == ""
 
 
 def test_the_launcher_starts_the_ranks_of_an_instance() -> None:
-    table = parse(json.dumps(FOUR))
+    table = parse_table(json.dumps(FOUR))
     assert assign_server_ranks(table, 1, "t.json") == [RankSlot(2, 4), RankSlot(3, 5)]
     with pytest.raises(ValueError, match=r"t.json has 2 servers \(rack0, rack1\), and none of them is recognized"):
         assign_server_ranks(table, None, "t.json")
@@ -103,25 +111,27 @@ def test_the_launcher_starts_the_ranks_of_an_instance() -> None:
 
 def test_a_layer_without_addresses_is_read() -> None:
     text = changed(lambda d: [layer(d, number).update(rank_addr_list=[]) for number in range(4)])
-    table, problems = examine(text, "A5")
+    table, problems = read_with_problems(text, "A5")
     assert problems == () and table is not None and table.servers[0].devices[0].addresses == ("10.0.0.1",)
 
 
 def test_a_repeated_device_of_an_instance_belongs_to_another_server() -> None:
     ranks = [{**rank(at, at % 2, "pod"), "local_id": at} for at in range(4)]
-    table, problems = examine(changed(lambda d: d.update(rank_list=[ranks[at] for at in (3, 1, 2, 0)])), "A5")
+    table, problems = read_with_problems(
+        changed(lambda d: d.update(rank_list=[ranks[at] for at in (3, 1, 2, 0)])), "A5"
+    )
     assert problems == () and table is not None
     assert [server.server_id for server in table.servers] == ["pod", "pod#2"]
     assert [[device.rank for device in server.devices] for server in table.servers] == [[0, 1], [2, 3]]
-    assert json.loads(render(table))["rank_list"] == ranks
+    assert json.loads(table_text(table))["rank_list"] == ranks
 
 
 def test_written_text_has_numbers_and_one_line_per_address() -> None:
     one = rank(0, 0, "r")
     one["level_list"][0]["rank_addr_list"] = [{"addr_type": "EID", "addr": "0a", "ports": ["0/4", "0/5"]}]
-    table = parse(json.dumps({**FOUR, "rank_count": 1, "rank_list": [one]}))
+    table = parse_table(json.dumps({**FOUR, "rank_count": 1, "rank_list": [one]}))
     assert (
-        render(table)
+        table_text(table)
         == """{
   "version": "2.0",
   "status": "completed",
@@ -178,10 +188,10 @@ ERRORS: list[tuple[Change, str]] = [
 
 @pytest.mark.parametrize("change, text", ERRORS, ids=[text[:70] for _, text in ERRORS])
 def test_errors(change: Change, text: str) -> None:
-    table, problems = examine(changed(change), "A5")
+    table, problems = read_with_problems(changed(change), "A5")
     assert table is None and str(problems[0]).startswith(text) and problems[0].severity == "error", problems
     with pytest.raises(RankTableError):
-        parse(changed(change))
+        parse_table(changed(change))
 
 
 # --- what only HCCL refuses ----------------------------------------------------
@@ -240,8 +250,8 @@ WARNINGS: list[tuple[Change, str]] = [
 
 @pytest.mark.parametrize("change, text", WARNINGS, ids=[text[:90] for _, text in WARNINGS])
 def test_warnings_do_not_prevent_reading(change: Change, text: str) -> None:
-    table, problems = examine(changed(change))
-    assert table is not None and table == parse(changed(change))
+    table, problems = read_with_problems(changed(change))
+    assert table is not None and table == parse_table(changed(change))
     assert {problem.severity for problem in problems} == {WARNING} and str(problems[0]).startswith(text), problems
 
 
@@ -253,7 +263,7 @@ def test_a_device_has_at_most_eight_layers_of_24_addresses() -> None:
         first.update(rank_addr_list=[{**address(data), "addr": f"{at:032x}"} for at in range(25)])
         data["rank_list"][0]["level_list"][0] = first
 
-    texts = [str(problem) for problem in examine(changed(grow))[1]]
+    texts = [str(problem) for problem in read_with_problems(changed(grow))[1]]
     assert "$.rank_list[0].level_list: has 9 layers. Write at most 8" in texts
     assert f"{LAYER}.rank_addr_list: has 25 addresses. Write at most 24" in texts
 
@@ -286,12 +296,12 @@ REFUSED = {
 @pytest.mark.parametrize("product", PRODUCTS)
 @pytest.mark.parametrize("version", sorted(TABLES))
 def test_versions_of_each_product(product: str, version: str) -> None:
-    table, problems = examine(json.dumps(TABLES[version]), product)
+    table, problems = read_with_problems(json.dumps(TABLES[version]), product)
     texts = [str(problem) for problem in problems if problem.path == "$.version"]
     wanted = REFUSED.get((product, version))
     assert [text[: len(wanted or "")] for text in texts] == ([wanted] if wanted else [])
-    assert table is not None and (refused(table, product) is not None) == ("EI0014" in "".join(texts))
-    assert examine(json.dumps(TABLES[version]), BY_VERSION)[1] == ()
+    assert table is not None and (refusal_problem(table, product) is not None) == ("EI0014" in "".join(texts))
+    assert read_with_problems(json.dumps(TABLES[version]), BY_VERSION)[1] == ()
     assert product_of(table) == {"1.0": "910", "1.2": "A3", "2.0": "A5"}[version]
 
 
@@ -299,36 +309,36 @@ def test_an_a5_needs_a_version() -> None:
     devices = [{"device_id": "0", "device_ip": "10.0.0.1"}]
     pods = {"group_count": "1", "group_list": [{"instance_count": "1", "instance_list": [{"devices": devices}]}]}
     pods["group_list"][0]["instance_list"][0]["server_id"] = "s"  # type: ignore[index]
-    assert [str(problem) for problem in examine(json.dumps(pods), "A5")[1]] == [
+    assert [str(problem) for problem in read_with_problems(json.dumps(pods), "A5")[1]] == [
         "$: has no version, but A5 uses '2.0'. HCCL stops with EI0014. Run npu-shim ranktable make --product A5"
     ]
-    assert examine(json.dumps(pods), "A2")[1] == ()
+    assert read_with_problems(json.dumps(pods), "A2")[1] == ()
 
 
 # --- conversion ----------------------------------------------------------------
 def test_conversion_between_the_versions() -> None:
-    table = parse(json.dumps(SUPER_POD))
-    servers, dropped = convert(table, "1.0")
-    assert servers == parse(json.dumps(SERVERS_OF_ONE)) and dropped == (
+    table = parse_table(json.dumps(SUPER_POD))
+    servers, dropped = convert_table(table, "1.0")
+    assert servers == parse_table(json.dumps(SERVERS_OF_ONE)) and dropped == (
         "super_pod_list",
         "super_device_id",
         "super_pod_id",
     )
-    assert convert(table, "1.2") == (table, ()) and convert(table, SERVER_LIST) == (table, ())
+    assert convert_table(table, "1.2") == (table, ()) and convert_table(table, SERVER_LIST) == (table, ())
     with pytest.raises(
         ValueError, match="version '1.2' needs a super_pod_list and the super_device_id of each device, "
     ):
-        convert(servers, "1.2")
+        convert_table(servers, "1.2")
     with pytest.raises(
         ValueError, match="a server_list of version 1.2 does not have. Make a new table from each host's"
     ):
-        convert(table, "2.0")
+        convert_table(table, "2.0")
 
 
 def test_version_2_keeps_ports_and_drops_layers() -> None:
-    table = parse(json.dumps(FOUR))
-    assert convert(table, "2.0") == (table, ())
-    made, dropped = convert(table, "1.0")
+    table = parse_table(json.dumps(FOUR))
+    assert convert_table(table, "2.0") == (table, ())
+    made, dropped = convert_table(table, "1.0")
     assert made.servers[1] == Server(
         "rack1",
         (
@@ -338,7 +348,7 @@ def test_version_2_keeps_ports_and_drops_layers() -> None:
     )
     assert made.version == "1.0" and dropped[:2] == ("local_id", "level_list") and "device_port" not in dropped
     with pytest.raises(ValueError, match="version '1.2' needs a super_pod_list"):
-        convert(table, "1.2")
+        convert_table(table, "1.2")
 
 
 # --- hccl_rootinfo.json --------------------------------------------------------
@@ -352,9 +362,13 @@ def root_info(*device_ids: int, instance: str = "os0", **keys: Any) -> str:
 
 
 def test_a_table_is_made_from_the_files_of_the_hosts() -> None:
-    known = {name: read_rootinfo(root_info(0, 1, instance=f"os-{name}"), name).devices for name in "ab"}
+    known = {name: parse_rootinfo(root_info(0, 1, instance=f"os-{name}"), name).devices for name in "ab"}
     table, placeholders = generate_rank_list([Host("b", (1,)), Host("a", None)], known)
-    assert placeholders == () and parse(render(table)) == table and examine(render(table), "A5")[0] == table
+    assert (
+        placeholders == ()
+        and parse_table(table_text(table)) == table
+        and read_with_problems(table_text(table), "A5")[0] == table
+    )
     assert [(s.server_id, d.rank, d.device_id) for s, d in table.placements()] == [
         ("os-b", 0, 1),
         ("os-a", 1, 0),
@@ -378,5 +392,5 @@ def test_a_table_is_made_from_the_files_of_the_hosts() -> None:
 )
 def test_errors_of_a_root_info(text: str, wanted: str) -> None:
     with pytest.raises(RankTableError) as raised:
-        read_rootinfo(text, "f")
+        parse_rootinfo(text, "f")
     assert str(raised.value).startswith(wanted)

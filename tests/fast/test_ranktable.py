@@ -8,8 +8,8 @@ from typing import Any, Callable
 
 import pytest
 
-from npu_shim.distributed.ranktable.model import LAB, POD, SERVER_LIST, WARNING, RankTableError, SuperPod, extra
-from npu_shim.distributed.ranktable.reader import examine, parse, read
+from npu_shim.distributed.ranktable.model import LAB, POD, SERVER_LIST, WARNING, RankTableError, SuperPod, extra_value
+from npu_shim.distributed.ranktable.reader import parse_table, read_table, read_with_problems
 
 TWO_SERVERS: dict[str, Any] = {
     "version": "1.0",
@@ -96,36 +96,36 @@ PODS: dict[str, Any] = {  # the dialect of cloud platforms: an instance for each
 
 def ranks_of(data: Any) -> list[tuple[int, str, int]]:
     """Return rank, server and device of all ranks."""
-    placed = parse(json.dumps(data)).placements()
+    placed = parse_table(json.dumps(data)).placements()
     return [(device.rank, server.server_id, device.device_id) for server, device in placed]
 
 
 # --- what is read --------------------------------------------------------------
 def test_server_list() -> None:
-    table = parse(json.dumps(TWO_SERVERS))
+    table = parse_table(json.dumps(TWO_SERVERS))
     assert (table.dialect, table.version, table.status, table.size) == (SERVER_LIST, "1.0", "completed", 4)
     assert ranks_of(TWO_SERVERS) == [(0, "node_0", 0), (1, "node_0", 1), (2, "node_1", 4), (3, "node_1", 5)]
     assert [server.address for server in table.servers] == ["node_0", "172.16.0.2"]
-    assert extra(table.servers[1].devices[1].extras, "device_port") == "16666"
-    assert extra(table.extras, "no such key") is None
+    assert extra_value(table.servers[1].devices[1].extras, "device_port") == "16666"
+    assert extra_value(table.extras, "no such key") is None
 
 
 def test_super_pods() -> None:
-    table = parse(json.dumps(SUPER_PODS))
+    table = parse_table(json.dumps(SUPER_PODS))
     assert table.super_pods == (SuperPod("0", ("node_0",)), SuperPod("1", ("node_1",)))
     assert [device.super_device_id for _, device in table.placements()] == ["0", "1", "2", "3"]
 
 
 def test_lab_has_one_instance_per_rank() -> None:
-    table = parse(json.dumps(ONE_EACH))
+    table = parse_table(json.dumps(ONE_EACH))
     assert (table.dialect, table.version, table.group_name) == (LAB, None, "")
     assert ranks_of(ONE_EACH) == [(0, "10.0.0.1", 0), (1, "10.0.0.1", 1)]
-    assert extra(table.extras, "para_plane_nic_name") == ["eth0", "eth1"]
-    assert extra(table.extras, "board_id") == "0x002f"
+    assert extra_value(table.extras, "para_plane_nic_name") == ["eth0", "eth1"]
+    assert extra_value(table.extras, "board_id") == "0x002f"
 
 
 def test_pod_has_one_instance_per_pod_and_ranks_in_file_order() -> None:
-    table = parse(json.dumps(PODS))
+    table = parse_table(json.dumps(PODS))
     assert (table.dialect, table.group_name, [server.pod_name for server in table.servers]) == (
         POD,
         "worker",
@@ -150,17 +150,17 @@ def test_valid_tables_with_numbers_or_strings_have_no_problems(data: Any) -> Non
         json.dumps(data),
         object_hook=lambda entry: {key: int(value) if key in numbers else value for key, value in entry.items()},
     )
-    assert as_numbers != data and parse(json.dumps(as_numbers)) == parse(json.dumps(data))
-    assert examine(json.dumps(data), "A3") == (parse(json.dumps(data)), ())
+    assert as_numbers != data and parse_table(json.dumps(as_numbers)) == parse_table(json.dumps(data))
+    assert read_with_problems(json.dumps(data), "A3") == (parse_table(json.dumps(data)), ())
 
 
 def test_byte_order_mark_is_ignored(tmp_path: Any) -> None:
     path = tmp_path / "table.json"
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps(TWO_SERVERS).encode())
-    assert read(str(path)) == parse(json.dumps(TWO_SERVERS))
+    assert read_table(str(path)) == parse_table(json.dumps(TWO_SERVERS))
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(RankTableError, match=r"table.json: \$: the file is not text .*Save it as UTF-8"):
-        read(str(path))
+        read_table(str(path))
 
 
 def test_error_has_the_first_problem_and_the_number_of_others() -> None:
@@ -168,7 +168,7 @@ def test_error_has_the_first_problem_and_the_number_of_others() -> None:
     data["server_count"] = "3"
     data["server_list"][1]["device"][0]["rank_id"] = "0"
     with pytest.raises(RankTableError) as caught:
-        parse(json.dumps(data), "t.json")
+        parse_table(json.dumps(data), "t.json")
     assert str(caught.value).startswith("t.json: $.server_count: is '3', but there are 2 entries")
     assert str(caught.value).endswith("(1 more: npu-shim ranktable check t.json)") and len(caught.value.problems) == 2
 
@@ -254,10 +254,10 @@ NOT_JSON = [
 
 @pytest.mark.parametrize("text, wanted", NOT_JSON, ids=[n[1][0][:60] for n in NOT_JSON])
 def test_text_that_is_not_json(text: str, wanted: list[str]) -> None:
-    table, problems = examine(text)
+    table, problems = read_with_problems(text)
     assert [str(problem) for problem in problems] == wanted
     with pytest.raises(RankTableError):
-        parse(text)
+        parse_table(text)
     assert (table is not None) == (text == MANUAL)  # without comments and commas it is a table
     if table is not None:
         assert table.servers[0].server_id == "http://node_0"
@@ -461,11 +461,11 @@ ERRORS: list[tuple[dict[str, Any], Callable[[Any], Any], str]] = [
 @pytest.mark.parametrize("data, change, text", ERRORS, ids=[e[2][:70] for e in ERRORS])
 def test_errors(data: Any, change: Any, text: str) -> None:
     made = json.dumps(changed(data, change))
-    table, problems = examine(made)
+    table, problems = read_with_problems(made)
     assert table is None
     assert any(str(problem).startswith(text) and problem.severity == "error" for problem in problems), problems
     with pytest.raises(RankTableError):
-        parse(made)
+        parse_table(made)
 
 
 # --- problems that only NPUs reject ----------------------------------------------------
@@ -602,7 +602,7 @@ WARNINGS: list[tuple[dict[str, Any], Callable[[Any], Any], str, str]] = [
 
 
 def test_a_version_of_no_product_has_two_problems() -> None:
-    _, problems = examine(json.dumps({**TWO_SERVERS, "version": "3.0"}), "910")
+    _, problems = read_with_problems(json.dumps({**TWO_SERVERS, "version": "3.0"}), "910")
     assert [str(problem) for problem in problems] == [
         "$.version: is '3.0', but there is a server_list. Write '1.0' or '1.2'",
         "$.version: is '3.0', but 910 uses '1.0'. Run npu-shim ranktable convert --to 1.0",
@@ -612,8 +612,8 @@ def test_a_version_of_no_product_has_two_problems() -> None:
 @pytest.mark.parametrize("data, change, product, text", WARNINGS, ids=[w[3][:70] + w[2] for w in WARNINGS])
 def test_warnings_do_not_prevent_reading(data: Any, change: Any, product: str, text: str) -> None:
     made = json.dumps(changed(data, change))
-    table, problems = examine(made, product)
-    assert table is not None and table == parse(made)
+    table, problems = read_with_problems(made, product)
+    assert table is not None and table == parse_table(made)
     assert [problem.severity for problem in problems] == [WARNING] and str(problems[0]).startswith(text), problems
 
 
@@ -632,4 +632,4 @@ def test_warnings_do_not_prevent_reading(data: Any, change: Any, product: str, t
     ],
 )
 def test_each_product_has_its_own_rules(ids: Any, product: Any) -> None:
-    assert examine(json.dumps(server(*ids)), product)[1] == ()
+    assert read_with_problems(json.dumps(server(*ids)), product)[1] == ()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from npu_shim.distributed.ranktable.conversion import convert
+from npu_shim.distributed.ranktable.conversion import convert_table
 from npu_shim.distributed.ranktable.model import (
     DIALECTS,
     LAB,
@@ -23,8 +23,8 @@ from npu_shim.distributed.ranktable.model import (
     SuperPod,
 )
 from npu_shim.distributed.ranktable.products import PRODUCTS
-from npu_shim.distributed.ranktable.reader import examine, parse
-from npu_shim.distributed.ranktable.writer import render, to_json
+from npu_shim.distributed.ranktable.reader import parse_table, read_with_problems
+from npu_shim.distributed.ranktable.writer import table_text, table_to_json
 
 NAMES = st.text('s0.:/"\\\n é,#]}', min_size=1, max_size=6)
 VALUES: list[Any] = [
@@ -129,9 +129,9 @@ def tables(draw: Any, dialect: str) -> RankTable:
 @given(data=st.data())
 def test_written_table_is_read_unchanged(dialect: str, data: Any) -> None:
     table = data.draw(tables(dialect))
-    written = render(table)
-    assert parse(written) == table
-    assert render(parse(written)) == written and json.loads(written) == to_json(table)
+    written = table_text(table)
+    assert parse_table(written) == table
+    assert table_text(parse_table(written)) == written and json.loads(written) == table_to_json(table)
 
 
 @pytest.mark.once
@@ -143,20 +143,20 @@ def test_conversion_keeps_ranks_and_devices(source: str, target: str, data: Any)
     table = data.draw(tables(source))
     if target == POD and source != POD and not in_order(table):
         with pytest.raises(ValueError, match="the dialect 'pod' has no rank ids and numbers the ranks in file order"):
-            convert(table, target)
+            convert_table(table, target)
         return
     if target == RANK_LIST and source != RANK_LIST:
         with pytest.raises(ValueError, match="version '2.0' needs the level_list of each device"):
-            convert(table, target)
+            convert_table(table, target)
         return
-    made, dropped = convert(table, target)
-    assert made.dialect == target and parse(render(made)) == made
+    made, dropped = convert_table(table, target)
+    assert made.dialect == target and parse_table(table_text(made)) == made
     assert placed(made) == placed(table)
     if source == target:
         assert made == table and dropped == ()
     if source == RANK_LIST:
         return
-    back, _ = convert(made, source)
+    back, _ = convert_table(made, source)
     assert placed(back) == placed(table)
 
 
@@ -186,7 +186,7 @@ def in_order(table: RankTable) -> bool:
 )
 def test_any_text_is_read_without_an_exception(written: str) -> None:
     for product in (None, *PRODUCTS):
-        table, problems = examine(written, product)
+        table, problems = read_with_problems(written, product)
         assert (table is not None) or problems
 
 
@@ -195,7 +195,7 @@ def test_any_text_is_read_without_an_exception(written: str) -> None:
 @given(data=st.data())
 def test_any_damaged_table_is_read_without_an_exception(data: Any) -> None:
     """Replace one value anywhere in a table."""
-    made = to_json(data.draw(st.sampled_from(DIALECTS).flatmap(tables)))
+    made = table_to_json(data.draw(st.sampled_from(DIALECTS).flatmap(tables)))
     where: Any = made
     while True:
         key = data.draw(st.sampled_from(sorted(where, key=str) if isinstance(where, dict) else range(len(where))))
@@ -204,7 +204,7 @@ def test_any_damaged_table_is_read_without_an_exception(data: Any) -> None:
             break
         where = inside
     where[key] = data.draw(JSON)
-    table, problems = examine(json.dumps(made), "910")
+    table, problems = read_with_problems(json.dumps(made), "910")
     assert (table is not None) or problems
 
 
@@ -216,10 +216,10 @@ def test_dropped_keys_are_returned() -> None:
         "1.2",
         super_pods=(SuperPod("0", ("s",)),),
     )
-    made, dropped = convert(table, LAB)
-    assert dropped == ("super_pod_list", "host_ip", "super_pod_id") and parse(render(made)) == made
+    made, dropped = convert_table(table, LAB)
+    assert dropped == ("super_pod_list", "host_ip", "super_pod_id") and parse_table(table_text(made)) == made
     assert dict(made.extras)["para_plane_nic_name"] == '["eth0"]' and dict(made.extras)["chip_info"] == '"910"'
-    back, dropped = convert(made, SERVER_LIST)
+    back, dropped = convert_table(made, SERVER_LIST)
     assert dropped == (
         "board_id",
         "chip_info",
@@ -230,16 +230,16 @@ def test_dropped_keys_are_returned() -> None:
         "group_name",
     )
     assert back == RankTable((Server("s", (Device(0, 0, "10.0.0.1", "7"),)),), SERVER_LIST, "1.0")
-    assert convert(table, POD)[1] == ("super_pod_list", "host_ip", "super_device_id", "super_pod_id")
+    assert convert_table(table, POD)[1] == ("super_pod_list", "host_ip", "super_device_id", "super_pod_id")
 
 
 def test_pods_of_one_server_become_one_server() -> None:
     table = RankTable((Server("s", (Device(0, 0),), "a"), Server("s", (Device(1, 4),), "b")), POD)
-    assert convert(table, SERVER_LIST)[0].servers == (Server("s", (Device(0, 0), Device(1, 4))),)
+    assert convert_table(table, SERVER_LIST)[0].servers == (Server("s", (Device(0, 0), Device(1, 4))),)
 
 
 def test_unknown_target() -> None:
     with pytest.raises(
         ValueError, match="target='json' is not allowed. Use one of server_list, rank_list, lab, pod, 1.0, 1.2, 2.0"
     ):
-        convert(RankTable((Server("s", (Device(0, 0),)),)), "json")
+        convert_table(RankTable((Server("s", (Device(0, 0),)),)), "json")

@@ -66,7 +66,7 @@ def test_each_rank_has_the_variables_of_its_server(job: tuple[str, str], table: 
 
 
 def test_a_rank_has_the_environment_of_its_real_server_and_one_variable_more(table: pathlib.Path) -> None:
-    servers, path = reader.read(str(table)), str(table)
+    servers, path = reader.read_table(str(table)), str(table)
 
     def environments(ranks: Any) -> dict[int, dict[str, str]]:
         made = processes(ranks.slots, ranks.world_size, ["a"], "j", "logs", ranks.table, environ={})
@@ -85,12 +85,12 @@ def test_ranks_of_several_servers_share_memory_only_in_a_rehearsal(table: pathli
     variables = {"RANK_TABLE_FILE": str(table), "RANK_ID": "3"}
     for more, transport in (({}, mpi), ({"NPU_SHIM_REHEARSAL": "1"}, shm)):
         environ = {**variables, **more}
-        assert backend._join(world(environ), host_env.read_environment(environ)) == transport.__name__
+        assert backend._join_job(world(environ), host_env.read_environment(environ)) == transport.__name__
 
 
 def test_variables_of_an_outer_rehearsal_are_removed(table: pathlib.Path) -> None:
     outer = {"NPU_SHIM_REHEARSAL": "1"}
-    (first, *_) = ranks_in_table(reader.read(str(table)), str(table), 0, "").slots
+    (first, *_) = ranks_in_table(reader.read_table(str(table)), str(table), 0, "").slots
     (made,) = processes([first], 5, ["a"], "j", "logs", environ=outer)
     assert "NPU_SHIM_REHEARSAL" not in made.full_environment(outer)
 

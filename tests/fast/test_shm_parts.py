@@ -15,7 +15,7 @@ from npu_shim._host import host_env
 from npu_shim.distributed import backend
 from npu_shim.distributed.collectives import reductions
 from npu_shim.distributed.collectives.buffer_list import BufferList
-from npu_shim.distributed.collectives.buffer_pool import ALIGNMENT, BufferPool, empty
+from npu_shim.distributed.collectives.buffer_pool import ALIGNMENT, BufferPool, empty_aligned
 from npu_shim.distributed.shm import job_directory as jobs, rank_lock, rendezvous
 from npu_shim.distributed.shm.liveness import Peers
 from npu_shim.distributed.shm.segment import INCARNATION, Layout, Segment, _full_fence
@@ -103,7 +103,7 @@ def test_parts_of_a_chunk_cover_it_and_start_at_cache_lines(count, size, itemsiz
 
 @pytest.mark.parametrize("count", [1, 17])
 def test_new_arrays_are_aligned(count):
-    made = empty(count, np.dtype(np.int16))
+    made = empty_aligned(count, np.dtype(np.int16))
     assert made.ctypes.data % ALIGNMENT == 0 and made.size == count
 
 
@@ -147,10 +147,10 @@ def test_pool_stays_below_its_limit():
 
 
 def test_long_text_is_truncated_between_characters():
-    segment = Segment.private(Layout(1, 4096))
-    segment.write_text(segment.rank_text(0), "ä" * 2000)
-    assert segment.read_text(segment.rank_text(0)) == "ä" * 511
-    assert segment.words[segment.page(0)] == 0
+    segment = Segment.create_private(Layout(1, 4096))
+    segment.write_text(segment.text_offset(0), "ä" * 2000)
+    assert segment.read_text(segment.text_offset(0)) == "ä" * 511
+    assert segment.words[segment.first_word_of_page(0)] == 0
 
 
 def test_fence_of_other_processors_returns():
@@ -171,8 +171,8 @@ def test_slots_fit_into_free_memory(tmp_path, monkeypatch):
 
 
 def test_each_job_has_its_own_directory(tmp_path):
-    assert jobs.job_directory("a", str(tmp_path)) != jobs.job_directory("b", str(tmp_path))
-    assert jobs.job_directory("a/b", str(tmp_path)).startswith(str(tmp_path) + "/npu_shim-")
+    assert jobs.job_directory_path("a", str(tmp_path)) != jobs.job_directory_path("b", str(tmp_path))
+    assert jobs.job_directory_path("a/b", str(tmp_path)).startswith(str(tmp_path) + "/npu_shim-")
 
 
 def test_lock_file_is_created_held_and_removed(tmp_path):
@@ -180,7 +180,7 @@ def test_lock_file_is_created_held_and_removed(tmp_path):
     lock = rank_lock.RankLock(str(path))
     lock.publish("s-0123")
     assert path.read_bytes().endswith(b"s-0123\n")
-    assert rank_lock.acquire_stale(str(path)) is None
+    assert rank_lock.try_acquire_stale(str(path)) is None
     lock.release()
     lock.release()
     assert not path.exists() and rank_lock.find_other_holder(str(path)) is None
@@ -197,8 +197,8 @@ def test_a_process_keeps_its_lock_when_it_asks_for_the_holder(tmp_path):
 
 
 def test_next_process_of_a_rank_is_not_taken_for_the_one_that_died(tmp_path, monkeypatch):
-    segment = Segment.private(Layout(2, 4096))
-    segment.words[segment.page(1) + INCARNATION] = 5
+    segment = Segment.create_private(Layout(2, 4096))
+    segment.words[segment.first_word_of_page(1) + INCARNATION] = 5
     peers = Peers(str(tmp_path), segment, [0, 1], 0)
     for incarnation, is_lost in ((5, False), (7, True)):
         monkeypatch.setattr(rank_lock, "find_other_holder", lambda path: rank_lock.Holder(incarnation, 1, None))
@@ -207,11 +207,11 @@ def test_next_process_of_a_rank_is_not_taken_for_the_one_that_died(tmp_path, mon
 
 def test_rank_does_not_join_a_segment_in_which_it_has_registered_before(tmp_path):
     world = Segment.create(jobs.segment_path(str(tmp_path), "0123"), Layout(2, 4096))
-    world.reserve()
+    world.allocate_memory()
     root = rank_lock.Holder(3, 1, "0123")
-    assert rendezvous._segment_of(str(tmp_path), root, 1, 2) is not None
-    world.words[world.page(1) + INCARNATION] = 5
-    assert rendezvous._segment_of(str(tmp_path), root, 1, 2) is None
+    assert rendezvous._find_ready_segment(str(tmp_path), root, 1, 2) is not None
+    world.words[world.first_word_of_page(1) + INCARNATION] = 5
+    assert rendezvous._find_ready_segment(str(tmp_path), root, 1, 2) is None
 
 
 def test_clean_up_removes_only_files_of_dead_ranks(tmp_path):
@@ -219,18 +219,18 @@ def test_clean_up_removes_only_files_of_dead_ranks(tmp_path):
     directory.mkdir()
     (directory / "rank_1").write_bytes(b"0123456789abcdef 1\n")
     (directory / "s-1").write_bytes(b"")
-    jobs.clean_up(str(directory))
+    jobs.clean_up_job_directory(str(directory))
     assert not directory.exists()
     lock = rank_lock.RankLock(str(directory / "rank_1"))
     (directory / "s-1").write_bytes(b"")
-    jobs.clean_up(str(directory))
+    jobs.clean_up_job_directory(str(directory))
     assert (directory / "rank_1").exists() and (directory / "s-1").exists()
     lock.release()
 
 
 def test_processes_alone_have_jobs_of_their_own():
     """A job of one rank must not keep another one on this host from running."""
-    opened = [backend._join(world({}), host_env.read_environment({})) for _ in range(2)]
+    opened = [backend._join_job(world({}), host_env.read_environment({})) for _ in range(2)]
     assert [each.size for each in opened] == [1, 1]
     for each in opened:
         each.close()

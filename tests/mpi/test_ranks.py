@@ -172,7 +172,7 @@ import os, sys
 import numpy as np
 from npu_shim.distributed import mpi
 rank = int(os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ["PMI_RANK"])
-job = mpi.join(rank, 2, sys.argv[1], servers=["a", "b"])
+job = mpi.join_job(rank, 2, sys.argv[1], servers=["a", "b"])
 job.world.allreduce(np.ones(3), key="first")
 if rank == 1:
     {fault}

@@ -178,7 +178,7 @@ def test_error_of_a_rank_on_another_host_is_named_once(tmp_path: pathlib.Path) -
     script = tmp_path / "script.py"
     script.write_text(
         "import numpy as np\nfrom npu_shim.distributed import backend, world\n"
-        "rank, group = world.world().rank, backend.connect().world\n"
+        "rank, group = world.world().rank, backend.connected_backend().world\n"
         "group.allreduce(np.ones(3), key='first')\n"
         "if rank == 3:\n    open('/no/such/data.csv')\n"
         "group.allreduce(np.ones(3), key='loss')\n"

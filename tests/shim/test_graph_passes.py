@@ -119,7 +119,7 @@ def test_the_last_values_of_a_script_count(given):
 def test_on_the_npu_they_are_off_and_nothing_is_recorded(monkeypatch):
     monkeypatch.setattr(host_device, "device", lambda: host_device.Device("npu", "of a test"))
     config = npu_config_proto(config_with(remapping=Rewriter.ON))
-    assert graph_passes.for_this_device(config) is config
+    assert graph_passes.config_for_this_device(config) is config
     assert "npu_shim" not in str(config)
 
 

@@ -95,10 +95,10 @@ def _versions() -> str:
 
 
 def _network() -> str:
-    source = generate.source(dialect_of(host_device.card_product()))
+    source = generate.file_source(dialect_of(host_device.card_product()))
     path = source.path
     try:
-        addresses = source.parse(reader.read_text(path), path)
+        addresses = source.parse(reader.read_table_text(path), path)
     except (OSError, ValueError) as error:
         raise Failure(f"{path}: {error}", *_advice(f"{path} not found")) from None
     numbers = {

@@ -9,8 +9,8 @@ from typing import Mapping
 from npu_shim._host import host_env, mpirun
 from npu_shim.cli._diagnostics.node import visibility_problems
 from npu_shim.distributed.ranktable.model import RankTableError
-from npu_shim.distributed.ranktable.products import BY_VERSION, refused
-from npu_shim.distributed.ranktable.reader import examine, read, read_text
+from npu_shim.distributed.ranktable.products import BY_VERSION, refusal_problem
+from npu_shim.distributed.ranktable.reader import read_table, read_table_text, read_with_problems
 from npu_shim.distributed.world import world, world_size
 
 # Variables of the vendor's runtime, of TensorFlow on the CPU, and of the search paths for both
@@ -96,12 +96,12 @@ def rank_table(environ: Mapping[str, str], product: str | None = None) -> RankTa
         return None
     facts = RankTableFacts(path)
     try:
-        table = read(path)
+        table = read_table(path)
         facts.ranks, facts.servers = table.size, len({server.server_id for server in table.servers})
         facts.version = table.version
-        refusal = None if product is None else refused(table, product)
+        refusal = None if product is None else refusal_problem(table, product)
         facts.refused = None if refusal is None else str(refusal)
-        problems = examine(read_text(path), product or BY_VERSION)[1]
+        problems = read_with_problems(read_table_text(path), product or BY_VERSION)[1]
         facts.warnings = [str(problem) for problem in problems if problem != refusal]
     except OSError as problem:
         facts.error = problem.strerror or str(problem)
@@ -120,7 +120,7 @@ def visibility_contradictions(environ: Mapping[str, str]) -> list[str]:
     table = None
     if path:
         try:
-            table = read(path)
+            table = read_table(path)
         except (OSError, RankTableError):
             table = None  # rank_table() reports it
     return visibility_problems(environ, table)

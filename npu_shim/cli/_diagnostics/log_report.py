@@ -7,7 +7,7 @@ import time
 from typing import TextIO
 
 from npu_shim._host import host_env
-from npu_shim.distributed.ranktable.model import counted
+from npu_shim.distributed.ranktable.model import count_text
 from npu_shim.troubles.logs import Explanation, Sighting
 from npu_shim.troubles.table import CAUSE, CONSEQUENCE, HINT, WAITS
 
@@ -53,7 +53,7 @@ def text(explanation: Explanation) -> str:
     if not sightings and problems:
         return "\n".join([*lines, "No known error in what was read."])
     if not sightings:
-        return "\n".join([*lines, f"No known error in {counted(len(paths), 'file')}."])
+        return "\n".join([*lines, f"No known error in {count_text(len(paths), 'file')}."])
     first, *others = _first_of_each(sightings)
     lines.append(_HEADS[first.trouble.kind])
     lines += [f"  {_place(first)}", f"    {first.text}"]

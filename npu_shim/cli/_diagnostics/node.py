@@ -8,8 +8,8 @@ from typing import Mapping, Sequence
 
 from npu_shim._host.host_device import ASCEND_A5
 from npu_shim.distributed.ranktable.model import RANKS, RankTable, RankTableError
-from npu_shim.distributed.ranktable.reader import read_text
-from npu_shim.distributed.ranktable.rootinfo import ROOT_INFO, read_rootinfo
+from npu_shim.distributed.ranktable.reader import read_table_text
+from npu_shim.distributed.ranktable.rootinfo import ROOT_INFO, parse_rootinfo
 
 VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
 _REMEDY = "Delete it, so that HCCL asks the driver, or write it anew with the platform's tool."
@@ -45,7 +45,7 @@ def root_info(product: str | None, root: str = "/") -> RootInfoFacts | None:
     facts = RootInfoFacts(path)
     error = None
     try:
-        rootinfo = read_rootinfo(read_text(path), path)
+        rootinfo = parse_rootinfo(read_table_text(path), path)
         facts.version, facts.devices = rootinfo.version, sorted(rootinfo.devices)
         topology = facts.topology_file = rootinfo.topology_file
         if rootinfo.version != RANKS:

@@ -71,7 +71,7 @@ def _numeric_name(dtype: np.dtype) -> str:
     return dtype.name
 
 
-def describe(arrays: Sequence[Array]) -> str:
+def types_and_shapes_text(arrays: Sequence[Array]) -> str:
     """Return types and shapes of tensors, their number first, as long texts are cut."""
     texts = [str(array) for array in arrays]
     return texts[0] if len(texts) == 1 else f"{len(texts)} tensors, " + ", ".join(texts)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Callable, Sequence, TypeVar
 
-from npu_shim.distributed.collectives.arrays import Array, describe
+from npu_shim.distributed.collectives.arrays import Array, types_and_shapes_text
 from npu_shim.distributed.collectives.buffer_pool import BufferPool
-from npu_shim.distributed.collectives.op_key import digest_of
+from npu_shim.distributed.collectives.op_key import request_digest
 from npu_shim.distributed.collectives.reductions import check_reduction
 from npu_shim.distributed.collectives.transport import GroupBackend, Transport
 
@@ -21,16 +21,17 @@ class Collectives:
         self._backend, self._pool = backend, pool
 
     def _run(self, key: str, request: str, work: Callable[[Transport], T]) -> T:
-        return self._backend.run(key, request, digest_of(request), work)
+        return self._backend.run(key, request, request_digest(request), work)
 
     def _reduction(self, what: str, reduction: str, arrays: list[Array]) -> str:
         for name in {array.type_name for array in arrays} or {"float32"}:
             check_reduction(reduction, name)
         if len({array.type_name for array in arrays}) > 1:
             raise TypeError(
-                f"tensors of one reduction have different types ({describe(arrays)}). Cast them to one type."
+                f"tensors of one reduction have different types ({types_and_shapes_text(arrays)}). "
+                "Cast them to one type."
             )
-        return f"{what} of {describe(arrays)}"
+        return f"{what} of {types_and_shapes_text(arrays)}"
 
     def _member(self, rank: int, name: str) -> int:
         if not 0 <= rank < self.size:

@@ -7,7 +7,7 @@ from typing import Sequence
 
 import numpy as np
 
-from npu_shim.distributed.collectives.buffer_pool import empty
+from npu_shim.distributed.collectives.buffer_pool import empty_aligned
 
 
 class BufferList:
@@ -49,7 +49,7 @@ class BufferList:
         """Return the elements from begin to end, of a type, without a copy if one array has them all."""
         array = self.view(begin, end)
         if array is None:
-            array = empty(end - begin, dtype)
+            array = empty_aligned(end - begin, dtype)
             self.read(begin, end, array)
         return array
 

@@ -71,7 +71,7 @@ def _reference_counts(blocks: Iterable[np.ndarray]) -> list[int]:
 (_UNUSED,) = _reference_counts(OrderedDict(block=np.empty(0)).values())  # each array in a block adds a reference
 
 
-def empty(count: int, dtype: np.dtype) -> np.ndarray:
+def empty_aligned(count: int, dtype: np.dtype) -> np.ndarray:
     """Return an aligned flat array, uninitialized, in new memory."""
     return allocate_aligned([(count, dtype)], lambda size: np.empty(size, np.uint8))[0]
 

@@ -44,7 +44,7 @@ def error_from_code(code: int, text: str) -> CollectiveError:
     return _KINDS[code - 1](text)
 
 
-def exit_reason() -> str:
+def exit_reason_text() -> str:
     """Return how this process exits, for the ranks that still need it."""
     error = getattr(sys, "last_value", None)
     if error is None:
@@ -110,7 +110,7 @@ def stopped_text(name: str, waited_s: float, place: str) -> str:
     return f"{name} stopped in the middle of a collective for {waited_s:g} s" + (f", {place}." if place else ".")
 
 
-def check_counts(key: str, counts: np.ndarray) -> np.ndarray:
+def check_count_matrix_agrees(key: str, counts: np.ndarray) -> np.ndarray:
     """Check that every rank expects the counts that the others send.
 
     Args:

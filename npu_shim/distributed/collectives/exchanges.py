@@ -9,8 +9,8 @@ import numpy as np
 from npu_shim.distributed.collectives.argument_checks import Counts, check_count_matrix, check_segments, check_splits
 from npu_shim.distributed.collectives.arrays import Array
 from npu_shim.distributed.collectives.base import Collectives
-from npu_shim.distributed.collectives.buffer_pool import empty
-from npu_shim.distributed.collectives.errors import check_counts
+from npu_shim.distributed.collectives.buffer_pool import empty_aligned
+from npu_shim.distributed.collectives.errors import check_count_matrix_agrees
 from npu_shim.distributed.collectives.transport import Transport
 
 
@@ -34,7 +34,7 @@ class Exchanges(Collectives):
             matrix = np.empty((self.size, self.size), np.int64)
             transport.allgather(sent, matrix)
             received = matrix[:, self.rank].copy()
-            out = empty(int(received.sum()) * row_size, array.flat.dtype)
+            out = empty_aligned(int(received.sum()) * row_size, array.flat.dtype)
             begins = [((counts.cumsum() - counts) * row_size).tolist() for counts in (sent, received)]
             transport.all_to_all(array.flat, out, matrix * row_size, *begins)
             return out, received
@@ -70,13 +70,15 @@ class Exchanges(Collectives):
         )
         total = int(np.sum(receive_counts))
         counts_in, offsets_in = check_segments(key, "recv", receive_counts, receive_displacements, self.size, total)
-        out = empty(total, array.flat.dtype)
+        out = empty_aligned(total, array.flat.dtype)
         out[...] = 0
 
         def work(transport: Transport) -> None:
             counts = np.empty((self.size, 2 * self.size), np.int64)
             transport.allgather(np.concatenate([counts_out, counts_in]), counts)
-            transport.all_to_all(array.flat, out, check_counts(key, counts), offsets_out.tolist(), offsets_in.tolist())
+            transport.all_to_all(
+                array.flat, out, check_count_matrix_agrees(key, counts), offsets_out.tolist(), offsets_in.tolist()
+            )
 
         self._run(key, f"alltoallv of {array.type_name}", work)
         return array.restore(out, (total,))
@@ -97,7 +99,7 @@ class Exchanges(Collectives):
         counts = check_count_matrix(key, send_count_matrix, self.size)
         row, column = counts[self.rank], counts[:, self.rank]
         _, offsets_out = check_segments(key, "send", row, np.cumsum(row) - row, self.size, array.flat.size)
-        out = empty(int(column.sum()), array.flat.dtype)
+        out = empty_aligned(int(column.sum()), array.flat.dtype)
         self._run(
             key,
             f"alltoallvc of {array.type_name} with {counts.tolist()}",

@@ -10,12 +10,12 @@ from npu_shim.distributed.collectives.arrays import (
     OneOrList,
     common_dtype,
     common_type_name,
-    describe,
     restore_structure,
     to_arrays,
+    types_and_shapes_text,
 )
 from npu_shim.distributed.collectives.buffer_list import BufferList
-from npu_shim.distributed.collectives.buffer_pool import BufferPool, empty
+from npu_shim.distributed.collectives.buffer_pool import BufferPool, empty_aligned
 from npu_shim.distributed.collectives.exchanges import Exchanges
 from npu_shim.distributed.collectives.reductions import combiner
 from npu_shim.distributed.collectives.rows import RowCollectives
@@ -113,9 +113,9 @@ class ProcessGroup(RowCollectives, Exchanges):
         """
         arrays = to_arrays(tensors)
         is_root = self.rank == self._member(root, "root")
-        results = [array.flat if is_root else empty(array.flat.size, array.flat.dtype) for array in arrays]
+        results = [array.flat if is_root else empty_aligned(array.flat.size, array.flat.dtype) for array in arrays]
         data = BufferList([result.view(np.uint8) for result in results])
-        request = f"broadcast from rank {root} of {describe(arrays)}"
+        request = f"broadcast from rank {root} of {types_and_shapes_text(arrays)}"
         self._run(key, request, lambda transport: transport.broadcast(data, root))
         return restore_structure(tensors, [array.restore(result) for array, result in zip(arrays, results)])
 

@@ -52,18 +52,18 @@ class Combiner:
         if self._half is None:
             self.finish(partial, inputs, out)
             return
-        for block, total in self._reduced_blocks(partial, inputs, len(out)):
+        for block, total in self._reduce_in_blocks(partial, inputs, len(out)):
             out[block] = total
 
     def finish(self, partial: np.ndarray | None, inputs: Sequence[np.ndarray], out: np.ndarray) -> None:
         """Reduce a partial result and arrays to the result; out may be the first input."""
         if self._half is None:
-            _directly(self._function, inputs if partial is None else [partial, *inputs], out)
+            _apply_ufunc(self._function, inputs if partial is None else [partial, *inputs], out)
             return
-        for block, total in self._reduced_blocks(partial, inputs, len(out)):
+        for block, total in self._reduce_in_blocks(partial, inputs, len(out)):
             out[block] = self._half.narrow(total)
 
-    def _reduced_blocks(
+    def _reduce_in_blocks(
         self, partial: np.ndarray | None, inputs: Sequence[np.ndarray], count: int
     ) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield slices of the arrays, and their reduction in float32."""
@@ -91,7 +91,7 @@ def combiner(reduction: str, name: str) -> Combiner:
     return Combiner(REDUCTIONS[reduction], halves.get(name))
 
 
-def _directly(function: np.ufunc, inputs: Sequence[np.ndarray], out: np.ndarray) -> None:
+def _apply_ufunc(function: np.ufunc, inputs: Sequence[np.ndarray], out: np.ndarray) -> None:
     if len(inputs) == 1:
         out[...] = inputs[0]
         return

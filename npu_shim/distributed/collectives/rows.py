@@ -6,7 +6,7 @@ import numpy as np
 
 from npu_shim.distributed.collectives.arrays import Array
 from npu_shim.distributed.collectives.base import Collectives
-from npu_shim.distributed.collectives.buffer_pool import empty
+from npu_shim.distributed.collectives.buffer_pool import empty_aligned
 from npu_shim.distributed.collectives.reductions import combiner
 from npu_shim.distributed.collectives.transport import Transport
 
@@ -43,13 +43,13 @@ class RowCollectives(Collectives):
                 f"{key}: a tensor of shape {list(array.shape)} cannot be scattered over {self.size} ranks. Make axis "
                 f"0 a multiple of {self.size}."
             )
-        rows = rows_of_ranks(array.shape[0], self.size)
+        rows = row_counts_of_ranks(array.shape[0], self.size)
         counts = rows * array.row_size
-        out = empty(int(counts[self.rank]), array.flat.dtype)
+        out = empty_aligned(int(counts[self.rank]), array.flat.dtype)
 
         def exchange_and_reduce(transport: Transport) -> None:
             """Send each rank its block, as those of Transport.reduce_scatter have one size."""
-            blocks = empty(self.size * out.size, out.dtype)
+            blocks = empty_aligned(self.size * out.size, out.dtype)
             begins = (np.cumsum(counts) - counts).tolist()
             places = [other * out.size for other in range(self.size)]
             transport.all_to_all(array.flat, blocks, np.tile(counts, (self.size, 1)), begins, places)
@@ -82,7 +82,7 @@ class RowCollectives(Collectives):
             transport.allgather(np.array([array.rows], np.int64), gathered)
             rows = gathered[:, 0]
             counts = rows * row_size
-            out = empty(int(counts.sum()), array.flat.dtype)
+            out = empty_aligned(int(counts.sum()), array.flat.dtype)
             if (counts == counts[0]).all():
                 transport.allgather(array.flat, out.reshape(self.size, array.flat.size))
             else:
@@ -95,6 +95,6 @@ class RowCollectives(Collectives):
         return array.restore(out, (int(rows.sum()),) + array.shape[1:]), rows
 
 
-def rows_of_ranks(rows: int, size: int) -> np.ndarray:
+def row_counts_of_ranks(rows: int, size: int) -> np.ndarray:
     """Return the number of rows that each rank gets of a tensor, int64 [size]."""
     return rows // size + (np.arange(size) < rows % size).astype(np.int64)

@@ -23,6 +23,6 @@ backend         this process as a rank of the job
 
 from __future__ import annotations
 
-from npu_shim.distributed.mpi.backend import Backend, join
+from npu_shim.distributed.mpi.backend import Backend, join_job
 
-__all__ = ["Backend", "join"]
+__all__ = ["Backend", "join_job"]

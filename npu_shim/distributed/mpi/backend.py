@@ -10,7 +10,7 @@ from typing import Callable, Sequence
 from npu_shim._host.host_env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
 from npu_shim.distributed import shm
 from npu_shim.distributed.collectives.buffer_pool import BufferPool
-from npu_shim.distributed.collectives.errors import CollectiveError, exit_reason
+from npu_shim.distributed.collectives.errors import CollectiveError, exit_reason_text
 from npu_shim.distributed.collectives.job_backend import JobBackend
 from npu_shim.distributed.collectives.transport import GroupBackend, Transport
 from npu_shim.distributed.mpi.host_transport import HostTransport
@@ -52,7 +52,7 @@ class Backend(JobBackend):
         atexit.register(self.close)
 
     def _leave(self) -> None:
-        reason = exit_reason()
+        reason = exit_reason_text()
         self._local.close()
         self._wire.close(reason)
 
@@ -87,7 +87,7 @@ class Backend(JobBackend):
     def _reached(self, group: int, token: int, members: Sequence[int]) -> Reached:
         """Return which members on this host have announced a collective. See Wire."""
         if token and group in self._announcements:
-            return self._announcements[group].reached(struct.pack("<Q", token))
+            return self._announcements[group].announced_and_missing_ranks(struct.pack("<Q", token))
         here = [self._here.index(member) for member in members]
         peers = self._local.peers(here)
         places = peers.places(range(len(here)))
@@ -99,7 +99,7 @@ class Backend(JobBackend):
             mark_failed(self._segments[group], 0, error)
 
 
-def join(
+def join_job(
     rank: int,
     size: int,
     job: str,
@@ -139,7 +139,7 @@ def join(
         )
     import_mpi()
     here = [other for other in range(size) if servers[other] == servers[rank]]
-    local = shm.join(
+    local = shm.join_job(
         here.index(rank),
         len(here),
         f"{job} on server {here[0]}",  # two servers may be one machine

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from npu_shim.distributed.collectives.buffer_list import BufferList
-from npu_shim.distributed.collectives.buffer_pool import empty
+from npu_shim.distributed.collectives.buffer_pool import empty_aligned
 from npu_shim.distributed.collectives.reductions import Combiner
 from npu_shim.distributed.mpi.links import Links
 from npu_shim.distributed.mpi.span import Span
@@ -49,7 +49,7 @@ class Exchange:
         self._source, self._out, self._dtype, self._combine = source, out, dtype, combine
         self._step = min(source.count, _CHUNK_BYTES // dtype.itemsize)
         low, high = self._blocks(0)[0]
-        self._rooms = [[empty(high - low, dtype) for _ in span.hosts] for _ in range(2)]
+        self._rooms = [[empty_aligned(high - low, dtype) for _ in span.hosts] for _ in range(2)]
         self._results: list[tuple[int, np.ndarray]] = []  # those that are received, and where they belong
         self._arriving: Transfers = []
 
@@ -109,4 +109,4 @@ class Exchange:
     def _target(self, low: int, high: int) -> np.ndarray:
         """Return memory for a result: that of the caller if one array has it all."""
         view = None if self._out is None else self._out.view(low, high)
-        return empty(high - low, self._dtype) if view is None else view
+        return empty_aligned(high - low, self._dtype) if view is None else view

@@ -19,7 +19,7 @@ from typing import Sequence
 import numpy as np
 
 from npu_shim.distributed.collectives.buffer_list import BufferList
-from npu_shim.distributed.collectives.buffer_pool import empty
+from npu_shim.distributed.collectives.buffer_pool import empty_aligned
 from npu_shim.distributed.collectives.reductions import Combiner
 from npu_shim.distributed.collectives.transport import Transport
 from npu_shim.distributed.mpi.exchange import Exchange
@@ -64,7 +64,7 @@ class HostTransport(Transport):
 
     def reduce_scatter(self, source: np.ndarray, out: np.ndarray, combine: Combiner) -> None:
         """Reduce all blocks, as the partial results of each pass through every host."""
-        reduced = empty(source.size, source.dtype)
+        reduced = empty_aligned(source.size, source.dtype)
         self.allreduce(BufferList([source]), BufferList([reduced]), source.dtype, combine)
         rank = self._span.positions.index(self._place)
         out[...] = reduced[rank * out.size : (rank + 1) * out.size]

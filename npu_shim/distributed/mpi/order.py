@@ -75,7 +75,7 @@ class LeaderOrder(HostOrder):
         del self._ready[chosen]
         self._round, self._is_committed = self._round + 1, False
         self.tags = [offers[host].tag for host in range(len(self._span.hosts))]
-        return chosen, _mismatch([offers[host] for host in range(len(self._span.hosts))])
+        return chosen, _mismatch_text([offers[host] for host in range(len(self._span.hosts))])
 
     def _commit(self, token: int) -> None:
         self._inbox.commits[self._round][self._span.own] = token
@@ -105,7 +105,7 @@ class LeaderOrder(HostOrder):
         assert self.announcements is not None
         hosts = [self._span.hosts[host] for host in self._span.others]
         answers = dict(zip(self._span.others, self._wire.ask(self._group, pending.token, hosts, _ANSWER_TIMEOUT_S)))
-        answers[self._span.own] = self.announcements.reached(pending.packed_token)
+        answers[self._span.own] = self.announcements.announced_and_missing_ranks(pending.packed_token)
         present: list[str] = []
         missing: list[tuple[str, str, Sequence[str]]] = []
         silent = ""
@@ -132,7 +132,7 @@ class LeaderOrder(HostOrder):
         self._wire.post(self._others, "failed", self._group, error_code(error), str(error)[:_REQUEST_CHARACTERS])
 
 
-def _mismatch(offers: Sequence[Offer]) -> str:
+def _mismatch_text(offers: Sequence[Offer]) -> str:
     """Return the message for requests that differ, the same on every host; empty if they agree."""
     first = offers[0]
     for offer in offers:

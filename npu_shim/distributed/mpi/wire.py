@@ -154,7 +154,7 @@ class Wire:
                 f"launch --hostfile, or with one mpirun or srun --mpi=pmix of the MPI library of mpi4py ({library})."
             )
         self._control, self._data = world.Dup(), world.Dup()
-        identities = self._control.allgather((self.rank, os.getpid(), _digest(self._hosts)))
+        identities = self._control.allgather((self.rank, os.getpid(), _hosts_digest(self._hosts)))
         self._mpi_rank = {rank: number for number, (rank, _, _) in enumerate(identities)}
         if sorted(self._mpi_rank) != list(range(self.size)):
             raise errors.Mismatch(
@@ -303,7 +303,7 @@ class Wire:
                 raise errors.PeerLost(f"MPI lost the connection to another host: {error}.") from error
 
 
-def _digest(hosts: Sequence[str]) -> bytes:
+def _hosts_digest(hosts: Sequence[str]) -> bytes:
     """Return a few bytes that tell lists of hosts from each other, whatever the hosts are called."""
     numbers = {host: number for number, host in enumerate(dict.fromkeys(hosts))}
     return hashlib.blake2b(repr([numbers[host] for host in hosts]).encode(), digest_size=8).digest()

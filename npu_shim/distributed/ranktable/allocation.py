@@ -14,7 +14,7 @@ from typing import Mapping, Sequence
 
 from npu_shim._host.mpirun import expand_slurm_counts
 from npu_shim.distributed.ranktable.generate import Host
-from npu_shim.distributed.ranktable.model import counted
+from npu_shim.distributed.ranktable.model import count_text
 
 _MARK = "npu-shim-host"
 _TIMEOUT_S = 120.0
@@ -48,7 +48,7 @@ def slurm_hosts(environ: Mapping[str, str]) -> tuple[Host, ...]:
     return tuple(Host(name, tuple(range(count))) for name, count in zip(names, counts))
 
 
-def gather(hosts: Sequence[Host], path: str, starter: str) -> tuple[Sequence[Host], dict[str, str]]:
+def read_file_of_hosts(hosts: Sequence[Host], path: str, starter: str) -> tuple[Sequence[Host], dict[str, str]]:
     """Read a file on each host.
 
     Args:
@@ -60,17 +60,17 @@ def gather(hosts: Sequence[Host], path: str, starter: str) -> tuple[Sequence[Hos
     Raises:
         ValueError: the starter is missing, fails, or does not reach each host once.
     """
-    script = host_file_script(path)
+    script = print_host_file_command(path)
     if starter == "srun":
         command = srun_command(len(hosts), script)
     else:
         mpirun = find_mpirun()
-        command = mpirun_command(mpirun, [host.name for host in hosts], run([mpirun, "--version"]), script)
-    answers = parse_host_files(run(command))
+        command = mpirun_command(mpirun, [host.name for host in hosts], command_output([mpirun, "--version"]), script)
+    answers = parse_host_files(command_output(command))
     hosts = hosts or [Host(name, None) for name in answers]
     if len(answers) != len(hosts):
         raise ValueError(
-            f"{counted(len(answers), 'host')} answered ({', '.join(answers)}), but {len(hosts)} are named "
+            f"{count_text(len(answers), 'host')} answered ({', '.join(answers)}), but {len(hosts)} are named "
             f"({', '.join(host.name for host in hosts)}). Name each host once."
         )
     by_name = all(host.name in answers for host in hosts)  # else by number: a host may have other names
@@ -86,7 +86,7 @@ def expand_nodes(text: str) -> tuple[str, ...]:
     """
     nodes: list[str] = []
     for part in re.split(r",(?![^\[]*\])", text):
-        nodes += _expand(part.strip(), text)
+        nodes += _expand_node_pattern(part.strip(), text)
     return tuple(nodes)
 
 
@@ -111,7 +111,7 @@ def find_mpirun() -> str:
     return path
 
 
-def as_root() -> list[str]:
+def run_as_root_options() -> list[str]:
     """Return the option without which mpirun of Open MPI refuses to run as root; none for other users."""
     return ["--allow-run-as-root"] if os.geteuid() == 0 else []
 
@@ -129,7 +129,7 @@ def mpirun_command(mpirun: str, names: Sequence[str], version: str, script: Sequ
     """
     if "Open MPI" in version or "OpenRTE" in version:
         hosts = ["--host", ",".join(names)] if names else []
-        return [mpirun, *hosts, "--map-by", "ppr:1:node", *as_root(), *script]
+        return [mpirun, *hosts, "--map-by", "ppr:1:node", *run_as_root_options(), *script]
     if "HYDRA" not in version and "Intel(R) MPI" not in version:
         first = (version.strip().splitlines() or ["nothing"])[0]
         raise ValueError(
@@ -141,7 +141,7 @@ def mpirun_command(mpirun: str, names: Sequence[str], version: str, script: Sequ
     return [mpirun, "-hosts", ",".join(names), "-ppn", "1", "-n", str(len(names)), *script]
 
 
-def host_file_script(path: str) -> list[str]:
+def print_host_file_command(path: str) -> list[str]:
     """Return the command that prints the number and name of its host, and a file in base 64, in one line."""
     line = (
         f'printf "{_MARK} %s %s %s\\n" "${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-$SLURM_PROCID}}}}" '
@@ -150,7 +150,7 @@ def host_file_script(path: str) -> list[str]:
     return ["sh", "-c", line]
 
 
-def run(command: Sequence[str]) -> str:
+def command_output(command: Sequence[str]) -> str:
     """Return the output of a command.
 
     Raises:
@@ -162,10 +162,14 @@ def run(command: Sequence[str]) -> str:
     except FileNotFoundError:
         raise ValueError(f"{shown} does not exist on this host. Add its folder to PATH, or use --hosts.") from None
     except subprocess.TimeoutExpired:
-        raise ValueError(f"{shown} did not end within {_TIMEOUT_S:g} s. Run it yourself: {_shown(command)}.") from None
+        raise ValueError(
+            f"{shown} did not end within {_TIMEOUT_S:g} s. Run it yourself: {_command_text(command)}."
+        ) from None
     if done.returncode:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
-        raise ValueError(f"{shown} failed with code {done.returncode}: {lines[0]}. Run it yourself: {_shown(command)}.")
+        raise ValueError(
+            f"{shown} failed with code {done.returncode}: {lines[0]}. Run it yourself: {_command_text(command)}."
+        )
     return done.stdout.decode("utf-8", "replace")
 
 
@@ -173,7 +177,7 @@ def parse_host_files(printed: str) -> dict[str, str]:
     """Return the text of the file of each host in the order of their numbers, empty where it does not exist.
 
     Args:
-        printed: of the processes of host_file_script().
+        printed: of the processes of print_host_file_command().
     Raises:
         ValueError: it has no host, or a damaged line.
     """
@@ -191,7 +195,7 @@ def parse_host_files(printed: str) -> dict[str, str]:
     return {name: text for _, name, text in sorted(answers)}
 
 
-def _expand(part: str, text: str) -> list[str]:
+def _expand_node_pattern(part: str, text: str) -> list[str]:
     match = _BRACKETS.match(part)
     if match is None:
         if not part or "[" in part or "]" in part:
@@ -203,10 +207,10 @@ def _expand(part: str, text: str) -> list[str]:
         if not first.isdigit() or not (last or first).isdigit():
             raise ValueError(f"SLURM_JOB_NODELIST={text!r} is no list of nodes, such as node[01-04,7].")
         for number in range(int(first), int(last or first) + 1):
-            for rest in _expand(match.group("after"), text) if match.group("after") else [""]:
+            for rest in _expand_node_pattern(match.group("after"), text) if match.group("after") else [""]:
                 nodes.append(f"{match.group('before')}{number:0{len(first)}d}{rest}")
     return nodes
 
 
-def _shown(command: Sequence[str]) -> str:
+def _command_text(command: Sequence[str]) -> str:
     return " ".join(map(shlex.quote, command))

@@ -7,7 +7,7 @@ import json
 
 from npu_shim._tensorflow.types import JsonObject
 from npu_shim.distributed.ranktable import model
-from npu_shim.distributed.ranktable.writer import to_json
+from npu_shim.distributed.ranktable.writer import table_to_json
 
 TARGETS = (*model.DIALECTS, *(version for versions in model.VERSIONS.values() for version in versions))
 # The keys that readers of the dialect lab expect besides the ranks
@@ -21,7 +21,7 @@ _STRUCTURE_KEYS = (
 ).split()
 
 
-def convert(table: model.RankTable, target: str) -> tuple[model.RankTable, tuple[str, ...]]:
+def convert_table(table: model.RankTable, target: str) -> tuple[model.RankTable, tuple[str, ...]]:
     """Convert a table to another dialect or version.
 
     Args:
@@ -39,7 +39,8 @@ def convert(table: model.RankTable, target: str) -> tuple[model.RankTable, tuple
     if dialect == model.RANK_LIST and table.dialect != model.RANK_LIST:
         raise ValueError(
             f"version {model.RANKS!r} needs the level_list of each device, its addresses and ports in each net layer, "
-            f"which a {_form(table)} does not have. Make a new table from each host's /etc/hccl_rootinfo.json: "
+            f"which a {_dialect_and_version(table)} does not have. Make a new table from each host's "
+            "/etc/hccl_rootinfo.json: "
             "npu-shim ranktable make --product A5 --hosts HOST:COUNT,... --rootinfo HOST=FILE."
         )
     converted = table
@@ -47,11 +48,11 @@ def convert(table: model.RankTable, target: str) -> tuple[model.RankTable, tuple
         converted = {model.SERVER_LIST: _to_server_list, model.LAB: _to_lab, model.POD: _to_pods}[dialect](table)
     if version not in (None, converted.version):
         converted = _to_version(converted, version)
-    to_json(converted)  # raises ValueError if the dialect cannot represent the ranks
+    table_to_json(converted)  # raises ValueError if the dialect cannot represent the ranks
     return converted, _dropped_keys(table, converted)
 
 
-def _form(table: model.RankTable) -> str:
+def _dialect_and_version(table: model.RankTable) -> str:
     return f"{table.dialect} of version {table.version}" if table.version else table.dialect
 
 
@@ -121,19 +122,21 @@ def _without_layers(device: model.Device) -> model.Device:
     """Return a device of version 2.0 as the other versions have it: ports are strings there."""
     if not device.layers:
         return device
-    ports = tuple((key, json.dumps(str(model.extra(device.extras, key)))) for key, _ in device.extras if key in _PORTS)
+    ports = tuple(
+        (key, json.dumps(str(model.extra_value(device.extras, key)))) for key, _ in device.extras if key in _PORTS
+    )
     return model.Device(device.rank, device.device_id, extras=ports)
 
 
 def _dropped_keys(table: model.RankTable, converted: model.RankTable) -> tuple[str, ...]:
     """Return the keys of a table that its converted form does not have."""
-    kept, had = _keys(to_json(converted)), _keys(to_json(table))
+    kept, had = _all_keys(table_to_json(converted)), _all_keys(table_to_json(table))
     return tuple(key for key in had if key not in kept and key not in _STRUCTURE_KEYS)
 
 
-def _keys(value: object) -> dict[str, None]:
+def _all_keys(value: object) -> dict[str, None]:
     """Return all keys of all objects, in order of appearance."""
     inner_keys: dict[str, None] = {}
     for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        inner_keys.update(_keys(one))
+        inner_keys.update(_all_keys(one))
     return {**(dict.fromkeys(value) if isinstance(value, dict) else {}), **inner_keys}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Hashable, Iterable, Iterator, Sequence
 
 from npu_shim._tensorflow.types import JsonObject
-from npu_shim.distributed.ranktable.model import ERROR, WARNING, Device, Extras, Problem, RankTable, counted
+from npu_shim.distributed.ranktable.model import ERROR, WARNING, Device, Extras, Problem, RankTable, count_text
 
 _DIGITS = re.compile(r"^[0-9]{1,9}$")
 
@@ -42,14 +42,16 @@ class Incomplete(Exception):
     """The file is incomplete; the problem has been reported."""
 
 
-def add_paths(reading: Reading, server_id: str, server_path: str, devices: Sequence[tuple[Device, str, str]]) -> None:
+def add_device_paths(
+    reading: Reading, server_id: str, server_path: str, devices: Sequence[tuple[Device, str, str]]
+) -> None:
     """Add the devices of a server, each with the paths of its object and its rank."""
     reading.devices += [
         DevicePath(server_id, device, path, rank_path, server_path) for device, path, rank_path in devices
     ]
 
 
-def repeated(named: Iterable[tuple[Hashable, str]]) -> Iterator[tuple[str, str]]:
+def repeated_key_paths(named: Iterable[tuple[Hashable, str]]) -> Iterator[tuple[str, str]]:
     """Yield the path of each key that is given again, and the path at which it is given first."""
     first: dict[Hashable, str] = {}
     for key, path in named:
@@ -58,45 +60,47 @@ def repeated(named: Iterable[tuple[Hashable, str]]) -> Iterator[tuple[str, str]]
         first.setdefault(key, path)
 
 
-def objects(
+def objects_in_list(
     entry: JsonObject, key: str, path: str, reading: Reading, may_be_empty: bool = False
 ) -> list[tuple[str, JsonObject]]:
     """Return the objects of a list, each with its path."""
     entries = required_value(entry, key, path, reading)
     if not isinstance(entries, list) or not (entries or may_be_empty):
-        reading.report(f"{path}.{key}", f"is {describe(entries)}", "Write a list of at least one object: [{ ... }]")
+        reading.report(
+            f"{path}.{key}", f"is {json_value_text(entries)}", "Write a list of at least one object: [{ ... }]"
+        )
         raise Incomplete
     for at, one in enumerate(entries):
         if not isinstance(one, dict):
-            reading.report(f"{path}.{key}[{at}]", f"is {describe(one)}", "Write an object: { ... }")
+            reading.report(f"{path}.{key}[{at}]", f"is {json_value_text(one)}", "Write an object: { ... }")
             raise Incomplete
     return [(f"{path}.{key}[{at}]", one) for at, one in enumerate(entries)]
 
 
-def optional_text(entry: JsonObject, key: str, path: str, reading: Reading) -> str | None:
+def read_optional_text(entry: JsonObject, key: str, path: str, reading: Reading) -> str | None:
     """Return a string, or an integer as a string; None if the key does not exist."""
-    return text(entry, key, path, reading, may_be_empty=True) if key in entry else None
+    return read_text_field(entry, key, path, reading, may_be_empty=True) if key in entry else None
 
 
-def text(entry: JsonObject, key: str, path: str, reading: Reading, may_be_empty: bool = False) -> str:
+def read_text_field(entry: JsonObject, key: str, path: str, reading: Reading, may_be_empty: bool = False) -> str:
     """Return a string, or an integer as a string."""
     value = required_value(entry, key, path, reading)
     if isinstance(value, bool) or not isinstance(value, (str, int)) or (value == "" and not may_be_empty):
-        reading.report(f"{path}.{key}", f"is {describe(value)}", 'Write a string: "..."')
+        reading.report(f"{path}.{key}", f"is {json_value_text(value)}", 'Write a string: "..."')
         raise Incomplete
     return str(value)
 
 
-def number(entry: JsonObject, key: str, path: str, reading: Reading) -> int:
+def read_number_field(entry: JsonObject, key: str, path: str, reading: Reading) -> int:
     """Return an integer of at least 0, which may be a string."""
-    digits = text(entry, key, path, reading).strip()
+    digits = read_text_field(entry, key, path, reading).strip()
     if not _DIGITS.match(digits):
         reading.report(f"{path}.{key}", f"is {digits[:40]!r}", 'Write an integer of at least 0, such as "0"')
         raise Incomplete
     return int(digits)
 
 
-def count(
+def check_declared_count(
     entry: JsonObject, key: str, wanted: int, path: str, inside: str, reading: Reading, what: str = "entry",
     required: bool = False, severity: str = ERROR, quoted: bool = True,
 ) -> None:  # fmt: skip
@@ -105,12 +109,12 @@ def count(
     if key not in entry and not required:
         return
     if key not in entry:
-        reading.report(path, f"has no {key}{similar_key((key,), entry)}", right, WARNING)
+        reading.report(path, f"has no {key}{similar_key_text((key,), entry)}", right, WARNING)
     elif str(entry[key]).strip() != str(wanted):
         reading.report(
             f"{path}.{key}",
             f"is {entry[key]!r}, but there {'is' if wanted == 1 else 'are'} "
-            f"{counted(wanted, what, 'entries' if what == 'entry' else '')} in {inside}",
+            f"{count_text(wanted, what, 'entries' if what == 'entry' else '')} in {inside}",
             f"{right}, or complete the list",
             severity,
         )
@@ -119,23 +123,23 @@ def count(
 def required_value(entry: JsonObject, key: str, path: str, reading: Reading) -> object:
     """Return the value of a key, or report that it is missing."""
     if key not in entry:
-        reading.report(path, f"has no {key}{similar_key((key,), entry)}", f"Add {key}")
+        reading.report(path, f"has no {key}{similar_key_text((key,), entry)}", f"Add {key}")
         raise Incomplete
     return entry[key]
 
 
-def similar_key(wanted: Sequence[str], entry: JsonObject) -> str:
+def similar_key_text(wanted: Sequence[str], entry: JsonObject) -> str:
     """Return the key of an object that may be a misspelling of a wanted key, as the end of a sentence."""
     near = [one for key in wanted for one in difflib.get_close_matches(key, list(entry), 1, 0.75)]
     return f", but {near[0]}" if near else ""
 
 
-def extras(entry: JsonObject, known: Sequence[str]) -> Extras:
+def unknown_keys(entry: JsonObject, known: Sequence[str]) -> Extras:
     """Return the keys that have no field in the model."""
     return tuple((key, json.dumps(value, sort_keys=True)) for key, value in sorted(entry.items()) if key not in known)
 
 
-def describe(value: object) -> str:
+def json_value_text(value: object) -> str:
     """Return a JSON value as an error names it."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return json.dumps(value)

@@ -11,7 +11,7 @@ from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from npu_shim.distributed.ranktable import model, rootinfo
 from npu_shim.distributed.ranktable.net_layers import IPV4, TOPOLOGY_FILE
-from npu_shim.distributed.ranktable.rank_list import servers_of
+from npu_shim.distributed.ranktable.rank_list import group_by_server
 
 HCCN_CONF = "/etc/hccn.conf"
 _HOST = re.compile(r"^(?P<host>\[[^\]]+\]|[^:\[\]]+)(?::(?P<count>\d+)|:(?P<first>\d+)-(?P<last>\d+))?$")
@@ -45,11 +45,11 @@ class Source(NamedTuple):
     generate: Callable[..., tuple[model.RankTable, tuple[str, ...]]]
 
 
-def source(dialect: str) -> Source:
+def file_source(dialect: str) -> Source:
     """Return the file of a host from which tables of a dialect are generated."""
     if dialect == model.RANK_LIST:
-        return Source(rootinfo.ROOT_INFO, "--rootinfo", "addresses", rootinfo.read_root_devices, generate_rank_list)
-    return Source(HCCN_CONF, "--hccn", "device_ip", read_hccn, generate)
+        return Source(rootinfo.ROOT_INFO, "--rootinfo", "addresses", rootinfo.parse_root_devices, generate_rank_list)
+    return Source(HCCN_CONF, "--hccn", "device_ip", parse_hccn, generate_server_list)
 
 
 def parse_hosts(text: str) -> tuple[Host, ...]:
@@ -82,7 +82,7 @@ def parse_hosts(text: str) -> tuple[Host, ...]:
     return tuple(hosts)
 
 
-def read_hccn(text: str, name: str) -> dict[int, str]:
+def parse_hccn(text: str, name: str) -> dict[int, str]:
     """Return the address of each device from the text of an hccn.conf.
 
     Args:
@@ -111,7 +111,7 @@ def read_hccn(text: str, name: str) -> dict[int, str]:
     return dict(sorted(addresses.items()))
 
 
-def generate(
+def generate_server_list(
     hosts: Sequence[Host], addresses: Mapping[str, Mapping[int, str]]
 ) -> tuple[model.RankTable, tuple[str, ...]]:
     """Generate a rank table; ranks are numbered host by host, device by device.
@@ -133,7 +133,9 @@ def generate(
         first = sum(len(server.devices) for server in servers)
         devices = tuple(
             model.Device(
-                rank, number, known[number] if known is not None else _placeholder(at, number, "hccn.conf", "--hccn")
+                rank,
+                number,
+                known[number] if known is not None else _placeholder_address(at, number, "hccn.conf", "--hccn"),
             )
             for rank, number in enumerate(numbers, first)
         )
@@ -158,7 +160,7 @@ def generate_rank_list(
         for number in _device_ids(host, own, "its hccl_rootinfo.json", "--rootinfo"):
             device = own[number] if own is not None else _placeholder_device(host, at, number)
             devices.append(replace(device, rank=len(devices)))
-    return model.RankTable(servers_of(devices), model.RANK_LIST, model.RANKS), tuple(placeholders)
+    return model.RankTable(group_by_server(devices), model.RANK_LIST, model.RANKS), tuple(placeholders)
 
 
 def _device_ids(host: Host, known: Iterable[int] | None, source: str, option: str) -> tuple[int, ...]:
@@ -180,11 +182,11 @@ def _device_ids(host: Host, known: Iterable[int] | None, source: str, option: st
 
 
 def _placeholder_device(host: Host, server: int, device: int) -> model.Device:
-    address = model.NetAddress(IPV4, _placeholder(server, device, "hccl_rootinfo.json", "--rootinfo"), ("0/0",))
+    address = model.NetAddress(IPV4, _placeholder_address(server, device, "hccl_rootinfo.json", "--rootinfo"), ("0/0",))
     return model.Device(0, device, local_id=device, layers=(model.NetLayer(0, host.name, TOPOLOGY_FILE, (address,)),))
 
 
-def _placeholder(server: int, device: int, source: str, option: str) -> str:
+def _placeholder_address(server: int, device: int, source: str, option: str) -> str:
     """Return 192.168.100.1 and so on: four networks, in each of which a server has two devices."""
     if device >= _MAX_DEVICES or server >= _MAX_SERVERS:
         raise ValueError(

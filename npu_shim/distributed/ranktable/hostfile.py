@@ -6,7 +6,7 @@ import re
 from typing import Sequence
 
 from npu_shim.distributed.ranktable.generate import Host
-from npu_shim.distributed.ranktable.model import counted
+from npu_shim.distributed.ranktable.model import count_text
 
 _LINE = re.compile(r"^(?P<host>\[[^\]\s]+\]|[^\s:\[\]]+)(?::(?P<count>\d+)|\s+(?P<keys>.*))?$")
 _KEY = re.compile(r"^([a-z_-]+)\s*=\s*(\d+)$")
@@ -29,7 +29,7 @@ def parse_hostfile(text: str, name: str) -> tuple[Host, ...]:
         if not content:
             continue
         place = f"{name}, line {number}"
-        host, count = _host(content, place)
+        host, count = _parse_host_line(content, place)
         if host in [one.name for one in hosts]:
             raise ValueError(f"{place}: {host!r} is named twice. Name each host once, with all its slots.")
         hosts.append(Host(host, None if count is None else tuple(range(count))))
@@ -38,7 +38,7 @@ def parse_hostfile(text: str, name: str) -> tuple[Host, ...]:
     return tuple(hosts)
 
 
-def fill(hosts: Sequence[Host], ranks: int | None) -> tuple[Host, ...]:
+def fill_hosts(hosts: Sequence[Host], ranks: int | None) -> tuple[Host, ...]:
     """Return the hosts with the devices that the ranks use. Ranks fill a host before the next one.
 
     Args:
@@ -59,12 +59,12 @@ def fill(hosts: Sequence[Host], ranks: int | None) -> tuple[Host, ...]:
     if ranks is not None and slots < ranks:
         named = ",".join(f"{host.name}:{len(host.devices or ())}" for host in hosts)
         raise ValueError(
-            f"{named} has {counted(slots, 'slot')}, fewer than {ranks} ranks. Add slots, or start {slots}."
+            f"{named} has {count_text(slots, 'slot')}, fewer than {ranks} ranks. Add slots, or start {slots}."
         )
     return tuple(filled)
 
 
-def _host(content: str, place: str) -> tuple[str, int | None]:
+def _parse_host_line(content: str, place: str) -> tuple[str, int | None]:
     match = _LINE.match(content)
     wrong = ValueError(f"{place}: {content!r} is not allowed. Write HOST, 'HOST slots=8' or HOST:8.")
     if match is None:

@@ -18,7 +18,7 @@ class _Invalid(ValueError):
     """An error that Python's JSON parser accepts: (description, fix)."""
 
 
-def load(text: str) -> tuple[object, tuple[Problem, ...]]:
+def load_lenient_json(text: str) -> tuple[object, tuple[Problem, ...]]:
     """Read JSON that may have comments, and commas before closing brackets.
 
     Args:
@@ -27,14 +27,19 @@ def load(text: str) -> tuple[object, tuple[Problem, ...]]:
         (value, problems). The value is None if the text is not JSON otherwise; the problems name the lines.
     """
     problems: list[Problem] = []
-    plain = _without(_COMMENT, "comment", text, "has a comment", _NO_COMMENTS, problems)
-    plain = _without(_COMMA, "comma", plain, "has a comma after the last entry", _NO_LAST_COMMA, problems)
+    plain = _blank_matches(_COMMENT, "comment", text, "has a comment", _NO_COMMENTS, problems)
+    plain = _blank_matches(_COMMA, "comma", plain, "has a comma after the last entry", _NO_LAST_COMMA, problems)
     try:
-        return json.loads(plain, object_pairs_hook=_object, parse_constant=_constant), tuple(problems)
+        return json.loads(plain, object_pairs_hook=_object_without_duplicates, parse_constant=_refuse_constant), tuple(
+            problems
+        )
     except json.JSONDecodeError as error:
         line = plain.split("\n")[error.lineno - 1].strip()
         what = f"is not JSON: {error.msg[:1].lower()}{error.msg[1:]}" + (f" in {_shorten(line)!r}" if line else "")
-        return None, (*problems, Problem(_position(error.lineno, error.colno), what, _advice(error.msg, plain)))
+        return None, (
+            *problems,
+            Problem(_position_text(error.lineno, error.colno), what, _syntax_advice(error.msg, plain)),
+        )
     except _Invalid as error:
         what, advice = error.args
         return None, (*problems, Problem("$", what, advice))
@@ -44,7 +49,9 @@ def load(text: str) -> tuple[object, tuple[Problem, ...]]:
         return None, (Problem("$", "the brackets are nested too deeply", "Write a table with fewer levels"),)
 
 
-def _without(pattern: re.Pattern[str], name: str, text: str, what: str, advice: str, problems: list[Problem]) -> str:
+def _blank_matches(
+    pattern: re.Pattern[str], name: str, text: str, what: str, advice: str, problems: list[Problem]
+) -> str:
     """Return the text with each match replaced by spaces, and report the first one."""
     matches: list[tuple[int, str]] = []
 
@@ -61,11 +68,11 @@ def _without(pattern: re.Pattern[str], name: str, text: str, what: str, advice: 
         column = at - (text.rfind("\n", 0, at) + 1) + 1
         shown = f" ({_shorten(first)})" if name == "comment" else ""
         more = f", and {len(matches) - 1} more" if len(matches) > 1 else ""
-        problems.append(Problem(_position(line, column), f"is not JSON: it {what}{shown}{more}", advice))
+        problems.append(Problem(_position_text(line, column), f"is not JSON: it {what}{shown}{more}", advice))
     return plain
 
 
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _object_without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members: dict[str, object] = {}
     for key, value in pairs:
         if key in members:
@@ -78,15 +85,15 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return members
 
 
-def _constant(name: str) -> float:
+def _refuse_constant(name: str) -> float:
     raise _Invalid(f"is not JSON: {name} is not a number", "Write a number")
 
 
-def _position(line: int, column: int) -> str:
+def _position_text(line: int, column: int) -> str:
     return f"line {line}, column {column}"
 
 
-def _advice(message: str, text: str) -> str:
+def _syntax_advice(message: str, text: str) -> str:
     if not text.strip():
         return "The file is empty. Run npu-shim ranktable make"
     if "'" in text and '"' not in text:

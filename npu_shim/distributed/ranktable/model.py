@@ -86,7 +86,7 @@ class Server:
         return self._text("container_ip")
 
     def _text(self, key: str) -> str:
-        given = extra(self.extras, key)
+        given = extra_value(self.extras, key)
         return given if isinstance(given, str) else ""
 
 
@@ -140,7 +140,7 @@ class Problem:
         return f"{self.path}: {self.text}. {self.advice}"
 
 
-def warning(path: str, text: str, advice: str) -> Problem:
+def warning_problem(path: str, text: str, advice: str) -> Problem:
     """Return a problem that does not stop the run."""
     return Problem(path, text, advice, WARNING)
 
@@ -159,17 +159,17 @@ class RankTableError(ValueError):
         return f"{self.problems[0]}" + (f" ({more} more: npu-shim ranktable check {self.name})" if more else "")
 
 
-def extra(extras: Extras, key: str) -> object:
+def extra_value(extras: Extras, key: str) -> object:
     """Return the value of a key without a field in the model; None if it does not exist."""
     texts: dict[str, str] = dict(extras)
     return json.loads(texts[key]) if key in texts else None
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def count_text(number: int, one: str, many: str = "") -> str:
     """Return a number with its noun: '1 rank', '2 ranks'."""
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def errors(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+def only_errors(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return the problems with severity 'error'."""
     return tuple(problem for problem in problems if problem.severity == ERROR)

@@ -10,12 +10,12 @@ import functools
 import os
 
 from npu_shim.distributed.ranktable import lenient_json
-from npu_shim.distributed.ranktable.dialects import read_data
-from npu_shim.distributed.ranktable.model import Problem, RankTable, RankTableError, errors
-from npu_shim.distributed.ranktable.validate import validate
+from npu_shim.distributed.ranktable.dialects import read_table_data
+from npu_shim.distributed.ranktable.model import Problem, RankTable, RankTableError, only_errors
+from npu_shim.distributed.ranktable.validate import table_problems
 
 
-def examine(text: str, product: str | None = None) -> tuple[RankTable | None, tuple[Problem, ...]]:
+def read_with_problems(text: str, product: str | None = None) -> tuple[RankTable | None, tuple[Problem, ...]]:
     """Read a rank table and find its problems.
 
     Args:
@@ -25,15 +25,15 @@ def examine(text: str, product: str | None = None) -> tuple[RankTable | None, tu
         (table, problems). The table is None if the text does not describe one; comments and extra commas are accepted.
         A problem is an 'error' if no runtime accepts it, and a 'warning' if only NPUs reject it.
     """
-    data, syntax = lenient_json.load(text)
+    data, syntax = lenient_json.load_lenient_json(text)
     if data is None and syntax:
         return None, syntax
-    reading = read_data(data)
-    problems = (*reading.problems, *validate(reading, product))
-    return None if errors(problems) else reading.table, (*syntax, *problems)
+    reading = read_table_data(data)
+    problems = (*reading.problems, *table_problems(reading, product))
+    return None if only_errors(problems) else reading.table, (*syntax, *problems)
 
 
-def parse(text: str, name: str = "rank table") -> RankTable:
+def parse_table(text: str, name: str = "rank table") -> RankTable:
     """Read the text of a rank table.
 
     Args:
@@ -44,14 +44,14 @@ def parse(text: str, name: str = "rank table") -> RankTable:
     Raises:
         RankTableError: it is not JSON, or does not describe a job.
     """
-    table, problems = examine(text)
-    wrong = errors(problems)
+    table, problems = read_with_problems(text)
+    wrong = only_errors(problems)
     if table is None or wrong:
         raise RankTableError(name, wrong)
     return table
 
 
-def read(path: str) -> RankTable:
+def read_table(path: str) -> RankTable:
     """Read a file; an unchanged file is parsed once.
 
     Raises:
@@ -59,15 +59,15 @@ def read(path: str) -> RankTable:
         RankTableError: it has no valid rank table.
     """
     status = os.stat(path)
-    return _read(path, status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev)
+    return _read_version(path, status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev)
 
 
 @functools.lru_cache(maxsize=4)
-def _read(path: str, *version: int) -> RankTable:
-    return parse(read_text(path), path)
+def _read_version(path: str, *version: int) -> RankTable:
+    return parse_table(read_table_text(path), path)
 
 
-def read_text(path: str) -> str:
+def read_table_text(path: str) -> str:
     """Return the text of a file, with or without a byte order mark.
 
     Raises:

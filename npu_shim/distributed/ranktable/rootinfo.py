@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from npu_shim.distributed.ranktable import fields, lenient_json, rank_list
-from npu_shim.distributed.ranktable.model import Device, RankTableError, errors
+from npu_shim.distributed.ranktable.model import Device, RankTableError, only_errors
 
 ROOT_INFO = "/etc/hccl_rootinfo.json"
 
@@ -26,7 +26,7 @@ class RootInfo:
     devices: dict[int, Device]
 
 
-def read_rootinfo(text: str, name: str) -> RootInfo:
+def parse_rootinfo(text: str, name: str) -> RootInfo:
     """Return the content of a file.
 
     Args:
@@ -35,37 +35,37 @@ def read_rootinfo(text: str, name: str) -> RootInfo:
     Raises:
         RankTableError: it is not JSON, or lacks its version or the layers of a device.
     """
-    data, syntax = lenient_json.load(text)
+    data, syntax = lenient_json.load_lenient_json(text)
     reading = fields.Reading(problems=list(syntax))
     try:
-        info = None if data is None and syntax else _content(data, reading)
+        info = None if data is None and syntax else _read_content(data, reading)
     except fields.Incomplete:
         info = None  # the problem has been reported
-    wrong = errors(reading.problems)
+    wrong = only_errors(reading.problems)
     if info is None or wrong:
         raise RankTableError(name, wrong)
     return info
 
 
-def read_root_devices(text: str, name: str) -> dict[int, Device]:
-    """Return the devices of a file; as read_rootinfo()."""
-    return read_rootinfo(text, name).devices
+def parse_root_devices(text: str, name: str) -> dict[int, Device]:
+    """Return the devices of a file; as parse_rootinfo()."""
+    return parse_rootinfo(text, name).devices
 
 
-def _content(data: object, reading: fields.Reading) -> RootInfo:
+def _read_content(data: object, reading: fields.Reading) -> RootInfo:
     if not isinstance(data, dict):
-        reading.report("$", f"is {fields.describe(data)}", "Write one object: { ... }")
+        reading.report("$", f"is {fields.json_value_text(data)}", "Write one object: { ... }")
         raise fields.Incomplete
     return RootInfo(
-        fields.text(data, "version", "$", reading),
-        fields.optional_text(data, "topo_file_path", "$", reading),
-        _devices(data, reading),
+        fields.read_text_field(data, "version", "$", reading),
+        fields.read_optional_text(data, "topo_file_path", "$", reading),
+        _read_devices(data, reading),
     )
 
 
-def _devices(data: fields.JsonObject, reading: fields.Reading) -> dict[int, Device]:
+def _read_devices(data: fields.JsonObject, reading: fields.Reading) -> dict[int, Device]:
     devices: dict[int, Device] = {}
-    for at, (path, entry) in enumerate(fields.objects(data, "rank_list", "$", reading)):
+    for at, (path, entry) in enumerate(fields.objects_in_list(data, "rank_list", "$", reading)):
         device = rank_list.read_device(entry, path, reading, rank=at)
         if device.device_id in devices:
             text = f"device {device.device_id} is given twice"

@@ -11,6 +11,6 @@ raise an error that names it.
 
 from __future__ import annotations
 
-from npu_shim.distributed.shm.backend import Backend, join
+from npu_shim.distributed.shm.backend import Backend, join_job
 
-__all__ = ["Backend", "join"]
+__all__ = ["Backend", "join_job"]

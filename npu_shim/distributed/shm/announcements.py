@@ -37,7 +37,7 @@ class Announcements:
     def __init__(self, segment: Segment, rank: int, peers: Peers) -> None:
         self._segment, self._rank, self._peers = segment, rank, peers
         self._others = [other for other in range(segment.layout.size) if other != rank]
-        self._own_tokens = segment.page(rank) + TOKENS
+        self._own_tokens = segment.first_word_of_page(rank) + TOKENS
 
     def announce(self, pending: PendingCollective) -> None:
         """Show the other ranks that a thread of this rank is ready."""
@@ -52,18 +52,18 @@ class Announcements:
         """Remove an announcement of this rank."""
         self._segment.words[self._own_tokens + pending.entry] = 0
 
-    def find_all(self, pending: PendingCollective) -> list[int] | None:
+    def find_entries_of_all(self, pending: PendingCollective) -> list[int] | None:
         """Return the table entry of each other rank for a collective; None while one has not announced it."""
         entries = []
         for other in self._others:
-            entry = self.find(other, pending.packed_token)
+            entry = self.find_entry(other, pending.packed_token)
             if entry < 0:
                 return None
             entries.append(entry)
         fence()
         return entries
 
-    def find(self, other: int, packed_token: bytes) -> int:
+    def find_entry(self, other: int, packed_token: bytes) -> int:
         """Return the table entry in which another rank announced a token; -1 if it has not."""
         begin = self._segment.tokens_at(other)
         at = begin - 1
@@ -72,7 +72,7 @@ class Announcements:
             if at < 0 or (at - begin) % WORD == 0:
                 return -1 if at < 0 else (at - begin) // WORD
 
-    def find_different(self, pending: PendingCollective, entries: list[int]) -> tuple[str, str] | None:
+    def find_mismatched_request(self, pending: PendingCollective, entries: list[int]) -> tuple[str, str] | None:
         """Return name and request of the first rank whose request differs; None if all ranks agree."""
         memory = self._segment.memory
         for other, entry in zip(self._others, entries):
@@ -88,17 +88,17 @@ class Announcements:
 
     def stall(self, pending: PendingCollective, waited_s: float) -> str:
         """Return the message for a collective that timed out."""
-        present, missing = self.reached(pending.packed_token)
+        present, missing = self.announced_and_missing_ranks(pending.packed_token)
         return stall_text(f"{pending.key} ({pending.request})", waited_s, present, missing, self._peers.name(0))
 
-    def reached(self, packed_token: bytes) -> tuple[list[str], list[tuple[str, str, list[str]]]]:
+    def announced_and_missing_ranks(self, packed_token: bytes) -> tuple[list[str], list[tuple[str, str, list[str]]]]:
         """Return the ranks that announced a token, and the others.
 
         Returns:
             The names of the first; the name, line of the script and keys of each other rank.
         """
         ranks = range(self._segment.layout.size)
-        missing = [rank for rank in ranks if self.find(rank, packed_token) < 0]
+        missing = [rank for rank in ranks if self.find_entry(rank, packed_token) < 0]
         return [self._peers.name(rank) for rank in ranks if rank not in missing], [
             (self._peers.name(rank), place, self.keys_of(rank))
             for rank, place in zip(missing, self._peers.places(missing))
@@ -106,7 +106,7 @@ class Announcements:
 
     def keys_of(self, other: int) -> list[str]:
         """Return the keys that another rank has announced."""
-        tokens = self._segment.page(other) + TOKENS
+        tokens = self._segment.first_word_of_page(other) + TOKENS
         return [
             self._segment.read_text(self._segment.record_at(other, entry) + DIGEST_BYTES)
             for entry in range(ENTRIES)

@@ -8,7 +8,7 @@ from typing import Callable, Sequence
 
 from npu_shim._host.host_env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
 from npu_shim.distributed.collectives.buffer_pool import BufferPool
-from npu_shim.distributed.collectives.errors import exit_reason
+from npu_shim.distributed.collectives.errors import exit_reason_text
 from npu_shim.distributed.collectives.job_backend import JobBackend
 from npu_shim.distributed.collectives.transport import GroupBackend
 from npu_shim.distributed.shm import job_directory as jobs, rendezvous, segment as layout
@@ -48,11 +48,11 @@ class Backend(JobBackend):
     def _leave(self) -> None:
         if self._answers is not None:
             self._answers.end()
-        self.segment.write_text(self.segment.rank_text(self.rank), exit_reason())
+        self.segment.write_text(self.segment.text_offset(self.rank), exit_reason_text())
         fence()
-        self.segment.words[self.segment.page(self.rank) + layout.RANK_STATE] = layout.LEFT
+        self.segment.words[self.segment.first_word_of_page(self.rank) + layout.RANK_STATE] = layout.LEFT
         self._lock.release()
-        jobs.clean_up(self._directory)
+        jobs.clean_up_job_directory(self._directory)
 
     def peers(self, members: Sequence[int]) -> Peers:
         """Return the ranks of a group on this host as this one sees them."""
@@ -69,10 +69,10 @@ class Backend(JobBackend):
             PeerLost, Stalled: a member does not join.
         """
         if len(members) == 1:
-            return Segment.private(Layout(1, chunk_bytes))
-        run = self.segment.words[self.segment.page(0) + layout.INCARNATION]
+            return Segment.create_private(Layout(1, chunk_bytes))
+        run = self.segment.words[self.segment.first_word_of_page(0) + layout.INCARNATION]
         identity = repr((run, name, tuple(members))).encode("utf-8")
-        return rendezvous.open_group(
+        return rendezvous.open_group_segment(
             jobs.segment_path(self._directory, hashlib.blake2b(identity, digest_size=12).hexdigest()),
             [self._numbers[member] for member in members],
             members.index(self.rank),
@@ -92,7 +92,7 @@ class Backend(JobBackend):
         return Scheduler(segment, group_rank, peers, barrier, SharedMemoryTransport(barrier), self._stall_timeout_s)
 
 
-def join(
+def join_job(
     rank: int,
     size: int,
     job: str,
@@ -133,7 +133,7 @@ def join(
     if chunk_bytes is not None and (chunk_bytes < layout.PAGE or chunk_bytes % layout.PAGE):
         raise ValueError(f"chunk_bytes={chunk_bytes} is not allowed. Use a multiple of {layout.PAGE}.")
     numbers = range(size) if numbers is None else numbers
-    directory = jobs.job_directory(job, base)
+    directory = jobs.job_directory_path(job, base)
     deadline = rendezvous.Deadline(connect_timeout_s)
     if rank == 0:
         jobs.clean_up_other_jobs(directory)
@@ -146,7 +146,7 @@ def join(
         )
     except BaseException:
         lock.release()
-        jobs.clean_up(directory)
+        jobs.clean_up_job_directory(directory)
         raise
     return Backend(
         directory, lock, world, rank, stall_timeout_s, world_name, BufferPool(pool_bytes), where, numbers, host

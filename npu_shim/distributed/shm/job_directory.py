@@ -15,7 +15,7 @@ from npu_shim.distributed.shm.rank_lock import RankLock
 _RETRY_FOR_S = 0.05
 
 
-def job_directory(job: str, base: str | None = None) -> str:
+def job_directory_path(job: str, base: str | None = None) -> str:
     """Return the path of the directory in which the ranks of a job meet."""
     if base is None:
         base = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else tempfile.gettempdir()
@@ -29,11 +29,11 @@ def lock_path(directory: str, rank: int) -> str:
 
 
 def segment_path(directory: str, name: str) -> str:
-    """Return the path of a segment during the rendezvous; clean_up() recognizes such names."""
+    """Return the path of a segment during the rendezvous; clean_up_job_directory() recognizes such names."""
     return os.path.join(directory, f"s-{name}")
 
 
-def clean_up(directory: str) -> None:
+def clean_up_job_directory(directory: str) -> None:
     """Remove what dead ranks left in a job directory, and the directory, if no rank of the job is alive.
 
     It holds the lock of rank 0 meanwhile, so that no new run of the job can start.
@@ -42,12 +42,12 @@ def clean_up(directory: str) -> None:
     acquired: dict[str, int] = {}
     try:
         for path in lock_files:
-            fd = _acquire(path, _RETRY_FOR_S if path == lock_files[0] else 0)
+            fd = _acquire_with_retries(path, _RETRY_FOR_S if path == lock_files[0] else 0)
             if fd is None:
                 return
             acquired[path] = fd
         for path in glob.glob(os.path.join(glob.escape(directory), "s-*")):
-            unlink(path)
+            remove_if_exists(path)
     finally:
         for path, fd in acquired.items():
             rank_lock.release_acquired(fd, path, remove=len(acquired) == len(lock_files) or os.fstat(fd).st_size == 0)
@@ -57,11 +57,11 @@ def clean_up(directory: str) -> None:
         return
 
 
-def _acquire(path: str, retry_for_s: float) -> int | None:
+def _acquire_with_retries(path: str, retry_for_s: float) -> int | None:
     """Acquire a stale lock with retries: a rank that leaves at the same time may hold it to clean up as well."""
     give_up = time.monotonic() + retry_for_s
     while True:
-        fd = rank_lock.acquire_stale(path)
+        fd = rank_lock.try_acquire_stale(path)
         if fd is not None or time.monotonic() >= give_up or not os.path.isdir(os.path.dirname(path)):
             return fd
         time.sleep(0.002)
@@ -71,7 +71,7 @@ def clean_up_other_jobs(directory: str) -> None:
     """Clean up the directories of this user's finished jobs."""
     for other in glob.glob(os.path.join(os.path.dirname(directory), f"npu_shim-{os.getuid()}-*")):
         if other != directory:
-            clean_up(other)
+            clean_up_job_directory(other)
 
 
 def lock_rank(directory: str, rank: int, job: str, number: int) -> RankLock:
@@ -94,7 +94,7 @@ def lock_rank(directory: str, rank: int, job: str, number: int) -> RankLock:
         ) from None
 
 
-def unlink(path: str) -> None:
+def remove_if_exists(path: str) -> None:
     """Remove a file that may not exist."""
     try:
         os.unlink(path)

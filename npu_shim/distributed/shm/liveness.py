@@ -12,9 +12,9 @@ from npu_shim.distributed.shm.segment import BROKEN, INCARNATION, LEFT, PID, RAN
 
 def mark_failed(group: Segment, rank: int, error: CollectiveError) -> None:
     """Show the other members that this rank of the group cannot continue, and why."""
-    group.write_text(group.rank_text(rank), str(error))
+    group.write_text(group.text_offset(rank), str(error))
     fence()
-    group.words[group.page(rank) + RANK_STATE] = BROKEN + error_code(error)
+    group.words[group.first_word_of_page(rank) + RANK_STATE] = BROKEN + error_code(error)
 
 
 class Peers:
@@ -46,19 +46,19 @@ class Peers:
         """Return a name such as 'rank 3 (process 4711)', with the number of the rank in the job."""
         rank = self._members[member]
         number = rank if self._numbers is None else self._numbers[rank]
-        return rank_name(number, self._world.words[self._world.page(rank) + PID], self._host)
+        return rank_name(number, self._world.words[self._world.first_word_of_page(rank) + PID], self._host)
 
     def places(self, members: Sequence[int]) -> list[str]:
         """Return where members are in their scripts: ``at train.py:42 in load``, or an empty text."""
-        return script_lines.ask(self._world, [self._members[member] for member in members])
+        return script_lines.ask_script_lines(self._world, [self._members[member] for member in members])
 
     def find_failure(self, group: Segment) -> CollectiveError | None:
         """Return the error that made another member leave a collective, with its own text."""
         for member, rank in enumerate(self._members):
-            state = group.words[group.page(member) + RANK_STATE]
+            state = group.words[group.first_word_of_page(member) + RANK_STATE]
             if rank != self._own_rank and state > BROKEN:
                 fence()
-                return error_from_code(state - BROKEN, group.read_text(group.rank_text(member)))
+                return error_from_code(state - BROKEN, group.read_text(group.text_offset(member)))
         return None
 
     def find_lost(self) -> str | None:
@@ -71,11 +71,11 @@ class Peers:
         return None
 
     def _reason_of_loss(self, member: int, rank: int) -> str | None:
-        page = self._world.page(rank)
+        page = self._world.first_word_of_page(rank)
         holder = rank_lock.find_other_holder(lock_path(self._directory, rank))
         if self._world.words[page + RANK_STATE] == LEFT:
             fence()
-            return f"{self.name(member)} {self._world.read_text(self._world.rank_text(rank))}"
+            return f"{self.name(member)} {self._world.read_text(self._world.text_offset(rank))}"
         if holder is None or holder.incarnation != self._world.words[page + INCARNATION]:
             return f"{self.name(member)} died"
         return None

@@ -51,9 +51,9 @@ class RankLock:
         """
         self.path = path
         self.incarnation = secrets.randbits(64) | 1
-        if _is_mine(path):
+        if _is_own_directory(path):
             raise RankTaken(f"{path} is held by this process itself. A process can join a job only once.")
-        self._fd = _acquire(path)
+        self._fd = _acquire_lock(path)
         self._pid = os.getpid()
         _held[path] = self._pid
         os.ftruncate(self._fd, 0)
@@ -67,7 +67,7 @@ class RankLock:
         """Remove the file, then release the lock: a process that opened it meanwhile sees that it was removed."""
         if self._fd < 0 or self._pid != os.getpid():
             return
-        if _is_at(self._fd, self.path):
+        if _is_still_at_path(self._fd, self.path):
             os.unlink(self.path)
         os.close(self._fd)
         self._fd = -1
@@ -76,7 +76,7 @@ class RankLock:
 
 def find_other_holder(path: str) -> Holder | None:
     """Return the other live process that holds a lock file; None if there is none, or this process holds it."""
-    if _is_mine(path):
+    if _is_own_directory(path):
         return None
     try:
         fd = os.open(path, os.O_RDONLY)
@@ -94,28 +94,28 @@ def find_other_holder(path: str) -> Holder | None:
         os.close(fd)
 
 
-def acquire_stale(path: str) -> int | None:
+def try_acquire_stale(path: str) -> int | None:
     """Acquire a lock that no live process holds, to clean up. Return a descriptor for release_acquired, or None."""
-    if _is_mine(path):
+    if _is_own_directory(path):
         return None
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except FileNotFoundError:
         return None
-    if _try_lock(fd) and _is_at(fd, path):
+    if _try_lock(fd) and _is_still_at_path(fd, path):
         return fd
     os.close(fd)
     return None
 
 
 def release_acquired(fd: int, path: str, remove: bool) -> None:
-    """Release a lock from acquire_stale; ``remove`` deletes the file first."""
+    """Release a lock from try_acquire_stale; ``remove`` deletes the file first."""
     if remove:
         os.unlink(path)
     os.close(fd)
 
 
-def _acquire(path: str) -> int:
+def _acquire_lock(path: str) -> int:
     give_up = time.monotonic() + _TIMEOUT_S
     while True:
         make_directory(os.path.dirname(path))
@@ -124,7 +124,7 @@ def _acquire(path: str) -> int:
         except FileNotFoundError:  # the last rank of an earlier job has just removed the directory
             continue
         if _try_lock(fd):
-            if _is_at(fd, path):
+            if _is_still_at_path(fd, path):
                 return fd
             os.close(fd)  # removed between open and lock
             continue
@@ -152,7 +152,7 @@ def make_directory(path: str) -> None:
             raise CollectiveError(f"{path} is not a directory of user {os.getuid()}. Remove it.")
 
 
-def _is_mine(path: str) -> bool:
+def _is_own_directory(path: str) -> bool:
     return _held.get(path) == os.getpid()
 
 
@@ -170,7 +170,7 @@ def _is_locked(fd: int) -> bool:
     return _FLOCK.unpack(answer)[0] != fcntl.F_UNLCK
 
 
-def _is_at(fd: int, path: str) -> bool:
+def _is_still_at_path(fd: int, path: str) -> bool:
     try:
         return os.path.samestat(os.fstat(fd), os.stat(path))
     except FileNotFoundError:

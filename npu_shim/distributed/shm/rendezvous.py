@@ -17,7 +17,7 @@ from typing import Callable, Sequence
 
 from npu_shim.distributed.collectives import errors
 from npu_shim.distributed.shm import rank_lock, segment as layout
-from npu_shim.distributed.shm.job_directory import lock_path, segment_path, unlink
+from npu_shim.distributed.shm.job_directory import lock_path, remove_if_exists, segment_path
 from npu_shim.distributed.shm.rank_lock import Holder, RankLock
 from npu_shim.distributed.shm.segment import Layout, Segment, fence
 
@@ -65,11 +65,11 @@ def create_world(
     path = segment_path(directory, name)
     world = Segment.create(path, Layout(size, chunk_bytes or chunk_bytes_for(size, directory)))
     try:
-        _register(world, 0, lock.incarnation)
+        _register_rank(world, 0, lock.incarnation)
         lock.publish(name)
-        _await_members(world, path, deadline, lambda: _died_early(directory, world, numbers), list(numbers))
+        _await_members(world, path, deadline, lambda: _early_death_text(directory, world, numbers), list(numbers))
     finally:
-        unlink(path)
+        remove_if_exists(path)
     return world
 
 
@@ -78,13 +78,13 @@ def join_world(directory: str, lock: RankLock, rank: int, numbers: Sequence[int]
     first = f"rank {numbers[0]}"
     while True:
         root = rank_lock.find_other_holder(lock_path(directory, 0))
-        world = _segment_of(directory, root, rank, len(numbers))
+        world = _find_ready_segment(directory, root, rank, len(numbers))
         if world is not None:
             break
         old = f" (process {root.pid} is {first} of an earlier run that has not ended. End it)" if root else ""
         deadline.pause(lambda: f"{first} did not join{old}")
-    _register(world, rank, lock.incarnation)
-    root_incarnation = world.words[world.page(0) + layout.INCARNATION]
+    _register_rank(world, rank, lock.incarnation)
+    root_incarnation = world.words[world.first_word_of_page(0) + layout.INCARNATION]
 
     def find_lost() -> str | None:
         now = rank_lock.find_other_holder(lock_path(directory, 0))
@@ -96,7 +96,7 @@ def join_world(directory: str, lock: RankLock, rank: int, numbers: Sequence[int]
     return world
 
 
-def _segment_of(directory: str, root: Holder | None, rank: int, size: int) -> Segment | None:
+def _find_ready_segment(directory: str, root: Holder | None, rank: int, size: int) -> Segment | None:
     if root is None or root.published is None:
         return None
     try:
@@ -109,27 +109,27 @@ def _segment_of(directory: str, root: Holder | None, rank: int, size: int) -> Se
             f"{os.getpid()}) for {size}. Give every rank the same RANK_SIZE and rank table."
         )
         error = errors.Mismatch(text)
-        _reject(world, error)
+        _reject_segment(world, error)
         raise error
     # Rank 0 registers before it publishes the name; a page that is in use belongs to an earlier run.
-    return None if world.words[world.page(rank) + layout.INCARNATION] else world
+    return None if world.words[world.first_word_of_page(rank) + layout.INCARNATION] else world
 
 
-def _reject(segment: Segment, error: errors.CollectiveError) -> None:
+def _reject_segment(segment: Segment, error: errors.CollectiveError) -> None:
     """Show the rank that sets up this segment that the group cannot be complete, and why."""
     segment.write_text(layout.SETUP_TEXT, str(error))
     fence()
     segment.words[layout.REJECTED] = errors.error_code(error)
 
 
-def _register(segment: Segment, rank: int, incarnation: int) -> None:
-    page = segment.page(rank)
+def _register_rank(segment: Segment, rank: int, incarnation: int) -> None:
+    page = segment.first_word_of_page(rank)
     segment.words[page + layout.PID] = os.getpid()
     fence()
     segment.words[page + layout.INCARNATION] = incarnation
 
 
-def open_group(
+def open_group_segment(
     path: str,
     members: list[int],
     group_rank: int,
@@ -152,11 +152,11 @@ def open_group(
     if group_rank == 0:
         group = Segment.create(path + ".new", Layout(len(members), chunk_bytes))
         try:
-            _register(group, 0, incarnation)
+            _register_rank(group, 0, incarnation)
             os.rename(path + ".new", path)
             _await_members(group, path, deadline, find_lost, members)
         finally:
-            unlink(path)
+            remove_if_exists(path)
         return group
     while True:
         try:
@@ -167,7 +167,7 @@ def open_group(
             if text:
                 raise errors.PeerLost(text)
             deadline.pause(lambda: f"rank {members[0]} did not create the group of ranks {members}")
-    _register(group, group_rank, incarnation)
+    _register_rank(group, group_rank, incarnation)
     _await_ready(group, deadline, find_lost, members)
     return group
 
@@ -187,8 +187,8 @@ def _await_members(
             if text:
                 raise errors.PeerLost(text)
             deadline.pause(lambda: f"{_missing_ranks_text(segment, members)} did not join")
-        unlink(path)
-        segment.reserve()
+        remove_if_exists(path)
+        segment.allocate_memory()
     except errors.CollectiveError as error:
         segment.write_text(layout.SETUP_TEXT, str(error))
         fence()
@@ -213,7 +213,7 @@ def _await_ready(segment: Segment, deadline: Deadline, find_lost: Callable[[], s
                 )
             )
     except errors.CollectiveError as error:
-        _reject(segment, error)
+        _reject_segment(segment, error)
         raise
     fence()
     state = segment.words[layout.STATE]
@@ -223,7 +223,11 @@ def _await_ready(segment: Segment, deadline: Deadline, find_lost: Callable[[], s
 
 def _unregistered_ranks(segment: Segment) -> list[int]:
     """Return the ranks of a group that have not registered yet."""
-    return [rank for rank in range(segment.layout.size) if not segment.words[segment.page(rank) + layout.INCARNATION]]
+    return [
+        rank
+        for rank in range(segment.layout.size)
+        if not segment.words[segment.first_word_of_page(rank) + layout.INCARNATION]
+    ]
 
 
 def _missing_ranks_text(segment: Segment, members: list[int]) -> str:
@@ -240,12 +244,12 @@ def chunk_bytes_for(size: int, directory: str) -> int:
     return chunk // layout.PAGE * layout.PAGE
 
 
-def _died_early(directory: str, world: Segment, numbers: Sequence[int]) -> str | None:
+def _early_death_text(directory: str, world: Segment, numbers: Sequence[int]) -> str | None:
     for rank in range(1, world.layout.size):
-        incarnation = world.words[world.page(rank) + layout.INCARNATION]
+        incarnation = world.words[world.first_word_of_page(rank) + layout.INCARNATION]
         if incarnation:
             now = rank_lock.find_other_holder(lock_path(directory, rank))
             if now is None or now.incarnation != incarnation:
-                process = world.words[world.page(rank) + layout.PID]
+                process = world.words[world.first_word_of_page(rank) + layout.PID]
                 return f"rank {numbers[rank]} (process {process}) died before all ranks had joined"
     return None

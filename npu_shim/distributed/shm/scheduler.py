@@ -18,7 +18,7 @@ from collections import OrderedDict
 from typing import Callable, TypeVar
 
 from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, Stalled
-from npu_shim.distributed.collectives.op_key import name_of, token_of
+from npu_shim.distributed.collectives.op_key import collective_name, token_of_use
 from npu_shim.distributed.collectives.transport import GroupBackend, Transport
 from npu_shim.distributed.shm import segment as layout
 from npu_shim.distributed.shm.announcements import Announcements, PendingCollective
@@ -100,14 +100,14 @@ class Scheduler(GroupBackend):
             )
         with self._lock:
             self._raise_failure()
-            name = name_of(key)
+            name = collective_name(key)
             count = self._counts.get(name, 0)
             self._counts[name] = count + 1
             while not self._free:
                 if not self._freed.wait(self._timeout_s):
                     raise Stalled(f"{key}: all {layout.ENTRIES} announcements of this rank wait for other ranks.")
                 self._raise_failure()
-            pending = PendingCollective(token_of(key, count), key, request, digest, self._free.pop())
+            pending = PendingCollective(token_of_use(key, count), key, request, digest, self._free.pop())
             self._pending[pending.token] = pending
         self.announcements.announce(pending)
         return pending
@@ -125,9 +125,9 @@ class Scheduler(GroupBackend):
         """Make the longest waiting thread the one that polls; wake every thread after a failure."""
         if self._failure:
             for pending in self._pending.values():
-                _wake(pending)
+                _wake_thread(pending)
         elif self._pending:
-            _wake(self._oldest())
+            _wake_thread(self._oldest())
         else:
             self._polling = False
 
@@ -149,7 +149,7 @@ class Scheduler(GroupBackend):
             scheduled.is_scheduled = True
             if scheduled is pending:
                 return
-            _wake(scheduled)
+            _wake_thread(scheduled)
             polls = False
 
     def _poll(self) -> bool:
@@ -172,9 +172,9 @@ class Scheduler(GroupBackend):
         for pending in list(self._pending.values()):
             if self._order is not None and pending.is_offered:
                 continue
-            entries = self.announcements.find_all(pending)
+            entries = self.announcements.find_entries_of_all(pending)
             if entries is not None:
-                different = self.announcements.find_different(pending, entries)
+                different = self.announcements.find_mismatched_request(pending, entries)
                 if self._order is None:
                     self._schedule(pending.token, self.announcements.mismatch(pending, different))
                     return True
@@ -240,6 +240,6 @@ class Scheduler(GroupBackend):
             self._order.fail(error)
 
 
-def _wake(pending: PendingCollective) -> None:
+def _wake_thread(pending: PendingCollective) -> None:
     if pending.sleeping.locked():
         pending.sleeping.release()

@@ -22,7 +22,7 @@ class Answers:
     """
 
     def __init__(self, world: Segment, rank: int, where: Callable[[], str]) -> None:
-        self._world, self._page, self._where = world, world.page(rank), where
+        self._world, self._page, self._where = world, world.first_word_of_page(rank), where
         self._ended = threading.Event()
         world.words[self._page + ASKED] = world.words[self._page + ANSWERED] = 1
         self._thread = threading.Thread(target=self._answer, name="npu_shim script line", daemon=True)
@@ -43,7 +43,7 @@ class Answers:
                 words[page + ANSWERED] = asked
 
 
-def ask(world: Segment, ranks: Sequence[int]) -> list[str]:
+def ask_script_lines(world: Segment, ranks: Sequence[int]) -> list[str]:
     """Return where some ranks are in their scripts: ``at train.py:42 in load``.
 
     Args:
@@ -52,7 +52,7 @@ def ask(world: Segment, ranks: Sequence[int]) -> list[str]:
     Returns:
         A text for each rank; empty if it answers no such question.
     """
-    words, pages = world.words, [world.page(rank) for rank in ranks]
+    words, pages = world.words, [world.first_word_of_page(rank) for rank in ranks]
     asked = [page for page in pages if words[page + ANSWERED]]
     for page in asked:
         words[page + ASKED] += 1
@@ -60,10 +60,10 @@ def ask(world: Segment, ranks: Sequence[int]) -> list[str]:
     while any(words[page + ANSWERED] != words[page + ASKED] for page in asked) and time.monotonic() < give_up:
         time.sleep(_LOOK_INTERVAL_S / 10)
     fence()
-    return [_answer_of(world, page) if page in asked else "" for page in pages]
+    return [_read_answer(world, page) if page in asked else "" for page in pages]
 
 
-def _answer_of(world: Segment, page: int) -> str:
+def _read_answer(world: Segment, page: int) -> str:
     if world.words[page + ANSWERED] != world.words[page + ASKED]:
         return NO_ANSWER
     return world.read_text(page * WORD + LINE_TEXT)

@@ -85,7 +85,7 @@ class Segment:
         self.slots = slots.reshape(2, layout.size, layout.chunk_bytes)
 
     @classmethod
-    def private(cls, layout: Layout) -> Segment:
+    def create_private(cls, layout: Layout) -> Segment:
         """Return a segment in private memory, for a group of one rank."""
         return cls(-1, layout)
 
@@ -124,7 +124,7 @@ class Segment:
         finally:
             os.close(fd)
 
-    def reserve(self) -> None:
+    def allocate_memory(self) -> None:
         """Allocate the memory now: on demand, a full file system would kill the process with SIGBUS.
 
         Raises:
@@ -140,17 +140,17 @@ class Segment:
         finally:
             os.close(self._unreserved)
 
-    def page(self, rank: int) -> int:
+    def first_word_of_page(self, rank: int) -> int:
         """Return the index of the first word of a rank's pages."""
         return (PAGE + rank * _RANK_BYTES) // WORD
 
     def counters(self) -> list[int]:
         """Return the index of each rank's barrier counter."""
-        return [self.page(rank) + COUNTER for rank in range(self.layout.size)]
+        return [self.first_word_of_page(rank) + COUNTER for rank in range(self.layout.size)]
 
     def tokens_at(self, rank: int) -> int:
         """Return the byte offset of a rank's announcements."""
-        return (self.page(rank) + TOKENS) * WORD
+        return (self.first_word_of_page(rank) + TOKENS) * WORD
 
     def record_at(self, rank: int, entry: int) -> int:
         """Return the byte offset of the record of an announcement."""
@@ -166,9 +166,9 @@ class Segment:
         count = int.from_bytes(self.memory[at : at + 2], "little")
         return self.memory[at + 2 : at + 2 + count].decode("utf-8", "ignore")
 
-    def rank_text(self, rank: int) -> int:
+    def text_offset(self, rank: int) -> int:
         """Return the byte offset of the text in which a rank writes why it exited or failed."""
-        return self.page(rank) * WORD + RANK_TEXT
+        return self.first_word_of_page(rank) * WORD + RANK_TEXT
 
 
 _first, _second = threading.Lock(), threading.Lock()

@@ -12,7 +12,7 @@ from typing import Sequence
 import numpy as np
 
 from npu_shim.distributed.collectives.buffer_list import BufferList, concatenate_into, split_into
-from npu_shim.distributed.collectives.buffer_pool import empty
+from npu_shim.distributed.collectives.buffer_pool import empty_aligned
 from npu_shim.distributed.collectives.reductions import Combiner
 from npu_shim.distributed.collectives.transport import Transport
 from npu_shim.distributed.shm.barrier import Barrier
@@ -127,7 +127,7 @@ class _ChunkReducer:
         step: int,
     ) -> None:
         self._barrier, self._source, self._out, self._dtype, self._combine = barrier, source, out, dtype, combine
-        self._scratch = empty(-(-step // barrier.size) + _CACHE_LINE_BYTES, dtype)
+        self._scratch = empty_aligned(-(-step // barrier.size) + _CACHE_LINE_BYTES, dtype)
 
     def reduce(self, begin: int, count: int) -> None:
         """Reduce ``count`` elements from ``begin``: write other ranks' parts, reduce the own part, read theirs."""
@@ -170,7 +170,7 @@ class _ChunkReducer:
 def reduce_rows(rows: list[np.ndarray], out: BufferList, dtype: np.dtype, combine: Combiner) -> None:
     """Reduce the rows of all ranks into the whole of ``out``."""
     view = out.view(0, out.count)
-    result = empty(out.count, dtype) if view is None else view
+    result = empty_aligned(out.count, dtype) if view is None else view
     combine(rows, result)
     if view is None:
         out.write(0, out.count, result)

@@ -95,7 +95,9 @@ def add_process_set(process_set: ProcessSet | Iterable[int]) -> ProcessSet:
     if not global_process_set.ranks:
         raise ValueError("Horovod has not been initialized; use hvd.init().")
     if not added.ranks or not set(added.ranks) <= set(global_process_set.ranks):
-        raise ValueError(f"{added} is not allowed: this job has the ranks {groups.listed(global_process_set.ranks)}.")
+        raise ValueError(
+            f"{added} is not allowed: this job has the ranks {groups.ranks_text(global_process_set.ranks)}."
+        )
     twin = next((other for other in _sets.values() if other.ranks == added.ranks), None)
     if twin is not None:
         raise ValueError(f"{added} is not allowed: {twin} has the same ranks. Use that one.")

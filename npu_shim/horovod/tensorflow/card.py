@@ -26,7 +26,7 @@ def allgather(tensor: Tensor, group: str) -> Tensor:
     A static first dimension is the same on every rank, as HCCL gathers equal blocks. A dynamic one may differ: the
     tensors are padded to the longest one, and the padding is cut out.
     """
-    size = groups.group(group).size
+    size = groups.find_group(group).size
     sent = tf.reshape(tensor, [1]) if tensor.shape.rank == 0 else tensor
     if sent.shape.rank is not None and tf_api.v1.dimension_value(sent.shape[0]) is not None:
         return hccl_ops.allgather(sent, size, group)
@@ -44,7 +44,7 @@ def broadcast(tensors: Sequence[Tensor], root: int, group: str) -> list[Tensor]:
 
 def alltoall(tensor: Tensor, splits: Tensor | None, group: str) -> tuple[Tensor, Tensor]:
     """Send rows to each rank: their numbers first, then their elements."""
-    size = groups.group(group).size
+    size = groups.find_group(group).size
     shape = tf.shape(tensor, out_type=tf.int64)
     counts = tf.fill([size], shape[0] // size) if splits is None else tf.cast(splits, tf.int64)
     one, place = tf.ones([size], tf.int64), tf.range(size, dtype=tf.int64)
@@ -59,7 +59,7 @@ def alltoall(tensor: Tensor, splits: Tensor | None, group: str) -> tuple[Tensor,
 
 def reduce_scatter(tensor: Tensor, reduction: str, group: str) -> Tensor:
     """Reduce a tensor and return this rank's block of axis 0; the first d0 % size ranks get one row more."""
-    size, rank = groups.group(group).size, _own_rank(group)
+    size, rank = groups.find_group(group).size, _own_rank(group)
     rows = None if tensor.shape.rank is None else tf_api.v1.dimension_value(tensor.shape[0])
     if rows is not None and rows % size == 0:
         return hccl_ops.reduce_scatter(tensor, reduction, size, group)
@@ -79,4 +79,4 @@ def barrier(group: str) -> None:
 
 
 def _own_rank(group: str) -> int:
-    return groups.group(group).rank_of(world().rank)
+    return groups.find_group(group).rank_of(world().rank)

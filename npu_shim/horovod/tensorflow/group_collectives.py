@@ -10,7 +10,7 @@ from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import Tensor
 from npu_shim.distributed import backend, graph_consistency, graph_ops, uneven_ops
 from npu_shim.distributed.collectives.errors import Mismatch
-from npu_shim.distributed.groups import group as group_with_name
+from npu_shim.distributed.groups import find_group as group_with_name
 from npu_shim.distributed.world import world
 from npu_shim.horovod.common.process_sets import ProcessSet, group_of
 from npu_shim.horovod.tensorflow import card
@@ -108,7 +108,7 @@ def _group(process_set: ProcessSet) -> str:
 def _named(name: str) -> Iterator[None]:
     """Give the collective its name; eagerly, raise a difference between the ranks as Horovod does."""
     try:
-        with graph_consistency.named(name):
+        with graph_consistency.name_collectives(name):
             yield
     except (Mismatch, tf.errors.UnknownError) as error:
         if isinstance(error, Mismatch) or Mismatch.__name__ in error.message:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterator, Sequence
 
 import npu_shim
-from npu_shim.distributed.ranktable.model import counted
+from npu_shim.distributed.ranktable.model import count_text
 from npu_shim.rehearsal.assess.assessment import (
     Activations,
     Assessment,
@@ -55,7 +55,7 @@ def unknown_sizes_text(row: DynamicShape) -> str:
     """Return the number of tensors whose size an operator leaves open in this run, and the fix; "" for none."""
     fix = _FIXES.get(row.op.replace("V2", ""), _FIX)
     number = row.unknown_tensors
-    return f"{counted(number, 'tensor')} of unknown size. {fix} (docs/static-shapes.md)" if number else ""
+    return f"{count_text(number, 'tensor')} of unknown size. {fix} (docs/static-shapes.md)" if number else ""
 
 
 def operations_text(row: Operators, not_counted: set[str]) -> str:
@@ -129,7 +129,7 @@ def _graph_findings(graph: Graph) -> Iterator[tuple[str, str]]:
     for rare in graph.dtypes:
         yield (
             rare.dtype,
-            f"{counted(rare.tensors, 'tensor')}: {', '.join(rare.operators[:5])}{_lines_in_parentheses(rare.lines)}",
+            f"{count_text(rare.tensors, 'tensor')}: {', '.join(rare.operators[:5])}{_lines_in_parentheses(rare.lines)}",
         )
     for row in graph.dynamic_shapes:
         now = f", {_shape_text(row.in_this_run)} in this run" if row.in_this_run is not None else ""
@@ -149,7 +149,7 @@ def _operator_table(rows: list[Operators], not_counted: set[str]) -> Iterator[st
         )
     hidden = len(rows) - len(shown)
     if hidden:
-        yield f"... and {counted(hidden, 'operator type')} more, all on the device or in the input pipeline"
+        yield f"... and {count_text(hidden, 'operator type')} more, all on the device or in the input pipeline"
 
 
 def to_html(assessment: Assessment) -> str:
@@ -237,12 +237,14 @@ def _partition_text(cut: Cut) -> str:
     more = ", ..." if len(clusters) > 6 else ""
     sizes = f" ({', '.join(f'{size:,}' for size in clusters[:6])}{more} nodes)" if clusters else ""
     on_host = sum(row.count for row in cut.host)
-    return f"{counted(len(clusters), 'device cluster')}{sizes}, {counted(on_host, 'node')} of the step on the host"
+    return (
+        f"{count_text(len(clusters), 'device cluster')}{sizes}, {count_text(on_host, 'node')} of the step on the host"
+    )
 
 
 def _memory_text(memory: Activations) -> str:
     """Return the most bytes of activations, where they live, and the number of tensors without a size."""
-    unknown = f"; {counted(memory.unknown, 'tensor')} of unknown size" if memory.unknown else ""
+    unknown = f"; {count_text(memory.unknown, 'tensor')} of unknown size" if memory.unknown else ""
     return f"{amount_text(memory.peak, 'B', 1024)} at {memory.at}{unknown}"
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._host import host_env
-from npu_shim.distributed.ranktable.model import counted
+from npu_shim.distributed.ranktable.model import count_text
 from npu_shim.import_hook.tool import with_package
 from npu_shim.rehearsal.files.kept import kept_stores, take_back
 from npu_shim.rehearsal.migrating.bisection import culprits
@@ -91,7 +91,7 @@ class Migrating:
             if rewrite.basis == FACTS:
                 of_facts.setdefault(program.entry(rewrite, facts), []).append(rewrite)
         number = sum(map(len, of_facts.values()))
-        self.report(f"wrote {self.output}: {counted(len(rewrites), 'rewrite')}, {number} by what was observed")
+        self.report(f"wrote {self.output}: {count_text(len(rewrites), 'rewrite')}, {number} by what was observed")
         verified = self._verify(rules, self._migrated(program))
         notes, back = [], []
         if all(run.ended == "stopped" for run in facts.runs):

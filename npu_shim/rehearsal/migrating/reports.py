@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Iterator, Mapping, Sequence
 
-from npu_shim.distributed.ranktable.model import counted
+from npu_shim.distributed.ranktable.model import count_text
 from npu_shim.rehearsal.migrating.migration import FACTS, SOURCE, TAKEN_BACK, Left, Migration, Rewrite
 from npu_shim.rehearsal.reports import text, to_json
 from npu_shim.rehearsal.sections import columns
@@ -30,7 +30,7 @@ def _lines(result: Migration) -> Iterator[str]:
             yield ""
             yield from columns([[title, "", ""], *([p.place, p.code, p.message] for p in places[:_MOST])])
             if len(places) > _MOST:
-                yield f"and {counted(len(places) - _MOST, 'other place')}, which the page lists"
+                yield f"and {count_text(len(places) - _MOST, 'other place')}, which the page lists"
     yield ""
     yield from result.notes
     yield from result.verified.problems
@@ -42,10 +42,10 @@ def _counts(result: Migration) -> Iterator[str]:
     of_facts = sum(rewrite.basis == FACTS for rewrite in kept)
     ran, others = _by_reach(result.left)
     yield (
-        f"{result.output}: {counted(result.files, 'file')}, {result.changed_files} changed; "
-        f"{counted(len(kept), 'rewrite')}, {of_facts} rest on {counted(len(result.observed), 'observed run')}."
+        f"{result.output}: {count_text(result.files, 'file')}, {result.changed_files} changed; "
+        f"{count_text(len(kept), 'rewrite')}, {of_facts} rest on {count_text(len(result.observed), 'observed run')}."
     )
-    yield f"To change by hand: {counted(len(ran), 'place')} in code that ran, {len(others)} not reached."
+    yield f"To change by hand: {count_text(len(ran), 'place')} in code that ran, {len(others)} not reached."
 
 
 def _by_reach(places: Sequence[Left]) -> tuple[list[Left], list[Left]]:
@@ -78,7 +78,7 @@ def _body(result: Migration) -> Iterator[str]:
 
 
 def _basis(rewrite: Rewrite) -> str:
-    return _BASIS[rewrite.basis].format(counted(rewrite.runs or 0, "run"))
+    return _BASIS[rewrite.basis].format(count_text(rewrite.runs or 0, "run"))
 
 
 WRITERS: Mapping[str, Callable[[Migration], str]] = {

@@ -9,8 +9,8 @@ import numpy as np
 from npu_shim._tensorflow import tf_api, tf_data
 from npu_shim._tensorflow.tf_numpy_function import add_stateless_function_op
 from npu_shim._tensorflow.types import Dataset, Structure, TensorShape
-from npu_shim.data.batching import as_element
-from npu_shim.data.dropping import is_mixed, number_of_examples
+from npu_shim.data.batching import map_arguments_as_element
+from npu_shim.data.dropping import has_random_order, number_of_examples
 
 if TYPE_CHECKING:
     from convert_tf2npu.api import Seen
@@ -41,7 +41,7 @@ class Batches:
         self._axes: list[tuple[int, list[int]]] = []  # component, and the dimensions that its type does not show
         if tf_data.dataset_kind(dataset) in _BATCHES:
             examples = tf_data.dataset_inputs(dataset)[0]
-            self._mixed, self._size = is_mixed(examples), tf_data.dataset_batch_size(dataset)
+            self._mixed, self._size = has_random_order(examples), tf_data.dataset_batch_size(dataset)
             for name, number in ("examples", number_of_examples(examples)), ("size", self._size):
                 if number is not None:
                     seen.note(name, number)
@@ -57,7 +57,7 @@ class Batches:
         self._axes = [(index, _unknown(shapes[index])) for index in dense]
 
         def step(*components: Structure) -> Structure:
-            element = as_element(dataset, components)
+            element = map_arguments_as_element(dataset, components)
             parts = tf.nest.flatten(element)
             sizes = [tf.shape(parts[index]) for index in dense]
             first = tf.reshape(parts[dense[0]], add_stateless_function_op(self._note, sizes, tf.int32))

@@ -162,7 +162,7 @@ class _Changes:
         return self._enforce_static_batches(result) if isinstance(result, tf.compat.v2.data.Dataset) else result
 
     def _enforce_static_batches(self, dataset: Dataset) -> Dataset:
-        steps = batching.find_batching(dataset) if batching.has_dynamic_batch(dataset) else None
+        steps = batching.find_batching_steps(dataset) if batching.has_dynamic_batch(dataset) else None
         costs = [self._size_of_partial_batch(step.examples, step.size) for step in steps or ()]
         if all(cost is None for cost in costs):
             return dataset

@@ -41,7 +41,7 @@ def gradient(step, weights):
 
 if len(sys.argv) > 3 and int(sys.argv[3]) == RANK:
     time.sleep(float(sys.argv[4]))
-backend = shm.join(RANK, SIZE, ENV.job_id, connect_timeout_s=ENV.connect_timeout_s, stall_timeout_s=ENV.collective_timeout_s)
+backend = shm.join_job(RANK, SIZE, ENV.job_id, connect_timeout_s=ENV.connect_timeout_s, stall_timeout_s=ENV.collective_timeout_s)
 given = restored() if RANK == 0 else [np.int64(0), np.zeros(2000), np.zeros(2000)]
 begin, weights, speed = backend.world.broadcast(given, root=0, key='state')
 weights, speed = weights.copy(), speed.copy()
