@@ -5,14 +5,16 @@ the format of MNIST, ``libsvm FOLDER``, ``pictures FOLDER NUMBER HEIGHT WIDTH EN
 ``news FOLDER LABELS``, ``census FOLDER``, ``translation FOLDER``, ``encoded FOLDER NAMES``, ``masked FOLDER``,
 ``folders FOLDER NUMBER SIZE NAME ...`` (pictures in each of the named folders), ``volumes FOLDER NUMBER SIZE`` and
 ``cells FOLDER NOTEBOOK`` (its code as a script) what their names say. ``arrays``, ``packed``,
-``examples``, ``boxes`` and ``lines`` write what their arguments describe.
+``examples``, ``boxes``, ``graph`` and ``lines`` write what their arguments describe.
 """
 
 from __future__ import annotations
 
+import collections
 import gzip
 import json
 import os
+import pickle
 import re
 import struct
 import sys
@@ -328,18 +330,39 @@ def boxes(folder: str, number: str, size: str, *names: str) -> None:
             stream.writelines(f"{each:04}{'  1' if '_' in name else ''}\n" for each in range(int(number)))
 
 
+def graph(folder: str, name: str, nodes: str, features: str, classes: str) -> None:
+    """Write a graph, its words and labels as pickles of Planetoid, ``ind.NAME.x`` and others; 100 are for tests."""
+    import scipy.sparse
+
+    random = np.random.RandomState(0)
+    number, known, labelled = int(nodes), int(nodes) - 100, 20 * int(classes)
+    words = scipy.sparse.csr_matrix((random.rand(number, int(features)) < 0.1).astype(np.float32))
+    labels = np.eye(int(classes), dtype=np.int32)[np.arange(number) % int(classes)]
+    parts = {"x": words[:labelled], "y": labels[:labelled], "allx": words[:known], "ally": labels[:known]}
+    parts.update(tx=words[known:], ty=labels[known:], graph=collections.defaultdict(list))
+    for node in range(number):
+        for other in random.randint(0, number, 3):
+            parts["graph"][node].append(int(other))
+    for key, value in parts.items():
+        with open(os.path.join(folder, f"ind.{name}.{key}"), "wb") as stream:
+            pickle.dump(value, stream, 2)
+    with open(os.path.join(folder, f"ind.{name}.test.index"), "w", encoding="utf-8") as text:
+        text.writelines(f"{node}\n" for node in range(known, number))
+
+
 def lines(folder: str, name: str, number: str, form: str, *head: str) -> None:
     """Write lines of a form like ``{int:4},{float},"{words:3:9}"`` behind some first lines.
 
-    Its fields are ``{number}`` of the line or ``{number:DIGITS}``, ``{int:LIMIT}``, ``{float}``, ``{of:ONE|OTHER}`` and
-    ``{words:LEAST:MOST}``.
+    Its fields are ``{number}`` of the line or ``{number:DIGITS:FIRST}``, ``{int:LIMIT}``, ``{float}``,
+    ``{of:ONE|OTHER}`` and ``{words:LEAST:MOST}``.
     """
     random = np.random.RandomState(0)
 
     def field(match: Any, line: int) -> str:
         kind, *rest = match[1].split(":")
         if kind == "number":
-            return str(line).zfill(int(rest[0]) if rest else 0)
+            digits, first = (int(word) for word in (*rest, "0", "0")[:2])
+            return str(first + line).zfill(digits)
         if kind == "float":
             return f"{random.rand():.4f}"
         if kind == "int":
@@ -376,6 +399,7 @@ _ALL: Sequence[Callable[..., None]] = (
     examples,
     packed,
     boxes,
+    graph,
     lines,
 )
 KINDS = {each.__name__: each for each in _ALL}

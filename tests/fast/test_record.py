@@ -6,6 +6,7 @@ import gzip
 import importlib.util
 import os
 import pathlib
+import pickle
 import random
 import re
 import struct
@@ -429,12 +430,20 @@ def test_packed_arrays_have_their_keys_and_limits(repo_root: pathlib.Path, tmp_p
 
 
 def test_lines_have_the_fields_of_their_form(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    form = 'p{number:3},{int:4}\\t{float},{of:a|b},"{words:2:3}"'
+    form = 'p{number:3:7},{int:4}\\t{float},{of:a|b},"{words:2:3}"'
     load(repo_root, "public_data").main(["lines", str(tmp_path / "a"), "b/x.csv", "12", form, "head"])
     head, *lines = (tmp_path / "a" / "b" / "x.csv").read_text(encoding="utf-8").splitlines()
     assert head == "head" and len(lines) == 12
     for number, line in enumerate(lines):
-        assert re.fullmatch(rf'p{number:03},[0-3]\t0\.\d{{4}},[ab],"[a-z]+( [a-z]+){{1,2}}"', line)
+        assert re.fullmatch(rf'p{number + 7:03},[0-3]\t0\.\d{{4}},[ab],"[a-z]+( [a-z]+){{1,2}}"', line)
+
+
+def test_a_graph_has_the_pickles_of_planetoid(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    load(repo_root, "public_data").main(["graph", str(tmp_path), "cora", "300", "12", "7"])
+    parts = {key: pickle.loads((tmp_path / f"ind.cora.{key}").read_bytes()) for key in ("x", "allx", "ty", "graph")}
+    assert parts["x"].shape == (140, 12) and parts["allx"].shape == (200, 12) and parts["ty"].shape == (100, 7)
+    assert all(0 <= node < 300 and len(others) == 3 for node, others in parts["graph"].items())
+    assert (tmp_path / "ind.cora.test.index").read_text(encoding="utf-8").split()[0] == "200"
 
 
 def test_pictures_have_objects_in_the_folders_of_pascal_voc(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
