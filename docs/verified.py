@@ -27,19 +27,24 @@ SOURCES = os.path.join(
 
 
 # --- projects ----------------------------------------------------------------------------------------------------
-def git(repository: str, sources: str, *arguments: str) -> bytes:
-    """Return the output of git in a bare clone, which is made if it is missing."""
+def git(repository: str, sources: str, *arguments: str, text: bytes = b"") -> bytes:
+    """Return the output of git for an input, in a bare clone, which is made if it is missing."""
     clone = os.path.join(sources, repository)
     if not os.path.isdir(clone):
         address = f"https://github.com/{repository}"
         environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}  # an error where the repository is gone, no question
         subprocess.run(["git", "clone", "-q", "--bare", address, clone], check=True, env=environment)
-    return subprocess.check_output(["git", "--git-dir", clone, *arguments])
+    return subprocess.check_output(["git", "--git-dir", clone, *arguments], input=text)
 
 
 def checkout(repository: str, commit: str, folder: str, sources: str, target: str) -> None:
-    """Write a folder of a repository, "" for all of it, into an empty one."""
-    archive = git(repository, sources, "archive", commit, *filter(None, [folder]))
+    """Write a folder of a repository, "" for all of it, into an empty one, without files that the clone lacks."""
+    entries = git(repository, sources, "ls-tree", "-r", "-z", commit, *filter(None, [folder])).split(b"\0")[:-1]
+    blobs = b"".join(entry.split()[2] + b"\n" for entry in entries)
+    kinds = git(repository, sources, "cat-file", "--batch-check", text=blobs).splitlines()
+    lacking = [entry.split(b"\t", 1)[1] for entry, kind in zip(entries, kinds) if kind.endswith(b" missing")]
+    paths = [folder or ".", *(f":(exclude,literal){os.fsdecode(path)}" for path in lacking)]
+    archive = git(repository, sources, "archive", commit, "--", *paths)
     subprocess.run(["tar", "-x", "-C", target], input=archive, check=True)
 
 

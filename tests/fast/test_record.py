@@ -377,6 +377,7 @@ def test_a_project_has_the_files_of_its_commit(make_record: Any, record_list: An
     subprocess.run([*git, "init", "-q"], check=True)
     (clone / "examples").mkdir()
     (clone / "examples" / "train.py").write_text("rate = 0.1\n", encoding="utf-8")
+    (clone / "examples" / "large [1].bin").write_text("a clone without large files", encoding="utf-8")
     for arguments in (["add", "."], ["commit", "-q", "-m", "one"]):
         subprocess.run([*git, *arguments], check=True)
     commit = subprocess.check_output([*git, "rev-parse", "HEAD"]).decode().strip()
@@ -392,6 +393,11 @@ def test_a_project_has_the_files_of_its_commit(make_record: Any, record_list: An
         verified.edit(str(tmp_path / "made"), [record_list.Edit("train.py", "batch", "")])
     other = entry(record_list, commit="0" * 40)  # a clone without history
     assert commit.startswith(verified.project(other, str(tmp_path / "sources"), str(tmp_path / "head")))
+    assert sorted(os.listdir(str(tmp_path / "head"))) == ["large [1].bin", "train.py"]
+    blob = subprocess.check_output([*git, "rev-parse", "HEAD:examples/large [1].bin"]).decode().strip()
+    (clone / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    verified.project(program, str(tmp_path / "sources"), str(tmp_path / "partial"))
+    assert os.listdir(str(tmp_path / "partial")) == ["train.py"]
 
 
 def test_the_digits_have_the_format_of_mnist(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
