@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pathlib
 from typing import Any
 
 import pytest
+from convert_tf2npu.engine.converter import Converter, project_of
 from convert_tf2npu.engine.results import FINDING, UNREACHED, FileResult
+from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.facts.facts import Facts, digest
+from convert_tf2npu.facts.seen import Block, FileFacts, Seen
 
 from tests.convert.observed import converted_with_facts
 
@@ -183,9 +188,42 @@ with tf.Session() as session:
 def test_a_placeholder_with_a_feed_that_no_run_reached_stays(other: str) -> None:
     once, again = {"shape": (8, 3)}, {"shape": (8, 3)}
     (message,), text = converted(FED % other, once, again, {})
-    assert message.startswith("placeholder with a dynamic shape: no observed run reached the feed in line 6. Observe a")
+    assert message.startswith("placeholder with a dynamic shape: no observed run reached the feed at line 6. Observe a")
     assert text == FED % other
     assert converted(FED % other, once, again, again)[0] == []
+
+
+MODEL = b"""import tensorflow.compat.v1 as tf
+
+class Model:
+    def __init__(self):
+        self.x = tf.placeholder(tf.float32, [None, 3])
+"""
+TRAIN = b"""from model import Model
+
+model = Model()
+session.run(train, {model.x: batch})
+def evaluate():
+    session.run(accuracy, {model.x: tests})
+"""
+
+
+@pytest.mark.parametrize("times, said", [(0, "the feed at train.py:6. Observe a longer run"), (1, "")])
+def test_a_feed_in_another_file_that_no_run_reached_counts(times: int, said: str, tmp_path: pathlib.Path) -> None:
+    paths = {name: str(tmp_path / name) for name in ("model.py", "train.py")}
+    for name, text in (("model.py", MODEL), ("train.py", TRAIN)):
+        (tmp_path / name).write_bytes(text)
+    ((_, _, place),) = Converter(Settings(**SELECT)).convert(MODEL, paths["model.py"]).asked
+    seen = Seen(1, 1)
+    seen.note("shape", (8, 3))
+    train = FileFacts(digest(TRAIN), {Block(1, 6): 1, Block(5, 6): times})
+    files = {"model.py": FileFacts(digest(MODEL), {}, {place: seen}), "train.py": train}
+    settings = Settings(facts=Facts(str(tmp_path), (), files), **SELECT)
+    result = Converter(settings, project_of(settings, [*paths.values()], [*paths.values()])).convert(
+        MODEL, paths["model.py"]
+    )
+    (diagnostic,) = result.diagnostics
+    assert said in diagnostic.message and (diagnostic.kind == FINDING) == bool(said)
 
 
 UNFED = "import tensorflow.compat.v1 as tf\n\nx = tf.placeholder(tf.float32, [None, 3])\n"

@@ -1,10 +1,13 @@
-"""The values that a file feeds to its placeholders, by the names that these are assigned to."""
+"""The values that a file feeds to its placeholders, by the names that these have, and the feeds in other files."""
 
 from __future__ import annotations
 
 import ast
+from typing import Iterable, Iterator, NamedTuple
 
 from ..project.context import Context
+from ..semantics.mentions import Mention, reads_of_assigned_attribute, reads_of_assigned_name
+from ..semantics.module_index import Names
 from ..syntax.expressions import last_name
 
 
@@ -18,6 +21,36 @@ def fed_values(context: Context, placeholder: ast.AST) -> list[ast.expr]:
     parent = context.names.parents.get(placeholder)
     targets = parent.targets if isinstance(parent, ast.Assign) else ()
     return [value for target in targets for value in context.once(_values_by_name).get(last_name(target), ())]
+
+
+class Feed(NamedTuple):
+    """A feed: the names of the file, and the line."""
+
+    names: Names
+    line: int
+
+
+def feeds_elsewhere(context: Context, placeholder: ast.AST) -> Iterator[Feed]:
+    """Yield the feeds by which other files feed a placeholder, as ``model.x`` in ``{model.x: batch}``."""
+    names, parent = context.names, context.names.parents.get(placeholder)
+    for target in parent.targets if isinstance(parent, ast.Assign) else ():
+        reads: Iterable[Mention | None] = ()
+        if isinstance(target, ast.Name):
+            reads = reads_of_assigned_name(target, names) or ()
+        elif isinstance(target, ast.Attribute):
+            reads = reads_of_assigned_attribute(target, names)
+        for read in reads:
+            if read is not None and read.names is not names and _is_key(read.names.parents.get(read.node), read.node):
+                yield Feed(read.names, getattr(read.node, "lineno", 0))
+
+
+def _is_key(parent: ast.AST | None, node: ast.AST) -> bool:
+    """Return True if an expression is a key of a dictionary that gets a value."""
+    if type(parent).__name__ == "Index":
+        return True
+    if isinstance(parent, ast.Subscript):
+        return isinstance(parent.ctx, ast.Store) and parent.slice is node
+    return isinstance(parent, ast.Dict) and node in parent.keys
 
 
 def _values_by_name(context: Context) -> dict[str, list[ast.expr]]:

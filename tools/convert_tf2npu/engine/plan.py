@@ -180,7 +180,7 @@ class Planner:
             moves_precision=settings.enabled(session.CODE) and settings.enabled(loss_scale.CODE),
             tf=settings.tf_files.version_of(module.path) or settings.tf,
             words=words,
-            facts=settings.facts.of(module.path, module.source.raw) if settings.facts is not None else None,
+            program_facts=settings.facts,
             no_facts_for=_in_file(settings, module.path),
         )
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.facts import Facts
 from ..facts.seen import FileFacts, Place, Seen
 from ..semantics.model import Where
-from ..semantics.module_index import Module
+from ..semantics.module_index import Module, Names
 from ..semantics.once import Once
 from ..syntax.expressions import last_name
 from ..syntax.source import Source
@@ -30,6 +31,7 @@ class Context(Once):
         tf: the version of TensorFlow that the programs speak, 1 or 2, if the user names it.
         words: the last words of the names that the script can call; None allows all.
         facts: what observed runs saw in the file; None without them.
+        program_facts: what they saw in all files.
         no_facts_for: the codes, or their beginnings, of rules that use no facts, also as ``CODE:LINE`` for one line.
     """
 
@@ -44,7 +46,7 @@ class Context(Once):
         moves_precision: bool = False,
         tf: str = "",
         words: frozenset[str] | None = None,
-        facts: FileFacts | None = None,
+        program_facts: Facts | None = None,
         no_facts_for: tuple[str, ...] = (),
     ) -> None:
         super().__init__()
@@ -52,7 +54,10 @@ class Context(Once):
         self.distributed, self.compat_v1, self.main = distributed, compat_v1, main
         self.moves_contrib, self.moves_precision = moves_contrib, moves_precision
         self.tf, self.words = tf, words
-        self.facts, self.no_facts_for = facts, no_facts_for
+        self.program_facts, self.no_facts_for = program_facts, no_facts_for
+        self.facts: FileFacts | None = None
+        if program_facts is not None:
+            self.facts = program_facts.of(module.path, module.source.raw)
         self._known: dict[ast.AST, str | None] = {}
         self._called: dict[ast.Call, str] | None = None
 
@@ -90,6 +95,13 @@ class Context(Once):
         if f"{code}:{place.line}" in self.no_facts_for or code.startswith(self.no_facts_for or ("-",)):
             return None
         return self.facts.seen.get(place)
+
+    def is_unreached(self, names: Names, line: int) -> bool:
+        """Return True if observed runs reached the program, but not a line, which may be in another file."""
+        if self.program_facts is None or names.project is None:
+            return False
+        known = self.program_facts.of(names.path, names.project.raw(names.path))
+        return known is None or known.runs_at(line) == 0
 
 
 def place_of(source: Source, kind: str, node: ast.AST) -> Place:

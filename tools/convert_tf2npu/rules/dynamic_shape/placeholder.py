@@ -10,8 +10,8 @@ with ``npu_shim.data.padded_batches``. Feed a dense tensor in place of a sparse 
 
 With facts of ``npu-shim observe``, a placeholder that was fed one shape in all observed runs gets it. A later run that
 feeds another shape ends with an error of TensorFlow that names the placeholder. The finding on the others names shapes
-that were fed. If no run fed them, it counts as not reached. A placeholder that the file also feeds where no run came, as
-in an evaluation after the observed steps, stays as it is.
+that were fed. If no run fed them, it counts as not reached. A placeholder that the program also feeds where no run
+came, as in an evaluation after the observed steps, stays as it is.
 
 If the shapes stay dynamic, the graph cannot have the loops and conditions of TensorFlow 1 (error: ``v1 control
 operator``). The rule reports that once for a file that has both, or that calls a function with them: call
@@ -85,11 +85,12 @@ Untouched::
 from __future__ import annotations
 
 import ast
+import os
 import re
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
-from ...analysis.fed_values import fed_values
+from ...analysis.fed_values import fed_values, feeds_elsewhere
 from ...analysis.graph_control_flow import control_flow_advice
 from ...facts.kinds import SHAPE
 from ...facts.seen import only_shape
@@ -136,7 +137,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         )
         return
     placeholders = "placeholder" if len(places) == 1 else Message("{0} placeholders", len(places))
-    unreached = next((feed for place in places for feed in [_unreached_feed(context, place)] if feed is not None), None)
+    unreached = next(filter(None, (_unreached_feed(context, place) for place in places)), "")
     fed = next((text for text in (_text_of_observed_shapes(context, place) for place in places) if text), "")
     if fed:
         yield Finding(
@@ -147,13 +148,13 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             fed,
             asks=asks,
         )
-    elif unreached is not None:
+    elif unreached:
         yield Finding(
             call.node,
-            "{0} with a dynamic shape: no observed run reached the feed in line {1}. Observe a longer run, or give "
+            "{0} with a dynamic shape: no observed run reached the feed at {1}. Observe a longer run, or give "
             "every dimension, including the batch",
             placeholders,
-            unreached.lineno,
+            unreached,
             asks=asks,
         )
     else:
@@ -183,18 +184,23 @@ def _dynamic_placeholders(context: Context, sparse: bool) -> list[Call]:
 
 def _only_observed_shape(context: Context, call: Call) -> tuple[int, ...] | None:
     """Return the only shape that observed runs fed to a placeholder; None without one, or if they missed a feed."""
-    if _unreached_feed(context, call) is not None:
+    if _unreached_feed(context, call):
         return None
     return only_shape(context.observed_at(CODE, SHAPE, call.node))
 
 
-def _unreached_feed(context: Context, call: Call) -> ast.expr | None:
-    """Return a value that the file feeds to a placeholder which was fed, but not there, in observed runs."""
+def _unreached_feed(context: Context, call: Call) -> Message | str:
+    """Return where a program feeds a placeholder which was fed, but not there, in observed runs; "" without a place."""
     seen = context.observed_at(CODE, SHAPE, call.node)
     if seen is None or "shape" not in seen.values:
-        return None
-    feeds = fed_values(context, call.node)
-    return next((feed for feed in feeds if context.observed_at(CODE, SHAPE, feed) is None), None)
+        return ""
+    for value in fed_values(context, call.node):
+        if context.observed_at(CODE, SHAPE, value) is None:
+            return Message("line {0}", value.lineno)
+    for feed in feeds_elsewhere(context, call.node):
+        if context.is_unreached(feed.names, feed.line):
+            return f"{os.path.basename(feed.names.path)}:{feed.line}"
+    return ""
 
 
 def _is_never_fed(context: Context, call: Call) -> bool:
