@@ -92,7 +92,7 @@ def row_of(kind: str, quick: bool, rounds: int) -> dict[str, Any]:
 
     model = MODELS[kind]._replace(flags=(*MODELS[kind].flags, *SIZES[quick]))
     with tempfile.TemporaryDirectory() as folder:
-        recorded = ("-m", PROCESS, Run("original", "", [], folder).settings())
+        recorded = ("-m", PROCESS, Run("original", "", [], folder).settings_text())
         sides = {name: Training(model, recorded if name == "recorded" else ()) for name in NAMES}
         for training in sides.values():
             weights = training.answer()["weights"]

@@ -8,9 +8,9 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 
-from npu_shim.rehearsal.comparing.comparison import compare
-from npu_shim.rehearsal.comparing.half_band import band
-from npu_shim.rehearsal.comparing.read_recording import Recording, read
+from npu_shim.rehearsal.comparing.comparison import compare_recordings
+from npu_shim.rehearsal.comparing.half_band import band_of_perturbed_runs
+from npu_shim.rehearsal.comparing.read_recording import Recording, read_recording
 from npu_shim.rehearsal.half_result import half_part
 from npu_shim.rehearsal.half_run import HalfReport, Overflow, Precision
 from npu_shim.rehearsal.half_values import add_bands
@@ -54,7 +54,7 @@ def recording(folder: pathlib.Path, change: Change = unchanged, ended: str = "re
     recorder.values(METRIC, [("evaluate accuracy", accuracy)])
     if ended:
         writer.event("end", ended=ended, steps=STEPS, seconds=1.5, peak_bytes=10**8)
-    return read(str(folder))
+    return read_recording(str(folder))
 
 
 FOUND = HalfReport(  # what a run in half precision reports
@@ -86,8 +86,8 @@ def verified_half(folder: pathlib.Path, change: Change, saturate: bool = False) 
     ours, theirs = recording(folder / "original"), recording(folder / "migrated", change)
     theirs.skips = [(0, 1), (0, 2)]
     four = [recording(folder / str(number), perturbed(number)) for number in range(4)]
-    bands = band("float16", [compare(ours, each, 1e300) for each in four])
-    found = compare(ours, theirs, limits=bands)
+    bands = band_of_perturbed_runs("float16", [compare_recordings(ours, each, 1e300) for each in four])
+    found = compare_recordings(ours, theirs, limits=bands)
     runs = [Run(name, "train.py", [], str(folder / name)) for name in ("original", "migrated")]
     parts = [
         run_part(run, 0, [each], precision)
@@ -105,7 +105,7 @@ def verified_half(folder: pathlib.Path, change: Change, saturate: bool = False) 
 def verified(folder: pathlib.Path, change: Change = unchanged, bands: Sequence[MeanBand] = ()) -> Result:
     """Return the result for an unchanged and a changed recording, with bands of several seeds."""
     ours, theirs = recording(folder / "original"), recording(folder / "migrated", change)
-    found = compare(ours, theirs)
+    found = compare_recordings(ours, theirs)
     runs = [Run(name, "train.py", ["--a=<b>"], str(folder / name)) for name in ("original", "migrated")]
     parts = [run_part(run, 0, [each]) for run, each in zip(runs, (ours, theirs))]
     made = Result(DIFFER if found.departures else AGREE, TERMS, *parts)

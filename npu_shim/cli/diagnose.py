@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> int:
     _check(args)
     note = progress(_COMMAND, args.quiet)
     try:
-        reference = portable.load(args.against)
+        reference = portable.load_recording(args.against)
         rules = migrated_run.rule_arguments()
         base = Plan(
             args.migrated,

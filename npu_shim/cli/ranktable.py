@@ -22,7 +22,7 @@ from npu_shim.distributed.addresses import is_this_host
 from npu_shim.distributed.ranktable import allocation, conversion, generate, hostfile, model, rootinfo, writer
 from npu_shim.distributed.ranktable.products import BY_VERSION, PRODUCTS, dialect_of
 from npu_shim.distributed.ranktable.reader import read_table, read_table_text, read_with_problems
-from npu_shim.rehearsal.sections import columns
+from npu_shim.rehearsal.sections import table_lines
 
 GROUP = RANKS
 EXAMPLE = "npu-shim ranktable make --hosts 10.0.0.1:8,10.0.0.2:8 -o ranktable.json"
@@ -170,7 +170,7 @@ def _show(args: argparse.Namespace) -> int:
         (str(device.rank), server.server_id, str(device.device_id), ",".join(device.addresses) or "-")
         for server, device in table.placements()
     ]
-    return show("\n".join([f"{args.file}: {_summary(table)}", "", *columns(rows)]))
+    return show("\n".join([f"{args.file}: {_summary(table)}", "", *table_lines(rows)]))
 
 
 def _convert(args: argparse.Namespace) -> int:

@@ -211,7 +211,7 @@ def _check_recording(args: argparse.Namespace) -> None:
             raise WrongUsage("--record writes one run, so it excludes --seeds. Give one of the two.")
         from npu_shim.rehearsal import portable
 
-        problem = portable.problem_of_target(args.record)
+        problem = portable.target_problem(args.record)
         if problem:
             raise WrongUsage(problem)
     elif args.against:

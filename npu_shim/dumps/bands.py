@@ -15,7 +15,7 @@ from typing import Sequence
 from npu_shim.dumps import reference
 from npu_shim.dumps.figures import compare
 from npu_shim.dumps.reference_writer import write_index
-from npu_shim.rehearsal.comparing.half_band import ROUNDOFF, quantile
+from npu_shim.rehearsal.comparing.half_band import ROUNDOFF, student_t_quantile
 
 
 def add(folder: str, perturbed: Sequence[str], dtype: str) -> None:
@@ -32,7 +32,7 @@ def add(folder: str, perturbed: Sequence[str], dtype: str) -> None:
             if output.dtype.startswith(("float", "bfloat", "complex")):
                 distances = [_distance(exact, place, run.get(step)) for run in runs]
                 mean = sum(distance * distance for distance in distances) / len(runs)
-                band = quantile(len(runs)) * math.sqrt(mean) + ROUNDOFF[dtype]
+                band = student_t_quantile(len(runs)) * math.sqrt(mean) + ROUNDOFF[dtype]
                 output.band = band if math.isfinite(band) else None
         write_index(exact.folder, exact.outputs)
     for path in filter(os.path.isdir, perturbed):

@@ -54,10 +54,10 @@ class Dumping(dumping.Dumping):
     def last_step(self) -> int | None:
         return max(self.steps) + 1 if self.steps else None
 
-    def drawing(self, seed: int) -> Dumping:
+    def with_seed(self, seed: int) -> Dumping:
         return replace(self, draws=seed)
 
-    def beside(self, name: str) -> Dumping:
+    def in_subfolder(self, name: str) -> Dumping:
         return replace(self, folder=os.path.join(self.folder, name)) if self.folder else self
 
     def missing(self) -> str | None:

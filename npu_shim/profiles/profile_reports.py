@@ -10,7 +10,7 @@ from npu_shim.distributed.ranktable.model import count_text
 from npu_shim.profiles.pages import Bar, Bottleneck, ProfileChanges, ProfilePage
 from npu_shim.profiles.steps import WHOLE
 from npu_shim.rehearsal.sections import Section, to_html as sections_to_html, to_lines
-from npu_shim.rehearsal.web import Html, clean, page, section, verdict
+from npu_shim.rehearsal.web import Html, escape_html, page_html, section_html, verdict_html
 
 _MOST = {"devices": 16, "problems": 12}
 _WIDTH = 60  # of a name
@@ -112,11 +112,11 @@ def _cell(key: str, value: Value) -> str:
 def to_html(result: ProfilePage) -> str:
     """Return the page."""
     footer = f"npu-shim profile {npu_shim.__version__}"
-    return page("Profile", "Where the time of a step goes", [result.folder], _body(result), footer)
+    return page_html("Profile", "Where the time of a step goes", [result.folder], _body(result), footer)
 
 
 def _body(result: ProfilePage) -> Iterator[str]:
-    yield from verdict("differ" if result.findings else "agree", *answers(result))
+    yield from verdict_html("differ" if result.findings else "agree", *answers(result))
     if result.timeline:
         yield timeline(result.timeline)
     yield from sections_to_html(sections(result))
@@ -131,7 +131,7 @@ def timeline(bars: Sequence[Bar]) -> str:
         took = bar.until - bar.start
         more = f" and {bar.runs - 1} more" if bar.runs > 1 else ""
         box = f'<rect x="{bar.start}" width="{max(took, until / _BAR / 3)}" height="1" fill="#1565c0">'
-        title = f"<title>{clean(bar.op + more)}: {took:.3f} ms</title>"
+        title = f"<title>{escape_html(bar.op + more)}: {took:.3f} ms</title>"
         drawn[bar.what] = f"{drawn.get(bar.what, '')}{box}{title}</rect>"
-    rows = [(name, Html(f'<svg {view} aria-label="{clean(name)}">{bar}</svg>')) for name, bar in drawn.items()]
-    return section("A typical step", ("unit", f"0 to {until:.3f} ms"), rows)
+    rows = [(name, Html(f'<svg {view} aria-label="{escape_html(name)}">{bar}</svg>')) for name, bar in drawn.items()]
+    return section_html("A typical step", ("unit", f"0 to {until:.3f} ms"), rows)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Places = Dict[str, List[Place]]  # by the code of a rule
 
 
-def places(results: Sequence[tuple[str, FileResult]]) -> Places:
+def deliberate_places(results: Sequence[tuple[str, FileResult]]) -> Places:
     """Return the statements in which deliberate rules change or report something that training computes.
 
     Args:
@@ -47,7 +47,7 @@ def places(results: Sequence[tuple[str, FileResult]]) -> Places:
     for path, result in results:
         changes = deliberate_changes(result)
         if changes:
-            spans = list(_spans(path))
+            spans = list(_statement_spans(path))
             for change in changes:
                 around = [span for span in spans if span[0] <= change.line <= span[1]]
                 first, last = max(around, default=(change.line, change.line))
@@ -57,14 +57,14 @@ def places(results: Sequence[tuple[str, FileResult]]) -> Places:
     return places_by_code
 
 
-def sentences() -> dict[str, str]:
+def sentence_by_rule() -> dict[str, str]:
     """Return what each rule changes on purpose."""
     from convert_tf2npu.api import deliberate_rules
 
     return {code: rule.change for code, rule in deliberate_rules().items()}
 
 
-def rounded(original: Run, comparison: Comparison, half: str | None = None) -> Run | None:
+def run_with_rounding_rules(original: Run, comparison: Comparison, half: str | None = None) -> Run | None:
     """Return the run of the original with the rules that only round differently, converted in memory.
 
     Args:
@@ -78,27 +78,28 @@ def rounded(original: Run, comparison: Comparison, half: str | None = None) -> R
 
     known = {} if original.deliberate is None else original.deliberate.places
     codes = [code for code, rule in deliberate_rules().items() if rule.rounds and code in known]
-    first = comparison.first
+    first = comparison.first_departure
     if not codes or first is None:
         return None
     is_of_half = half is not None and first.difference <= TOLERANCE * BY_TYPE[half]
     if not is_of_half and not any(
-        difference for before, difference in comparison.by_step().items() if 0 < before < first.step
+        difference for before, difference in comparison.largest_difference_by_step().items() if 0 < before < first.step
     ):
         return None
     codes += [LIBRARY_CODE] if original.convert else []
     return replace(original, convert=_select_options(codes), folder=os.path.join(original.folder, "rounded"))
 
 
-def named_rounding(run: Run, comparison: Comparison) -> list[Change]:
+def rounding_changes(run: Run, comparison: Comparison) -> list[Change]:
     """Return the changes of such a run, if it agrees.
 
     Args:
         run: of rounded().
         comparison: the comparison without these changes.
     """
-    codes, texts = (run.convert or ("", "--select="))[1][len("--select=") :].split(","), sentences()
-    cost = f"without it the first difference is at step {comparison.first.step if comparison.first else 0}"
+    codes, texts = (run.convert or ("", "--select="))[1][len("--select=") :].split(","), sentence_by_rule()
+    first = comparison.first_departure
+    cost = f"without it the first difference is at step {first.step if first else 0}"
     places = run.deliberate.places if run.deliberate is not None else {}
     return [
         Change(code, texts[code], cost, f"{path}:{first}")
@@ -113,7 +114,7 @@ def _select_options(codes: Sequence[str]) -> list[str]:
     return [f"--select={','.join(codes)}"]
 
 
-def given(original: Run, migrated: Sequence[Recording]) -> Run:
+def run_with_deliberate_changes(original: Run, migrated: Sequence[Recording]) -> Run:
     """Return the run of the original with the deliberate changes that the migrated script had when it ran.
 
     Args:
@@ -136,10 +137,10 @@ def given(original: Run, migrated: Sequence[Recording]) -> Run:
     return replace(run, convert=_select_options([LIBRARY_CODE])) if library else run
 
 
-def missing_changes(original: Run, migrated: Sequence[Recording]) -> list[str]:
+def missing_change_sentences(original: Run, migrated: Sequence[Recording]) -> list[str]:
     """Return a sentence if the migrated script has deliberate changes that a recording of the original lacks."""
     had = original.manifest.deliberate if isinstance(original, Recorded) else None
-    has = given(replace(original, deliberate=Changes()), migrated).deliberate
+    has = run_with_deliberate_changes(replace(original, deliberate=Changes()), migrated).deliberate
     if had is None or had.batches is None or has is None or has.batches is None:
         return []
     calls, known = [*has.batches, *has.training_batches], [*had.batches, *had.training_batches]
@@ -155,14 +156,14 @@ def missing_changes(original: Run, migrated: Sequence[Recording]) -> list[str]:
     ]
 
 
-def named(recorded: Sequence[Recording], in_half: bool = False) -> list[Change]:
+def deliberate_changes_of(recorded: Sequence[Recording], in_half: bool = False) -> list[Change]:
     """Return the deliberate changes that the original was given, each once.
 
     Args:
         recorded: the recordings of the original.
         in_half: True with ``--half``, which compares with float32 anyway.
     """
-    codes = sentences()
+    codes = sentence_by_rule()
     changes = [
         Change(event.code, codes[event.code], event.cost, event.place)
         for recording in recorded
@@ -172,7 +173,7 @@ def named(recorded: Sequence[Recording], in_half: bool = False) -> list[Change]:
     return list(dict.fromkeys(changes))
 
 
-def _spans(path: str) -> Iterator[tuple[int, int]]:
+def _statement_spans(path: str) -> Iterator[tuple[int, int]]:
     """Yield first and last line of each statement of a file, without the statements inside it."""
     with open(path, "rb") as stream:
         tree = ast.parse(stream.read())

@@ -28,9 +28,9 @@ class Dumping(abc.ABC):
         """The number of steps after which the script ends, None for its own end."""
 
     @abc.abstractmethod
-    def drawing(self, seed: int) -> Dumping:
+    def with_seed(self, seed: int) -> Dumping:
         """Return the settings with the random numbers of a recording with this seed."""
 
     @abc.abstractmethod
-    def beside(self, name: str) -> Dumping:
+    def in_subfolder(self, name: str) -> Dumping:
         """Return the settings for another run, whose dumps go to a folder of this name inside that of this one."""

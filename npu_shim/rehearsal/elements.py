@@ -25,7 +25,7 @@ from npu_shim.rehearsal.running import Run
 _MOST = 10
 
 
-def largest_differences(
+def rerun_for_largest_differences(
     comparison: Comparison, original: Run, migrated: Run, report: Callable[[str], None]
 ) -> list[Element]:
     """Return the elements that differ most of the first tensor that departs.
@@ -40,7 +40,7 @@ def largest_differences(
     Raises:
         NotRepeated: if a script ends otherwise than before.
     """
-    first = comparison.first
+    first = comparison.first_departure
     if first is None or first.number is None:
         return []
     pair = next(
@@ -52,20 +52,24 @@ def largest_differences(
         return []
     few = few_elements(a.digest, a.shape), few_elements(b.digest, b.shape)
     if few[0] is not None and few[1] is not None:
-        return compared(few[0], few[1])
+        return most_different_elements(few[0], few[1])
     if migrated.ranks is not None:
         return []
     report(f"running the migrated script again until step {first.step}, for the elements of {first.kind} {first.name}")
-    ours = a.tensor()
+    ours = a.load_tensor()
     if ours is None:
-        ours = _read(original)
+        ours = _load_kept_tensor(original)
     if ours is None and original.can_repeat:  # nothing has compared the original with itself
-        ours = _kept(original, (first.kind, pair.original.name, number))
-    theirs = _kept(migrated, (first.kind, pair.migrated.name, number))
-    return compared(ours, theirs) if ours is not None and theirs is not None and ours.shape == theirs.shape else []
+        ours = _rerun_for_tensor(original, (first.kind, pair.original.name, number))
+    theirs = _rerun_for_tensor(migrated, (first.kind, pair.migrated.name, number))
+    return (
+        most_different_elements(ours, theirs)
+        if ours is not None and theirs is not None and ours.shape == theirs.shape
+        else []
+    )
 
 
-def compared(ours: np.ndarray, theirs: np.ndarray) -> list[Element]:
+def most_different_elements(ours: np.ndarray, theirs: np.ndarray) -> list[Element]:
     """Return index and values of the elements of two arrays that differ most."""
     one, other = ours.astype(np.complex128).reshape(-1), theirs.astype(np.complex128).reshape(-1)
     with np.errstate(invalid="ignore"):
@@ -76,22 +80,22 @@ def compared(ours: np.ndarray, theirs: np.ndarray) -> list[Element]:
     return [
         Element(
             [int(coordinate) for coordinate in np.unravel_index(place, ours.shape)],
-            _text(ours.reshape(-1)[place]),
-            _text(theirs.reshape(-1)[place]),
+            _value_text(ours.reshape(-1)[place]),
+            _value_text(theirs.reshape(-1)[place]),
         )
         for place in largest
     ]
 
 
-def _text(value: Value) -> str:
+def _value_text(value: Value) -> str:
     return f"{value:.9g}" if isinstance(value, (float, np.floating)) else str(value)
 
 
-def _kept(run: Run, keep: tuple[str, str, int]) -> np.ndarray | None:
+def _rerun_for_tensor(run: Run, keep: tuple[str, str, int]) -> np.ndarray | None:
     run_again(replace(run, folder=os.path.join(run.folder, AGAIN), keep=keep))
-    return _read(run)
+    return _load_kept_tensor(run)
 
 
-def _read(run: Run) -> np.ndarray | None:
+def _load_kept_tensor(run: Run) -> np.ndarray | None:
     path = os.path.join(run.folder, AGAIN, KEPT)
     return np.load(path, allow_pickle=False) if os.path.exists(path) else None

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Callable
 
 from npu_shim.rehearsal.comparing import half_band
-from npu_shim.rehearsal.comparing.comparison import Comparison, Departure, compare
+from npu_shim.rehearsal.comparing.comparison import Comparison, Departure, compare_recordings
 from npu_shim.rehearsal.comparing.half_band import ANY
 from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.failures import run_again
@@ -24,7 +24,7 @@ _PRECISION = Precision("float16", "allow_mix_precision")  # has the perturbed op
 _TOO_SMALL = 0.02  # of the departure: if one run departs by less, three more hardly explain it
 
 
-def within_band(
+def compare_within_band(
     comparison: Comparison,
     original: Run,
     ours: Recording,
@@ -45,17 +45,17 @@ def within_band(
     Returns:
         The comparison, with the departures beyond the band; None if rounding does not explain the first departure.
     """
-    first = comparison.first
+    first = comparison.first_departure
     if first is None or first.number is None:
         return None
-    if not any(difference for step, difference in comparison.by_step().items() if step < first.step):
+    if not any(difference for step, difference in comparison.largest_difference_by_step().items() if step < first.step):
         return None
     runs: list[Comparison] = []
     for number in range(1, 1 + half_band.RUNS):
-        runs.append(compare(ours, run_perturbed(original, number, half_band.RUNS, report), ANY))
-        if _at(runs[0], first) < _TOO_SMALL * first.difference:
+        runs.append(compare_recordings(ours, run_perturbed(original, number, half_band.RUNS, report), ANY))
+        if _difference_at(runs[0], first) < _TOO_SMALL * first.difference:
             return None
-    banded = compare(ours, theirs, tolerance, limits=half_band.band("float32", runs))
+    banded = compare_recordings(ours, theirs, tolerance, limits=half_band.band_of_perturbed_runs("float32", runs))
     is_there = any(
         (departure.step, departure.kind, departure.name) == (first.step, first.kind, first.name)
         for departure in banded.departures
@@ -76,11 +76,11 @@ def run_perturbed(run: Run, number: int, count: int, report: Callable[[str], Non
     """
     half = HalfRun(_PRECISION, ROUNDING, seed=run.seed + number, everywhere=True)
     again = replace(run, whole=None, half=half, folder=os.path.join(run.folder, f"perturbed_{number}"))
-    report(f"{run.starting} with values perturbed by rounding ({number} of {count})")
+    report(f"{run.start_text} with values perturbed by rounding ({number} of {count})")
     return run_again(again)
 
 
-def _at(perturbed: Comparison, first: Departure) -> float:
+def _difference_at(perturbed: Comparison, first: Departure) -> float:
     """Return how far a perturbed run departs at the value of a departure."""
     for pair in perturbed.compared:
         if (pair.original.kind, pair.original.name) == (first.kind, first.name):

@@ -29,7 +29,7 @@ class EventFile:
         self._lock = threading.Lock()
         self._writer: EventWriter = None
 
-    def write(self, values: Mapping[str, float], step: int) -> None:
+    def write_scalars(self, values: Mapping[str, float], step: int) -> None:
         """Write scalars by their tags. A forked child of the process writes nothing."""
         if os.getpid() != self._pid:
             return

@@ -9,7 +9,7 @@ import textwrap
 from typing import NamedTuple
 
 from npu_shim.import_hook.other_version import SPEAKS
-from npu_shim.rehearsal.comparing.read_recording import Recording, read
+from npu_shim.rehearsal.comparing.read_recording import Recording, read_recording
 from npu_shim.rehearsal.result import RunPart, run_part
 from npu_shim.rehearsal.running import TIMED_OUT, Run
 
@@ -43,7 +43,7 @@ def run_to_end(run: Run, precision: str | None = None) -> Ended:
     """
     os.makedirs(run.folder, exist_ok=True)
     code = run.start()
-    recorded = recordings(run)
+    recorded = read_recordings(run)
     return Ended(recorded, run_part(run, code, recorded, precision))
 
 
@@ -55,33 +55,34 @@ def run_again(run: Run) -> Recording:
     """
     ended = run_to_end(run)
     if ended.part.exit_code or not ended.recordings:
-        raise NotRepeated(f"A run that repeats a completed one failed. {not_completed(ended.part)}")
+        raise NotRepeated(f"A run that repeats a completed one failed. {failure_sentences(ended.part)}")
     return ended.recordings[0]
 
 
-def recordings(run: Run) -> list[Recording]:
+def read_recordings(run: Run) -> list[Recording]:
     """Return the recordings of all ranks of a run that has ended.
 
     An empty list if one is missing, because its process never started.
     """
     try:
-        return [read(folder) for folder in run.recordings()]
+        return [read_recording(folder) for folder in run.recording_folders()]
     except OSError:
         return []
 
 
-def not_completed(part: RunPart) -> str:
+def failure_sentences(part: RunPart) -> str:
     """Return sentences about a run that did not end as it should: how it ended, its last output, and what to do."""
     with open(part.log, encoding="utf-8", errors="replace") as stream:
         output = stream.read()
-    how, fix = _end(part.exit_code)
+    how, fix = _end_and_fix(part.exit_code)
     return (
-        f"{part.script} ended with {how} after {part.steps} recorded steps. {_last_output(output, fix)}"
-        f"{_missing_package(output)}{_other_version(output)}{_early_rank(output)}{fix}See its output in {part.log}."
+        f"{part.script} ended with {how} after {part.steps} recorded steps. {_last_output_sentence(output, fix)}"
+        f"{_fix_for_missing_package(output)}{_other_tensorflow_sentences(output)}{_fix_for_waiting_rank(output)}"
+        f"{fix}See its output in {part.log}."
     )
 
 
-def _end(code: int) -> tuple[str, str]:
+def _end_and_fix(code: int) -> tuple[str, str]:
     """Return how a process ended, and what to do if the system or the timeout ended it."""
     if code == TIMED_OUT:
         return f"exit code {code}", "It took longer than --timeout: raise it, or record fewer steps with --steps. "
@@ -94,7 +95,7 @@ def _end(code: int) -> tuple[str, str]:
     return f"signal {-code} ({name})", fix
 
 
-def _last_output(output: str, is_ended: str) -> str:
+def _last_output_sentence(output: str, is_ended: str) -> str:
     """Return a sentence with the error that ends the output of a script, or else with the last lines that it printed.
 
     Args:
@@ -108,15 +109,15 @@ def _last_output(output: str, is_ended: str) -> str:
         return f"Its last lines: {last[-_MOST:].rstrip('.')}. " if last else "It printed nothing. "
     message = [number for number, line in enumerate(lines) if not line.startswith((" ", "\t"))][:1]
     if mark and message and len(lines) - message[0] <= _MOST_LINES:
-        return f"Its error: {_short(' '.join(lines[message[0] :]))}. "
-    return f"Its last line: {_short(lines[-1])}. " if lines else ""
+        return f"Its error: {_shortened(' '.join(lines[message[0] :]))}. "
+    return f"Its last line: {_shortened(lines[-1])}. " if lines else ""
 
 
-def _short(text: str) -> str:
+def _shortened(text: str) -> str:
     return textwrap.shorten(text, _MOST).rstrip(".")
 
 
-def _early_rank(output: str) -> str:
+def _fix_for_waiting_rank(output: str) -> str:
     """Return the fix for a rank that waits for one which makes fewer steps; an empty string for others."""
     finished, stalled = _FINISHED.search(output), _STALLED.search(output)
     if finished is not None:
@@ -131,13 +132,13 @@ def _early_rank(output: str) -> str:
     )
 
 
-def _other_version(output: str) -> str:
+def _other_tensorflow_sentences(output: str) -> str:
     """Return the sentences about a script of the other TensorFlow; an empty string for others."""
     match = re.search(f"^npu_shim: t({SPEAKS[1:]}.*)$", output, re.M)
     return f"T{match.group(1)} " if match else ""
 
 
-def _missing_package(output: str) -> str:
+def _fix_for_missing_package(output: str) -> str:
     """Return the fix for a script that imports a package which npu_shim can serve; an empty string for others."""
     missing = _MISSING.search(output)
     if missing is None:

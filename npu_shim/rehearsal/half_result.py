@@ -104,5 +104,5 @@ def half_part(precision: Precision, size: float, runs: int, report: HalfReport, 
             overflow.steps, overflow.first_step, overflow.first_op, saturated, len(overflow.saturated)
         ),
         roundoff=half_band.ROUNDOFF[precision.dtype],
-        quantile=half_band.quantile(runs),
+        quantile=half_band.student_t_quantile(runs),
     )

@@ -18,19 +18,19 @@ def add_bands(result: Result, half: HalfPart, compared: Comparison, bands: HalfB
         if not bands.has_band(pair.original):
             continue
         for place, (step, difference) in enumerate(pair.differences):
-            limit = bands.widen(0.0, pair.original, place, step)
+            limit = bands.widened_limit(0.0, pair.original, place, step)
             if limit and difference != math.inf:
                 shares[step] = max(shares.get(step, 0.0), difference / limit)
     shown = shown_loss(compared)
     loss: dict[int, tuple[float | None, float | None]] = {}
     if shown is not None and shown.differences:
         rows = [
-            (difference, step, bands.widen(0.0, shown.original, place, step))
+            (difference, step, bands.widened_limit(0.0, shown.original, place, step))
             for place, (step, difference) in enumerate(shown.differences)
         ]
-        loss = {step: (_finite(difference), band) for difference, step, band in rows}
+        loss = {step: (_finite_or_none(difference), band) for difference, step, band in rows}
         far, at, band = max({row[1]: row for row in rows}.values(), key=lambda row: row[0])
-        half.loss = LargestLoss(shown.original.kind, shown.original.name, at, _finite(far), band)
+        half.loss = LargestLoss(shown.original.kind, shown.original.name, at, _finite_or_none(far), band)
     result.curve = [
         HalfPoint(
             point.step,
@@ -46,5 +46,5 @@ def add_bands(result: Result, half: HalfPart, compared: Comparison, bands: HalfB
     half.in_steps = sorted(f"{kind} {name}" for kind, name in bands.in_steps)
 
 
-def _finite(difference: float) -> float | None:
+def _finite_or_none(difference: float) -> float | None:
     return None if difference == math.inf else difference

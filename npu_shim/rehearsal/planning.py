@@ -88,13 +88,13 @@ class Plan:
 
     def verify(self, report: Callable[[str], None]) -> Result:
         """Run both scripts, and write a recording if one is asked for. Return the result of their comparison."""
-        settings, runs = self._settings(), self.perturbed or RUNS
+        settings, runs = self._comparison_settings(), self.perturbed or RUNS
         half = verifying_half.Half(self.half, runs) if self.half else None
-        with preloaded_runs.preloaded(self._runs()) as (original, migrated):
+        with preloaded_runs.preloaded(self._make_runs()) as (original, migrated):
             if self.record:
-                return recorded_original.record(self.record, original, migrated, settings, half, runs, report)
+                return recorded_original.record_original(self.record, original, migrated, settings, half, runs, report)
             if half:
-                return verifying_half.verify(original, migrated, settings, half, report)
+                return verifying_half.verify_half(original, migrated, settings, half, report)
             return verifying.verify(original, migrated, settings, report)
 
     def verify_against(self, folder: str, report: Callable[[str], None]) -> Result:
@@ -103,9 +103,9 @@ class Plan:
         Raises:
             portable.RecordingError: the folder has none.
         """
-        reference, is_npu = portable.load(folder), host_device.detect_without_import().is_npu
+        reference, is_npu = portable.load_recording(folder), host_device.detect_without_import().is_npu
         tolerance = self.tolerance or tolerance_against(reference, is_npu)
-        settings = replace(self._settings(), tolerance=tolerance)
+        settings = replace(self._comparison_settings(), tolerance=tolerance)
         return recorded_original.verify_against(reference, self.run_against(reference), settings, report, is_npu)
 
     def run_against(self, reference: portable.Recorded) -> Run:
@@ -113,14 +113,14 @@ class Plan:
         is_original = portable.digest_of(self.original) == reference.manifest.script_sha256
         dumping, steps = self.dumping, reference.steps
         if dumping is not None and dumping.folder:  # both sides compute the same step
-            dumping = dumping.drawing(reference.seed)
+            dumping = dumping.with_seed(reference.seed)
             if reference.manifest.half is None:  # a band needs all steps
                 steps = min((number for number in (steps, dumping.last_step) if number is not None), default=None)
         return Run(
             "migrated",
-            self._path(self.original),
+            self._script_path(self.original),
             self.arguments or reference.arguments,
-            self._folder("migrated"),
+            self._make_subfolder("migrated"),
             convert=self._rule_options() if is_original else None,
             seed=reference.seed,
             every=reference.every,
@@ -135,13 +135,13 @@ class Plan:
             display=self.display,
         )
 
-    def _runs(self) -> tuple[Run, Run]:
+    def _make_runs(self) -> tuple[Run, Run]:
         last_step = self.dumping.last_step if self.dumping is not None else None
         original = Run(
             "original",
-            self._path(self.original),
+            self._script_path(self.original),
             [*self.arguments, *shlex.split(self.original_arguments)],
-            self._folder("original"),
+            self._make_subfolder("original"),
             convert=self._rule_options() if self.half and not self.migrated else None,
             seed=self.seed,
             by_call_site=not self.seeds,
@@ -149,7 +149,7 @@ class Plan:
             timeout=self.timeout,
             copy_without=self.folder if self.copies else None,
             steps=0 if self.predicts else self.steps or last_step,
-            deliberate=self._deliberate(),
+            deliberate=self._deliberate_places(),
             whole=WholeTensors(self.tensors, (INITIAL, FINAL), self.most_bytes) if self.record else None,
             initial="" if self.record else None,
             of_ranks=bool(self.ranks or self.record),
@@ -159,9 +159,9 @@ class Plan:
         migrated = replace(
             original,
             name="migrated",
-            script=self._path(self.migrated or self.original),
+            script=self._script_path(self.migrated or self.original),
             arguments=[*self.arguments, *shlex.split(self.migrated_arguments)],
-            folder=self._folder("migrated"),
+            folder=self._make_subfolder("migrated"),
             convert=None if self.migrated else self._rule_options(),
             ranks=self.ranks,
             whole=None,
@@ -169,22 +169,24 @@ class Plan:
         )
         return original, migrated
 
-    def _settings(self) -> verifying.Settings:
+    def _comparison_settings(self) -> verifying.Settings:
         return verifying.Settings(self.tolerance or TOLERANCE, self.seeds, places=self._findings_about_ranks)
 
-    def _folder(self, name: str) -> str:
+    def _make_subfolder(self, name: str) -> str:
         own = os.path.join(self.folder, name)
         os.makedirs(own, exist_ok=True)
         return own
 
-    def _path(self, path: str) -> str:
+    def _script_path(self, path: str) -> str:
         return os.path.relpath(path) if self.copies and not is_outside(path) else os.path.abspath(path)
 
-    def _deliberate(self) -> Changes | None:
+    def _deliberate_places(self) -> Changes | None:
         """Return the places of deliberate changes in the original; None if both are of one script or untouched."""
         if self.is_strict or (self.half and not self.migrated):
             return None
-        return Changes(deliberate_changes.places(migrated_run.conversions([self.original], self.rules).convert_all()))
+        return Changes(
+            deliberate_changes.deliberate_places(migrated_run.conversions([self.original], self.rules).convert_all())
+        )
 
     def _findings_about_ranks(self) -> list[str]:
         """Return code and place of each finding about ranks in the migrated script, or in the original without one."""

@@ -84,7 +84,7 @@ class Recorded(Run):
         return os.path.isfile(os.path.join(self.folder, AGAIN, FILE))
 
     @property
-    def starting(self) -> str:
+    def start_text(self) -> str:
         """Text about start() for the progress."""
         return f"reading the recording of {self.script}"
 
@@ -93,14 +93,14 @@ class Recorded(Run):
         return self.manifest.exit_code
 
 
-def problem_of_target(folder: str) -> str | None:
+def target_problem(folder: str) -> str | None:
     """Return why a recording cannot be written to a folder; None if it can. An older recording is replaced."""
     if os.path.isdir(folder) and os.listdir(folder) and not os.path.isfile(os.path.join(folder, MANIFEST)):
         return f"--record {folder} has other files in it. Name a new folder."
     return f"--record {folder} is a file. Name a folder." if os.path.isfile(folder) else None
 
 
-def write(folder: str, run: Run, code: int, recorded: Recording, half: Half | None, most: float) -> None:
+def write_recording(folder: str, run: Run, code: int, recorded: Recording, half: Half | None, most: float) -> None:
     """Write a recording.
 
     Args:
@@ -113,7 +113,7 @@ def write(folder: str, run: Run, code: int, recorded: Recording, half: Half | No
     Raises:
         RecordingError: if it is larger.
     """
-    names = sorted(_files(run.folder))
+    names = sorted(_files_of_runs(run.folder))
     size = sum(os.path.getsize(os.path.join(run.folder, name)) for name in names)
     if size > most:
         raise RecordingError(f"the recording takes {gigabytes(size)}, more than {gigabytes(most)}. {SMALLER}")
@@ -145,7 +145,7 @@ def write(folder: str, run: Run, code: int, recorded: Recording, half: Half | No
         file.write(json.dumps(manifest.to_json(), indent=2) + "\n")
 
 
-def load(folder: str) -> Recorded:
+def load_recording(folder: str) -> Recorded:
     """Read the manifest of a recording, and check its files.
 
     Raises:
@@ -170,7 +170,7 @@ def load(folder: str) -> Recorded:
     if missing or not isinstance(content["files"], dict) or FILE not in content["files"]:
         raise RecordingError(f"{path} lacks {', '.join(missing) or FILE}. Record again.")
     for name, digest in content["files"].items():
-        _check(folder, name, digest)
+        _check_digest(folder, name, digest)
     manifest = Manifest.from_json(content)
     return Recorded(
         "original",
@@ -193,7 +193,7 @@ def digest_of(path: str) -> str:
     return sha256.hexdigest()
 
 
-def _check(folder: str, name: str, digest: str) -> None:
+def _check_digest(folder: str, name: str, digest: str) -> None:
     if os.path.basename(name) not in _FILES or os.path.isabs(name) or os.pardir in name.split("/"):
         raise RecordingError(f"{folder} lists {name!r}, which is no file of a recording. Record again.")
     path = os.path.join(folder, name)
@@ -205,7 +205,7 @@ def _check(folder: str, name: str, digest: str) -> None:
         raise RecordingError(f"{path} is damaged: its SHA-256 differs from the manifest. Copy the recording again.")
 
 
-def _files(folder: str) -> Iterator[str]:
+def _files_of_runs(folder: str) -> Iterator[str]:
     """Yield the files of the run in a folder, of its second run and of the perturbed ones, from this folder."""
     for subfolder in ("", "again", *(name for name in os.listdir(folder) if name.startswith("perturbed_"))):
         for name in _FILES:

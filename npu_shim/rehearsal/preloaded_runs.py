@@ -19,7 +19,7 @@ from npu_shim.rehearsal.running import PROCESS, Run
 def preloaded(runs: Sequence[Run]) -> Iterator[Sequence[Run]]:
     """Yield the runs. They and those that are made from them start as forks, or else as new Pythons."""
     with contextlib.ExitStack() as stack:
-        environ = _environment(runs)
+        environ = _shared_environment(runs)
         if environ is not None:
             with contextlib.suppress(OSError, subprocess.SubprocessError):  # then each is a new Python
                 server = ForkServer(["-m", PROCESS], environ, leads=False)
@@ -29,7 +29,7 @@ def preloaded(runs: Sequence[Run]) -> Iterator[Sequence[Run]]:
         yield runs
 
 
-def _environment(runs: Sequence[Run]) -> dict[str, str] | None:
+def _shared_environment(runs: Sequence[Run]) -> dict[str, str] | None:
     """Return the environment variables for the import of TensorFlow; None if the runs cannot share it.
 
     The process of a run imports NumPy before the script. So scripts may set no variables but those of TensorFlow.

@@ -13,7 +13,7 @@ from npu_shim._host.process_settings import from_text
 from npu_shim.distributed.world import world
 from npu_shim.import_hook import migrated_run, script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
-from npu_shim.rehearsal.comparing.read_recording import initial_variables
+from npu_shim.rehearsal.comparing.read_recording import read_initial_variables
 from npu_shim.rehearsal.files.file_watch import Watch
 from npu_shim.rehearsal.files.kept import STORE, Kept
 from npu_shim.rehearsal.half_run import HalfRun
@@ -52,10 +52,10 @@ def main(arguments: list[str]) -> int:
     random_seeds.seed_python(apart.seed(run.seed) if apart else run.seed, recorder.seed)
     if run.dumping is not None:  # before the hooks, which run sessions of their own between two steps
         run.dumping.start(recorder)
-    given = initial_variables(run.initial) if run.initial else None
+    given = read_initial_variables(run.initial) if run.initial else None
     hooks = HookSettings(run.seed, run.by_call_site, run.deliberate, run.initial is not None, given, apart)
     install_hooks(recorder, hooks)
-    begun = _rehearse(run.half, writer, folder) if run.half else []
+    begun = _begin_half_rehearsal(run.half, writer, folder) if run.half else []
     ended = "error"
     _watch_files(run)
     if host_env.is_alias_wanted():
@@ -66,9 +66,9 @@ def main(arguments: list[str]) -> int:
             script.run(target)
         else:
             migrated_run.run_converted(run.convert, target[0], target[1:])
-        ended = _at_end(recorder, rank)
+        ended = _record_end(recorder, rank)
     except SystemExit as error:
-        ended = _at_end(recorder, rank) if error.code in (None, 0) else "error"
+        ended = _record_end(recorder, rank) if error.code in (None, 0) else "error"
         raise
     finally:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -87,7 +87,7 @@ def _watch_files(run: Run) -> None:
     after_tensorflow(watch.follow_tensorflow)
 
 
-def _at_end(recorder: Recorder, rank: int | None) -> str:
+def _record_end(recorder: Recorder, rank: int | None) -> str:
     """Record what is recorded when a script has returned, but for ranks. Return the word for this end.
 
     The moving statistics of a rank are those of its share of the data.
@@ -97,7 +97,7 @@ def _at_end(recorder: Recorder, rank: int | None) -> str:
     return "returned"
 
 
-def _rehearse(given: HalfRun, writer: Writer, folder: str) -> list[Rehearsal]:
+def _begin_half_rehearsal(given: HalfRun, writer: Writer, folder: str) -> list[Rehearsal]:
     """Begin the part of half precision when TensorFlow is imported. Return a list that has it from then on."""
     begun: list[Rehearsal] = []
 

@@ -21,7 +21,7 @@ _OWN_FOLDER = "Give each run a folder of its own, as in -- --model_dir={run}."
 _ADVICE = "Change that line, or compare means with --seeds 5."
 
 
-def repeated(first: Departure, original: Run, report: Callable[[str], None]) -> Recording:
+def rerun_original(first: Departure, original: Run, report: Callable[[str], None]) -> Recording:
     """Run the original with the same seeds until the value at which the migrated script departs; return the recording.
 
     Its elements are kept, as elements.largest_differences() needs them. For a printed value it runs to its end.
@@ -35,7 +35,7 @@ def repeated(first: Departure, original: Run, report: Callable[[str], None]) -> 
     """
     is_printed = first.kind == PRINT
     until = "its end" if is_printed else f"step {first.step}"
-    report(f"{original.starting} again until {until}, to compare it with itself")
+    report(f"{original.start_text} again until {until}, to compare it with itself")
     return run_again(
         replace(
             original,
@@ -46,7 +46,7 @@ def repeated(first: Departure, original: Run, report: Callable[[str], None]) -> 
     )
 
 
-def drop_prints(comparison: Comparison, recorded: Recording, again: Recording, tolerance: float) -> list[str]:
+def drop_varying_prints(comparison: Comparison, recorded: Recording, again: Recording, tolerance: float) -> list[str]:
     """Drop the printed numbers by which the original departs from itself, such as times, and lines that it lacks then.
 
     Args:
@@ -56,7 +56,7 @@ def drop_prints(comparison: Comparison, recorded: Recording, again: Recording, t
     Returns:
         Their lines and places.
     """
-    itself = comparing.compare(recorded, again, tolerance, (PRINT,))
+    itself = comparing.compare_recordings(recorded, again, tolerance, (PRINT,))
     names = {departure.name for departure in itself.departures}
     names |= {name for kind, name in recorded.streams if kind == PRINT and (kind, name) not in again.streams}
     for pair in comparison.compared:
@@ -83,8 +83,8 @@ def departure_from_itself(
     Returns:
         None if the original agrees with itself.
     """
-    itself = comparing.compare(recorded, again, tolerance, [kind for kind in KINDS if kind != PRINT])
-    first = comparison.first
+    itself = comparing.compare_recordings(recorded, again, tolerance, [kind for kind in KINDS if kind != PRINT])
+    first = comparison.first_departure
     assert first is not None
     # The last final value of a variable counts. The second run may end before it.
     itself.compared = [
@@ -99,21 +99,21 @@ def departure_from_itself(
         departure for departure in itself.departures if departure.step <= first.step and departure.number is not None
     ]
     if first.number is None:  # a value that one script lacks does not follow from what comes after it in the step
-        departed = [departure for departure in departed if departure.key < first.key]
-    departed += [departure for departure in _parts(itself, first) if not departed]
+        departed = [departure for departure in departed if departure.sort_key < first.sort_key]
+    departed += [departure for departure in _equal_value_departures(itself, first) if not departed]
     if not departed:
         return None
-    return described(departed[0], recorded, again)
+    return describe_departure(departed[0], recorded, again)
 
 
-def described(value: Departure, recorded: Recording, again: Recording) -> Itself:
+def describe_departure(value: Departure, recorded: Recording, again: Recording) -> Itself:
     """Return a departure of the original from itself, with line and cause."""
     line = recorded.lines.get((value.kind, value.name), "")
-    cause = _cause(recorded, again, value.kind)
+    cause = _cause_sentence(recorded, again, value.kind)
     return Itself(value.step, value.kind, value.name, value.text, line or None, cause)
 
 
-def sentences(itself: Itself) -> list[str]:
+def departure_sentences(itself: Itself) -> list[str]:
     """Return sentences about a departure of the original from itself."""
     place = f", at {itself.line}" if itself.line else ""
     text = (
@@ -124,7 +124,7 @@ def sentences(itself: Itself) -> list[str]:
     return [text, cause if cause.endswith(_OWN_FOLDER) else f"{cause} {_ADVICE}"]
 
 
-def _parts(itself: Comparison, first: Departure) -> list[Departure]:
+def _equal_value_departures(itself: Comparison, first: Departure) -> list[Departure]:
     """Return the same value as a departure of the original from itself, if it is a large part of the difference."""
     for pair in itself.compared:
         if (pair.original.kind, pair.original.name) == (first.kind, first.name) and first.number is not None:
@@ -134,7 +134,7 @@ def _parts(itself: Comparison, first: Departure) -> list[Departure]:
     return []
 
 
-def _cause(recorded: Recording, again: Recording, kind: str) -> str | None:
+def _cause_sentence(recorded: Recording, again: Recording, kind: str) -> str | None:
     """Return a sentence about the cause, where it is known."""
     for path in again.restored:
         if path not in recorded.restored:

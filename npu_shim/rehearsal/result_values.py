@@ -36,8 +36,8 @@ def add_values(result: Result, comparison: Comparison, elements: Sequence[Elemen
         comparison: of the two recordings.
         elements: those of the first tensor that departs which differ most.
     """
-    first = comparison.first
-    result.first_departure = _first(comparison, first, elements) if first else None
+    first = comparison.first_departure
+    result.first_departure = _first_departure_part(comparison, first, elements) if first else None
     result.streams = [
         StreamPart(
             kind=pair.original.kind,
@@ -47,15 +47,15 @@ def add_values(result: Result, comparison: Comparison, elements: Sequence[Elemen
             shape=list(pair.original.values[0].shape),
             values_original=len(pair.original.values),
             values_migrated=len(pair.migrated.values),
-            largest_difference=_finite(pair.largest),
+            largest_difference=_finite_or_none(pair.largest_difference),
             first_departure_step=min((d.step for d in pair.departures), default=None),
         )
         for pair in comparison.compared
     ]
-    result.curve = _curve(comparison)
-    result.losses = _losses(comparison)
+    result.curve = _points_by_step(comparison)
+    result.losses = _loss_curves(comparison)
     result.metrics = [
-        Metric(pair.original.name, number, _number(a), _number(b))
+        Metric(pair.original.name, number, _number_or_none(a), _number_or_none(b))
         for pair in comparison.compared
         if pair.original.kind in (RESULT, METRIC)
         for number, (a, b) in enumerate(zip(pair.original.values, pair.migrated.values), 1)
@@ -65,36 +65,38 @@ def add_values(result: Result, comparison: Comparison, elements: Sequence[Elemen
         FinalVariable(
             pair.original.name,
             list(pair.original.values[-1].shape),
-            _finite(pair.differences[-1][1]) if pair.differences else None,
+            _finite_or_none(pair.differences[-1][1]) if pair.differences else None,
         )
         for pair in comparison.compared
         if pair.original.kind == FINAL
     ]
     result.undetermined_variables = comparison.undetermined
     result.redefined = comparison.redefined
-    result.only_original = _alone(comparison.matches.only_original)
-    result.only_migrated = _alone(comparison.matches.only_migrated)
+    result.only_original = _unmatched_names(comparison.matches.only_original)
+    result.only_migrated = _unmatched_names(comparison.matches.only_migrated)
 
 
-def _first(comparison: Comparison, first: Departure, elements: Sequence[Element]) -> FirstDeparture:
+def _first_departure_part(comparison: Comparison, first: Departure, elements: Sequence[Element]) -> FirstDeparture:
     same_step = [departure for departure in comparison.departures if departure.step == first.step]
     return FirstDeparture(
         step=first.step,
         kind=first.kind,
         name=first.name,
         values=first.text,
-        difference=_finite(first.difference),
+        difference=_finite_or_none(first.difference),
         allowed=first.allowed,
         tensors_departing_there=len(same_step),
         tensors=[
-            Departing(departure.kind, departure.name, departure.text, _finite(departure.difference), departure.allowed)
+            Departing(
+                departure.kind, departure.name, departure.text, _finite_or_none(departure.difference), departure.allowed
+            )
             for departure in same_step[:_MOST_TENSORS]
         ],
         elements=list(elements),
     )
 
 
-def _alone(streams: Sequence[Stream]) -> list[Alone]:
+def _unmatched_names(streams: Sequence[Stream]) -> list[Alone]:
     return [Alone(stream.kind, stream.name, len(stream.values)) for stream in streams]
 
 
@@ -122,44 +124,44 @@ def losses_of(comparison: Comparison) -> list[Compared]:
     ]
 
 
-def _curve(comparison: Comparison) -> list[Point]:
+def _points_by_step(comparison: Comparison) -> list[Point]:
     """Return loss and largest difference of each step."""
-    differences = comparison.by_step()
+    differences = comparison.largest_difference_by_step()
     shown = shown_loss(comparison)
-    points = {} if shown is None else _points(shown)
+    points = {} if shown is None else _values_by_step(shown)
     return [
-        Point(step, *points.get(step, (None, None)), difference=_finite(differences.get(step, 0.0)))
+        Point(step, *points.get(step, (None, None)), difference=_finite_or_none(differences.get(step, 0.0)))
         for step in sorted({*differences, *points})
     ]
 
 
-def _losses(comparison: Comparison) -> list[Loss]:
+def _loss_curves(comparison: Comparison) -> list[Loss]:
     """Return the curve of each loss, if there are several."""
     several = losses_of(comparison)
     return [
         Loss(
             pair.original.name,
             pair.migrated.name,
-            [LossPoint(step, *values) for step, values in _points(pair).items()],
+            [LossPoint(step, *values) for step, values in _values_by_step(pair).items()],
         )
         for pair in (several if len(several) > 1 else ())
     ]
 
 
-def _points(loss: Compared) -> dict[int, tuple[float | None, float | None]]:
+def _values_by_step(loss: Compared) -> dict[int, tuple[float | None, float | None]]:
     """Return the two values of a loss at each step."""
     original, migrated = (
-        {value.step: _number(value) for value in stream.values if value.shape == ()}
+        {value.step: _number_or_none(value) for value in stream.values if value.shape == ()}
         for stream in (loss.original, loss.migrated)
     )
     steps = sorted({*original, *migrated})
     return {step: (original.get(step), migrated.get(step)) for step in steps}
 
 
-def _number(value: Value) -> float | None:
+def _number_or_none(value: Value) -> float | None:
     return None if value.digest[NOT_FINITE] else scalar_of(value.digest)
 
 
-def _finite(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     """Return a number for JSON, which has no Inf and no NaN; None stands for them."""
     return value if math.isfinite(value) else None

@@ -37,7 +37,7 @@ FILES = "files"  # the folder of a run for its own files
 RUN, SEED = "{run}", "{seed}"  # placeholders in arguments
 
 
-def _defaults(on_host: bool) -> dict[str, str]:
+def _default_environment(on_host: bool) -> dict[str, str]:
     is_npu = host_device.detect_without_import().is_npu and not on_host
     return {name: value for name, value in DEFAULTS.items() if not (is_npu and name in _OF_HOST)}
 
@@ -109,7 +109,7 @@ class Run:
         return os.path.join(self.folder, "output.log")
 
     @property
-    def _store(self) -> str:
+    def _kept_files_folder(self) -> str:
         """Folder with copies of the files that the script changes."""
         return os.path.abspath(os.path.join(self.folder, STORE))
 
@@ -119,17 +119,17 @@ class Run:
         return True
 
     @property
-    def starting(self) -> str:
+    def start_text(self) -> str:
         """Text about start() for the progress."""
         return f"running the {self.name} script"
 
-    def recordings(self) -> list[str]:
+    def recording_folders(self) -> list[str]:
         """Return the folder of each rank's recording."""
         if self.ranks is None:
             return [self.folder]
         return [os.path.join(self.folder, f"rank_{rank}") for rank in range(self.ranks)]
 
-    def settings(self) -> str:
+    def settings_text(self) -> str:
         """Return what the process needs to know, as text."""
         values = {setting.name: getattr(self, setting.name) for setting in fields(Run)}
         return to_text(Run(**{**values, "folder": os.path.abspath(self.folder), "server": None}))
@@ -142,7 +142,7 @@ class Run:
         if self.ranks is not None:
             logs = os.path.abspath(os.path.join(self.folder, "logs"))
             launch = ["npu_shim", "launch", "--ranks", str(self.ranks), "--log-dir", logs, "-m"]
-        return [sys.executable, "-m", *launch, PROCESS, self.settings(), self.script, *arguments]
+        return [sys.executable, "-m", *launch, PROCESS, self.settings_text(), self.script, *arguments]
 
     def start(self) -> int:
         """Run the script to its end. It sees no file that an earlier run wrote, and leaves none outside its folder.
@@ -161,22 +161,24 @@ class Run:
             path = os.path.join(self.folder, folder)
             shutil.rmtree(path, ignore_errors=True)
             os.makedirs(path)
-        for path in (os.path.join(folder, name) for folder in self.recordings() for name in (FILE, KEPT)):
+        for path in (os.path.join(folder, name) for folder in self.recording_folders() for name in (FILE, KEPT)):
             if os.path.exists(path):
                 os.remove(path)
         steps = self.steps if self.until is None else self.until
-        with shown(self.display, self.name, self.recordings(), steps) as end, self._directory() as directory:
+        with shown(
+            self.display, self.name, self.recording_folders(), steps
+        ) as end, self._working_folder() as directory:
             try:
-                code = self._run(directory)
+                code = self._run_process(directory)
             finally:
-                take_back(self._store)
+                take_back(self._kept_files_folder)
             end(code)
         return code
 
     def environment(self) -> dict[str, str]:
         """Return the environment variables of the process."""
         environment = {
-            **_defaults(self.on_host),
+            **_default_environment(self.on_host),
             **host_env.process_environ(),
             **(_ON_HOST if self.on_host else {}),
             "TMPDIR": os.path.abspath(f"{self.folder}/tmp"),
@@ -186,7 +188,7 @@ class Run:
             environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
         return environment
 
-    def _run(self, directory: str) -> int:
+    def _run_process(self, directory: str) -> int:
         with open(self.log_path, "wb") as log:
             try:
                 if self.server is not None:
@@ -206,7 +208,7 @@ class Run:
                 return TIMED_OUT
 
     @contextlib.contextmanager
-    def _directory(self) -> Iterator[str]:
+    def _working_folder(self) -> Iterator[str]:
         """Return the current folder of the script."""
         if self.copy_without is None:
             yield "."
@@ -223,6 +225,6 @@ class Run:
         finally:
             shutil.rmtree(copy, ignore_errors=True)
 
-    def as_shell(self) -> str:
+    def shell_line(self) -> str:
         """Return the script and its arguments as a line for a shell."""
         return " ".join(map(shlex.quote, [self.script, *self.arguments]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterable, Iterator, NamedTuple, Sequence
 
-from npu_shim.rehearsal.web import clean, table
+from npu_shim.rehearsal.web import escape_html, table_html
 
 
 class Section(NamedTuple):
@@ -22,7 +22,7 @@ def to_lines(sections: Iterable[Section], most: int | None = None) -> Iterator[s
     for section in sections:
         yield from ("", section.title if section.title[0].isdigit() else f"{section.title}:", *section.lines)
         rows = section.rows[:most]
-        yield from columns([section.heads, *rows], "  ") if rows else ()
+        yield from table_lines([section.heads, *rows], "  ") if rows else ()
         if len(rows) < len(section.rows):
             yield f"  ... and {len(section.rows) - len(rows)} more: see -r DIR"
 
@@ -30,18 +30,18 @@ def to_lines(sections: Iterable[Section], most: int | None = None) -> Iterator[s
 def to_html(sections: Iterable[Section]) -> Iterator[str]:
     """Yield sections as HTML."""
     for section in sections:
-        yield f"<h2>{clean(section.title[0].upper() + section.title[1:])}</h2>"
-        yield from (f"<p>{clean(line.strip())}</p>" for line in section.lines)
-        yield table(section.title, section.heads, section.rows, section.numbers) if section.rows else ""
+        yield f"<h2>{escape_html(section.title[0].upper() + section.title[1:])}</h2>"
+        yield from (f"<p>{escape_html(line.strip())}</p>" for line in section.lines)
+        yield table_html(section.title, section.heads, section.rows, section.numbers) if section.rows else ""
 
 
-def columns(rows: Sequence[Sequence[str]], indent: str = "") -> Iterator[str]:
+def table_lines(rows: Sequence[Sequence[str]], indent: str = "") -> Iterator[str]:
     """Yield a table as lines."""
     widths = [max(map(len, column)) for column in zip(*rows)]
     yield from (indent + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
-def listed(names: Sequence[str], most: int = 3, count: int | None = None) -> str:
+def first_names_text(names: Sequence[str], most: int = 3, count: int | None = None) -> str:
     """Return the first names, and the number of others among `count`, by default all that are given."""
     others = (len(names) if count is None else count) - len(names[:most])
     return ", ".join(names[:most]) + (f" and {others} more" if others else "")

@@ -11,8 +11,8 @@ from npu_shim.rehearsal.comparing import TOLERANCE, comparison as comparing, ran
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits
-from npu_shim.rehearsal.elements import largest_differences
-from npu_shim.rehearsal.failures import Ended, NotRepeated, not_completed, run_again, run_to_end
+from npu_shim.rehearsal.elements import rerun_for_largest_differences
+from npu_shim.rehearsal.failures import Ended, NotRepeated, failure_sentences, run_again, run_to_end
 from npu_shim.rehearsal.recording.kinds import CALL, FETCH, FINAL, INITIAL, METRIC, PREDICTION, PRINT, RESULT
 from npu_shim.rehearsal.result import (
     AGREE,
@@ -71,7 +71,7 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
     Returns:
         The result, with the verdict.
     """
-    return _Verification(original, migrated, settings, report).run()
+    return _Verification(original, migrated, settings, report).compare_runs()
 
 
 class _Verification:
@@ -90,57 +90,65 @@ class _Verification:
         self.until: int | None = None
         self.is_rounding = False
 
-    def run(self) -> Result:
+    def compare_runs(self) -> Result:
         """Run and compare; return the result."""
-        pairs = _pairs(self.original, self.migrated, self.settings.seeds)
+        pairs = _run_pairs_by_seed(self.original, self.migrated, self.settings.seeds)
         done: list[tuple[list[Recording], list[Recording]]] = []
         for pair in pairs:
             theirs, their_part, apart = _run_migrated(pair[1], self.settings, self.report)
-            first = deliberate_changes.given(pair[0], theirs)  # what the migrated script does on purpose is known now
-            ours, our_part = _run(first, self.settings, self.report)
+            first = deliberate_changes.run_with_deliberate_changes(
+                pair[0], theirs
+            )  # what the migrated script does on purpose is known now
+            ours, our_part = _run_and_report(first, self.settings, self.report)
             self.original = first if pair is pairs[0] else self.original
             self.parts += [our_part, their_part]
             done.append((ours, theirs))
         incomplete = [part for part in self.parts if not part.completed]
-        self.problems = [not_completed(part) for part in incomplete]
+        self.problems = [failure_sentences(part) for part in incomplete]
         if not all(ours and theirs for ours, theirs in done):
-            return self._result(NOT_RUN)
+            return self._make_result(NOT_RUN)
         ours, theirs = done[0]
-        self.until = min(part.steps for part in self.parts) if incomplete else _shorter(self.original, self.migrated)
-        self.compared, self.differences = _compare(ours, theirs, apart, self.settings, self.until)
-        self.changes = deliberate_changes.named(ours)
+        self.until = (
+            min(part.steps for part in self.parts)
+            if incomplete
+            else _steps_of_shorter_run(self.original, self.migrated)
+        )
+        self.compared, self.differences = _compare_ranks_or_runs(ours, theirs, apart, self.settings, self.until)
+        self.changes = deliberate_changes.deliberate_changes_of(ours)
         if self.settings.seeds and not incomplete:
-            averaged = [ranks.averaged_over_ranks(second, first[0]) for first, second in done]
-            self.bands = seeds.bands([first[0] for first, _ in done], averaged)
-            self.differences = [_outside(band) for band in self.bands if not band.inside]
+            averaged = [ranks.mean_recording_of_ranks(second, first[0]) for first, second in done]
+            self.bands = seeds.mean_bands([first[0] for first, _ in done], averaged)
+            self.differences = [_outside_band_sentence(band) for band in self.bands if not band.inside]
             self.compared = None
         elif self.differences and not incomplete:
             try:
-                self._explain(self.compared, ours[0], theirs, apart)
+                self._explain_difference(self.compared, ours[0], theirs, apart)
             except NotRepeated as failure:
                 self.problems.append(str(failure))
-        nothing = _nothing(self.original, self.compared, ours[0], theirs[0])
+        nothing = _nothing_compared_sentence(self.original, self.compared, ours[0], theirs[0])
         if nothing and not incomplete:
             self.problems.append(nothing)
         if self.problems:
-            return self._result(NOT_RUN)
+            return self._make_result(NOT_RUN)
         if self.again.departure:
-            return self._result(NOT_REPRODUCIBLE)
-        return self._result(DIFFER if self.differences else AGREE)
+            return self._make_result(NOT_REPRODUCIBLE)
+        return self._make_result(DIFFER if self.differences else AGREE)
 
-    def _explain(self, compared: Comparison, ours: Recording, theirs: list[Recording], apart: list[Recording]) -> None:
+    def _explain_difference(
+        self, compared: Comparison, ours: Recording, theirs: list[Recording], apart: list[Recording]
+    ) -> None:
         """Look for what explains a difference: rounding, and an original that departs from itself.
 
         Raises:
             NotRepeated: if a script ends otherwise when it runs again.
         """
-        rounded = deliberate_changes.rounded(self.original, compared, ours.notes.half)
+        rounded = deliberate_changes.run_with_rounding_rules(self.original, compared, ours.notes.half)
         if rounded is not None:
-            self.report(rounded.starting)
+            self.report(rounded.start_text)
             again = run_again(rounded)
-            other, left = _compare([again], theirs, apart, self.settings, self.until)
-            if not left or (other.first and other.first.kind == PRINT):
-                self.changes += deliberate_changes.named_rounding(rounded, compared)
+            other, left = _compare_ranks_or_runs([again], theirs, apart, self.settings, self.until)
+            if not left or (other.first_departure and other.first_departure.kind == PRINT):
+                self.changes += deliberate_changes.rounding_changes(rounded, compared)
                 self.original, ours, self.compared, self.differences = rounded, again, other, left
                 compared = other
         if not self.differences:
@@ -148,23 +156,25 @@ class _Verification:
         tolerance = self.settings.tolerance
         self.again = _departure_of_original(compared, self.original, ours, tolerance, self.report)
         if self.again.departure is not None:
-            self.differences = reproducing.sentences(self.again.departure)
+            self.differences = reproducing.departure_sentences(self.again.departure)
             return
         if self.again.unsteady_prints:
-            self.differences = _sentences(compared)
+            self.differences = _first_difference_sentences(compared)
         if self.differences and _may_be_rounding(self.original, theirs):
-            banded = enlarged.within_band(compared, self.original, ours, theirs[0], tolerance, self.report)
+            banded = enlarged.compare_within_band(compared, self.original, ours, theirs[0], tolerance, self.report)
             if banded is not None:
                 self.compared = compared = banded
-                self.differences, self.is_rounding = _sentences(banded), banded.first is None
+                self.differences, self.is_rounding = _first_difference_sentences(banded), banded.first_departure is None
         if self.differences:
-            self.differences += deliberate_changes.missing_changes(self.original, theirs) + _versions(ours, theirs[0])
-            self.elements = largest_differences(compared, self.original, self.migrated, self.report)
+            self.differences += deliberate_changes.missing_change_sentences(
+                self.original, theirs
+            ) + _different_versions_sentences(ours, theirs[0])
+            self.elements = rerun_for_largest_differences(compared, self.original, self.migrated, self.report)
 
-    def _result(self, verdict: str) -> Result:
+    def _make_result(self, verdict: str) -> Result:
         result = Result(
             verdict,
-            terms(self.settings, self.original),
+            comparison_terms(self.settings, self.original),
             self.parts[0],
             self.parts[1],
             problems=self.problems + self.differences,
@@ -179,22 +189,24 @@ class _Verification:
         return result
 
 
-def _shorter(original: Run, migrated: Run) -> int | None:
+def _steps_of_shorter_run(original: Run, migrated: Run) -> int | None:
     """Return the steps of a migrated script that ends before the original does; None if neither is cut short."""
     is_shorter = migrated.steps and (original.steps is None or migrated.steps < original.steps)
     return migrated.steps if is_shorter else None
 
 
-def _nothing(original: Run, compared: Comparison | None, ours: Recording, theirs: Recording) -> str | None:
+def _nothing_compared_sentence(
+    original: Run, compared: Comparison | None, ours: Recording, theirs: Recording
+) -> str | None:
     """Return a sentence if nothing was recorded or compared."""
-    if theirs.notes.on_device and compared is not None and not compared.has_values():
+    if theirs.notes.on_device and compared is not None and not compared.has_computed_values():
         return NOTHING_COMPARED
-    if original.steps == 0 and not _predicts(ours):
+    if original.steps == 0 and not _has_predictions(ours):
         return NOTHING_PREDICTED
     return None if ours.streams else NOTHING_RECORDED
 
 
-def _predicts(recorded: Recording) -> bool:
+def _has_predictions(recorded: Recording) -> bool:
     """Return True if a recording has what a trained model returns."""
     kinds = {kind for kind, _ in recorded.streams}
     return not kinds.isdisjoint((PREDICTION, METRIC, RESULT, CALL, FETCH))
@@ -216,13 +228,13 @@ def _departure_of_original(
     comparison: Comparison, original: Run, recorded: Recording, tolerance: float, report: Report
 ) -> _OriginalAgain:
     """Run the original again, and compare it with itself."""
-    first = comparison.first
+    first = comparison.first_departure
     for _ in range(_TRIES):
         if first is None or not original.can_repeat:
             break
-        again = reproducing.repeated(first, original, report)
+        again = reproducing.rerun_original(first, original, report)
         if first.kind == PRINT:
-            prints = reproducing.drop_prints(comparison, recorded, again, tolerance)
+            prints = reproducing.drop_varying_prints(comparison, recorded, again, tolerance)
             return _OriginalAgain(unsteady_prints=prints)
         departure = reproducing.departure_from_itself(comparison, recorded, again, tolerance)
         if departure is not None or not (recorded.notes.may_vary or again.notes.may_vary):
@@ -230,9 +242,9 @@ def _departure_of_original(
     return _OriginalAgain()
 
 
-def _run(run: Run, settings: Settings, report: Report) -> Ended:
+def _run_and_report(run: Run, settings: Settings, report: Report) -> Ended:
     apart = ", each rank with random numbers of its own" if run.apart is not None else ""
-    report(run.starting + (f", seed {run.seed}" if settings.seeds else apart))
+    report(run.start_text + (f", seed {run.seed}" if settings.seeds else apart))
     return run_to_end(run)
 
 
@@ -243,17 +255,17 @@ def _run_migrated(run: Run, settings: Settings, report: Report) -> tuple[list[Re
         The recordings whose values are compared, and their part of the result; the recordings that show the work of the
         ranks. They are others if ranks begin with other variables and get those of rank 0 after the first step.
     """
-    recorded, part = _run(run, settings, report)
-    if run.ranks is None or not part.completed or not together.must_draw_apart(recorded):
+    recorded, part = _run_and_report(run, settings, report)
+    if run.ranks is None or not part.completed or not together.needs_random_numbers_by_rank(recorded):
         return recorded, part, recorded
     again = replace(run, apart=together.global_seeds(recorded[0]), folder=os.path.join(run.folder, "apart"))
-    apart, apart_part = _run(again, settings, report)
+    apart, apart_part = _run_and_report(again, settings, report)
     if apart_part.completed and together.has_broadcast(recorded):
         return recorded, part, apart
     return apart, apart_part, apart
 
 
-def terms(settings: Settings, run: Run) -> Terms:
+def comparison_terms(settings: Settings, run: Run) -> Terms:
     """Return the settings of a comparison for its result.
 
     Args:
@@ -263,7 +275,7 @@ def terms(settings: Settings, run: Run) -> Terms:
     return Terms(settings.tolerance, run.seed, settings.seeds, run.by_call_site, run.every, run.steps)
 
 
-def _pairs(original: Run, migrated: Run, count: int | None) -> list[tuple[Run, Run]]:
+def _run_pairs_by_seed(original: Run, migrated: Run, count: int | None) -> list[tuple[Run, Run]]:
     if count is None:
         return [(original, migrated)]
     return [
@@ -275,23 +287,23 @@ def _pairs(original: Run, migrated: Run, count: int | None) -> list[tuple[Run, R
     ]
 
 
-def _compare(
+def _compare_ranks_or_runs(
     ours: list[Recording], theirs: list[Recording], apart: list[Recording], settings: Settings, until: int | None
 ) -> tuple[Comparison, list[str]]:
     """Compare the runs, up to step ``until`` if one of them ends before. Values of that step may be missing.
 
     The ranks of ``apart`` are those of which the work together is judged.
     """
-    among, sentences = [], together.saved_twice(apart)
+    among, sentences = [], together.double_checkpoint_sentences(apart)
     if len(theirs) == 1:
-        comparison = comparing.compare(ours[0], theirs[0], settings.tolerance, limits=settings.limits)
+        comparison = comparing.compare_recordings(ours[0], theirs[0], settings.tolerance, limits=settings.limits)
     else:
         comparison = ranks.compare_with_one(ours[0], theirs, settings.tolerance)
     if len(theirs) > 1 and until is None:
         among = ranks.compare_ranks(theirs, settings.tolerance)
-        sentences += together.faults(ours[0], apart, settings.places)
+        sentences += together.fault_sentences(ours[0], apart, settings.places)
         if sentences or among or comparison.departures:
-            sentences += together.causes(ours[0], apart, not among, settings.places)
+            sentences += together.cause_sentences(ours[0], apart, not among, settings.places)
     if until is not None:
         comparison.departures = [
             departure
@@ -301,19 +313,21 @@ def _compare(
         ]
         # A script that ends before lacks what it did not reach.
         comparison.matches = comparison.matches._replace(only_original=[], only_migrated=[])
-    return comparison, sentences + _sentences(comparison) + [
+    return comparison, sentences + _first_difference_sentences(comparison) + [
         _rank_sentence(rank, other.departures[0]) for rank, other in among
     ]
 
 
-def _sentences(comparison: Comparison) -> list[str]:
-    first = comparison.first
+def _first_difference_sentences(comparison: Comparison) -> list[str]:
+    first = comparison.first_departure
     if first is None:
         return []
     sentences = [f"The first difference is at step {first.step}: {first.kind} {first.name!r}, {first.text}."]
     if first.kind == INITIAL:
         sentences.append("Versions and devices draw other random numbers. Compare with --initial-variables.")
-    before = max((value for step, value in comparison.by_step().items() if step < first.step), default=0.0)
+    before = max(
+        (value for step, value in comparison.largest_difference_by_step().items() if step < first.step), default=0.0
+    )
     if before:
         sentences.append(
             f"Before it, values differ by up to {before:.1e}. A ReLU or a maximum can enlarge rounding at once. If the "
@@ -322,7 +336,7 @@ def _sentences(comparison: Comparison) -> list[str]:
     return sentences
 
 
-def _versions(ours: Recording, theirs: Recording) -> list[str]:
+def _different_versions_sentences(ours: Recording, theirs: Recording) -> list[str]:
     one, other = [recording.notes.tensorflow for recording in (ours, theirs)]
     if one == other:
         return []
@@ -333,7 +347,7 @@ def _rank_sentence(rank: int, first: Departure) -> str:
     return f"Rank {rank} departs from rank 0 at step {first.step}: {first.kind} {first.name!r}, {first.text}."
 
 
-def _outside(band: MeanBand) -> str:
+def _outside_band_sentence(band: MeanBand) -> str:
     beyond = "of which one is not finite" if band.band is None else f"outside the band of {band.band:.2g}"
     ours, theirs = ("nan" if mean is None else f"{mean:.6g}" for mean in (band.original, band.migrated))
     return f"{band.kind} {band.name!r}: the means are {ours} and {theirs}, {beyond}."

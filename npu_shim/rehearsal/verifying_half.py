@@ -9,11 +9,11 @@ from typing import Sequence
 
 from npu_shim.rehearsal import deliberate_changes, verifying
 from npu_shim.rehearsal.comparing import half_band
-from npu_shim.rehearsal.comparing.comparison import Comparison, compare
+from npu_shim.rehearsal.comparing.comparison import Comparison, compare_recordings
 from npu_shim.rehearsal.comparing.half_band import ANY
 from npu_shim.rehearsal.comparing.read_recording import Recording, drop_overflows
-from npu_shim.rehearsal.elements import largest_differences
-from npu_shim.rehearsal.failures import Ended, NotRepeated, not_completed, run_to_end
+from npu_shim.rehearsal.elements import rerun_for_largest_differences
+from npu_shim.rehearsal.failures import Ended, NotRepeated, failure_sentences, run_to_end
 from npu_shim.rehearsal.half_result import half_part
 from npu_shim.rehearsal.half_run import Half, HalfReport, HalfRun
 from npu_shim.rehearsal.half_values import add_bands
@@ -28,7 +28,7 @@ _LOST = 5  # skipped steps in a row at the end, after which a loss scale counts 
 _KINDS = tuple(kind for kind in KINDS if kind != PRINT)  # printed numbers are those of other values
 
 
-def verify(original: Run, migrated: Run, settings: Settings, half: Half, report: Report) -> Result:
+def verify_half(original: Run, migrated: Run, settings: Settings, half: Half, report: Report) -> Result:
     """Run the migrated script in half precision and the original in float32, and compare them within the band.
 
     The float32 run skips the steps that the loss scale skips in half precision.
@@ -44,25 +44,27 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
     report(f"running {migrated.script} in {half.dtype}")
     rounded = replace(migrated, half=HalfRun(half.precision) if half.report is None else None)
     of_rounded, part = run_to_end(rounded, half.dtype)
-    report(f"{original.starting} in float32")
+    report(f"{original.start_text} in float32")
     theirs = of_rounded[0] if of_rounded else None
-    original = deliberate_changes.given(original, of_rounded)
+    original = deliberate_changes.run_with_deliberate_changes(original, of_rounded)
     exact = replace(original, half=HalfRun(half.precision, 0.0, theirs.skips if theirs else []))
     of_exact, exact_part = run_to_end(exact, "float32")
     half_report = half.report or (theirs.end.half if theirs and theirs.end else None)
-    result = Result(NOT_RUN, verifying.terms(settings, original), exact_part, part)
+    result = Result(NOT_RUN, verifying.comparison_terms(settings, original), exact_part, part)
     if not of_exact or theirs is None or not half_report:
-        result.problems = [not_completed(run) for run in (exact_part, part) if not run.completed]
+        result.problems = [failure_sentences(run) for run in (exact_part, part) if not run.completed]
         result.problems = result.problems or [
             f"{migrated.script} did not import TensorFlow. Give the script that trains."
         ]
         return result
     pair = _Pair(exact, rounded, of_exact[0], theirs, half_report, half)
     # Without a complete run and ops in 16 bits there is nothing to compare.
-    perturbed = pair.perturbed(report) if exact_part.completed and half_report.ops else []
+    perturbed = pair.make_perturbed_runs(report) if exact_part.completed and half_report.ops else []
     parts = [exact_part, part, *(run.part for run in perturbed)]
-    result.problems = [not_completed(run) for run in parts if not run.completed] + pair.problems()
-    return pair.judge(result, [run.recordings[0] for run in perturbed if run.recordings], settings, report)
+    result.problems = [failure_sentences(run) for run in parts if not run.completed] + pair.problem_sentences()
+    return pair.compare_within_band(
+        result, [run.recordings[0] for run in perturbed if run.recordings], settings, report
+    )
 
 
 @dataclass(frozen=True)
@@ -77,30 +79,35 @@ class _Pair:
     half: Half
 
     @property
-    def everywhere(self) -> bool:
+    def perturbs_all_ops(self) -> bool:
         """True if a perturbed run perturbs all ops in 16 bits, because none is a convolution or matrix product."""
         return not self.half_report.matrix_casts
 
     @property
-    def size(self) -> float:
+    def perturbation_size(self) -> float:
         """The size of the perturbation."""
         report = self.half_report
-        return half_band.perturbation(
-            self.half.dtype, report.ops, report.casts if self.everywhere else report.matrix_casts
+        return half_band.perturbation_size(
+            self.half.dtype, report.ops, report.casts if self.perturbs_all_ops else report.matrix_casts
         )
 
-    def perturbed(self, report: Report) -> list[Ended]:
+    def make_perturbed_runs(self, report: Report) -> list[Ended]:
         """Make the perturbed runs."""
         runs, original, half = [], self.exact, self.half
         for number in range(1, half.perturbed + 1):
-            report(f"{original.starting} in float32, perturbed ({number} of {half.perturbed})")
+            report(f"{original.start_text} in float32, perturbed ({number} of {half.perturbed})")
             name = f"{PERTURBED}{number}"
-            folder, dumping = os.path.join(original.folder, name), original.dumping and original.dumping.beside(name)
-            given = HalfRun(half.precision, self.size, self.theirs.skips, original.seed + number, self.everywhere)
+            folder, dumping = (
+                os.path.join(original.folder, name),
+                original.dumping and original.dumping.in_subfolder(name),
+            )
+            given = HalfRun(
+                half.precision, self.perturbation_size, self.theirs.skips, original.seed + number, self.perturbs_all_ops
+            )
             runs.append(run_to_end(replace(original, folder=folder, dumping=dumping, half=given), "float32"))
         return runs
 
-    def problems(self) -> list[str]:
+    def problem_sentences(self) -> list[str]:
         """Return sentences about runs that completed and cannot be compared."""
         dtype, skips, sentences = self.half.dtype, self.theirs.skips, []
         if not self.half_report.ops:
@@ -116,30 +123,38 @@ class _Pair:
             sentences.append(verifying.NOTHING_RECORDED)
         return sentences
 
-    def judge(self, result: Result, perturbed: list[Recording], settings: Settings, report: Report) -> Result:
+    def compare_within_band(
+        self, result: Result, perturbed: list[Recording], settings: Settings, report: Report
+    ) -> Result:
         """Compare within the band of perturbed runs. Return the result with the verdict."""
         drop_overflows(self.theirs, [self.ours, *perturbed])
-        part = half_part(self.half.precision, self.size, self.half.perturbed, self.half_report, self.theirs)
+        part = half_part(
+            self.half.precision, self.perturbation_size, self.half.perturbed, self.half_report, self.theirs
+        )
         bands, compared, elements = None, None, []
         if perturbed:
-            bands = half_band.band(self.half.dtype, [compare(self.ours, other, ANY) for other in perturbed])
-            compared = compare(self.ours, self.theirs, settings.tolerance, _KINDS, limits=bands)
-            if compared.first and not result.problems and not self.theirs.skips:
+            bands = half_band.band_of_perturbed_runs(
+                self.half.dtype, [compare_recordings(self.ours, other, ANY) for other in perturbed]
+            )
+            compared = compare_recordings(self.ours, self.theirs, settings.tolerance, _KINDS, limits=bands)
+            if compared.first_departure and not result.problems and not self.theirs.skips:
                 try:
-                    elements = largest_differences(compared, self.exact, self.rounded, report)
+                    elements = rerun_for_largest_differences(compared, self.exact, self.rounded, report)
                 except NotRepeated as failure:
                     result.problems.append(str(failure))
             add_values(result, compared, elements)
             add_bands(result, part, compared, bands)
-        differences = _differences(self.half_report, self.theirs.skips, compared)
+        differences = _difference_sentences(self.half_report, self.theirs.skips, compared)
         result.verdict = NOT_RUN if result.problems else DIFFER if differences else AGREE
         result.problems += differences
-        result.deliberate = deliberate_changes.named([self.ours], in_half=True)
+        result.deliberate = deliberate_changes.deliberate_changes_of([self.ours], in_half=True)
         result.half = part
         return result
 
 
-def _differences(report: HalfReport, skips: Sequence[tuple[int, int]], compared: Comparison | None) -> list[str]:
+def _difference_sentences(
+    report: HalfReport, skips: Sequence[tuple[int, int]], compared: Comparison | None
+) -> list[str]:
     """Return a sentence for each difference."""
     sentences = []
     lost = report.skipped_at_end
@@ -149,7 +164,7 @@ def _differences(report: HalfReport, skips: Sequence[tuple[int, int]], compared:
             f"The loss scale does not recover: the last {lost} of {report.steps} steps were skipped, and the scale "
             f"is {scale:g}. Find the op that overflows at any scale."
         )
-    first = compared.first if compared else None
+    first = compared.first_departure if compared else None
     if first is not None:
         sentences.append(
             f"The first value beyond the band is at step {first.step}: {first.kind} {first.name!r}, {first.text}."

@@ -11,7 +11,9 @@ class Html(str):
     """A text that is HTML already."""
 
 
-def page(title: str, heading: str, about: Sequence[str], main: Iterable[str], footer: str, script: str = "") -> str:
+def page_html(
+    title: str, heading: str, about: Sequence[str], main: Iterable[str], footer: str, script: str = ""
+) -> str:
     """Return a page.
 
     Args:
@@ -28,7 +30,7 @@ def page(title: str, heading: str, about: Sequence[str], main: Iterable[str], fo
     return html_page(title, heading, about, main, footer, script)
 
 
-def clean(text: str) -> str:
+def escape_html(text: str) -> str:
     """Return a text escaped for HTML."""
     tool.load()
     from convert_tf2npu.api import html_text
@@ -36,7 +38,7 @@ def clean(text: str) -> str:
     return html_text(text)
 
 
-def verdict(state: str, first: str, *more: str) -> Iterator[str]:
+def verdict_html(state: str, first: str, *more: str) -> Iterator[str]:
     """Yield the sentences that a page begins with.
 
     Args:
@@ -44,11 +46,11 @@ def verdict(state: str, first: str, *more: str) -> Iterator[str]:
         first: the answer.
         more: further sentences.
     """
-    yield f'<p class="verdict {state}">{clean(first)}</p>'
-    yield from (f"<p>{clean(line)}</p>" for line in more)
+    yield f'<p class="verdict {state}">{escape_html(first)}</p>'
+    yield from (f"<p>{escape_html(line)}</p>" for line in more)
 
 
-def table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
+def table_html(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
     """Return a table whose first column names the rows.
 
     Args:
@@ -58,21 +60,21 @@ def table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], numbe
         numbers: the columns that are aligned to the right.
     """
     marks = [' class="n"' if k in numbers else "" for k in range(max(map(len, [heads, *rows])))]
-    top = "".join(f'<th scope="col"{mark}>{clean(head)}</th>' for mark, head in zip(marks, heads))
-    body = "\n".join("<tr>" + "".join(map(_cell, range(len(row)), marks, row)) + "</tr>" for row in rows)
+    top = "".join(f'<th scope="col"{mark}>{escape_html(head)}</th>' for mark, head in zip(marks, heads))
+    body = "\n".join("<tr>" + "".join(map(_cell_html, range(len(row)), marks, row)) + "</tr>" for row in rows)
     return (
-        f'<div class="scroll" tabindex="0" role="group" aria-label="{clean(title)}"><table class="plain">'
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{escape_html(title)}"><table class="plain">'
         f"{f'<thead><tr>{top}</tr></thead>' if heads else ''}<tbody>\n{body}\n</tbody></table></div>"
     )
 
 
-def section(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
+def section_html(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
     """Return a heading and a table, nothing without rows."""
     if not rows:
         return ""
-    return f"<h2>{clean(title)}</h2>\n{table(title, heads, rows, numbers)}"
+    return f"<h2>{escape_html(title)}</h2>\n{table_html(title, heads, rows, numbers)}"
 
 
-def _cell(column: int, mark: str, text: str) -> str:
-    shown = text if isinstance(text, Html) else clean(text)
+def _cell_html(column: int, mark: str, text: str) -> str:
+    shown = text if isinstance(text, Html) else escape_html(text)
     return f"<td{mark}>{shown}</td>" if column else f'<th scope="row"{mark}>{shown}</th>'

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 from conftest import FACE, FOLDER, HERE
 
-from npu_shim.rehearsal.comparing.read_recording import read
+from npu_shim.rehearsal.comparing.read_recording import read_recording
 from npu_shim.rehearsal.recording.kinds import DRAW, FETCH
 from samples import training
 from tests.distributed import forks
@@ -271,12 +271,16 @@ def run(folder: pathlib.Path, where: str, kind: str) -> pathlib.Path:
 
 def losses(folder: pathlib.Path) -> np.ndarray:
     """Return the losses of the steps."""
-    return np.array([value.digest for value in read(str(folder)).streams[FETCH, "loss"].values])
+    return np.array([value.digest for value in read_recording(str(folder)).streams[FETCH, "loss"].values])
 
 
 def drawn(folder: pathlib.Path) -> list[tuple[int, bytes]]:
     """Return the step and the first numbers of each draw."""
-    return [(value.step, value.digest.tobytes()) for each in read(str(folder)).of_kind(DRAW) for value in each.values]
+    return [
+        (value.step, value.digest.tobytes())
+        for each in read_recording(str(folder)).streams_of_kind(DRAW)
+        for value in each.values
+    ]
 
 
 @of_version_1

@@ -7,7 +7,7 @@ from typing import Any
 
 from conftest import FACE, FOLDER, HERE
 
-from npu_shim.rehearsal.comparing.read_recording import read
+from npu_shim.rehearsal.comparing.read_recording import read_recording
 from npu_shim.rehearsal.recording.kinds import FEED, FETCH, FINAL, LOG, PRINT
 from samples import training
 from tests.distributed import forks
@@ -164,7 +164,7 @@ def recorded(folder: pathlib.Path, kind: str) -> tuple[str, Any]:
     environ = {**training.environment(), "NPU_SHIM_FALLBACK": "error"}
     script, log = folder / "train.py", folder / "output"
     said = forks.run_script(script, FOLDER, HERE, str(folder), kind, log=log, environ=environ, cwd=folder)
-    return said, read(str(folder))
+    return said, read_recording(str(folder))
 
 
 def test_a_session_runs_what_it_runs_without_a_recording(tmp_path: pathlib.Path) -> None:

@@ -202,7 +202,7 @@ def test_a_recording_dumps_the_ops_of_the_script_only(script: str, tmp_path: pat
     (tmp_path / "train.py").write_text(HEAD + script)
     environ = training.environment()
     process = pathlib.Path(recorded_run.__file__)
-    forks.run_script(process, run.settings(), "train.py", log=tmp_path / "log", environ=environ, cwd=tmp_path)
+    forks.run_script(process, run.settings_text(), "train.py", log=tmp_path / "log", environ=environ, cwd=tmp_path)
     found = of_step(tmp_path, 0)
     made = reference.read(str(tmp_path / "dump" / "0"), {})
     assert not [

@@ -18,7 +18,7 @@ from npu_shim.cli import main
 from npu_shim.dumps import reference
 from npu_shim.dumps.dump_settings import Dumping
 from npu_shim.rehearsal import portable
-from npu_shim.rehearsal.comparing.read_recording import read
+from npu_shim.rehearsal.comparing.read_recording import read_recording
 from npu_shim.rehearsal.recording.kinds import DRAW, FEED, FETCH, INITIAL, INPUT, LOSS, RATE
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import Writer
@@ -78,7 +78,7 @@ class Card:
             raise KeyboardInterrupt
         self.runs.append(name)
         dumping = run.dumping if isinstance(run.dumping, Dumping) else Dumping()
-        for folder in run.recordings():
+        for folder in run.recording_folders():
             self.record(folder, run, self.differs(run, dumping))
         if dumping.folder:
             self.dump(pathlib.Path(dumping.folder), run, dumping)
@@ -173,7 +173,7 @@ class Bench:
         """Write the recording of the original."""
         original = Run("original", str(self.script), [], str(self.recording.parent / "run"))
         card.run(original, ".")
-        portable.write(str(self.recording), original, 0, read(original.folder), None, 1e9)
+        portable.write_recording(str(self.recording), original, 0, read_recording(original.folder), None, 1e9)
 
     def diagnose(self, card: Card, *more: str) -> tuple[int, Any]:
         """Run the command. Return its exit code and the result."""

@@ -39,7 +39,9 @@ def recording(*events: Deliberate) -> Recording:
 
 def changes(*events: Deliberate) -> Changes:
     """Return the changes of the original after a migrated run with these events."""
-    made = deliberate_changes.given(Run("original", "a.py", [], "", deliberate=Changes()), [recording(*events)])
+    made = deliberate_changes.run_with_deliberate_changes(
+        Run("original", "a.py", [], "", deliberate=Changes()), [recording(*events)]
+    )
     assert made.deliberate is not None
     return made.deliberate
 
@@ -52,12 +54,12 @@ def test_the_statements_of_training_batches_are_found(tmp_path: pathlib.Path, mo
         select=None, ignore=None, distributed="", compat_v1=None, tf=None, facts=None, no_facts_for=None
     )
     results = migrated_run.conversions(["train.py"], args, None, [str(tmp_path)]).convert_all()
-    assert deliberate_changes.places(results) == {"NPU109": [("train.py", 4, 6)]}
+    assert deliberate_changes.deliberate_places(results) == {"NPU109": [("train.py", 4, 6)]}
 
 
 def test_each_deliberate_rule_says_in_a_clause_what_it_changes() -> None:
     tool.load()
-    found = deliberate_changes.sentences()
+    found = deliberate_changes.sentence_by_rule()
     assert {"NPU103", "NPU108", "NPU109", "NPU114", "NPU116", "NPU123"} <= set(found)
     assert all(re.fullmatch(r"[a-z][^.]{10,90}", text) for text in found.values())
 
@@ -65,8 +67,8 @@ def test_each_deliberate_rule_says_in_a_clause_what_it_changes() -> None:
 def test_half_precision_does_not_name_the_policy() -> None:
     tool.load()
     event = Deliberate("given", code="NPU116", place="train.py:4")
-    assert deliberate_changes.named([recording(event)], in_half=True) == []
-    assert [each.code for each in deliberate_changes.named([recording(event)])] == ["NPU116"]
+    assert deliberate_changes.deliberate_changes_of([recording(event)], in_half=True) == []
+    assert [each.code for each in deliberate_changes.deliberate_changes_of([recording(event)])] == ["NPU116"]
 
 
 def test_the_original_is_given_what_the_migrated_script_has() -> None:
@@ -80,7 +82,7 @@ def test_the_original_is_given_what_the_migrated_script_has() -> None:
     assert changes(Deliberate("mixed policy")).float32 is False
     assert changes(Deliberate("static input")).input is True
     untouched = Run("original", "a.py", [], "")
-    assert deliberate_changes.given(untouched, [recording(batch)]) is untouched
+    assert deliberate_changes.run_with_deliberate_changes(untouched, [recording(batch)]) is untouched
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_the_original_takes_keras_of_tensorflow_where_the_package_is_another_lib
     notes: Notes, end: End | None, given: bool
 ) -> None:
     original = Run("original", "a.py", [], "", deliberate=Changes({"NPU123": [("a.py", 3, 3)]}))
-    made = deliberate_changes.given(original, [Recording({}, notes, end=end)])
+    made = deliberate_changes.run_with_deliberate_changes(original, [Recording({}, notes, end=end)])
     assert made.deliberate is not None and made.deliberate.library == given
     assert made.convert == (["--select=NPU123"] if given else None)
 
@@ -106,7 +108,7 @@ def test_the_original_takes_keras_of_tensorflow_where_the_package_is_another_lib
 def test_the_verdict_names_each_change_once(state: str, text: str) -> None:
     tool.load()
     event = Deliberate("given", code="NPU109", cost="4 of 100 examples", place="train.py:4")
-    named = deliberate_changes.named([recording(event, event, replace(event, cost=""))])
+    named = deliberate_changes.deliberate_changes_of([recording(event, event, replace(event, cost=""))])
     change = "NPU109 leaves out the partial training batches"
     part = RunPart("a.py", [], False, 1, 0, True, 1, 1.0, None, None, None, None, "log")
     found = Result(state, Terms(1e-5, 1, None, True, 1), part, part)

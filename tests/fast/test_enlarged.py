@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from npu_shim.rehearsal import enlarged
-from npu_shim.rehearsal.comparing.comparison import Comparison, compare
+from npu_shim.rehearsal.comparing.comparison import Comparison, compare_recordings
 from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.recording.kinds import GRADIENT, LOSS, RATE, VARIABLE
 from npu_shim.rehearsal.running import Run
@@ -47,14 +47,14 @@ def within(
 
     monkeypatch.setattr(enlarged, "run_perturbed", run_perturbed)
     ours, other = recording(folder / "ours"), recording(folder / "theirs", theirs)
-    found = compare(ours, other, TOLERANCE)
+    found = compare_recordings(ours, other, TOLERANCE)
     run = Run("original", "train.py", [], str(folder), None, 1, True, 1, None, None, None)
-    return enlarged.within_band(found, run, ours, other, TOLERANCE, lambda text: None), len(runs)
+    return enlarged.compare_within_band(found, run, ours, other, TOLERANCE, lambda text: None), len(runs)
 
 
 def test_a_departure_within_the_band_is_none(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found, runs = within(tmp_path, departing(1e-3, 1), 1e-3, monkeypatch)
-    assert found is not None and found.first is None and runs == 4
+    assert found is not None and found.first_departure is None and runs == 4
 
 
 def test_a_departure_is_not_that_of_rounding(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,5 +66,5 @@ def test_a_departure_is_not_that_of_rounding(tmp_path: pathlib.Path, monkeypatch
 
 def test_a_defect_beside_enlarged_rounding_is_named(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found, _ = within(tmp_path, departing(1e-3, 1, rate=1.001), 1e-3, monkeypatch)
-    assert found is not None and found.first is not None
-    assert (found.first.step, found.first.kind) == (3, RATE)
+    assert found is not None and found.first_departure is not None
+    assert (found.first_departure.step, found.first_departure.kind) == (3, RATE)

@@ -112,7 +112,7 @@ def test_hostile_json_is_one_clear_error(text: str, tmp_path: pathlib.Path) -> N
     with pytest.raises(api.UsageError, match="is no file of facts"):
         api.read_facts(str(path))
     with pytest.raises(portable.RecordingError, match="is no JSON|is not of a recording"):
-        portable.load(str(tmp_path))
+        portable.load_recording(str(tmp_path))
     if text[:1] not in "[{" or text.startswith(("[[", '{"')):
         with pytest.raises(ValueError, match="modify_mixlist"):
             precision_files.check_mixlist(str(path))

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from npu_shim.rehearsal.comparing import half_band
-from npu_shim.rehearsal.comparing.comparison import compare
-from npu_shim.rehearsal.comparing.half_band import ROUNDOFF, band, perturbation
-from npu_shim.rehearsal.comparing.read_recording import drop_overflows, read
+from npu_shim.rehearsal.comparing.comparison import compare_recordings
+from npu_shim.rehearsal.comparing.half_band import ROUNDOFF, band_of_perturbed_runs, perturbation_size
+from npu_shim.rehearsal.comparing.read_recording import drop_overflows, read_recording
 from npu_shim.rehearsal.recording.digest import NOT_FINITE
 from npu_shim.rehearsal.recording.kinds import FETCH, FINAL, GRADIENT, LOSS, METRIC, RATE, TAPE, VARIABLE
 from npu_shim.rehearsal.recording.recorder import Recorder
@@ -27,22 +27,22 @@ pytestmark = pytest.mark.once
 
 
 def test_the_perturbation_grows_with_the_root_of_the_ops_for_each_value() -> None:
-    assert perturbation("float16", 36, 9) == 2 * 2.0**-11
-    assert perturbation("bfloat16", 5, 9) == 2.0**-8 and perturbation("float16", 0, 0) == 2.0**-11
+    assert perturbation_size("float16", 36, 9) == 2 * 2.0**-11
+    assert perturbation_size("bfloat16", 5, 9) == 2.0**-8 and perturbation_size("float16", 0, 0) == 2.0**-11
     assert np.finfo(np.float16).eps == 2 * ROUNDOFF["float16"]
 
 
 def test_the_band_is_the_quantile_of_the_perturbed_runs_and_a_rounding(tmp_path: pathlib.Path) -> None:
     ours = recording(tmp_path / "ours")
-    runs = [compare(ours, recording(tmp_path / str(n), perturbed(n)), 1e300) for n in range(4)]
-    found = band("float16", runs)
+    runs = [compare_recordings(ours, recording(tmp_path / str(n), perturbed(n)), 1e300) for n in range(4)]
+    found = band_of_perturbed_runs("float16", runs)
     losses = [dict(next(each for each in run.compared if each.original.kind == LOSS).differences) for run in runs]
     largest = [max(each[step] for step in (1, 2)) for each in losses]
     want = 8.61 * math.sqrt(sum(each**2 for each in largest) / 4)
     assert found.by_stream[LOSS, "loss"][1] == pytest.approx(want)
     stream = ours.streams[LOSS, "loss"]
-    assert found.widen(1e-5, stream, 1, 2) == pytest.approx(want + 2.0**-11)
-    assert found.widen(1e-5, ours.streams[RATE, "learning_rate"], 1, 2) == 1e-5
+    assert found.widened_limit(1e-5, stream, 1, 2) == pytest.approx(want + 2.0**-11)
+    assert found.widened_limit(1e-5, ours.streams[RATE, "learning_rate"], 1, 2) == 1e-5
 
 
 def test_one_more_perturbed_run_is_inside_and_ten_times_the_perturbation_outside(tmp_path: pathlib.Path) -> None:
@@ -96,7 +96,7 @@ def skipping(folder: pathlib.Path, ends: bool) -> Any:
             writer.event("skip", optimizer=0, number=step + 1)
         recorder.values(FETCH, [("loss", value)])
     recorder.values(FINAL, [("w", np.ones(1))])
-    return read(str(folder))
+    return read_recording(str(folder))
 
 
 def test_values_of_a_skipped_step_are_not_compared(tmp_path: pathlib.Path) -> None:
@@ -138,4 +138,4 @@ def test_reports_show_band_skipped_steps_and_overflow(saturate: bool, tmp_path: 
 
 
 def test_a_quantile_for_each_number_of_runs() -> None:
-    assert half_band.quantile(2) > half_band.quantile(4) == 8.61 > half_band.quantile(30)
+    assert half_band.student_t_quantile(2) > half_band.student_t_quantile(4) == 8.61 > half_band.student_t_quantile(30)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from npu_shim.rehearsal import portable, recorded_original
-from npu_shim.rehearsal.comparing.comparison import compare
-from npu_shim.rehearsal.comparing.read_recording import initial_variables, read
-from npu_shim.rehearsal.comparing.versions import drop_redefined
+from npu_shim.rehearsal.comparing.comparison import compare_recordings
+from npu_shim.rehearsal.comparing.read_recording import read_initial_variables, read_recording
+from npu_shim.rehearsal.comparing.versions import drop_redefined_values
 from npu_shim.rehearsal.recording.kinds import FINAL, GRADIENT, INITIAL, INPUT, LOG, LOSS, VARIABLE
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.settings import Changes, WholeTensors
@@ -38,16 +38,19 @@ def folder(tmp_path: pathlib.Path) -> pathlib.Path:
     (tmp_path / "run" / "kept.npy").write_text("not for the recording")
     recording(tmp_path / "run" / "again")
     run = Run("original", str(script), ["--a={run}"], str(tmp_path / "run"), seed=7, steps=5)
-    portable.write(str(tmp_path / "r"), run, 0, found, None, 1e9)
+    portable.write_recording(str(tmp_path / "r"), run, 0, found, None, 1e9)
     return tmp_path / "r"
 
 
 def test_a_recording_stands_for_the_run(folder: pathlib.Path) -> None:
     shutil.move(str(folder), str(folder.parent / "moved"))
     folder = folder.parent / "moved"
-    run = portable.load(str(folder))
+    run = portable.load_recording(str(folder))
     assert (run.script, run.arguments, run.seed, run.steps, run.start()) == ("train.py", ["--a={run}"], 7, 5, 0)
-    assert compare(read(run.folder), read(str(folder.parent / "run"))).first is None
+    assert (
+        compare_recordings(read_recording(run.folder), read_recording(str(folder.parent / "run"))).first_departure
+        is None
+    )
     files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
     assert files == ["again/recording.jsonl", "manifest.json", "output.log", "recording.jsonl"]
 
@@ -96,21 +99,21 @@ def test_a_damaged_or_foreign_folder_is_one_error(
 ) -> None:
     damage(folder)
     with pytest.raises(portable.RecordingError) as raised:
-        portable.load(str(folder))
+        portable.load_recording(str(folder))
     assert text in str(raised.value) and "\n" not in str(raised.value)
 
 
 def test_a_folder_with_other_files_is_not_replaced(folder: pathlib.Path) -> None:
-    assert portable.problem_of_target(str(folder)) is None
-    assert portable.problem_of_target(str(folder.parent / "new")) is None
-    assert "has other files in it. Name a new folder." in str(portable.problem_of_target(str(folder.parent)))
-    assert "is a file. Name a folder." in str(portable.problem_of_target(str(folder / "manifest.json")))
+    assert portable.target_problem(str(folder)) is None
+    assert portable.target_problem(str(folder.parent / "new")) is None
+    assert "has other files in it. Name a new folder." in str(portable.target_problem(str(folder.parent)))
+    assert "is a file. Name a folder." in str(portable.target_problem(str(folder / "manifest.json")))
 
 
 def test_a_recording_that_is_too_large_is_not_written(folder: pathlib.Path) -> None:
     run = Run("original", str(folder.parent / "train.py"), [], str(folder.parent / "run"))
     with pytest.raises(portable.RecordingError, match="more than 1e-06 GB. Record fewer steps with --steps"):
-        portable.write(str(folder.parent / "other"), run, 0, read(run.folder), None, 1000)
+        portable.write_recording(str(folder.parent / "other"), run, 0, read_recording(run.folder), None, 1000)
     assert not (folder.parent / "other").exists()
 
 
@@ -120,12 +123,12 @@ def test_whole_tensors_are_those_that_were_recorded(tmp_path: pathlib.Path) -> N
     writer.rows(0, [(INITIAL, str(number), np.asarray(value)) for number, value in enumerate(values)])
     for step in (1, 2, 3):
         writer.rows(step, [(VARIABLE, "kernel", KERNEL + step)])
-    found = initial_variables(str(tmp_path))
+    found = read_initial_variables(str(tmp_path))
     assert [name for name, _ in found] == ["0", "1", "2", "3", "4"]
     for (_, one), other in zip(found, values):
         assert one.shape == np.shape(other) and one.dtype.name == np.asarray(other).dtype.name
         np.testing.assert_array_equal(one, other)
-    tensors = [value.tensor() for value in read(str(tmp_path)).streams[VARIABLE, "kernel"].values]
+    tensors = [value.load_tensor() for value in read_recording(str(tmp_path)).streams[VARIABLE, "kernel"].values]
     assert tensors[0] is None and tensors[2] is None
     np.testing.assert_array_equal(tensors[1], KERNEL + 2)
 
@@ -173,7 +176,7 @@ def test_ranks_are_compared_with_a_recording(
 ) -> None:
     class Ranks(Run):
         def start(self) -> int:
-            for folder, rows, value in zip(self.recordings(), shares, (gradient, 0.5)):
+            for folder, rows, value in zip(self.recording_folders(), shares, (gradient, 0.5)):
                 record_share(pathlib.Path(folder), rows, is_averaged, value)
             return 0
 
@@ -181,11 +184,11 @@ def test_ranks_are_compared_with_a_recording(
     script.write_text("print(1)\n")
     record_share(tmp_path / "run", slice(0, 8), False, 0.5)
     run = Run("original", str(script), [], str(tmp_path / "run"), deliberate=Changes())
-    portable.write(str(tmp_path / "r"), run, 0, read(run.folder), None, 1e9)
+    portable.write_recording(str(tmp_path / "r"), run, 0, read_recording(run.folder), None, 1e9)
     migrated = Ranks("migrated", str(script), [], str(tmp_path / "ranks"), ranks=2, deliberate=Changes())
     settings = Settings(places=lambda: ["NPU308, train.py:3"])
     found = recorded_original.verify_against(
-        portable.load(str(tmp_path / "r")), migrated, settings, lambda _: None, False
+        portable.load_recording(str(tmp_path / "r")), migrated, settings, lambda _: None, False
     )
     assert (found.problems, found.verdict) == (wanted, "differ" if wanted else "agree")
 
@@ -214,10 +217,10 @@ def test_values_that_versions_define_differently_are_dropped(tmp_path: pathlib.P
     both = [recording(tmp_path / str(number)) for number in range(2)]
     for each, version in zip(both, ("1.15.5", "2.6.5")):
         each.notes.tensorflow = version
-    assert drop_redefined(*both) == []
+    assert drop_redefined_values(*both) == []
     for each in both:
         each.streams[LOG, "batch loss"] = each.streams[LOG, "epoch loss"] = next(iter(each.streams.values()))
-    assert "TensorFlow 2.2" in drop_redefined(*both)[0]
+    assert "TensorFlow 2.2" in drop_redefined_values(*both)[0]
     assert [name for kind, name in both[0].streams if kind == LOG] == ["epoch loss"]
 
 
@@ -227,5 +230,5 @@ def test_counts_that_keras_3_does_not_make_are_not_compared(tmp_path: pathlib.Pa
         each.notes.tensorflow = version
         for name in ("normalization/count", "total/count"):
             each.streams[FINAL, name] = next(iter(each.streams.values()))
-    assert "Normalization" in drop_redefined(*both)[0]
+    assert "Normalization" in drop_redefined_values(*both)[0]
     assert [name for kind, name in both[0].streams if kind == FINAL] == ["total/count"]

@@ -18,9 +18,9 @@ import pytest
 
 from npu_shim.rehearsal import elements, reproducing
 from npu_shim.rehearsal.comparing import ranks, seeds
-from npu_shim.rehearsal.comparing.comparison import compare
-from npu_shim.rehearsal.comparing.read_recording import Recording, read
-from npu_shim.rehearsal.comparing.tolerances import allowed, distance, printed
+from npu_shim.rehearsal.comparing.comparison import compare_recordings
+from npu_shim.rehearsal.comparing.read_recording import Recording, read_recording
+from npu_shim.rehearsal.comparing.tolerances import allowed_difference, digest_distance, printed_difference
 from npu_shim.rehearsal.recording.digest import (
     HEAD,
     NORM,
@@ -61,7 +61,7 @@ RANDOM = np.random.RandomState(3)
 @pytest.mark.parametrize("size", [1, 31, 32, 33, 1000, 70_000])
 def test_distance_is_the_norm_of_the_difference(size: int) -> None:
     one, change = RANDOM.randn(size), 1e-3 * RANDOM.randn(size)
-    found = distance(digest(one), digest(one + change)) / np.linalg.norm(change)
+    found = digest_distance(digest(one), digest(one + change)) / np.linalg.norm(change)
     assert found == pytest.approx(1, rel=1e-9) if size <= 32 else 0.5 < found < 1.6  # 32 buckets: 18 % in one sigma
 
 
@@ -69,7 +69,7 @@ def test_a_single_different_element_shows_exactly() -> None:
     one = RANDOM.randn(70_000).astype("f4")
     other = one.copy()
     other[66_000] += 0.5
-    assert distance(digest(one), digest(other)) == pytest.approx(0.5, rel=1e-4)
+    assert digest_distance(digest(one), digest(other)) == pytest.approx(0.5, rel=1e-4)
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-18, 1.0, 1e18, 1e30])
@@ -77,7 +77,7 @@ def test_a_single_different_element_shows_exactly() -> None:
 def test_the_digest_of_float32_is_that_of_float64_but_for_rounding(size: int, scale: float) -> None:
     value = (scale * RANDOM.randn(size)).astype("f4")
     ours, exact = digest(value), digest(value.astype("f8"))
-    assert distance(ours, exact) < 1e-6 * exact[NORM] and ours[NORM] == pytest.approx(exact[NORM], rel=1e-6)
+    assert digest_distance(ours, exact) < 1e-6 * exact[NORM] and ours[NORM] == pytest.approx(exact[NORM], rel=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float64", "complex64"])
@@ -95,9 +95,9 @@ def test_digests_show_any_changed_element(size: int, dtype: str) -> None:
     for place in (0, size // 2, size - 1):
         other = one.copy()
         other[place] += 1
-        assert distance(digest(one), digest(other)) == pytest.approx(1, rel=1e-3)
+        assert digest_distance(digest(one), digest(other)) == pytest.approx(1, rel=1e-3)
     swapped = np.concatenate([one[1::-1], one[2:]])
-    assert distance(digest(one), digest(swapped)) > 0.5 and distance(digest(one), digest(one.copy())) == 0
+    assert digest_distance(digest(one), digest(swapped)) > 0.5 and digest_distance(digest(one), digest(one.copy())) == 0
 
 
 def test_the_digest_of_a_kept_array_is_made_once() -> None:
@@ -117,14 +117,14 @@ def test_later_steps_digest_all_elements_of_large_variables_in_turn(tmp_path: pa
     writer, one = Writer(str(tmp_path)), np.ones(size, "f4")
     for step in range(1, 11 + shares):
         writer.rows(step, [(kind, kind, one) for kind in (INPUT, VARIABLE, FINAL)])
-    streams = read(str(tmp_path)).streams
+    streams = read_recording(str(tmp_path)).streams
     squares = {kind: [value.digest[NORM] ** 2 for value in streams[kind, kind].values] for kind in (VARIABLE, FINAL)}
     assert squares[FINAL] == pytest.approx([size] * (10 + shares)) and squares[VARIABLE][:10] == squares[FINAL][:10]
     assert sum(squares[VARIABLE][10:]) == pytest.approx(size) and min(squares[VARIABLE][10:]) > 0
     for place in (0, size // 2, size - 1):
         other = one.copy()
         other[place] = 2
-        far = [distance(*(Digests().of(each, turn) for each in (one, other))) for turn in (11, 12)]
+        far = [digest_distance(*(Digests().of(each, turn) for each in (one, other))) for turn in (11, 12)]
         assert sorted(far) == pytest.approx([0, 1])
 
 
@@ -158,8 +158,8 @@ def test_a_digest_starts_no_thread_that_takes_time_of_the_script() -> None:
 def test_inf_and_nan_are_counted_and_make_an_infinite_distance() -> None:
     finite, infinite = np.array([1.0, 2.0]), np.array([np.inf, 2.0])
     assert digest(infinite)[NOT_FINITE] == 1 and digest(infinite)[NORM] == 2
-    assert distance(digest(finite), digest(infinite)) == math.inf
-    assert distance(digest(infinite), digest(infinite)) == 0
+    assert digest_distance(digest(finite), digest(infinite)) == math.inf
+    assert digest_distance(digest(infinite), digest(infinite)) == 0
     assert math.isnan(scalar_of(digest(np.float32("nan")))) and scalar_of(digest(np.float32(-3))) == -3
 
 
@@ -175,20 +175,24 @@ def test_float64_that_became_float32_is_compared_as_float32(
 
     original = recording(tmp_path / "original", of_type(ours, 1.0))
     migrated = recording(tmp_path / "migrated", of_type(theirs, 1 + 1e-6))
-    assert (compare(original, migrated, 1e-5).first is None) == agrees
+    assert (compare_recordings(original, migrated, 1e-5).first_departure is None) == agrees
 
 
 def test_tolerances_follow_type_and_step() -> None:
-    assert allowed("int32", INPUT, 5) == 0
-    assert allowed("float32", GRADIENT, 100) == pytest.approx(2e-5)
-    assert allowed("float64", GRADIENT, 0) < allowed("float32", GRADIENT, 0) < allowed("float16", GRADIENT, 0)
-    assert allowed("float64", METRIC, 0) == allowed("float32", METRIC, 0)
+    assert allowed_difference("int32", INPUT, 5) == 0
+    assert allowed_difference("float32", GRADIENT, 100) == pytest.approx(2e-5)
+    assert (
+        allowed_difference("float64", GRADIENT, 0)
+        < allowed_difference("float32", GRADIENT, 0)
+        < allowed_difference("float16", GRADIENT, 0)
+    )
+    assert allowed_difference("float64", METRIC, 0) == allowed_difference("float32", METRIC, 0)
 
 
 def test_equal_recordings_agree(tmp_path: pathlib.Path) -> None:
-    found = compare(recording(tmp_path / "a"), recording(tmp_path / "b"))
-    assert found.first is None and len(found.compared) == 8
-    assert found.by_step() == dict.fromkeys(range(1, STEPS + 1), 0.0)
+    found = compare_recordings(recording(tmp_path / "a"), recording(tmp_path / "b"))
+    assert found.first_departure is None and len(found.compared) == 8
+    assert found.largest_difference_by_step() == dict.fromkeys(range(1, STEPS + 1), 0.0)
 
 
 @pytest.mark.parametrize("line, has_values", [("step 3 of 4", False), ("loss 0.25", True)])
@@ -197,8 +201,8 @@ def test_printed_numbers_with_decimals_are_values(tmp_path: pathlib.Path, line: 
     name, numbers = numbers_of(line)
     recorder.values(PRINT, [(name, np.array(each)) for each in numbers])
     recorder.writer.event("end", ended="returned")
-    found = read(str(tmp_path))
-    assert compare(found, found).has_values() == has_values
+    found = read_recording(str(tmp_path))
+    assert compare_recordings(found, found).has_computed_values() == has_values
 
 
 def changed_from(start: int, wanted: str, factor: float) -> Any:
@@ -213,11 +217,17 @@ def changed_from(start: int, wanted: str, factor: float) -> Any:
     ["input batch 0", "loss loss", "gradient second/kernel", "learning rate learning_rate", "variable first/kernel"],
 )
 def test_the_first_departure_has_the_right_step_and_tensor(wanted: str, tmp_path: pathlib.Path) -> None:
-    found = compare(recording(tmp_path / "a"), recording(tmp_path / "b", changed_from(3, wanted, 1.001)))
-    assert found.first is not None and (found.first.step, f"{found.first.kind} {found.first.name}") == (3, wanted)
-    assert found.first.difference == pytest.approx(1e-3, rel=0.5)
+    found = compare_recordings(recording(tmp_path / "a"), recording(tmp_path / "b", changed_from(3, wanted, 1.001)))
+    assert found.first_departure is not None and (
+        found.first_departure.step,
+        f"{found.first_departure.kind} {found.first_departure.name}",
+    ) == (3, wanted)
+    assert found.first_departure.difference == pytest.approx(1e-3, rel=0.5)
     assert (
-        compare(recording(tmp_path / "c"), recording(tmp_path / "d", changed_from(3, wanted, 1.000001))).first is None
+        compare_recordings(
+            recording(tmp_path / "c"), recording(tmp_path / "d", changed_from(3, wanted, 1.000001))
+        ).first_departure
+        is None
     )
 
 
@@ -225,7 +235,7 @@ def test_at_one_step_the_kind_nearest_to_the_cause_comes_first(tmp_path: pathlib
     def change(step: int, kind: str, name: str, value: np.ndarray) -> np.ndarray:
         return value * 2 if kind in (VARIABLE, GRADIENT) and "second" in name else value
 
-    first = compare(recording(tmp_path / "a"), recording(tmp_path / "b", change)).first
+    first = compare_recordings(recording(tmp_path / "a"), recording(tmp_path / "b", change)).first_departure
     assert first is not None and (first.kind, first.name) == (GRADIENT, "second/kernel")
 
 
@@ -240,9 +250,9 @@ def test_of_two_updates_in_one_step_the_earlier_one_comes_first(tmp_path: pathli
         recorder.tensors([(INPUT, "actor", np.float32(1 - rate))], {"actor/kernel"})
         recorder.update(1, [(RATE, "actor", np.float32(0.1)), (VARIABLE, "actor/kernel", np.float32(2 - rate))])
         writer.event("end", ended="returned", steps=1, seconds=1.0, peak_bytes=1)
-        return read(str(tmp_path / name))
+        return read_recording(str(tmp_path / name))
 
-    found = compare(run("original", 0.1), run("migrated", 0.102))
+    found = compare_recordings(run("original", 0.1), run("migrated", 0.102))
     assert [each.name for each in found.departures] == ["critic", "critic/kernel", "actor", "actor/kernel"]
 
 
@@ -255,18 +265,27 @@ def test_a_gradient_of_one_script_comes_after_what_departs_before_its_update(tmp
         recorder.tensors([(LOSS, "loss", np.float32(loss))], {"kernel"})
         recorder.update(1, [(GRADIENT, each, np.ones(len(each), "f4")) for each in trained])
         writer.event("end", ended="returned", steps=1, seconds=1.0, peak_bytes=1)
-        return read(str(tmp_path / name))
+        return read_recording(str(tmp_path / name))
 
     one, more = run("one", 1.0, "kernel"), run("more", 1.5, "kernel", "frozen scale")
-    for found in (compare(one, more), compare(more, one)):
+    for found in (compare_recordings(one, more), compare_recordings(more, one)):
         assert [each.name for each in found.departures] == ["loss", "frozen scale"]
 
 
 def test_a_loss_scale_is_no_difference_but_scaled_gradients_are(tmp_path: pathlib.Path) -> None:
     ours = recording(tmp_path / "a")
-    assert compare(ours, recording(tmp_path / "b", changed_from(1, "loss loss", 1024))).first is None
-    assert compare(ours, recording(tmp_path / "c", changed_from(1, "loss loss", 3))).first is not None
-    assert compare(ours, recording(tmp_path / "d", changed_from(1, "gradient first/kernel", 1024))).first is not None
+    assert (
+        compare_recordings(ours, recording(tmp_path / "b", changed_from(1, "loss loss", 1024))).first_departure is None
+    )
+    assert (
+        compare_recordings(ours, recording(tmp_path / "c", changed_from(1, "loss loss", 3))).first_departure is not None
+    )
+    assert (
+        compare_recordings(
+            ours, recording(tmp_path / "d", changed_from(1, "gradient first/kernel", 1024))
+        ).first_departure
+        is not None
+    )
 
 
 @pytest.mark.parametrize(
@@ -322,8 +341,10 @@ def rounding_of(size: float, until: int = STEPS) -> Any:
 
 
 def test_a_gradient_that_is_zero_but_for_rounding_is_no_difference_nor_is_its_variable(tmp_path: pathlib.Path) -> None:
-    found = compare(recording(tmp_path / "a", rounding_of(1e-6)), recording(tmp_path / "b", rounding_of(2e-6)))
-    assert found.first is None and found.undetermined == ["second/kernel"]
+    found = compare_recordings(
+        recording(tmp_path / "a", rounding_of(1e-6)), recording(tmp_path / "b", rounding_of(2e-6))
+    )
+    assert found.first_departure is None and found.undetermined == ["second/kernel"]
     text = to_text(verified(tmp_path / "c", rounding_of(1e-6)))
     assert "not compared" not in text and "gradient second/kernel" in text, "only one of the two is zero"
 
@@ -337,13 +358,17 @@ def test_a_variable_may_differ_by_more_from_the_step_at_which_its_gradient_diffe
             return value
         return value * np.float32(1.00005 if kind == VARIABLE else 1.000002 if inexact else 1)
 
-    found = compare(recording(tmp_path / "a"), recording(tmp_path / "b", change))
-    assert (found.first is None) == inexact
-    if found.first is not None:
-        assert (found.first.step, found.first.kind, found.first.name) == (2, VARIABLE, "first/kernel")
+    found = compare_recordings(recording(tmp_path / "a"), recording(tmp_path / "b", change))
+    assert (found.first_departure is None) == inexact
+    if found.first_departure is not None:
+        assert (found.first_departure.step, found.first_departure.kind, found.first_departure.name) == (
+            2,
+            VARIABLE,
+            "first/kernel",
+        )
     early = changed_from(1, "variable first/kernel", 1.00005)
     later = lambda step, kind, name, value: early(step, kind, name, change(step, kind, name, value))  # noqa: E731
-    first = compare(recording(tmp_path / "c"), recording(tmp_path / "d", later)).first
+    first = compare_recordings(recording(tmp_path / "c"), recording(tmp_path / "d", later)).first_departure
     assert first is not None and (first.step, first.kind) == (1, VARIABLE), "the gradient is equal until step 2"
 
 
@@ -352,9 +377,13 @@ def test_a_gradient_with_more_than_rounding_is_a_difference(
     size: float, until: int, step: int, tmp_path: pathlib.Path
 ) -> None:
     ours, theirs = rounding_of(size, until), rounding_of(2 * size, until)
-    found = compare(recording(tmp_path / "a", ours), recording(tmp_path / "b", theirs))
-    assert found.undetermined == [] and found.first is not None
-    assert (found.first.step, found.first.kind, found.first.name) == (step, GRADIENT, "second/kernel")
+    found = compare_recordings(recording(tmp_path / "a", ours), recording(tmp_path / "b", theirs))
+    assert found.undetermined == [] and found.first_departure is not None
+    assert (found.first_departure.step, found.first_departure.kind, found.first_departure.name) == (
+        step,
+        GRADIENT,
+        "second/kernel",
+    )
 
 
 def test_names_that_differ_pair_by_order(tmp_path: pathlib.Path) -> None:
@@ -362,8 +391,8 @@ def test_names_that_differ_pair_by_order(tmp_path: pathlib.Path) -> None:
     theirs.streams = {(kind, name.replace("second", "third")): each for (kind, name), each in theirs.streams.items()}
     for stream in theirs.streams.values():
         stream.name = stream.name.replace("second", "third")
-    found = compare(ours, theirs)
-    assert found.first is None and len(found.compared) == 8 and not found.matches.only_original
+    found = compare_recordings(ours, theirs)
+    assert found.first_departure is None and len(found.compared) == 8 and not found.matches.only_original
 
 
 def test_variables_in_another_scope_pair_by_the_last_part_of_their_names(tmp_path: pathlib.Path) -> None:
@@ -373,8 +402,8 @@ def test_variables_in_another_scope_pair_by_the_last_part_of_their_names(tmp_pat
     for folder, values in ((tmp_path / "a", powers), (tmp_path / "b", scaled)):
         folder.mkdir()
         Recorder(Writer(str(folder))).final(values.items())
-        made.append(read(str(folder)))
-    found = compare(*made)
+        made.append(read_recording(str(folder)))
+    found = compare_recordings(*made)
     assert [(one.name, other.name) for one, other in found.matches.pairs] == [(name, f"cond/{name}") for name in powers]
     assert [stream.name for stream in found.matches.only_migrated] == ["loss_scale"]
 
@@ -384,25 +413,25 @@ def logged(folder: pathlib.Path, *logs: tuple[str, float]) -> Recording:
     folder.mkdir()
     writer = Writer(str(folder))
     Recorder(writer).values(LOG, logs)
-    return read(str(folder))
+    return read_recording(str(folder))
 
 
 def test_logs_of_another_version_of_keras_pair_by_name(tmp_path: pathlib.Path) -> None:
     ours = logged(tmp_path / "a", ("acc", 0.25), ("loss", 2.0), ("learning_rate", 0.5))
     theirs = logged(tmp_path / "b", ("loss", 2.0), ("acc", 0.25), ("lr", 0.5))
-    found = compare(ours, theirs)
-    assert found.first is None and len(found.compared) == 3
-    found = compare(
+    found = compare_recordings(ours, theirs)
+    assert found.first_departure is None and len(found.compared) == 3
+    found = compare_recordings(
         logged(tmp_path / "c", ("auc", 0.25), ("auc_1", 0.5)), logged(tmp_path / "d", ("auc_1", 0.25), ("auc_2", 0.5))
     )
-    assert found.first is None and len(found.compared) == 2
+    assert found.first_departure is None and len(found.compared) == 2
 
 
 def test_variables_of_one_name_are_apart(tmp_path: pathlib.Path) -> None:
     recorder = Recorder(Writer(str(tmp_path)))
     for step in range(2):
         recorder.update(0, [(VARIABLE, "Variable", np.float32(number + step)) for number in range(2)])
-    found = read(str(tmp_path)).of_kind(VARIABLE)
+    found = read_recording(str(tmp_path)).streams_of_kind(VARIABLE)
     assert [(each.name, len(each.values)) for each in found] == [("Variable", 2), ("Variable (2)", 2)]
 
 
@@ -414,16 +443,16 @@ def test_missing_values_and_other_shapes_are_differences(tmp_path: pathlib.Path)
         return value[:-1] if kind == INPUT and step == STEPS else value
 
     ours = recording(tmp_path / "a")
-    first = compare(ours, recording(tmp_path / "b", lost)).first
+    first = compare_recordings(ours, recording(tmp_path / "b", lost)).first_departure
     assert first is not None and first.name == "second/kernel" and first.text.startswith("only the original script")
-    first = compare(ours, recording(tmp_path / "c", cut)).first
+    first = compare_recordings(ours, recording(tmp_path / "c", cut)).first_departure
     assert first is not None and (first.step, first.text) == (STEPS, "shape [8, 4] and [7, 4]")
 
 
 def test_fewer_values_name_the_first_missing_step(tmp_path: pathlib.Path) -> None:
     ours, theirs = recording(tmp_path / "a"), recording(tmp_path / "b")
     del theirs.streams[GRADIENT, "first/kernel"].values[3:]
-    first = compare(ours, theirs).first
+    first = compare_recordings(ours, theirs).first_departure
     assert first is not None and (first.step, first.text) == (4, "5 and 3 values")
 
 
@@ -431,7 +460,7 @@ def test_a_recording_that_a_crash_cuts_off_is_read(tmp_path: pathlib.Path) -> No
     recording(tmp_path / "a", ended="")
     with open(tmp_path / "a" / FILE, "a", encoding="utf-8") as file:
         file.write('{"event": "rows", "tab')
-    found = read(str(tmp_path / "a"))
+    found = read_recording(str(tmp_path / "a"))
     assert found.steps == STEPS and found.end is None
 
 
@@ -441,7 +470,7 @@ def test_a_script_without_an_optimizer_is_counted_by_its_tapes(tmp_path: pathlib
     for step in range(3):
         recorder.tensors([(LOSS, "loss", np.asarray(1.0 / (step + 1)))])
     recorder.values(PREDICTION, [("predict", np.zeros(2))])
-    found = read(str(tmp_path / "a"))
+    found = read_recording(str(tmp_path / "a"))
     assert [value.step for value in found.streams[LOSS, "loss"].values] == [1, 2, 3]
     assert [value.step for value in found.streams[PREDICTION, "predict"].values] == [3]
 
@@ -451,7 +480,7 @@ def test_every_thins_gradients_but_no_losses(tmp_path: pathlib.Path) -> None:
     recorder = Recorder(Writer(str(tmp_path / "a")), every=8)
     for _ in range(20):
         recorder.update(0, [(LOSS, "loss", np.ones(())), (GRADIENT, "kernel", np.ones(3))])
-    found = read(str(tmp_path / "a"))
+    found = read_recording(str(tmp_path / "a"))
     assert len(found.streams[LOSS, "loss"].values) == 20
     assert [value.step for value in found.streams[GRADIENT, "kernel"].values] == [*range(1, 11), 16]
 
@@ -462,16 +491,20 @@ def test_losses_of_ranks_are_joined_and_their_variables_compared(
 ) -> None:
     whole = recording(tmp_path / "whole")
     both = [recording(tmp_path / str(factor), changed_from(1, "loss loss", factor)) for factor in factors]
-    assert ranks.compare_with_one(whole, both, 1e-5).first is None
+    assert ranks.compare_with_one(whole, both, 1e-5).first_departure is None
     assert ranks.compare_ranks(both, 1e-5) == []
     for factor, is_found in ((1 + 5e-5, False), (1 + 5e-4, True)):  # the order of a sum, and more than that
         other = [
             recording(tmp_path / f"{factor} {n}", changed_from(1, "gradient second/kernel", factor)) for n in (0, 1)
         ]
-        assert (ranks.compare_with_one(whole, other, 1e-5).first is not None) == is_found
+        assert (ranks.compare_with_one(whole, other, 1e-5).first_departure is not None) == is_found
     apart = [both[0], recording(tmp_path / "c", changed_from(2, "variable second/kernel", 1.1))]
     [(rank, found)] = ranks.compare_ranks(apart, 1e-5)
-    assert rank == 1 and found.first is not None and (found.first.step, found.first.name) == (2, "second/kernel")
+    assert (
+        rank == 1
+        and found.first_departure is not None
+        and (found.first_departure.step, found.first_departure.name) == (2, "second/kernel")
+    )
 
 
 def test_bands_hold_equal_means_and_find_others(tmp_path: pathlib.Path) -> None:
@@ -482,8 +515,8 @@ def test_bands_hold_equal_means_and_find_others(tmp_path: pathlib.Path) -> None:
         ]
 
     ours = runs("a", 1.0)
-    assert all(band.inside for band in seeds.bands(ours, runs("b", 1.01)))
-    outside = [band for band in seeds.bands(ours, runs("c", 1.3)) if not band.inside]
+    assert all(band.inside for band in seeds.mean_bands(ours, runs("b", 1.01)))
+    outside = [band for band in seeds.mean_bands(ours, runs("c", 1.3)) if not band.inside]
     assert [(band.kind, band.name) for band in outside] == [(LOSS, "loss")]
     spread = np.std([0.02 * seed for seed in range(5)], ddof=1) * np.mean([1 / 3, 1 / 4, 1 / 5])
     assert outside[0].band == pytest.approx(3.355 * spread * math.sqrt(2 / 5), rel=1e-3)
@@ -493,7 +526,7 @@ def test_bands_hold_equal_means_and_find_others(tmp_path: pathlib.Path) -> None:
 def test_runs_that_overflow_agree_with_each_other_only(value: float, is_inside: bool, tmp_path: pathlib.Path) -> None:
     overflowed = [recording(tmp_path / str(seed), changed_from(4, "loss loss", math.nan)) for seed in range(2)]
     others = [recording(tmp_path / f"{seed} other", changed_from(4, "loss loss", value)) for seed in range(2)]
-    bands = seeds.bands(overflowed, others)
+    bands = seeds.mean_bands(overflowed, others)
     assert [band.inside for band in bands if band.kind == LOSS] == [is_inside]
     found = verified(tmp_path / "reports", bands=bands)
     written = {pathlib.Path(path).name: path for path in write_all(found, str(tmp_path / "r"), WRITERS)}
@@ -538,12 +571,15 @@ def test_the_elements_that_differ_most_come_first() -> None:
     ours = np.arange(24, dtype="f4").reshape(4, 6)
     theirs = ours.copy()
     theirs[1, 2], theirs[3, 5], theirs[0, 0] = 9, np.nan, 0.25
-    assert elements.compared(ours, theirs) == [
+    assert elements.most_different_elements(ours, theirs) == [
         Element([3, 5], "23", "nan"),
         Element([1, 2], "8", "9"),
         Element([0, 0], "0", "0.25"),
     ]
-    assert elements.compared(ours, ours.copy()) == [] and len(elements.compared(ours, ours + 1)) == 10
+    assert (
+        elements.most_different_elements(ours, ours.copy()) == []
+        and len(elements.most_different_elements(ours, ours + 1)) == 10
+    )
 
 
 def test_a_kept_value_is_written_as_it_is_and_ends_the_process(tmp_path: pathlib.Path) -> None:
@@ -555,7 +591,7 @@ def test_a_kept_value_is_written_as_it_is_and_ends_the_process(tmp_path: pathlib
     )
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], timeout=60).returncode == 0
     assert np.load(tmp_path / KEPT).tolist() == [2, 7]
-    assert len(read(str(tmp_path)).streams[LOSS, "loss"].values) == 3
+    assert len(read_recording(str(tmp_path)).streams[LOSS, "loss"].values) == 3
 
 
 def test_reports_of_equal_runs(tmp_path: pathlib.Path) -> None:
@@ -615,7 +651,7 @@ def test_printed_numbers_are_compared_up_to_their_last_digit(one: str, other: st
     for line in (one, other):
         [number] = numbers_of(line)[1]
         digests.append(digest(np.array(number)))
-    assert (printed(*digests) > allowed("float64", PRINT, 1)) == differs
+    assert (printed_difference(*digests) > allowed_difference("float64", PRINT, 1)) == differs
 
 
 def test_seeds_from_the_clock() -> None:
@@ -652,7 +688,7 @@ def test_a_departure_from_itself_explains_the_comparison(
         recording(tmp_path / name, change)
         for name, change in (("ours", unchanged), ("theirs", migrated), ("again", again))
     )
-    found = reproducing.departure_from_itself(compare(ours, theirs), ours, itself, 1e-5)
+    found = reproducing.departure_from_itself(compare_recordings(ours, theirs), ours, itself, 1e-5)
     assert (found and (found.step, found.kind)) == departs
 
 
@@ -665,10 +701,10 @@ def test_a_second_run_that_ends_before_the_last_final_variables_is_no_departure(
         recorder.update(0, [(LOSS, "loss", np.float32(loss)), (GRADIENT, "kernel", np.ones(3))])
         for value in finals:
             recorder.final([("kernel", np.float32(value))])
-        return read(str(tmp_path / name))
+        return read_recording(str(tmp_path / name))
 
     ours = run("original", 1.0, 5.0, 4.0)
-    found = compare(ours, run("migrated", 1.1, 5.0, 4.0))
+    found = compare_recordings(ours, run("migrated", 1.1, 5.0, 4.0))
     assert reproducing.departure_from_itself(found, ours, run("again", 1.0, 5.0), 1e-5) is None
     assert reproducing.departure_from_itself(found, ours, run("other", 1.0, 5.0, 3.0), 1e-5) is not None
 
@@ -678,18 +714,21 @@ def test_an_accuracy_pairs_with_that_of_tensorflow_1(tmp_path: pathlib.Path) -> 
         folder = tmp_path / name.replace(" ", "_")
         folder.mkdir()
         Recorder(Writer(str(folder))).values(METRIC, [("evaluate loss", np.float32(1)), (name, np.float32(0.5))])
-        return read(str(folder))
+        return read_recording(str(folder))
 
-    found = compare(run("evaluate acc"), run("evaluate accuracy"))
+    found = compare_recordings(run("evaluate acc"), run("evaluate accuracy"))
     assert found.departures == [] and len(found.compared) == 2
 
 
 def test_a_rate_that_varies_does_not_explain_a_gradient_that_one_script_lacks(tmp_path: pathlib.Path) -> None:
     ours, again, lacking = (recording(tmp_path / name) for name in ("ours", "again", "lacking"))
     varying = recording(tmp_path / "varying", scaled(RATE, 1, 1.5))
-    del lacking.streams[GRADIENT, lacking.of_kind(GRADIENT)[0].name]
-    found = compare(ours, lacking)
-    assert found.first is not None and (found.first.kind, found.first.number) == (GRADIENT, None)
+    del lacking.streams[GRADIENT, lacking.streams_of_kind(GRADIENT)[0].name]
+    found = compare_recordings(ours, lacking)
+    assert found.first_departure is not None and (found.first_departure.kind, found.first_departure.number) == (
+        GRADIENT,
+        None,
+    )
     assert reproducing.departure_from_itself(found, ours, again, 1e-5) is None
     assert reproducing.departure_from_itself(found, ours, varying, 1e-5) is None
     earlier = recording(tmp_path / "earlier", scaled(INPUT, 1, 1.5))
@@ -700,20 +739,20 @@ def test_the_cause_of_a_departure_from_itself_is_named(tmp_path: pathlib.Path) -
     ours, again = recording(tmp_path / "ours"), recording(tmp_path / "again", scaled(INPUT, 1, 1.5))
     ours.lines["input", "batch 0"] = "train.py:7"
     ours.seeds, again.seeds = [("numpy.random.seed", "1", "train.py:3")], [("numpy.random.seed", "2", "train.py:3")]
-    found = reproducing.departure_from_itself(compare(ours, again), ours, again, 1e-5)
+    found = reproducing.departure_from_itself(compare_recordings(ours, again), ours, again, 1e-5)
     assert found is not None
-    first, second = reproducing.sentences(found)
+    first, second = reproducing.departure_sentences(found)
     assert first.startswith("The original departs from itself at step 1: input 'batch 0', norm ")
     assert first.endswith(", at train.py:7.")
     assert second.startswith("numpy.random.seed gets 1 and 2 at train.py:3, from the clock or the system. Change ")
     again.seeds, ours.notes.queue_thread = ours.seeds, "train.py:9"
-    found = reproducing.departure_from_itself(compare(ours, again), ours, again, 1e-5)
+    found = reproducing.departure_from_itself(compare_recordings(ours, again), ours, again, 1e-5)
     assert found is not None and found.cause and "fills a queue at train.py:9" in found.cause
     ours.notes.queue_thread = None
     again = recording(tmp_path / "racing", scaled(LOSS, 1, 1.5))
     assert not ours.notes.may_vary and not again.notes.may_vary
     again.notes.racing_update = "train.py:8"
-    found = reproducing.departure_from_itself(compare(ours, again), ours, again, 1e-5)
+    found = reproducing.departure_from_itself(compare_recordings(ours, again), ours, again, 1e-5)
     assert (
         found is not None
         and found.cause
@@ -733,10 +772,10 @@ def test_printed_lines_depart_last_and_those_that_the_original_does_not_repeat_a
         rows = [("accuracy #", accuracy), ("other #", other), ("23:45 #", other)]
         recorder.values(PRINT, [(name, np.array([value, 0.01])) for name, value in rows[: 2 + (number < 2)]])
         recorder.update(0, [(LOSS, "loss", np.float32(1 + 0.3 * number))])
-        recordings.append(read(str(folder)))
-    found = compare(recordings[0], recordings[1])
+        recordings.append(read_recording(str(folder)))
+    found = compare_recordings(recordings[0], recordings[1])
     assert [each.kind for each in found.departures] == [LOSS, PRINT, PRINT, PRINT]
-    assert reproducing.drop_prints(found, recordings[0], recordings[2], 1e-5) == ["23:45 #", "other #"]
+    assert reproducing.drop_varying_prints(found, recordings[0], recordings[2], 1e-5) == ["23:45 #", "other #"]
     assert [each.name for each in found.departures] == ["loss", "accuracy #"]
 
 
@@ -747,4 +786,4 @@ def test_a_run_until_a_step_ends_before_the_next(tmp_path: pathlib.Path) -> None
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "")
-    assert [value.step for value in read(str(tmp_path)).streams["loss", "loss"].values] == [1, 2]
+    assert [value.step for value in read_recording(str(tmp_path)).streams["loss", "loss"].values] == [1, 2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from npu_shim.rehearsal.comparing.read_recording import Recording
-from npu_shim.rehearsal.comparing.together import must_draw_apart
+from npu_shim.rehearsal.comparing.together import needs_random_numbers_by_rank
 from npu_shim.rehearsal.recording.events import Notes
 
 ONE, OTHER = ("tf.random.set_seed", "1", "a.py:2"), ("tf.random.set_seed", "2", "a.py:2")
@@ -30,4 +30,4 @@ def rank(notes: Notes, *seeds: tuple[str, str, str]) -> Recording:
     ids=["equal seeds", "no seeds", "two seeds", "one seed", "seeds of NumPy", "no broadcast", "on a card"],
 )
 def test_ranks_draw_apart(ranks: list[Recording], apart: bool) -> None:
-    assert must_draw_apart(ranks) == apart
+    assert needs_random_numbers_by_rank(ranks) == apart

@@ -8,7 +8,7 @@ from typing import Callable
 import pytest
 import tensorflow as tf
 
-from npu_shim.rehearsal.comparing.read_recording import Recording, read
+from npu_shim.rehearsal.comparing.read_recording import Recording, read_recording
 from npu_shim.rehearsal.running import DEFAULTS, Run
 from samples import training
 from tests.distributed import forks
@@ -25,7 +25,7 @@ def environment() -> dict[str, str]:
 
 def settings(folder: pathlib.Path, converts: bool, in_ranks: bool) -> str:
     ranks = 2 if in_ranks else None
-    return Run("original", "", [], str(folder), [] if converts else None, ranks=ranks, of_ranks=True).settings()
+    return Run("original", "", [], str(folder), [] if converts else None, ranks=ranks, of_ranks=True).settings_text()
 
 
 def process_of_a_run(repo_root: pathlib.Path) -> pathlib.Path:
@@ -46,7 +46,7 @@ def record(repo_root: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) ->
             forks.run_script(
                 process, *arguments, log=folder / "log", environ={**environment(), "TMPDIR": str(folder)}, cwd=folder
             )
-            known[key] = read(str(folder))
+            known[key] = read_recording(str(folder))
         return known[key]
 
     return run

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from npu_shim.rehearsal.comparing.comparison import compare
+from npu_shim.rehearsal.comparing.comparison import compare_recordings
 from tests.rehearsal.line_defects import DEFECTS, LineDefect
 from tests.rehearsal.recorded_runs import HAS_GRAPH_KERAS, IS_TF2, Record, record as record
 
@@ -33,7 +33,7 @@ def test_a_defect_of_one_line_is_found(script: str, defect: LineDefect, record: 
     assert text.count(defect.old) == 1, defect
     path = tmp_path / original.name
     path.write_text(text.replace(defect.old, defect.new), encoding="utf-8")
-    first = compare(record(original), record(path, converts=True)).first
+    first = compare_recordings(record(original), record(path, converts=True)).first_departure
     assert first is not None, "not found"
     assert (first.step, bool(re.fullmatch(defect.kind, first.kind))) == (defect.step, True), first
 
@@ -43,7 +43,7 @@ def test_a_defect_of_one_line_is_found(script: str, defect: LineDefect, record: 
     [pytest.param(name, marks=[pytest.mark.smoke] * (name == "session_with_averages")) for name in RUNNABLE],
 )
 def test_the_conversion_agrees(script: str, record: Record) -> None:
-    found = compare(record(SCRIPTS / f"{script}.py"), record(SCRIPTS / f"{script}.py", converts=True))
+    found = compare_recordings(record(SCRIPTS / f"{script}.py"), record(SCRIPTS / f"{script}.py", converts=True))
     assert found.departures == [] and len(found.compared) > 30
 
 
@@ -51,7 +51,7 @@ def test_the_conversion_agrees(script: str, record: Record) -> None:
 def test_a_second_run_agrees(script: str, record: Record, tmp_path: pathlib.Path) -> None:
     again = tmp_path / f"{script}.py"
     again.write_text((SCRIPTS / again.name).read_text(encoding="utf-8"), encoding="utf-8")
-    found = compare(record(SCRIPTS / again.name), record(again))
+    found = compare_recordings(record(SCRIPTS / again.name), record(again))
     assert found.departures == [] and not found.matches.only_original and not found.matches.only_migrated
 
 

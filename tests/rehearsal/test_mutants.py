@@ -8,8 +8,8 @@ import re
 import pytest
 
 from npu_shim.rehearsal.comparing import TOLERANCE, ranks, together
-from npu_shim.rehearsal.comparing.comparison import compare
-from npu_shim.rehearsal.comparing.read_recording import Recording, read
+from npu_shim.rehearsal.comparing.comparison import compare_recordings
+from npu_shim.rehearsal.comparing.read_recording import Recording, read_recording
 from tests.distributed import forks
 from tests.rehearsal.mutants import MUTANTS, RANK_MUTANTS, Mutant
 from tests.rehearsal.recorded_runs import (
@@ -63,10 +63,10 @@ def test_a_defect_is_found_at_its_tensor(
     mutant: Mutant, record: Record, repo_root: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
     folder = repo_root / "samples" / mutant.sample
-    found = compare(
+    found = compare_recordings(
         record(folder / "original.py", STEPS), record(planted(mutant, folder / "expected_npu.py", tmp_path), STEPS)
     )
-    check(mutant, found.first)
+    check(mutant, found.first_departure)
 
 
 @pytest.mark.parametrize(
@@ -74,16 +74,18 @@ def test_a_defect_is_found_at_its_tensor(
 )
 def test_a_true_migration_agrees(sample: str, record: Record, repo_root: pathlib.Path) -> None:
     folder = repo_root / "samples" / sample
-    found = compare(record(folder / "original.py", STEPS), record(folder / "expected_npu.py", STEPS))
+    found = compare_recordings(record(folder / "original.py", STEPS), record(folder / "expected_npu.py", STEPS))
     assert found.departures == [] and found.compared
-    converted = compare(record(folder / "original.py", STEPS), record(folder / "original.py", STEPS, converts=True))
+    converted = compare_recordings(
+        record(folder / "original.py", STEPS), record(folder / "original.py", STEPS, converts=True)
+    )
     assert converted.departures == [] and len(converted.compared) == len(found.compared)
 
 
 def on_ranks(script: pathlib.Path, folder: pathlib.Path, repo_root: pathlib.Path) -> list[Recording]:
     command = (str(process_of_a_run(repo_root)), settings(folder, False, True), str(script), STEPS)
     forks.run_ranks(2, *command, "--dropout=0", folder=folder, environ=environment())
-    return [read(str(folder / f"rank_{rank}")) for rank in range(2)]
+    return [read_recording(str(folder / f"rank_{rank}")) for rank in range(2)]
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
@@ -97,7 +99,7 @@ def test_two_ranks_agree_with_one_process_on_the_global_batch(
     found = ranks.compare_with_one(whole, both, TOLERANCE)
     assert found.departures == []
     assert ranks.compare_ranks(both, TOLERANCE) == []
-    assert together.faults(whole, both, tuple) == []
+    assert together.fault_sentences(whole, both, tuple) == []
 
 
 @pytest.mark.parametrize("mutant", cases(RANK_MUTANTS))
@@ -107,10 +109,10 @@ def test_a_defect_of_ranks_is_found_at_its_tensor(
     folder = repo_root / "samples" / mutant.sample
     whole = record(folder / "original.py", STEPS, "--dropout=0", "--batch_size=128")
     both = on_ranks(planted(mutant, folder / "distributed_npu.py", tmp_path), tmp_path, repo_root)
-    check(mutant, ranks.compare_with_one(whole, both, TOLERANCE).first)
+    check(mutant, ranks.compare_with_one(whole, both, TOLERANCE).first_departure)
     if "one layer" in mutant.name:
         [(rank, among)] = ranks.compare_ranks(both, TOLERANCE)
-        check(mutant, among.first)
+        check(mutant, among.first_departure)
 
 
 def test_there_are_25_defects_in_one_process() -> None:

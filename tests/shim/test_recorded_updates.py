@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from npu_shim.rehearsal.comparing.read_recording import Recording, read
+from npu_shim.rehearsal.comparing.read_recording import Recording, read_recording
 from npu_shim.rehearsal.recording.kinds import FINAL, GRADIENT, LOG, VARIABLE
 from npu_shim.rehearsal.recording.names import OF_OPTIMIZER
 from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
@@ -74,19 +74,19 @@ def recorded(text: str, folder: pathlib.Path, repo_root: pathlib.Path) -> Record
     """Return the recording of a script."""
     script = folder / "script.py"
     script.write_text(text)
-    settings = Run("original", str(script), [], str(folder)).settings()
+    settings = Run("original", str(script), [], str(folder)).settings_text()
     command = (repo_root / "npu_shim" / "rehearsal" / "recorded_run.py", settings, str(script))
     forks.run_script(*command, log=folder / "log", environ={**training.environment(), **DEFAULTS}, cwd=folder)
-    return read(str(folder))
+    return read_recording(str(folder))
 
 
 def test_every_update_of_each_variable(tmp_path: pathlib.Path, repo_root: pathlib.Path) -> None:
     found = recorded(SESSION + FIT + IS_KERAS3 * APPLY + HAS_LEGACY * LEGACY, tmp_path, repo_root)
     variables = 6 + 2 * IS_KERAS3 + 4 * HAS_LEGACY
     for kind in (GRADIENT, VARIABLE):
-        assert [len(stream.values) for stream in found.of_kind(kind)] == [2] * variables
-    assert len(found.of_kind(FINAL)) == variables - 2 * IS_KERAS3  # nothing ends a loop
-    assert found.of_kind(LOG) and found.end and found.end.ended == "returned"
+        assert [len(stream.values) for stream in found.streams_of_kind(kind)] == [2] * variables
+    assert len(found.streams_of_kind(FINAL)) == variables - 2 * IS_KERAS3  # nothing ends a loop
+    assert found.streams_of_kind(LOG) and found.end and found.end.ended == "returned"
 
 
 if tf.__version__ >= "2":
@@ -96,7 +96,7 @@ if tf.__version__ >= "2":
         tmp_path: pathlib.Path, repo_root: pathlib.Path
     ) -> None:
         found = recorded(TWO_OPTIMIZERS, tmp_path, repo_root)
-        updates = {stream.name: len(stream.values) for stream in found.of_kind(GRADIENT)}
+        updates = {stream.name: len(stream.values) for stream in found.streams_of_kind(GRADIENT)}
         assert updates == {"weight": 3, f"weight{OF_OPTIMIZER}2": 2}
 
 

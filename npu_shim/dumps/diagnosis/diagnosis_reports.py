@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Iterator, Mapping
 
 import npu_shim
-from npu_shim.rehearsal.web import clean, page, section, verdict
+from npu_shim.rehearsal.web import escape_html, page_html, section_html, verdict_html
 
 if TYPE_CHECKING:
     from npu_shim.dumps.diagnosis.stage_results import Diagnosis
@@ -27,7 +27,7 @@ def to_html(result: Diagnosis) -> str:
     footer = f"npu-shim diagnose {npu_shim.__version__}"
     about = " ".join([result.script, *result.arguments])
     title = f"Diagnosis of {result.script}"
-    return page(title, "Diagnosis on the card", [about, result.recording], _body(result), footer)
+    return page_html(title, "Diagnosis on the card", [about, result.recording], _body(result), footer)
 
 
 def _lines(result: Diagnosis) -> Iterator[str]:
@@ -48,15 +48,15 @@ def _lines(result: Diagnosis) -> Iterator[str]:
 def _body(result: Diagnosis) -> Iterator[str]:
     cause = result.cause
     state = "agree" if result.verdict == "agrees" else "differ"
-    yield from verdict(state, cause.title if cause else _VERDICTS[result.verdict])
+    yield from verdict_html(state, cause.title if cause else _VERDICTS[result.verdict])
     if cause:
-        yield "<h2>Evidence</h2>" + "".join(f"<p>{clean(line)}</p>" for line in cause.evidence)
-        yield f"<h2>Fix</h2><p>{clean(cause.fix)}</p>"
+        yield "<h2>Evidence</h2>" + "".join(f"<p>{escape_html(line)}</p>" for line in cause.evidence)
+        yield f"<h2>Fix</h2><p>{escape_html(cause.fix)}</p>"
     columns = {"stage": "name", "looks at": "title", "seconds": "seconds", "found": "sentence", "folder": "folder"}
     rows = [[str(getattr(row, name)) for name in columns.values()] for row in result.stages]
-    yield section("Stages", list(columns), rows, (2,))
+    yield section_html("Stages", list(columns), rows, (2,))
     findings = [[finding.code, finding.place, finding.message] for finding in result.findings]
-    yield section("Findings of the migration tool", ("code", "place", "finding"), findings)
+    yield section_html("Findings of the migration tool", ("code", "place", "finding"), findings)
 
 
 WRITERS: Mapping[str, Callable[[Diagnosis], str]] = {"diagnose.txt": to_text, "diagnose.html": to_html}

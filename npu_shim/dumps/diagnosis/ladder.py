@@ -15,7 +15,7 @@ from typing import Callable, Sequence
 from npu_shim.dumps.diagnosis.stage_results import NONE, Cause, Diagnosis, Facts, StageResult, ToolFinding, read
 from npu_shim.dumps.dump_settings import Dumping
 from npu_shim.rehearsal import recorded_original, result
-from npu_shim.rehearsal.failures import not_completed, recordings
+from npu_shim.rehearsal.failures import failure_sentences, read_recordings
 from npu_shim.rehearsal.portable import Recorded
 from npu_shim.rehearsal.reports import WRITERS, to_json, write_all
 from npu_shim.rehearsal.running import Run
@@ -168,9 +168,9 @@ class Ladder:
         """Run the script, or some steps of it. Return why it did not run to its end, None if it did."""
         run = self._planned_run(name, given, on_host)
         run = run if steps is None else replace(run, steps=steps)
-        self._progress(run.starting)
-        part = result.run_part(run, run.start(), recordings(run))
-        return None if part.completed else not_completed(part)
+        self._progress(run.start_text)
+        part = result.run_part(run, run.start(), read_recordings(run))
+        return None if part.completed else failure_sentences(part)
 
     def _planned_run(self, name: str, given: Dumping | None, on_host: bool, alone: bool = False) -> Run:
         dumping = replace(given or Dumping(), draws=self.given.reference.seed)

@@ -19,8 +19,8 @@ from npu_shim.dumps.dump_settings import Dumping
 from npu_shim.dumps.reports import WRITERS, overflows
 from npu_shim.dumps.reports.comparison_text import answers
 from npu_shim.rehearsal import result
-from npu_shim.rehearsal.comparing.comparison import compare
-from npu_shim.rehearsal.comparing.read_recording import read
+from npu_shim.rehearsal.comparing.comparison import compare_recordings
+from npu_shim.rehearsal.comparing.read_recording import read_recording
 from npu_shim.rehearsal.recording.kinds import DRAW, FEED, INITIAL, INPUT, PRINT, RATE
 from npu_shim.rehearsal.recording.writer import FILE
 from npu_shim.rehearsal.reports import write_all
@@ -38,8 +38,8 @@ _OF_SCRIPT = {INPUT: "data order", FEED: "data order", INITIAL: "initial variabl
 
 
 def _card(ladder: Ladder) -> Outcome:
-    ours = read(ladder.given.reference.folder)
-    draws = ours.of_kind(DRAW)
+    ours = read_recording(ladder.given.reference.folder)
+    draws = ours.streams_of_kind(DRAW)
     verified, folder, is_alone = ladder.compare("run"), ladder.path("run"), False
     if verified.verdict == result.DIFFER and ladder.given.run.ranks:
         is_alone, folder = True, ladder.path("one_rank")
@@ -60,8 +60,8 @@ def _card(ladder: Ladder) -> Outcome:
         return _because(ladder, "original", about, fix=about[-1])
     if first and first.kind in (INPUT, FEED):
         return _because(ladder, "other data", about)
-    theirs = read(folder)
-    drawn = {value.digest.tobytes() for draw in theirs.of_kind(DRAW) for value in draw.values}
+    theirs = read_recording(folder)
+    drawn = {value.digest.tobytes() for draw in theirs.streams_of_kind(DRAW) for value in draw.values}
     missing = []
     for draw in draws:
         if not drawn.issuperset(value.digest.tobytes() for value in draw.values if value.step <= theirs.steps):
@@ -131,7 +131,9 @@ def _repeat(ladder: Ladder) -> Outcome:
     problem = ladder.start("again")
     if problem:
         return Outcome(f"no second run. {problem}")
-    repeated = compare(read(ladder.facts.folder), read(ladder.path("again")), ladder.given.tolerance(False))
+    repeated = compare_recordings(
+        read_recording(ladder.facts.folder), read_recording(ladder.path("again")), ladder.given.tolerance(False)
+    )
     several = [
         departure for departure in repeated.departures if departure.kind != PRINT or departure.name == ladder.facts.name
     ]
@@ -206,7 +208,7 @@ def _because(ladder: Ladder, name: str, evidence: Iterable[str], **values: str) 
 
 def _options(folder: str) -> Mapping[str, OptionValue]:
     """Return the NPU options that the run got; none of ranks and of a process that never started."""
-    return read(folder).notes.npu_options if os.path.isfile(f"{folder}/{FILE}") else {}
+    return read_recording(folder).notes.npu_options if os.path.isfile(f"{folder}/{FILE}") else {}
 
 
 STAGES = (

@@ -9,7 +9,7 @@ import npu_shim
 from npu_shim.dumps.comparison_result import AGREES, DEPARTS, NOT_COMPARED, ComparedTensor, DumpComparison, finite
 from npu_shim.dumps.reports.comparison_text import answers, sections
 from npu_shim.rehearsal.sections import to_html as html_of
-from npu_shim.rehearsal.web import clean, page, verdict
+from npu_shim.rehearsal.web import escape_html, page_html, verdict_html
 
 _COLOURS = {AGREES: "#2e7d32", DEPARTS: "#c62828", NOT_COMPARED: "#757575"}
 _SEARCH = """<p><label>Search <input id="search" type="search" placeholder="operator, type, op, line, state"></label>
@@ -23,11 +23,11 @@ def to_html(result: DumpComparison) -> str:
         script = stream.read()
     about, footer = f"{result.device}, {result.reference}", f"npu-shim dumps compare {npu_shim.__version__}"
     heading = "Dumps of the device and what TensorFlow computes"
-    return page("Comparison of dumps", heading, [about], _body(result), footer, script)
+    return page_html("Comparison of dumps", heading, [about], _body(result), footer, script)
 
 
 def _body(result: DumpComparison) -> Iterator[str]:
-    yield from verdict("agree" if result.verdict == AGREES else "differ", *answers(result))
+    yield from verdict_html("agree" if result.verdict == AGREES else "differ", *answers(result))
     if result.first_departure:
         yield "<h2>Path to the first departure</h2>"
         yield from _drawn(result.first_departure.path)
@@ -41,5 +41,5 @@ def _drawn(path: Sequence[ComparedTensor]) -> Iterator[str]:
         distance = finite(row.figures.relative_euclidean) if row.figures else None
         detail = [row.type, row.state, "" if distance is None else f"distance {distance:.1e}", row.line]
         style = f"border:2px solid {_COLOURS[row.state]};border-radius:4px;padding:4px 12px;max-width:40rem"
-        text = f"{clean(row.operator)}<br><small>{clean(', '.join(filter(None, detail)))}</small>"
+        text = f"{escape_html(row.operator)}<br><small>{escape_html(', '.join(filter(None, detail)))}</small>"
         yield ("<div>&darr;</div>" if place else "") + f'<div class="path" style="{style}">{text}</div>'

@@ -17,7 +17,7 @@ from npu_shim.rehearsal.assess.assessment import (
     Operators,
 )
 from npu_shim.rehearsal.assess.operators import MEANINGS
-from npu_shim.rehearsal.web import Html, clean, page, section
+from npu_shim.rehearsal.web import Html, escape_html, page_html, section_html
 
 _MOST, _FEW_OPS = 12, 4  # rows of a table, and operators of a line
 _FIXES = {
@@ -155,7 +155,7 @@ def _operator_table(rows: list[Operators], not_counted: set[str]) -> Iterator[st
 def to_html(assessment: Assessment) -> str:
     """Return the page of an assessment."""
     ranks = f"; rank 0 of {assessment.ranks} ranks" if assessment.ranks > 1 else ""
-    return page(
+    return page_html(
         f"Assessment of {assessment.script}",
         "What a card would make of the script",
         [
@@ -183,7 +183,7 @@ def _page_sections(assessment: Assessment) -> Iterator[str]:
     yield f'<div class="cards">{"".join(parts)}</div>'
     rows = [(problem.graph, problem.what, problem.why, ", ".join(problem.lines)) for problem in problems]
     heads = ("graph", "operator", "why", "lines")
-    yield section("Not on the device", heads, rows) or f"<h2>Not on the device</h2>\n<p>{_ALL_RUN}</p>"
+    yield section_html("Not on the device", heads, rows) or f"<h2>Not on the device</h2>\n<p>{_ALL_RUN}</p>"
     for graph in assessment.graphs:
         yield from _graph_sections(graph)
 
@@ -194,7 +194,7 @@ def _graph_sections(graph: Graph) -> Iterator[str]:
         name = label.strip(" :")
         before = facts[-1]
         facts[-1:] = [before, (name, text)] if name else [(before[0], f"{before[1]}; {text}")]
-    yield section(f"{graph.name} ({graph.kind}), {graph.line}", (), facts)
+    yield section_html(f"{graph.name} ({graph.kind}), {graph.line}", (), facts)
     shapes = [
         (
             f"{row.op} {row.name}",
@@ -205,17 +205,19 @@ def _graph_sections(graph: Graph) -> Iterator[str]:
         )
         for row in graph.dynamic_shapes
     ]
-    yield section("Dynamic shapes", ("operator", "shape", "in this run", "lines", "tensors of unknown size"), shapes)
+    yield section_html(
+        "Dynamic shapes", ("operator", "shape", "in this run", "lines", "tensors of unknown size"), shapes
+    )
     types = [(rare.dtype, str(rare.tensors), ", ".join(rare.operators), ", ".join(rare.lines)) for rare in graph.dtypes]
-    yield section("Types", ("type", "tensors", "operators", "lines"), types)
+    yield section_html("Types", ("type", "tensors", "operators", "lines"), types)
     collectives = [(row.op, str(row.count), amount_text(row.bytes, "B")) for row in graph.collectives]
-    yield section("Collectives", ("operator", "number", "bytes"), collectives)
+    yield section_html("Collectives", ("operator", "number", "bytes"), collectives)
     not_counted = {row.op for row in graph.work.unknown}
     operators = [
         (
             row.op,
             f"{row.count:,}",
-            Html(f'<span class="badge {row.status}" title="{clean(MEANINGS[row.status])}">{row.status}</span>'),
+            Html(f'<span class="badge {row.status}" title="{escape_html(MEANINGS[row.status])}">{row.status}</span>'),
             operations_text(row, not_counted),
             amount_text(row.bytes, "B"),
             ", ".join(row.lines),
@@ -223,7 +225,7 @@ def _graph_sections(graph: Graph) -> Iterator[str]:
         for row in graph.operators
     ]
     heads = ("operator", "number", "status", "work", "bytes", "lines")
-    yield section(f"Operators: {len(operators)}", heads, operators, (1, 3, 4))
+    yield section_html(f"Operators: {len(operators)}", heads, operators, (1, 3, 4))
 
 
 def _shape_text(shape: Sequence[object] | None) -> str:

@@ -10,10 +10,16 @@ from typing import Collection, Dict, List, NamedTuple
 import numpy as np
 
 from npu_shim.rehearsal.comparing import TOLERANCE
-from npu_shim.rehearsal.comparing.matching import Matches, match
+from npu_shim.rehearsal.comparing.matching import Matches, match_streams
 from npu_shim.rehearsal.comparing.read_recording import Recording, Stream, Value
-from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits, allowed, printed, relative
-from npu_shim.rehearsal.comparing.versions import drop_redefined
+from npu_shim.rehearsal.comparing.tolerances import (
+    Allowance,
+    Limits,
+    allowed_difference,
+    printed_difference,
+    relative_difference,
+)
+from npu_shim.rehearsal.comparing.versions import drop_redefined_values
 from npu_shim.rehearsal.comparing.zero_gradients import ZeroGradients
 from npu_shim.rehearsal.recording.digest import HEAD, NORM, NOT_FINITE, few_elements, scalar_of
 from npu_shim.rehearsal.recording.kinds import (
@@ -67,7 +73,7 @@ class Departure(NamedTuple):
     updates: int = 0
 
     @property
-    def key(self) -> tuple[int, int, int, int, int]:
+    def sort_key(self) -> tuple[int, int, int, int, int]:
         """The order of departures: printed ones last, by step, by kind in the order of a training step, by creation.
 
         If several optimizers update in a step, what comes before an update is ahead of what follows it.
@@ -91,7 +97,7 @@ class Compared:
     departures: list[Departure] = field(default_factory=list)
 
     @property
-    def largest(self) -> float:
+    def largest_difference(self) -> float:
         """The largest difference."""
         return max((difference for _, difference in self.differences), default=0.0)
 
@@ -115,11 +121,11 @@ class Comparison:
     redefined: list[str] = field(default_factory=list)
 
     @property
-    def first(self) -> Departure | None:
+    def first_departure(self) -> Departure | None:
         """The first value that departs."""
         return self.departures[0] if self.departures else None
 
-    def by_step(self) -> dict[int, float]:
+    def largest_difference_by_step(self) -> dict[int, float]:
         """Return the largest difference at each step, without printed numbers, among which times may be."""
         largest: dict[int, float] = {}
         for pair in (pair for pair in self.compared if pair.original.kind != PRINT):
@@ -127,14 +133,15 @@ class Comparison:
                 largest[step] = max(largest.get(step, 0.0), difference)
         return dict(sorted(largest.items()))
 
-    def has_values(self) -> bool:
+    def has_computed_values(self) -> bool:
         """Return True if there is a value that a run computes; of printed numbers, only those with decimals are."""
-        return bool(self.by_step()) or any(
-            pair.original.kind == PRINT and not all(map(_is_integer, pair.original.values)) for pair in self.compared
+        return bool(self.largest_difference_by_step()) or any(
+            pair.original.kind == PRINT and not all(map(_is_printed_integer, pair.original.values))
+            for pair in self.compared
         )
 
 
-def compare(
+def compare_recordings(
     original: Recording,
     migrated: Recording,
     tolerance: float = TOLERANCE,
@@ -151,14 +158,16 @@ def compare(
         same_shapes: False to skip values of different shapes instead of reporting them.
         limits: what is allowed beyond the tolerance.
     """
-    redefined = drop_redefined(original, migrated)
+    redefined = drop_redefined_values(original, migrated)
     if migrated.notes.on_device:
         kinds = [kind for kind in kinds if kind in HOST_KINDS]
-    matches = match(original, migrated)
+    matches = match_streams(original, migrated)
     pairs = [pair for pair in matches.pairs if pair[0].kind in kinds]
     zero_gradients = ZeroGradients(original, migrated, tolerance)
-    updates = _updates(original), _updates(migrated)
-    compared = [_compare(one, other, updates, zero_gradients, tolerance, same_shapes, limits) for one, other in pairs]
+    updates = _update_times_by_step(original), _update_times_by_step(migrated)
+    compared = [
+        _compare_streams(one, other, updates, zero_gradients, tolerance, same_shapes, limits) for one, other in pairs
+    ]
     departures = [departure for pair in compared for departure in pair.departures]
     for has, lacks, streams, times in (
         ("original", "migrated", matches.only_original, updates[0]),
@@ -167,22 +176,24 @@ def compare(
         for stream in streams:
             if stream.kind in _ESSENTIAL and stream.kind in kinds:
                 text = f"only the {has} script has it; the {lacks} one has no partner of this shape"
-                departures.append(_placed(_missing(stream, stream.values[0], text), stream.values[0], times))
-    departures.sort(key=lambda departure: departure.key)
-    return Comparison(compared, matches, departures, zero_gradients.variables(), redefined)
+                departures.append(
+                    _with_update_count(_missing_departure(stream, stream.values[0], text), stream.values[0], times)
+                )
+    departures.sort(key=lambda departure: departure.sort_key)
+    return Comparison(compared, matches, departures, zero_gradients.zero_gradient_variables(), redefined)
 
 
-def _updates(recording: Recording) -> Updates:
+def _update_times_by_step(recording: Recording) -> Updates:
     """Return the times of the updates in each step; none with sessions, whose values come at the end of a run."""
     times_by_step: dict[int, set[float]] = {}
-    if not recording.of_kind(FEED) and not recording.of_kind(FETCH):
-        for stream in recording.of_kind(RATE) + recording.of_kind(GRADIENT):
+    if not recording.streams_of_kind(FEED) and not recording.streams_of_kind(FETCH):
+        for stream in recording.streams_of_kind(RATE) + recording.streams_of_kind(GRADIENT):
             for value in stream.values:
                 times_by_step.setdefault(value.step, set()).add(value.seconds)
     return {step: sorted(times) for step, times in times_by_step.items()}
 
 
-def _placed(departure: Departure, value: Value, updates: Updates) -> Departure:
+def _with_update_count(departure: Departure, value: Value, updates: Updates) -> Departure:
     """Return the departure of a value with the number of updates before it.
 
     Args:
@@ -194,7 +205,7 @@ def _placed(departure: Departure, value: Value, updates: Updates) -> Departure:
     return departure._replace(updates=len(times) if follows else bisect_left(times, value.seconds))
 
 
-def _compare(
+def _compare_streams(
     one: Stream,
     other: Stream,
     updates: tuple[Updates, Updates],
@@ -205,7 +216,7 @@ def _compare(
 ) -> Compared:
     compared = Compared(one, other)
     largest = 0.0
-    pairs = _by_step(one, other) if one.kind in _BY_STEP else list(zip(one.values, other.values))
+    pairs = _pairs_of_equal_steps(one, other) if one.kind in _BY_STEP else list(zip(one.values, other.values))
     if one.kind == FINAL:  # of each model or session; the last one counts
         pairs = [(one.values[-1], other.values[-1])]
     if one.kind in (LOSS, TAPE):
@@ -214,33 +225,37 @@ def _compare(
         if a.shape != b.shape:
             if same_shapes:
                 text = f"shape {list(a.shape)} and {list(b.shape)}"
-                compared.departures.append(_placed(_missing(one, a, text)._replace(number=place), a, updates[0]))
+                compared.departures.append(
+                    _with_update_count(_missing_departure(one, a, text)._replace(number=place), a, updates[0])
+                )
                 compared.differences.append((a.step, float("inf")))
             continue
         largest = max(largest, a.digest[NORM], b.digest[NORM])
         is_line = one.kind == PRINT
-        difference = printed(a.digest, b.digest) if is_line else relative(a.digest, b.digest, largest)
-        zero_gradients.note(one, a.step, difference)
+        difference = (
+            printed_difference(a.digest, b.digest) if is_line else relative_difference(a.digest, b.digest, largest)
+        )
+        zero_gradients.note_difference(one, a.step, difference)
         dtype = other.dtype if (one.dtype, other.dtype) == ("float64", "float32") else one.dtype
-        limit = allowed(dtype, one.kind, a.step, tolerance) * zero_gradients.factor(one, a.step)
-        limit = limits.widen(limit, one, place, a.step)
-        if difference > limit and zero_gradients.explains(one, a, b):
+        limit = allowed_difference(dtype, one.kind, a.step, tolerance) * zero_gradients.allowance_factor(one, a.step)
+        limit = limits.widened_limit(limit, one, place, a.step)
+        if difference > limit and zero_gradients.explains_departure(one, a, b):
             continue
         compared.differences.append((a.step, difference))
         if difference > limit:
             number = len(one.values) - 1 if one.kind == FINAL else place
-            text = _values(a, b, is_line)
+            text = _both_values_text(a, b, is_line)
             departure = Departure(a.step, one.kind, one.name, text, difference, limit, one.order, number)
-            compared.departures.append(_placed(departure, a, updates[0]))
+            compared.departures.append(_with_update_count(departure, a, updates[0]))
     if one.kind not in (FINAL, *_BY_STEP) and len(one.values) != len(other.values):
         text = f"{len(one.values)} and {len(other.values)} values"
         longer, times = (one, updates[0]) if len(one.values) > len(other.values) else (other, updates[1])
         value = longer.values[min(len(one.values), len(other.values))]
-        compared.departures.append(_placed(_missing(one, value, text), value, times))
+        compared.departures.append(_with_update_count(_missing_departure(one, value, text), value, times))
     return compared
 
 
-def _by_step(one: Stream, other: Stream) -> list[tuple[Value, Value]]:
+def _pairs_of_equal_steps(one: Stream, other: Stream) -> list[tuple[Value, Value]]:
     """Return the pairs of values of equal steps."""
     by_step: dict[int, list[Value]] = {}
     for value in other.values:
@@ -266,30 +281,30 @@ def _without_loss_scale(pairs: list[tuple[Value, Value]]) -> list[tuple[Value, V
     return unscaled
 
 
-def _missing(stream: Stream, value: Value, text: str) -> Departure:
+def _missing_departure(stream: Stream, value: Value, text: str) -> Departure:
     return Departure(value.step, stream.kind, stream.name, text, float("inf"), 0.0, stream.order)
 
 
-def _values(a: Value, b: Value, is_line: bool) -> str:
+def _both_values_text(a: Value, b: Value, is_line: bool) -> str:
     if a.shape == () or is_line:  # the number of a printed line comes first
-        return f"{_number(a)} and {_number(b)}"
-    parts = [f"norm {_norm(a)} and {_norm(b)}"]
+        return f"{_number_text(a)} and {_number_text(b)}"
+    parts = [f"norm {_norm_text(a)} and {_norm_text(b)}"]
     if a.digest[NOT_FINITE] or b.digest[NOT_FINITE]:
         one, other = a.digest[NOT_FINITE], b.digest[NOT_FINITE]
         parts.append(f"Inf or NaN in {one:.0f} and {other:.0f} of {int(np.prod(a.shape))} elements")
     return ", ".join(parts)
 
 
-def _norm(value: Value) -> str:
+def _norm_text(value: Value) -> str:
     """Return the norm, which a digest has of the finite elements."""
     return "Inf or NaN" if value.digest[NOT_FINITE] else f"{value.digest[NORM]:.6g}"
 
 
-def _is_integer(value: Value) -> bool:
+def _is_printed_integer(value: Value) -> bool:
     """Return True for a printed integer, which counts something."""
     elements = few_elements(value.digest, (2,))
     return elements is not None and not elements[1]
 
 
-def _number(value: Value) -> str:
+def _number_text(value: Value) -> str:
     return "Inf or NaN" if value.digest[NOT_FINITE] else f"{scalar_of(value.digest):.8g}"

@@ -77,7 +77,7 @@ class HalfBand(Allowance):
         key = (stream.kind, stream.name)
         return key not in self.in_steps and key not in self.updated
 
-    def widen(self, limit: float, stream: Stream, place: int, step: int) -> float:
+    def widened_limit(self, limit: float, stream: Stream, place: int, step: int) -> float:
         """Return the difference that is allowed for a value.
 
         Args:
@@ -96,7 +96,7 @@ class HalfBand(Allowance):
         return max(limit, band + (self.roundoff if is_float and stream.kind not in _NOT_ROUNDED else 0.0))
 
 
-def perturbation(dtype: str, ops: int, values: int) -> float:
+def perturbation_size(dtype: str, ops: int, values: int) -> float:
     """Return the size of the perturbation.
 
     Args:
@@ -107,12 +107,12 @@ def perturbation(dtype: str, ops: int, values: int) -> float:
     return ROUNDOFF[dtype] * math.sqrt(max(1.0, ops / max(values, 1)))
 
 
-def quantile(runs: int) -> float:
+def student_t_quantile(runs: int) -> float:
     """Return t for a number of perturbed runs."""
     return _QUANTILES[min(runs, len(_QUANTILES)) - 1]
 
 
-def band(dtype: str, perturbed: Sequence[Comparison]) -> HalfBand:
+def band_of_perturbed_runs(dtype: str, perturbed: Sequence[Comparison]) -> HalfBand:
     """Return the band.
 
     Args:
@@ -130,10 +130,10 @@ def band(dtype: str, perturbed: Sequence[Comparison]) -> HalfBand:
     for key, several in squares.items():
         length = min(map(len, several))
         stacked = np.stack([values[:length] for values in several]) if length else np.zeros((1, 0))
-        if dtype != "float32" and _moves_in_steps(streams[key], stacked):
+        if dtype != "float32" and _takes_discrete_values(streams[key], stacked):
             in_steps.add(key)
         largest = np.maximum.accumulate(stacked, axis=1)
-        by_stream[key] = quantile(len(perturbed)) * np.sqrt(np.mean(largest**2, axis=0))
+        by_stream[key] = student_t_quantile(len(perturbed)) * np.sqrt(np.mean(largest**2, axis=0))
     names = [name for kind, name in streams if kind == VARIABLE and dtype != "float32"]
     updated = {(VARIABLE, name) for name in names}
     updated |= {key for key in streams if key[0] == UNTRAINED and dtype != "float32"}
@@ -141,7 +141,7 @@ def band(dtype: str, perturbed: Sequence[Comparison]) -> HalfBand:
     return HalfBand(by_stream, ROUNDOFF[dtype], frozenset(in_steps), frozenset(updated))
 
 
-def _moves_in_steps(stream: Stream, differences: np.ndarray) -> bool:
+def _takes_discrete_values(stream: Stream, differences: np.ndarray) -> bool:
     """Return True for classes, and for numbers that perturbed runs leave equal bit by bit, as an accuracy."""
     if stream.kind not in _IN_STEPS or not differences.size:
         return False

@@ -20,7 +20,7 @@ class Matches(NamedTuple):
     only_migrated: list[Stream]
 
 
-def match(original: Recording, migrated: Recording) -> Matches:
+def match_streams(original: Recording, migrated: Recording) -> Matches:
     """Pair streams by kind and name, and the rest by order.
 
     If the names of a kind differ but number and shapes agree in order, all streams of the kind pair by order: Keras
@@ -33,12 +33,15 @@ def match(original: Recording, migrated: Recording) -> Matches:
     only_original: list[Stream] = []
     only_migrated: list[Stream] = []
     for kind in KINDS:
-        ours, theirs = original.of_kind(kind), migrated.of_kind(kind)
+        ours, theirs = original.streams_of_kind(kind), migrated.streams_of_kind(kind)
         if (
             kind not in (*_ANY, PRINT)
-            and _names(ours) != _names(theirs)
-            and list(map(_shape, ours)) == list(map(_shape, theirs))
-            and (kind not in _SCALARS or list(map(_plain, ours)) == list(map(_plain, theirs)))
+            and _stream_names(ours) != _stream_names(theirs)
+            and list(map(_shape_of_first_value, ours)) == list(map(_shape_of_first_value, theirs))
+            and (
+                kind not in _SCALARS
+                or list(map(_name_without_keras_number, ours)) == list(map(_name_without_keras_number, theirs))
+            )
         ):
             pairs += zip(ours, theirs)
             continue
@@ -53,7 +56,7 @@ def match(original: Recording, migrated: Recording) -> Matches:
                 left.append(stream)
             else:
                 pairs.append((stream, partner))
-        for condition in (_ends_like, _is_like):
+        for condition in (_has_equal_last_name, _has_equal_type_and_shape):
             alone, left = left, []
             for stream in alone:
                 like = [other for other in by_name.values() if condition(stream, other)]
@@ -66,23 +69,23 @@ def match(original: Recording, migrated: Recording) -> Matches:
     return Matches(pairs, only_original, only_migrated)
 
 
-def _names(streams: list[Stream]) -> set[str]:
+def _stream_names(streams: list[Stream]) -> set[str]:
     return {stream.name for stream in streams}
 
 
-def _plain(stream: Stream) -> str:
+def _name_without_keras_number(stream: Stream) -> str:
     """Return the name without the number that Keras adds to it. TensorFlow 1.15 calls an accuracy ``acc``."""
     return re.sub(r"(_\d+)?$", "", re.sub(r"(?<![a-z])acc(?![a-z])", "accuracy", stream.name), count=1)
 
 
-def _shape(stream: Stream) -> tuple[int, ...]:
+def _shape_of_first_value(stream: Stream) -> tuple[int, ...]:
     return stream.values[0].shape
 
 
-def _ends_like(one: Stream, other: Stream) -> bool:
-    return _is_like(one, other) and one.name.split("/")[-1] == other.name.split("/")[-1]
+def _has_equal_last_name(one: Stream, other: Stream) -> bool:
+    return _has_equal_type_and_shape(one, other) and one.name.split("/")[-1] == other.name.split("/")[-1]
 
 
-def _is_like(one: Stream, other: Stream) -> bool:
-    same = one.dtype == other.dtype and _shape(one) == _shape(other)
+def _has_equal_type_and_shape(one: Stream, other: Stream) -> bool:
+    same = one.dtype == other.dtype and _shape_of_first_value(one) == _shape_of_first_value(other)
     return same and (one.kind not in _ANY or len(one.values) == len(other.values))

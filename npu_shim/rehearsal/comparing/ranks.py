@@ -7,8 +7,8 @@ from typing import Sequence
 
 import numpy as np
 
-from npu_shim.rehearsal.comparing.comparison import Comparison, compare
-from npu_shim.rehearsal.comparing.matching import match
+from npu_shim.rehearsal.comparing.comparison import Comparison, compare_recordings
+from npu_shim.rehearsal.comparing.matching import match_streams
 from npu_shim.rehearsal.comparing.read_recording import Recording, Stream
 from npu_shim.rehearsal.comparing.tolerances import Limits
 from npu_shim.rehearsal.recording.digest import HEAD, NORM, scalar_of
@@ -25,7 +25,7 @@ _APART, _NEAR = 1e-3, 0.1  # metrics of shares: relative to their mean, and to t
 _EQUAL = (GRADIENT, RATE, VARIABLE)  # on all ranks
 
 
-def averaged_over_ranks(ranks: list[Recording], whole: Recording) -> Recording:
+def mean_recording_of_ranks(ranks: list[Recording], whole: Recording) -> Recording:
     """Return the recording of rank 0 with the mean over all ranks of losses and of gradients before averaging.
 
     Replicas of a tf.distribute strategy divide their losses by the global batch size, so these and their gradients are
@@ -38,10 +38,12 @@ def averaged_over_ranks(ranks: list[Recording], whole: Recording) -> Recording:
         whole: that of one process on the global batch.
     """
     first = ranks[0]
-    factor = len(ranks) if _adds_losses(ranks, whole) else 1
-    shares = metrics_of_shares(whole, ranks) if first.end and first.end.reduced else []
+    factor = len(ranks) if _sums_losses_over_ranks(ranks, whole) else 1
+    shares = metrics_equal_only_in_mean(whole, ranks) if first.end and first.end.reduced else []
     streams = {
-        key: _mean([rank.streams[key] for rank in ranks if key in rank.streams], factor if stream.kind in _MEANS else 1)
+        key: _scaled_mean(
+            [rank.streams[key] for rank in ranks if key in rank.streams], factor if stream.kind in _MEANS else 1
+        )
         if stream.kind in _MEANS or (stream.kind == METRIC and stream.name in shares)
         else stream
         for key, stream in first.streams.items()
@@ -49,7 +51,7 @@ def averaged_over_ranks(ranks: list[Recording], whole: Recording) -> Recording:
     return dataclasses.replace(first, streams=streams)
 
 
-def _adds_losses(ranks: list[Recording], whole: Recording) -> bool:
+def _sums_losses_over_ranks(ranks: list[Recording], whole: Recording) -> bool:
     """Return True if the sum of the first losses of all ranks is nearer to that of one process than their mean."""
     for key, stream in whole.streams.items():
         is_scalar = stream.kind == LOSS and stream.values and stream.values[0].shape == ()
@@ -59,10 +61,10 @@ def _adds_losses(ranks: list[Recording], whole: Recording) -> bool:
     return False
 
 
-def metrics_of_shares(whole: Recording, ranks: Sequence[Recording]) -> list[str]:
+def metrics_equal_only_in_mean(whole: Recording, ranks: Sequence[Recording]) -> list[str]:
     """Return the metrics, by their names in rank 0, that differ between ranks and whose mean is that of one process."""
     names = []
-    for one, other in match(whole, ranks[0]).pairs:
+    for one, other in match_streams(whole, ranks[0]).pairs:
         several = [rank.streams.get((METRIC, other.name)) for rank in ranks]
         if one.kind != METRIC or one.values[-1].shape or not all(several):
             continue
@@ -76,10 +78,10 @@ def metrics_of_shares(whole: Recording, ranks: Sequence[Recording]) -> list[str]
 
 def compare_with_one(whole: Recording, ranks: list[Recording], tolerance: float) -> Comparison:
     """Compare one process on the global batch with the ranks of a job."""
-    return compare(whole, averaged_over_ranks(ranks, whole), tolerance, KINDS, False, _LIMITS)
+    return compare_recordings(whole, mean_recording_of_ranks(ranks, whole), tolerance, KINDS, False, _LIMITS)
 
 
-def _mean(streams: list[Stream], factor: int) -> Stream:
+def _scaled_mean(streams: list[Stream], factor: int) -> Stream:
     """Return `factor` times the mean of streams.
 
     Digests are linear, but for their norm, which is estimated.
@@ -101,6 +103,8 @@ def compare_ranks(ranks: list[Recording], tolerance: float) -> list[tuple[int, C
         Number and comparison with rank 0 of each rank that departs.
     """
     comparisons = [
-        (rank, compare(ranks[0], other, tolerance, _EQUAL, False)) for rank, other in enumerate(ranks) if rank
+        (rank, compare_recordings(ranks[0], other, tolerance, _EQUAL, False))
+        for rank, other in enumerate(ranks)
+        if rank
     ]
     return [(rank, comparison) for rank, comparison in comparisons if comparison.departures]

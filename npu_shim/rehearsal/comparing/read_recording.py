@@ -34,7 +34,7 @@ class Value(NamedTuple):
     digest: np.ndarray
     whole: Whole | None = None
 
-    def tensor(self) -> np.ndarray | None:
+    def load_tensor(self) -> np.ndarray | None:
         """Return the tensor; None if it is not kept."""
         if self.whole is None:
             return None
@@ -91,7 +91,7 @@ class Recording:
     saved: dict[str, str] = field(default_factory=dict)
     restored: dict[str, str] = field(default_factory=dict)
 
-    def of_kind(self, kind: str) -> list[Stream]:
+    def streams_of_kind(self, kind: str) -> list[Stream]:
         """Return the streams of a kind in the order of the run."""
         return sorted(
             (stream for stream in self.streams.values() if stream.kind == kind), key=lambda stream: stream.order
@@ -105,12 +105,12 @@ class Recording:
     @property
     def seconds_per_step(self) -> float | None:
         """The median time between two training steps; None with fewer than three."""
-        first = next(iter(self.of_kind(GRADIENT) or self.of_kind(LOSS)), None)
+        first = next(iter(self.streams_of_kind(GRADIENT) or self.streams_of_kind(LOSS)), None)
         times = [value.seconds for value in first.values] if first else []
         return float(np.median(np.diff(times))) if len(times) > 2 else None
 
 
-def read(folder: str) -> Recording:
+def read_recording(folder: str) -> Recording:
     """Read the recording in a folder, without a last line that a crash has cut off.
 
     Loss and gradients of tapes of skipped steps are left out, too.
@@ -132,7 +132,7 @@ def read(folder: str) -> Recording:
             elif kind == "rows":
                 rows = Rows(**event)
                 kinds = {row[0] for row in tables[rows.table]}
-                streams = _add(recording, tables[rows.table], rows)
+                streams = _add_values(recording, tables[rows.table], rows)
                 ahead = (
                     [] if GRADIENT in kinds else ahead + [stream for stream in streams if stream.kind in (LOSS, TAPE)]
                 )
@@ -162,17 +162,17 @@ def read(folder: str) -> Recording:
             else:
                 recording.notes.update(event)
     recording.streams = {key: stream for key, stream in recording.streams.items() if stream.values}
-    counted = recording.of_kind(GRADIENT) or recording.of_kind(VARIABLE)
+    counted = recording.streams_of_kind(GRADIENT) or recording.streams_of_kind(VARIABLE)
     if not counted and not recording.notes.on_device:
-        _count_tapes(recording)
+        _number_steps_by_tapes(recording)
     return recording
 
 
-def initial_variables(folder: str) -> list[tuple[str, np.ndarray]]:
+def read_initial_variables(folder: str) -> list[tuple[str, np.ndarray]]:
     """Return name and value of the variables before the first step, in the order of the recording in a folder."""
     variables = [
-        (value.seconds, stream.name, value.tensor())
-        for stream in read(folder).of_kind(INITIAL)
+        (value.seconds, stream.name, value.load_tensor())
+        for stream in read_recording(folder).streams_of_kind(INITIAL)
         for value in stream.values
     ]
     return [
@@ -190,7 +190,7 @@ def drop_overflows(rounded: Recording, others: Sequence[Recording]) -> None:
         others: recordings in float32 with the same skipped steps; the same values of them are dropped.
     """
     for kind in (FETCH, SUMMARY, LOG):
-        for stream in rounded.of_kind(kind):
+        for stream in rounded.streams_of_kind(kind):
             places = [place for place, value in enumerate(stream.values) if value.digest[NOT_FINITE]][
                 : len(rounded.skips)
             ]
@@ -202,7 +202,7 @@ def drop_overflows(rounded: Recording, others: Sequence[Recording]) -> None:
                         del recording.streams[kind, stream.name]
 
 
-def _add(recording: Recording, shapes: list[Shape], rows: Rows) -> list[Stream]:
+def _add_values(recording: Recording, shapes: list[Shape], rows: Rows) -> list[Stream]:
     """Add the values of an event. Return their streams."""
     streams = []
     numbers = rows.digests()
@@ -218,7 +218,7 @@ def _add(recording: Recording, shapes: list[Shape], rows: Rows) -> list[Stream]:
     return streams
 
 
-def _count_tapes(recording: Recording) -> None:
+def _number_steps_by_tapes(recording: Recording) -> None:
     """Number the steps of a script by its gradient tapes if neither it nor an optimizer updates their variables."""
     tapes = [stream for stream in recording.streams.values() if stream.kind in (LOSS, TAPE)]
     losses = [[value.seconds for value in stream.values] for stream in tapes if stream.kind == LOSS]

@@ -29,7 +29,7 @@ _QUANTILES = (
 _MANY = 2.75  # for more degrees of freedom; a little wider than exact
 
 
-def bands(originals: Sequence[Recording], migrated: Sequence[Recording]) -> list[MeanBand]:
+def mean_bands(originals: Sequence[Recording], migrated: Sequence[Recording]) -> list[MeanBand]:
     """Return the bands of the quantities that all runs have.
 
     Args:
@@ -39,19 +39,21 @@ def bands(originals: Sequence[Recording], migrated: Sequence[Recording]) -> list
         metrics: the last value. With an Inf or a NaN in one of them, the mean and the band are None.
     """
     ours, theirs = (
-        [_quantities(recording) for recording in originals],
-        [_quantities(recording) for recording in migrated],
+        [_mean_quantities(recording) for recording in originals],
+        [_mean_quantities(recording) for recording in migrated],
     )
     shared = []
     for key in ours[0]:
         if all(key in quantities for quantities in ours + theirs):
             shared.append(
-                _band(key, [quantities[key] for quantities in ours], [quantities[key] for quantities in theirs])
+                _mean_band_of_runs(
+                    key, [quantities[key] for quantities in ours], [quantities[key] for quantities in theirs]
+                )
             )
     return shared
 
 
-def _band(key: tuple[str, str], ours: list[float], theirs: list[float]) -> MeanBand:
+def _mean_band_of_runs(key: tuple[str, str], ours: list[float], theirs: list[float]) -> MeanBand:
     count = len(ours)
     degrees = 2 * count - 2
     quantile = _QUANTILES[degrees - 1] if degrees <= len(_QUANTILES) else _MANY
@@ -68,15 +70,15 @@ def mean_band(kind: str, name: str, original: float, migrated: float, band: floa
     return MeanBand(kind, name, one, other, width, inside)
 
 
-def _quantities(recording: Recording) -> dict[tuple[str, str], float]:
+def _mean_quantities(recording: Recording) -> dict[tuple[str, str], float]:
     quantities = {}
     for kind in (LOSS, FETCH, SUMMARY, LOG, RESULT, METRIC):
-        for stream in recording.of_kind(kind):
+        for stream in recording.streams_of_kind(kind):
             if stream.values[0].shape == () and stream.dtype.startswith("float"):
-                quantities[kind, stream.name] = _late(stream)
+                quantities[kind, stream.name] = _mean_of_second_half(stream)
     return quantities
 
 
-def _late(stream: Stream) -> float:
+def _mean_of_second_half(stream: Stream) -> float:
     values = [scalar_of(value.digest) for value in stream.values if value.shape == ()]
     return values[-1] if stream.kind in (RESULT, METRIC) else statistics.mean(values[len(values) // 2 :])

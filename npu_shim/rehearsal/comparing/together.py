@@ -9,8 +9,8 @@ from typing import Callable, Iterator, NamedTuple, Sequence
 
 import numpy as np
 
-from npu_shim.rehearsal.comparing.matching import match
-from npu_shim.rehearsal.comparing.ranks import metrics_of_shares
+from npu_shim.rehearsal.comparing.matching import match_streams
+from npu_shim.rehearsal.comparing.ranks import metrics_equal_only_in_mean
 from npu_shim.rehearsal.comparing.read_recording import Recording, Stream
 from npu_shim.rehearsal.recording.digest import few_elements, scalar_of
 from npu_shim.rehearsal.recording.kinds import DRAW, GRADIENT, INPUT, LOSS, REDUCED, ROWS
@@ -35,7 +35,7 @@ class Rows(NamedTuple):
 _NO_ROWS = Rows(0, 0)
 
 
-def must_draw_apart(ranks: Sequence[Recording]) -> bool:
+def needs_random_numbers_by_rank(ranks: Sequence[Recording]) -> bool:
     """Return True if a script must run again with random numbers of its own on each rank, to see what ranks do.
 
     A recording gives all ranks the same random numbers where the script sets no seed, and does not use the global seed
@@ -46,8 +46,8 @@ def must_draw_apart(ranks: Sequence[Recording]) -> bool:
     seeds = [global_seeds(rank) for rank in ranks]
     return (
         not has_broadcast(ranks)
-        or compute_alike(ranks)
-        or bool(equal_draws(ranks))
+        or do_equal_work(ranks)
+        or bool(ops_with_equal_draws(ranks))
         or any(s != seeds[0] for s in seeds)
     )
 
@@ -62,28 +62,28 @@ def global_seeds(recording: Recording) -> list[str]:
     return sorted({value for call, value, _ in recording.seeds if call == _SEED})
 
 
-def compute_alike(ranks: Sequence[Recording]) -> bool:
+def do_equal_work(ranks: Sequence[Recording]) -> bool:
     """Return True if all ranks compute the same losses from the same inputs, bit by bit."""
-    losses, inputs = (_equal(ranks, kind) for kind in (LOSS, INPUT))
+    losses, inputs = (_equal_on_all_ranks(ranks, kind) for kind in (LOSS, INPUT))
     if not losses or not all(losses.values()) or not all(inputs.values()):
         return False
-    return bool(inputs) or not averages(ranks[0])  # else the loss may be the mean over the ranks
+    return bool(inputs) or not reduces_tensors(ranks[0])  # else the loss may be the mean over the ranks
 
 
-def averages(recording: Recording) -> bool:
+def reduces_tensors(recording: Recording) -> bool:
     """Return True if collectives of a rank reduce more in a step than a few figures for the log."""
-    most = max((reduced for reduced, _ in _reduced(recording)), default=0.0)
-    elements = sum(int(np.prod(stream.values[0].shape)) for stream in recording.of_kind(GRADIENT))
+    most = max((reduced for reduced, _ in _reduced_elements_by_step(recording)), default=0.0)
+    elements = sum(int(np.prod(stream.values[0].shape)) for stream in recording.streams_of_kind(GRADIENT))
     return most >= elements or most > _FIGURES
 
 
-def equal_draws(ranks: Sequence[Recording]) -> list[str]:
+def ops_with_equal_draws(ranks: Sequence[Recording]) -> list[str]:
     """Return the random ops of a step of which all ranks draw the same numbers."""
-    is_equal = _equal(ranks, DRAW)
+    is_equal = _equal_on_all_ranks(ranks, DRAW)
     return [name for name in is_equal if is_equal[name] and ranks[0].streams[DRAW, name].values[0].shape != (1,)]
 
 
-def faults(whole: Recording, ranks: Sequence[Recording], places: Places) -> list[str]:
+def fault_sentences(whole: Recording, ranks: Sequence[Recording], places: Places) -> list[str]:
     """Return what is wrong with the work of the ranks, as sentences, also if all values agree with the original.
 
     Args:
@@ -92,26 +92,28 @@ def faults(whole: Recording, ranks: Sequence[Recording], places: Places) -> list
         places: returns code and place of each finding of the tool about ranks in the migrated script.
     """
     sentences = []
-    steps = [max((step for _, step in _reduced(rank)), default=rank.steps) for rank in ranks]
+    steps = [max((step for _, step in _reduced_elements_by_step(rank)), default=rank.steps) for rank in ranks]
     other = next((number for number, count in enumerate(steps) if count != steps[0]), 0)
     if other:
         sentences.append(
             f"Rank 0 makes {steps[0]} training steps, rank {other} makes {steps[other]}. Give all the same number."
         )
-    if compute_alike(ranks):
+    if do_equal_work(ranks):
         who = "Both ranks" if len(ranks) == 2 else f"All {len(ranks)} ranks"
-        counts = [_rows(stream)[0].number for stream in ranks[0].of_kind(ROWS)]
+        counts = [_rows_by_step(stream)[0].number for stream in ranks[0].streams_of_kind(ROWS)]
         rows = f"{max(counts)} rows" if counts else "data"
-        sentences.append(f"{who} train on the same {rows}; {_averaging(ranks[0])}{_at(places)}.")
+        sentences.append(
+            f"{who} train on the same {rows}; {_averaging_text(ranks[0])}{_places_in_parentheses(places)}."
+        )
     if not (ranks[0].end and ranks[0].end.reduced):  # after the last step
-        for name in metrics_of_shares(whole, ranks):
+        for name in metrics_equal_only_in_mean(whole, ranks):
             sentences.append(
                 f"Metric {name!r} of rank 0 is that of its share; the mean over the ranks is right. Average it."
             )
     return sentences
 
 
-def saved_twice(ranks: Sequence[Recording]) -> list[str]:
+def double_checkpoint_sentences(ranks: Sequence[Recording]) -> list[str]:
     """Return a sentence about each checkpoint that several ranks write."""
     sentences = []
     for path, line in ranks[0].saved.items():
@@ -121,7 +123,7 @@ def saved_twice(ranks: Sequence[Recording]) -> list[str]:
     return sentences
 
 
-def causes(whole: Recording, ranks: Sequence[Recording], are_equal: bool, places: Places) -> list[str]:
+def cause_sentences(whole: Recording, ranks: Sequence[Recording], are_equal: bool, places: Places) -> list[str]:
     """Return what explains a difference between ranks and one process, as sentences.
 
     Args:
@@ -131,13 +133,13 @@ def causes(whole: Recording, ranks: Sequence[Recording], are_equal: bool, places
         places: as for faults().
     """
     sentences = []
-    if compute_alike(ranks):
+    if do_equal_work(ranks):
         return []
-    if not are_equal and not averages(ranks[0]):
-        sentences.append(f"{_averaging(ranks[0]).capitalize()}{_at(places)}.")
-    sentences += _sentences_on_unread_rows(whole, ranks, are_equal)
-    equal = equal_draws(ranks)
-    own = [stream.name for stream in ranks[0].of_kind(DRAW) if stream.values[0].shape != (1,)]
+    if not are_equal and not reduces_tensors(ranks[0]):
+        sentences.append(f"{_averaging_text(ranks[0]).capitalize()}{_places_in_parentheses(places)}.")
+    sentences += _unread_rows_sentences(whole, ranks, are_equal)
+    equal = ops_with_equal_draws(ranks)
+    own = [stream.name for stream in ranks[0].streams_of_kind(DRAW) if stream.values[0].shape != (1,)]
     for names, text in (
         (equal, "All ranks draw the same random numbers in a step: {}. Seed them by rank."),
         (
@@ -150,25 +152,29 @@ def causes(whole: Recording, ranks: Sequence[Recording], are_equal: bool, places
     return sentences
 
 
-def _averaging(rank: Recording) -> str:
-    if averages(rank):
+def _averaging_text(rank: Recording) -> str:
+    if reduces_tensors(rank):
         return "their average is the gradient of one rank"
-    return "the gradients are not averaged" if any(reduced for reduced, _ in _reduced(rank)) else "nothing is averaged"
+    return (
+        "the gradients are not averaged"
+        if any(reduced for reduced, _ in _reduced_elements_by_step(rank))
+        else "nothing is averaged"
+    )
 
 
-def _at(places: Places) -> str:
+def _places_in_parentheses(places: Places) -> str:
     texts = places()
     return f" ({'; '.join(texts)})" if texts else ""
 
 
-def _sentences_on_unread_rows(whole: Recording, ranks: Sequence[Recording], are_equal: bool) -> Iterator[str]:
+def _unread_rows_sentences(whole: Recording, ranks: Sequence[Recording], are_equal: bool) -> Iterator[str]:
     """Yield a sentence about the first input of which the ranks together do not read the rows of the original."""
-    for one, other in match(whole, ranks[0]).pairs:
+    for one, other in match_streams(whole, ranks[0]).pairs:
         key = ROWS, other.name
         if one.kind != INPUT or (ROWS, one.name) not in whole.streams or not all(key in rank.streams for rank in ranks):
             continue
-        ours = _rows(whole.streams[ROWS, one.name])
-        rows_of_ranks = [_rows(rank.streams[key]) for rank in ranks]
+        ours = _rows_by_step(whole.streams[ROWS, one.name])
+        rows_of_ranks = [_rows_by_step(rank.streams[key]) for rank in ranks]
         if (
             all(rows[0] == rows_of_ranks[0][0] for rows in rows_of_ranks)
             or one.values[0].shape[1:] != other.values[0].shape[1:]
@@ -183,7 +189,9 @@ def _sentences_on_unread_rows(whole: Recording, ranks: Sequence[Recording], are_
         elif first != ours[0]:
             is_order = sum(ours, _NO_ROWS) == sum([part for rows in rows_of_ranks for part in rows], _NO_ROWS)
             order = " but those of the whole run are" if is_order else ""
-            equal = " The ranks average their gradients and stay equal." if are_equal and averages(ranks[0]) else ""
+            equal = (
+                " The ranks average their gradients and stay equal." if are_equal and reduces_tensors(ranks[0]) else ""
+            )
             yield (
                 f"At step 1 the rows of all ranks together are not those of the original,{order}: input {one.name!r}."
                 f"{equal} Shuffle alike on all ranks, then shard."
@@ -193,7 +201,7 @@ def _sentences_on_unread_rows(whole: Recording, ranks: Sequence[Recording], are_
         return
 
 
-def _rows(stream: Stream) -> list[Rows]:
+def _rows_by_step(stream: Stream) -> list[Rows]:
     """Return the rows of each step."""
     by_step: dict[int, Rows] = {}
     for value in stream.values:
@@ -203,10 +211,10 @@ def _rows(stream: Stream) -> list[Rows]:
     return list(by_step.values())
 
 
-def _equal(ranks: Sequence[Recording], kind: str) -> dict[str, bool]:
+def _equal_on_all_ranks(ranks: Sequence[Recording], kind: str) -> dict[str, bool]:
     """Return for each stream of a kind if its values are equal on all ranks."""
     is_equal = {}
-    for stream in ranks[0].of_kind(kind):
+    for stream in ranks[0].streams_of_kind(kind):
         others = [rank.streams.get((kind, stream.name)) for rank in ranks[1:]]
         mine = [(value.shape, value.digest.tobytes()) for value in stream.values]
         is_equal[stream.name] = all(
@@ -216,10 +224,10 @@ def _equal(ranks: Sequence[Recording], kind: str) -> dict[str, bool]:
     return is_equal
 
 
-def _reduced(recording: Recording) -> list[tuple[float, int]]:
+def _reduced_elements_by_step(recording: Recording) -> list[tuple[float, int]]:
     """Return the elements that collectives reduce in each step, and the step."""
     totals: dict[int, float] = {}
-    for stream in recording.of_kind(REDUCED):
+    for stream in recording.streams_of_kind(REDUCED):
         for value in stream.values:
             totals[value.step] = totals.get(value.step, 0.0) + scalar_of(value.digest)
     return [(total, step) for step, total in totals.items()]

@@ -31,7 +31,7 @@ _FLOOR = 1e-3
 class Allowance:
     """Differences that are allowed beyond the tolerance."""
 
-    def widen(self, limit: float, stream: Stream, place: int, step: int) -> float:
+    def widened_limit(self, limit: float, stream: Stream, place: int, step: int) -> float:
         """Return the difference that is allowed for a value at a step.
 
         Args:
@@ -55,7 +55,7 @@ class Limits(Allowance):
     loose_from: int | None = None
     enlarged: float = 1.0
 
-    def widen(self, limit: float, stream: Stream, place: int, step: int) -> float:
+    def widened_limit(self, limit: float, stream: Stream, place: int, step: int) -> float:
         """Return the difference that is allowed for a value at a step; see Allowance."""
         kind = stream.kind
         if kind == RATE or not (limit or kind == PREDICTION):
@@ -64,7 +64,7 @@ class Limits(Allowance):
         return limit * self.enlarged if is_strict else max(limit, _LOOSE)
 
 
-def allowed(dtype: str, kind: str, step: int, tolerance: float = TOLERANCE) -> float:
+def allowed_difference(dtype: str, kind: str, step: int, tolerance: float = TOLERANCE) -> float:
     """Return the difference that is allowed for a value at a step; 0 for integers and bools.
 
     Args:
@@ -79,7 +79,7 @@ def allowed(dtype: str, kind: str, step: int, tolerance: float = TOLERANCE) -> f
     return tolerance * factor * (1 + step / _GROWTH_STEPS)
 
 
-def distance(one: np.ndarray, other: np.ndarray) -> float:
+def digest_distance(one: np.ndarray, other: np.ndarray) -> float:
     """Return the estimated norm of the difference of two tensors; infinite if Inf or NaN are in different elements.
 
     Args:
@@ -92,19 +92,19 @@ def distance(one: np.ndarray, other: np.ndarray) -> float:
     return float(np.linalg.norm(one[HEAD:] - other[HEAD:]))
 
 
-def relative(one: np.ndarray, other: np.ndarray, largest: float) -> float:
+def relative_difference(one: np.ndarray, other: np.ndarray, largest: float) -> float:
     """Return the difference of two tensors.
 
     Args:
         one, other: digests of tensors of the same shape.
         largest: the largest norm of the two streams so far.
     """
-    far = distance(one, other)
+    far = digest_distance(one, other)
     scale = max(one[NORM], other[NORM], _FLOOR * largest)
     return far / scale if far else 0.0
 
 
-def printed(one: np.ndarray, other: np.ndarray) -> float:
+def printed_difference(one: np.ndarray, other: np.ndarray) -> float:
     """Return the difference of two printed numbers, beyond what rounding to their last digits explains.
 
     Args:
@@ -112,6 +112,6 @@ def printed(one: np.ndarray, other: np.ndarray) -> float:
     """
     few = few_elements(one, (2,)), few_elements(other, (2,))
     if few[0] is None or few[1] is None:
-        return distance(one, other)  # Inf or NaN
+        return digest_distance(one, other)  # Inf or NaN
     (x, unit), (y, other_unit) = few[0], few[1]
     return float(max(abs(x - y) - 1.001 * max(unit, other_unit), 0) / max(abs(x), abs(y), _FLOOR))

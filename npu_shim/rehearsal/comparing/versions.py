@@ -16,9 +16,9 @@ _CHANGES = (
 )
 
 
-def drop_redefined(original: Recording, migrated: Recording) -> list[str]:
+def drop_redefined_values(original: Recording, migrated: Recording) -> list[str]:
     """Drop the values that the versions of two recordings define differently. Return a text for each kind of them."""
-    one, other = _version(original), _version(migrated)
+    one, other = _tensorflow_version(original), _tensorflow_version(migrated)
     texts = []
     for version, kind, pattern, text in _CHANGES:
         if one and other and (one < version) != (other < version):
@@ -30,7 +30,7 @@ def drop_redefined(original: Recording, migrated: Recording) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
-def _version(recording: Recording) -> tuple[int, ...]:
+def _tensorflow_version(recording: Recording) -> tuple[int, ...]:
     """Return the first two numbers of the version of TensorFlow; an empty tuple if it is unknown."""
     version = recording.notes.tensorflow
     return tuple(map(int, version.split(".")[:2])) if version else ()

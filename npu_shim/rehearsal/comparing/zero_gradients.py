@@ -39,18 +39,18 @@ class ZeroGradients:
     """
 
     def __init__(self, original: Recording, migrated: Recording, tolerance: float) -> None:
-        self._norms = _norms(original), _norms(migrated)
+        self._norms = _gradient_norms(original), _gradient_norms(migrated)
         self._tolerance = tolerance
         self._inexact: dict[str, int] = {}  # variable -> first step at which its gradient differs
         self._first: dict[str, int] = {}  # variable -> first step at which its gradient is rounding
         self._last: dict[str, float] = {}  # variable -> first step at which its gradient departs by more
 
-    def note(self, stream: Stream, step: int, difference: float) -> None:
+    def note_difference(self, stream: Stream, step: int, difference: float) -> None:
         """Take note of a difference."""
         if stream.kind == GRADIENT and difference:
             self._inexact.setdefault(stream.name.partition(OF_OPTIMIZER)[0], step)
 
-    def factor(self, stream: Stream, step: int) -> float:
+    def allowance_factor(self, stream: Stream, step: int) -> float:
         """Return what is allowed for a value, in multiples of the allowance of other values."""
         first = math.inf
         if stream.kind == VARIABLE:
@@ -59,7 +59,7 @@ class ZeroGradients:
             first = min(self._inexact.values(), default=math.inf)
         return _ENLARGED if first <= step else 1.0
 
-    def explains(self, stream: Stream, a: Value, b: Value) -> bool:
+    def explains_departure(self, stream: Stream, a: Value, b: Value) -> bool:
         """Return True if a departure is that of a gradient that is zero but for rounding, or follows from such ones.
 
         Args:
@@ -67,10 +67,10 @@ class ZeroGradients:
             a, b: a value of it and its partner, which departs.
         """
         if stream.kind == TAPE:
-            return self._is_zero(stream, a, b)
+            return self._are_zero_gradients(stream, a, b)
         if stream.kind == GRADIENT:
             name = stream.name.partition(OF_OPTIMIZER)[0]
-            is_zero = self._is_zero(stream, a, b)
+            is_zero = self._are_zero_gradients(stream, a, b)
             if is_zero:
                 self._first.setdefault(name, a.step)
             else:
@@ -81,23 +81,23 @@ class ZeroGradients:
         if stream.kind == UNTRAINED:
             return min(self._first.values(), default=math.inf) <= a.step
         if stream.kind == FINAL:  # slots of an optimizer have the name of their variable as a part of theirs
-            return any(f"/{name}/" in f"/{stream.name}/" for name in self.variables())
+            return any(f"/{name}/" in f"/{stream.name}/" for name in self.zero_gradient_variables())
         return False
 
-    def variables(self) -> list[str]:
+    def zero_gradient_variables(self) -> list[str]:
         """Return the variables whose gradients depart, but only where they are zero but for rounding."""
         return [name for name in self._first if name not in self._last]
 
-    def _is_zero(self, stream: Stream, a: Value, b: Value) -> bool:
+    def _are_zero_gradients(self, stream: Stream, a: Value, b: Value) -> bool:
         ours, theirs = (norms.get((stream.kind, a.step), 0.0) for norms in self._norms)
         return bool(a.digest[NORM] <= self._tolerance * ours and b.digest[NORM] <= self._tolerance * theirs)
 
 
-def _norms(recording: Recording) -> _Norms:
+def _gradient_norms(recording: Recording) -> _Norms:
     """Return the norm of all gradients of each step."""
     squares: _Norms = collections.defaultdict(float)
     for kind in (GRADIENT, TAPE):
-        for stream in recording.of_kind(kind):
+        for stream in recording.streams_of_kind(kind):
             for value in stream.values:
                 squares[kind, value.step] += value.digest[NORM] ** 2
     return {key: square**0.5 for key, square in squares.items()}

@@ -7,8 +7,8 @@ from typing import Callable, Iterator, Mapping, Sequence
 from npu_shim.distributed.ranktable.model import count_text
 from npu_shim.rehearsal.migrating.migration import FACTS, SOURCE, TAKEN_BACK, Left, Migration, Rewrite
 from npu_shim.rehearsal.reports import text, to_json
-from npu_shim.rehearsal.sections import columns
-from npu_shim.rehearsal.web import page, section, verdict as sentences
+from npu_shim.rehearsal.sections import table_lines
+from npu_shim.rehearsal.web import page_html, section_html, verdict_html as sentences
 
 _MOST = 30  # places that the text shows; the page has all
 _BASIS = {SOURCE: "the source proves it", FACTS: "seen in {0}", TAKEN_BACK: "taken back"}
@@ -28,7 +28,7 @@ def _lines(result: Migration) -> Iterator[str]:
     ):
         if places:
             yield ""
-            yield from columns([[title, "", ""], *([p.place, p.code, p.message] for p in places[:_MOST])])
+            yield from table_lines([[title, "", ""], *([p.place, p.code, p.message] for p in places[:_MOST])])
             if len(places) > _MOST:
                 yield f"and {count_text(len(places) - _MOST, 'other place')}, which the page lists"
     yield ""
@@ -56,7 +56,7 @@ def to_html(result: Migration) -> str:
     """Return the page."""
     footer = f"npu-shim migrate {result.verified.tool_version}"
     about = [" ".join([result.script, *result.arguments]), f"migrated to {result.output}"]
-    return page(f"Migration of {result.script}", "Migration of a program", about, _body(result), footer)
+    return page_html(f"Migration of {result.script}", "Migration of a program", about, _body(result), footer)
 
 
 def _body(result: Migration) -> Iterator[str]:
@@ -67,14 +67,14 @@ def _body(result: Migration) -> Iterator[str]:
     ran, others = _by_reach(result.left)
     heads = ["place", "rule", "what to do"]
     for title, places in (("To change by hand, in code that ran", ran), ("To change by hand, not reached", others)):
-        yield section(title, heads, [[place.place, place.code, place.message] for place in places])
+        yield section_html(title, heads, [[place.place, place.code, place.message] for place in places])
     rows = [[rewrite.place, rewrite.code, rewrite.message, _basis(rewrite)] for rewrite in result.rewrites]
-    yield section("Rewrites", ["place", "rule", "rewrite", "basis"], rows)
+    yield section_html("Rewrites", ["place", "rule", "rewrite", "basis"], rows)
     observed = [
         [" ".join(run.command), run.tensorflow, run.python, str(run.steps), run.ended] for run in result.observed
     ]
-    yield section("Observed runs", ["command", "TensorFlow", "Python", "training steps", "ended"], observed)
-    yield section("Verification", ["", *text.sides(result.verified)], text.parts(result.verified))
+    yield section_html("Observed runs", ["command", "TensorFlow", "Python", "training steps", "ended"], observed)
+    yield section_html("Verification", ["", *text.sides(result.verified)], text.parts(result.verified))
 
 
 def _basis(rewrite: Rewrite) -> str:

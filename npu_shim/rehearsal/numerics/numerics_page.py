@@ -8,7 +8,7 @@ from typing import Iterator
 import npu_shim
 from npu_shim.rehearsal.numerics.history import BadOp, History, Step, finite, layer_norms
 from npu_shim.rehearsal.reports.chart import Line, chart
-from npu_shim.rehearsal.web import Html, clean, page, section, verdict
+from npu_shim.rehearsal.web import Html, escape_html, page_html, section_html, verdict_html
 
 _MOST_ROWS = 30
 
@@ -22,13 +22,13 @@ def to_html(history: History, command: str, tensorflow: str) -> str:
         tensorflow: its version.
     """
     footer = f"npu_shim {npu_shim.__version__}, TensorFlow {tensorflow}"
-    return page("Numbers of a run", "Numbers of a run", [command], _body(history), footer)
+    return page_html("Numbers of a run", "Numbers of a run", [command], _body(history), footer)
 
 
 def _body(history: History) -> Iterator[str]:
     problems = list(history.problems())
     state, first = ("differ", "Problems") if problems else ("agree", "No problem was found.")
-    yield from verdict(state, first, *problems)
+    yield from verdict_html(state, first, *problems)
     yield (
         f'<p class="quiet">{history.count} steps, {history.skipped} of them skipped by the loss scale, '
         f"{history.bad} with Inf or NaN in the loss or the gradients.</p>\n"
@@ -44,7 +44,7 @@ def _body(history: History) -> Iterator[str]:
             ("variable", [step.norms for step in steps]),
         ):
             head = [what, "first", "median", "largest", "last"]
-            yield section(f"Gradient norms by {what}{mark}", head, _norms(norms), (1, 2, 3, 4))
+            yield section_html(f"Gradient norms by {what}{mark}", head, _norms(norms), (1, 2, 3, 4))
     bad = [step for step in history.steps if step.is_bad][:_MOST_ROWS]
     rows = [
         [str(step.step), "skipped" if step.skipped else "applied", "" if step.scale is None else f"{step.scale:g}"]
@@ -52,10 +52,10 @@ def _body(history: History) -> Iterator[str]:
         for step in bad
     ]
     head = ["step", "update", "loss scale", "first op", "line", "outputs", "inputs"]
-    yield section("Steps with Inf or NaN", head, rows)
+    yield section_html("Steps with Inf or NaN", head, rows)
     rows = [_op_cells(op) for op in list(history.harmless.values())[:_MOST_ROWS]]
     head = ["op", "line", "outputs", "inputs"]
-    yield section("Inf or NaN while the loss and the gradients were finite", head, rows)
+    yield section_html("Inf or NaN while the loss and the gradients were finite", head, rows)
 
 
 def _curves(mark: str, steps: list[Step]) -> Iterator[str]:
@@ -86,5 +86,5 @@ def _norms(by_step: list[dict[str, float]]) -> list[list[str]]:
 def _op_cells(op: BadOp | None) -> list[str]:
     if op is None:
         return ["not found: the values came from the outside", "", "", ""]
-    lines = Html("<br>".join(f'<span class="place">{clean(line)}</span>' for line in op.lines))
+    lines = Html("<br>".join(f'<span class="place">{escape_html(line)}</span>' for line in op.lines))
     return [f"{op.op_type} {op.name}".strip(), lines, "; ".join(op.outputs), "; ".join(op.inputs)]

@@ -98,7 +98,7 @@ class NumericsWatch:
     def _note(self, update: Update) -> None:
         before = self.history.first
         step = self.history.step(update)
-        self._events.write(step.scalars(step.step % self._every == 0 or step.step == 1), step.step)
+        self._events.write_scalars(step.scalars(step.step % self._every == 0 or step.step == 1), step.step)
         if self._noted is not None:
             self._noted(step)
         first: Result = self.history.first

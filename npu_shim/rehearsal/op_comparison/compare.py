@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from npu_shim._tensorflow.types import Function, Graph, Structure
 from npu_shim.rehearsal.comparing import TOLERANCE
-from npu_shim.rehearsal.comparing.tolerances import allowed
+from npu_shim.rehearsal.comparing.tolerances import allowed_difference
 from npu_shim.rehearsal.op_comparison import eager, graphs
 from npu_shim.rehearsal.op_comparison.values import STAGES, Loss, OpValue
 
@@ -170,7 +170,7 @@ def _kind(value: OpValue) -> tuple[Hashable, ...]:
 
 def _row(a: OpValue, b: OpValue, tolerance: float) -> OpRow:
     dtype = "float32" if a.value.dtype != b.value.dtype else a.value.dtype.name
-    limit = allowed(dtype, "", 0, tolerance)
+    limit = allowed_difference(dtype, "", 0, tolerance)
     difference, worst = _difference(a.value, b.value)
     return OpRow(a.stage, a.name, b.name, a.op_type, difference, limit, worst)
 

@@ -22,7 +22,7 @@ def start(pipe: int | None, folder: str | None) -> None:
     """
     rank = world().rank
     events = None if folder is None else EventFile(os.path.join(folder, f"rank_{rank}"))
-    write = None if events is None else lambda tag, value, step: events.write({tag: value}, step)
+    write = None if events is None else lambda tag, value, step: events.write_scalars({tag: value}, step)
     progress, waits = Progress(write), Waits()
     reporter = Reporter(rank, progress, waits, pipe, write)
 

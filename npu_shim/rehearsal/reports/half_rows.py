@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from npu_shim.rehearsal.half_result import HalfPart
-from npu_shim.rehearsal.sections import listed
+from npu_shim.rehearsal.sections import first_names_text
 
 _MOST = 10  # steps and ops that are listed
 
@@ -31,11 +31,15 @@ def half_rows(half: HalfPart) -> Iterator[tuple[str, str]]:
         yield "loss scale", f"{first:g} at first, {lowest:g} at least, {last:g} at last"
     yield "overflow", _overflow(half)
     if half.in_steps:
-        yield "not compared, moves in steps", listed(half.in_steps, _MOST)
+        yield "not compared, moves in steps", first_names_text(half.in_steps, _MOST)
 
 
 def _skipped(half: HalfPart) -> str:
-    where = f" ({listed([str(step) for step in half.skipped_steps], _MOST, half.skipped)})" if half.skipped else ""
+    where = (
+        f" ({first_names_text([str(step) for step in half.skipped_steps], _MOST, half.skipped)})"
+        if half.skipped
+        else ""
+    )
     return f"{half.skipped} of {half.steps}{where}"
 
 
@@ -43,7 +47,7 @@ def _overflow(half: HalfPart) -> str:
     overflow = half.overflow
     if half.saturate:
         saturated = [f"{op.op} ({op.times} times)" for op in overflow.saturated]
-        return f"saturated: {listed(saturated, _MOST, overflow.saturated_ops)}" if saturated else "none"
+        return f"saturated: {first_names_text(saturated, _MOST, overflow.saturated_ops)}" if saturated else "none"
     if not overflow.first_op:
         return "none"
     return (

@@ -18,7 +18,7 @@ from npu_shim.rehearsal.result import (
     RunPart,
     StreamPart,
 )
-from npu_shim.rehearsal.sections import columns, listed
+from npu_shim.rehearsal.sections import first_names_text, table_lines
 
 KINDS = ("recorded", "names", "values", "largest difference", "names that depart")  # heads of kinds()
 _MOST = 12  # rows of a table
@@ -53,7 +53,9 @@ def verdict(result: Result) -> str:
 
 def _start(original: Sequence[str], migrated: Sequence[str]) -> str:
     """Return a sentence about the checkpoints from which the scripts start, if any."""
-    ours, theirs = (f"the checkpoint {listed(paths)}" if paths else "no checkpoint" for paths in (original, migrated))
+    ours, theirs = (
+        f"the checkpoint {first_names_text(paths)}" if paths else "no checkpoint" for paths in (original, migrated)
+    )
     if original == migrated:
         return f" Both start from {ours}." if original else ""
     return f" The original starts from {ours}, the migrated script from {theirs}."
@@ -80,15 +82,15 @@ def _lines(result: Result) -> Iterator[str]:
         yield from _table(KINDS, kinds(result.streams))
     for side, alone in (("original", result.only_original), ("migrated", result.only_migrated)):
         if alone:
-            yield f"only in the {side} script: {listed(list(map(full_name, alone)))}"
+            yield f"only in the {side} script: {first_names_text(list(map(full_name, alone)))}"
     if result.undetermined_variables:
-        yield f"not compared, gradients are zero but for rounding: {listed(result.undetermined_variables)}"
+        yield f"not compared, gradients are zero but for rounding: {first_names_text(result.undetermined_variables)}"
     for text in result.redefined:
         yield f"not compared: {text}"
     if result.enlarged_rounding:
         yield "rounding explains the differences: perturbed by it, the original departs from itself as far"
     if result.unsteady_prints:
-        yield f"not compared, the original prints other numbers each time: {listed(result.unsteady_prints)}"
+        yield f"not compared, the original prints other numbers each time: {first_names_text(result.unsteady_prints)}"
     if result.first_departure:
         yield from _departure(result.first_departure, names)
     if result.half:
@@ -154,7 +156,7 @@ def _bands(bands: Sequence[MeanBand]) -> Iterator[str]:
 
 def _departure(first: FirstDeparture, names: list[str]) -> Iterator[str]:
     title = f"tensors that depart at step {first.step}, the first"
-    yield from columns([departing_heads(title, names), *departing(first)[:_MOST]])
+    yield from table_lines([departing_heads(title, names), *departing(first)[:_MOST]])
     left = first.tensors_departing_there - _MOST
     if left > 0:
         yield f"and {left} more"
@@ -165,7 +167,7 @@ def _departure(first: FirstDeparture, names: list[str]) -> Iterator[str]:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield from (*columns([heads, *rows]), "")
+    yield from (*table_lines([heads, *rows]), "")
 
 
 def departing_heads(title: str, names: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from npu_shim.rehearsal.reports.chart import Line, chart
 from npu_shim.rehearsal.reports.half_rows import half_rows
 from npu_shim.rehearsal.reports.text import KINDS, full_name, kinds, metrics, number, parts, sides, verdict
 from npu_shim.rehearsal.result import HalfPoint, Loss, Result
-from npu_shim.rehearsal.web import page, section, table, verdict as sentences
+from npu_shim.rehearsal.web import page_html, section_html, table_html, verdict_html as sentences
 
 
 def to_html(result: Result) -> str:
@@ -18,48 +18,48 @@ def to_html(result: Result) -> str:
     script = result.original.script
     footer = f"npu-shim verify {result.tool_version}"
     heading = f"Verification in {result.half.dtype}" if result.half else "Verification of a migration"
-    return page(f"Verification of {script}", heading, [script], _body(result), footer)
+    return page_html(f"Verification of {script}", heading, [script], _body(result), footer)
 
 
 def _body(result: Result) -> Iterator[str]:
     yield from sentences(result.verdict.replace(" ", "-"), verdict(result), *result.problems)
     names = sides(result)
     if result.half:
-        yield table("Half precision", [], [list(row) for row in half_rows(result.half)])
+        yield table_html("Half precision", [], [list(row) for row in half_rows(result.half)])
     if result.curve:
         yield from _curves(result)
     if result.first_departure:
         first = result.first_departure
         title = f"First departure: step {first.step}, {first.kind} {first.name}"
-        yield section(title, text.departing_heads("tensor", names), text.departing(first))
-        yield section("Its elements that differ most", ["index", *names], text.elements(first))
+        yield section_html(title, text.departing_heads("tensor", names), text.departing(first))
+        yield section_html("Its elements that differ most", ["index", *names], text.elements(first))
     rows = [[name, "gradients are zero but for rounding"] for name in result.undetermined_variables]
-    yield section("Not compared", ["variable", "why"], rows)
+    yield section_html("Not compared", ["variable", "why"], rows)
     rows = [
         [full_name(band), *(number(value, ".6g") for value in (band.original, band.migrated, band.band))]
         for band in result.bands
     ]
-    yield section("Means over the seeds", ["quantity", "original", "migrated", "99 % band"], rows)
-    yield section("Metrics", ["metric", *names], metrics(result))
-    yield section("Recorded values", KINDS, kinds(result.streams))
+    yield section_html("Means over the seeds", ["quantity", "original", "migrated", "99 % band"], rows)
+    yield section_html("Metrics", ["metric", *names], metrics(result))
+    yield section_html("Recorded values", KINDS, kinds(result.streams))
     rows = [
         [variable.name, str(variable.shape), number(variable.difference, ".1e")] for variable in result.final_variables
     ]
-    yield section("Final variables", ["variable", "shape", "difference"], rows)
+    yield section_html("Final variables", ["variable", "shape", "difference"], rows)
     arguments = [" ".join(part.arguments) for part in (result.original, result.migrated)]
-    yield section("Environment", ["", *names], [*parts(result), ["arguments", *arguments]])
+    yield section_html("Environment", ["", *names], [*parts(result), ["arguments", *arguments]])
     words = {None: "-", True: "yes", False: "no"}
     rows = [
         [name, words[value] if value is None or isinstance(value, bool) else str(value)]
         for name, value in asdict(result.settings).items()
     ]
-    yield section("Settings", ["setting", "value"], rows)
+    yield section_html("Settings", ["setting", "value"], rows)
     rows = [
         [side, full_name(stream), str(stream.values)]
         for side, alone in (("original", result.only_original), ("migrated", result.only_migrated))
         for stream in alone
     ]
-    yield section("Values of one script only", ["script", "value", "number"], rows)
+    yield section_html("Values of one script only", ["script", "value", "number"], rows)
 
 
 def _curves(result: Result) -> Iterator[str]:
