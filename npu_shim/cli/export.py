@@ -154,7 +154,7 @@ def _side(title: str, ports: list[Port]) -> list[str]:
 def _export(args: argparse.Namespace, source: Source, graph: Graph) -> int:
     from npu_shim.exporting import inference_model, ports, proof
     from npu_shim.exporting.graph_defs import ExportError
-    from npu_shim.rehearsal.files.taken_back import taken_back
+    from npu_shim.rehearsal.files.taken_back import restoring_files
 
     asked_in, asked_out = map(ports.asked, args.inputs), [ports.asked_output(text) for text in args.outputs]
     constants = {**source.constants, **_constants(args.set)}
@@ -165,13 +165,13 @@ def _export(args: argparse.Namespace, source: Source, graph: Graph) -> int:
     except ValueError as error:  # of TensorFlow, which infers shapes
         raise ExportError(f"the graph does not fit the inputs: {str(error).splitlines()[0]} Give other --inputs.")
     values = proof.load(args.data, exported.inputs) if args.data else proof.random_inputs(exported.inputs, *args.range)
-    with taken_back() as files:
+    with restoring_files() as files:
         os.makedirs(args.out, exist_ok=True)
         written = importlib.import_module(f"npu_shim.exporting.targets.{args.target}").write(exported, args, values)
         expected = proof.run_graph(exported.reference, exported.values, exported.inputs, exported.outputs, values)
         differences, most = proof.compare(expected, written.outputs), proof.tolerance(exported)
         equal = all(difference.largest <= most for difference in differences)
-        changed = [] if args.force or not equal else files.changed()
+        changed = [] if args.force or not equal else files.changed_files()
         if changed:
             there = os.path.relpath(changed[0])
             raise ExportError(f"{there} is another export. Give --force to overwrite it, or another -o or --name.")

@@ -63,7 +63,7 @@ def main(arguments: list[str]) -> int:
         args.script, of_script, args.output, folder, args, args.steps, args.force, args.timeout, note, shown
     )
     try:
-        with temporary.ending():
+        with temporary.exit_on_signals():
             result = plan.migrate()
         paths = write_all(result, folder, reports.WRITERS)
         paths += write_all(result.verified, os.path.join(folder, VERIFY), WRITERS)

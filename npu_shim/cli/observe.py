@@ -48,11 +48,11 @@ def main(arguments: list[str]) -> int:
     check_output_file("-o", output)
     try:
         need_tensorflow()
-        from npu_shim.rehearsal.observing.observed_run import Observing, observe
+        from npu_shim.rehearsal.observing.observed_run import Observing, run_and_write_facts
     except ModuleNotFoundError as error:
         return exit_code("npu-shim observe", error)
     try:
-        observe(target, bool(args.module), Observing(args, output, args.steps, args.take_back))
+        run_and_write_facts(target, bool(args.module), Observing(args, output, args.steps, args.take_back))
     except UsageError as error:  # of the facts or the configuration; the script's own errors go on
         return fail("npu-shim observe", str(error))
     return 0

@@ -92,9 +92,9 @@ def main(arguments: list[str]) -> int:
         return exit_code("npu-shim run", error)
     try:
         if args.observe:
-            from npu_shim.rehearsal.observing.observed_run import Observing, observe
+            from npu_shim.rehearsal.observing.observed_run import Observing, run_and_write_facts
 
-            observe(target, bool(args.module), Observing(args, args.observe))
+            run_and_write_facts(target, bool(args.module), Observing(args, args.observe))
         elif args.module:
             script.run_module(target[0], target[1:])
         else:

@@ -85,7 +85,7 @@ def main(arguments: list[str]) -> int:
     note = progress(_COMMAND, args.quiet)
     check_copies(_COMMAND, args.report or "")
     try:
-        with temporary.ending() if args.report else temporary.temporary("npu_shim_verify_") as new:
+        with temporary.exit_on_signals() if args.report else temporary.command_folder("npu_shim_verify_") as new:
             folder = str(args.report or new)
             for part in ("original", "migrated"):
                 shutil.rmtree(os.path.join(folder, part), ignore_errors=True)

@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> int:
         raise
     finally:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        half = begun[0].end() if begun else None
+        half = begun[0].end_with_report() if begun else None
         end = End(ended, recorder.steps, writer.seconds(), peak, half, recorder.reduced)
         writer.event("end", **end.to_json())
     return 0

@@ -17,7 +17,7 @@ from npu_shim._host.process_settings import to_text
 from npu_shim.import_hook.tool import package_root
 from npu_shim.launching.fork_server import ForkServer
 from npu_shim.rehearsal.dumping import Dumping
-from npu_shim.rehearsal.files.kept import STORE, take_back
+from npu_shim.rehearsal.files.kept import STORE, restore_files
 from npu_shim.rehearsal.half_run import HalfRun
 from npu_shim.rehearsal.recording.settings import Changes, WholeTensors
 
@@ -171,7 +171,7 @@ class Run:
             try:
                 code = self._run_process(directory)
             finally:
-                take_back(self._kept_files_folder)
+                restore_files(self._kept_files_folder)
             end(code)
         return code
 

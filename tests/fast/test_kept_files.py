@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from npu_shim.rehearsal.files import temporary
-from npu_shim.rehearsal.files.kept import kept_copies, take_back
+from npu_shim.rehearsal.files.kept import leftover_stores_with_copies, restore_files
 
 BEFORE = """
 import os, pathlib, shutil, sys
@@ -80,7 +80,7 @@ def test_changes_are_taken_back(change: str, folder: pathlib.Path, tmp_path: pat
     before = state(folder)
     run(CHANGES[change], tmp_path / "store", folder)
     assert change == "no file" or state(folder) != before
-    take_back(str(tmp_path / "store"))
+    restore_files(str(tmp_path / "store"))
     assert state(folder) == before and not (tmp_path / "store").exists()
 
 
@@ -89,7 +89,7 @@ def test_changes_of_others_stay(folder: pathlib.Path, tmp_path: pathlib.Path) ->
     run("open('model/new', 'w').write('x'); open('log.txt', 'a').write('x')", tmp_path / "store", folder)
     (folder / "model" / "b").write_text("another one")
     (folder / "notes").write_text("mine")
-    take_back(str(tmp_path / "store"))
+    restore_files(str(tmp_path / "store"))
     assert (folder / "model" / "b").read_text() == "another one" and (folder / "notes").read_text() == "mine"
     assert (folder / "log.txt").read_text() == "content of log.txt" and not (folder / "model" / "new").exists()
 
@@ -99,7 +99,7 @@ def test_a_rank_may_change_what_another_one_makes(folder: pathlib.Path, tmp_path
     run("open('shared', 'w').write('x'); os.makedirs('out')", tmp_path / "store", folder)
     run("open('shared', 'a').write('y'); os.remove('shared')", tmp_path / "store", folder)
     run("os.makedirs('out', exist_ok=True); open('out/a', 'w')", tmp_path / "store", folder)
-    take_back(str(tmp_path / "store"))
+    restore_files(str(tmp_path / "store"))
     assert state(folder) == before
 
 
@@ -117,7 +117,7 @@ def test_names_of_checkpoints(folder: pathlib.Path, tmp_path: pathlib.Path) -> N
         os.remove(f'model/ckpt-{number}.index')
     """
     run(code, tmp_path / "store", folder)
-    take_back(str(tmp_path / "store"))
+    restore_files(str(tmp_path / "store"))
     assert state(folder) == before
 
 
@@ -133,13 +133,15 @@ def test_a_killed_command_leaves_the_copies(
     run("open('new', 'w').write('x')", empty / "kept", folder)
     for each in (killed, empty):
         os.utime(str(each), (0, time.time() - 2 * 24 * 3600))
-    assert temporary.left_copies() == [str(killed / "original" / "kept")] == kept_copies(str(killed))
-    with temporary.temporary("npu_shim_verify_") as new:
+    assert (
+        temporary.leftover_copies() == [str(killed / "original" / "kept")] == leftover_stores_with_copies(str(killed))
+    )
+    with temporary.command_folder("npu_shim_verify_") as new:
         os.utime(new, (0, 0))
         assert killed.exists() and not empty.exists()
-        with temporary.temporary("npu_shim_verify_"):
+        with temporary.command_folder("npu_shim_verify_"):
             assert os.path.exists(new), "its command runs"
-    with temporary.temporary("npu_shim_verify_"):
+    with temporary.command_folder("npu_shim_verify_"):
         assert not os.path.exists(new)
-    take_back(str(killed / "original" / "kept"))
+    restore_files(str(killed / "original" / "kept"))
     assert (folder / "log.txt").read_text() == "content of log.txt"

@@ -14,7 +14,7 @@ from npu_shim.cli import main
 from npu_shim.import_hook import tool
 from npu_shim.rehearsal.files.kept import JOURNAL, STORE
 from npu_shim.rehearsal.migrating import plan, reports
-from npu_shim.rehearsal.migrating.bisection import culprits
+from npu_shim.rehearsal.migrating.bisection import departing_rewrites
 from npu_shim.rehearsal.migrating.migration import FACTS, SOURCE, TAKEN_BACK, Rewrite
 from npu_shim.rehearsal.migrating.plan import Migrating, NotObserved
 from npu_shim.rehearsal.migrating.program import OutputExists, Program
@@ -35,14 +35,14 @@ def test_bisection_finds_every_culprit_and_no_other(guilty: set[str]) -> None:
         asked.append(tuple(without))
         return guilty <= set(without)
 
-    found = culprits(NAMES, agrees)
+    found = departing_rewrites(NAMES, agrees)
     assert found is not None and set(found) == guilty and len(found) == len(guilty)
     assert len(asked) <= 1 + 4 * len(guilty)
 
 
 def test_a_program_that_departs_without_them_has_no_culprits() -> None:
-    assert culprits(NAMES, lambda without: False) is None
-    assert culprits([], lambda without: True) is None
+    assert departing_rewrites(NAMES, lambda without: False) is None
+    assert departing_rewrites([], lambda without: True) is None
 
 
 SCRIPT = """import helper
@@ -71,28 +71,28 @@ def rules(**given: object) -> argparse.Namespace:
 
 def test_a_program_is_the_files_that_the_script_imports(folder: pathlib.Path) -> None:
     program = Program("train.py", rules(), [])
-    assert sorted(program.names) == ["helper.py", "train.py"]
-    program.write("out", False)
+    assert sorted(program.relative_paths) == ["helper.py", "train.py"]
+    program.write_files("out", False)
     assert sorted(path.name for path in (folder / "out").iterdir()) == ["helper.py", "train.py"]
-    program.write("out", False)  # nothing differs
+    program.write_files("out", False)  # nothing differs
     (folder / "out" / "helper.py").write_text("mine\n")
     (folder / "out" / "train.py").unlink()
     with pytest.raises(OutputExists, match="helper.py exists and differs. Give another folder, or --force"):
-        program.write("out", False)
+        program.write_files("out", False)
     assert (folder / "out" / "helper.py").read_text() == "mine\n" and not (folder / "out" / "train.py").exists()
-    program.write("out", True)
+    program.write_files("out", True)
     assert (folder / "out" / "helper.py").read_text() == "x = 1\n"
 
 
 def test_files_that_only_a_run_imports_belong_to_the_program(folder: pathlib.Path) -> None:
-    assert "other.py" in Program("train.py", rules(), [str(folder / "other.py")]).names
+    assert "other.py" in Program("train.py", rules(), [str(folder / "other.py")]).relative_paths
 
 
 def test_a_file_that_has_two_paths_is_migrated_once(folder: pathlib.Path) -> None:
     (folder / "package").symlink_to(".")
     (folder / "train.py").write_text("import package.other\n")
     program = Program("train.py", rules(), [str(folder / "other.py")])
-    assert sorted(program.names) == ["package/other.py", "train.py"]
+    assert sorted(program.relative_paths) == ["package/other.py", "train.py"]
 
 
 class _Tries(Migrating):
@@ -101,7 +101,7 @@ class _Tries(Migrating):
     guilty: set[str] = set()
     tried: list[tuple[str, ...]] = []
 
-    def _observed_facts(self) -> str:
+    def _observe_facts(self) -> str:
         from convert_tf2npu.api import Facts, FileFacts, ObservedRun, digest
 
         path = pathlib.Path(self.reports) / plan.FILE
@@ -178,8 +178,8 @@ def test_facts_of_an_interrupted_run_are_used_again(folder: pathlib.Path, monkey
     (folder / "reports").mkdir()
     lines: list[Any] = []
     given = _Tries("train.py", [], "out", "reports", rules(), 5, False, None, lines.append)
-    path = given._observed_facts()
-    assert Migrating._observed_facts(given) == path
+    path = given._observe_facts()
+    assert Migrating._observe_facts(given) == path
     assert lines == [f"using the facts in {path}. Remove the file to observe again"]
 
 
@@ -197,11 +197,11 @@ def test_originals_are_never_overwritten(folder: pathlib.Path) -> None:
     before = {path: path.read_bytes() for path in folder.glob("*.py")}
     for output in (".", str(folder)):
         with pytest.raises(OutputExists, match="is a file of the original. Give another folder."):
-            Program("train.py", rules(), []).write(output, True)
+            Program("train.py", rules(), []).write_files(output, True)
     beside = folder.parent / f"{folder.name}_beside"
     beside.mkdir()
     (beside / "eval.py").write_text("import tensorflow\n")
-    assert sorted(Program("train.py", rules(), [str(beside / "eval.py")]).names) == ["helper.py", "train.py"]
+    assert sorted(Program("train.py", rules(), [str(beside / "eval.py")]).relative_paths) == ["helper.py", "train.py"]
     assert {path: path.read_bytes() for path in folder.glob("*.py")} == before
 
 

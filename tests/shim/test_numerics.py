@@ -13,7 +13,7 @@ import tensorflow as tf
 
 import npu_shim.rehearsal
 from npu_shim.npu_init import ExponentialUpdateLossScaleManager, NPULossScaleOptimizer
-from npu_shim.rehearsal.numerics.ops import contents, is_finite
+from npu_shim.rehearsal.numerics.ops import contents_text, is_finite
 
 v1 = tf.compat.v1
 IS_TF2 = tf.__version__ >= "2"
@@ -231,11 +231,11 @@ if IS_TF2:
 
 
 def test_contents_are_the_counts_and_the_range_of_the_rest() -> None:
-    assert contents(np.array([1.0, np.nan, np.inf, -np.inf, -2.5])) == (
+    assert contents_text(np.array([1.0, np.nan, np.inf, -np.inf, -2.5])) == (
         "1 NaN and 1 +Inf and 1 -Inf of 5, the rest in [-2.5, 1]"
     )
-    assert contents(np.array([np.nan], np.float16)) == "1 NaN of 1" and contents(np.zeros(0)) == "empty"
-    assert contents(np.array([True, False])) == "in [0, 1]"
+    assert contents_text(np.array([np.nan], np.float16)) == "1 NaN of 1" and contents_text(np.zeros(0)) == "empty"
+    assert contents_text(np.array([True, False])) == "in [0, 1]"
 
 
 def test_finite_elements_whose_sum_overflows_are_finite() -> None:

@@ -12,7 +12,7 @@ from npu_shim._host import host_env
 from npu_shim._host.patches import restore_all, set_variables
 from npu_shim.import_hook import script
 from npu_shim.rehearsal.assess.capture import Capture, Stop
-from npu_shim.rehearsal.files.taken_back import taken_back
+from npu_shim.rehearsal.files.taken_back import restoring_files
 
 
 @contextlib.contextmanager
@@ -32,7 +32,7 @@ def run_until_stop(capture: Capture, path: str, arguments: list[str], alias: boo
         set_variables({"NPU_SHIM_KERNELS": "plain"})  # a card does not run what npu_shim compiles for the CPU
     sys.dont_write_bytecode = True
     script.enter([path])
-    with taken_back():
+    with restoring_files():
         try:
             with _stdout_to_stderr():
                 _run_script(capture, path, arguments)

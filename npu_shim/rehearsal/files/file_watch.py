@@ -29,18 +29,18 @@ class Watch:
     def start(self) -> None:
         """Watch what Python writes, programs that it starts excepted."""
         for owner in (builtins, io):
-            self._around(owner, "open", self._open)
-        self._around(os, "open", self._open_file)
+            self._wrap_function(owner, "open", self._note_open)
+        self._wrap_function(os, "open", self._note_os_open)
         for names, note in (
-            (("mkdir",), self._folder),
-            (("rmdir", "remove", "unlink"), self._deleted),
-            (("truncate",), self._truncated),
-            (("rename", "replace"), self._both),
-            (("symlink", "link"), self._second),
+            (("mkdir",), self._note_new_folder),
+            (("rmdir", "remove", "unlink"), self._note_deletion),
+            (("truncate",), self._note_truncation),
+            (("rename", "replace"), self._note_both_paths),
+            (("symlink", "link"), self._note_second_path),
         ):
             for name in names:
-                self._around(os, name, note)
-        self._around(shutil, "rmtree", self._deleted)
+                self._wrap_function(os, name, note)
+        self._wrap_function(shutil, "rmtree", self._note_deletion)
 
     def follow_tensorflow(self) -> None:
         """Watch what TensorFlow writes, which is imported now."""
@@ -55,43 +55,43 @@ class Watch:
 
     # --- called with the arguments of the functions
 
-    def _open(self, file: object, mode: object = "r", *args: object, **kwargs: object) -> None:
+    def _note_open(self, file: object, mode: object = "r", *args: object, **kwargs: object) -> None:
         if isinstance(mode, str) and set(mode) & set("wax+"):
             self._kept.note_write(file)
 
-    def _open_file(self, path: object, flags: int, *args: object, dir_fd: object = None, **kwargs: object) -> None:
+    def _note_os_open(self, path: object, flags: int, *args: object, dir_fd: object = None, **kwargs: object) -> None:
         if flags & _WRITES and dir_fd is None:
             self._kept.note_write(path)
 
-    def _folder(self, path: object, *args: object, dir_fd: object = None, **kwargs: object) -> None:
+    def _note_new_folder(self, path: object, *args: object, dir_fd: object = None, **kwargs: object) -> None:
         if dir_fd is None:
             self._kept.note_folder(path)
 
-    def _deleted(self, path: object, *args: object, dir_fd: object = None, **kwargs: object) -> None:
+    def _note_deletion(self, path: object, *args: object, dir_fd: object = None, **kwargs: object) -> None:
         if dir_fd is None:
             self._kept.note_replace(path, creates=False)
 
-    def _truncated(self, path: object, *args: object) -> None:
+    def _note_truncation(self, path: object, *args: object) -> None:
         self._kept.note_write(path)
 
-    def _both(self, src: object, dst: object, **kwargs: object) -> None:
+    def _note_both_paths(self, src: object, dst: object, **kwargs: object) -> None:
         if not any(value is not None for value in kwargs.values()):
             self._kept.note_replace(src, creates=False)
             self._kept.note_replace(dst)
 
-    def _second(self, src: object, dst: object, *args: object, **kwargs: object) -> None:
+    def _note_second_path(self, src: object, dst: object, *args: object, **kwargs: object) -> None:
         self._kept.note_replace(dst)
 
     # ---
 
-    def _around(self, owner: object, name: str, note: Function) -> None:
+    def _wrap_function(self, owner: object, name: str, note: Function) -> None:
         original = getattr(owner, name)
         noted = _Noted(original, note)
-        for place in (owner, *_copies_of_functions()):
+        for place in (owner, *_classes_with_os_functions()):
             for attribute, value in list(vars(place).items()):
                 if value is original and (place is not owner or attribute == name):
                     setattr(place, attribute, noted)
-                    self._undo.append(_setting(place, attribute, value))
+                    self._undo.append(_setter(place, attribute, value))
 
 
 class _Noted:
@@ -112,12 +112,12 @@ class _Noted:
         return getattr(self._original, name)  # shutil.rmtree.avoids_symlink_attacks
 
 
-def _copies_of_functions() -> Iterator[Module]:
+def _classes_with_os_functions() -> Iterator[Module]:
     """Yield the classes of Python that have functions of ``os`` as attributes, before Python 3.11."""
     accessor = getattr(pathlib, "_NormalAccessor", None)
     if accessor is not None:
         yield accessor
 
 
-def _setting(owner: object, name: str, value: Value) -> Callable[[], None]:
+def _setter(owner: object, name: str, value: Value) -> Callable[[], None]:
     return lambda: setattr(owner, name, value)

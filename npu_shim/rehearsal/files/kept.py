@@ -58,7 +58,7 @@ class Kept:
     def __init__(self, store: str, apart: Sequence[str] = ()) -> None:
         os.makedirs(store, exist_ok=True)
         self._store = os.path.realpath(store)
-        self._apart = (*_SYSTEM, *(os.path.realpath(path) + os.sep for path in (store, *apart, *_caches())))
+        self._apart = (*_SYSTEM, *(os.path.realpath(path) + os.sep for path in (store, *apart, *_cache_folders())))
         self._created: set[str] = set()
         self._copies: dict[str, str] = {}  # path -> copy
         self._prefixes: dict[str, set[str]] = {}  # prefix -> the files that had it before
@@ -72,9 +72,9 @@ class Kept:
             if full is None:
                 return
             if not os.path.lexists(full):
-                self._create(full)
-            elif os.path.isfile(full) and (full not in self._copies or _same(full, self._copies[full])):
-                self._keep(full, is_replaced=False)
+                self._note_created(full)
+            elif os.path.isfile(full) and (full not in self._copies or _is_same_file(full, self._copies[full])):
+                self._keep_copy(full, is_replaced=False)
 
     def note_replace(self, path: object, creates: bool = True) -> None:
         """Note a file or folder that is about to be replaced or made, or deleted with ``creates=False``."""
@@ -84,11 +84,11 @@ class Kept:
                 return
             if not os.path.lexists(full):
                 if creates:
-                    self._create(full)
+                    self._note_created(full)
             elif os.path.isdir(full) and not os.path.islink(full):
-                self._tree(full)
+                self._keep_tree(full)
             elif full not in self._copies:
-                self._keep(full, is_replaced=True)
+                self._keep_copy(full, is_replaced=True)
 
     def note_folder(self, path: object) -> None:
         """Note a folder that is about to be made with its parents."""
@@ -99,7 +99,7 @@ class Kept:
                 missing.append(full)
                 full = os.path.dirname(full)
             if missing:
-                self._create(missing[-1])
+                self._note_created(missing[-1])
 
     def note_prefix(self, path: object, is_checkpoint: bool = False) -> None:
         """Note the files whose paths begin so, which a kernel of TensorFlow adds, or changes if it is a checkpoint."""
@@ -110,17 +110,17 @@ class Kept:
             if not os.path.isdir(os.path.dirname(full)):
                 self.note_folder(os.path.dirname(full))
                 return
-            before = [file for file in _with_prefix(full) if not self._is_created(file)]
+            before = [file for file in _paths_with_prefix(full) if not self._is_created(file)]
             if full not in self._prefixes:
                 self._prefixes[full] = set(before)
-                self._note(prefix=full, before=before)
+                self._write_note(prefix=full, before=before)
             for file in before if is_checkpoint else ():
                 if ".data-" in file:  # TensorFlow renames a new file, but opens the index and those of other forms
                     self.note_replace(file)
                 else:
                     self.note_write(file)
 
-    def changed(self) -> list[str]:
+    def changed_files(self) -> list[str]:
         """Return the files that were there before and have another content now."""
         both = [(path, copy) for path, copy in self._copies.items() if os.path.isfile(path)]
         return [path for path, copy in both if not filecmp.cmp(path, copy, shallow=False)]
@@ -149,30 +149,30 @@ class Kept:
             above = os.path.dirname(above)
         return True
 
-    def _create(self, full: str) -> None:
+    def _note_created(self, full: str) -> None:
         self._created.add(full)
-        self._note(created=full)
+        self._write_note(created=full)
 
-    def _keep(self, full: str, is_replaced: bool) -> None:
+    def _keep_copy(self, full: str, is_replaced: bool) -> None:
         """Keep a file or link. A link of the file system is enough if the file itself is not changed."""
         self._count += 1
         copy = os.path.join(self._store, f"{os.getpid()}_{self._count}")
         if os.path.islink(full):
             os.symlink(os.readlink(full), copy)
         elif is_replaced:
-            _link(full, copy)
+            _link_or_copy(full, copy)
         else:
             shutil.copy2(full, copy)
         self._copies[full] = copy
-        self._note(path=full, copy=os.path.basename(copy))
+        self._write_note(path=full, copy=os.path.basename(copy))
 
-    def _tree(self, full: str) -> None:
+    def _keep_tree(self, full: str) -> None:
         for folder, folders, names in os.walk(full):
-            self._note(path=folder, mode=stat.S_IMODE(os.stat(folder).st_mode))
+            self._write_note(path=folder, mode=stat.S_IMODE(os.stat(folder).st_mode))
             for name in names + [name for name in folders if os.path.islink(os.path.join(folder, name))]:
                 self.note_replace(os.path.join(folder, name))
 
-    def _note(self, **fields: object) -> None:
+    def _write_note(self, **fields: object) -> None:
         """Write a line at once. Other processes write to the same file."""
         line = json.dumps(fields).encode("ascii") + b"\n"
         file = _OPEN(os.path.join(self._store, JOURNAL), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -182,7 +182,7 @@ class Kept:
             os.close(file)
 
 
-def take_back(store: str) -> None:
+def restore_files(store: str) -> None:
     """Remove what the processes of a store have created, restore what they have changed or deleted, remove the store.
 
     Raises:
@@ -190,35 +190,35 @@ def take_back(store: str) -> None:
     """
     created: list[str] = []
     before: dict[str, _Note] = {}  # by path, the last note of what was there before
-    for note in _notes(store):
+    for note in _read_notes(store):
         if note.prefix:
-            created += [path for path in _with_prefix(note.prefix) if path not in note.before]
+            created += [path for path in _paths_with_prefix(note.prefix) if path not in note.before]
         elif note.created:
             created.append(note.created)
         elif not (note.path + os.sep).startswith(tuple(path + os.sep for path in created)):
             before[note.path] = note  # else another process has created it
     for path in reversed(created):
-        _remove(path)
+        _remove_path(path)
     for path, note in before.items():
         if note.copy:
-            _restore(path, os.path.join(store, note.copy))
+            _restore_file(path, os.path.join(store, note.copy))
         else:
             os.makedirs(path, exist_ok=True)
             os.chmod(path, note.mode)
     shutil.rmtree(store, ignore_errors=True)
 
 
-def kept_stores(folder: str) -> list[str]:
+def leftover_stores(folder: str) -> list[str]:
     """Return the stores below a folder, which a run that was killed has left."""
     return [path for path, _, names in os.walk(folder) if JOURNAL in names]
 
 
-def kept_copies(folder: str) -> list[str]:
+def leftover_stores_with_copies(folder: str) -> list[str]:
     """Return those that have copies of the user's files."""
-    return [path for path in kept_stores(folder) if any(note.copy for note in _notes(path))]
+    return [path for path in leftover_stores(folder) if any(note.copy for note in _read_notes(path))]
 
 
-def _notes(store: str) -> Iterator[_Note]:
+def _read_notes(store: str) -> Iterator[_Note]:
     path = os.path.join(store, JOURNAL)
     if not os.path.exists(path):
         return
@@ -228,51 +228,51 @@ def _notes(store: str) -> Iterator[_Note]:
                 yield _Note(**json.loads(line))
 
 
-def _restore(path: str, copy: str) -> None:
-    if os.path.lexists(path) and (_same(path, copy) or _stamp(path) == _stamp(copy)):
+def _restore_file(path: str, copy: str) -> None:
+    if os.path.lexists(path) and (_is_same_file(path, copy) or _type_time_and_size(path) == _type_time_and_size(copy)):
         return
     os.makedirs(os.path.dirname(path), exist_ok=True)
     new = f"{path}.npu_shim_restored"
     if os.path.islink(copy):
         os.symlink(os.readlink(copy), new)
     else:
-        _link(copy, new)
+        _link_or_copy(copy, new)
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path)
     os.replace(new, path)
 
 
-def _with_prefix(prefix: str) -> list[str]:
+def _paths_with_prefix(prefix: str) -> list[str]:
     folder, start = os.path.split(prefix)
     names = os.listdir(folder) if os.path.isdir(folder) else []
     return [os.path.join(folder, name) for name in names if name.startswith(start)]
 
 
-def _remove(path: str) -> None:
+def _remove_path(path: str) -> None:
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path)
     elif os.path.lexists(path):
         os.remove(path)
 
 
-def _link(path: str, new: str) -> None:
+def _link_or_copy(path: str, new: str) -> None:
     try:
         os.link(path, new)
     except OSError:  # another file system, or one without links
         shutil.copy2(path, new)
 
 
-def _same(path: str, other: str) -> bool:
+def _is_same_file(path: str, other: str) -> bool:
     one, two = os.lstat(path), os.lstat(other)
     return (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino)
 
 
-def _stamp(path: str) -> tuple[int, int, int]:
+def _type_time_and_size(path: str) -> tuple[int, int, int]:
     status = os.lstat(path)
     return stat.S_IFMT(status.st_mode), status.st_mtime_ns, status.st_size
 
 
-def _caches() -> list[str]:
+def _cache_folders() -> list[str]:
     environ = host_env.process_environ()
     keras, cache = environ.get("KERAS_HOME") or "~/.keras", environ.get("XDG_CACHE_HOME") or "~/.cache"
     return [os.path.expanduser(path) for path in (keras, cache, "~/tensorflow_datasets")]

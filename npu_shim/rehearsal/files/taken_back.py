@@ -9,14 +9,14 @@ from typing import Iterator
 
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal.files.file_watch import Watch
-from npu_shim.rehearsal.files.kept import STORE, Kept, take_back
-from npu_shim.rehearsal.files.temporary import temporary
+from npu_shim.rehearsal.files.kept import STORE, Kept, restore_files
+from npu_shim.rehearsal.files.temporary import command_folder
 
 
 @contextlib.contextmanager
-def taken_back() -> Iterator[Kept]:
+def restoring_files() -> Iterator[Kept]:
     """Take back what the block writes through Python and TensorFlow, unless it sets ``stays``."""
-    with temporary("npu_shim_assess_") as folder:
+    with command_folder("npu_shim_assess_") as folder:
         store = os.path.join(folder, STORE)
         kept = Kept(store, [folder])
         watch = Watch(kept)
@@ -27,5 +27,5 @@ def taken_back() -> Iterator[Kept]:
         finally:
             watch.stop()
             if not kept.stays:
-                take_back(store)
+                restore_files(store)
             shutil.rmtree(folder, ignore_errors=True)

@@ -12,7 +12,7 @@ import tempfile
 import time
 from typing import Iterator
 
-from npu_shim.rehearsal.files.kept import kept_copies
+from npu_shim.rehearsal.files.kept import leftover_stores_with_copies
 
 _PREFIXES = "npu_shim_verify_", "npu_shim_assess_"
 _LOCK = "lock"
@@ -20,27 +20,27 @@ _OLD_S = 24 * 3600.0  # the output of a script that fails stays so long
 
 
 @contextlib.contextmanager
-def temporary(prefix: str) -> Iterator[str]:
+def command_folder(prefix: str) -> Iterator[str]:
     """Remove old folders of commands, and yield a new one, which stays.
 
     A process that is asked to end leaves the block, so that what a script has written is taken back.
     """
-    for path in _left(before=time.time() - _OLD_S):
-        if not kept_copies(path):
+    for path in _leftover_folders(before=time.time() - _OLD_S):
+        if not leftover_stores_with_copies(path):
             shutil.rmtree(path, ignore_errors=True)
     folder = tempfile.mkdtemp(prefix=prefix)
-    with open(os.path.join(folder, _LOCK), "w") as lock, ending():
+    with open(os.path.join(folder, _LOCK), "w") as lock, exit_on_signals():
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder
 
 
-def left_copies() -> list[str]:
+def leftover_copies() -> list[str]:
     """Return the folders with copies of the user's files that killed commands have left."""
-    return [store for path in _left(before=time.time()) for store in kept_copies(path)]
+    return [store for path in _leftover_folders(before=time.time()) for store in leftover_stores_with_copies(path)]
 
 
 @contextlib.contextmanager
-def ending() -> Iterator[None]:
+def exit_on_signals() -> Iterator[None]:
     """Let SIGTERM and SIGHUP end the block as sys.exit() does."""
     numbers = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
     for number in numbers:  # nohup ignores SIGHUP
@@ -52,7 +52,7 @@ def ending() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _left(before: float) -> list[str]:
+def _leftover_folders(before: float) -> list[str]:
     """Return the folders of commands of this user that have ended, and that are older than a time."""
     above = tempfile.gettempdir()
     left = []

@@ -27,7 +27,7 @@ class HalfPrecision:
         OVERFLOW.set_mode(0 if saturate else 1)
         tf_op_creation.add_hook(self._rounding)
         for owner in optimizer_classes():
-            methods.wrap(owner, ("apply_gradients", "apply"), self._in_float32)
+            methods.wrap(owner, ("apply_gradients", "apply"), self._apply_in_float32)
         return self
 
     @property
@@ -56,9 +56,9 @@ class HalfPrecision:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _in_float32(self, original: Function, optimizer: Optimizer, *args: object, **kwargs: object) -> Result:
+    def _apply_in_float32(self, original: Function, optimizer: Optimizer, *args: object, **kwargs: object) -> Result:
         """Apply gradients in float32, in which the device keeps the ops of updates."""
-        with self._rounding.paused():
+        with self._rounding.rounding_paused():
             return original(optimizer, *args, **kwargs)
 
 

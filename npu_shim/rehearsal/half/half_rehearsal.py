@@ -41,25 +41,25 @@ class Rehearsal:
         given, precision = self._given, self._given.precision
         if given.size is None:
             self._half = half_precision(**asdict(precision))
-            self._watch = NumericsWatch(os.path.join(self._folder, FOLDER), 1, self._step).start()
+            self._watch = NumericsWatch(os.path.join(self._folder, FOLDER), 1, self._note_step).start()
             return
         if given.skips:
-            Skips(given.skips, self._skip).install()
+            Skips(given.skips, self._note_skip).install()
         if given.size:
             mode = Mode(precision.precision_mode, precision.mixlist)
             hook = Perturbation(tf.as_dtype(precision.dtype), mode, given.size, given.seed, given.everywhere)
             self._half = HalfPrecision(hook).start(False)
 
-    def _step(self, step: Step) -> None:
+    def _note_step(self, step: Step) -> None:
         if step.scale is not None:
             self._scales.append(step.scale)
         if step.skipped:
-            self._skip(step.optimizer, step.step)
+            self._note_skip(step.optimizer, step.step)
 
-    def _skip(self, optimizer: int, step: int) -> None:
+    def _note_skip(self, optimizer: int, step: int) -> None:
         self._writer.event("skip", optimizer=optimizer, number=step)
 
-    def end(self) -> HalfReport | None:
+    def end_with_report(self) -> HalfReport | None:
         """Return what the rounded run has to report; None for others."""
         if self._half is None or self._watch is None:
             return None

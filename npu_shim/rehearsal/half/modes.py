@@ -21,18 +21,18 @@ HALF, FLOAT, FOLLOWS, INPUTS = "half", "float", "follows", "inputs"  # INPUTS: r
 _NEVER = op_types_in_table("never in 16 bits")
 
 
-def _mixed(lists: Lists, op: str) -> str:
+def _precision_when_mixed(lists: Lists, op: str) -> str:
     return {"reduce": HALF, "keep": FLOAT}.get(lists.precision_rule(op), FOLLOWS)
 
 
-def _forced(lists: Lists, op: str) -> str:
+def _precision_when_forced(lists: Lists, op: str) -> str:
     return FLOAT if "Apply" in op else HALF
 
 
 MODES: Mapping[str, Callable[[Lists, str], str]] = {
-    MIXED: _mixed,
+    MIXED: _precision_when_mixed,
     LOWERED: lambda lists, op: HALF if MATRIX.match(op) else FLOAT,
-    FORCED: _forced,
+    FORCED: _precision_when_forced,
     MATRIX_INPUTS: lambda lists, op: INPUTS if MATRIX.match(op) else FLOAT,
 }
 
@@ -55,7 +55,7 @@ class Mode:
         if mixlist is not None:
             self._lists = operators.with_mixlist_changes(self._lists, mixlist)
 
-    def of(self, op: str) -> str:
+    def precision_of(self, op: str) -> str:
         """Return HALF, FLOAT, FOLLOWS or INPUTS for an op type."""
         if op in _NEVER or self._lists.device_status(op) not in (DEVICE, UNCLEAR):
             return FLOAT

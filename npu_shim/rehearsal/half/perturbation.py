@@ -22,7 +22,7 @@ from npu_shim._tensorflow import tf_op_creation
 from npu_shim._tensorflow.types import DType, Tensor
 from npu_shim.rehearsal.assess.work import MATRIX
 from npu_shim.rehearsal.half.modes import Mode
-from npu_shim.rehearsal.half.rounding import Rounding, finished
+from npu_shim.rehearsal.half.rounding import Rounding, show_to_tapes
 
 v1 = tf.compat.v1
 
@@ -45,7 +45,7 @@ class Perturbation(Rounding):
         self._everywhere = everywhere
         self._numbers = itertools.count(1)
 
-    def input(self, tensor: Tensor, op_type: str, is_cast: bool) -> Tensor:
+    def convert_input(self, tensor: Tensor, op_type: str, is_cast: bool) -> Tensor:
         """Return a perturbed tensor where a device casts it."""
         if not is_cast or not (self._everywhere or MATRIX.match(op_type)):
             return tensor
@@ -56,8 +56,8 @@ class Perturbation(Rounding):
             factor = tf.add(tf.multiply(uniform, 2 * self._size), 1 - self._size)
             result = tf.multiply(tensor, factor)
             result.set_shape(tensor.shape)
-        return finished(result, tensor)
+        return show_to_tapes(result, tensor)
 
-    def output(self, tensor: Tensor, name: str) -> Tensor:
+    def convert_output(self, tensor: Tensor, name: str) -> Tensor:
         """Return the tensor as it is."""
         return tensor

@@ -53,7 +53,7 @@ class Rounding(tf_op_creation.OpHook):
 
     def __init__(self, dtype: DType, mode: Mode) -> None:
         self._dtype = dtype
-        self._mode = functools.lru_cache(maxsize=None)(mode.of)
+        self._mode = functools.lru_cache(maxsize=None)(mode.precision_of)
         self._largest = float(dtype.max)
         self._state = _State()
         self.counts: collections.Counter[str] = collections.Counter()
@@ -61,7 +61,7 @@ class Rounding(tf_op_creation.OpHook):
         self.overflows: collections.Counter[str] = collections.Counter()
 
     @contextlib.contextmanager
-    def paused(self) -> Iterator[None]:
+    def rounding_paused(self) -> Iterator[None]:
         """Return a context manager inside which nothing is rounded in this thread."""
         self._state.paused += 1
         try:
@@ -72,10 +72,10 @@ class Rounding(tf_op_creation.OpHook):
     def replace_inputs(self, op_type: str, inputs: Sequence[Value]) -> list[Value]:
         """Round the float32 inputs of an op that computes in 16 bits."""
         precision = FLOAT if self._state.paused else self._mode(op_type)
-        if precision == FOLLOWS and not self._follows_half(inputs):
+        if precision == FOLLOWS and not self._first_input_is_half(inputs):
             precision = FLOAT
         if precision != FLOAT:
-            inputs = [self._rounded_input(op_type, value) for value in inputs]
+            inputs = [self._round_input(op_type, value) for value in inputs]
         self._state.last = (op_type, precision)
         return list(inputs)
 
@@ -94,13 +94,13 @@ class Rounding(tf_op_creation.OpHook):
                 names: set[str] = getattr(op.graph, _HALF_OPS, set())
                 names.add(op.name)
                 setattr(op.graph, _HALF_OPS, names)
-            results = [self.output(output, name) if _is_float32(output) else output for output in results]
+            results = [self.convert_output(output, name) if _is_float32(output) else output for output in results]
         if op is None:
-            self._mark(op_type, inputs, outputs, is_half)
+            self._mark_outputs(op_type, inputs, outputs, is_half)
         return results
 
     @staticmethod
-    def _mark(op_type: str, inputs: Sequence[Value], outputs: Sequence[Value], is_half: bool) -> None:
+    def _mark_outputs(op_type: str, inputs: Sequence[Value], outputs: Sequence[Value], is_half: bool) -> None:
         """Mark the outputs of an op in eager mode, which gradients read."""
         mark: int | None = _RAW if is_half else _NOT
         if op_type in _SAME:
@@ -109,7 +109,7 @@ class Rounding(tf_op_creation.OpHook):
             if mark is not None and _is_float32(output):
                 setattr(output, _MARK, mark)
 
-    def _rounded_input(self, op_type: str, value: Value) -> Value:
+    def _round_input(self, op_type: str, value: Value) -> Value:
         if isinstance(value, tf.Variable):
             if value.dtype.base_dtype != tf.float32:
                 return value
@@ -118,9 +118,9 @@ class Rounding(tf_op_creation.OpHook):
             return value  # a reference is what the op updates
         is_cast = not _is_half(value)
         self.casts[bool(MATRIX.match(op_type))] += is_cast
-        return self.input(value, op_type, is_cast)
+        return self.convert_input(value, op_type, is_cast)
 
-    def input(self, tensor: Tensor, op_type: str, is_cast: bool) -> Tensor:
+    def convert_input(self, tensor: Tensor, op_type: str, is_cast: bool) -> Tensor:
         """Return the tensor that an op in 16 bits gets instead of a float32 one.
 
         Args:
@@ -128,22 +128,22 @@ class Rounding(tf_op_creation.OpHook):
             op_type: of the op.
             is_cast: True if no op in 16 bits has made the tensor, so that a device casts it here.
         """
-        return self._round(tensor, op_type)
+        return self._round_tensor(tensor, op_type)
 
-    def output(self, tensor: Tensor, name: str) -> Tensor:
+    def convert_output(self, tensor: Tensor, name: str) -> Tensor:
         """Return the tensor that an op in 16 bits returns instead of a float32 one."""
-        return self._round(tensor, name)
+        return self._round_tensor(tensor, name)
 
-    def _round(self, tensor: Tensor, name: str) -> Tensor:
+    def _round_tensor(self, tensor: Tensor, name: str) -> Tensor:
         graph = None if tf.executing_eagerly() else v1.get_default_graph()
         with tf_op_creation.create_hook_ops(graph):
             value = tensor
             if OVERFLOW.saturates:
-                value = self._saturated(tensor, name)
+                value = self._saturate(tensor, name)
             result = tf.cast(tf.cast(value, self._dtype), tf.float32)
-        return finished(result, tensor)
+        return show_to_tapes(result, tensor)
 
-    def _saturated(self, tensor: Tensor, name: str) -> Tensor:
+    def _saturate(self, tensor: Tensor, name: str) -> Tensor:
         """Return a tensor with the largest numbers in the place of larger ones, and set the flag if there are any."""
 
         def note(largest: np.ndarray) -> list[np.ndarray]:
@@ -161,7 +161,7 @@ class Rounding(tf_op_creation.OpHook):
         with tf.control_dependencies(noted):
             return tf.raw_ops.ClipByValue(t=tensor, clip_value_min=-self._largest, clip_value_max=self._largest)
 
-    def _follows_half(self, inputs: Sequence[Value]) -> bool:
+    def _first_input_is_half(self, inputs: Sequence[Value]) -> bool:
         """Return True if the first float32 input that is no constant, variable or input of the step is in 16 bits."""
         for value in inputs:
             if isinstance(value, tf.Tensor) and _is_float32(value) and not _is_source(value):
@@ -169,7 +169,7 @@ class Rounding(tf_op_creation.OpHook):
         return False
 
 
-def finished(result: Tensor, source: Tensor) -> Tensor:
+def show_to_tapes(result: Tensor, source: Tensor) -> Tensor:
     """Return a result of create_hook_ops() that replaces a source. In eager mode, mark it and record it on tapes."""
     if tf.executing_eagerly():
         setattr(result, _MARK, _ROUNDED)
@@ -180,7 +180,7 @@ def _is_float32(value: Value) -> bool:
     return isinstance(value, tf.Tensor) and value.dtype.base_dtype == tf.float32
 
 
-def _made_by(tensor: Tensor) -> Operation:
+def _making_op(tensor: Tensor) -> Operation:
     """Return the op that makes a tensor of a graph; of one that is only handed on, the op before."""
     op = tensor.op
     while op.type in _SAME and op.inputs:
@@ -191,18 +191,18 @@ def _made_by(tensor: Tensor) -> Operation:
 def _is_rounded(tensor: Tensor) -> bool:
     if tf.executing_eagerly():
         return getattr(tensor, _MARK, _NOT) == _ROUNDED
-    op = _made_by(tensor)
+    op = _making_op(tensor)
     return op.type in ("Cast", "Mul") and tf_op_creation.SCOPE in op.name  # Mul: of a perturbation
 
 
 def _is_half(tensor: Tensor) -> bool:
     if tf.executing_eagerly():
         return getattr(tensor, _MARK, _NOT) != _NOT
-    op = _made_by(tensor)
+    op = _making_op(tensor)
     return _is_rounded(tensor) or op.name in getattr(op.graph, _HALF_OPS, ())
 
 
 def _is_source(tensor: Tensor) -> bool:
     if tf.executing_eagerly():
         return not hasattr(tensor, _MARK)
-    return _made_by(tensor).type in _SOURCES
+    return _making_op(tensor).type in _SOURCES

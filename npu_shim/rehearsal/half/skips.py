@@ -39,9 +39,9 @@ class Skips(UpdateHooks):
     def _apply_and_watch(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
         """Apply gradients, of steps to skip with an infinity."""
         with self._calls.inside("update") as outermost:
-            return apply(self._changed(optimizer, pairs) if outermost else pairs)
+            return apply(self._with_infinity(optimizer, pairs) if outermost else pairs)
 
-    def _changed(self, optimizer: Optimizer, pairs: Pairs) -> Pairs:
+    def _with_infinity(self, optimizer: Optimizer, pairs: Pairs) -> Pairs:
         number = self._numbers.setdefault(optimizer, len(self._numbers))
         scale = scale_of(optimizer)
         place = next((n for n, (gradient, _) in enumerate(pairs) if gradient is not None), None)
@@ -49,10 +49,10 @@ class Skips(UpdateHooks):
             return pairs
         gradient, variable = pairs[place]
         with tf_op_creation.suspend_hooks():
-            changed = _times(gradient, self._factor(number))
+            changed = _scaled_gradient(gradient, self._skip_factor(number))
         return [*pairs[:place], (changed, variable), *pairs[place + 1 :]]
 
-    def _factor(self, number: int) -> Tensor:
+    def _skip_factor(self, number: int) -> Tensor:
         """Return a scalar tensor: infinity in the steps to skip, 1 in others."""
 
         def factor(unused: Value = None) -> list[np.ndarray]:
@@ -69,7 +69,7 @@ class Skips(UpdateHooks):
         return outputs[0]
 
 
-def _times(gradient: Gradient, factor: Tensor) -> Gradient:
+def _scaled_gradient(gradient: Gradient, factor: Tensor) -> Gradient:
     if isinstance(gradient, tf.IndexedSlices):
-        return tf.IndexedSlices(_times(gradient.values, factor), gradient.indices, gradient.dense_shape)
+        return tf.IndexedSlices(_scaled_gradient(gradient.values, factor), gradient.indices, gradient.dense_shape)
     return gradient * tf.cast(factor, gradient.dtype)

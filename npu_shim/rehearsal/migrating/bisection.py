@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, Sequence
 
 
-def culprits(rewrites: Sequence[str], agrees: Callable[[Sequence[str]], bool]) -> list[str] | None:
+def departing_rewrites(rewrites: Sequence[str], agrees: Callable[[Sequence[str]], bool]) -> list[str] | None:
     """Return the rewrites that must be left out for the program to agree.
 
     One is found at a time, by halving. With n rewrites and k culprits it takes about k log2(n) verifications.

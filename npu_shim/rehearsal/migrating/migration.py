@@ -32,7 +32,7 @@ class Rewrite:
     runs: int | None
 
     @property
-    def place(self) -> str:
+    def place_text(self) -> str:
         """The place as text."""
         return f"{self.path}:{self.line}:{self.column}"
 
@@ -54,7 +54,7 @@ class Left:
     reached: bool
 
     @property
-    def place(self) -> str:
+    def place_text(self) -> str:
         """The place as text."""
         return f"{self.path}:{self.line}:{self.column}"
 

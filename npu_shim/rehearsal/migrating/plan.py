@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Callable, Sequence
 from npu_shim._host import host_env
 from npu_shim.distributed.ranktable.model import count_text
 from npu_shim.import_hook.tool import with_package
-from npu_shim.rehearsal.files.kept import kept_stores, take_back
-from npu_shim.rehearsal.migrating.bisection import culprits
+from npu_shim.rehearsal.files.kept import leftover_stores, restore_files
+from npu_shim.rehearsal.migrating.bisection import departing_rewrites
 from npu_shim.rehearsal.migrating.migration import FACTS, Migration, Observed, Rewrite
-from npu_shim.rehearsal.migrating.program import Program, taken_back
+from npu_shim.rehearsal.migrating.program import Program, marked_taken_back
 from npu_shim.rehearsal.planning import Plan
 from npu_shim.rehearsal.result import AGREE, NOT_REPRODUCIBLE, NOT_RUN, Result
 
@@ -79,35 +79,39 @@ class Migrating:
         """
         from convert_tf2npu.api import read_facts
 
-        path = self.rules.facts or self._observed_facts()
+        path = self.rules.facts or self._observe_facts()
         facts = read_facts(path)
-        rules = self._rules(path, ())
+        rules = self._rules_with_facts(path, ())
         observed = [os.path.join(facts.root, name) for name in facts.files]
         program = Program(self.script, rules, observed)
         rewrites = program.rewrites()
-        program.write(self.output, self.replaces)
+        program.write_files(self.output, self.replaces)
         of_facts: dict[str, list[Rewrite]] = {}
         for rewrite in rewrites:
             if rewrite.basis == FACTS:
-                of_facts.setdefault(program.entry(rewrite, facts), []).append(rewrite)
+                of_facts.setdefault(program.no_facts_entry(rewrite, facts), []).append(rewrite)
         number = sum(map(len, of_facts.values()))
         self.report(f"wrote {self.output}: {count_text(len(rewrites), 'rewrite')}, {number} by what was observed")
-        verified = self._verify(rules, self._migrated(program))
+        verified = self._verify(rules, self._migrated_path(program))
         notes, back = [], []
         if all(run.ended == "stopped" for run in facts.runs):
             notes.append(_STOPPED)
         if verified.verdict not in (AGREE, NOT_REPRODUCIBLE) and of_facts:
             self.report("searching the rewrites that make the difference")
-            left_out = culprits(list(of_facts), lambda without: self._agrees(self._rules(path, without)))
+            left_out = departing_rewrites(
+                list(of_facts), lambda without: self._program_agrees(self._rules_with_facts(path, without))
+            )
             if left_out is None:
                 notes.append("The difference does not come from a rewrite that rests on observed runs.")
             else:
-                back = taken_back([rewrite for name in left_out for rewrite in of_facts[name]])
-                notes += [f"Taken back, because the program computes something else with it: {r.place}." for r in back]
-                rules = self._rules(path, left_out)
+                back = marked_taken_back([rewrite for name in left_out for rewrite in of_facts[name]])
+                notes += [
+                    f"Taken back, because the program computes something else with it: {r.place_text}." for r in back
+                ]
+                rules = self._rules_with_facts(path, left_out)
                 program = Program(self.script, rules, observed)
-                program.write(self.output, True)
-                verified = self._verify(rules, self._migrated(program))
+                program.write_files(self.output, True)
+                verified = self._verify(rules, self._migrated_path(program))
         if verified.verdict == NOT_RUN:
             notes.append(_FILES.format(self.output))
         if not verified.original.steps:
@@ -118,15 +122,15 @@ class Migrating:
             self.output,
             path,
             [Observed(list(run.command), run.tensorflow, run.python, run.steps, run.ended) for run in facts.runs],
-            len(program.names),
-            program.changed,
+            len(program.relative_paths),
+            program.changed_file_count,
             program.rewrites() + back,
-            program.left(),
+            program.places_left(),
             verified,
             notes,
         )
 
-    def _observed_facts(self) -> str:
+    def _observe_facts(self) -> str:
         """Return the path of the facts of this command: those of an earlier run of it, or of one that runs now."""
         from convert_tf2npu.api import UsageError, read_facts
 
@@ -135,8 +139,8 @@ class Migrating:
         if os.path.exists(path):
             try:
                 known = read_facts(path)
-                is_here = known.of(self.script, _bytes_of(self.script)) is not None
-                if is_here and any(run.command == command and self._is_enough(run) for run in known.runs):
+                is_here = known.of(self.script, _read_bytes(self.script)) is not None
+                if is_here and any(run.command == command and self._is_long_enough(run) for run in known.runs):
                     self.report(f"using the facts in {path}. Remove the file to observe again")
                     return path
             except UsageError as error:
@@ -165,8 +169,8 @@ class Migrating:
                     f"{self.script} took longer than {self.timeout:g} s; its output is in {log}. Give {fix}."
                 )
             finally:  # it may have been killed
-                for store in kept_stores(own):
-                    take_back(store)
+                for store in leftover_stores(own):
+                    restore_files(store)
                 shutil.rmtree(own, ignore_errors=True)
         if code:
             with open(log, encoding="utf-8", errors="replace") as output_text:
@@ -174,13 +178,13 @@ class Migrating:
             raise NotObserved(f"{self.script} ended with exit code {code}; the whole output is in {log}:\n{last}")
         return path
 
-    def _is_enough(self, run: ObservedRun) -> bool:
+    def _is_long_enough(self, run: ObservedRun) -> bool:
         """Return True if an observed run was as long as that which is wanted."""
         return run.ended == "returned" or (
             run.ended == "stopped" and self.steps is not None and run.steps >= self.steps
         )
 
-    def _rules(self, facts: str, without: Sequence[str]) -> argparse.Namespace:
+    def _rules_with_facts(self, facts: str, without: Sequence[str]) -> argparse.Namespace:
         given = tuple(self.rules.no_facts_for or ())
         return argparse.Namespace(**{**vars(self.rules), "facts": facts, "no_facts_for": (*given, *without)})
 
@@ -189,10 +193,10 @@ class Migrating:
 
         return [*rule_options(self.rules)]
 
-    def _migrated(self, program: Program) -> str:
+    def _migrated_path(self, program: Program) -> str:
         return os.path.join(self.output, program.script)
 
-    def _plan(self, rules: argparse.Namespace, name: str) -> Plan:
+    def _verification_plan(self, rules: argparse.Namespace, name: str) -> Plan:
         folder = os.path.join(self.reports, name)
         return Plan(
             self.script,
@@ -205,14 +209,14 @@ class Migrating:
         )
 
     def _verify(self, rules: argparse.Namespace, migrated: str) -> Result:
-        plan = replace(self._plan(rules, VERIFY), migrated=migrated)
+        plan = replace(self._verification_plan(rules, VERIFY), migrated=migrated)
         return plan.verify(self.report)
 
-    def _agrees(self, rules: argparse.Namespace) -> bool:
+    def _program_agrees(self, rules: argparse.Namespace) -> bool:
         """Return True if the program agrees with these rules. It is converted in memory."""
-        return self._plan(rules, BISECTION).verify(self.report).verdict == AGREE
+        return self._verification_plan(rules, BISECTION).verify(self.report).verdict == AGREE
 
 
-def _bytes_of(path: str) -> bytes:
+def _read_bytes(path: str) -> bytes:
     with open(path, "rb") as stream:
         return stream.read()

@@ -38,49 +38,49 @@ class Program:
         conversions.paths += [
             path for path in observed if path.startswith(below) and os.path.realpath(path) not in known
         ]
-        self.script = self._name(os.path.realpath(script))
+        self.script = self._relative_path(os.path.realpath(script))
         self._files: list[tuple[str, FileResult]] = conversions.convert_all()
 
-    def _name(self, path: str) -> str:
+    def _relative_path(self, path: str) -> str:
         return os.path.relpath(path, self._root).replace(os.sep, "/")
 
     @property
-    def names(self) -> list[str]:
+    def relative_paths(self) -> list[str]:
         """The paths of the files relative to the folder of the program, with slashes."""
-        return [self._name(path) for path, _ in self._files]
+        return [self._relative_path(path) for path, _ in self._files]
 
     @property
-    def changed(self) -> int:
+    def changed_file_count(self) -> int:
         """The number of files that change."""
         return sum(result.new is not None for _, result in self._files)
 
-    def _diagnostics(self) -> Iterator[tuple[str, Diagnostic]]:
+    def _paths_and_diagnostics(self) -> Iterator[tuple[str, Diagnostic]]:
         for path, result in self._files:
             for diagnostic in result.diagnostics:
-                yield self._name(path), diagnostic
+                yield self._relative_path(path), diagnostic
 
     def rewrites(self) -> list[Rewrite]:
         """Return the rewrites."""
         return [
             Rewrite(name, d.line, d.col, d.code, d.message, SOURCE if d.runs is None else FACTS, d.runs)
-            for name, d in self._diagnostics()
+            for name, d in self._paths_and_diagnostics()
             if d.kind == "change"
         ]
 
-    def entry(self, rewrite: Rewrite, facts: Facts) -> str:
+    def no_facts_entry(self, rewrite: Rewrite, facts: Facts) -> str:
         """Return the value of ``--no-facts-for`` that leaves a rewrite out."""
         return f"{rewrite.code}:{facts.relative_path_of(os.path.join(self._root, rewrite.path))}:{rewrite.line}"
 
-    def left(self) -> list[Left]:
+    def places_left(self) -> list[Left]:
         """Return the places that are left, those that ran first."""
         places = [
             Left(name, d.line, d.col, d.code, d.message, d.kind != "unreached")
-            for name, d in self._diagnostics()
+            for name, d in self._paths_and_diagnostics()
             if d.kind != "change"
         ]
         return sorted(places, key=lambda place: not place.reached)
 
-    def write(self, folder: str, replaces: bool) -> None:
+    def write_files(self, folder: str, replaces: bool) -> None:
         """Write the migrated program.
 
         Args:
@@ -92,27 +92,29 @@ class Program:
         originals = {os.path.realpath(path) for path, _ in self._files}
         texts: dict[str, bytes] = {}
         for path, result in self._files:
-            target = os.path.join(folder, self._name(path))
+            target = os.path.join(folder, self._relative_path(path))
             if os.path.realpath(target) in originals:
                 raise OutputExists(f"{target} is a file of the original. Give another folder.")
             with open(path, "rb") as stream:
                 texts[target] = stream.read() if result.new is None else result.new
-        different = [target for target, text in texts.items() if os.path.lexists(target) and _read(target) != text]
+        different = [
+            target for target, text in texts.items() if os.path.lexists(target) and _read_if_exists(target) != text
+        ]
         if different and not replaces:
             raise OutputExists(f"{different[0]} exists and differs. Give another folder, or --force to replace it.")
         for target, text in texts.items():
             os.makedirs(os.path.dirname(target), exist_ok=True)
             whole_file.write_atomically(text, target)
         for path, _ in self._files:
-            shutil.copymode(path, os.path.join(folder, self._name(path)))
+            shutil.copymode(path, os.path.join(folder, self._relative_path(path)))
 
 
-def taken_back(rewrites: Sequence[Rewrite]) -> list[Rewrite]:
+def marked_taken_back(rewrites: Sequence[Rewrite]) -> list[Rewrite]:
     """Return rewrites that were taken back."""
     return [Rewrite(r.path, r.line, r.column, r.code, r.message, TAKEN_BACK, r.runs) for r in rewrites]
 
 
-def _read(path: str) -> bytes | None:
+def _read_if_exists(path: str) -> bytes | None:
     try:
         with open(path, "rb") as stream:
             return stream.read()

@@ -16,19 +16,19 @@ _BASIS = {SOURCE: "the source proves it", FACTS: "seen in {0}", TAKEN_BACK: "tak
 
 def to_text(result: Migration) -> str:
     """Return the report as text that ends with a line feed."""
-    return "\n".join(_lines(result)) + "\n"
+    return "\n".join(_report_lines(result)) + "\n"
 
 
-def _lines(result: Migration) -> Iterator[str]:
-    yield from _counts(result)
-    ran, others = _by_reach(result.left)
+def _report_lines(result: Migration) -> Iterator[str]:
+    yield from _summary_lines(result)
+    ran, others = _split_by_reached(result.left)
     for title, places in (
         ("to change by hand, in code that ran", ran),
         ("to change by hand, not reached by the observed runs", others),
     ):
         if places:
             yield ""
-            yield from table_lines([[title, "", ""], *([p.place, p.code, p.message] for p in places[:_MOST])])
+            yield from table_lines([[title, "", ""], *([p.place_text, p.code, p.message] for p in places[:_MOST])])
             if len(places) > _MOST:
                 yield f"and {count_text(len(places) - _MOST, 'other place')}, which the page lists"
     yield ""
@@ -37,10 +37,10 @@ def _lines(result: Migration) -> Iterator[str]:
     yield text.verdict(result.verified)
 
 
-def _counts(result: Migration) -> Iterator[str]:
+def _summary_lines(result: Migration) -> Iterator[str]:
     kept = [rewrite for rewrite in result.rewrites if rewrite.basis != TAKEN_BACK]
     of_facts = sum(rewrite.basis == FACTS for rewrite in kept)
-    ran, others = _by_reach(result.left)
+    ran, others = _split_by_reached(result.left)
     yield (
         f"{result.output}: {count_text(result.files, 'file')}, {result.changed_files} changed; "
         f"{count_text(len(kept), 'rewrite')}, {of_facts} rest on {count_text(len(result.observed), 'observed run')}."
@@ -48,7 +48,7 @@ def _counts(result: Migration) -> Iterator[str]:
     yield f"To change by hand: {count_text(len(ran), 'place')} in code that ran, {len(others)} not reached."
 
 
-def _by_reach(places: Sequence[Left]) -> tuple[list[Left], list[Left]]:
+def _split_by_reached(places: Sequence[Left]) -> tuple[list[Left], list[Left]]:
     return [place for place in places if place.reached], [place for place in places if not place.reached]
 
 
@@ -56,19 +56,19 @@ def to_html(result: Migration) -> str:
     """Return the page."""
     footer = f"npu-shim migrate {result.verified.tool_version}"
     about = [" ".join([result.script, *result.arguments]), f"migrated to {result.output}"]
-    return page_html(f"Migration of {result.script}", "Migration of a program", about, _body(result), footer)
+    return page_html(f"Migration of {result.script}", "Migration of a program", about, _page_body(result), footer)
 
 
-def _body(result: Migration) -> Iterator[str]:
+def _page_body(result: Migration) -> Iterator[str]:
     state = result.verified.verdict.replace(" ", "-")
     yield from sentences(
-        state, text.verdict(result.verified), *_counts(result), *result.notes, *result.verified.problems
+        state, text.verdict(result.verified), *_summary_lines(result), *result.notes, *result.verified.problems
     )
-    ran, others = _by_reach(result.left)
+    ran, others = _split_by_reached(result.left)
     heads = ["place", "rule", "what to do"]
     for title, places in (("To change by hand, in code that ran", ran), ("To change by hand, not reached", others)):
-        yield section_html(title, heads, [[place.place, place.code, place.message] for place in places])
-    rows = [[rewrite.place, rewrite.code, rewrite.message, _basis(rewrite)] for rewrite in result.rewrites]
+        yield section_html(title, heads, [[place.place_text, place.code, place.message] for place in places])
+    rows = [[rewrite.place_text, rewrite.code, rewrite.message, _basis_text(rewrite)] for rewrite in result.rewrites]
     yield section_html("Rewrites", ["place", "rule", "rewrite", "basis"], rows)
     observed = [
         [" ".join(run.command), run.tensorflow, run.python, str(run.steps), run.ended] for run in result.observed
@@ -77,7 +77,7 @@ def _body(result: Migration) -> Iterator[str]:
     yield section_html("Verification", ["", *text.sides(result.verified)], text.parts(result.verified))
 
 
-def _basis(rewrite: Rewrite) -> str:
+def _basis_text(rewrite: Rewrite) -> str:
     return _BASIS[rewrite.basis].format(count_text(rewrite.runs or 0, "run"))
 
 

@@ -43,7 +43,7 @@ class BadOp(NamedTuple):
         return f"{self.op_type}{name}{where}: {', '.join(self.outputs)}{given}"
 
     @property
-    def key(self) -> tuple[str, str, tuple[str, ...]]:
+    def identity(self) -> tuple[str, str, tuple[str, ...]]:
         """The op, whatever its values are."""
         return self.name, self.op_type, self.lines
 
@@ -88,7 +88,7 @@ class Step(NamedTuple):
         """The norm of all gradients together."""
         return math.sqrt(sum(value * value for value in self.norms.values()))
 
-    def scalars(self, with_norms: bool) -> dict[str, float]:
+    def tensorboard_scalars(self, with_norms: bool) -> dict[str, float]:
         """Return the scalars for TensorBoard by their tags; with the norm of each gradient and layer, if wanted."""
         values = {
             "gradient_norm": self.norm,
@@ -127,17 +127,17 @@ class History:
         self._every = 1
         self._lock = threading.Lock()
 
-    def bad_op(self, op: BadOp) -> None:
+    def note_bad_op(self, op: BadOp) -> None:
         """Note an op with Inf or NaN in the step that runs."""
         with self._lock:
             if len(self._pending) < 50 * _MOST_OPS:
-                self._pending.setdefault(op.key, op)
+                self._pending.setdefault(op.identity, op)
 
-    def step(self, update: Update) -> Step:
+    def note_update(self, update: Update) -> Step:
         """Note an update of an optimizer. The ops that were noted since the update before belong to it."""
         with self._lock:
             number = self._counts[update.optimizer] = self._counts.get(update.optimizer, 0) + 1
-            ops = self._cause_first(self._take(), update.place)
+            ops = self._likely_causes_first(self._take_pending_ops(), update.place)
             step = Step(number, *update[:-1], tuple(ops[:_MOST_OPS]))
             self.count += 1
             self.skipped += step.skipped
@@ -146,8 +146,8 @@ class History:
             if step.is_bad and self.first is None:
                 self.first = (number, ops[0]) if ops else None
             if not step.is_bad:
-                self.harmless.update((op.key, op) for op in ops)
-                self._compare(step)
+                self.harmless.update((op.identity, op) for op in ops)
+                self._note_largest_jump(step)
             if step.is_bad or number <= 10 or number % self._every == 0:
                 self.steps.append(step)
             if len(self.steps) > _MOST_STEPS:
@@ -158,15 +158,15 @@ class History:
     def finish(self) -> None:
         """End the history: ops that were noted after the last update count as those of the next step."""
         with self._lock:
-            ops = self._take()
+            ops = self._take_pending_ops()
             if not ops:
                 return
             if self.count:
-                self.harmless.update((op.key, op) for op in ops)
+                self.harmless.update((op.identity, op) for op in ops)
             elif self.first is None:
                 self.first = (1, ops[0])
 
-    def problems(self) -> Iterator[str]:
+    def problem_sentences(self) -> Iterator[str]:
         """Yield a sentence for each problem."""
         if self.bad and not self.only_scaled_overflows:
             yield f"{self.bad} of {self.count} steps have Inf or NaN in the loss or the gradients."
@@ -201,18 +201,18 @@ class History:
         """True if each step with Inf or NaN was skipped, as an adapting loss scale needs it, and a good one follows."""
         return self.bad == self.skipped and self._skipped_in_a_row < SKIPPED_AT_END
 
-    def _cause_first(self, ops: list[BadOp], place: int) -> list[BadOp]:
+    def _likely_causes_first(self, ops: list[BadOp], place: int) -> list[BadOp]:
         """Return the ops with harmless ones last, and those of an update that made variables bad first."""
-        ordered = sorted(ops, key=lambda op: op.key in self.harmless)
+        ordered = sorted(ops, key=lambda op: op.identity in self.harmless)
         updates = [op for op in ops if op.order > place] if ordered and ordered[0].has_bad_input else []
         return updates + [op for op in ordered if op not in updates]
 
-    def _take(self) -> list[BadOp]:
+    def _take_pending_ops(self) -> list[BadOp]:
         ops = sorted(self._pending.values(), key=lambda op: op.order)
         self._pending.clear()
         return ops
 
-    def _compare(self, step: Step) -> None:
+    def _note_largest_jump(self, step: Step) -> None:
         recent = self._recent.setdefault(step.optimizer, [])
         if len(recent) >= _FEWEST:
             median = statistics.median(recent)
@@ -232,6 +232,6 @@ def layer_norms(norms: dict[str, float]) -> dict[str, float]:
     return {layer: math.sqrt(square) for layer, square in squares.items()}
 
 
-def finite(values: Sequence[float | None]) -> list[float]:
+def finite_values(values: Sequence[float | None]) -> list[float]:
     """Return the finite numbers of some values."""
     return [value for value in values if value is not None and math.isfinite(value)]

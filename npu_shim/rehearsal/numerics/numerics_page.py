@@ -6,7 +6,7 @@ import statistics
 from typing import Iterator
 
 import npu_shim
-from npu_shim.rehearsal.numerics.history import BadOp, History, Step, finite, layer_norms
+from npu_shim.rehearsal.numerics.history import BadOp, History, Step, finite_values, layer_norms
 from npu_shim.rehearsal.reports.chart import Line, chart
 from npu_shim.rehearsal.web import Html, escape_html, page_html, section_html, verdict_html
 
@@ -22,11 +22,11 @@ def to_html(history: History, command: str, tensorflow: str) -> str:
         tensorflow: its version.
     """
     footer = f"npu_shim {npu_shim.__version__}, TensorFlow {tensorflow}"
-    return page_html("Numbers of a run", "Numbers of a run", [command], _body(history), footer)
+    return page_html("Numbers of a run", "Numbers of a run", [command], _page_body(history), footer)
 
 
-def _body(history: History) -> Iterator[str]:
-    problems = list(history.problems())
+def _page_body(history: History) -> Iterator[str]:
+    problems = list(history.problem_sentences())
     state, first = ("differ", "Problems") if problems else ("agree", "No problem was found.")
     yield from verdict_html(state, first, *problems)
     yield (
@@ -38,13 +38,13 @@ def _body(history: History) -> Iterator[str]:
         by_optimizer.setdefault(step.optimizer, []).append(step)
     for number, steps in sorted(by_optimizer.items()):
         mark = f" of optimizer {number + 1}" if len(by_optimizer) > 1 else ""
-        yield from _curves(mark, steps)
+        yield from _step_charts(mark, steps)
         for what, norms in (
             ("layer", [layer_norms(step.norms) for step in steps]),
             ("variable", [step.norms for step in steps]),
         ):
             head = [what, "first", "median", "largest", "last"]
-            yield section_html(f"Gradient norms by {what}{mark}", head, _norms(norms), (1, 2, 3, 4))
+            yield section_html(f"Gradient norms by {what}{mark}", head, _norm_rows(norms), (1, 2, 3, 4))
     bad = [step for step in history.steps if step.is_bad][:_MOST_ROWS]
     rows = [
         [str(step.step), "skipped" if step.skipped else "applied", "" if step.scale is None else f"{step.scale:g}"]
@@ -58,7 +58,7 @@ def _body(history: History) -> Iterator[str]:
     yield section_html("Inf or NaN while the loss and the gradients were finite", head, rows)
 
 
-def _curves(mark: str, steps: list[Step]) -> Iterator[str]:
+def _step_charts(mark: str, steps: list[Step]) -> Iterator[str]:
     for title, points, logarithmic in (
         ("Loss", [(step.step, step.loss) for step in steps], False),
         ("Loss scale, logarithmic", [(step.step, step.scale) for step in steps], True),
@@ -67,17 +67,17 @@ def _curves(mark: str, steps: list[Step]) -> Iterator[str]:
         shown = [
             (n, value)
             for n, value in points
-            if value is not None and finite([value]) and (value > 0 or not logarithmic)
+            if value is not None and finite_values([value]) and (value > 0 or not logarithmic)
         ]
         name, ends = f"{title}{mark}", (steps[0].step, steps[-1].step)
         yield chart(name, f"{name} by step", [Line(title, "one", shown)], logarithmic, ends)
 
 
-def _norms(by_step: list[dict[str, float]]) -> list[list[str]]:
+def _norm_rows(by_step: list[dict[str, float]]) -> list[list[str]]:
     rows = []
     for name in dict.fromkeys(name for norms in by_step for name in norms):
         all_norms = [norms[name] for norms in by_step if name in norms]
-        norms = finite(all_norms)
+        norms = finite_values(all_norms)
         middle, largest = (statistics.median(norms), max(norms)) if norms else (float("nan"), float("nan"))
         rows.append([name, *(f"{value:.4g}" for value in (all_norms[0], middle, largest, all_norms[-1]))])
     return rows

@@ -48,7 +48,7 @@ class NumericsWatch:
         self._events = EventFile(self.folder, ".numerics")
         order = itertools.count()
         self._ops = OpWatch(self.history, lambda: self._is_open, order)
-        self._optimizers = OptimizerWatch(self._note, lambda: self._is_open, order)
+        self._optimizers = OptimizerWatch(self._note_update, lambda: self._is_open, order)
 
     def start(self) -> NumericsWatch:
         """Watch what is created from now on."""
@@ -71,7 +71,7 @@ class NumericsWatch:
     @property
     def problems(self) -> list[str]:
         """A sentence for each problem; an empty list for a run without one."""
-        return list(self.history.problems())
+        return list(self.history.problem_sentences())
 
     def close(self) -> None:
         """End the watch, write the page and report problems on standard error. A second call does nothing."""
@@ -95,10 +95,10 @@ class NumericsWatch:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _note(self, update: Update) -> None:
+    def _note_update(self, update: Update) -> None:
         before = self.history.first
-        step = self.history.step(update)
-        self._events.write_scalars(step.scalars(step.step % self._every == 0 or step.step == 1), step.step)
+        step = self.history.note_update(update)
+        self._events.write_scalars(step.tensorboard_scalars(step.step % self._every == 0 or step.step == 1), step.step)
         if self._noted is not None:
             self._noted(step)
         first: Result = self.history.first

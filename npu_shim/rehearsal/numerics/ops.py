@@ -50,32 +50,34 @@ class OpWatch(tf_op_creation.OpHook):
         checked = (
             []
             if op_type in _NO_CHECK or op_type.startswith(_FUNCTION)
-            else [output for output in outputs if _is_checked(output)]
+            else [output for output in outputs if _is_float_to_check(output)]
         )
         if not checked:
             return list(outputs)
         if op is None:
-            self._check_eager(op_type, inputs, checked)
+            self._check_eager_outputs(op_type, inputs, checked)
             return list(outputs)
-        others = [value for value in inputs if _is_number(value)][:_MOST_INPUTS]
+        others = [value for value in inputs if _is_numeric_tensor(value)][:_MOST_INPUTS]
         with tf_op_creation.create_hook_ops(op.graph):
-            noted = add_array_function_op(self._check(op, others, len(checked)), checked + others, [])
+            noted = add_array_function_op(self._checking_function(op, others, len(checked)), checked + others, [])
             with tf.control_dependencies([noted]):
-                return [tf.identity(output) if _is_checked(output) else output for output in outputs]
+                return [tf.identity(output) if _is_float_to_check(output) else output for output in outputs]
 
-    def _check(self, op: Operation, inputs: Sequence[Tensor], count: int) -> Callable[..., list[np.ndarray]]:
+    def _checking_function(
+        self, op: Operation, inputs: Sequence[Tensor], count: int
+    ) -> Callable[..., list[np.ndarray]]:
         order = next(self._order)
         names = [tf_op_creation.original_tensor_name(tensor) for tensor in inputs]
 
         def check(*arrays: np.ndarray) -> list[np.ndarray]:
             if self._is_open() and not all(map(is_finite, arrays[:count])):
                 lines = tuple(creating_lines(op, self._folder))
-                self._note(op.name, op.type, lines, arrays[:count], names, arrays[count:], order)
+                self._note_bad_op(op.name, op.type, lines, arrays[:count], names, arrays[count:], order)
             return []
 
         return check
 
-    def _check_eager(self, op_type: str, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+    def _check_eager_outputs(self, op_type: str, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
         order = next(self._order)
         arrays = [np.asarray(output) for output in outputs]
         if all(map(is_finite, arrays)):
@@ -85,11 +87,11 @@ class OpWatch(tf_op_creation.OpHook):
             for frame in itertools.islice(script_frames.running_frames(), 3)
         )
         with tf_op_creation.create_hook_ops(None):
-            given = [np.asarray(value) for value in inputs if _is_number(value)][:_MOST_INPUTS]
+            given = [np.asarray(value) for value in inputs if _is_numeric_tensor(value)][:_MOST_INPUTS]
         names = [f"input {number}" for number in range(len(given))]
-        self._note("", op_type, lines, arrays, names, given, order)
+        self._note_bad_op("", op_type, lines, arrays, names, given, order)
 
-    def _note(
+    def _note_bad_op(
         self,
         name: str,
         op_type: str,
@@ -99,9 +101,11 @@ class OpWatch(tf_op_creation.OpHook):
         inputs: Sequence[np.ndarray],
         order: int,
     ) -> None:
-        given = tuple(f"{input_name} {contents(value)}" for input_name, value in zip(names, inputs))
+        given = tuple(f"{input_name} {contents_text(value)}" for input_name, value in zip(names, inputs))
         from_outside = not all(map(is_finite, inputs))
-        self._history.bad_op(BadOp(name, op_type, lines, tuple(map(contents, outputs)), given, order, from_outside))
+        self._history.note_bad_op(
+            BadOp(name, op_type, lines, tuple(map(contents_text, outputs)), given, order, from_outside)
+        )
 
 
 def is_finite(array: np.ndarray) -> bool:
@@ -116,7 +120,7 @@ def is_finite(array: np.ndarray) -> bool:
     return math.isfinite(abs(total)) or bool(np.isfinite(array).all())
 
 
-def contents(array: np.ndarray) -> str:
+def contents_text(array: np.ndarray) -> str:
     """Return the number of Inf and NaN of an array, and the range of its finite elements, in words."""
     values = array.astype(np.float32) if array.dtype.kind not in "biufc" or array.dtype.itemsize < 4 else array
     if values.dtype.kind == "c":
@@ -142,12 +146,12 @@ def contents(array: np.ndarray) -> str:
     )
 
 
-def _is_number(value: Value) -> bool:
+def _is_numeric_tensor(value: Value) -> bool:
     dtype = getattr(value, "dtype", None)
     dtype = None if dtype is None else tf.as_dtype(dtype)
     is_number = dtype is not None and (dtype.is_floating or dtype.is_integer or dtype.is_bool)
     return is_number and not (isinstance(value, tf.Tensor) and tf_graph.is_variable_reference(value))
 
 
-def _is_checked(value: Value) -> bool:
+def _is_float_to_check(value: Value) -> bool:
     return bool(value.dtype.is_floating or value.dtype.is_complex) and not tf_graph.is_variable_reference(value)

@@ -63,26 +63,28 @@ class OptimizerWatch(UpdateHooks):
         """Put the hooks around the methods."""
         super().install()
         for owner in optimizer_classes():
-            methods.wrap(owner, ("compute_gradients", "get_gradients"), self.losses)
-        methods.wrap(tf.GradientTape, ("gradient",), self.gradient)
+            methods.wrap(owner, ("compute_gradients", "get_gradients"), self.remember_loss)
+        methods.wrap(tf.GradientTape, ("gradient",), self.remember_target)
         self._scaled.watch()
 
-    def losses(self, original: Function, optimizer: Optimizer, loss: Tensor, *args: object, **kwargs: object) -> Result:
+    def remember_loss(
+        self, original: Function, optimizer: Optimizer, loss: Tensor, *args: object, **kwargs: object
+    ) -> Result:
         """Remember the loss that the outermost optimizer differentiates."""
         with self._calls.inside("losses") as outermost:
             if outermost:
-                self._remember(loss)
+                self._remember_unscaled_loss(loss)
             return original(optimizer, loss, *args, **kwargs)
 
-    def gradient(
+    def remember_target(
         self, original: Function, tape: GradientTape, target: Structure, *args: object, **kwargs: object
     ) -> Result:
         """Remember the value that a tape differentiates."""
         if not self._calls.is_inside("losses"):
-            self._remember(target)
+            self._remember_unscaled_loss(target)
         return original(tape, target, *args, **kwargs)
 
-    def _remember(self, loss: Structure) -> None:
+    def _remember_unscaled_loss(self, loss: Structure) -> None:
         loss = self._scaled.unscaled(
             next((tensor for tensor in tf.nest.flatten(loss) if isinstance(tensor, tf.Tensor)), None)
         )
@@ -98,12 +100,12 @@ class OptimizerWatch(UpdateHooks):
             if not outermost or not self._is_open():
                 return apply(pairs)
             with tf_op_creation.create_hook_ops(None if tf.executing_eagerly() else v1.get_default_graph()):
-                noted = self._read(optimizer, [pair for pair in pairs if pair[0] is not None])
+                noted = self._read_update(optimizer, [pair for pair in pairs if pair[0] is not None])
             # A function runs ops in the order of their effects, and could not create variables with dependencies.
             with tf.control_dependencies([noted] if tf_graph.is_in_plain_graph() else []):
                 return apply(pairs)
 
-    def _read(self, optimizer: Optimizer, pairs: Pairs) -> Result:
+    def _read_update(self, optimizer: Optimizer, pairs: Pairs) -> Result:
         """Read the values of an update. Return the op that does it in a graph."""
         number = self._numbers.setdefault(optimizer, len(self._numbers))
         place = next(self._order)
@@ -113,7 +115,7 @@ class OptimizerWatch(UpdateHooks):
         gradients = [tf.convert_to_tensor(getattr(gradient, "values", gradient)) for gradient, _ in pairs]
         if tf.executing_eagerly():
             arrays = [np.asarray(tensor) for tensor in values + gradients]
-            self._record(number, names, self._eager_loss, scale, arrays, place)
+            self._record_update(number, names, self._eager_loss, scale, arrays, place)
             return None
         graph = v1.get_default_graph()
         loss_tensor = self._losses.get(graph, lambda: None)()
@@ -121,12 +123,12 @@ class OptimizerWatch(UpdateHooks):
 
         def record(*arrays: np.ndarray) -> list[np.ndarray]:
             value = float(np.mean(arrays[0], dtype=np.float64)) if loss else None
-            self._record(number, names, value, scale, list(arrays[len(loss) :]), place)
+            self._record_update(number, names, value, scale, list(arrays[len(loss) :]), place)
             return []
 
         return add_array_function_op(record, loss + values + gradients, [])
 
-    def _record(
+    def _record_update(
         self,
         number: int,
         names: list[str],

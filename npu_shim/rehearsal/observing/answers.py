@@ -27,7 +27,7 @@ ANSWERS: dict[str, Answer] = {  # the keys are those of convert_tf2npu/facts/kin
 }
 
 
-def watch(recorder: Recorder) -> Callable[[], None]:
+def watch_uses(recorder: Recorder) -> Callable[[], None]:
     """Watch the uses of objects that were seen. Return a function to call when the script has ended.
 
     Args:
@@ -35,14 +35,14 @@ def watch(recorder: Recorder) -> Callable[[], None]:
     """
     without_xla()  # which compiles no op that notes
     uses = dataset_uses.DatasetUses(recorder)
-    uses.watch()
+    uses.watch_datasets()
     shapes.watch_feeds()
     layers.watch_layers()
     sessions.watch_sessions()
 
-    def end() -> None:
-        uses.end()
+    def note_open_uses() -> None:
+        uses.note_open_loops()
         steps.trace_steps()
-        doubles.doubles().end()
+        doubles.doubles_of_run().note_regions()
 
-    return end
+    return note_open_uses

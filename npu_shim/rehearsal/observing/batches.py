@@ -46,7 +46,7 @@ class Batches:
                 if number is not None:
                     seen.note(name, number)
 
-    def noted(self, dataset: Dataset) -> Dataset:
+    def with_noted_sizes(self, dataset: Dataset) -> Dataset:
         """Return the dataset with a step that notes its sizes."""
         shapes, _, classes = (tf.nest.flatten(part) for part in tf_data.element_structure(dataset))
         if not all(isinstance(shape, tf.TensorShape) for shape in shapes):
@@ -54,13 +54,13 @@ class Batches:
         dense = [index for index, kind in enumerate(classes) if kind is tf.Tensor and shapes[index].rank != 0]
         if not dense:
             return dataset
-        self._axes = [(index, _unknown(shapes[index])) for index in dense]
+        self._axes = [(index, _unknown_dimensions(shapes[index])) for index in dense]
 
         def step(*components: Structure) -> Structure:
             element = map_arguments_as_element(dataset, components)
             parts = tf.nest.flatten(element)
             sizes = [tf.shape(parts[index]) for index in dense]
-            first = tf.reshape(parts[dense[0]], add_stateless_function_op(self._note, sizes, tf.int32))
+            first = tf.reshape(parts[dense[0]], add_stateless_function_op(self._note_shapes, sizes, tf.int32))
             first.set_shape(parts[dense[0]].shape)
             return tf.nest.pack_sequence_as(element, [*parts[: dense[0]], first, *parts[dense[0] + 1 :]])
 
@@ -70,32 +70,32 @@ class Batches:
                 setattr(stepped, name, value)
         return stepped
 
-    def trains(self) -> None:
+    def note_training(self) -> None:
         """Note that the dataset feeds training."""
         if not self._trains and self._mixed is not None:
             self.seen.note("mixed", self._mixed)
         self._trains = True
-        self._note_lost()
+        self._note_lost_batches()
 
-    def _note(self, *shapes: np.ndarray) -> np.ndarray:
+    def _note_shapes(self, *shapes: np.ndarray) -> np.ndarray:
         """Note the shapes of one batch. Return the first, so that what depends on it computes this."""
         rows = int(shapes[0][0])
         self.seen.note("batch", rows)
         if self._size is not None and rows < self._size:
             self.seen.note("partial", self._any_full)
             self._lost.add(self._any_full)
-            self._note_lost()
+            self._note_lost_batches()
         self._any_full = self._any_full or rows == self._size
         for (component, axes), shape in zip(self._axes, shapes):
             for axis in axes:
                 self.seen.note(f"axis:{component}.{axis}", int(shape[axis]))
         return shapes[0]
 
-    def _note_lost(self) -> None:
+    def _note_lost_batches(self) -> None:
         for after_full in self._lost if self._trains else ():
             self.seen.note("lost", after_full)
 
 
-def _unknown(shape: TensorShape) -> list[int]:
+def _unknown_dimensions(shape: TensorShape) -> list[int]:
     """Return the dimensions of unknown size, but for the first."""
     return [axis for axis in range(1, shape.rank or 0) if tf.compat.dimension_value(shape[axis]) is None]

@@ -23,7 +23,7 @@ class _NoWriter(Writer):
         """Write nothing."""
 
 
-def counted_steps(limit: int | None) -> Recorder:
+def start_counting_steps(limit: int | None) -> Recorder:
     """Count the steps of this process as soon as it has imported TensorFlow.
 
     Args:

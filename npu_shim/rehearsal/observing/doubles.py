@@ -25,14 +25,14 @@ def note_dtype(seen: Seen, value: Value) -> Value:
     note_type(seen, value)
     if isinstance(value, (tf.Tensor, tf.Variable)) and value.dtype.base_dtype == tf.float64:
         if not tf.executing_eagerly() and tf_graph.is_in_plain_graph():
-            doubles().note(seen, value)
+            doubles_of_run().remember_double(seen, value)
         else:
             seen.note("mixed", True)
     return value
 
 
 @functools.lru_cache()
-def doubles() -> Doubles:
+def doubles_of_run() -> Doubles:
     """Return the values of float64 in the graphs of this run."""
     return Doubles()
 
@@ -43,23 +43,23 @@ class Doubles:
     def __init__(self) -> None:
         self._seeds: dict[Graph, list[tuple[Seen, Operation]]] = {}
 
-    def note(self, seen: Seen, value: Value) -> None:
+    def remember_double(self, seen: Seen, value: Value) -> None:
         """Remember a tensor or a variable of float64 in a graph."""
         self._seeds.setdefault(value.graph, []).append((seen, value.op))
 
-    def end(self) -> None:
+    def note_regions(self) -> None:
         """Note of each seed the number of its ``region``, and ``mixed``, if that has float64 of other origin.
 
         A region has all ops that float64 connects, also through variables.
         """
         number = 0
         for seeds in self._seeds.values():
-            own = {op for _, seed in seeds for op in _makers(seed)}
+            own = {op for _, seed in seeds for op in _double_ops_of_call(seed)}
             known: dict[Operation, tuple[int, bool]] = {}
             for seen, op in seeds:
                 if op not in known:
-                    region = list(_region(op))
-                    mixed = any(_is_other(member, own) for member in region)
+                    region = list(_connected_double_ops(op))
+                    mixed = any(_is_of_other_origin(member, own) for member in region)
                     members = set(region)
                     files = {
                         tf_recording.creation_line_of_op(seed).rpartition(":")[0]
@@ -73,7 +73,7 @@ class Doubles:
                 seen.note("mixed", known[op][1])
 
 
-def _makers(seed: Operation) -> Iterator[Operation]:
+def _double_ops_of_call(seed: Operation) -> Iterator[Operation]:
     """Yield a seed and the ops of float64 that its own call made before it."""
     waiting, visited, line = [seed], {seed}, tf_recording.creation_line_of_op(seed)
     while waiting:
@@ -85,7 +85,7 @@ def _makers(seed: Operation) -> Iterator[Operation]:
                 waiting.append(other)
 
 
-def _region(seed: Operation) -> Iterator[Operation]:
+def _connected_double_ops(seed: Operation) -> Iterator[Operation]:
     """Yield the ops that are connected to one by float64."""
     waiting, visited = [seed], {seed}
     while waiting:
@@ -104,7 +104,7 @@ def _is_double(tensor: Tensor) -> bool:
     return is_handle or tensor.dtype.base_dtype == tf.float64
 
 
-def _is_other(op: Operation, own: set[Operation]) -> bool:
+def _is_of_other_origin(op: Operation, own: set[Operation]) -> bool:
     """Return True for an op whose float64 does not come from the seeds, or whose use of it is unknown."""
     if op.type in _CALLS_CODE or any(attribute.HasField("func") for attribute in op.node_def.attr.values()):
         return True

@@ -26,11 +26,11 @@ def note_layer(seen: Seen, value: Value) -> Value:
 
 def watch_layers() -> None:
     """Watch the calls of dropout layers."""
-    methods.wrap(tf.keras.layers.Dropout, ("call",), _call)
+    methods.wrap(tf.keras.layers.Dropout, ("call",), _note_layer_call)
 
 
 @tf.autograph.experimental.do_not_convert
-def _call(original: Function, layer: KerasLayer, inputs: Value, training: Value = None) -> Result:
+def _note_layer_call(original: Function, layer: KerasLayer, inputs: Value, training: Value = None) -> Result:
     seen = getattr(layer, _SEEN, None)
     if seen is not None:
         is_python = training is None or isinstance(training, (bool, int))

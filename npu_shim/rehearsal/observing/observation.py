@@ -36,14 +36,14 @@ class Observation:
         self._digests: dict[str, str] = {}
         self._make = Seen
 
-    def edits(self, raw: bytes, path: str, result: FileResult) -> list[Edit]:
+    def watching_edits(self, raw: bytes, path: str, result: FileResult) -> list[Edit]:
         """Return the edits of a file, with which its code calls this object. See ``Conversions``."""
         from convert_tf2npu.api import digest
 
         self._digests[path] = digest(raw)
         return self._watched.edits(path, raw, result.asked) if result.findings else []
 
-    def install(self) -> None:
+    def serve_watched_code(self) -> None:
         """Serve the functions that watched code calls, for the rest of this process."""
         setattr(builtins, self._watched.ran, self._note_block)
         setattr(builtins, self._watched.seen, self._note_value)
@@ -65,7 +65,7 @@ class Observation:
             self._failed.add(number)
             return value
 
-    def facts(self, root: str, run: ObservedRun) -> Facts:
+    def facts_of_run(self, root: str, run: ObservedRun) -> Facts:
         """Return what the run saw.
 
         Args:

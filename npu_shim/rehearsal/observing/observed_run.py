@@ -13,8 +13,8 @@ from npu_shim._host import whole_file
 from npu_shim._host.packages import tensorflow_version
 from npu_shim.import_hook import hook, migrated_run, script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
-from npu_shim.rehearsal.files.taken_back import taken_back
-from npu_shim.rehearsal.observing.counted_steps import counted_steps
+from npu_shim.rehearsal.files.taken_back import restoring_files
+from npu_shim.rehearsal.observing.counted_steps import start_counting_steps
 from npu_shim.rehearsal.observing.observation import Answer, Observation
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Observing:
     takes_back: bool = False
 
 
-def observe(target: Sequence[str], is_module: bool, settings: Observing) -> None:
+def run_and_write_facts(target: Sequence[str], is_module: bool, settings: Observing) -> None:
     """Run a script or a module, and write the facts, merged with those of earlier runs, however it ends.
 
     Args:
@@ -63,21 +63,21 @@ def observe(target: Sequence[str], is_module: bool, settings: Observing) -> None
     def watch() -> None:
         from npu_shim.rehearsal.observing import answers as of_tensorflow
 
-        at_end.append(of_tensorflow.watch(recorder))
+        at_end.append(of_tensorflow.watch_uses(recorder))
 
     after_tensorflow(begin)
     migrated_run.use_forms()
     files = migrated_run.enter(target[0], is_module)
     observation = Observation(answers)
-    conversions = migrated_run.conversions(files, settings.rules, edits=observation.edits)
+    conversions = migrated_run.conversions(files, settings.rules, edits=observation.watching_edits)
     conversions.convert_all()
-    observation.install()
-    recorder = counted_steps(settings.steps)
+    observation.serve_watched_code()
+    recorder = start_counting_steps(settings.steps)
     after_tensorflow(watch)
     finder = hook.install(conversions, watch_shapes=False)
     ended = "error"
     try:
-        with taken_back() if settings.takes_back else contextlib.nullcontext():
+        with restoring_files() if settings.takes_back else contextlib.nullcontext():
             if is_module:
                 script.run_module(target[0], [*target[1:]])
             else:
@@ -91,7 +91,7 @@ def observe(target: Sequence[str], is_module: bool, settings: Observing) -> None
             end()
         root = conversions.files.root
         run = ObservedRun(tuple(target), tensorflow_version() or "", platform.python_version(), recorder.steps, ended)
-        seen = observation.facts(root if os.path.isdir(root) else os.path.dirname(root), run)
+        seen = observation.facts_of_run(root if os.path.isdir(root) else os.path.dirname(root), run)
         if facts is None:
             facts = seen
         else:

@@ -17,20 +17,20 @@ _BUILTINS = frozenset("dict enumerate int isinstance len list range reversed sup
 _REFUSED = frozenset("add_loss add_metric append assign extend insert item numpy pop summary tolist update".split())
 
 
-def parts_of(value: Value) -> list[Value]:
+def with_inner_layers(value: Value) -> list[Value]:
     """Return an object with the layers and modules in it."""
     if isinstance(value, tf.keras.layers.Layer):
         return tf_keras.layer_and_sublayers(value)
     return [value, *getattr(value, "submodules", ())]
 
 
-def is_of_library(value: Value) -> bool:
+def runs_no_script_code(value: Value) -> bool:
     """Return True for functions of TensorFlow, and for objects of its classes that run no code of the script."""
     named = value if hasattr(value, "__code__") or isinstance(value, type) else type(value)
     return str(named.__module__).split(".")[0] in _PACKAGES and named.__name__ not in _LAMBDAS
 
 
-def attributes_read(layer: Value) -> frozenset[str] | None:
+def attributes_read_by_call(layer: Value) -> frozenset[str] | None:
     """Return the attributes that the call of a layer reads; None if it has, or may have, effects in Python."""
     if not isinstance(layer, tf.keras.layers.Layer) or not isinstance(
         getattr(type(layer), "call", None), types.FunctionType
@@ -45,7 +45,7 @@ def attributes_read(layer: Value) -> frozenset[str] | None:
         seen.add(function)
         if set(function.__code__.co_freevars) - {"__class__"}:
             return None
-        for step in _steps(function.__code__):
+        for step in _instructions_of(function.__code__):
             name = step.argval
             if step.opname.startswith(_EFFECTS) or name in _REFUSED:
                 return None
@@ -55,17 +55,17 @@ def attributes_read(layer: Value) -> frozenset[str] | None:
                 read.add(name)
                 own = getattr(type(layer), name, None)
                 own = own.fget if isinstance(own, property) else own
-                if isinstance(own, types.FunctionType) and not is_of_library(own):
+                if isinstance(own, types.FunctionType) and not runs_no_script_code(own):
                     waiting.append(own)
     return frozenset(read)
 
 
-def _steps(code: types.CodeType) -> Iterator[dis.Instruction]:
+def _instructions_of(code: types.CodeType) -> Iterator[dis.Instruction]:
     """Yield the instructions of a function and of those in it."""
     yield from dis.get_instructions(code)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _steps(constant)
+            yield from _instructions_of(constant)
 
 
 def _is_global_without_effects(function: types.FunctionType, name: str) -> bool:
@@ -75,7 +75,7 @@ def _is_global_without_effects(function: types.FunctionType, name: str) -> bool:
     value = function.__globals__[name]
     if isinstance(value, types.ModuleType):
         return value.__name__.split(".")[0] in _PACKAGES
-    return isinstance(value, (type, types.FunctionType)) and (is_of_library(value) or _is_layer_class(value))
+    return isinstance(value, (type, types.FunctionType)) and (runs_no_script_code(value) or _is_layer_class(value))
 
 
 def _is_layer_class(value: Value) -> bool:

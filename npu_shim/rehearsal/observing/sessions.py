@@ -33,36 +33,40 @@ def note_session(seen: Seen, value: Value) -> Value:
 
 def watch_sessions() -> None:
     """Watch the runs of all sessions."""
-    methods.wrap(tf_session.BaseSession, ("run",), _run)
-    methods.wrap(tf_session.BaseSession, _OTHERS, _run_otherwise)
+    methods.wrap(tf_session.BaseSession, ("run",), _run_and_note_updates)
+    methods.wrap(tf_session.BaseSession, _OTHERS, _note_other_run)
 
 
-def _run(original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object) -> Result:
+def _run_and_note_updates(
+    original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object
+) -> Result:
     values = original(session, fetches, *args, **kwargs)
     if hasattr(session, _SEEN):
         seen, uses = getattr(session, _SEEN)
         fetched = tf_session.fetched_elements(session, fetches)
         key = tuple(element.name for element in fetched)
         if key not in uses:
-            uses[key] = _uses([getattr(element, "op", element) for element in fetched])
+            uses[key] = _kinds_of_updates([getattr(element, "op", element) for element in fetched])
             seen.note("trains", uses[key][0])
             seen.note("updates", uses[key][1])
     return values
 
 
-def _uses(ops: list[Operation]) -> tuple[bool, bool]:
+def _kinds_of_updates(ops: list[Operation]) -> tuple[bool, bool]:
     """Return if ops, or those before them, are updates by an optimizer, and if they are any updates."""
     ran = tf_graph.ops_with_ancestors(ops)
     trains = any(_TRAINS.match(op.type) for op in ran)
-    return trains, trains or any(_UPDATES.match(op.type) or op.type in _ASSIGNS and _reads(op) for op in ran)
+    return trains, trains or any(
+        _UPDATES.match(op.type) or op.type in _ASSIGNS and _assigns_computed_value(op) for op in ran
+    )
 
 
-def _reads(op: Operation) -> bool:
+def _assigns_computed_value(op: Operation) -> bool:
     """Return True if an assigned value is computed from variables."""
     return any(before.type in _READS for before in tf_graph.ops_with_ancestors([op.inputs[1].op]))
 
 
-def _run_otherwise(original: Function, session: Session, *args: object, **kwargs: object) -> Result:
+def _note_other_run(original: Function, session: Session, *args: object, **kwargs: object) -> Result:
     if hasattr(session, _SEEN):
         getattr(session, _SEEN)[0].note("updates", True)
     return original(session, *args, **kwargs)

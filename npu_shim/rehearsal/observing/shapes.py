@@ -26,7 +26,7 @@ def note_shape(seen: Seen, value: Value) -> Value:
         placeholders[value.name] = seen
         setattr(value.graph, _SEEN, placeholders)
     elif hasattr(value, "shape") and None not in tuple(value.shape):
-        seen.note("shape", _shape(value))
+        seen.note("shape", _shape_of(value))
     elif isinstance(value, int):
         seen.note("number", value)
     elif isinstance(value, (list, tuple)):
@@ -49,12 +49,12 @@ def watch_feeds() -> None:
         if placeholders and feed_dict:
             for tensor, value in tf_session.fed_values(session, feed_dict):
                 if tensor.name in placeholders:
-                    placeholders[tensor.name].note("shape", _shape(value))
+                    placeholders[tensor.name].note("shape", _shape_of(value))
         return original(session, fetches, feed_dict, *args, **kwargs)
 
     methods.wrap(tf_session.BaseSession, ("run",), run)
 
 
-def _shape(value: Value) -> tuple[int, ...]:
+def _shape_of(value: Value) -> tuple[int, ...]:
     shape = getattr(value, "shape", None)
     return tuple(int(size) for size in (np.shape(value) if shape is None else shape))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Iterator
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_session
-from npu_shim.rehearsal.observing.plain_layers import attributes_read, is_of_library, parts_of
+from npu_shim.rehearsal.observing.plain_layers import attributes_read_by_call, runs_no_script_code, with_inner_layers
 
 if TYPE_CHECKING:
     from convert_tf2npu.api import Seen
@@ -40,7 +40,7 @@ def note_step(seen: Seen, value: Value) -> Value:
     def step(*args: Value, **kwargs: Value) -> Result:
         _note_parts(seen, "arguments", [args, kwargs])
         if seen.times == _TRIAL:
-            _trials.append((seen, value, *tf.nest.map_structure(_spec, (args, kwargs))))
+            _trials.append((seen, value, *tf.nest.map_structure(_tensor_spec, (args, kwargs))))
         returned = value(*args, **kwargs)
         _note_parts(seen, "returns", returned)
         return returned
@@ -53,8 +53,8 @@ def note_callee(seen: Seen, value: Value) -> Value:
 
     The attributes that layers of the script read in their calls are noted as ``reads``.
     """
-    parts = parts_of(getattr(value, "__self__", value))
-    reads = [attributes_read(part) for part in parts if not is_of_library(part)]
+    parts = with_inner_layers(getattr(value, "__self__", value))
+    reads = [attributes_read_by_call(part) for part in parts if not runs_no_script_code(part)]
     if any(isinstance(part, tf.keras.metrics.Metric) for part in parts):
         seen.note("is", "metric")
     elif None in reads:
@@ -77,7 +77,7 @@ def _note_parts(seen: Seen, attribute: str, values: Value) -> None:
         elif isinstance(part, (bool, int, float, complex, str, bytes, np.generic)):
             kind = "number"
         else:
-            kind = "object" if all(map(is_of_library, parts_of(part))) else "other"
+            kind = "object" if all(map(runs_no_script_code, with_inner_layers(part))) else "other"
             objects.append(id(part))
         seen.note(attribute, kind)
     if objects and getattr(seen, _OBJECTS, objects) != objects:
@@ -92,13 +92,13 @@ def trace_steps() -> None:
         _try_trace(*_trials.pop())
 
 
-def _spec(part: Value) -> Value:
+def _tensor_spec(part: Value) -> Value:
     return tf.TensorSpec.from_tensor(part) if isinstance(part, tf.Tensor) else part
 
 
 def _try_trace(seen: Seen, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:
     """Trace a call. Nothing is computed, and nothing in it is noted."""
-    with _unwatched():
+    with _notes_paused():
         try:
             graph = tf.function(function).get_concrete_function(*args, **kwargs).graph.as_graph_def()
         except Exception:  # whatever the function of the script raises
@@ -110,7 +110,7 @@ def _try_trace(seen: Seen, function: Function, args: tuple[Value, ...], kwargs: 
 
 
 @contextlib.contextmanager
-def _unwatched() -> Iterator[None]:
+def _notes_paused() -> Iterator[None]:
     """Return a context manager in which watched code notes nothing."""
     from convert_tf2npu.api import Watched
 

@@ -118,8 +118,8 @@ def compare(
     for stage in STAGES:
         one = [output for output in ours if output.stage == stage]
         other = [output for output in theirs if output.stage == stage]
-        pairs, alone = _pairs(one, other)
-        rows += [_row(a, b, tolerance) for a, b in pairs]
+        pairs, alone = _pair_outputs(one, other)
+        rows += [_compare_outputs(a, b, tolerance) for a, b in pairs]
         unmatched += [(stage, output.name) for output in alone]
     return OpComparison(rows, unmatched)
 
@@ -143,7 +143,7 @@ def _values_of_both(
     return ours, graphs.function_values(g, arguments, loss, rate, variables)
 
 
-def _pairs(ours: list[OpValue], theirs: list[OpValue]) -> tuple[list[tuple[OpValue, OpValue]], list[OpValue]]:
+def _pair_outputs(ours: list[OpValue], theirs: list[OpValue]) -> tuple[list[tuple[OpValue, OpValue]], list[OpValue]]:
     """Pair outputs by name and type, and the rest by an alignment of their types and shapes."""
     by_key = {(output.name, output.op_type, output.value.shape): output for output in theirs}
     partner: dict[int, OpValue] = {}
@@ -153,7 +153,9 @@ def _pairs(ours: list[OpValue], theirs: list[OpValue]) -> tuple[list[tuple[OpVal
             partner[place] = same
     left = [place for place in range(len(ours)) if place not in partner]
     other = list(by_key.values())
-    matcher = difflib.SequenceMatcher(None, [_kind(ours[place]) for place in left], list(map(_kind, other)), False)
+    matcher = difflib.SequenceMatcher(
+        None, [_type_and_shape(ours[place]) for place in left], list(map(_type_and_shape, other)), False
+    )
     used = set()
     for start, other_start, size in matcher.get_matching_blocks():
         for offset in range(size):
@@ -164,18 +166,18 @@ def _pairs(ours: list[OpValue], theirs: list[OpValue]) -> tuple[list[tuple[OpVal
     return [(ours[place], partner[place]) for place in sorted(partner)], alone
 
 
-def _kind(value: OpValue) -> tuple[Hashable, ...]:
+def _type_and_shape(value: OpValue) -> tuple[Hashable, ...]:
     return value.op_type, value.value.shape
 
 
-def _row(a: OpValue, b: OpValue, tolerance: float) -> OpRow:
+def _compare_outputs(a: OpValue, b: OpValue, tolerance: float) -> OpRow:
     dtype = "float32" if a.value.dtype != b.value.dtype else a.value.dtype.name
     limit = allowed_difference(dtype, "", 0, tolerance)
-    difference, worst = _difference(a.value, b.value)
+    difference, worst = _difference_and_place(a.value, b.value)
     return OpRow(a.stage, a.name, b.name, a.op_type, difference, limit, worst)
 
 
-def _difference(one: np.ndarray, other: np.ndarray) -> tuple[float, str]:
+def _difference_and_place(one: np.ndarray, other: np.ndarray) -> tuple[float, str]:
     if one.shape != other.shape:
         return float("inf"), f"shapes {one.shape} and {other.shape}"
     x, y = one.astype(np.float64).reshape(-1), other.astype(np.float64).reshape(-1)

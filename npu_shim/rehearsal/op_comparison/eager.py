@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow.types import Function, Gradient, Structure, Tensor, Variable
-from npu_shim.rehearsal.op_comparison.values import Fetch, Loss, OpValue, staged
+from npu_shim.rehearsal.op_comparison.values import Fetch, Loss, OpValue, build_fetches
 
 
 def eager_values(function: Function, arguments: Sequence[Structure], loss: Loss | None, rate: float) -> list[OpValue]:
@@ -34,7 +34,7 @@ def eager_values(function: Function, arguments: Sequence[Structure], loss: Loss 
                 return variables, tape.gradient(value, variables)
 
             graph = tf.compat.v1.get_default_graph()
-            fetches[:] = staged(graph, lambda: called(*tensors), loss, rate, differentiate)
+            fetches[:] = build_fetches(graph, lambda: called(*tensors), loss, rate, differentiate)
         return [fetch.tensor for fetch in fetches]
 
     values = all_values(*tf.nest.map_structure(tf.convert_to_tensor, list(arguments)))

@@ -25,8 +25,8 @@ from npu_shim.rehearsal.op_comparison.values import (
     Fetch,
     Loss,
     OpValue,
+    build_fetches,
     fetches_of,
-    staged,
 )
 from npu_shim.rehearsal.recording.names import plain_name
 
@@ -58,8 +58,8 @@ def function_values(
             trained = v1.trainable_variables()
             return trained, v1.gradients(value, trained)
 
-        fetches = staged(graph, compute, loss, rate, differentiate)
-    return _run(graph, fetches, dict(zip(fed, flat)), variables)
+        fetches = build_fetches(graph, compute, loss, rate, differentiate)
+    return _run_fetches(graph, fetches, dict(zip(fed, flat)), variables)
 
 
 def graph_values(graph: Graph, inputs: Mapping[Tensor, Value], variables: Variables) -> list[OpValue]:
@@ -78,17 +78,17 @@ def graph_values(graph: Graph, inputs: Mapping[Tensor, Value], variables: Variab
     for op in ops:  # in the order of the graph, inputs first; loops of TensorFlow 1 are left out
         if any(tensor.op in below for tensor in op.inputs):
             below.add(op)
-    chosen = [op for op in ops if op in below - sources and not _needs_more(op, sources)]
-    return _run(graph, fetches_of(INFERENCE, chosen, graph), fed, variables)
+    chosen = [op for op in ops if op in below - sources and not _cannot_be_computed(op, sources)]
+    return _run_fetches(graph, fetches_of(INFERENCE, chosen, graph), fed, variables)
 
 
-def _needs_more(op: Operation, fed: set[Operation]) -> bool:
+def _cannot_be_computed(op: Operation, fed: set[Operation]) -> bool:
     """Return True if an op needs a value that is not fed, or changes a state."""
     needed = tf_graph.reachable_nodes([op], tf_graph.input_ops)
     return any(other.type == "Placeholder" and other not in fed or "Assign" in other.type for other in needed)
 
 
-def _run(graph: Graph, fetches: list[Fetch], fed: FeedDict, variables: Variables) -> list[OpValue]:
+def _run_fetches(graph: Graph, fetches: list[Fetch], fed: FeedDict, variables: Variables) -> list[OpValue]:
     with graph.as_default(), v1.Session(graph=graph) as session:
         all_variables = v1.global_variables()
         session.run(v1.variables_initializer(all_variables))
@@ -96,12 +96,12 @@ def _run(graph: Graph, fetches: list[Fetch], fed: FeedDict, variables: Variables
         if not variables:
             variables.update(zip(map(plain_name, all_variables), session.run(all_variables)))
         else:
-            _load(session, all_variables, variables)
+            _load_variables(session, all_variables, variables)
         values = session.run([fetch.tensor for fetch in fetches], dict(fed))
     return [OpValue(fetch.stage, fetch.name, fetch.op_type, np.asarray(value)) for fetch, value in zip(fetches, values)]
 
 
-def _load(session: Session, all_variables: Sequence[Variable], variables: Variables) -> None:
+def _load_variables(session: Session, all_variables: Sequence[Variable], variables: Variables) -> None:
     """Give variables the values of those of the same name, or in the same order if the names differ.
 
     Raises:

@@ -53,7 +53,7 @@ def fetches_of(stage: str, ops: Iterable[Operation], graph: Graph) -> list[Fetch
     ]
 
 
-def staged(
+def build_fetches(
     graph: Graph,
     compute: Callable[[], Structure],
     loss: Loss | None,
@@ -79,7 +79,7 @@ def staged(
         marks.append(len(graph.get_operations()))
         variables, gradients = differentiate(outputs[-1])
         marks.append(len(graph.get_operations()))
-        by_variable = by_variable_of(variables, gradients, rate)
+        by_variable = gradients_and_updates(variables, gradients, rate)
         marks.append(marks[-1])  # of the update, only the results
     return all_fetches(graph, marks, outputs, by_variable)
 
@@ -105,7 +105,7 @@ def all_fetches(
     return fetches
 
 
-def by_variable_of(
+def gradients_and_updates(
     variables: Sequence[Variable], gradients: Sequence[Gradient], rate: float
 ) -> dict[str, list[tuple[str, Value]]]:
     """Return the gradient of each variable, and the variable after a step of gradient descent, by stage.
