@@ -41,7 +41,7 @@ def recording(folder: pathlib.Path, change: Change = unchanged, ended: str = "re
     folder.mkdir(parents=True)
     writer = Writer(str(folder))
     recorder = Recorder(writer)
-    writer.event("start", command=["train.py"], python="3.11.7", rank=None)
+    writer.write_event("start", command=["train.py"], python="3.11.7", rank=None)
     random = np.random.RandomState(0)
     for step in range(1, STEPS + 1):
         rows = [(INPUT, "batch 0", random.rand(8, 4).astype("f4")), (LOSS, "loss", np.float32(1 / step))]
@@ -53,7 +53,7 @@ def recording(folder: pathlib.Path, change: Change = unchanged, ended: str = "re
     accuracy = change(STEPS, METRIC, "evaluate accuracy", np.asarray(0.75))
     recorder.values(METRIC, [("evaluate accuracy", accuracy)])
     if ended:
-        writer.event("end", ended=ended, steps=STEPS, seconds=1.5, peak_bytes=10**8)
+        writer.write_event("end", ended=ended, steps=STEPS, seconds=1.5, peak_bytes=10**8)
     return read_recording(str(folder))
 
 

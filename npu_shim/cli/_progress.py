@@ -27,6 +27,6 @@ def watch(shows: bool, folder: str | None) -> None:
     display = Display("npu-shim run") if shows else None
     if display is not None:
         atexit.register(display.end)  # after what start() registers
-    from npu_shim.rehearsal.progress.start import start
+    from npu_shim.rehearsal.progress.start import watch_and_report
 
-    start(None if display is None else display.pipe, folder)
+    watch_and_report(None if display is None else display.pipe, folder)

@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
     from npu_shim.dumps.diagnosis import diagnosis_reports, ladder, stages
     from npu_shim.rehearsal import portable
     from npu_shim.rehearsal.planning import Plan, tolerance_against
-    from npu_shim.rehearsal.reports import write_all
+    from npu_shim.rehearsal.reports import write_reports
 
     own, of_script = split(arguments)
     args = _parser().parse_args(own)
@@ -91,7 +91,7 @@ def main(arguments: list[str]) -> int:
             note(f"stage {stage.name}: {stage.title}")
         note(f"keeps all runs in {args.report}, ends at the first cause, and goes on after an interruption")
         diagnosis = ladder.Ladder(given).walk(stages.STAGES)
-        note(f"wrote {', '.join(write_all(diagnosis, args.report, diagnosis_reports.WRITERS))}")
+        note(f"wrote {', '.join(write_reports(diagnosis, args.report, diagnosis_reports.WRITERS))}")
     except (UsageError, portable.RecordingError) as error:
         return fail(_COMMAND, str(error))
     except KeyboardInterrupt:

@@ -75,11 +75,11 @@ def _parser() -> argparse.ArgumentParser:
 def _compare(args: argparse.Namespace) -> int:
     from npu_shim.dumps import dump_comparison, reports
     from npu_shim.dumps.reports.comparison_text import to_text
-    from npu_shim.rehearsal.reports import write_all
+    from npu_shim.rehearsal.reports import write_reports
 
     compared = dump_comparison.run(args.device, args.reference, args.graph, args.step, args.tolerance)
     if args.report:
-        write_all(compared, args.report, reports.WRITERS)
+        write_reports(compared, args.report, reports.WRITERS)
     written = f"reports: {args.report}\n" if args.report else ""
     return show(
         (to_text(compared) + written).rstrip("\n"), _DEPARTS if compared.verdict == dump_comparison.DEPARTS else 0
@@ -89,12 +89,12 @@ def _compare(args: argparse.Namespace) -> int:
 def _overflow(args: argparse.Namespace) -> int:
     from npu_shim.dumps import device_overflows
     from npu_shim.dumps.reports.overflows import WRITERS, to_text
-    from npu_shim.rehearsal.reports import write_all
+    from npu_shim.rehearsal.reports import write_reports
 
     scale = None if args.loss_scale is None else device_overflows.read_loss_scale(args.loss_scale)
     explained = device_overflows.run(args.device, args.graph, scale)
     if args.report:
-        write_all(explained, args.report, WRITERS)
+        write_reports(explained, args.report, WRITERS)
     if not explained.overflows:
         return show(to_text(explained).rstrip("\n"), USAGE_ERROR)
     return show(to_text(explained).rstrip("\n"), _DEPARTS if explained.verdict == device_overflows.NOT_NORMAL else 0)

@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
     from npu_shim.rehearsal.migrating import reports
     from npu_shim.rehearsal.migrating.plan import BISECTION, VERIFY, Migrating, NotObserved
     from npu_shim.rehearsal.migrating.program import OutputExists
-    from npu_shim.rehearsal.reports import WRITERS, write_all
+    from npu_shim.rehearsal.reports import WRITERS, write_reports
 
     own, of_script = split(arguments)
     args = _parser().parse_args(own)
@@ -65,8 +65,8 @@ def main(arguments: list[str]) -> int:
     try:
         with temporary.exit_on_signals():
             result = plan.migrate()
-        paths = write_all(result, folder, reports.WRITERS)
-        paths += write_all(result.verified, os.path.join(folder, VERIFY), WRITERS)
+        paths = write_reports(result, folder, reports.WRITERS)
+        paths += write_reports(result.verified, os.path.join(folder, VERIFY), WRITERS)
     except (UsageError, NotObserved, OutputExists) as error:
         return fail(_COMMAND, str(error))
     note(f"wrote {', '.join(paths)}")

@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> int:
 
     from npu_shim.rehearsal import portable
     from npu_shim.rehearsal.files import temporary
-    from npu_shim.rehearsal.reports import WRITERS, write_all
+    from npu_shim.rehearsal.reports import WRITERS, write_reports
     from npu_shim.rehearsal.reports.text import to_text
 
     own, scripts_arguments = split(arguments)
@@ -99,7 +99,7 @@ def main(arguments: list[str]) -> int:
             if missing:
                 return fail(_COMMAND, missing)
             if args.report:
-                note(f"wrote {', '.join(write_all(compared, folder, WRITERS))}")
+                note(f"wrote {', '.join(write_reports(compared, folder, WRITERS))}")
             elif code == 2:
                 note(f"the output of the scripts is in {folder}")
     except (UsageError, portable.RecordingError) as error:

@@ -9,7 +9,7 @@ from typing import Iterable, Sequence
 from npu_shim._tensorflow.types import JsonObject, Value
 from npu_shim.dumps.figures import Figures
 from npu_shim.dumps.files import Problem
-from npu_shim.rehearsal.reports import about
+from npu_shim.rehearsal.reports import report_head
 
 AGREES, DEPARTS, NOT_COMPARED = "agrees", "departs", "not compared"
 
@@ -96,7 +96,7 @@ class DumpComparison:
 
     def to_json(self) -> JsonObject:
         """Return what docs/dumps.schema.json describes."""
-        return {**about("dumps compare"), **asdict(self, dict_factory=_without_nan)}
+        return {**report_head("dumps compare"), **asdict(self, dict_factory=_without_nan)}
 
 
 def finite(number: float) -> float | None:

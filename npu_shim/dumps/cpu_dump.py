@@ -27,7 +27,7 @@ from npu_shim.dumps.reference_writer import Writer
 from npu_shim.rehearsal.assess.lines import creating_lines, running_script_line
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.functions import without_xla
-from npu_shim.rehearsal.recording.names import pairs
+from npu_shim.rehearsal.recording.names import fetches_with_values
 from npu_shim.rehearsal.recording.recorder import Watcher
 
 _FED = "Placeholder"
@@ -70,8 +70,8 @@ class Dump(tf_op_creation.OpHook):
         # TensorFlow's constant folding makes a circle of the ops that write and of those of a convolution's gradient.
         tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
         tf_op_creation.add_hook(self)
-        methods.wrap(tf_recording.BaseSession, ("run",), self._session_run)
-        methods.wrap(type(tf.function(lambda: None)), ("__call__",), self._call)
+        methods.wrap_methods(tf_recording.BaseSession, ("run",), self._session_run)
+        methods.wrap_methods(type(tf.function(lambda: None)), ("__call__",), self._call)
         atexit.register(self.close)
         return self
 
@@ -119,7 +119,7 @@ class Dump(tf_op_creation.OpHook):
 
     def _to_fetch(self, session: Session, fetches: Fetches) -> list[Tensor]:
         """Return the tensors of an imported graph that a run computes."""
-        fetched = [tf_recording.fetched_op(session.graph, fetch) for fetch, _ in pairs(fetches, fetches)]
+        fetched = [tf_recording.fetched_op(session.graph, fetch) for fetch, _ in fetches_with_values(fetches, fetches)]
         ops = (
             tf_graph.ops_with_ancestors(op for op in fetched if op).keys() & set(self._imported)
             if self._imported

@@ -20,7 +20,7 @@ from npu_shim._tensorflow.types import JsonObject
 from npu_shim.dumps import dump, files, formats, graph_files, op_debug
 from npu_shim.dumps.dump import DumpData, Tensor
 from npu_shim.dumps.limits import LARGEST_HALF
-from npu_shim.rehearsal.reports import about
+from npu_shim.rehearsal.reports import report_head
 
 NORMAL, NOT_NORMAL, UNDECIDED = "normal", "not normal", "normal with a dynamic loss scale only"
 _GRADIENT = re.compile(r"(^|/|_)(gradients?(_\d+)?|gradient_tape|grad)(/|_|$)|Backprop|Grad$", re.I)
@@ -91,7 +91,7 @@ class OverflowReport:
 
     def to_json(self) -> JsonObject:
         """Return what docs/overflow.schema.json describes."""
-        return {**about("dumps overflow"), **asdict(self)}
+        return {**report_head("dumps overflow"), **asdict(self)}
 
 
 def run(folder: str, graphs: list[str], loss_scale: dict[int, float] | float | None) -> OverflowReport:

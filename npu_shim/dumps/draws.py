@@ -44,7 +44,7 @@ from npu_shim.ops.dropout import dropout
 from npu_shim.rehearsal.recording import methods, random_seeds
 from npu_shim.rehearsal.recording.graph_inputs import FEW, is_random
 from npu_shim.rehearsal.recording.kinds import DRAW
-from npu_shim.rehearsal.recording.names import pairs
+from npu_shim.rehearsal.recording.names import fetches_with_values
 from npu_shim.rehearsal.recording.recorder import Recorder
 
 v1 = tf_api.v1
@@ -150,10 +150,10 @@ class SharedDraws(tf_op_creation.OpHook):
         random_seeds.seed_ops_by_call_site(seed, self._recorder.seed)
         tf_op_creation.add_hook(self)
         tf_recording.serialize_loop_iterations()
-        methods.wrap(tf_recording.BaseSession, ("run",), self._session_run)
-        methods.wrap(tf_recording.BaseSession, ("make_callable",), self._make_run)
-        methods.wrap(tf_recording.BaseSession, (tf_capture.MAKE_CALLABLE,), self._make_callable)
-        methods.wrap(tf_recording.ConcreteFunction, (tf_recording.CALL_FLAT,), self._call)
+        methods.wrap_methods(tf_recording.BaseSession, ("run",), self._session_run)
+        methods.wrap_methods(tf_recording.BaseSession, ("make_callable",), self._make_run)
+        methods.wrap_methods(tf_recording.BaseSession, (tf_capture.MAKE_CALLABLE,), self._make_callable)
+        methods.wrap_methods(tf_recording.ConcreteFunction, (tf_recording.CALL_FLAT,), self._call)
         for module, name in _OF_VENDOR:
             vendor_module = host_device.find_vendor_module(f"{host_device.VENDOR_PACKAGE}.{module}")
             if vendor_module is not None:
@@ -376,7 +376,7 @@ class SharedDraws(tf_op_creation.OpHook):
         draws, known = self._of_graph.get(graph), self._needed.setdefault(graph, {})
         if not draws:
             return []
-        ops = [tf_recording.fetched_op(graph, fetch) for fetch, _ in pairs(fetches, fetches)]
+        ops = [tf_recording.fetched_op(graph, fetch) for fetch, _ in fetches_with_values(fetches, fetches)]
         key = len(draws), frozenset(op for op in ops if op)
         if key not in known:
             above = tf_graph.ops_with_ancestors(key[1])

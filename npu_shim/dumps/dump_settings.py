@@ -127,7 +127,7 @@ class Dumping(dumping.Dumping):
 
         def note(npu_options: JsonObject) -> None:
             if recorder is not None:
-                recorder.writer.event("note", npu_options=npu_options)
+                recorder.writer.write_event("note", npu_options=npu_options)
 
         def give() -> None:
             from npu_shim.config import given_options

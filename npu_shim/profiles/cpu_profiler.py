@@ -57,7 +57,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
         without_xla()
         tf_op_creation.add_hook(self)
         self._trace = SessionTrace() if tf.__version__.startswith("1.") else HostTrace()
-        methods.wrap(GroupBackend, ("run",), self._collective)
+        methods.wrap_methods(GroupBackend, ("run",), self._collective)
         super().start()
 
     def replace_outputs(

@@ -34,8 +34,8 @@ class SessionTrace:
         self._lost = 0.0  # microseconds from the last ops of runs to their returns
         self._metadata: list[tuple[Message, float]] = []  # and what was lost before
         self._spans: list[tf_profile.Span] = []
-        methods.wrap(tf_session.BaseSession, ("run",), self._run)
-        methods.wrap(tf_session.BaseSession, (MAKE_CALLABLE,), self._callable)
+        methods.wrap_methods(tf_session.BaseSession, ("run",), self._run)
+        methods.wrap_methods(tf_session.BaseSession, (MAKE_CALLABLE,), self._callable)
 
     def start(self) -> None:
         """Start."""

@@ -8,7 +8,7 @@ from typing import Sequence
 from npu_shim._tensorflow.types import JsonObject
 from npu_shim.dumps.files import Problem
 from npu_shim.profiles.devices import Evidence
-from npu_shim.rehearsal.reports import about
+from npu_shim.rehearsal.reports import report_head
 
 FASTER, SLOWER, SAME, UNKNOWN = "faster", "slower", "no significant difference", "too few steps"
 
@@ -124,7 +124,7 @@ class ProfilePage:
 
     def to_json(self) -> JsonObject:
         """Return what docs/profile.schema.json describes."""
-        return {**about("profile"), **asdict(self), "timeline": [bar.to_json() for bar in self.timeline]}
+        return {**report_head("profile"), **asdict(self), "timeline": [bar.to_json() for bar in self.timeline]}
 
 
 @dataclass(frozen=True)
@@ -161,4 +161,4 @@ class ProfileChanges:
 
     def to_json(self) -> JsonObject:
         """Return what docs/profile_comparison.schema.json describes."""
-        return {**about("profile"), **asdict(self)}
+        return {**report_head("profile"), **asdict(self)}

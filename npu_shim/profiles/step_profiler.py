@@ -32,7 +32,7 @@ class Profiler(Progress):
 
     def start(self) -> None:
         """Count from now on."""
-        progress_hooks.watch_all(self)
+        progress_hooks.install_progress_hooks(self)
         atexit.register(self._at_exit)
 
     def is_due(self) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from npu_shim._tensorflow.types import Value
 from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.failures import run_again
-from npu_shim.rehearsal.recording.digest import few_elements
+from npu_shim.rehearsal.recording.digest import elements_from_digest
 from npu_shim.rehearsal.recording.kinds import PRINT
 from npu_shim.rehearsal.recording.writer import KEPT
 from npu_shim.rehearsal.reproducing import AGAIN
@@ -50,7 +50,7 @@ def rerun_for_largest_differences(
     a, b = pair.original.values[number], pair.migrated.values[min(number, len(pair.migrated.values) - 1)]
     if a.shape == () or a.shape != b.shape or first.kind == PRINT:
         return []
-    few = few_elements(a.digest, a.shape), few_elements(b.digest, b.shape)
+    few = elements_from_digest(a.digest, a.shape), elements_from_digest(b.digest, b.shape)
     if few[0] is not None and few[1] is not None:
         return most_different_elements(few[0], few[1])
     if migrated.ranks is not None:

@@ -23,7 +23,7 @@ from npu_shim._tensorflow.types import JsonObject
 from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.half_run import Half
 from npu_shim.rehearsal.recording.settings import Changes
-from npu_shim.rehearsal.recording.writer import FILE, SMALLER, TENSORS, gigabytes
+from npu_shim.rehearsal.recording.writer import FILE, SMALLER, TENSORS, gigabytes_text
 from npu_shim.rehearsal.reproducing import AGAIN
 from npu_shim.rehearsal.running import Run
 
@@ -116,7 +116,7 @@ def write_recording(folder: str, run: Run, code: int, recorded: Recording, half:
     names = sorted(_files_of_runs(run.folder))
     size = sum(os.path.getsize(os.path.join(run.folder, name)) for name in names)
     if size > most:
-        raise RecordingError(f"the recording takes {gigabytes(size)}, more than {gigabytes(most)}. {SMALLER}")
+        raise RecordingError(f"the recording takes {gigabytes_text(size)}, more than {gigabytes_text(most)}. {SMALLER}")
     shutil.rmtree(folder, ignore_errors=True)
     for name in names:
         target = os.path.join(folder, name)

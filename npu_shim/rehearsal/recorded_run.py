@@ -45,11 +45,11 @@ def main(arguments: list[str]) -> int:
         folder = os.path.join(folder, f"rank_{rank}")
     os.makedirs(folder, exist_ok=True)
     writer = Writer(folder, run.keep, run.until, run.whole)
-    writer.event("start", command=target, python=platform.python_version(), rank=rank)
+    writer.write_event("start", command=target, python=platform.python_version(), rank=rank)
     recorder = Recorder(writer, run.every, run.steps)
     recorder.is_rank, recorder.of_ranks = rank is not None, run.of_ranks
     apart = Apart(rank, run.apart) if rank and run.apart is not None else None
-    random_seeds.seed_python(apart.seed(run.seed) if apart else run.seed, recorder.seed)
+    random_seeds.seed_python(apart.seed_of_rank(run.seed) if apart else run.seed, recorder.seed)
     if run.dumping is not None:  # before the hooks, which run sessions of their own between two steps
         run.dumping.start(recorder)
     given = read_initial_variables(run.initial) if run.initial else None
@@ -73,8 +73,8 @@ def main(arguments: list[str]) -> int:
     finally:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         half = begun[0].end_with_report() if begun else None
-        end = End(ended, recorder.steps, writer.seconds(), peak, half, recorder.reduced)
-        writer.event("end", **end.to_json())
+        end = End(ended, recorder.steps, writer.seconds_since_start(), peak, half, recorder.reduced)
+        writer.write_event("end", **end.to_json())
     return 0
 
 

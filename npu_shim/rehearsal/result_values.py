@@ -8,7 +8,7 @@ from typing import Sequence
 from npu_shim._tensorflow.types import Value
 from npu_shim.rehearsal.comparing.comparison import Compared, Comparison, Departure
 from npu_shim.rehearsal.comparing.read_recording import Stream
-from npu_shim.rehearsal.recording.digest import NOT_FINITE, scalar_of
+from npu_shim.rehearsal.recording.digest import NOT_FINITE, scalar_from_digest
 from npu_shim.rehearsal.recording.kinds import FETCH, FINAL, LOG, LOSS, METRIC, RESULT, SUMMARY
 from npu_shim.rehearsal.recording.losses import BY_INPUTS, FIRST
 from npu_shim.rehearsal.result import (
@@ -159,7 +159,7 @@ def _values_by_step(loss: Compared) -> dict[int, tuple[float | None, float | Non
 
 
 def _number_or_none(value: Value) -> float | None:
-    return None if value.digest[NOT_FINITE] else scalar_of(value.digest)
+    return None if value.digest[NOT_FINITE] else scalar_from_digest(value.digest)
 
 
 def _finite_or_none(value: float) -> float | None:

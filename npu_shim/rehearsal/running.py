@@ -153,7 +153,7 @@ class Run:
             OSError: a file that the script changed cannot be restored.
         """
         from npu_shim.rehearsal.progress.recording_progress import (
-            shown,  # needs NumPy, which the list of commands does not
+            showing_progress,  # needs NumPy, which the list of commands does not
         )
         from npu_shim.rehearsal.recording.writer import FILE, KEPT
 
@@ -165,7 +165,7 @@ class Run:
             if os.path.exists(path):
                 os.remove(path)
         steps = self.steps if self.until is None else self.until
-        with shown(
+        with showing_progress(
             self.display, self.name, self.recording_folders(), steps
         ) as end, self._working_folder() as directory:
             try:

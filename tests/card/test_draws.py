@@ -45,12 +45,12 @@ from npu_shim.rehearsal.recording.writer import Writer
 recorder = Recorder(Writer(out))
 recorder.of_ranks = True
 random_seeds.seed_python(1, recorder.seed)  # from which Keras draws seeds
-recorder.writer.event("start", command=["train.py"])
+recorder.writer.write_event("start", command=["train.py"])
 if where == "draws":
     from npu_shim.dumps.draws import SharedDraws
     draws = SharedDraws(recorder, out)
     draws.start(1)
-hooks.install_all(recorder, HookSettings(1, records_initial=True))
+hooks.install_recording_hooks(recorder, HookSettings(1, records_initial=True))
 """
 DATA = """
 v1 = tf.compat.v1
@@ -241,7 +241,7 @@ with v1.Session() as session:
 np.savetxt(os.path.join(out, "losses"), many)
 """
 END = """
-recorder.writer.event("end", ended="returned")
+recorder.writer.write_event("end", ended="returned")
 if where == "draws":
     draws.close()
 """

@@ -90,14 +90,14 @@ def train():
 
 train()
 recorder = Recorder(Writer(out))
-hooks.install_all(recorder, HookSettings(1, records_initial=True))
+hooks.install_recording_hooks(recorder, HookSettings(1, records_initial=True))
 train()
 print("steps", recorder.steps)
 (one, before), (other, after) = graphs
 print("graphs equal", nodes(one) == nodes(other), len(nodes(one)) > 20)
 print("runs", len(after) - len(before), after[: len(before)] == before)
 sys.stdout.flush()
-recorder.writer.event("end", ended="returned")
+recorder.writer.write_event("end", ended="returned")
 import os
 
 os._exit(0)  # sessions of Keras close without another run
@@ -149,11 +149,11 @@ graphs = []
 train()
 recorder = Recorder(Writer(out))
 given = [("net/kernel", np.full([4, 2], 3.0, "f4")), ("w", np.full([2, 1], 5.0, "f4"))]
-hooks.install_all(recorder, HookSettings(1, records_initial=True, given=given))
+hooks.install_recording_hooks(recorder, HookSettings(1, records_initial=True, given=given))
 begun = train()
 print("steps", recorder.steps, "begun with", begun)
 print("graphs equal", graphs[0] == graphs[1], len(graphs[0]) > 20)
-recorder.writer.event("end", ended="returned")
+recorder.writer.write_event("end", ended="returned")
 """
 )
 

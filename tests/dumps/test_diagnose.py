@@ -107,9 +107,9 @@ class Card:
         writer = Writer(folder)
         recorder = Recorder(writer)
         on_card = run.name != "original" and not run.on_host
-        writer.event("start", command=["train.py"], python="3.7.5", rank=None)
+        writer.write_event("start", command=["train.py"], python="3.7.5", rank=None)
         options = {"precision_mode": "force_fp16" if self.planted == "precision" else "must_keep_origin_dtype"}
-        writer.event("note", tensorflow="1.15.5", on_device=on_card, npu_options=options)
+        writer.write_event("note", tensorflow="1.15.5", on_device=on_card, npu_options=options)
         planted = self.planted if factor != 1 else ""
         if not on_card:
             recorder.values(INITIAL, [("w", np.float32(2 if planted == "seeds" else 1))])
@@ -127,7 +127,7 @@ class Card:
             recorder.values(FEED, [("x", batch)])
             recorder.values(FETCH, [("loss", np.float32(factor / step))])
         recorder.final([("w", np.float32(factor))])
-        writer.event("end", ended="returned", steps=STEPS, seconds=3.0, peak_bytes=10**8)
+        writer.write_event("end", ended="returned", steps=STEPS, seconds=3.0, peak_bytes=10**8)
 
     def dump(self, folder: pathlib.Path, run: Run, dumping: Dumping) -> None:
         """Write dumps: of TensorFlow on the host, of the engine on the card."""

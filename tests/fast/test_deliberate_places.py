@@ -16,7 +16,7 @@ from npu_shim.rehearsal import deliberate_changes
 from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.recording.events import Deliberate, End, Notes
 from npu_shim.rehearsal.recording.settings import Changes
-from npu_shim.rehearsal.reports.text import verdict
+from npu_shim.rehearsal.reports.text import verdict_text
 from npu_shim.rehearsal.result import Result, RunPart, Terms
 from npu_shim.rehearsal.running import Run
 
@@ -112,6 +112,6 @@ def test_the_verdict_names_each_change_once(state: str, text: str) -> None:
     change = "NPU109 leaves out the partial training batches"
     part = RunPart("a.py", [], False, 1, 0, True, 1, 1.0, None, None, None, None, "log")
     found = Result(state, Terms(1e-5, 1, None, True, 1), part, part)
-    assert verdict(found) == text
+    assert verdict_text(found) == text
     found.deliberate = named
-    assert verdict(found) == f"{text} Deliberate: {change}, 4 of 100 examples, train.py:4. {change}, train.py:4."
+    assert verdict_text(found) == f"{text} Deliberate: {change}, 4 of 100 examples, train.py:4. {change}, train.py:4."

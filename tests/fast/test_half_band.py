@@ -19,7 +19,7 @@ from npu_shim.rehearsal.recording.digest import NOT_FINITE
 from npu_shim.rehearsal.recording.kinds import FETCH, FINAL, GRADIENT, LOSS, METRIC, RATE, TAPE, VARIABLE
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import Writer
-from npu_shim.rehearsal.reports import WRITERS, write_all
+from npu_shim.rehearsal.reports import WRITERS, write_reports
 from npu_shim.rehearsal.reports.text import to_text
 from tests.recordings import perturbed, recording, verified_half
 
@@ -93,7 +93,7 @@ def skipping(folder: pathlib.Path, ends: bool) -> Any:
         if step == 1 or (step == 2 and not ends):
             recorder.update(0, [(GRADIENT, "w", np.ones(1)), (VARIABLE, "w", np.ones(1))])
         else:
-            writer.event("skip", optimizer=0, number=step + 1)
+            writer.write_event("skip", optimizer=0, number=step + 1)
         recorder.values(FETCH, [("loss", value)])
     recorder.values(FINAL, [("w", np.ones(1))])
     return read_recording(str(folder))
@@ -126,7 +126,7 @@ def test_reports_show_band_skipped_steps_and_overflow(saturate: bool, tmp_path: 
     ):
         assert part in text
     folder = tmp_path / "r"
-    write_all(found, str(folder), WRITERS)
+    write_reports(found, str(folder), WRITERS)
     page = (folder / "verify.html").read_text(encoding="utf-8")
     assert "Verification in float16" in page and page.count("<svg") == 3 and "in units of its band" in page
     suite = xml.etree.ElementTree.parse(folder / "verify.xml").getroot()

@@ -120,9 +120,9 @@ def test_a_recording_that_is_too_large_is_not_written(folder: pathlib.Path) -> N
 def test_whole_tensors_are_those_that_were_recorded(tmp_path: pathlib.Path) -> None:
     writer = Writer(str(tmp_path), whole=WholeTensors([2], [INITIAL], 1e9))
     values = [KERNEL, np.array([True, False]), np.float64(0.5), np.arange(3, dtype=">i4"), KERNEL.astype("f2")]
-    writer.rows(0, [(INITIAL, str(number), np.asarray(value)) for number, value in enumerate(values)])
+    writer.write_rows(0, [(INITIAL, str(number), np.asarray(value)) for number, value in enumerate(values)])
     for step in (1, 2, 3):
-        writer.rows(step, [(VARIABLE, "kernel", KERNEL + step)])
+        writer.write_rows(step, [(VARIABLE, "kernel", KERNEL + step)])
     found = read_initial_variables(str(tmp_path))
     assert [name for name, _ in found] == ["0", "1", "2", "3", "4"]
     for (_, one), other in zip(found, values):
@@ -138,14 +138,14 @@ def record_share(folder: pathlib.Path, rows: slice, is_averaged: bool, gradient:
     folder.mkdir(parents=True, exist_ok=True)
     recorder = Recorder(Writer(str(folder)))
     recorder.of_ranks = True
-    recorder.writer.event("start", command=["train.py"], python="3.11.7", rank=None)
-    recorder.writer.event("note", broadcast=True)
+    recorder.writer.write_event("start", command=["train.py"], python="3.11.7", rank=None)
+    recorder.writer.write_event("note", broadcast=True)
     for batch in ROWS:
         recorder.reduced = 40 * is_averaged
         values = [(INPUT, "batch 0", batch[rows]), (LOSS, "loss", batch[rows].mean())]
         values += [(GRADIENT, "kernel", np.full(40, gradient, "f4")), (VARIABLE, "kernel", np.ones(40, "f4"))]
         recorder.update(0, values)
-    recorder.writer.event("end", ended="returned", steps=len(ROWS), seconds=1.5, peak_bytes=10**8)
+    recorder.writer.write_event("end", ended="returned", steps=len(ROWS), seconds=1.5, peak_bytes=10**8)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ from npu_shim.rehearsal.recording.settings import WholeTensors
 from npu_shim.rehearsal.recording.writer import Writer
 writer = Writer(sys.argv[1], whole=WholeTensors([1, 2, 3], [], 10000))
 for step in range(1, 9):
-    writer.rows(step, [("variable", "kernel", np.ones(1000, "f4"))])
+    writer.write_rows(step, [("variable", "kernel", np.ones(1000, "f4"))])
 """
 
 

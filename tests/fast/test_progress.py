@@ -95,18 +95,18 @@ def test_time_in_collectives_that_overlap_counts_once() -> None:
             begun.wait(60)
             ended.wait(60)
 
-    methods.wrap(Group, ("run",), waits.around)
+    methods.wrap_methods(Group, ("run",), waits.run_and_measure)
     threads = [threading.Thread(target=Group().run, args=(key, "", b"", print)) for key in ("a", "b")]
     begin = time.monotonic()
     for thread in threads:
         thread.start()
     begun.wait(60)
-    assert waits.collective() in ("a", "b")
+    assert waits.running_collective() in ("a", "b")
     time.sleep(0.2)
     ended.set()
     for thread in threads:
         thread.join()
-    assert 0.2 <= waits.total() <= time.monotonic() - begin and waits.collective() == ""
+    assert 0.2 <= waits.seconds_waited() <= time.monotonic() - begin and waits.running_collective() == ""
 
 
 # --- runs of npu-shim verify ---------------------------------------------------
@@ -119,7 +119,7 @@ writer = Writer(sys.argv[1])
 with shown("npu-shim verify", "original", [sys.argv[1]], 100) as end:
     for step in range(1, 11):
         rows = [("input", "x", np.ones([4, 3])), ("loss", "loss", np.float32(2.5) / step), ("loss", "loss 2", np.ones(()))]
-        writer.rows(step, rows)
+        writer.write_rows(step, rows)
         time.sleep(0.1)
     time.sleep({seconds})
     end({code})
@@ -131,11 +131,11 @@ def test_run_of_verify_is_shown_by_its_recording(tmp_path: pathlib.Path) -> None
     run = RecordedRun("migrated", 1, str(tmp_path), 40)
     assert board.lines([run.status()]) == ["migrated, rank 1  no step yet  0 s"]
     writer = Writer(str(tmp_path))
-    writer.rows(1, [("input", "x", np.ones([4, 3])), ("loss", "loss", np.array(2.0))])
+    writer.write_rows(1, [("input", "x", np.ones([4, 3])), ("loss", "loss", np.array(2.0))])
     assert (run.status().step, run.status().loss, run.status().left_s) == (1, 2.0, None)
     time.sleep(0.2)
-    writer.rows(2, [("gradient", "w", np.ones([4, 3])), ("learning rate", "rate", np.array(0.1))])
-    writer.rows(11, [("input", "x", np.ones([4, 3])), ("loss", "loss", np.array(-1.5))])
+    writer.write_rows(2, [("gradient", "w", np.ones([4, 3])), ("learning rate", "rate", np.array(0.1))])
+    writer.write_rows(11, [("input", "x", np.ones([4, 3])), ("loss", "loss", np.array(-1.5))])
     status = run.status()
     assert (status.step, status.loss) == (11, -1.5) and 0 < status.left_s <= 29 / status.rate <= 29
     assert board.lines([Status(0, 11, 3.2, 50.0, loss=-1.5, name="migrated", left_s=0.58)]) == [

@@ -28,9 +28,9 @@ from npu_shim.rehearsal.recording.digest import (
     Digests,
     digest,
     digest_length,
-    few_elements,
+    elements_from_digest,
     is_numeric,
-    scalar_of,
+    scalar_from_digest,
 )
 from npu_shim.rehearsal.recording.entropy import Entropy, is_from_clock
 from npu_shim.rehearsal.recording.kinds import (
@@ -46,11 +46,11 @@ from npu_shim.rehearsal.recording.kinds import (
     TAPE,
     VARIABLE,
 )
-from npu_shim.rehearsal.recording.printed_numbers import numbers_of
+from npu_shim.rehearsal.recording.printed_numbers import name_and_numbers_of
 from npu_shim.rehearsal.recording.random_seeds import call_site_seed
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import FILE, KEPT, Writer
-from npu_shim.rehearsal.reports import WRITERS, write_all
+from npu_shim.rehearsal.reports import WRITERS, write_reports
 from npu_shim.rehearsal.reports.text import to_text
 from npu_shim.rehearsal.result import Element
 from tests.recordings import STEPS, recording, unchanged, verified
@@ -102,13 +102,13 @@ def test_digests_show_any_changed_element(size: int, dtype: str) -> None:
 
 def test_the_digest_of_a_kept_array_is_made_once() -> None:
     digests, one = Digests(), RANDOM.randn(40, 10).astype("f4")
-    kept = digests.of(one, is_kept=True)
-    assert digests.of(one[:]) is kept
+    kept = digests.compute_digest(one, is_kept=True)
+    assert digests.compute_digest(one[:]) is kept
     for other in (one.T, one[1:], one.view("i4"), one.copy()):
-        np.testing.assert_array_equal(digests.of(other), digest(other))
-    digests.release()
+        np.testing.assert_array_equal(digests.compute_digest(other), digest(other))
+    digests.release_arrays()
     one += 1
-    np.testing.assert_array_equal(digests.of(one), digest(one))
+    np.testing.assert_array_equal(digests.compute_digest(one), digest(one))
 
 
 def test_later_steps_digest_all_elements_of_large_variables_in_turn(tmp_path: pathlib.Path) -> None:
@@ -116,7 +116,7 @@ def test_later_steps_digest_all_elements_of_large_variables_in_turn(tmp_path: pa
     size, shares = 300_000, 2
     writer, one = Writer(str(tmp_path)), np.ones(size, "f4")
     for step in range(1, 11 + shares):
-        writer.rows(step, [(kind, kind, one) for kind in (INPUT, VARIABLE, FINAL)])
+        writer.write_rows(step, [(kind, kind, one) for kind in (INPUT, VARIABLE, FINAL)])
     streams = read_recording(str(tmp_path)).streams
     squares = {kind: [value.digest[NORM] ** 2 for value in streams[kind, kind].values] for kind in (VARIABLE, FINAL)}
     assert squares[FINAL] == pytest.approx([size] * (10 + shares)) and squares[VARIABLE][:10] == squares[FINAL][:10]
@@ -124,17 +124,17 @@ def test_later_steps_digest_all_elements_of_large_variables_in_turn(tmp_path: pa
     for place in (0, size // 2, size - 1):
         other = one.copy()
         other[place] = 2
-        far = [digest_distance(*(Digests().of(each, turn) for each in (one, other))) for turn in (11, 12)]
+        far = [digest_distance(*(Digests().compute_digest(each, turn) for each in (one, other))) for turn in (11, 12)]
         assert sorted(far) == pytest.approx([0, 1])
 
 
 def test_a_writer_keeps_gradients_of_tapes_until_the_update(tmp_path: pathlib.Path) -> None:
     writer, gradient = Writer(str(tmp_path)), np.ones(100, "f4")
     alive = weakref.ref(gradient)
-    writer.rows(1, [(TAPE, "w", gradient)])
+    writer.write_rows(1, [(TAPE, "w", gradient)])
     del gradient
     assert alive() is not None
-    writer.rows(1, [(GRADIENT, "w", np.ones(3))])
+    writer.write_rows(1, [(GRADIENT, "w", np.ones(3))])
     assert alive() is None
 
 
@@ -160,7 +160,9 @@ def test_inf_and_nan_are_counted_and_make_an_infinite_distance() -> None:
     assert digest(infinite)[NOT_FINITE] == 1 and digest(infinite)[NORM] == 2
     assert digest_distance(digest(finite), digest(infinite)) == math.inf
     assert digest_distance(digest(infinite), digest(infinite)) == 0
-    assert math.isnan(scalar_of(digest(np.float32("nan")))) and scalar_of(digest(np.float32(-3))) == -3
+    assert (
+        math.isnan(scalar_from_digest(digest(np.float32("nan")))) and scalar_from_digest(digest(np.float32(-3))) == -3
+    )
 
 
 @pytest.mark.parametrize("ours, theirs, agrees", [("f8", "f4", True), ("f8", "f8", False), ("f4", "f8", True)])
@@ -198,9 +200,9 @@ def test_equal_recordings_agree(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize("line, has_values", [("step 3 of 4", False), ("loss 0.25", True)])
 def test_printed_numbers_with_decimals_are_values(tmp_path: pathlib.Path, line: str, has_values: bool) -> None:
     recorder = Recorder(Writer(str(tmp_path)))
-    name, numbers = numbers_of(line)
+    name, numbers = name_and_numbers_of(line)
     recorder.values(PRINT, [(name, np.array(each)) for each in numbers])
-    recorder.writer.event("end", ended="returned")
+    recorder.writer.write_event("end", ended="returned")
     found = read_recording(str(tmp_path))
     assert compare_recordings(found, found).has_computed_values() == has_values
 
@@ -249,7 +251,7 @@ def test_of_two_updates_in_one_step_the_earlier_one_comes_first(tmp_path: pathli
         recorder.update(0, [(RATE, "critic", np.float32(rate)), (VARIABLE, "critic/kernel", np.float32(1 - rate))])
         recorder.tensors([(INPUT, "actor", np.float32(1 - rate))], {"actor/kernel"})
         recorder.update(1, [(RATE, "actor", np.float32(0.1)), (VARIABLE, "actor/kernel", np.float32(2 - rate))])
-        writer.event("end", ended="returned", steps=1, seconds=1.0, peak_bytes=1)
+        writer.write_event("end", ended="returned", steps=1, seconds=1.0, peak_bytes=1)
         return read_recording(str(tmp_path / name))
 
     found = compare_recordings(run("original", 0.1), run("migrated", 0.102))
@@ -264,7 +266,7 @@ def test_a_gradient_of_one_script_comes_after_what_departs_before_its_update(tmp
         recorder.update(0, [(RATE, "critic", np.float32(0.1))])
         recorder.tensors([(LOSS, "loss", np.float32(loss))], {"kernel"})
         recorder.update(1, [(GRADIENT, each, np.ones(len(each), "f4")) for each in trained])
-        writer.event("end", ended="returned", steps=1, seconds=1.0, peak_bytes=1)
+        writer.write_event("end", ended="returned", steps=1, seconds=1.0, peak_bytes=1)
         return read_recording(str(tmp_path / name))
 
     one, more = run("one", 1.0, "kernel"), run("more", 1.5, "kernel", "frozen scale")
@@ -529,7 +531,7 @@ def test_runs_that_overflow_agree_with_each_other_only(value: float, is_inside: 
     bands = seeds.mean_bands(overflowed, others)
     assert [band.inside for band in bands if band.kind == LOSS] == [is_inside]
     found = verified(tmp_path / "reports", bands=bands)
-    written = {pathlib.Path(path).name: path for path in write_all(found, str(tmp_path / "r"), WRITERS)}
+    written = {pathlib.Path(path).name: path for path in write_reports(found, str(tmp_path / "r"), WRITERS)}
     text = pathlib.Path(written["verify.json"]).read_text(encoding="utf-8")
     assert "NaN" not in text and json.loads(text)["bands"][0]["band"] is None
     cases = {case.get("name"): case for case in xml.etree.ElementTree.parse(written["verify.xml"]).getroot()}
@@ -548,7 +550,7 @@ def test_reports_name_the_departure(tmp_path: pathlib.Path) -> None:
     found.first_departure.elements = [Element([3, 1], "0.5", "0.75")]
     text = to_text(found)
     assert "tensors that depart at step 2, the first" in text and text.endswith("The two scripts differ.\n")
-    paths = {pathlib.Path(path).name: pathlib.Path(path) for path in write_all(found, str(tmp_path / "r"), WRITERS)}
+    paths = {pathlib.Path(path).name: pathlib.Path(path) for path in write_reports(found, str(tmp_path / "r"), WRITERS)}
     suite = xml.etree.ElementTree.parse(paths["verify.xml"]).getroot()
     failed = [case.get("name") for case in suite if case.find("failure") is not None]
     assert failed == ["gradient agrees", "migrated script agrees with the original"]
@@ -562,9 +564,9 @@ def test_reports_name_the_departure(tmp_path: pathlib.Path) -> None:
 
 def test_elements_of_small_tensors_come_from_their_digests() -> None:
     value = RANDOM.randn(5, 6)
-    np.testing.assert_allclose(few_elements(digest(value), (5, 6)), value)
-    assert few_elements(digest(RANDOM.randn(32)), (32,)) is None
-    assert few_elements(digest(np.array([np.nan, 1.0])), (2,)) is None
+    np.testing.assert_allclose(elements_from_digest(digest(value), (5, 6)), value)
+    assert elements_from_digest(digest(RANDOM.randn(32)), (32,)) is None
+    assert elements_from_digest(digest(np.array([np.nan, 1.0])), (2,)) is None
 
 
 def test_the_elements_that_differ_most_come_first() -> None:
@@ -586,7 +588,7 @@ def test_a_kept_value_is_written_as_it_is_and_ends_the_process(tmp_path: pathlib
     code = (
         "import sys, numpy as np; from npu_shim.rehearsal.recording.writer import Writer\n"
         "writer = Writer(sys.argv[1], ['loss', 'loss', 2])\n"
-        "for n in range(5): writer.rows(n, [('loss', 'loss', np.array([n, 7])), ('loss', 'other', np.array(1))])\n"
+        "for n in range(5): writer.write_rows(n, [('loss', 'loss', np.array([n, 7])), ('loss', 'other', np.array(1))])\n"
         "sys.exit(1)"
     )
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], timeout=60).returncode == 0
@@ -597,7 +599,7 @@ def test_a_kept_value_is_written_as_it_is_and_ends_the_process(tmp_path: pathlib
 def test_reports_of_equal_runs(tmp_path: pathlib.Path) -> None:
     found = verified(tmp_path)
     assert to_text(found).endswith("The two scripts agree.\n")
-    write_all(found, str(tmp_path / "r"), WRITERS)
+    write_reports(found, str(tmp_path / "r"), WRITERS)
     assert "equal, bit by bit" in (tmp_path / "r" / "verify.html").read_text(encoding="utf-8")
     assert xml.etree.ElementTree.parse(tmp_path / "r" / "verify.xml").getroot().get("failures") == "0"
 
@@ -626,7 +628,7 @@ def test_reports_of_equal_runs(tmp_path: pathlib.Path) -> None:
     ],
 )
 def test_numbers_of_printed_lines(line: str, name: str, numbers: Any) -> None:
-    found = numbers_of(line)
+    found = name_and_numbers_of(line)
     assert found[0] == name or not name
     if numbers is None:
         assert math.isnan(found[1][0][0])
@@ -649,7 +651,7 @@ def test_numbers_of_printed_lines(line: str, name: str, numbers: Any) -> None:
 def test_printed_numbers_are_compared_up_to_their_last_digit(one: str, other: str, differs: bool) -> None:
     digests = []
     for line in (one, other):
-        [number] = numbers_of(line)[1]
+        [number] = name_and_numbers_of(line)[1]
         digests.append(digest(np.array(number)))
     assert (printed_difference(*digests) > allowed_difference("float64", PRINT, 1)) == differs
 
@@ -782,7 +784,7 @@ def test_printed_lines_depart_last_and_those_that_the_original_does_not_repeat_a
 def test_a_run_until_a_step_ends_before_the_next(tmp_path: pathlib.Path) -> None:
     code = (
         "import numpy, sys; from npu_shim.rehearsal.recording.writer import Writer; w = Writer(sys.argv[1], None, 2)\n"
-        "for step in (1, 2, 3): w.rows(step, [('loss', 'loss', numpy.float32(step))])\nprint('not reached')"
+        "for step in (1, 2, 3): w.write_rows(step, [('loss', 'loss', numpy.float32(step))])\nprint('not reached')"
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "")

@@ -113,10 +113,10 @@ class _Tries(Migrating):
     def _verify(self, rules: argparse.Namespace, migrated: str) -> Result:
         example = pathlib.Path(__file__).resolve().parents[2] / "docs" / "verify_example.json"
         result = Result.from_json(json.loads(example.read_text(encoding="utf-8")))
-        result.verdict = AGREE if self._agrees(rules) else DIFFER
+        result.verdict = AGREE if self._program_agrees(rules) else DIFFER
         return result
 
-    def _agrees(self, rules: argparse.Namespace) -> bool:
+    def _program_agrees(self, rules: argparse.Namespace) -> bool:
         self.tried.append(rules.no_facts_for)
         return self.guilty <= set(rules.no_facts_for)
 

@@ -16,15 +16,15 @@ from tensorflow.python.framework import random_seed
 
 from npu_shim._tensorflow import tf_op_creation, tf_recording
 from npu_shim.rehearsal.recording.by_version import ByVersion
-from npu_shim.rehearsal.recording.graph_inputs import inputs_of, rates_of
+from npu_shim.rehearsal.recording.graph_inputs import inputs_of, learning_rates_of
 from npu_shim.rehearsal.recording.keras_models import named_results
 from npu_shim.rehearsal.recording.kinds import FINAL, RATE
-from npu_shim.rehearsal.recording.methods import wrap
+from npu_shim.rehearsal.recording.methods import wrap_methods
 from npu_shim.rehearsal.recording.optimizers import UpdateRecording
-from npu_shim.rehearsal.recording.queue_sizes import following, tags
+from npu_shim.rehearsal.recording.queue_sizes import ops_from_queue_sizes, scalar_summary_tags
 from npu_shim.rehearsal.recording.random_seeds import seed_ops_by_call_site
 from npu_shim.rehearsal.recording.recorder import Recorder
-from npu_shim.rehearsal.recording.sessions import fed_arrays, untrained_in
+from npu_shim.rehearsal.recording.sessions import fed_arrays, untrained_variables_in
 from npu_shim.rehearsal.recording.summaries import scalars_of
 from npu_shim.rehearsal.recording.unordered_reads import Races, UnorderedReads
 from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
@@ -82,7 +82,7 @@ def test_variables_whose_reads_are_dumped_are_updated_all_the_same(use_resource:
             w = v1.get_variable("w", [4], use_resource=use_resource)
             v1.get_variable("mean", [4], use_resource=use_resource, trainable=False)
             v1.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(w * w))
-            names = [name for name, _ in untrained_in(graph)]
+            names = [name for name, _ in untrained_variables_in(graph)]
     finally:
         tf_op_creation.remove_hook(hook)
     assert names == ["mean"]  # not beta1_power and beta2_power
@@ -100,7 +100,7 @@ def test_inputs_and_rates_of_an_update_are_found_in_its_graph() -> None:
         v1.train.AdamOptimizer(v1.train.exponential_decay(0.1, v1.train.get_or_create_global_step(), 10, 0.5)).minimize(
             loss
         )
-        rates = rates_of(graph.get_operations()[start:], graph)
+        rates = learning_rates_of(graph.get_operations()[start:], graph)
         assert sorted(name for name, _ in inputs_of([loss], graph, [])) == ["batch 0", "x"]
         assert [name for name, _ in rates] == ["learning_rate"]
         with v1.Session() as session:
@@ -115,7 +115,7 @@ class Rows(NoWriter):
         super().__init__()
         self.kept: list[tuple[str, str, float]] = []
 
-    def rows(self, step: int, rows: Any) -> None:
+    def write_rows(self, step: int, rows: Any) -> None:
         self.kept += [(kind, name, float(np.sum(value))) for kind, name, value in rows]
 
 
@@ -150,8 +150,12 @@ def test_fetches_that_no_op_orders_with_their_update_are_found(tmp_path: pathlib
             "no name",
             None,
         ]
-        assert unordered.among(graph, run) == [False] * 4 + [True] * 4 + [False] * 2
-        assert unordered.among(graph, [weight, "weight:0", of_hooks]) == [False, False, True]  # nothing is updated
+        assert unordered.are_unordered(graph, run) == [False] * 4 + [True] * 4 + [False] * 2
+        assert unordered.are_unordered(graph, [weight, "weight:0", of_hooks]) == [
+            False,
+            False,
+            True,
+        ]  # nothing is updated
 
 
 def test_a_batch_has_one_name_in_all_updates_of_a_graph() -> None:
@@ -175,10 +179,10 @@ def test_an_update_that_races_with_the_loss_of_another_one_is_found(is_resource:
         with tf.control_dependencies([generator]):
             after = tf.identity(fake)
         races = Races(noted.append)
-        races.look(graph, [critic, loss])
+        races.look_for_race(graph, [critic, loss])
         assert noted == []
         for _ in range(2):
-            races.look(graph, [critic, generator, after])
+            races.look_for_race(graph, [critic, generator, after])
         assert [op.type for op in noted] == [] if is_resource or is_ordered else ["ApplyGradientDescent"]
 
 
@@ -192,16 +196,16 @@ def test_a_step_that_is_assigned_beside_the_update_races_with_its_rate(is_ordere
             assigned = v1.assign(step, step + 1)
         noted = []
         run = {"train": tf.group(train, assigned), object(): [weight], None: "no name"}  # as hooks of a session fetch
-        Races(noted.append).look(graph, run)
+        Races(noted.append).look_for_race(graph, run)
         assert [op.type for op in noted] == [] if is_ordered else ["Assign"]
 
 
 @pytest.mark.parametrize("is_resource", [False, True])
 def test_values_that_follow_from_the_size_of_a_queue_are_found(is_resource: bool) -> None:
     with tf.Graph().as_default() as graph:
-        sizes = ByVersion(following)
+        sizes = ByVersion(ops_from_queue_sizes)
         queue = v1.FIFOQueue(10, [tf.float32], [[]])
-        assert sizes.of(graph) == set()
+        assert sizes.findings_in(graph) == set()
         fill = tf.cast(queue.size(), tf.float32)
         mean, weight = (
             v1.get_variable(name, [], use_resource=is_resource, initializer=v1.zeros_initializer())
@@ -213,9 +217,9 @@ def test_values_that_follow_from_the_size_of_a_queue_are_found(is_resource: bool
         taken = tf.cond(fill > 5, queue.dequeue, lambda: 0.0)
         v1.train.GradientDescentOptimizer(0.1 * fill).minimize(tf.square(weight - taken))
         variables = [each.op for each in v1.global_variables()]
-        found = sizes.of(graph)
+        found = sizes.findings_in(graph)
         assert [op in found for op in (fill.op, moved.op, *variables, taken.op)] == [True, True, True, False, False]
-        assert tags(found) == {"fill"}
+        assert scalar_summary_tags(found) == {"fill"}
 
 
 def test_an_op_made_in_a_thread_of_a_library_belongs_to_the_function_that_waits_for_it() -> None:
@@ -241,7 +245,7 @@ def test_a_wrapped_class_has_the_methods_of_a_class_that_takes_the_place_of_one_
     class Model(Before):
         pass
 
-    wrap(Model, ("call",), lambda original, self: f"around {original(self)}")
+    wrap_methods(Model, ("call",), lambda original, self: f"around {original(self)}")
     Model.__bases__ = (After,)
     assert Model().call() == "around after"
 
@@ -260,7 +264,7 @@ def test_methods_of_later_subclasses_and_beside_the_class_are_wrapped() -> None:
     class Before(Beside, Base):
         pass
 
-    wrap(Base, ("train",), lambda original, self: calls.append(type(self).__name__) or original(self))
+    wrap_methods(Base, ("train",), lambda original, self: calls.append(type(self).__name__) or original(self))
 
     class Later(Base):
         def train(self) -> str:

@@ -17,7 +17,7 @@ from npu_shim.dumps.dump_settings import Dumping
 from npu_shim.rehearsal import recorded_original, result
 from npu_shim.rehearsal.failures import failure_sentences, read_recordings
 from npu_shim.rehearsal.portable import Recorded
-from npu_shim.rehearsal.reports import WRITERS, to_json, write_all
+from npu_shim.rehearsal.reports import WRITERS, to_json, write_reports
 from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Settings
 
@@ -159,7 +159,7 @@ class Ladder:
         verified = recorded_original.verify_against(
             self.given.reference, run, settings, self._progress, not run.on_host
         )
-        write_all(verified, run.folder, WRITERS)
+        write_reports(verified, run.folder, WRITERS)
         return verified
 
     def start(

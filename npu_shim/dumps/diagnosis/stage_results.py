@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Mapping, Sequence
 
 from npu_shim._tensorflow.types import JsonObject, OptionValue
-from npu_shim.rehearsal.reports import about
+from npu_shim.rehearsal.reports import report_head
 
 CAUSE, AGREES, NONE, NOT_RUN = "cause found", "agrees", "no cause found", "not run"
 
@@ -87,7 +87,7 @@ class Diagnosis:
 
     def to_json(self) -> JsonObject:
         """Return what docs/diagnose.schema.json describes."""
-        return {**about("diagnose"), **asdict(self), "stages": [stage.to_json() for stage in self.stages]}
+        return {**report_head("diagnose"), **asdict(self), "stages": [stage.to_json() for stage in self.stages]}
 
 
 def read(path: str) -> Diagnosis | None:
@@ -95,7 +95,7 @@ def read(path: str) -> Diagnosis | None:
     try:
         with open(path, encoding="utf-8") as stream:
             content = json.load(stream)
-        content = {name: value for name, value in content.items() if name not in about("diagnose")}
+        content = {name: value for name, value in content.items() if name not in report_head("diagnose")}
         content["cause"] = content["cause"] and Cause(**content["cause"])
         content["stages"] = [
             StageResult(

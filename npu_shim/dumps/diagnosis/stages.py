@@ -23,7 +23,7 @@ from npu_shim.rehearsal.comparing.comparison import compare_recordings
 from npu_shim.rehearsal.comparing.read_recording import read_recording
 from npu_shim.rehearsal.recording.kinds import DRAW, FEED, INITIAL, INPUT, PRINT, RATE
 from npu_shim.rehearsal.recording.writer import FILE
-from npu_shim.rehearsal.reports import write_all
+from npu_shim.rehearsal.reports import write_reports
 
 # causes: title, fix, and codes of findings of the migration tool that are about it; looks: the word that the cause of a
 # departure begins with, and the fix
@@ -104,7 +104,7 @@ def _overflow(ladder: Ladder) -> Outcome:
     if not os.path.isdir(folder):
         return Outcome(f"no dumps. {problem}")
     report = device_overflows.run(folder, [], None if ladder.given.has_loss_scale else 1.0)
-    write_all(report, ladder.path(), overflows.WRITERS)
+    write_reports(report, ladder.path(), overflows.WRITERS)
     bad = [entry for entry in report.overflows if entry.verdict == device_overflows.NOT_NORMAL]
     if not bad:
         return Outcome(
@@ -178,7 +178,7 @@ def _compared(ladder: Ladder, card: str, other: str, tolerance: float = 1.0) -> 
     except (ValueError, OSError) as error:
         ladder.given.report(f"{ladder.stage}: {error}")
         return None
-    write_all(compared, ladder.path(), WRITERS)
+    write_reports(compared, ladder.path(), WRITERS)
     return compared
 
 

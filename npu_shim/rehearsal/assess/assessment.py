@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Optional, Sequence
 
 from npu_shim._tensorflow.types import JsonObject
-from npu_shim.rehearsal.reports import about
+from npu_shim.rehearsal.reports import report_head
 
 JsonShape = Optional[Sequence[Optional[int]]]
 
@@ -241,7 +241,7 @@ class Assessment:
 
     def to_json(self) -> JsonObject:
         """Return what docs/assess.schema.json describes."""
-        return {**about("assess"), **asdict(self)}
+        return {**report_head("assess"), **asdict(self)}
 
 
 def job_assessment(ranks: Sequence[Assessment]) -> Assessment:

@@ -21,7 +21,7 @@ from npu_shim.rehearsal.comparing.tolerances import (
 )
 from npu_shim.rehearsal.comparing.versions import drop_redefined_values
 from npu_shim.rehearsal.comparing.zero_gradients import ZeroGradients
-from npu_shim.rehearsal.recording.digest import HEAD, NORM, NOT_FINITE, few_elements, scalar_of
+from npu_shim.rehearsal.recording.digest import HEAD, NORM, NOT_FINITE, elements_from_digest, scalar_from_digest
 from npu_shim.rehearsal.recording.kinds import (
     FEED,
     FETCH,
@@ -302,9 +302,9 @@ def _norm_text(value: Value) -> str:
 
 def _is_printed_integer(value: Value) -> bool:
     """Return True for a printed integer, which counts something."""
-    elements = few_elements(value.digest, (2,))
+    elements = elements_from_digest(value.digest, (2,))
     return elements is not None and not elements[1]
 
 
 def _number_text(value: Value) -> str:
-    return "Inf or NaN" if value.digest[NOT_FINITE] else f"{scalar_of(value.digest):.8g}"
+    return "Inf or NaN" if value.digest[NOT_FINITE] else f"{scalar_from_digest(value.digest):.8g}"

@@ -11,7 +11,7 @@ from npu_shim.rehearsal.comparing.comparison import Comparison, compare_recordin
 from npu_shim.rehearsal.comparing.matching import match_streams
 from npu_shim.rehearsal.comparing.read_recording import Recording, Stream
 from npu_shim.rehearsal.comparing.tolerances import Limits
-from npu_shim.rehearsal.recording.digest import HEAD, NORM, scalar_of
+from npu_shim.rehearsal.recording.digest import HEAD, NORM, scalar_from_digest
 from npu_shim.rehearsal.recording.kinds import FINAL, GRADIENT, LOSS, METRIC, PREDICTION, RATE, TAPE, VARIABLE
 
 # Each rank computes these from its share of the batch; their mean is that of the global batch.
@@ -56,7 +56,9 @@ def _sums_losses_over_ranks(ranks: list[Recording], whole: Recording) -> bool:
     for key, stream in whole.streams.items():
         is_scalar = stream.kind == LOSS and stream.values and stream.values[0].shape == ()
         if is_scalar and all(key in rank.streams for rank in ranks):
-            first, *parts = (scalar_of(recording.streams[key].values[0].digest) for recording in (whole, *ranks))
+            first, *parts = (
+                scalar_from_digest(recording.streams[key].values[0].digest) for recording in (whole, *ranks)
+            )
             return bool(abs(sum(parts) - first) < abs(sum(parts) / len(parts) - first))
     return False
 
@@ -68,9 +70,9 @@ def metrics_equal_only_in_mean(whole: Recording, ranks: Sequence[Recording]) -> 
         several = [rank.streams.get((METRIC, other.name)) for rank in ranks]
         if one.kind != METRIC or one.values[-1].shape or not all(several):
             continue
-        numbers = [scalar_of(stream.values[-1].digest) for stream in several if stream]
+        numbers = [scalar_from_digest(stream.values[-1].digest) for stream in several if stream]
         spread = max(numbers) - min(numbers)
-        distance = abs(np.mean(numbers) - scalar_of(one.values[-1].digest))
+        distance = abs(np.mean(numbers) - scalar_from_digest(one.values[-1].digest))
         if spread > _APART * abs(np.mean(numbers)) and distance < _NEAR * spread:
             names.append(other.name)
     return names

@@ -205,7 +205,7 @@ def drop_overflows(rounded: Recording, others: Sequence[Recording]) -> None:
 def _add_values(recording: Recording, shapes: list[Shape], rows: Rows) -> list[Stream]:
     """Add the values of an event. Return their streams."""
     streams = []
-    numbers = rows.digests()
+    numbers = rows.decode_digests()
     start = 0
     for kind, name, dtype, shape in shapes:
         end = start + digest_length(tuple(shape))

@@ -17,7 +17,7 @@ from typing import Sequence
 
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.comparing.read_recording import Recording, Stream
-from npu_shim.rehearsal.recording.digest import scalar_of
+from npu_shim.rehearsal.recording.digest import scalar_from_digest
 from npu_shim.rehearsal.recording.kinds import FETCH, LOG, LOSS, METRIC, RESULT, SUMMARY
 from npu_shim.rehearsal.result import MeanBand
 
@@ -80,5 +80,5 @@ def _mean_quantities(recording: Recording) -> dict[tuple[str, str], float]:
 
 
 def _mean_of_second_half(stream: Stream) -> float:
-    values = [scalar_of(value.digest) for value in stream.values if value.shape == ()]
+    values = [scalar_from_digest(value.digest) for value in stream.values if value.shape == ()]
     return values[-1] if stream.kind in (RESULT, METRIC) else statistics.mean(values[len(values) // 2 :])

@@ -12,7 +12,7 @@ import numpy as np
 from npu_shim.rehearsal.comparing.matching import match_streams
 from npu_shim.rehearsal.comparing.ranks import metrics_equal_only_in_mean
 from npu_shim.rehearsal.comparing.read_recording import Recording, Stream
-from npu_shim.rehearsal.recording.digest import few_elements, scalar_of
+from npu_shim.rehearsal.recording.digest import elements_from_digest, scalar_from_digest
 from npu_shim.rehearsal.recording.kinds import DRAW, GRADIENT, INPUT, LOSS, REDUCED, ROWS
 from npu_shim.rehearsal.recording.row_sums import MODULUS
 
@@ -205,7 +205,7 @@ def _rows_by_step(stream: Stream) -> list[Rows]:
     """Return the rows of each step."""
     by_step: dict[int, Rows] = {}
     for value in stream.values:
-        elements = few_elements(value.digest, value.shape)
+        elements = elements_from_digest(value.digest, value.shape)
         assert elements is not None
         by_step[value.step] = by_step.get(value.step, _NO_ROWS) + Rows(*map(int, elements))
     return list(by_step.values())
@@ -229,5 +229,5 @@ def _reduced_elements_by_step(recording: Recording) -> list[tuple[float, int]]:
     totals: dict[int, float] = {}
     for stream in recording.streams_of_kind(REDUCED):
         for value in stream.values:
-            totals[value.step] = totals.get(value.step, 0.0) + scalar_of(value.digest)
+            totals[value.step] = totals.get(value.step, 0.0) + scalar_from_digest(value.digest)
     return [(total, step) for step, total in totals.items()]

@@ -19,7 +19,7 @@ import numpy as np
 
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.comparing.read_recording import Stream
-from npu_shim.rehearsal.recording.digest import HEAD, NORM, NOT_FINITE, few_elements
+from npu_shim.rehearsal.recording.digest import HEAD, NORM, NOT_FINITE, elements_from_digest
 from npu_shim.rehearsal.recording.kinds import LOG, METRIC, PREDICTION, PRINT, RATE, RESULT, SUMMARY
 
 BY_TYPE = {"float64": 1e-4, "complex128": 1e-4, "float16": 200.0, "bfloat16": 1000.0}  # as factors
@@ -110,7 +110,7 @@ def printed_difference(one: np.ndarray, other: np.ndarray) -> float:
     Args:
         one, other: digests of a number and the unit of its last digit.
     """
-    few = few_elements(one, (2,)), few_elements(other, (2,))
+    few = elements_from_digest(one, (2,)), elements_from_digest(other, (2,))
     if few[0] is None or few[1] is None:
         return digest_distance(one, other)  # Inf or NaN
     (x, unit), (y, other_unit) = few[0], few[1]

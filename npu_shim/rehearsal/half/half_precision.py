@@ -27,7 +27,7 @@ class HalfPrecision:
         OVERFLOW.set_mode(0 if saturate else 1)
         tf_op_creation.add_hook(self._rounding)
         for owner in optimizer_classes():
-            methods.wrap(owner, ("apply_gradients", "apply"), self._apply_in_float32)
+            methods.wrap_methods(owner, ("apply_gradients", "apply"), self._apply_in_float32)
         return self
 
     @property

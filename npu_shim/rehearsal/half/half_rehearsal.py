@@ -57,7 +57,7 @@ class Rehearsal:
             self._note_skip(step.optimizer, step.step)
 
     def _note_skip(self, optimizer: int, step: int) -> None:
-        self._writer.event("skip", optimizer=optimizer, number=step)
+        self._writer.write_event("skip", optimizer=optimizer, number=step)
 
     def end_with_report(self) -> HalfReport | None:
         """Return what the rounded run has to report; None for others."""

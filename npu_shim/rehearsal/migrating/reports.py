@@ -34,7 +34,7 @@ def _report_lines(result: Migration) -> Iterator[str]:
     yield ""
     yield from result.notes
     yield from result.verified.problems
-    yield text.verdict(result.verified)
+    yield text.verdict_text(result.verified)
 
 
 def _summary_lines(result: Migration) -> Iterator[str]:
@@ -62,7 +62,7 @@ def to_html(result: Migration) -> str:
 def _page_body(result: Migration) -> Iterator[str]:
     state = result.verified.verdict.replace(" ", "-")
     yield from sentences(
-        state, text.verdict(result.verified), *_summary_lines(result), *result.notes, *result.verified.problems
+        state, text.verdict_text(result.verified), *_summary_lines(result), *result.notes, *result.verified.problems
     )
     ran, others = _split_by_reached(result.left)
     heads = ["place", "rule", "what to do"]
@@ -74,7 +74,7 @@ def _page_body(result: Migration) -> Iterator[str]:
         [" ".join(run.command), run.tensorflow, run.python, str(run.steps), run.ended] for run in result.observed
     ]
     yield section_html("Observed runs", ["command", "TensorFlow", "Python", "training steps", "ended"], observed)
-    yield section_html("Verification", ["", *text.sides(result.verified)], text.parts(result.verified))
+    yield section_html("Verification", ["", *text.side_names(result.verified)], text.run_rows(result.verified))
 
 
 def _basis_text(rewrite: Rewrite) -> str:

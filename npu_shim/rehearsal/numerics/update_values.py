@@ -63,8 +63,8 @@ class OptimizerWatch(UpdateHooks):
         """Put the hooks around the methods."""
         super().install()
         for owner in optimizer_classes():
-            methods.wrap(owner, ("compute_gradients", "get_gradients"), self.remember_loss)
-        methods.wrap(tf.GradientTape, ("gradient",), self.remember_target)
+            methods.wrap_methods(owner, ("compute_gradients", "get_gradients"), self.remember_loss)
+        methods.wrap_methods(tf.GradientTape, ("gradient",), self.remember_target)
         self._scaled.watch()
 
     def remember_loss(

@@ -16,10 +16,10 @@ class _NoWriter(Writer):
     def __init__(self) -> None:
         """Open no file."""
 
-    def event(self, event: str, **fields: Value) -> None:
+    def write_event(self, event: str, **fields: Value) -> None:
         """Write nothing."""
 
-    def rows(self, step: int, rows: Sequence[Row]) -> None:
+    def write_rows(self, step: int, rows: Sequence[Row]) -> None:
         """Write nothing."""
 
 

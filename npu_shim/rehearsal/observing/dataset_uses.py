@@ -52,12 +52,12 @@ def note_dataset(seen: Seen, value: Value) -> Value:
     if not isinstance(value, (tf.compat.v2.data.Dataset, tf_api.v1.data.Dataset)):
         return value
     batches = Batches(seen, value)
-    noted = batches.noted(value)
+    noted = batches.with_noted_sizes(value)
     setattr(tf_data.unwrap_dataset(noted), _BATCHES, batches)
     return noted
 
 
-def _watched(dataset: Dataset) -> list[Batches]:
+def _watched_batches(dataset: Dataset) -> list[Batches]:
     """Return the notes on a dataset and those that it reads from."""
     datasets = tf_graph.reachable_nodes([tf_data.unwrap_dataset(dataset)], tf_data.dataset_inputs)
     return [getattr(source, _BATCHES) for source in datasets if hasattr(source, _BATCHES)]
@@ -78,13 +78,13 @@ class _Reading:
         self.gradients = 0  # the number of gradients of tapes before it
         self.is_mixed = self.trains = False
 
-    def note(self, use: str) -> None:
+    def note_use(self, use: str) -> None:
         """Note a use."""
         for batches in self.watched:
             batches.seen.note("used", use)
             if use == TRAINING:
                 batches.seen.note("trained_by", self.by)
-                batches.trains()
+                batches.note_training()
 
 
 _Uses = List[Tuple[_Reading, str]]
@@ -105,66 +105,66 @@ class DatasetUses:
         self._is_traced = False  # a function has gradients of tapes
         self._plans: weakref.WeakKeyDictionary[Session, dict[object, _Uses]] = weakref.WeakKeyDictionary()
 
-    def watch(self) -> None:
+    def watch_datasets(self) -> None:
         """Watch all iterators, functions and sessions."""
         for name in tf_data.ITERATOR_MAKERS:
-            methods.wrap(tf_api.v1.data.Dataset, (name,), self._make_iterator)
-        methods.wrap(tf_api.v1.data.Iterator, ("make_initializer",), self._initialize)
-        methods.wrap(tf_session.BaseSession, ("run",), self._run)
+            methods.wrap_methods(tf_api.v1.data.Dataset, (name,), self._note_made_iterator)
+        methods.wrap_methods(tf_api.v1.data.Iterator, ("make_initializer",), self._note_initialized_iterator)
+        methods.wrap_methods(tf_session.BaseSession, ("run",), self._watch_session_run)
         owner = estimator_class()
         for base in owner.__mro__[:-1] if owner else ():
-            methods.wrap(base, ("train",), self._train)
+            methods.wrap_methods(base, ("train",), self._watch_estimator_training)
         if tf.__version__.startswith("1."):
             return
-        methods.wrap(tf.compat.v2.data.Dataset, ("__iter__",), self._iterate)
-        methods.wrap(tf.compat.v2.data.Dataset, ("reduce",), self._reduce)
-        methods.wrap(tf_data.EAGER_ITERATOR, ("__next__", "get_next"), self._next)
-        methods.wrap(tf_data.DEVICE_ITERATOR, ("__init__",), self._make_device_iterator)
-        methods.wrap(tf_session.FUNCTION, ("__call__",), self._call)
-        methods.wrap(tf.GradientTape, ("gradient",), self._differentiate)
-        methods.wrap(tf.compat.v2.data.Dataset, ("__len__", "cardinality"), self._count)
+        methods.wrap_methods(tf.compat.v2.data.Dataset, ("__iter__",), self._watch_loop)
+        methods.wrap_methods(tf.compat.v2.data.Dataset, ("reduce",), self._note_reduce)
+        methods.wrap_methods(tf_data.EAGER_ITERATOR, ("__next__", "get_next"), self._watch_next_batch)
+        methods.wrap_methods(tf_data.DEVICE_ITERATOR, ("__init__",), self._note_device_iterator)
+        methods.wrap_methods(tf_session.FUNCTION, ("__call__",), self._note_function_arguments)
+        methods.wrap_methods(tf.GradientTape, ("gradient",), self._note_tape)
+        methods.wrap_methods(tf.compat.v2.data.Dataset, ("__len__", "cardinality"), self._count)
         count = tf.data.experimental.cardinality
         setattr(tf.data.experimental, "cardinality", functools.partial(self._count, count))
 
-    def end(self) -> None:
+    def note_open_loops(self) -> None:
         """Note the uses by loops that have not ended."""
         for key in list(self._open):
-            self._close(key)
+            self._end_reading(key)
 
     # Eager code.
 
-    def _iterate(self, original: Function, dataset: Dataset) -> Result:
+    def _watch_loop(self, original: Function, dataset: Dataset) -> Result:
         iterator = original(dataset)
         if id(iterator) in self._open:  # the dataset wraps the one that made it
             return iterator
-        reading = _Reading(_watched(dataset), "for")
-        if _note_call(reading):
+        reading = _Reading(_watched_batches(dataset), "for")
+        if _note_keras_reading(reading):
             return iterator
         if not tf.executing_eagerly():
-            reading.note(OTHER)
+            reading.note_use(OTHER)
             return iterator
         reading.made, reading.gradients = self._number, self._gradients
         self._open[id(iterator)] = reading
-        weakref.finalize(iterator, self._close, id(iterator)).atexit = False
+        weakref.finalize(iterator, self._end_reading, id(iterator)).atexit = False
         return iterator
 
-    def _next(self, original: Function, iterator: Iterator, *args: object, **kwargs: object) -> Result:
+    def _watch_next_batch(self, original: Function, iterator: Iterator, *args: object, **kwargs: object) -> Result:
         reading = self._open.get(id(iterator))
         if reading is None or self._recorder.is_inside("next"):
             return original(iterator, *args, **kwargs)
         if not tf.executing_eagerly():
-            reading.note(OTHER)
+            reading.note_use(OTHER)
             return original(iterator, *args, **kwargs)
         if reading.by == "for" and not _is_in_for():
             reading.by = "next"
             if reading.trains:
-                reading.note(TRAINING)
+                reading.note_use(TRAINING)
         self._end_batch(reading)
         try:
             with self._recorder.inside("next"):
                 return original(iterator, *args, **kwargs)
         except (StopIteration, tf.errors.OutOfRangeError):
-            self._close(id(iterator))
+            self._end_reading(id(iterator))
             raise
 
     def _end_batch(self, reading: _Reading) -> None:
@@ -172,7 +172,7 @@ class DatasetUses:
         steps = self._recorder.updates
         if reading.batches and steps > reading.steps and not reading.trains:
             reading.trains = True
-            reading.note(OTHER if reading.is_mixed else TRAINING)
+            reading.note_use(OTHER if reading.is_mixed else TRAINING)
         self._number += 1
         for other in self._open.values():
             # One that was there before reads beside it; one that began since is a loop inside, as for evaluation.
@@ -181,14 +181,14 @@ class DatasetUses:
         reading.steps, reading.at = steps, self._number
         reading.batches += 1
 
-    def _close(self, key: int) -> None:
+    def _end_reading(self, key: int) -> None:
         reading = self._open.pop(key, None)
         if reading is not None and reading.batches > 1 and not reading.trains:
             # Code that differentiates without an optimizer may update variables itself.
             by_tape = self._is_traced or self._gradients > reading.gradients
-            reading.note(OTHER if by_tape and not self._recorder.updates else EVALUATION)
+            reading.note_use(OTHER if by_tape and not self._recorder.updates else EVALUATION)
 
-    def _differentiate(self, original: Function, tape: GradientTape, *args: object, **kwargs: object) -> Result:
+    def _note_tape(self, original: Function, tape: GradientTape, *args: object, **kwargs: object) -> Result:
         if tf.executing_eagerly():
             self._gradients += 1
         else:
@@ -197,76 +197,84 @@ class DatasetUses:
 
     def _count(self, original: Function, dataset: Dataset) -> Result:
         if script_frames.is_called_directly_by_script():
-            for batches in _watched(dataset):
+            for batches in _watched_batches(dataset):
                 batches.seen.note("counted", True)
         return original(dataset)
 
-    def _reduce(self, original: Function, dataset: Dataset, *args: object, **kwargs: object) -> Result:
-        _Reading(_watched(dataset), OTHER).note(OTHER)
+    def _note_reduce(self, original: Function, dataset: Dataset, *args: object, **kwargs: object) -> Result:
+        _Reading(_watched_batches(dataset), OTHER).note_use(OTHER)
         return original(dataset, *args, **kwargs)
 
-    def _make_device_iterator(
+    def _note_device_iterator(
         self, original: Function, iterator: Iterator, dataset: Dataset = None, *args: object, **kwargs: object
     ) -> Result:
         if dataset is not None:
-            reading = _Reading(_watched(dataset), OTHER)
-            if not _note_call(reading):
-                reading.note(OTHER)
+            reading = _Reading(_watched_batches(dataset), OTHER)
+            if not _note_keras_reading(reading):
+                reading.note_use(OTHER)
         return original(iterator, dataset, *args, **kwargs)
 
-    def _call(self, original: Function, function: Function, *args: object, **kwargs: object) -> Result:
+    def _note_function_arguments(
+        self, original: Function, function: Function, *args: object, **kwargs: object
+    ) -> Result:
         for value in [*args, *kwargs.values()]:
             if isinstance(value, tf.compat.v2.data.Dataset):
-                _Reading(_watched(value), OTHER).note(OTHER)
+                _Reading(_watched_batches(value), OTHER).note_use(OTHER)
             elif isinstance(value, tf_data.EAGER_ITERATOR) and id(value) in self._open:
-                self._open.pop(id(value)).note(OTHER)
+                self._open.pop(id(value)).note_use(OTHER)
         return original(function, *args, **kwargs)
 
     # Graphs.
 
-    def _train(self, original: Function, estimator: Estimator, *args: object, **kwargs: object) -> Result:
+    def _watch_estimator_training(
+        self, original: Function, estimator: Estimator, *args: object, **kwargs: object
+    ) -> Result:
         # NPUEstimator takes the place of those that are not canned.
         is_canned = any(base.__module__.startswith(_CANNED) for base in type(estimator).__mro__)
         with self._recorder.inside("canned" if is_canned else _ESTIMATOR):
             return original(estimator, *args, **kwargs)
 
-    def _make_iterator(self, original: Function, dataset: Dataset, *args: object, **kwargs: object) -> Result:
+    def _note_made_iterator(self, original: Function, dataset: Dataset, *args: object, **kwargs: object) -> Result:
         iterator = original(dataset, *args, **kwargs)
-        self._add(iterator, dataset)
+        self._add_reading(iterator, dataset)
         return iterator
 
-    def _initialize(
+    def _note_initialized_iterator(
         self, original: Function, iterator: Iterator, dataset: Dataset, *args: object, **kwargs: object
     ) -> Result:
-        self._add(iterator, dataset)
+        self._add_reading(iterator, dataset)
         return original(iterator, dataset, *args, **kwargs)
 
-    def _add(self, iterator: Iterator, dataset: Dataset) -> None:
-        reading = _Reading(_watched(dataset), "estimator" if self._recorder.is_inside(_ESTIMATOR) else "session")
+    def _add_reading(self, iterator: Iterator, dataset: Dataset) -> None:
+        reading = _Reading(
+            _watched_batches(dataset), "estimator" if self._recorder.is_inside(_ESTIMATOR) else "session"
+        )
         if tf.executing_eagerly():
-            reading.note(OTHER)
-        elif reading.watched and not _note_call(reading):
+            reading.note_use(OTHER)
+        elif reading.watched and not _note_keras_reading(reading):
             resource = tf_data.iterator_resource_op(iterator)
             readings: dict[str, list[_Reading]] = getattr(resource.graph, _ITERATORS, None) or {}
             readings.setdefault(resource.name, []).append(reading)
             setattr(resource.graph, _ITERATORS, readings)
 
-    def _run(self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object) -> Result:
+    def _watch_session_run(
+        self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object
+    ) -> Result:
         readings: dict[str, list[_Reading]] = getattr(session.graph, _ITERATORS, None) or {}
         if readings and not self._recorder.is_inside("noted"):
             elements = tf_session.fetched_elements(session, fetches)
             key = tuple(element.name for element in elements), sum(map(len, readings.values()))
             plans = self._plans.setdefault(session, {})
             if key not in plans:
-                plans[key] = _uses(session.graph, elements, readings)
+                plans[key] = _uses_of_run(session.graph, elements, readings)
             for reading, use in plans[key]:
                 inside = self._recorder.is_inside("predict")
-                reading.note(PREDICTION if use == EVALUATION and inside else use)
+                reading.note_use(PREDICTION if use == EVALUATION and inside else use)
         with self._recorder.inside("noted"):
             return original(session, fetches, *args, **kwargs)
 
 
-def _uses(graph: Graph, elements: Sequence[Value], readings: dict[str, list[_Reading]]) -> _Uses:
+def _uses_of_run(graph: Graph, elements: Sequence[Value], readings: dict[str, list[_Reading]]) -> _Uses:
     """Return what a run reads, and how it uses it.
 
     Args:
@@ -295,11 +303,11 @@ def _is_in_for() -> bool:
     return frame is not None and dis.opname[frame.f_code.co_code[frame.f_lasti]] == "FOR_ITER"
 
 
-def _note_call(reading: _Reading) -> bool:
+def _note_keras_reading(reading: _Reading) -> bool:
     """Note a reading by Keras. Return False if something else reads."""
     call = reading_call()
     if call is None or not call.is_keras:
         return False
     reading.by = "keras"
-    reading.note(TRAINING if call.trains else PREDICTION if call.method.startswith("predict") else EVALUATION)
+    reading.note_use(TRAINING if call.trains else PREDICTION if call.method.startswith("predict") else EVALUATION)
     return True

@@ -26,7 +26,7 @@ def note_layer(seen: Seen, value: Value) -> Value:
 
 def watch_layers() -> None:
     """Watch the calls of dropout layers."""
-    methods.wrap(tf.keras.layers.Dropout, ("call",), _note_layer_call)
+    methods.wrap_methods(tf.keras.layers.Dropout, ("call",), _note_layer_call)
 
 
 @tf.autograph.experimental.do_not_convert

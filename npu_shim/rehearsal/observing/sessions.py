@@ -33,8 +33,8 @@ def note_session(seen: Seen, value: Value) -> Value:
 
 def watch_sessions() -> None:
     """Watch the runs of all sessions."""
-    methods.wrap(tf_session.BaseSession, ("run",), _run_and_note_updates)
-    methods.wrap(tf_session.BaseSession, _OTHERS, _note_other_run)
+    methods.wrap_methods(tf_session.BaseSession, ("run",), _run_and_note_updates)
+    methods.wrap_methods(tf_session.BaseSession, _OTHERS, _note_other_run)
 
 
 def _run_and_note_updates(

@@ -52,7 +52,7 @@ def watch_feeds() -> None:
                     placeholders[tensor.name].note("shape", _shape_of(value))
         return original(session, fetches, feed_dict, *args, **kwargs)
 
-    methods.wrap(tf_session.BaseSession, ("run",), run)
+    methods.wrap_methods(tf_session.BaseSession, ("run",), run)
 
 
 def _shape_of(value: Value) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ import weakref
 import tensorflow as tf
 
 from npu_shim._tensorflow.types import Function, Optimizer, Result, Structure, Tensor, TracedFunction
-from npu_shim.rehearsal.progress.progress import Progress, scalar
+from npu_shim.rehearsal.progress.progress import Progress, scalar_or_none
 from npu_shim.rehearsal.recording.kinds import LOSS, RATE
 from npu_shim.rehearsal.recording.traced_updates import TracedUpdates
 
@@ -25,7 +25,7 @@ class Steps:
     def read(self, counted: int) -> int | None:
         """Return the steps that the optimizer has counted; None if it does not count."""
         iterations = getattr(self._optimizer(), "iterations", None)
-        number = None if iterations is None else scalar(iterations)
+        number = None if iterations is None else scalar_or_none(iterations)
         if number is None:
             return None
         reached = int(number)
@@ -51,9 +51,9 @@ class Functions(TracedUpdates[Steps]):
         self._progress = progress
         self._losses: weakref.WeakKeyDictionary[TracedFunction, list[Tensor]] = weakref.WeakKeyDictionary()
 
-    def differentiates(self, loss: Tensor) -> None:
+    def remember_loss(self, loss: Tensor) -> None:
         """Remember a loss of the function that is being traced."""
-        function = self.traced()
+        function = self.function_being_traced()
         if function is not None:
             self._losses.setdefault(function, []).append(loss)
             self._training.setdefault(function, {})
@@ -68,17 +68,17 @@ class Functions(TracedUpdates[Steps]):
         if not progress.is_due():
             return
         for number, steps in training.items():
-            reached = steps.read(progress.counted(number))
+            reached = steps.read(progress.steps_of_source(number))
             if reached is not None:
                 progress.reach(number, reached)
-        loss = self._returned(function, result)
+        loss = self._returned_loss(function, result)
         if loss is not None:
-            progress.value(LOSS, "loss", loss)
+            progress.keep_value(LOSS, "loss", loss)
         rate = progress.learning_rate()
         if rate is not None:
-            progress.value(RATE, "learning_rate", rate)
+            progress.keep_value(RATE, "learning_rate", rate)
 
-    def _returned(self, function: Function, result: Result) -> float | None:
+    def _returned_loss(self, function: Function, result: Result) -> float | None:
         """Return the value of a differentiated loss among the results of a function; None if it returns none."""
         values = tf.nest.flatten(result)
         for loss in reversed(self._losses.get(function, [])):
@@ -86,12 +86,12 @@ class Functions(TracedUpdates[Steps]):
             if len(outputs) != len(values):
                 continue
             for output, value in zip(outputs, values):
-                if _source(output) is loss:
-                    return scalar(value)
+                if _copied_tensor(output) is loss:
+                    return scalar_or_none(value)
         return None
 
 
-def _source(output: Structure) -> Tensor:
+def _copied_tensor(output: Structure) -> Tensor:
     """Return the tensor of which an output of a function is a copy."""
     while isinstance(output, tf.Tensor) and output.op.type == "Identity":
         output = output.op.inputs[0]

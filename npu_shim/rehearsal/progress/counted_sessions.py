@@ -13,11 +13,11 @@ import tensorflow as tf
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_graph, tf_recording, tf_session
 from npu_shim._tensorflow.types import Fetches, Function, Graph, Operation, Result, Session, Tensor, Value, Variable
-from npu_shim.rehearsal.progress.counted_updates import updates_of
+from npu_shim.rehearsal.progress.counted_updates import updates_in_graph
 from npu_shim.rehearsal.progress.progress import Progress
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.kinds import FETCH, SUMMARY
-from npu_shim.rehearsal.recording.names import name_of, pairs, singles
+from npu_shim.rehearsal.recording.names import fetch_name, fetches_with_values, single_fetches
 from npu_shim.rehearsal.recording.summaries import scalars_of
 
 _READS = ("ReadVariableOp", "VarHandleOp", "VariableV2", "Variable")
@@ -61,15 +61,17 @@ class Sessions:
         self._global_step: int | None = None
         self._per_run = 1
 
-    def watch(self) -> None:
+    def watch_sessions(self) -> None:
         """Watch the runs of all sessions of this process."""
-        methods.wrap(tf_recording.BaseSession, ("run",), self._run)
+        methods.wrap_methods(tf_recording.BaseSession, ("run",), self._run_and_count)
 
-    def _run(self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object) -> Result:
+    def _run_and_count(
+        self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object
+    ) -> Result:
         progress = self._progress
         if progress.is_inside("run", "evaluate", "predict"):
             return original(session, fetches, *args, **kwargs)
-        plan = self._plan(session, fetches)
+        plan = self._plan_of_fetches(session, fetches)
         if plan is _NOTHING:
             return original(session, fetches, *args, **kwargs)
         wanted = progress.is_due() or bool(plan.numbers) and self._reads < _FIRST_READS
@@ -80,12 +82,12 @@ class Sessions:
                 extra = [tensor for _, _, tensor in plan.shown] + ([] if plan.step is None else [plan.step])
                 result, more = original(session, [fetches, extra], *args, **kwargs)
         if plan.numbers:
-            self._count(plan, more)
+            self._count_steps(plan, more)
         if wanted:
-            self._show(plan, more, fetches, result)
+            self._show_values(plan, more, fetches, result)
         return result
 
-    def _count(self, plan: _Plan, more: list[Value]) -> None:
+    def _count_steps(self, plan: _Plan, more: list[Value]) -> None:
         for number in plan.numbers[1:]:
             self._progress.count(number)
         self._runs += 1
@@ -93,7 +95,7 @@ class Sessions:
             self._progress.count(plan.numbers[0], self._per_run)
             return
         step = int(more[-1])
-        counted = self._progress.counted(plan.numbers[0])
+        counted = self._progress.steps_of_source(plan.numbers[0])
         expected = counted + self._per_run
         if abs(step - expected) <= self._per_run or step == self._global_step:
             # The variable may be read before or after the update, and some scripts do not count in it.
@@ -106,33 +108,35 @@ class Sessions:
         self._reads += 1
         self._runs = 0
 
-    def _show(self, plan: _Plan, more: list[Value], fetches: Fetches, result: Result) -> None:
+    def _show_values(self, plan: _Plan, more: list[Value], fetches: Fetches, result: Result) -> None:
         progress = self._progress
         for (kind, name, _), value in zip(plan.shown, more):
             progress.values(kind, [(name, value)])
-        for fetch, value in pairs(fetches, result):
+        for fetch, value in fetches_with_values(fetches, result):
             if isinstance(value, bytes):
                 if isinstance(fetch, tf.Tensor) and tf_recording.is_summary_op(fetch.op):
                     progress.values(SUMMARY, scalars_of(value))
             elif value is not None:
-                progress.values(FETCH, [(name_of(fetch), value)])
+                progress.values(FETCH, [(fetch_name(fetch), value)])
 
-    def _plan(self, session: Session, fetches: Fetches) -> _Plan:
-        updates = updates_of(session.graph)
+    def _plan_of_fetches(self, session: Session, fetches: Fetches) -> _Plan:
+        updates = updates_in_graph(session.graph)
         if not updates:
             return _NOTHING
-        leaves = tuple(singles(fetches))
+        leaves = tuple(single_fetches(fetches))
         key = tuple(map(id, leaves)) + (len(updates),)
         plans: dict[tuple[int, ...], _Plan] = getattr(session.graph, _PLANS, None) or {}
         plan = plans.get(key)
         if plan is None:
             if len(plans) >= _MAX_PLANS:
                 plans.clear()
-            plan = plans[key] = self._made(session, fetches, leaves, updates)
+            plan = plans[key] = self._make_plan(session, fetches, leaves, updates)
             setattr(session.graph, _PLANS, plans)
         return plan
 
-    def _made(self, session: Session, fetches: Fetches, leaves: tuple[Fetches, ...], updates: list[Operation]) -> _Plan:
+    def _make_plan(
+        self, session: Session, fetches: Fetches, leaves: tuple[Fetches, ...], updates: list[Operation]
+    ) -> _Plan:
         elements = tf_session.fetched_elements(session, fetches)
         runs = tf_graph.ops_with_ancestors(
             [element.op if isinstance(element, tf.Tensor) else element for element in elements]

@@ -10,10 +10,10 @@ import tensorflow as tf
 from npu_shim._tensorflow import tf_recording
 from npu_shim._tensorflow.types import Graph, Operation, Optimizer, Result, Tensor
 from npu_shim.rehearsal.progress.counted_functions import Functions, Steps
-from npu_shim.rehearsal.progress.progress import Progress, scalar
-from npu_shim.rehearsal.recording.graph_inputs import rates_of
+from npu_shim.rehearsal.progress.progress import Progress, scalar_or_none
+from npu_shim.rehearsal.recording.graph_inputs import learning_rates_of
 from npu_shim.rehearsal.recording.kinds import LOSS, RATE
-from npu_shim.rehearsal.recording.optimizers import Watch, rate_of
+from npu_shim.rehearsal.recording.optimizers import Watch, learning_rate_rows
 from npu_shim.rehearsal.recording.update_hooks import Pairs
 
 _UPDATES = "npu_shim_updates"  # attribute of a graph, so that they end with it
@@ -50,42 +50,44 @@ class Updates(Watch):
         progress = self._progress
         if progress.is_inside("fit", "train_on_batch"):  # which count themselves
             return
-        _keep_rate(progress, optimizer)
+        _show_learning_rate(progress, optimizer)
         progress.count(number)
         if progress.is_due():
             progress.show_loss()
             rate = progress.learning_rate()
             if rate is not None:
-                progress.value(RATE, "learning_rate", rate)
+                progress.keep_value(RATE, "learning_rate", rate)
 
     def on_graph_update(
         self, graph: Graph, start: int, optimizer: Optimizer, number: int, pairs: Pairs, result: Result
     ) -> Result:
         """Remember the update, which runs with its graph or its function."""
         if getattr(graph, "building_function", False):
-            self._functions.trains(number, Steps(optimizer))
-            _keep_rate(self._progress, optimizer)
+            self._functions.remember_update(number, Steps(optimizer))
+            _show_learning_rate(self._progress, optimizer)
             return result
         ops = tuple(tf_recording.ops_of_update(result))
         losses = [(LOSS, "loss", loss) for loss in self.losses_of(graph, pairs)]
-        rates = [(RATE, name, rate) for name, rate in rates_of(graph.get_operations()[start:], graph)]
-        known = updates_of(graph)  # optimizers that the script does not keep share a number, so updates are counted
+        rates = [(RATE, name, rate) for name, rate in learning_rates_of(graph.get_operations()[start:], graph)]
+        known = updates_in_graph(
+            graph
+        )  # optimizers that the script does not keep share a number, so updates are counted
         setattr(graph, _UPDATES, [*known, Update(len(known), ops, tuple(losses + rates))])
         return result
 
 
-def updates_of(graph: Graph) -> list[Update]:
+def updates_in_graph(graph: Graph) -> list[Update]:
     """Return the updates of a graph of TensorFlow 1."""
     return getattr(graph, _UPDATES, [])
 
 
-def _keep_rate(progress: Progress, optimizer: Optimizer) -> None:
+def _show_learning_rate(progress: Progress, optimizer: Optimizer) -> None:
     """Let the progress read the learning rate of a Keras optimizer."""
     kept = weakref.ref(optimizer)
 
     def read() -> float | None:
         alive = kept()
-        rates = rate_of(alive) if alive is not None and tf.executing_eagerly() else []
-        return scalar(rates[0][2]) if rates else None
+        rates = learning_rate_rows(alive) if alive is not None and tf.executing_eagerly() else []
+        return scalar_or_none(rates[0][2]) if rates else None
 
     progress.learning_rate = read

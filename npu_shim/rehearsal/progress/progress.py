@@ -47,7 +47,7 @@ class Progress(Watcher):
         """
         self.reach(source, self._counts.get(source, 0) + number)
 
-    def counted(self, source: int) -> int:
+    def steps_of_source(self, source: int) -> int:
         """Return the number of steps of a source."""
         return self._counts.get(source, 0)
 
@@ -81,13 +81,13 @@ class Progress(Watcher):
         if kind not in _SHOWN:
             return
         for name, value in values:
-            number = scalar(value)
+            number = scalar_or_none(value)
             if number is not None:
-                self.value(kind, name, number)
+                self.keep_value(kind, name, number)
 
-    def value(self, kind: str, name: str, number: float) -> None:
+    def keep_value(self, kind: str, name: str, number: float) -> None:
         """Keep a scalar."""
-        certainty = _certainty(kind, name.lower())
+        certainty = _certainty_of_loss(kind, name.lower())
         if certainty and certainty >= self._certainty:
             self.loss, self._certainty = number, certainty
         if self._write is not None:
@@ -96,12 +96,12 @@ class Progress(Watcher):
 
     def show_loss(self) -> None:
         """Keep the last loss of eager code."""
-        number = None if self.last_loss is None else scalar(self.last_loss)
+        number = None if self.last_loss is None else scalar_or_none(self.last_loss)
         if number is not None:
-            self.value(LOSS, "loss", number)
+            self.keep_value(LOSS, "loss", number)
 
 
-def _certainty(kind: str, name: str) -> int:
+def _certainty_of_loss(kind: str, name: str) -> int:
     if kind not in _LOSSES or "val_" in name:
         return 0
     if kind == LOSS or name.replace(" ", "/").rpartition("/")[2] == "loss":
@@ -109,7 +109,7 @@ def _certainty(kind: str, name: str) -> int:
     return _UNCERTAIN if "loss" in name else 0
 
 
-def scalar(value: Value) -> float | None:
+def scalar_or_none(value: Value) -> float | None:
     """Return the number in an array or tensor with one element; None for all others."""
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":

@@ -12,11 +12,11 @@ from npu_shim.rehearsal.recording.keras_models import watch_keras_models
 from npu_shim.rehearsal.recording.summaries import watch_summaries
 
 
-def watch_all(progress: Progress) -> None:
+def install_progress_hooks(progress: Progress) -> None:
     """Install all hooks in this process, in which TensorFlow is loaded."""
     functions = Functions(progress)
     functions.watch()
-    Sessions(progress).watch()
+    Sessions(progress).watch_sessions()
     watch_tapes(progress, functions)
     Updates(progress, functions).install()
     watch_summaries(progress)

@@ -12,7 +12,7 @@ from typing import Callable, Iterator, Sequence
 from npu_shim.launching.progress.display import DRAW_INTERVAL_S, Display
 from npu_shim.launching.progress.status import Status, encode, send
 from npu_shim.rehearsal.comparing.read_recording import Shape
-from npu_shim.rehearsal.recording.digest import digest_length, scalar_of
+from npu_shim.rehearsal.recording.digest import digest_length, scalar_from_digest
 from npu_shim.rehearsal.recording.events import Rows
 from npu_shim.rehearsal.recording.kinds import LOSS
 from npu_shim.rehearsal.recording.losses import FIRST
@@ -20,7 +20,9 @@ from npu_shim.rehearsal.recording.writer import FILE
 
 
 @contextlib.contextmanager
-def shown(command: str | None, name: str, folders: Sequence[str], steps: int | None) -> Iterator[Callable[[int], None]]:
+def showing_progress(
+    command: str | None, name: str, folders: Sequence[str], steps: int | None
+) -> Iterator[Callable[[int], None]]:
     """Show a run until the end of the block. The script and its recording are as without it.
 
     Args:
@@ -84,7 +86,7 @@ class RecordedRun:
 
     def status(self, code: int | None = None) -> Status:
         """Return the status, after what is new in the recording."""
-        self._read()
+        self._read_new_events()
         now, step = time.monotonic(), self._last[0]
         rate = left = None
         if self._first is not None and step > self._first[0]:
@@ -103,7 +105,7 @@ class RecordedRun:
             code=code,
         )
 
-    def _read(self) -> None:
+    def _read_new_events(self) -> None:
         try:
             with open(self._path, "rb") as file:
                 file.seek(self._place)
@@ -126,7 +128,7 @@ class RecordedRun:
                     self._first = self._first or self._last
                     self._last_time = time.monotonic()
         if last is not None:
-            self._loss = scalar_of(last.digests()[self._losses[last.table] :])
+            self._loss = scalar_from_digest(last.decode_digests()[self._losses[last.table] :])
 
     def _note_loss(self, table: int, rows: list[Shape]) -> None:
         place = 0

@@ -42,7 +42,7 @@ class Reporter:
         self._rate: float | None = None  # the last ones that were measured
         self._own_step_s: float | None = None
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._report, name="npu_shim progress", daemon=True)
+        self._thread = threading.Thread(target=self._report_until_end, name="npu_shim progress", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
@@ -51,7 +51,7 @@ class Reporter:
             self._ended.set()
             self._thread.join(_INTERVAL_S * 4)
 
-    def _report(self) -> None:
+    def _report_until_end(self) -> None:
         is_even = True
         while True:
             last = self._ended.wait(_INTERVAL_S)
@@ -71,7 +71,7 @@ class Reporter:
     def status(self) -> Status:
         """Return what this process does now."""
         now, progress = time.monotonic(), self._progress
-        steps, waited = progress.steps, self._waits.total()
+        steps, waited = progress.steps, self._waits.seconds_waited()
         self._seen.append((now, steps, waited))
         while len(self._seen) > 2 and (now - self._seen[1][0] >= _WINDOW_S or not self._seen[0][1]):
             self._seen.popleft()  # the time before the first step is not that of steps
@@ -93,7 +93,7 @@ class Reporter:
             memory_bytes=_resident_bytes(),
             idle_s=idle,
             place=self.place() if idle > _IDLE_S else "",
-            collective=self._waits.collective() if idle > _IDLE_S else "",
+            collective=self._waits.running_collective() if idle > _IDLE_S else "",
         )
 
 

@@ -13,7 +13,7 @@ from npu_shim.rehearsal.progress.reporter import Reporter
 from npu_shim.rehearsal.progress.waits import Waits
 
 
-def start(pipe: int | None, folder: str | None) -> None:
+def watch_and_report(pipe: int | None, folder: str | None) -> None:
     """Watch this process, and report until it ends.
 
     Args:
@@ -30,8 +30,8 @@ def start(pipe: int | None, folder: str | None) -> None:
         from npu_shim._tensorflow import script_frames
         from npu_shim.rehearsal.progress import progress_hooks
 
-        progress_hooks.watch_all(progress)
-        waits.watch()
+        progress_hooks.install_progress_hooks(progress)
+        waits.watch_collectives()
         reporter.place = script_frames.main_thread_line_text
 
     def end() -> None:

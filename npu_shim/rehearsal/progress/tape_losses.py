@@ -22,7 +22,7 @@ def watch_tapes(progress: Progress, functions: Functions) -> None:
             if tf.executing_eagerly():
                 progress.last_loss = losses.unscaled(target)
             elif getattr(target.graph, "building_function", False):
-                functions.differentiates(losses.unscaled(target))
+                functions.remember_loss(losses.unscaled(target))
         return result
 
-    methods.wrap(tf.GradientTape, ("gradient",), gradient)
+    methods.wrap_methods(tf.GradientTape, ("gradient",), gradient)

@@ -20,21 +20,21 @@ class Waits:
         self._since = 0.0
         self._running: dict[int, str] = {}  # the key of each collective, by the thread that runs it
 
-    def watch(self) -> None:
+    def watch_collectives(self) -> None:
         """Measure all collectives of this process on the CPU."""
-        methods.wrap(GroupBackend, ("run",), self.around)
+        methods.wrap_methods(GroupBackend, ("run",), self.run_and_measure)
 
-    def total(self) -> float:
+    def seconds_waited(self) -> float:
         """Return the seconds so far."""
         with self._lock:
             return self._total + (time.monotonic() - self._since if self._running else 0.0)
 
-    def collective(self) -> str:
+    def running_collective(self) -> str:
         """Return the key of a collective that is under way; empty if there is none."""
         with self._lock:
             return next(iter(self._running.values()), "")
 
-    def around(self, original: Function, group: ProcessGroup, key: str, *args: object) -> Result:
+    def run_and_measure(self, original: Function, group: ProcessGroup, key: str, *args: object) -> Result:
         """Run a collective and measure it."""
         thread = threading.get_ident()
         with self._lock:

@@ -20,7 +20,9 @@ def main(arguments: list[str]) -> int:
     Returns:
         0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
     """
-    from npu_shim.rehearsal.progress.start import start  # needs NumPy, which the verbs without a script do not
+    from npu_shim.rehearsal.progress.start import (
+        watch_and_report,  # needs NumPy, which the verbs without a script do not
+    )
 
     watching, target = from_text(arguments[0], Watching), arguments[1:]
     number = host_env.process_environ().pop(PIPE_VARIABLE, None)
@@ -28,7 +30,7 @@ def main(arguments: list[str]) -> int:
     if pipe is not None:
         os.set_inheritable(pipe, False)
     if pipe is not None or watching.folder:
-        start(pipe, watching.folder)
+        watch_and_report(pipe, watching.folder)
     if watching.profile is not None:
         watching.profile()
     script.enter(target)

@@ -21,7 +21,7 @@ class ByVersion(Generic[_Finding]):
         self._find = find
         self._known: weakref.WeakKeyDictionary[Graph, tuple[int, _Finding]] = weakref.WeakKeyDictionary()
 
-    def of(self, graph: Graph) -> _Finding:
+    def findings_in(self, graph: Graph) -> _Finding:
         """Return what is found in a graph as it is now."""
         known = self._known.get(graph)
         if known is None or known[0] != graph.version:

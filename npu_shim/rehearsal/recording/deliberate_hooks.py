@@ -42,18 +42,18 @@ def watch_deliberate_changes(recorder: Recorder, changes: Changes) -> None:
         changes: for the original, those that the migrated script has.
     """
     watch = _Changes(recorder, changes)
-    methods.wrap(tf.compat.v2.data.Dataset, ("batch", "padded_batch"), watch.batch)
-    methods.wrap(tf_data.MAP_AND_BATCH, ("__init__",), watch.batch)
+    methods.wrap_methods(tf.compat.v2.data.Dataset, ("batch", "padded_batch"), watch.batch_dataset)
+    methods.wrap_methods(tf_data.MAP_AND_BATCH, ("__init__",), watch.batch_dataset)
     setattr(dropped_in_training, "mark", watch.marking(dropped_in_training.mark))
-    watch.estimators()
-    watch.library()
-    methods.wrap(tf.keras.layers.Layer, ("add_weight",), watch.weight)
+    watch.watch_estimators()
+    watch.note_keras_library()
+    methods.wrap_methods(tf.keras.layers.Layer, ("add_weight",), watch.note_half_layer)
     if watch.to_float32:
-        for owner in _policies():
-            methods.wrap(owner, ("__init__",), watch.policy)
+        for owner in _policy_classes():
+            methods.wrap_methods(owner, ("__init__",), watch.init_policy)
 
 
-def _policies() -> set[type]:
+def _policy_classes() -> set[type]:
     """Return the classes of the policies of Keras."""
     home = getattr(tf.keras, "mixed_precision", None)
     classes = [getattr(module, "Policy", None) for module in (home, getattr(home, "experimental", None))]
@@ -74,7 +74,7 @@ class _Changes:
         self._calls: Counter[str] = Counter()  # function of the script -> its batching calls so far
         self._folder = os.getcwd()  # the script may change it
 
-    def batch(self, original: Function, owner: object, *args: object, **kwargs: object) -> Result:
+    def batch_dataset(self, original: Function, owner: object, *args: object, **kwargs: object) -> Result:
         """Batch a dataset, without the last partial batch if the migrated script does so."""
         recorder = self._recorder
         with recorder.inside("batch") as outermost:
@@ -85,7 +85,7 @@ class _Changes:
             self._calls[function] += 1
             key = function, self._calls[function]
             if _is_true(call.arguments.get("drop_remainder", False)):
-                recorder.writer.event("deliberate", what=BATCH, function=key[0], number=key[1])
+                recorder.writer.write_event("deliberate", what=BATCH, function=key[0], number=key[1])
             elif key in self._batches or key in self._training_batches:
                 code, place = self._acting_rule_and_line(_STATIC_CODES)
                 dataset = call.arguments.get("input_dataset", owner)
@@ -106,7 +106,7 @@ class _Changes:
         def mark(dataset: Dataset) -> None:
             key = getattr(tf_data.unwrap_dataset(dataset), _CALL, None)
             if key is not None:
-                self._recorder.writer.event("deliberate", what=TRAINING_BATCH, function=key[0], number=key[1])
+                self._recorder.writer.write_event("deliberate", what=TRAINING_BATCH, function=key[0], number=key[1])
             original(dataset)
 
         return mark
@@ -127,7 +127,7 @@ class _Changes:
         of_epoch = "" if _repeats(dataset) else " of each epoch"
         return f"{lost:,} of {examples:,} examples{of_epoch} ({100 * lost / examples:.2g} %)"
 
-    def estimators(self) -> None:
+    def watch_estimators(self) -> None:
         """Note that an NPUEstimator makes its training input static, or do so in Estimators."""
         owner = tf_estimator.estimator_class()
         if owner is not None:
@@ -137,22 +137,22 @@ class _Changes:
             setattr(static_batches, "enforce_static_batch", lambda dataset: make(self._note_dynamic_batches(dataset)))
         if owner is not None and self._is_input_static:
             for base in owner.__mro__[:-1]:
-                methods.wrap(base, ("_call_input_fn",), self._input_fn)
+                methods.wrap_methods(base, ("_call_input_fn",), self._call_input_fn)
 
-    def library(self) -> None:
+    def note_keras_library(self) -> None:
         """Note that the script takes tf.keras in place of the package keras, or in the end that it has that package."""
         if self._is_library_given:
             path, line, _ = self._places[LIBRARY_CODE][0]
             self._record_given_change(LIBRARY_CODE, f"{path}:{line}", _LIBRARY)
         writer = self._recorder.writer
-        self._recorder.at_end.append(lambda: writer.event("note", keras=True) if "keras" in sys.modules else None)
+        self._recorder.at_end.append(lambda: writer.write_event("note", keras=True) if "keras" in sys.modules else None)
 
     def _note_dynamic_batches(self, dataset: Dataset) -> Dataset:
         if batching.has_dynamic_batch(dataset):
-            self._recorder.writer.event("deliberate", what=INPUT_FN)
+            self._recorder.writer.write_event("deliberate", what=INPUT_FN)
         return dataset
 
-    def _input_fn(
+    def _call_input_fn(
         self, original: Function, estimator: Estimator, input_fn: InputFn, mode: str, *rest: object, **more: object
     ) -> Result:
         if mode != "train":
@@ -166,43 +166,43 @@ class _Changes:
         costs = [self._size_of_partial_batch(step.examples, step.size) for step in steps or ()]
         if all(cost is None for cost in costs):
             return dataset
-        self._record_given_change(_INPUT_CODE, self._line(), ", ".join(filter(None, costs)))
+        self._record_given_change(_INPUT_CODE, self._running_line(), ", ".join(filter(None, costs)))
         return static_batch.enforce_static_batch(dataset)
 
-    def policy(self, original: Function, policy: KerasPolicy, *args: object, **kwargs: object) -> Result:
+    def init_policy(self, original: Function, policy: KerasPolicy, *args: object, **kwargs: object) -> Result:
         """Make a policy of Keras: float32 in place of a mixed one."""
         name = args[0] if args else kwargs.get("name")
         if isinstance(name, str) and name.startswith("mixed_"):
-            self._record_given_change(POLICY_CODE, self._line(), _FLOAT32)
+            self._record_given_change(POLICY_CODE, self._running_line(), _FLOAT32)
             args, kwargs = (("float32", *args[1:]), kwargs) if args else ((), {**kwargs, "name": "float32"})
         return original(policy, *args, **kwargs)
 
-    def weight(self, original: Function, layer: KerasLayer, *args: object, **kwargs: object) -> Result:
+    def note_half_layer(self, original: Function, layer: KerasLayer, *args: object, **kwargs: object) -> Result:
         """Note a layer of Keras that computes in 16 bits."""
         if not self._is_half and str(getattr(layer, "compute_dtype", "")) in _HALF:
             self._is_half = True
-            self._recorder.writer.event("deliberate", what=POLICY)
+            self._recorder.writer.write_event("deliberate", what=POLICY)
         return original(layer, *args, **kwargs)
 
     def _record_given_change(self, code: str, place: str, cost: str) -> None:
-        self._recorder.writer.event("deliberate", what=GIVEN, code=code, place=place, cost=cost)
+        self._recorder.writer.write_event("deliberate", what=GIVEN, code=code, place=place, cost=cost)
 
     def _acting_rule_and_line(self, codes: tuple[str, ...]) -> tuple[str, str]:
         """Return the code and the line of the running statement if a rule of these acts there; else two times ""."""
         frame = next(script_frames.running_frames(), None)
         if frame is not None:
-            path, line = self._relative(frame.f_code.co_filename), frame.f_lineno
+            path, line = self._path_from_folder(frame.f_code.co_filename), frame.f_lineno
             for code in codes:
                 for known, first, last in self._places.get(code, ()):
                     if known == path and first <= line <= last:
                         return code, f"{path}:{line}"
         return "", ""
 
-    def _line(self) -> str:
+    def _running_line(self) -> str:
         frame = next(script_frames.running_frames(), None)
-        return "" if frame is None else f"{self._relative(frame.f_code.co_filename)}:{frame.f_lineno}"
+        return "" if frame is None else f"{self._path_from_folder(frame.f_code.co_filename)}:{frame.f_lineno}"
 
-    def _relative(self, path: str) -> str:
+    def _path_from_folder(self, path: str) -> str:
         return os.path.relpath(os.path.realpath(os.path.join(self._folder, path)), os.path.realpath(self._folder))
 
 

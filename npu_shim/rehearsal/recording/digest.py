@@ -41,7 +41,7 @@ def is_numeric(value: Value) -> bool:
 
 def digest(value: np.ndarray) -> np.ndarray:
     """Return the digest of an array; see Digests.of."""
-    return Digests().of(value)
+    return Digests().compute_digest(value)
 
 
 class Digests:
@@ -54,7 +54,7 @@ class Digests:
         self._kept: dict[tuple[Hashable, ...], tuple[np.ndarray, np.ndarray]] = {}  # place -> an array, and its digest
         self._floats = np.empty(_PART)  # kept, because new memory takes longer than the arithmetic
 
-    def of(self, value: np.ndarray, turn: int | None = None, is_kept: bool = False) -> np.ndarray:
+    def compute_digest(self, value: np.ndarray, turn: int | None = None, is_kept: bool = False) -> np.ndarray:
         """Return the digest of an array.
 
         Args:
@@ -66,20 +66,22 @@ class Digests:
             0 in all but their number. The real and imaginary parts of complex elements are added, each with a factor of
             its own.
         """
-        start, end = (0, value.size) if turn is None else _share(value.size, turn)
+        start, end = (0, value.size) if turn is None else _share_of_turn(value.size, turn)
         place = value.__array_interface__["data"][0], value.dtype.char, value.shape, value.strides, start
         if place in self._kept:
             return self._kept[place][1]
-        sketch = self._compute_digest(np.ascontiguousarray(value).reshape(-1)[start:end], digest_length(value.shape))
+        sketch = self._compute_large_digest(
+            np.ascontiguousarray(value).reshape(-1)[start:end], digest_length(value.shape)
+        )
         if is_kept:
             self._kept[place] = value, sketch
         return sketch
 
-    def release(self) -> None:
+    def release_arrays(self) -> None:
         """Keep no array any more."""
         self._kept.clear()
 
-    def _compute_digest(self, flat: np.ndarray, length: int) -> np.ndarray:
+    def _compute_large_digest(self, flat: np.ndarray, length: int) -> np.ndarray:
         numbers = np.zeros(length)
         sums, squares, row = np.zeros(_ROW), 0.0, 0
         for start in range(0, flat.size, _PART):
@@ -109,7 +111,7 @@ class Digests:
         return floats
 
 
-def _share(size: int, turn: int) -> tuple[int, int]:
+def _share_of_turn(size: int, turn: int) -> tuple[int, int]:
     """Return first and last place of the elements that have their turn."""
     start = turn % max(1, -(-size // _SHARE)) * _SHARE
     return start, min(size, start + _SHARE)
@@ -139,12 +141,12 @@ def squared_norm(flat: np.ndarray) -> float:
     return float(np.einsum("i,i->", flat, flat))
 
 
-def scalar_of(values: np.ndarray) -> float:
+def scalar_from_digest(values: np.ndarray) -> float:
     """Return the value of a scalar from its digest; NaN if it is Inf or NaN."""
     return float(values[HEAD] * _SIGNS[0, 0]) if not values[NOT_FINITE] else float("nan")
 
 
-def few_elements(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
+def elements_from_digest(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
     """Return a tensor of up to 32 finite elements from its digest; None for any other."""
     if digest_length(shape) == HEAD + BUCKETS or values[NOT_FINITE]:
         return None
@@ -152,6 +154,6 @@ def few_elements(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | Non
     return elements.reshape(shape)
 
 
-def as_numbers(value: np.ndarray) -> np.ndarray:
+def as_savable_array(value: np.ndarray) -> np.ndarray:
     """Return an array of a type that NumPy can save: bfloat16 becomes float32."""
     return value if value.dtype.kind in "biufc" else value.astype(np.float32)

@@ -56,12 +56,12 @@ class Entropy:
         self._forks = 0
         self._counts: dict[str, itertools.count[int]] = defaultdict(itertools.count)
 
-    def install(self) -> None:
+    def replace_entropy_functions(self) -> None:
         """Replace the functions and classes with which scripts draw entropy and set seeds."""
         self._true = os.urandom
         os.urandom = self.urandom
         setattr(random, "_urandom", self.urandom)  # of SystemRandom, and so of secrets and of NumPy's SeedSequence
-        uuid.uuid4 = self._uuid4
+        uuid.uuid4 = self._repeatable_uuid4
         seed = random.Random.seed
 
         def seed_random(generator: random.Random, a: Value = None, version: int = 2) -> None:
@@ -91,7 +91,7 @@ class Entropy:
     def urandom(self, size: int) -> bytes:
         """Return random bytes."""
         asker = _frame_asking_for_entropy()
-        return self._true(size) if asker is None else self._bytes("entropy", asker, size)
+        return self._true(size) if asker is None else self._repeatable_bytes("entropy", asker, size)
 
     def repeatable_seed(self, call: str, value: Value) -> Value:
         """Return the seed that a generator gets: the value, or a number of its own if that is None or from a clock."""
@@ -99,17 +99,17 @@ class Entropy:
         if asker is None:
             return value
         if value is None or is_from_clock(value) or (np.ndim(value) == 0 and reads_clock(asker, value)):
-            return int.from_bytes(self._bytes(call, asker, 4), "little") >> 1  # any generator takes 31 bits
+            return int.from_bytes(self._repeatable_bytes(call, asker, 4), "little") >> 1  # any generator takes 31 bits
         if isinstance(value, (int, float, np.number)):
             self._note(call, value, f"{os.path.relpath(asker.f_code.co_filename)}:{asker.f_lineno}")
         return value
 
-    def _bytes(self, what: str, asker: FrameType, size: int) -> bytes:
+    def _repeatable_bytes(self, what: str, asker: FrameType, size: int) -> bytes:
         key = f"{self._seed} {what} {asker.f_code.co_name}"
         return hashlib.shake_128(f"{key} {next(self._counts[key])}".encode()).digest(size)
 
-    def _uuid4(self) -> uuid.UUID:
-        return _Uuid(bytes=self.urandom(16), version=4).named(uuid.UUID(bytes=self._true(16), version=4))
+    def _repeatable_uuid4(self) -> uuid.UUID:
+        return _Uuid(bytes=self.urandom(16), version=4).with_text_of(uuid.UUID(bytes=self._true(16), version=4))
 
     def _random_state_class(self) -> type:
         original, seed = np.random.RandomState, self.repeatable_seed
@@ -132,7 +132,7 @@ class Entropy:
 class _Uuid(uuid.UUID):
     """A UUID whose number is the same in every run, and whose text is not."""
 
-    def named(self, other: uuid.UUID) -> _Uuid:
+    def with_text_of(self, other: uuid.UUID) -> _Uuid:
         """Set the UUID that has the text. Return this object."""
         object.__setattr__(self, "_other", other)
         return self

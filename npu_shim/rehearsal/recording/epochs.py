@@ -16,7 +16,7 @@ from npu_shim._tensorflow.types import DataAdapter, Dataset, Function, Result
 from npu_shim.rehearsal.recording import methods
 
 
-def make_no_idle_iterators() -> None:
+def avoid_idle_iterators() -> None:
     """Let Keras make no iterator of a data set that it does not read."""
     fresh: weakref.WeakSet[DataAdapter] = weakref.WeakSet()  # adapters that have an iterator for the first epoch
 
@@ -35,10 +35,10 @@ def make_no_idle_iterators() -> None:
 
     handler, adapter, iterator = tf_keras.epoch_classes()
     if iterator is not None:
-        methods.wrap(iterator, ("_get_iterator",), get_iterator)
+        methods.wrap_methods(iterator, ("_get_iterator",), get_iterator)
     if handler is not None and adapter is not None:
-        methods.wrap(handler, ("enumerate_epochs",), enumerate_epochs)
-        methods.wrap(adapter, ("should_recreate_iterator",), should_recreate)
+        methods.wrap_methods(handler, ("enumerate_epochs",), enumerate_epochs)
+        methods.wrap_methods(adapter, ("should_recreate_iterator",), should_recreate)
 
 
 def is_order_of_keras_3(function: Function) -> bool:
@@ -47,7 +47,7 @@ def is_order_of_keras_3(function: Function) -> bool:
     return module.endswith("trainers.data_adapters.array_data_adapter") and function.__name__ == "permutation"
 
 
-def going_on(original: Function, dataset: Dataset, function: Function) -> Dataset:
+def continuing_orders(original: Function, dataset: Dataset, function: Function) -> Dataset:
     """Return the data set of the orders of epochs, which go on with each of its iterators.
 
     Args:

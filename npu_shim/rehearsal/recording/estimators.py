@@ -32,19 +32,19 @@ def watch_estimators(recorder: Watcher) -> None:
                 for row in original(estimator, *args, **kwargs):
                     rows.append(row)
                     if outermost and len(rows) == _ROWS:
-                        _record(recorder, rows)
+                        _record_predictions(recorder, rows)
                     yield row
             finally:
                 if outermost:
-                    _record(recorder, rows)
+                    _record_predictions(recorder, rows)
 
     owner = estimator_class()
     for base in owner.__mro__[:-1] if owner else ():  # EstimatorV2 is the base class of Estimator
-        methods.wrap(base, ("evaluate",), evaluate)
-        methods.wrap(base, ("predict",), predict)
+        methods.wrap_methods(base, ("evaluate",), evaluate)
+        methods.wrap_methods(base, ("predict",), predict)
 
 
-def _record(recorder: Watcher, rows: list[Value]) -> None:
+def _record_predictions(recorder: Watcher, rows: list[Value]) -> None:
     if rows:
         names = sorted(rows[0]) if isinstance(rows[0], dict) else [""]
         columns = [[row[name] if name else row for row in rows] for name in names]

@@ -32,18 +32,18 @@ def watch_metrics(recorder: Recorder) -> None:
             recorder.values(RESULT, [(metric.name, np.asarray(part)) for part in tf.nest.flatten(value)])
         return value
 
-    methods.wrap(tf.keras.metrics.Metric, ("__init__",), init)
+    methods.wrap_methods(tf.keras.metrics.Metric, ("__init__",), init)
 
 
 def record_call(recorder: Recorder, name: str, given: Structure, result: Structure) -> None:
     """Record the tensors that eager code gives to a model or a function outside a tape, and those that it returns."""
     if tf.executing_eagerly() and not recorder.is_inside(*_KERAS):
-        rows = [(f"{name} input {number}", value) for number, value in enumerate(arrays(given))]
-        rows += [(f"{name} output {number}", value) for number, value in enumerate(arrays(result))]
+        rows = [(f"{name} input {number}", value) for number, value in enumerate(arrays_of(given))]
+        rows += [(f"{name} output {number}", value) for number, value in enumerate(arrays_of(result))]
         recorder.values(CALL, rows)
 
 
-def arrays(structure: Structure) -> list[np.ndarray]:
+def arrays_of(structure: Structure) -> list[np.ndarray]:
     """Return the tensors and arrays of a structure."""
     flat = tf.nest.flatten(structure)
     return [np.asarray(value) for value in flat if isinstance(value, (tf.Tensor, np.ndarray))]

@@ -20,12 +20,12 @@ class Rows:
     seconds: float
     values: str
 
-    def digests(self) -> np.ndarray:
+    def decode_digests(self) -> np.ndarray:
         """Return the digests, one after the other."""
         return np.frombuffer(base64.b64decode(self.values), "<f8")
 
     @staticmethod
-    def encoded(digests: np.ndarray) -> str:
+    def encode_digests(digests: np.ndarray) -> str:
         """Return digests as ``values``."""
         return base64.b64encode(digests.astype("<f8").tobytes()).decode()
 

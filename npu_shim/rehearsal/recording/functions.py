@@ -34,12 +34,12 @@ def watch_functions(recorder: Recorder, known: EagerVariables) -> None:
             record_call(recorder, name, (args, kwargs), result)
         return result
 
-    methods.wrap(tf_session.FUNCTION, ("__call__",), call)
+    methods.wrap_methods(tf_session.FUNCTION, ("__call__",), call)
 
 
 def without_xla() -> None:
     """Make ``tf.function`` and ``compile`` of Keras ignore jit_compile=True from now on."""
-    methods.wrap(tf.keras.Model, ("compile",), _compile_without_xla)
+    methods.wrap_methods(tf.keras.Model, ("compile",), _compile_without_xla)
     original = tf.function
 
     @functools.wraps(original)

@@ -28,7 +28,9 @@ def is_random(op_type: str) -> bool:
     return op_type.startswith(_RANDOM) and not op_type.startswith("StatelessRandomGet")
 
 
-def data_of(tensors: Sequence[Tensor], graph: Graph, recorder: Recorder) -> list[tuple[str, str, Tensor]]:
+def named_inputs_and_draws(
+    tensors: Sequence[Tensor], graph: Graph, recorder: Recorder
+) -> list[tuple[str, str, Tensor]]:
     """Return kind, name and tensor of the inputs from which tensors are computed; for ranks also of the draws."""
     rows = [(INPUT, *named) for named in inputs_of(tensors, graph, recorder.batches.setdefault(graph, []))]
     return rows + [(DRAW, *named) for named in (draws_of(tensors, graph) if recorder.of_ranks else ())]
@@ -50,7 +52,7 @@ def inputs_of(tensors: Iterable[Tensor], graph: Graph, batches: list[str]) -> Fo
     """
     outputs = [
         output
-        for op in _above(tensors, graph, lambda op: op.type in _SOURCES or op.type.startswith("QueueDequeue"))
+        for op in _ops_above(tensors, graph, lambda op: op.type in _SOURCES or op.type.startswith("QueueDequeue"))
         for output in op.outputs
         if output.dtype.is_floating or output.dtype.is_integer or output.dtype.is_bool
     ]
@@ -69,7 +71,7 @@ def draws_of(tensors: Iterable[Tensor], graph: Graph) -> Found:
     """Return the first numbers of the random ops from which tensors are computed, such as masks of dropout."""
     draws = [
         (output.op.name, output)
-        for op in _above(tensors, graph, lambda op: is_random(op.type))
+        for op in _ops_above(tensors, graph, lambda op: is_random(op.type))
         for output in op.outputs
         if output.dtype.is_floating or output.dtype.is_integer
     ]
@@ -77,7 +79,7 @@ def draws_of(tensors: Iterable[Tensor], graph: Graph) -> Found:
         return [(name, tf.reshape(output, [-1])[:FEW]) for name, output in draws]
 
 
-def rates_of(ops: Sequence[Operation], graph: Graph) -> Found:
+def learning_rates_of(ops: Sequence[Operation], graph: Graph) -> Found:
     """Return the learning rates that ops use which update variables, each once.
 
     Args:
@@ -100,7 +102,7 @@ def rates_of(ops: Sequence[Operation], graph: Graph) -> Found:
     ]
 
 
-def _above(tensors: Iterable[Tensor], graph: Graph, is_wanted: Callable[[Operation], bool]) -> list[Operation]:
+def _ops_above(tensors: Iterable[Tensor], graph: Graph, is_wanted: Callable[[Operation], bool]) -> list[Operation]:
     """Return the wanted ops from which tensors are computed, in the order of the graph."""
     above = tf_graph.reachable_nodes([tensor.op for tensor in tensors if tensor.graph is graph], tf_graph.input_ops)
     wanted = [op for op in graph.get_operations() if op in above and is_wanted(op)]

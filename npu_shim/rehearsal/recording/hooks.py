@@ -17,7 +17,7 @@ from npu_shim.rehearsal.recording.initial import InitialVariables
 from npu_shim.rehearsal.recording.keras_models import watch_keras_models
 from npu_shim.rehearsal.recording.limit import Limit
 from npu_shim.rehearsal.recording.optimizers import UpdateRecording
-from npu_shim.rehearsal.recording.order_of_data import order_data
+from npu_shim.rehearsal.recording.order_of_data import make_data_deterministic
 from npu_shim.rehearsal.recording.prints import watch_prints
 from npu_shim.rehearsal.recording.queues import order_queues
 from npu_shim.rehearsal.recording.recorder import Recorder
@@ -30,10 +30,10 @@ from npu_shim.rehearsal.recording.tapes import watch_tapes
 from npu_shim.rehearsal.recording.variables import EagerVariables
 
 
-def install_all(recorder: Recorder, settings: HookSettings) -> None:
+def install_recording_hooks(recorder: Recorder, settings: HookSettings) -> None:
     """Install all hooks in this process, in which TensorFlow is loaded. The recorder receives the values."""
     on_device = host_device.detect_without_import().is_npu
-    recorder.writer.event("note", tensorflow=tf.__version__, on_device=on_device)
+    recorder.writer.write_event("note", tensorflow=tf.__version__, on_device=on_device)
     recorder.script_line = tf_recording.script_line_text
     watches = [watch_prints, watch_summaries, watch_keras_models, watch_estimators, watch_restores]
     if not on_device:
@@ -66,8 +66,8 @@ def _make_reproducible(recorder: Recorder, settings: HookSettings) -> None:
     if settings.by_call_site:
         random_seeds.seed_ops_by_call_site(settings.seed, recorder.seed, settings.apart)
     else:
-        random_seeds.seed_graphs(settings.seed)
+        random_seeds.shift_graph_seeds(settings.seed)
     without_xla()
     tf_recording.serialize_loop_iterations()
     order_queues()
-    order_data()
+    make_data_deterministic()

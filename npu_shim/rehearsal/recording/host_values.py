@@ -13,7 +13,7 @@ import tensorflow as tf
 from npu_shim._tensorflow import tf_recording
 from npu_shim._tensorflow.types import Fetches, Function, Optimizer, Result, Saver, Session, Value
 from npu_shim.rehearsal.recording import methods, updating
-from npu_shim.rehearsal.recording.names import plain_name, singles
+from npu_shim.rehearsal.recording.names import plain_name, single_fetches
 from npu_shim.rehearsal.recording.optimizers import Watch
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.traced_updates import TracedUpdates
@@ -47,8 +47,8 @@ class HostUpdates(Watch):
         self._functions = _Functions(recorder)
         self._functions.watch()
         self._saved: tuple[str | None, int] = (None, 0)  # the last checkpoint, and the step in which it was written
-        methods.wrap(tf_recording.BaseSession, ("run",), self._run)
-        methods.wrap(tf.compat.v1.train.Saver, ("save",), self._save)
+        methods.wrap_methods(tf_recording.BaseSession, ("run",), self._run_and_count)
+        methods.wrap_methods(tf.compat.v1.train.Saver, ("save",), self._note_checkpoint)
 
     def variables_of(self, session: Session) -> Iterator[tuple[str, Value]]:
         """Yield the variables at the end, if there is a checkpoint of the last step. To read them is one more graph."""
@@ -64,7 +64,7 @@ class HostUpdates(Watch):
         """Return True if an optimizer has updated variables, or is in a graph or a function that does."""
         return self._watched > 0
 
-    def _save(self, original: Function, saver: Saver, *args: object, **kwargs: object) -> Result:
+    def _note_checkpoint(self, original: Function, saver: Saver, *args: object, **kwargs: object) -> Result:
         result = original(saver, *args, **kwargs)
         self._saved = (result, self._recorder.steps)
         return result
@@ -76,15 +76,17 @@ class HostUpdates(Watch):
             self._watched += 1
             if not tf.executing_eagerly():
                 graph = tf.compat.v1.get_default_graph()
-                updating.remember(graph, result)
-                self._functions.trains(self.number(optimizer, graph), None)
+                updating.remember_update(graph, result)
+                self._functions.remember_update(self.number_of_optimizer(optimizer, graph), None)
             elif not self._recorder.is_inside("fit", "train_on_batch"):  # which count themselves
-                self._recorder.update(self.number(optimizer, None), [])
+                self._recorder.update(self.number_of_optimizer(optimizer, None), [])
         return result
 
-    def _run(self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object) -> Result:
+    def _run_and_count(
+        self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object
+    ) -> Result:
         result = original(session, fetches, *args, **kwargs)
         if not self._recorder.is_inside("evaluate", "predict"):
-            for number in updating.updates_in(session.graph, singles(fetches)):
+            for number in updating.updates_in(session.graph, single_fetches(fetches)):
                 self._recorder.update(number, [])
         return result

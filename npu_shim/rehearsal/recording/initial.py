@@ -27,7 +27,7 @@ from npu_shim._tensorflow.types import (
 )
 from npu_shim.rehearsal.recording import methods, updating
 from npu_shim.rehearsal.recording.kinds import INITIAL
-from npu_shim.rehearsal.recording.names import plain_name, singles
+from npu_shim.rehearsal.recording.names import plain_name, single_fetches
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import variables_of
 
@@ -52,30 +52,30 @@ class InitialVariables:
 
     def watch(self) -> None:
         """Watch this process. Call it before the hooks that record sessions."""
-        methods.wrap(tf_recording.BaseSession, ("run",), self._session_run)
-        methods.wrap(tf.Variable, ("__init__",), self._init)
-        methods.wrap(tf_session.FUNCTION, (tf_recording.INITIALIZE,), self._initialize_function_variables)
-        methods.wrap(tf.keras.Model, ("train_on_batch",), self._train_on_batch)
-        self._recorder.at_fit.append(self._fit)
+        methods.wrap_methods(tf_recording.BaseSession, ("run",), self._record_before_run)
+        methods.wrap_methods(tf.Variable, ("__init__",), self._record_after_init)
+        methods.wrap_methods(tf_session.FUNCTION, (tf_recording.INITIALIZE,), self._initialize_function_variables)
+        methods.wrap_methods(tf.keras.Model, ("train_on_batch",), self._record_before_batch)
+        self._recorder.at_fit.append(self._record_before_fit)
 
-    def _session_run(
+    def _record_before_run(
         self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object
     ) -> Result:
         if not self._recorder.is_inside("evaluate", "predict") and session.graph not in self._taken:
-            if updating.updates_in(session.graph, singles(fetches)):
+            if updating.updates_in(session.graph, single_fetches(fetches)):
                 self._initialize_session_variables(session)
         return original(session, fetches, *args, **kwargs)
 
-    def _fit(self, model: KerasModel) -> None:
+    def _record_before_fit(self, model: KerasModel) -> None:
         if not tf.executing_eagerly() and model.weights:
             self._initialize_session_variables(tf.compat.v1.keras.backend.get_session())
 
-    def _train_on_batch(self, original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
+    def _record_before_batch(self, original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
         if model.built:
-            self._fit(model)
+            self._record_before_fit(model)
         return original(model, *args, **kwargs)
 
-    def _init(self, original: Function, variable: Variable, *args: object, **kwargs: object) -> None:
+    def _record_after_init(self, original: Function, variable: Variable, *args: object, **kwargs: object) -> None:
         with self._recorder.inside("init of an initial variable") as outermost:
             original(variable, *args, **kwargs)
         if outermost and tf_recording.is_script_variable(variable):
@@ -85,16 +85,16 @@ class InitialVariables:
                 if value is not None:
                     variable.assign(value)  # then a function that makes the variable does not initialize it
             if is_eager:
-                self._record(variable)
+                self._record_initial_value(variable)
 
     def _initialize_function_variables(self, original: Function, function: Function, initializers: Structure) -> None:
         original(function, initializers)
         with tf.init_scope():  # not in a function that calls this one
             for variable in tf_recording.initialized_variables(initializers) if tf.executing_eagerly() else ():
-                self._record(variable)
+                self._record_initial_value(variable)
 
     @tf_op_creation.suspend_hooks()
-    def _record(self, variable: Variable) -> None:
+    def _record_initial_value(self, variable: Variable) -> None:
         if self._records:
             self._recorder.values(INITIAL, [(plain_name(variable), np.asarray(variable.read_value()))], 0)
 
@@ -123,7 +123,7 @@ class InitialVariables:
         name = plain_name(variable)
         same = [saved for saved in self._left or () if variable.shape.is_compatible_with(saved[1].shape)]
         matches = [saved for saved in same if saved[0] == name] or [
-            saved for saved in same if _last(saved[0]) == _last(name)
+            saved for saved in same if _last_part_of_name(saved[0]) == _last_part_of_name(name)
         ]
         if not matches or self._left is None:
             return None
@@ -131,5 +131,5 @@ class InitialVariables:
         return matches[0][1].astype(variable.dtype.base_dtype.as_numpy_dtype)
 
 
-def _last(name: str) -> str:
+def _last_part_of_name(name: str) -> str:
     return name.rpartition("/")[2]

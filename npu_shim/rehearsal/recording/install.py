@@ -18,6 +18,6 @@ def install_hooks(recorder: Recorder, settings: HookSettings) -> None:
     def install() -> None:
         from npu_shim.rehearsal.recording import hooks
 
-        hooks.install_all(recorder, settings)
+        hooks.install_recording_hooks(recorder, settings)
 
     after_tensorflow(install)

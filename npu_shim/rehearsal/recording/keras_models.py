@@ -39,9 +39,9 @@ def watch_keras_models(recorder: Watcher) -> None:
             _record_final_weights(recorder, model)
         return result
 
-    methods.wrap(tf.keras.Model, ("fit", "fit_generator"), fit)
+    methods.wrap_methods(tf.keras.Model, ("fit", "fit_generator"), fit)
     for name, (kind, call) in _RETURN.items():
-        methods.wrap(tf.keras.Model, (name,), _record_results_of(recorder, kind, call))
+        methods.wrap_methods(tf.keras.Model, (name,), _record_results_of(recorder, kind, call))
 
 
 def _record_results_of(recorder: Watcher, kind: str, call: str) -> Around:

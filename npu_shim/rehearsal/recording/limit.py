@@ -25,7 +25,7 @@ from npu_shim._tensorflow.types import (
     SessionRunValues,
 )
 from npu_shim.rehearsal.recording import methods
-from npu_shim.rehearsal.recording.names import name_of, singles
+from npu_shim.rehearsal.recording.names import fetch_name, single_fetches
 from npu_shim.rehearsal.recording.optimizers import Watch
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.update_hooks import optimizer_classes
@@ -58,33 +58,33 @@ class Limit:
 
     def watch_sessions(self) -> None:
         """Watch sessions. Call it before the hooks that record them, and that read variables when they close."""
-        methods.wrap(tf_recording.BaseSession, ("run",), self._session_run)
+        methods.wrap_methods(tf_recording.BaseSession, ("run",), self._limit_session_run)
         owner = tf.compat.v1.train.MonitoredSession.__mro__[1]
-        methods.wrap(owner, ("__init__",), self._add_stop_hook)
-        methods.wrap(owner, ("run",), self._run_monitored_session)
+        methods.wrap_methods(owner, ("__init__",), self._add_stop_hook)
+        methods.wrap_methods(owner, ("run",), self._run_monitored_session)
 
     def watch(self) -> None:
         """Watch everything else. Call it after the hooks that record."""
-        methods.wrap(tf_session.FUNCTION, ("__call__",), self._call)
-        methods.wrap(tf.keras.Model, ("train_on_batch",), self._call)
-        methods.wrap(tf.keras.Model, ("fit", "fit_generator"), self._train)
+        methods.wrap_methods(tf_session.FUNCTION, ("__call__",), self._limit_call)
+        methods.wrap_methods(tf.keras.Model, ("train_on_batch",), self._limit_call)
+        methods.wrap_methods(tf.keras.Model, ("fit", "fit_generator"), self._limit_training)
         owner = estimator_class()
         for base in owner.__mro__[:-1] if owner else ():
-            methods.wrap(base, ("train",), self._train)
+            methods.wrap_methods(base, ("train",), self._limit_training)
         for owner in optimizer_classes():
-            methods.wrap(owner, ("apply_gradients", "apply"), self._apply)
-        methods.wrap(tf.GradientTape, ("gradient",), self._gradient)
+            methods.wrap_methods(owner, ("apply_gradients", "apply"), self._limit_apply)
+        methods.wrap_methods(tf.GradientTape, ("gradient",), self._limit_gradient)
 
-    def _session_run(
+    def _limit_session_run(
         self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object
     ) -> Result:
-        names = set(map(name_of, singles(fetches))) if self._is_in_loop() else ()
+        names = set(map(fetch_name, single_fetches(fetches))) if self._is_in_loop() else ()
         return self._call_until_limit(session.graph, names, lambda: original(session, fetches, *args, **kwargs))
 
-    def _call(self, original: Function, owner: object, *args: object, **kwargs: object) -> Result:
+    def _limit_call(self, original: Function, owner: object, *args: object, **kwargs: object) -> Result:
         return self._call_until_limit(owner, (), lambda: original(owner, *args, **kwargs))
 
-    def _train(self, original: Function, owner: object, *args: object, **kwargs: object) -> Result:
+    def _limit_training(self, original: Function, owner: object, *args: object, **kwargs: object) -> Result:
         if not self._is_in_loop():
             return original(owner, *args, **kwargs)
         self._end_if_done()
@@ -93,13 +93,13 @@ class Limit:
             self._end_if_done()
         return result
 
-    def _apply(self, original: Function, optimizer: Optimizer, *args: object, **kwargs: object) -> Result:
+    def _limit_apply(self, original: Function, optimizer: Optimizer, *args: object, **kwargs: object) -> Result:
         if tf.executing_eagerly() and self._is_in_loop():
-            if self._recorder.begins_step(self._recording.number(optimizer, None)):
+            if self._recorder.begins_step(self._recording.number_of_optimizer(optimizer, None)):
                 self._end_if_done()
         return original(optimizer, *args, **kwargs)
 
-    def _gradient(self, original: Function, tape: GradientTape, *args: object, **kwargs: object) -> Result:
+    def _limit_gradient(self, original: Function, tape: GradientTape, *args: object, **kwargs: object) -> Result:
         result = original(tape, *args, **kwargs)  # notices that the script has updated the variables itself
         if tf.executing_eagerly() and self._is_in_loop() and not self._recorder.has_optimizer():
             self._end_if_done()

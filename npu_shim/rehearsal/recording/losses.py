@@ -20,7 +20,7 @@ class Losses:
         self._known: list[tuple[Hashable, set[str]]] = []
         self._lock = threading.Lock()
 
-    def name(self, place: Hashable, variables: set[str]) -> str:
+    def name_of_loss(self, place: Hashable, variables: set[str]) -> str:
         """Return the name of a loss.
 
         Args:

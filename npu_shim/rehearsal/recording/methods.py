@@ -10,7 +10,7 @@ from npu_shim._tensorflow.types import Function, Result
 Around = Function  # called with the original method, the object, and the arguments of the call
 
 
-def wrap(owner: type, names: tuple[str, ...], around: Around) -> None:
+def wrap_methods(owner: type, names: tuple[str, ...], around: Around) -> None:
     """Put a function around methods.
 
     Args:
@@ -18,10 +18,10 @@ def wrap(owner: type, names: tuple[str, ...], around: Around) -> None:
         names: names of methods.
         around: around(original, self, *args, **kwargs) is called instead of original(self, *args, **kwargs).
     """
-    _wrap_own(owner, names, around)
+    _wrap_own_methods(owner, names, around)
     subclasses: list[type] = type.__subclasses__(owner)
     for subclass in subclasses:
-        wrap(subclass, names, around)
+        wrap_methods(subclass, names, around)
     inherited = owner.__dict__.get("__init_subclass__")
 
     def init_subclass(cls: type, **kwargs: object) -> None:
@@ -29,12 +29,12 @@ def wrap(owner: type, names: tuple[str, ...], around: Around) -> None:
             inherited.__get__(None, cls)(**kwargs)
         else:
             getattr(super(owner, cls), "__init_subclass__")(**kwargs)
-        _wrap_own(cls, names, around)
+        _wrap_own_methods(cls, names, around)
 
     setattr(owner, "__init_subclass__", classmethod(init_subclass))
 
 
-def _wrap_own(owner: type, names: tuple[str, ...], around: Around) -> None:
+def _wrap_own_methods(owner: type, names: tuple[str, ...], around: Around) -> None:
     for name in names:
         original = getattr(owner, name, None)  # its own, or that of a class beside the wrapped one
         if inspect.isfunction(original) and around not in getattr(original, "npu_shim_arounds", ()):

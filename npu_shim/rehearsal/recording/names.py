@@ -16,26 +16,26 @@ def plain_name(value: Value) -> str:
     return name[:-2] if name.endswith(":0") else str(name)
 
 
-def pairs(fetches: Fetches, result: Result) -> Iterator[tuple[Fetches, Value]]:
+def fetches_with_values(fetches: Fetches, result: Result) -> Iterator[tuple[Fetches, Value]]:
     """Yield each single fetch with its value."""
     if isinstance(fetches, dict):
         for key in fetches:
-            yield from pairs(fetches[key], result[key])
+            yield from fetches_with_values(fetches[key], result[key])
     elif isinstance(fetches, (list, tuple)):
         for fetch, value in zip(fetches, result):
-            yield from pairs(fetch, value)
+            yield from fetches_with_values(fetch, value)
     elif isinstance(result, tuple):  # a sparse tensor
         for part, value in zip(getattr(result, "_fields", ()), result):
-            yield f"{name_of(fetches)} {part}", value
+            yield f"{fetch_name(fetches)} {part}", value
     else:
         yield fetches, result
 
 
-def singles(fetches: Fetches) -> list[Fetches]:
+def single_fetches(fetches: Fetches) -> list[Fetches]:
     """Return the single fetches of a structure."""
-    return [fetch for fetch, _ in pairs(fetches, fetches)]
+    return [fetch for fetch, _ in fetches_with_values(fetches, fetches)]
 
 
-def name_of(key: Fetches) -> str:
+def fetch_name(key: Fetches) -> str:
     """Return the name of a fetch."""
     return key if isinstance(key, str) else plain_name(key)

@@ -16,7 +16,7 @@ import tensorflow as tf
 from npu_shim._tensorflow import tf_op_creation, tf_recording
 from npu_shim._tensorflow.types import Function, Gradient, Graph, Optimizer, Result, Tensor, Value, Variable
 from npu_shim.rehearsal.recording import methods, updating
-from npu_shim.rehearsal.recording.graph_inputs import data_of, rates_of
+from npu_shim.rehearsal.recording.graph_inputs import learning_rates_of, named_inputs_and_draws
 from npu_shim.rehearsal.recording.kinds import GRADIENT, LOSS, RATE, VARIABLE
 from npu_shim.rehearsal.recording.names import OF_OPTIMIZER, plain_name
 from npu_shim.rehearsal.recording.recorder import Recorder
@@ -42,9 +42,11 @@ class Watch(UpdateHooks):
         """Put the functions around the methods of all optimizers of this process."""
         super().install()
         for owner in optimizer_classes():
-            methods.wrap(owner, ("compute_gradients", "get_gradients"), self.losses)
+            methods.wrap_methods(owner, ("compute_gradients", "get_gradients"), self.remember_loss)
 
-    def losses(self, original: Function, optimizer: Optimizer, loss: Tensor, *args: Value, **kwargs: Value) -> Result:
+    def remember_loss(
+        self, original: Function, optimizer: Optimizer, loss: Tensor, *args: Value, **kwargs: Value
+    ) -> Result:
         """Remember the loss of which gradients are computed in a graph, and their variables."""
         in_function = getattr(getattr(loss, "graph", None), "building_function", False)
         has_tape = in_function and not isinstance(optimizer, tf.compat.v1.train.Optimizer)  # it records the loss
@@ -68,16 +70,16 @@ class Watch(UpdateHooks):
             return result
         self._watched += 1
         if graph is not None:
-            updating.remember(graph, result)
+            updating.remember_update(graph, result)
         applied = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
         applied = applied if is_reduced else _sum_over_replicas(applied)
-        number = self.number(optimizer, graph)
+        number = self.number_of_optimizer(optimizer, graph)
         if graph is None:
             self.on_eager_update(optimizer, number, applied)
             return result
         return self.on_graph_update(graph, start, optimizer, number, applied, result)
 
-    def number(self, optimizer: Optimizer, graph: Graph | None) -> int:
+    def number_of_optimizer(self, optimizer: Optimizer, graph: Graph | None) -> int:
         """Return the number of an optimizer; in a graph of TensorFlow 1 that of the update.
 
         Scripts do not keep the optimizers of such a graph, and may use one for two losses.
@@ -125,7 +127,7 @@ class Watch(UpdateHooks):
         # The optimizer may hold copies of the variables that were differentiated.
         return [loss for loss, _ in [entry for entry in alive if entry[1] & names] or alive][-1:]
 
-    def place_of(self, loss: Tensor) -> int:
+    def place_of_loss(self, loss: Tensor) -> int:
         """Return the place of a loss among those of its graph."""
         return [known() is loss for known, _ in self._losses[loss.graph]].index(True)
 
@@ -154,7 +156,11 @@ class UpdateRecording(Watch):
     @tf_op_creation.suspend_hooks()
     def on_eager_update(self, optimizer: Optimizer, number: int, pairs: Pairs) -> None:
         """Record the update."""
-        rows = _rows(number, pairs) + _add_optimizer_number(number, rate_of(optimizer, self._rate)) + _variables(pairs)
+        rows = (
+            _gradient_rows(number, pairs)
+            + _add_optimizer_number(number, learning_rate_rows(optimizer, self._rate))
+            + _variable_rows(pairs)
+        )
         self._recorder.trains(variable for _, variable in pairs)
         self._recorder.update(number, [(kind, name, np.asarray(value)) for kind, name, value in rows])
         self._after_eager()
@@ -165,25 +171,27 @@ class UpdateRecording(Watch):
     ) -> Result:
         """Add an op that records the update wherever it runs."""
         self._recorder.trains(variable for _, variable in pairs)
-        half = _half_in(graph)
+        half = _half_type_in(graph)
         if half:
-            self._recorder.writer.event("note", half=half)
-        rows = _rows(number, pairs)
+            self._recorder.writer.write_event("note", half=half)
+        rows = _gradient_rows(number, pairs)
         sources = [value for _, _, value in rows]
         losses = self.losses_of(graph, pairs)
         is_of_tape = graph in self._recorder.graphs_of_tapes  # then it records inputs and draws
-        ahead = [] if is_of_tape else data_of(sources, graph, self._recorder)
-        rates = rates_of(graph.get_operations()[start:], graph)
+        ahead = [] if is_of_tape else named_inputs_and_draws(sources, graph, self._recorder)
+        rates = learning_rates_of(graph.get_operations()[start:], graph)
         trained = {plain_name(variable) for _, variable in pairs}
-        ahead += [(LOSS, self._recorder.losses.name(self.place_of(loss), trained), loss) for loss in losses]
+        ahead += [
+            (LOSS, self._recorder.losses.name_of_loss(self.place_of_loss(loss), trained), loss) for loss in losses
+        ]
         ahead += rows + _add_optimizer_number(
-            number, [(RATE, name, value) for name, value in rates] or rate_of(optimizer, self._rate)
+            number, [(RATE, name, value) for name, value in rates] or learning_rate_rows(optimizer, self._rate)
         )
         for kind, name, value in ahead:
             self._recorder.line(kind, name, tf_recording.creation_line_of_op(value.op))
         updates = tf_recording.ops_of_update(result)
         with tf.control_dependencies(updates):
-            values = ahead + _variables(pairs)
+            values = ahead + _variable_rows(pairs)
             names = [(kind, name) for kind, name, _ in values]
 
             def record(*arrays: np.ndarray) -> np.ndarray:
@@ -192,13 +200,13 @@ class UpdateRecording(Watch):
 
             recorded = tf.numpy_function(record, [value for _, _, value in values], tf.int64)
         in_function = getattr(graph, "building_function", False)
-        if not updates or isinstance(result, (list, tuple)) or (in_function and not _is_of_graphs(optimizer)):
+        if not updates or isinstance(result, (list, tuple)) or (in_function and not _is_graph_optimizer(optimizer)):
             return result  # the function runs the op because it is stateful
         with tf.control_dependencies([recorded]):
             return tf.identity(result) if isinstance(result, tf.Tensor) else tf.group(*updates)
 
 
-def _half_in(graph: Graph) -> str | None:
+def _half_type_in(graph: Graph) -> str | None:
     """Return the name of the type of 16 bits in which a graph computes, None for none."""
     names = {output.dtype.base_dtype.name for op in graph.get_operations() for output in op.outputs}
     return next((name for name in ("bfloat16", "float16") if name in names), None)
@@ -219,7 +227,7 @@ def _is_written_in_place(variable: Variable) -> bool:
     return getattr(getattr(variable, "op", None), "type", "") in ("VariableV2", "Variable")
 
 
-def _is_of_graphs(optimizer: Optimizer) -> bool:
+def _is_graph_optimizer(optimizer: Optimizer) -> bool:
     """Return True for an optimizer of TensorFlow 1. A branch of its graph runs only what its result needs."""
     return isinstance(optimizer, tf.compat.v1.train.Optimizer)
 
@@ -234,9 +242,9 @@ def _sum_over_replicas(pairs: Pairs) -> Pairs:
     return [(gradient, variable) for gradient, (_, variable) in zip(sums, pairs)]
 
 
-def _rows(number: int, pairs: Pairs) -> Named:
+def _gradient_rows(number: int, pairs: Pairs) -> Named:
     """Return the gradients. Those of an embedding are dense, because ranks have its rows in another order."""
-    rows = [(GRADIENT, plain_name(variable), dense(gradient, variable)) for gradient, variable in pairs]
+    rows = [(GRADIENT, plain_name(variable), dense_gradient(gradient, variable)) for gradient, variable in pairs]
     return _add_optimizer_number(number, rows)
 
 
@@ -245,14 +253,14 @@ def _add_optimizer_number(number: int, rows: Named) -> Named:
     return [(kind, f"{name}{OF_OPTIMIZER}{number + 1}" if number else name, value) for kind, name, value in rows]
 
 
-def dense(gradient: Gradient, variable: Variable) -> Tensor:
+def dense_gradient(gradient: Gradient, variable: Variable) -> Tensor:
     """Return a gradient as one tensor of the shape of its variable."""
     if isinstance(gradient, tf.IndexedSlices):
         return tf.math.unsorted_segment_sum(gradient.values, gradient.indices, tf.shape(variable)[0])
     return tf.convert_to_tensor(gradient)
 
 
-def rate_of(optimizer: Optimizer, given: Value = None) -> Named:
+def learning_rate_rows(optimizer: Optimizer, given: Value = None) -> Named:
     """Return the learning rate of the last update of a Keras optimizer, or of any other with an attribute of this name.
 
     Args:
@@ -265,10 +273,10 @@ def rate_of(optimizer: Optimizer, given: Value = None) -> Named:
     return [] if rate is None else [(RATE, "learning_rate", tf.convert_to_tensor(rate))]
 
 
-def _variables(pairs: Pairs) -> Named:
-    return [(VARIABLE, plain_name(variable), _read(variable)) for _, variable in pairs]
+def _variable_rows(pairs: Pairs) -> Named:
+    return [(VARIABLE, plain_name(variable), _read_variable(variable)) for _, variable in pairs]
 
 
-def _read(variable: Variable) -> Tensor:
+def _read_variable(variable: Variable) -> Tensor:
     read = getattr(variable, "read_value", None)
     return read() if read is not None else tf.convert_to_tensor(variable)

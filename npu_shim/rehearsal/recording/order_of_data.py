@@ -16,14 +16,14 @@ _CALLS = ("fit", "fit_generator", "evaluate", "evaluate_generator", "predict", "
 _PARALLEL_DRAWS = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 8)
 
 
-def order_data() -> None:
+def make_data_deterministic() -> None:
     """Make data sets deterministic, and let one thread prepare the batches of a Keras Sequence."""
 
     def ordered(original: Function, dataset: Dataset, *args: object, **kwargs: object) -> Result:
-        given = arguments(original, dataset, args, kwargs)
+        given = arguments_by_name(original, dataset, args, kwargs)
         function = given.get("map_func")
         if function is not None and epochs.is_order_of_keras_3(function):
-            return epochs.going_on(original, dataset, function)
+            return epochs.continuing_orders(original, dataset, function)
         if given.get("deterministic") is not None:
             given["deterministic"] = True
         if _PARALLEL_DRAWS and original.__name__ == "map" and "num_parallel_calls" in given:
@@ -40,31 +40,31 @@ def order_data() -> None:
         return original(dataset, options, *args, **kwargs)
 
     def one_call(original: Function, dataset: Dataset, *args: object, **kwargs: object) -> Result:
-        return original(**{**arguments(original, dataset, args, kwargs), "num_parallel_calls": 1})
+        return original(**{**arguments_by_name(original, dataset, args, kwargs), "num_parallel_calls": 1})
 
     def interleave(original: Function, dataset: Dataset, *args: object, **kwargs: object) -> Result:
-        return original(**{**arguments(original, dataset, args, kwargs), "sloppy": False})
+        return original(**{**arguments_by_name(original, dataset, args, kwargs), "sloppy": False})
 
     def call(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
-        given = arguments(original, model, args, kwargs)
+        given = arguments_by_name(original, model, args, kwargs)
         if given.get("workers", 0) > 1 or given.get("use_multiprocessing"):
             given.update(workers=1, use_multiprocessing=False)
             return original(**given)
         return original(model, *args, **kwargs)
 
-    methods.wrap(tf.compat.v2.data.Dataset, ("map", "interleave", "batch", "padded_batch"), ordered)
-    methods.wrap(tf.compat.v2.data.Dataset, ("with_options",), with_options)
-    methods.wrap(tf_data.MAP_AND_BATCH, ("__init__",), one_call)
-    methods.wrap(tf_recording.ParallelInterleaveDataset, ("__init__",), interleave)
-    methods.wrap(tf.keras.Model, _CALLS, call)
-    epochs.make_no_idle_iterators()
+    methods.wrap_methods(tf.compat.v2.data.Dataset, ("map", "interleave", "batch", "padded_batch"), ordered)
+    methods.wrap_methods(tf.compat.v2.data.Dataset, ("with_options",), with_options)
+    methods.wrap_methods(tf_data.MAP_AND_BATCH, ("__init__",), one_call)
+    methods.wrap_methods(tf_recording.ParallelInterleaveDataset, ("__init__",), interleave)
+    methods.wrap_methods(tf.keras.Model, _CALLS, call)
+    epochs.avoid_idle_iterators()
     sequence = getattr(tf.keras.utils, "PyDataset", None)  # of Keras 3
     if sequence is not None:
         sequence.workers = property(lambda _: 1, sequence.workers.fset)
         sequence.use_multiprocessing = property(lambda _: False, sequence.use_multiprocessing.fset)
 
 
-def arguments(function: Function, owner: object, args: Structure, kwargs: Structure) -> dict[str, Value]:
+def arguments_by_name(function: Function, owner: object, args: Structure, kwargs: Structure) -> dict[str, Value]:
     """Return the arguments of a call of a method by name; ``**kwargs`` of its signature are among them."""
     bound = inspect.signature(function).bind(owner, *args, **kwargs).arguments
     names = [

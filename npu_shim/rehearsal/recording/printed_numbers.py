@@ -29,7 +29,7 @@ _WORD = re.compile(
 )
 
 
-def numbers_of(line: str) -> tuple[str, list[tuple[float, float]]]:
+def name_and_numbers_of(line: str) -> tuple[str, list[tuple[float, float]]]:
     """Return the name of a line, and its numbers, each with the unit of its last digit; 0 for integers.
 
     There are none if a line has too many, or a carriage return.
@@ -41,12 +41,12 @@ def numbers_of(line: str) -> tuple[str, list[tuple[float, float]]]:
         parts.append(before)
         end = match.end()
         if not (_UNIT.match(line, end) or _WORD.search(before)):
-            numbers.append((float(match.group()), _last_digit(match.group())))
+            numbers.append((float(match.group()), _unit_of_last_digit(match.group())))
     name = " ".join("#".join([*parts, line[end:]]).split())[:80]
     return name, numbers if len(numbers) <= _MOST and "\r" not in line else []
 
 
-def _last_digit(number: str) -> float:
+def _unit_of_last_digit(number: str) -> float:
     digits, _, exponent = number.lower().partition("e")
     decimals = digits.partition(".")[2]
     is_integer = not exponent and not decimals

@@ -12,7 +12,7 @@ from npu_shim._tensorflow import script_frames
 from npu_shim._tensorflow.types import Function, Result, Value
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.kinds import PRINT
-from npu_shim.rehearsal.recording.printed_numbers import numbers_of
+from npu_shim.rehearsal.recording.printed_numbers import name_and_numbers_of
 from npu_shim.rehearsal.recording.recorder import Recorder
 
 
@@ -21,11 +21,11 @@ def watch_prints(recorder: Recorder) -> None:
 
     def handle(original: Function, logger: logging.Logger, record: logging.LogRecord) -> Result:
         if record.levelno >= logging.INFO and not script_frames.is_library(record.pathname):
-            _record(recorder, record.getMessage())
+            _record_line(recorder, record.getMessage())
         return original(logger, record)
 
     setattr(sys, "stdout", _Lines(sys.stdout, recorder))
-    methods.wrap(logging.Logger, ("handle",), handle)
+    methods.wrap_methods(logging.Logger, ("handle",), handle)
 
 
 class _Lines:
@@ -45,11 +45,11 @@ class _Lines:
         *lines, self._begun = (self._begun + text).split("\n")
         if lines and script_frames.is_called_by_script():
             for line in lines:
-                _record(self._recorder, line)
+                _record_line(self._recorder, line)
         return written
 
 
-def _record(recorder: Recorder, line: str) -> None:
+def _record_line(recorder: Recorder, line: str) -> None:
     """Record each number with the unit of its last digit."""
-    name, numbers = numbers_of(line)
+    name, numbers = name_and_numbers_of(line)
     recorder.values(PRINT, [(f"{name} ({place})", np.array(number)) for place, number in enumerate(numbers, 1)])

@@ -18,7 +18,7 @@ _ASSIGNS = re.compile(r"Assign|(Resource)?Scatter")
 _ENDS = re.compile(r"(Ref)?Switch|(Stateless)?(If|While|Case)|Enter|(Resource)?(Sparse)?Apply")
 
 
-def following(graph: Graph) -> set[Operation]:
+def ops_from_queue_sizes(graph: Graph) -> set[Operation]:
     """Return the ops whose values follow from sizes of queues, and the variables that receive such values."""
     return set(tf_graph.reachable_nodes([op for op in graph.get_operations() if op.type in _SIZES], _followers))
 
@@ -30,7 +30,7 @@ def _followers(op: Operation) -> Iterator[Operation]:
             yield follower
 
 
-def tags(ops: set[Operation]) -> set[str]:
+def scalar_summary_tags(ops: set[Operation]) -> set[str]:
     """Return the tags of the scalar summaries among some ops."""
     texts = [tf_api.static_value(op.inputs[0]) for op in ops if op.type == "ScalarSummary"]
     return {text.item().decode() for text in texts if text is not None and text.ndim == 0}

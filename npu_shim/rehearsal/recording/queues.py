@@ -58,11 +58,11 @@ def order_queues() -> None:
         original(supervisor, *args, **kwargs)
         tf_recording.disable_timed_summaries(supervisor)
 
-    methods.wrap(tf.compat.v1.train.Supervisor, ("__init__",), init_supervisor)
-    methods.wrap(tf.compat.v1.train.QueueRunner, ("__init__",), init)
-    methods.wrap(tf.compat.v1.train.QueueRunner, ("_run",), run)
-    methods.wrap(tf_recording.BaseSession, ("run",), in_turn)
-    methods.wrap(tf_recording.BaseSession, ("make_callable",), make_callable)
+    methods.wrap_methods(tf.compat.v1.train.Supervisor, ("__init__",), init_supervisor)
+    methods.wrap_methods(tf.compat.v1.train.QueueRunner, ("__init__",), init)
+    methods.wrap_methods(tf.compat.v1.train.QueueRunner, ("_run",), run)
+    methods.wrap_methods(tf_recording.BaseSession, ("run",), in_turn)
+    methods.wrap_methods(tf_recording.BaseSession, ("make_callable",), make_callable)
 
 
 class Turns:
@@ -77,7 +77,7 @@ class Turns:
         self._changed = threading.Condition()
 
     @contextlib.contextmanager
-    def of(self, place: int) -> Iterator[None]:
+    def wait_for_turn(self, place: int) -> Iterator[None]:
         """Wait for the turn of a thread, and pass it on at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._order[0] == place)

@@ -29,7 +29,7 @@ def seed_python(seed: int, note: Note) -> None:
     """
     random.seed(seed)
     np.random.seed(seed)
-    Entropy(seed, note).install()
+    Entropy(seed, note).replace_entropy_functions()
 
 
 class Apart:
@@ -44,7 +44,7 @@ class Apart:
         self._rank = rank
         self._known = known
 
-    def seed(self, seed: int, given: int | None = None) -> int:
+    def seed_of_rank(self, seed: int, given: int | None = None) -> int:
         """Return the seed of the run on this rank, from that on rank 0 and the global seed that the script has set."""
         return seed if str(given) in self._known else seed + _RANKS_APART * self._rank
 
@@ -61,7 +61,7 @@ def seed_ops_by_call_site(seed: int, note: Note, apart: Apart | None = None) -> 
     """
     from npu_shim._tensorflow import tf_recording
 
-    next_seed = _call_sites(lambda: apart.seed(seed, tf_recording.global_seed()) if apart else seed)
+    next_seed = _call_site_seeder(lambda: apart.seed_of_rank(seed, tf_recording.global_seed()) if apart else seed)
     noted: set[int] = set()
 
     def make(original: Function) -> Function:
@@ -98,14 +98,14 @@ def _is_of_clock(seed: Result) -> bool:
     return is_from_clock(seed) or (frame is not None and np.ndim(seed) == 0 and reads_clock(frame, seed))
 
 
-def seed_graphs(seed: int) -> None:
+def shift_graph_seeds(seed: int) -> None:
     """Add a number to the seeds that TensorFlow derives, so that runs of one script with several seeds differ.
 
     It derives none where the script sets no seed. So the global seed is set.
     """
     from npu_shim._tensorflow import tf_recording
 
-    next_seed = _call_sites(lambda: seed)
+    next_seed = _call_site_seeder(lambda: seed)
 
     def make(original: Function) -> Function:
         def get_seed(op_seed: int | None = None) -> Result:
@@ -121,7 +121,7 @@ def seed_graphs(seed: int) -> None:
     tf_recording.set_default_seed()
 
 
-def _call_sites(seed: Callable[[], int]) -> Callable[[str], int]:
+def _call_site_seeder(seed: Callable[[], int]) -> Callable[[str], int]:
     """Return a function that returns the seed of the next random op of a kind that a function of the script makes."""
     from npu_shim._tensorflow import tf_recording
 

@@ -97,13 +97,13 @@ class Recorder(Watcher):
         """Record a seed that the script sets. A difference of two runs may come from it."""
         self._seeds += 1
         if self._seeds <= _MOST_SEEDS:
-            self.writer.event("seed", call=call, value=str(value), line=line)
+            self.writer.write_event("seed", call=call, value=str(value), line=line)
 
     def line(self, kind: str, name: str, line: str | None = None) -> None:
         """Record the line of the script that makes the values of a name, once; by default the one that is running."""
         if (kind, name) not in self._lines:
             self._lines.add((kind, name))
-            self.writer.event("line", kind=kind, name=name, line=line or self.script_line())
+            self.writer.write_event("line", kind=kind, name=name, line=line or self.script_line())
 
     def values(self, kind: str, values: Iterable[tuple[str, Value]], step: int | None = None) -> None:
         """Record named values of one kind; values that are no arrays of numbers are left out."""
@@ -220,7 +220,7 @@ class Recorder(Watcher):
         rows = list(_number_equal_names(rows))
         for kind, name, _ in rows:
             self.line(kind, name)
-        self.writer.rows(step, rows + _checksums_of_inputs(rows) if self.of_ranks else rows)
+        self.writer.write_rows(step, rows + _checksums_of_inputs(rows) if self.of_ranks else rows)
 
     def takes_inputs(self, graph: Graph) -> bool:
         """Return True if a tape in a tf.function records its inputs, so that its optimizer does not."""

@@ -20,12 +20,12 @@ def watch_restores(recorder: Recorder) -> None:
     def restore(original: Function, owner: object, *args: object, **kwargs: object) -> Result:
         path = next(filter(None, map(tf_files.path_text_or_none, (*args, *kwargs.values()))), None)
         if path and not recorder.steps and _existed_before(path, begun):
-            recorder.writer.event("restored", path=_path_below_current_folder(path), line=recorder.script_line())
+            recorder.writer.write_event("restored", path=_path_below_current_folder(path), line=recorder.script_line())
         return original(owner, *args, **kwargs)
 
     for saver in tf_files.savers():
-        methods.wrap(saver, ("restore",), restore)
-    methods.wrap(tf.keras.Model, ("load_weights",), restore)
+        methods.wrap_methods(saver, ("restore",), restore)
+    methods.wrap_methods(tf.keras.Model, ("load_weights",), restore)
 
 
 def _existed_before(path: str, begun: float) -> bool:

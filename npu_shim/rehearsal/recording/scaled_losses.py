@@ -22,7 +22,7 @@ class ScaledLosses:
     def watch(self) -> None:
         """Put the hooks around the methods of all optimizers of this process."""
         for owner in tf_keras.optimizer_classes():
-            methods.wrap(owner, ("get_scaled_loss", "scale_loss"), self._scale)
+            methods.wrap_methods(owner, ("get_scaled_loss", "scale_loss"), self._scale)
 
     def unscaled(self, loss: Tensor) -> Tensor:
         """Return the loss before it was scaled; the loss itself if no optimizer has scaled it."""

@@ -13,11 +13,11 @@ from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Graph, Opera
 from npu_shim.rehearsal.recording import methods, queue_sizes
 from npu_shim.rehearsal.recording.by_version import ByVersion
 from npu_shim.rehearsal.recording.kinds import FEED, FETCH, SUMMARY, UNTRAINED
-from npu_shim.rehearsal.recording.names import name_of, pairs, plain_name
+from npu_shim.rehearsal.recording.names import fetch_name, fetches_with_values, plain_name
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.summaries import scalars_of
 from npu_shim.rehearsal.recording.unordered_reads import Races, UnorderedReads
-from npu_shim.rehearsal.recording.variables import few_elements
+from npu_shim.rehearsal.recording.variables import smallest_variables
 
 
 def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[str, Value]]]) -> None:
@@ -31,10 +31,10 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
     """
 
     def note(update: Operation) -> None:
-        recorder.writer.event("note", racing_update=tf_recording.creation_line_of_op(update))
+        recorder.writer.write_event("note", racing_update=tf_recording.creation_line_of_op(update))
 
     unordered, races = UnorderedReads(), Races(note)
-    untrained, sizes = ByVersion(untrained_in), ByVersion(queue_sizes.following)
+    untrained, sizes = ByVersion(untrained_variables_in), ByVersion(queue_sizes.ops_from_queue_sizes)
     last: list[Session] = []  # the last one that is open
 
     def run(
@@ -46,33 +46,37 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
         **k: object,
     ) -> Result:
         if recorder.writer.repeats:
-            races.look(session.graph, fetches)
+            races.look_for_race(session.graph, fetches)
         result = original(session, fetches, feed_dict, *a, **k)
         if recorder.is_inside("evaluate", "predict"):  # of an Estimator; what it returns is recorded
             return result
-        all_fetched = list(pairs(fetches, result))
+        all_fetched = list(fetches_with_values(fetches, result))
         if threading.current_thread() is not threading.main_thread() and all(
             tf_recording.is_enqueue_op(tf_recording.fetched_op(session.graph, fetch)) for fetch, _ in all_fetched
         ):
             if next(script_frames.running_frames(), None) is not None:  # not of a QueueRunner
-                recorder.writer.event("note", queue_thread=recorder.script_line())
+                recorder.writer.write_event("note", queue_thread=recorder.script_line())
             return result  # a thread is ahead by chance; what it gives to a queue is recorded where it leaves the queue
         if last != [session]:
             last[:] = [session]
             op = tf_recording.find_nondeterministic_op(session.graph)
             if op is not None:
-                recorder.writer.event("note", unordered_op=op.type, unordered_line=tf_recording.creation_line_of_op(op))
+                recorder.writer.write_event(
+                    "note", unordered_op=op.type, unordered_line=tf_recording.creation_line_of_op(op)
+                )
         if threading.current_thread() is threading.main_thread() and recorder.begins_sample():
-            recorder.values(UNTRAINED, _read(session, few_elements(untrained.of(session.graph))))
+            recorder.values(
+                UNTRAINED, _read_variables(session, smallest_variables(untrained.findings_in(session.graph)))
+            )
         recorder.values(FEED, list(fed_arrays(session, feed_dict)))
-        by_chance = unordered.among(session.graph, [fetch for fetch, _ in all_fetched])
-        of_sizes = sizes.of(session.graph)
+        by_chance = unordered.are_unordered(session.graph, [fetch for fetch, _ in all_fetched])
+        of_sizes = sizes.findings_in(session.graph)
         kept = [pair for pair, skip in zip(all_fetched, by_chance) if pair[1] is not None and not skip]
         fetched = [pair for pair in kept if tf_recording.fetched_op(session.graph, pair[0]) not in of_sizes]
-        recorder.values(FETCH, [(name_of(fetch), value) for fetch, value in fetched])
+        recorder.values(FETCH, [(fetch_name(fetch), value) for fetch, value in fetched])
         for fetch, value in kept:
             if isinstance(fetch, tf.Tensor) and isinstance(value, bytes) and tf_recording.is_summary_op(fetch.op):
-                tags = queue_sizes.tags(of_sizes)
+                tags = queue_sizes.scalar_summary_tags(of_sizes)
                 recorder.values(SUMMARY, [pair for pair in scalars_of(value) if pair[0] not in tags])
         return result
 
@@ -88,8 +92,8 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
 
     recorder.at_end.append(at_end)
 
-    methods.wrap(tf_recording.BaseSession, ("run",), run)
-    methods.wrap(tf_recording.BaseSession, ("close",), close)
+    methods.wrap_methods(tf_recording.BaseSession, ("run",), run)
+    methods.wrap_methods(tf_recording.BaseSession, ("close",), close)
 
 
 def fed_arrays(session: Session, feed_dict: FeedDict | None) -> Iterator[tuple[str, Value]]:
@@ -100,16 +104,16 @@ def fed_arrays(session: Session, feed_dict: FeedDict | None) -> Iterator[tuple[s
             yield plain_name(tensor), array
 
 
-def untrained_in(graph: Graph) -> list[tuple[str, Value]]:
+def untrained_variables_in(graph: Graph) -> list[tuple[str, Value]]:
     """Return name and tensor of the variables that no optimizer updates, without the slots of an optimizer."""
     ops = graph.get_operations()
     taken = [tf_op_creation.original_tensor(tensor) for op in ops if "Apply" in op.type for tensor in op.inputs]
     reads = [tensor.op.inputs[0] for tensor in taken if tensor.op.type == "ReadVariableOp"]
     updated = {tensor.op for tensor in taken + reads}
-    return [(name, value) for name, value in _variables(graph) if not _sources(value) & updated]
+    return [(name, value) for name, value in _variables_of_graph(graph) if not _ops_behind_variable(value) & updated]
 
 
-def _sources(value: Tensor) -> set[Operation]:
+def _ops_behind_variable(value: Tensor) -> set[Operation]:
     """Return the op of a variable's value, and those from which it reads."""
     value = tf_op_creation.original_tensor(value)
     return {value.op, *(tensor.op for tensor in value.op.inputs)}
@@ -117,17 +121,20 @@ def _sources(value: Tensor) -> set[Operation]:
 
 def variables_of(session: Session) -> Iterator[tuple[str, Value]]:
     """Yield the variables that have a value."""
-    return _read(session, _variables(session.graph))
+    return _read_variables(session, _variables_of_graph(session.graph))
 
 
-def _variables(graph: Graph) -> list[tuple[str, Value]]:
+def _variables_of_graph(graph: Graph) -> list[tuple[str, Value]]:
     """Return name and tensor of the variables, without those that follow from the sizes of queues."""
-    variables, of_sizes = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES), queue_sizes.following(graph)
+    variables, of_sizes = (
+        graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES),
+        queue_sizes.ops_from_queue_sizes(graph),
+    )
     named = [(plain_name(variable), tf_recording.variable_graph_element(variable)) for variable in variables]
-    return [(name, value) for name, value in named if value is None or not _sources(value) & of_sizes]
+    return [(name, value) for name, value in named if value is None or not _ops_behind_variable(value) & of_sizes]
 
 
-def _read(session: Session, variables: list[tuple[str, Value]]) -> Iterator[tuple[str, Value]]:
+def _read_variables(session: Session, variables: list[tuple[str, Value]]) -> Iterator[tuple[str, Value]]:
     """Yield name and value of the variables that have one."""
     run = type(session).run
     read = getattr(run, "npu_shim_original", run)

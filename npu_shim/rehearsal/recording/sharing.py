@@ -27,11 +27,11 @@ def watch_collectives(recorder: Recorder) -> None:
     def broadcast(original: Function, group: ProcessGroup, tensors: Tensors, *args: object, **kwargs: object) -> Result:
         if not recorder.has_broadcast and _count_floats(tensors):
             recorder.has_broadcast = True
-            recorder.writer.event("note", broadcast=True)
+            recorder.writer.write_event("note", broadcast=True)
         return original(group, tensors, *args, **kwargs)
 
-    methods.wrap(ProcessGroup, _REDUCE, reduce)
-    methods.wrap(ProcessGroup, ("broadcast",), broadcast)
+    methods.wrap_methods(ProcessGroup, _REDUCE, reduce)
+    methods.wrap_methods(ProcessGroup, ("broadcast",), broadcast)
 
 
 def watch_checkpoints(recorder: Recorder) -> None:
@@ -42,13 +42,15 @@ def watch_checkpoints(recorder: Recorder) -> None:
             given = [value for value in (*args, *kwargs.values()) if isinstance(value, (str, os.PathLike))]
             path = next(iter(given), getattr(owner, "directory", None))  # that of a manager
             if outermost and path:  # before the call, which may fail where two ranks write
-                recorder.writer.event("saved", path=os.path.realpath(os.fspath(path)), line=recorder.script_line())
+                recorder.writer.write_event(
+                    "saved", path=os.path.realpath(os.fspath(path)), line=recorder.script_line()
+                )
             return original(owner, *args, **kwargs)
 
-    methods.wrap(tf.compat.v1.train.Saver, ("save",), save)
-    methods.wrap(tf.keras.Model, ("save", "save_weights"), save)
+    methods.wrap_methods(tf.compat.v1.train.Saver, ("save",), save)
+    methods.wrap_methods(tf.keras.Model, ("save", "save_weights"), save)
     for owner in {tf.train.Checkpoint, tf.compat.v1.train.Checkpoint, tf.train.CheckpointManager}:
-        methods.wrap(owner, ("save", "write"), save)
+        methods.wrap_methods(owner, ("save", "write"), save)
 
 
 def _count_floats(tensors: Structure, type_name: object = None) -> int:

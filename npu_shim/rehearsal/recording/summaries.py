@@ -31,7 +31,7 @@ def watch_summaries(recorder: Watcher) -> None:
         return original(writer, summary, *args, **kwargs)
 
     for owner in tf.compat.v1.summary.FileWriter.__mro__[:-1]:
-        methods.wrap(owner, ("add_summary",), add_summary)
+        methods.wrap_methods(owner, ("add_summary",), add_summary)
     module = tf.compat.v2.summary
     original = module.scalar
 

@@ -10,12 +10,12 @@ import tensorflow as tf
 from npu_shim._tensorflow import script_frames, tf_op_creation, tf_recording
 from npu_shim._tensorflow.types import Function, GradientTape, Graph, KerasModel, Result, Structure, Tensor
 from npu_shim.rehearsal.recording import methods
-from npu_shim.rehearsal.recording.evaluation import arrays, record_call
-from npu_shim.rehearsal.recording.graph_inputs import data_of
+from npu_shim.rehearsal.recording.evaluation import arrays_of, record_call
+from npu_shim.rehearsal.recording.graph_inputs import named_inputs_and_draws
 from npu_shim.rehearsal.recording.kinds import INPUT, LOSS, TAPE, TAPES, VARIABLE
 from npu_shim.rehearsal.recording.losses import FIRST
 from npu_shim.rehearsal.recording.names import plain_name
-from npu_shim.rehearsal.recording.optimizers import dense
+from npu_shim.rehearsal.recording.optimizers import dense_gradient
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.variables import EagerVariables, array_of, weights_of
 
@@ -41,16 +41,18 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
     @tf_op_creation.suspend_hooks()
     def record_tape(graph: Graph | None, target: Structure, sources: Structure, gradients: Result) -> Result:
         variables = {plain_name(source) for source in tf.nest.flatten(sources) if hasattr(source, "assign")}
-        loss = recorder.losses.name(None if recorder.is_inside("fit") else _running_script_line(), variables)
+        loss = recorder.losses.name_of_loss(None if recorder.is_inside("fit") else _running_script_line(), variables)
         mark = f" of {loss}" if loss != FIRST else ""
         rows = [(LOSS, f"target {n}{mark}" if n else loss, value) for n, value in enumerate(_numeric_tensors(target))]
         for number, (source, value) in enumerate(zip(tf.nest.flatten(sources), tf.nest.flatten(gradients))):
             is_variable = hasattr(source, "assign")
             name = plain_name(source) if is_variable else f"source {number}"
-            value = dense(value, source) if is_variable and value is not None else getattr(value, "values", value)
+            value = (
+                dense_gradient(value, source) if is_variable and value is not None else getattr(value, "values", value)
+            )
             rows += [(TAPE, name + mark, tensor) for tensor in _numeric_tensors(value)]
         if graph is not None and recorder.takes_inputs(graph):
-            rows = data_of([value for _, _, value in rows], graph, recorder) + rows
+            rows = named_inputs_and_draws([value for _, _, value in rows], graph, recorder) + rows
         names = [(kind, name) for kind, name, _ in rows]
         for kind, name, value in rows if graph is not None else ():
             recorder.line(kind, name, tf_recording.creation_line_of_op(value.op))
@@ -80,18 +82,18 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
         with recorder.inside(_CALL) as outermost:
             result = original(model, *args, **kwargs)  # may build the model; before that it has no variables
             if outermost:
-                known.calls(model)
+                known.keep_model(model)
                 if not recorder.is_inside(TAPES):
                     record_call(recorder, model.name, (args, kwargs), result)
         if outermost and tf.executing_eagerly() and recorder.is_inside(TAPES):
-            rows = [(INPUT, f"{model.name} {n}", value) for n, value in enumerate(arrays((args, kwargs)))]
+            rows = [(INPUT, f"{model.name} {n}", value) for n, value in enumerate(arrays_of((args, kwargs)))]
             recorder.tensors(rows, {plain_name(weight) for weight in weights_of(model, "trainable_variables")})
         return result
 
-    methods.wrap(tf.GradientTape, ("gradient",), gradient)
-    methods.wrap(tf.GradientTape, ("__enter__",), enter)
-    methods.wrap(tf.GradientTape, ("__exit__",), leave)
-    methods.wrap(tf.keras.Model, ("__call__",), call)
+    methods.wrap_methods(tf.GradientTape, ("gradient",), gradient)
+    methods.wrap_methods(tf.GradientTape, ("__enter__",), enter)
+    methods.wrap_methods(tf.GradientTape, ("__exit__",), leave)
+    methods.wrap_methods(tf.keras.Model, ("__call__",), call)
 
 
 def count_updates_by_script(recorder: Recorder, has_optimizer: Callable[[], bool]) -> None:
@@ -121,7 +123,7 @@ def count_updates_by_script(recorder: Recorder, has_optimizer: Callable[[], bool
         with tf_op_creation.suspend_hooks():
             return _after(tf.numpy_function(count, [], tf.int64), gradients)
 
-    methods.wrap(tf.GradientTape, ("gradient",), gradient)
+    methods.wrap_methods(tf.GradientTape, ("gradient",), gradient)
 
 
 def _updates_by_script(recorder: Recorder, sources: Structure) -> Callable[[], np.ndarray] | None:

@@ -35,15 +35,15 @@ class TracedUpdates(Generic[_Update]):
 
     def watch(self) -> None:
         """Watch the calls of all tf.functions of this process."""
-        methods.wrap(tf_session.FUNCTION, ("__call__",), self._call)
+        methods.wrap_methods(tf_session.FUNCTION, ("__call__",), self._call_and_count)
 
-    def traced(self) -> Function | None:
+    def function_being_traced(self) -> Function | None:
         """Return the function that is being traced, or None."""
         return getattr(self._calling, "function", None)
 
-    def trains(self, number: int, update: _Update) -> None:
+    def remember_update(self, number: int, update: _Update) -> None:
         """Remember that the function which is being traced makes a step of an optimizer."""
-        function = self.traced()
+        function = self.function_being_traced()
         if function is not None:
             self._training.setdefault(function, {})[number] = update
 
@@ -51,7 +51,7 @@ class TracedUpdates(Generic[_Update]):
         """Count the steps of a call of a function that trains."""
         raise NotImplementedError
 
-    def _call(self, original: Function, function: Function, *args: object, **kwargs: object) -> Result:
+    def _call_and_count(self, original: Function, function: Function, *args: object, **kwargs: object) -> Result:
         if self._watcher.is_inside(_CALL, *_KERAS):
             return original(function, *args, **kwargs)
         self._watcher.enter(_CALL)

@@ -17,7 +17,7 @@ from typing import Callable, Iterable, Iterator, Sequence
 
 from npu_shim._tensorflow import tf_graph, tf_recording
 from npu_shim._tensorflow.types import Fetches, Graph, Operation, Tensor
-from npu_shim.rehearsal.recording.names import singles
+from npu_shim.rehearsal.recording.names import single_fetches
 
 _VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
 _IN_PLACE = frozenset({"VariableV2", "Variable"})
@@ -33,7 +33,7 @@ class UnorderedReads:
             weakref.WeakKeyDictionary()
         )
 
-    def among(self, graph: Graph, fetches: Sequence[Fetches]) -> list[bool]:
+    def are_unordered(self, graph: Graph, fetches: Sequence[Fetches]) -> list[bool]:
         """Return for each fetch if its value is left to chance.
 
         Args:
@@ -44,7 +44,7 @@ class UnorderedReads:
         own = {op.name: op for op in ops if op is not None}
         known, key = self._known.setdefault(graph, {}), frozenset(own)
         if key not in known:
-            known[key] = frozenset(_racing(own))
+            known[key] = frozenset(_racing_updates(own))
         of_hooks = tf_recording.global_step_read_ops(graph)
         return [op is not None and (op.name in known[key] or op in of_hooks) for op in ops]
 
@@ -62,9 +62,9 @@ class Races:
         self._note = note
         self._known: set[frozenset[Operation]] = set()
 
-    def look(self, graph: Graph, fetches: Fetches) -> None:
+    def look_for_race(self, graph: Graph, fetches: Fetches) -> None:
         """Look for a race in a run of a graph, before it: a run may end the process."""
-        fetched = (tf_recording.fetched_op(graph, fetch) for fetch in singles(fetches))
+        fetched = (tf_recording.fetched_op(graph, fetch) for fetch in single_fetches(fetches))
         ops = frozenset(op for op in fetched if op is not None)
         if ops not in self._known:
             self._known.add(ops)
@@ -105,7 +105,7 @@ def _ops_using_variable(variable: Tensor) -> Iterator[Operation]:
             yield op
 
 
-def _racing(ops: dict[str, Operation]) -> Iterator[str]:
+def _racing_updates(ops: dict[str, Operation]) -> Iterator[str]:
     reads = {name: list(_reads_of_variables(op)) for name, op in ops.items()}
     variables = {variable for pairs in reads.values() for _, variable in pairs}
     if not variables:

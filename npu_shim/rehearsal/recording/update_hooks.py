@@ -25,8 +25,8 @@ class UpdateHooks:
     def install(self) -> None:
         """Put the functions around the methods of all optimizers, those of classes that are defined later included."""
         for owner in optimizer_classes():
-            methods.wrap(owner, ("apply_gradients",), self.apply_gradients)
-            methods.wrap(owner, ("apply",), self.apply)
+            methods.wrap_methods(owner, ("apply_gradients",), self.apply_gradients)
+            methods.wrap_methods(owner, ("apply",), self.apply)
 
     def apply_gradients(
         self, original: Function, optimizer: Optimizer, grads_and_vars: Pairs, *args: object, **kwargs: object

@@ -10,7 +10,7 @@ from npu_shim._tensorflow.types import Graph, Operation, Result
 _UPDATES, _KNOWN = "npu_shim_update_ops", "npu_shim_fetches"  # attributes of a graph, so that they end with it
 
 
-def remember(graph: Graph, result: Result) -> None:
+def remember_update(graph: Graph, result: Result) -> None:
     """Take note of an update that was added to a graph.
 
     Args:

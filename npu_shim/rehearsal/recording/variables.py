@@ -37,11 +37,11 @@ class EagerVariables:
         self._called: dict[int, KerasModel] = {}
         self._own: list[Variable] = []
         self._used: collections.Counter[str] = collections.Counter()  # names
-        recorder.at_end.append(self._record_all)
-        methods.wrap(tf.Variable, ("__init__",), self._init)
-        methods.wrap(tf.keras.Model, ("__init__",), self._init_model)
+        recorder.at_end.append(self._record_final_variables)
+        methods.wrap_methods(tf.Variable, ("__init__",), self._keep_own_variable)
+        methods.wrap_methods(tf.keras.Model, ("__init__",), self._keep_new_model)
 
-    def calls(self, model: KerasModel) -> None:
+    def keep_model(self, model: KerasModel) -> None:
         """Keep a model that the script calls: its last variables are recorded, also if the script drops it."""
         self._called.setdefault(id(model), model)
 
@@ -54,9 +54,9 @@ class EagerVariables:
                 for name, variable in self._variables_with_values()
                 if not recorder.is_trained(variable)
             ]
-            recorder.values(UNTRAINED, [(name, array_of(variable)) for name, variable in few_elements(untrained)])
+            recorder.values(UNTRAINED, [(name, array_of(variable)) for name, variable in smallest_variables(untrained)])
 
-    def _init(self, original: Function, variable: Variable, *args: object, **kwargs: object) -> None:
+    def _keep_own_variable(self, original: Function, variable: Variable, *args: object, **kwargs: object) -> None:
         with self._recorder.inside("init of a variable") as outermost:
             original(variable, *args, **kwargs)
         if (
@@ -67,7 +67,7 @@ class EagerVariables:
         ):
             self._own.append(variable)
 
-    def _init_model(self, original: Function, model: KerasModel, *args: object, **kwargs: object) -> None:
+    def _keep_new_model(self, original: Function, model: KerasModel, *args: object, **kwargs: object) -> None:
         original(model, *args, **kwargs)
         if tf.executing_eagerly() and all(known() is not model for known in self._models):
             self._models.append(weakref.ref(model))
@@ -80,9 +80,9 @@ class EagerVariables:
         for variable in [*(weight for model in (*models, *called) for weight in weights_of(model)), *self._own]:
             if id(variable) not in seen and tf_recording.has_eager_value(variable):
                 seen.add(id(variable))
-                yield self._name(variable), variable
+                yield self._unique_name(variable), variable
 
-    def _name(self, variable: Variable) -> str:
+    def _unique_name(self, variable: Variable) -> str:
         name: str | None = getattr(variable, _NAME, None)
         if name is None:
             name = plain_name(variable)
@@ -91,7 +91,7 @@ class EagerVariables:
             setattr(variable, _NAME, name)
         return name
 
-    def _record_all(self) -> None:
+    def _record_final_variables(self) -> None:
         rows = (
             [(name, array_of(variable)) for name, variable in self._variables_with_values()]
             if self._recorder.steps
@@ -116,7 +116,7 @@ def weights_of(model: KerasModel, kind: str = "weights") -> list[Variable]:
         return list(weights.values())
 
 
-def few_elements(variables: list[tuple[str, Value]]) -> list[tuple[str, Value]]:
+def smallest_variables(variables: list[tuple[str, Value]]) -> list[tuple[str, Value]]:
     """Return the smallest of some named variables, a million elements of them."""
     sizes = [int(np.prod(variable.shape)) if variable.shape.rank is not None else 0 for _, variable in variables]
     left, kept = _MOST_ELEMENTS, set()

@@ -12,7 +12,7 @@ from typing import Hashable, Sequence, Tuple
 import numpy as np
 
 from npu_shim._tensorflow.types import Value
-from npu_shim.rehearsal.recording.digest import Digests, as_numbers, is_numeric
+from npu_shim.rehearsal.recording.digest import Digests, as_savable_array, is_numeric
 from npu_shim.rehearsal.recording.events import Rows
 from npu_shim.rehearsal.recording.kinds import GRADIENT, TAPE, VARIABLE
 from npu_shim.rehearsal.recording.settings import WholeTensors
@@ -27,7 +27,7 @@ Row = Tuple[str, str, np.ndarray]  # kind, name, value
 Keep = Tuple[str, str, int]  # kind, name and number of the value that is kept
 
 
-def gigabytes(size: float) -> str:
+def gigabytes_text(size: float) -> str:
     """Return a number of bytes as text."""
     return f"{size / 1e9:.3g} GB"
 
@@ -72,7 +72,7 @@ class Writer:
         self._tensors = open(os.path.join(folder, TENSORS), "wb") if whole else None  # noqa: SIM115 - as the file
         self._digests = Digests()
 
-    def event(self, event: str, **fields: Value) -> None:
+    def write_event(self, event: str, **fields: Value) -> None:
         """Write one event with its fields. A forked child of the process writes nothing."""
         if os.getpid() != self._pid:
             return
@@ -82,7 +82,7 @@ class Writer:
             self._file.write(line)
             self._file.flush()
 
-    def rows(self, step: int, rows: Sequence[Row]) -> None:
+    def write_rows(self, step: int, rows: Sequence[Row]) -> None:
         """Write the digests of several tensors of one step. Arrays without numbers are left out."""
         kept = [(kind, name, value) for kind, name, value in rows if is_numeric(value)]
         if not kept:
@@ -91,61 +91,62 @@ class Writer:
         with self._lock:
             numbers = np.concatenate(
                 [
-                    self._digests.of(value, step if step > _WHOLE_STEPS and kind in _SHARED else None, kind == TAPE)
+                    self._digests.compute_digest(
+                        value, step if step > _WHOLE_STEPS and kind in _SHARED else None, kind == TAPE
+                    )
                     for kind, _, value in kept
                 ]
             )
             if all(kind != TAPE for kind, _, _ in kept):
-                self._digests.release()
+                self._digests.release_arrays()
             if self._until is not None and step > self._until:
                 os._exit(0)
             if key not in self._tables:
                 self._tables[key] = len(self._tables)
-                self.event("table", table=self._tables[key], rows=key)
-            self.event(
+                self.write_event("table", table=self._tables[key], rows=key)
+            self.write_event(
                 "rows",
                 table=self._tables[key],
                 step=step,
-                seconds=self.seconds(),
-                values=Rows.encoded(numbers),
+                seconds=self.seconds_since_start(),
+                values=Rows.encode_digests(numbers),
             )
             if self._tensors is not None and os.getpid() == self._pid:
-                self._write_whole(step, kept)
-            self._keep_one(kept)
+                self._write_whole_tensors(step, kept)
+            self._save_kept_tensor(kept)
 
-    def _write_whole(self, step: int, rows: Sequence[Row]) -> None:
+    def _write_whole_tensors(self, step: int, rows: Sequence[Row]) -> None:
         """Write the tensors that are wanted, and an event with the place of each."""
         assert self._tensors is not None
         for kind, name, value in rows:
             if step in self._whole.steps or kind in self._whole.kinds:
-                array = as_numbers(value)
+                array = as_savable_array(value)
                 array = array.astype(array.dtype.newbyteorder("<"))
                 place = self._tensors.tell()
                 self._count_bytes(array.nbytes, step)
                 self._tensors.write(array.tobytes())
                 self._tensors.flush()
-                self.event("tensor", kind=kind, name=name, dtype=array.dtype.str, offset=place)
+                self.write_event("tensor", kind=kind, name=name, dtype=array.dtype.str, offset=place)
 
     def _count_bytes(self, size: int, step: int | None) -> None:
         """Count bytes, and end the process if they are too many."""
         self._size += size
         if self._size > self._whole.most_bytes:
             where = "" if step is None else f" at step {step}"
-            text = (
-                f"npu-shim verify: the recording takes more than {gigabytes(self._whole.most_bytes)}{where}. {SMALLER}"
-            )
+            most = gigabytes_text(self._whole.most_bytes)
+            text = f"npu-shim verify: the recording takes more than {most}{where}. {SMALLER}"
             print(text, file=sys.stderr, flush=True)
             os._exit(1)
 
-    def _keep_one(self, rows: Sequence[Row]) -> None:
+    def _save_kept_tensor(self, rows: Sequence[Row]) -> None:
         for kind, name, value in rows:
             if (kind, name) == self._keep:
                 if not self._to_come:
-                    np.save(os.path.join(self._folder, KEPT), as_numbers(value))
+                    np.save(os.path.join(self._folder, KEPT), as_savable_array(value))
                     os._exit(0)  # from any thread, and without the end of the script
                 self._to_come -= 1
 
-    def seconds(self) -> float:
+    def seconds_since_start(self) -> float:
         """Return the seconds since this object was made."""
         return round(time.monotonic() - self._begin, 6)
 
@@ -156,8 +157,8 @@ class NoWriter(Writer):
     def __init__(self) -> None:
         self._begin = time.monotonic()
 
-    def event(self, event: str, **fields: Value) -> None:
+    def write_event(self, event: str, **fields: Value) -> None:
         """Write nothing."""
 
-    def rows(self, step: int, rows: Sequence[Row]) -> None:
+    def write_rows(self, step: int, rows: Sequence[Row]) -> None:
         """Write nothing."""

@@ -21,7 +21,7 @@ def to_json(result: JsonObject) -> str:
     return json.dumps(result, indent=1, allow_nan=False) + "\n"
 
 
-def about(tool: str) -> JsonObject:
+def report_head(tool: str) -> JsonObject:
     """Return what the JSON of a tool begins with."""
     return {"schema_version": 1, "tool": f"npu-shim {tool}", "tool_version": npu_shim.__version__}
 
@@ -34,7 +34,7 @@ WRITERS: Mapping[str, Callable[[Result], str]] = {
 }
 
 
-def write_all(result: _Made, folder: str, writers: Mapping[str, Callable[[_Made], str]]) -> list[str]:
+def write_reports(result: _Made, folder: str, writers: Mapping[str, Callable[[_Made], str]]) -> list[str]:
     """Write all reports to a folder.
 
     Args:

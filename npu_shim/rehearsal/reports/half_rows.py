@@ -25,16 +25,16 @@ def half_rows(half: HalfPart) -> Iterator[tuple[str, str]]:
         yield "largest difference of the loss", f"{difference} at step {loss.step}, band {loss.band:.1e}"
     if half.largest_share is not None:
         yield "largest difference of all values", f"{half.largest_share:.2f} of its band"
-    yield "steps that the loss scale skipped", _skipped(half)
+    yield "steps that the loss scale skipped", _skipped_text(half)
     if half.loss_scale:
         first, lowest, last = half.loss_scale
         yield "loss scale", f"{first:g} at first, {lowest:g} at least, {last:g} at last"
-    yield "overflow", _overflow(half)
+    yield "overflow", _overflow_text(half)
     if half.in_steps:
         yield "not compared, moves in steps", first_names_text(half.in_steps, _MOST)
 
 
-def _skipped(half: HalfPart) -> str:
+def _skipped_text(half: HalfPart) -> str:
     where = (
         f" ({first_names_text([str(step) for step in half.skipped_steps], _MOST, half.skipped)})"
         if half.skipped
@@ -43,7 +43,7 @@ def _skipped(half: HalfPart) -> str:
     return f"{half.skipped} of {half.steps}{where}"
 
 
-def _overflow(half: HalfPart) -> str:
+def _overflow_text(half: HalfPart) -> str:
     overflow = half.overflow
     if half.saturate:
         saturated = [f"{op.op} ({op.times} times)" for op in overflow.saturated]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterator, NamedTuple
 from xml.etree import ElementTree
 
-from npu_shim.rehearsal.reports.text import full_name, number, to_text
+from npu_shim.rehearsal.reports.text import full_name, number_text, to_text
 from npu_shim.rehearsal.result import DIFFER, NOT_REPRODUCIBLE, NOT_RUN, Result
 
 _AGREES = "migrated script agrees with the original"
@@ -22,7 +22,7 @@ class Case(NamedTuple):
 
 def to_junit(result: Result) -> str:
     """Return one test suite. A kind of value that departs is a failure; a run that did not end is an error."""
-    cases = list(_cases(result))
+    cases = list(_test_cases(result))
     failed = [case.element for case in cases if case.message is not None]
     counts = {"tests": len(cases), "failures": failed.count("failure"), "errors": failed.count("error")}
     attributes = {"name": "npu-shim verify", **{name: str(number_of) for name, number_of in counts.items()}}
@@ -37,7 +37,7 @@ def to_junit(result: Result) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _cases(result: Result) -> Iterator[Case]:
+def _test_cases(result: Result) -> Iterator[Case]:
     for part, run in (("original", result.original), ("migrated", result.migrated)):
         name = f"{run.precision} run ends" if run.precision else f"{part} script runs"
         problem = None if run.completed else f"exit code {run.exit_code}, see {run.log}"
@@ -49,7 +49,7 @@ def _cases(result: Result) -> Iterator[Case]:
         departing = sorted(departure for departure in steps if departure[0] is not None)
         yield Case(f"{kind} agrees", f"first at step {departing[0][0]}: {departing[0][1]}" if departing else None)
     for band in result.bands:
-        values = [number(value, ".6g") for value in (band.original, band.migrated, band.band)]
+        values = [number_text(value, ".6g") for value in (band.original, band.migrated, band.band)]
         outside = "means {} and {}, band {}".format(*values)
         yield Case(f"{full_name(band)} is within its band", None if band.inside else outside)
     differs = result.verdict in (DIFFER, NOT_REPRODUCIBLE)

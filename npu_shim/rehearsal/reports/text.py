@@ -37,21 +37,21 @@ NOT_RUN_TEXT = "The comparison could not run to its end."
 
 def to_text(result: Result) -> str:
     """Return the report as text that ends with a line feed."""
-    return "\n".join(_lines(result)) + "\n"
+    return "\n".join(_report_lines(result)) + "\n"
 
 
-def verdict(result: Result) -> str:
+def verdict_text(result: Result) -> str:
     """Return the verdict as a sentence, and the deliberate changes that both runs have."""
     if result.half and result.verdict in _HALF_VERDICTS:
         text = _HALF_VERDICTS[result.verdict].format(dtype=result.half.dtype)
     else:
         text = _VERDICTS.get(result.verdict, NOT_RUN_TEXT)
-    text += _start(result.original.restored, result.migrated.restored)
-    changes = ". ".join(map(_change, result.deliberate))
+    text += _checkpoints_sentence(result.original.restored, result.migrated.restored)
+    changes = ". ".join(map(_change_text, result.deliberate))
     return f"{text} Deliberate: {changes}." if changes else text
 
 
-def _start(original: Sequence[str], migrated: Sequence[str]) -> str:
+def _checkpoints_sentence(original: Sequence[str], migrated: Sequence[str]) -> str:
     """Return a sentence about the checkpoints from which the scripts start, if any."""
     ours, theirs = (
         f"the checkpoint {first_names_text(paths)}" if paths else "no checkpoint" for paths in (original, migrated)
@@ -61,25 +61,25 @@ def _start(original: Sequence[str], migrated: Sequence[str]) -> str:
     return f" The original starts from {ours}, the migrated script from {theirs}."
 
 
-def _change(change: Change) -> str:
+def _change_text(change: Change) -> str:
     """Return a deliberate change with its cost and its place."""
     return f"{change.code} " + ", ".join(filter(None, (change.change, change.cost, change.place)))
 
 
-def sides(result: Result) -> list[str]:
+def side_names(result: Result) -> list[str]:
     """Return the names of the two runs: the scripts, or their precision."""
     return [result.original.precision or "original", result.migrated.precision or "migrated"]
 
 
-def _lines(result: Result) -> Iterator[str]:
-    names = sides(result)
-    yield from _table(["", *names], parts(result))
+def _report_lines(result: Result) -> Iterator[str]:
+    names = side_names(result)
+    yield from _table_lines(["", *names], run_rows(result))
     if result.metrics:
-        yield from _table(["metric", *names], metrics(result)[-_MOST:])
+        yield from _table_lines(["metric", *names], metric_rows(result)[-_MOST:])
     if result.bands:
-        yield from _bands(result.bands)
+        yield from _band_lines(result.bands)
     elif result.streams:
-        yield from _table(KINDS, kinds(result.streams))
+        yield from _table_lines(KINDS, kind_rows(result.streams))
     for side, alone in (("original", result.only_original), ("migrated", result.only_migrated)):
         if alone:
             yield f"only in the {side} script: {first_names_text(list(map(full_name, alone)))}"
@@ -92,11 +92,11 @@ def _lines(result: Result) -> Iterator[str]:
     if result.unsteady_prints:
         yield f"not compared, the original prints other numbers each time: {first_names_text(result.unsteady_prints)}"
     if result.first_departure:
-        yield from _departure(result.first_departure, names)
+        yield from _departure_lines(result.first_departure, names)
     if result.half:
         yield from (f"{name}: {text}" for name, text in half_rows(result.half))
     yield from result.problems
-    yield verdict(result)
+    yield verdict_text(result)
 
 
 _PARTS: tuple[tuple[str, Callable[[RunPart], str]], ...] = (
@@ -104,29 +104,29 @@ _PARTS: tuple[tuple[str, Callable[[RunPart], str]], ...] = (
     ("ranks", lambda part: str(part.ranks)),
     ("exit code", lambda part: str(part.exit_code)),
     ("training steps", lambda part: str(part.steps)),
-    ("seconds", lambda part: number(part.seconds, ".1f")),
-    ("seconds per step", lambda part: number(part.seconds_per_step, ".4f")),
+    ("seconds", lambda part: number_text(part.seconds, ".1f")),
+    ("seconds per step", lambda part: number_text(part.seconds_per_step, ".4f")),
     ("peak memory", lambda part: "unknown" if part.peak_bytes is None else f"{part.peak_bytes / 1e6:.0f} MB"),
     ("TensorFlow, Python", lambda part: f"{part.tensorflow or 'unknown'}, {part.python or 'unknown'}"),
 )
 
 
-def parts(result: Result) -> list[list[str]]:
+def run_rows(result: Result) -> list[list[str]]:
     """Return a row for each fact about the runs: its name, and its text for both."""
     return [[name, value(result.original), value(result.migrated)] for name, value in _PARTS]
 
 
-def metrics(result: Result) -> list[list[str]]:
+def metric_rows(result: Result) -> list[list[str]]:
     """Return a row for each metric: its name and both values."""
-    return [[metric.name, number(metric.original), number(metric.migrated)] for metric in result.metrics]
+    return [[metric.name, number_text(metric.original), number_text(metric.migrated)] for metric in result.metrics]
 
 
-def number(value: float | None, form: str = ".8g") -> str:
+def number_text(value: float | None, form: str = ".8g") -> str:
     """Return a number as text; None stands for Inf or NaN."""
     return "-" if value is None else format(value, form)
 
 
-def kinds(streams: Sequence[StreamPart]) -> list[list[str]]:
+def kind_rows(streams: Sequence[StreamPart]) -> list[list[str]]:
     """Return a row for each kind of value: its name, streams, values, largest difference, streams that depart."""
     rows = []
     for kind in dict.fromkeys(stream.kind for stream in streams):
@@ -145,28 +145,28 @@ def full_name(value: StreamPart | Departing | Alone | MeanBand) -> str:
     return name if name.split(" ")[0] == kind else f"{kind} {name}"
 
 
-def _bands(bands: Sequence[MeanBand]) -> Iterator[str]:
+def _band_lines(bands: Sequence[MeanBand]) -> Iterator[str]:
     rows = []
     for band in bands:
-        values = [number(band.original, ".6g"), number(band.migrated, ".6g")]
+        values = [number_text(band.original, ".6g"), number_text(band.migrated, ".6g")]
         outside = "" if band.inside else "outside"
-        rows.append([full_name(band), *values, number(band.band, ".2g"), outside])
-    yield from _table(["mean over the seeds", "original", "migrated", "99 % band", ""], rows)
+        rows.append([full_name(band), *values, number_text(band.band, ".2g"), outside])
+    yield from _table_lines(["mean over the seeds", "original", "migrated", "99 % band", ""], rows)
 
 
-def _departure(first: FirstDeparture, names: list[str]) -> Iterator[str]:
+def _departure_lines(first: FirstDeparture, names: list[str]) -> Iterator[str]:
     title = f"tensors that depart at step {first.step}, the first"
-    yield from table_lines([departing_heads(title, names), *departing(first)[:_MOST]])
+    yield from table_lines([departing_heads(title, names), *departing_rows(first)[:_MOST]])
     left = first.tensors_departing_there - _MOST
     if left > 0:
         yield f"and {left} more"
     yield ""
-    rows = elements(first)
+    rows = element_rows(first)
     if rows:
-        yield from _table([f"elements of {first.name}", *names], rows[:_FEW])
+        yield from _table_lines([f"elements of {first.name}", *names], rows[:_FEW])
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _table_lines(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     yield from (*table_lines([heads, *rows]), "")
 
 
@@ -175,12 +175,12 @@ def departing_heads(title: str, names: Sequence[str]) -> list[str]:
     return [title, "difference", "allowed", " and ".join(names)]
 
 
-def departing(first: FirstDeparture) -> list[list[str]]:
+def departing_rows(first: FirstDeparture) -> list[list[str]]:
     """Return a row for each tensor that departs at the first departing step."""
-    numbers = [(number(tensor.difference, ".1e"), number(tensor.allowed, ".1e")) for tensor in first.tensors]
+    numbers = [(number_text(tensor.difference, ".1e"), number_text(tensor.allowed, ".1e")) for tensor in first.tensors]
     return [[full_name(tensor), *both, tensor.values] for tensor, both in zip(first.tensors, numbers)]
 
 
-def elements(first: FirstDeparture) -> list[list[str]]:
+def element_rows(first: FirstDeparture) -> list[list[str]]:
     """Return a row for each element of the first departure that a result has: index and both values."""
     return [[str(element.index), element.original, element.migrated] for element in first.elements]

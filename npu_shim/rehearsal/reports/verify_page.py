@@ -8,7 +8,16 @@ from typing import Iterator, Sequence
 from npu_shim.rehearsal.reports import text
 from npu_shim.rehearsal.reports.chart import Line, chart
 from npu_shim.rehearsal.reports.half_rows import half_rows
-from npu_shim.rehearsal.reports.text import KINDS, full_name, kinds, metrics, number, parts, sides, verdict
+from npu_shim.rehearsal.reports.text import (
+    KINDS,
+    full_name,
+    kind_rows,
+    metric_rows,
+    number_text,
+    run_rows,
+    side_names,
+    verdict_text,
+)
 from npu_shim.rehearsal.result import HalfPoint, Loss, Result
 from npu_shim.rehearsal.web import page_html, section_html, table_html, verdict_html as sentences
 
@@ -18,36 +27,37 @@ def to_html(result: Result) -> str:
     script = result.original.script
     footer = f"npu-shim verify {result.tool_version}"
     heading = f"Verification in {result.half.dtype}" if result.half else "Verification of a migration"
-    return page_html(f"Verification of {script}", heading, [script], _body(result), footer)
+    return page_html(f"Verification of {script}", heading, [script], _page_body(result), footer)
 
 
-def _body(result: Result) -> Iterator[str]:
-    yield from sentences(result.verdict.replace(" ", "-"), verdict(result), *result.problems)
-    names = sides(result)
+def _page_body(result: Result) -> Iterator[str]:
+    yield from sentences(result.verdict.replace(" ", "-"), verdict_text(result), *result.problems)
+    names = side_names(result)
     if result.half:
         yield table_html("Half precision", [], [list(row) for row in half_rows(result.half)])
     if result.curve:
-        yield from _curves(result)
+        yield from _loss_charts(result)
     if result.first_departure:
         first = result.first_departure
         title = f"First departure: step {first.step}, {first.kind} {first.name}"
-        yield section_html(title, text.departing_heads("tensor", names), text.departing(first))
-        yield section_html("Its elements that differ most", ["index", *names], text.elements(first))
+        yield section_html(title, text.departing_heads("tensor", names), text.departing_rows(first))
+        yield section_html("Its elements that differ most", ["index", *names], text.element_rows(first))
     rows = [[name, "gradients are zero but for rounding"] for name in result.undetermined_variables]
     yield section_html("Not compared", ["variable", "why"], rows)
     rows = [
-        [full_name(band), *(number(value, ".6g") for value in (band.original, band.migrated, band.band))]
+        [full_name(band), *(number_text(value, ".6g") for value in (band.original, band.migrated, band.band))]
         for band in result.bands
     ]
     yield section_html("Means over the seeds", ["quantity", "original", "migrated", "99 % band"], rows)
-    yield section_html("Metrics", ["metric", *names], metrics(result))
-    yield section_html("Recorded values", KINDS, kinds(result.streams))
+    yield section_html("Metrics", ["metric", *names], metric_rows(result))
+    yield section_html("Recorded values", KINDS, kind_rows(result.streams))
     rows = [
-        [variable.name, str(variable.shape), number(variable.difference, ".1e")] for variable in result.final_variables
+        [variable.name, str(variable.shape), number_text(variable.difference, ".1e")]
+        for variable in result.final_variables
     ]
     yield section_html("Final variables", ["variable", "shape", "difference"], rows)
     arguments = [" ".join(part.arguments) for part in (result.original, result.migrated)]
-    yield section_html("Environment", ["", *names], [*parts(result), ["arguments", *arguments]])
+    yield section_html("Environment", ["", *names], [*run_rows(result), ["arguments", *arguments]])
     words = {None: "-", True: "yes", False: "no"}
     rows = [
         [name, words[value] if value is None or isinstance(value, bool) else str(value)]
@@ -62,7 +72,7 @@ def _body(result: Result) -> Iterator[str]:
     yield section_html("Values of one script only", ["script", "value", "number"], rows)
 
 
-def _curves(result: Result) -> Iterator[str]:
+def _loss_charts(result: Result) -> Iterator[str]:
     all_steps = [point.step for loss in result.losses for point in loss.curve]
     steps = (min(all_steps), max(all_steps)) if all_steps else None
     for loss in result.losses or [Loss("loss", "loss", list(result.curve))]:
@@ -70,12 +80,12 @@ def _curves(result: Result) -> Iterator[str]:
         theirs = [(point.step, point.migrated) for point in loss.curve]
         lines = [
             Line(name, style, [(step, value) for step, value in points if value is not None])
-            for name, style, points in zip(sides(result), ("one", "two"), (ours, theirs))
+            for name, style, points in zip(side_names(result), ("one", "two"), (ours, theirs))
         ]
         title = loss.name.capitalize()
         yield chart(title, f"{title} of both runs by training step", lines, False, steps)
     if result.half:
-        yield from _shares([point for point in result.curve if isinstance(point, HalfPoint)])
+        yield from _half_charts([point for point in result.curve if isinstance(point, HalfPoint)])
         return
     limit = result.settings.tolerance
     lines = [
@@ -90,7 +100,7 @@ def _curves(result: Result) -> Iterator[str]:
         yield '<h2>Difference</h2>\n<p class="quiet">All values are equal, bit by bit.</p>'
 
 
-def _shares(curve: Sequence[HalfPoint]) -> Iterator[str]:
+def _half_charts(curve: Sequence[HalfPoint]) -> Iterator[str]:
     """Yield the charts of half precision: the difference of the loss, and the largest share of a band."""
     title = "Difference of the loss, logarithmic"
     lines = [
