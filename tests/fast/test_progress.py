@@ -113,10 +113,10 @@ def test_time_in_collectives_that_overlap_counts_once() -> None:
 RUN = """
 import os, sys, time
 import numpy as np
-from npu_shim.rehearsal.progress.recording_progress import shown
+from npu_shim.rehearsal.progress.recording_progress import showing_progress
 from npu_shim.rehearsal.recording.writer import Writer
 writer = Writer(sys.argv[1])
-with shown("npu-shim verify", "original", [sys.argv[1]], 100) as end:
+with showing_progress("npu-shim verify", "original", [sys.argv[1]], 100) as end:
     for step in range(1, 11):
         rows = [("input", "x", np.ones([4, 3])), ("loss", "loss", np.float32(2.5) / step), ("loss", "loss 2", np.ones(()))]
         writer.write_rows(step, rows)

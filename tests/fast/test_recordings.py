@@ -316,7 +316,7 @@ FORKS = """
 import multiprocessing
 from npu_shim.rehearsal.recording.entropy import Entropy
 
-Entropy(1, lambda *_: None).install()
+Entropy(1, lambda *_: None).replace_entropy_functions()
 with multiprocessing.get_context("fork").Pool(1) as one, multiprocessing.get_context("fork").Pool(1) as other:
     print([each.apply(eval, ("__import__('random').random()",)) for each in (one, other)])
 """

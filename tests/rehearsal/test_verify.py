@@ -226,7 +226,7 @@ from npu_shim.rehearsal.recording import order_of_data, random_seeds
 import tensorflow as tf
 
 random_seeds.seed_ops_by_call_site(1, print)
-order_of_data.order_data()
+order_of_data.make_data_deterministic()
 seen = []
 
 
@@ -261,7 +261,7 @@ from npu_shim.rehearsal.recording import order_of_data
 import tensorflow as tf
 
 tf.compat.v1.enable_eager_execution()
-order_of_data.order_data()
+order_of_data.make_data_deterministic()
 
 
 def wait(each):
