@@ -8,7 +8,7 @@ import pytest
 from convert_tf2npu.engine.converter import FINDING, Converter
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.main import main
-from convert_tf2npu.rules.compat_v1.contrib.advice import advice
+from convert_tf2npu.rules.compat_v1.contrib.advice import advice_for_contrib_name
 from convert_tf2npu.rules.compat_v1.contrib.replacements import REPLACEMENTS
 from convert_tf2npu.tf_api.v1_fate import ONLY_IN_V1, OTHERWISE, SAME, fate_of_v1_name
 
@@ -198,9 +198,11 @@ def test_without_the_option_tf_contrib_is_unchanged() -> None:
 def test_replacements_are_names_of_compat_v1_and_advice_is_an_imperative() -> None:
     for name, replacement in REPLACEMENTS.items():
         assert fate_of_v1_name("tensorflow." + replacement.name) in (SAME, ONLY_IN_V1, OTHERWISE), name
-        assert advice(name).startswith("Use tf.")
+        assert advice_for_contrib_name(name).startswith("Use tf.")
         assert set(dict(replacement.renamed)) <= set(replacement.before) and set(
             dict(replacement.renamed).values()
         ) <= set(replacement.after)
-    known: dict[str, str] = {name: advice(name) for name in ("", "slim", "rnn", "layers", "seq2seq.Helper", "opt.X")}
+    known: dict[str, str] = {
+        name: advice_for_contrib_name(name) for name in ("", "slim", "rnn", "layers", "seq2seq.Helper", "opt.X")
+    }
     assert all(known.values()) and not [text for text in known.values() if "%" in text]

@@ -240,7 +240,7 @@ OLD_IMPORTS = {
     "preamble_and_guard": "from ..rewrite.insertion import is_main_guard",
     "later_names": "from ..rewrite.call_edits import add_argument, rename, wrap",
     "dropouts": "from ..rewrite.change import Change, Finding, Result",
-    "v2_behavior": "from ..rewrite.npu_imports import statement_behind",
+    "v2_behavior": "from ..rewrite.npu_imports import edit_adding_after",
     "in_a_function": "def switch():\n    from ..rewrite import insertion",
 }
 

@@ -129,9 +129,9 @@ class Deliberate(NamedTuple):
 
 def deliberate_rules() -> dict[str, Deliberate]:
     """Return the rules that change numbers on purpose, by code."""
-    from .rules.registry import load
+    from .rules.registry import load_rules
 
-    return {rule.code: Deliberate(rule.code, rule.deliberate, rule.rounds) for rule in load() if rule.deliberate}
+    return {rule.code: Deliberate(rule.code, rule.deliberate, rule.rounds) for rule in load_rules() if rule.deliberate}
 
 
 def deliberate_changes(result: FileResult) -> list[Diagnostic]:

@@ -6,7 +6,7 @@ from ..files.message import Message
 from ..project.context import Context
 from ..rewrite.call_edits import broken_string, loses_comment
 from ..rewrite.change import Change, Finding, Result
-from ..rewrite.npu_imports import taken
+from ..rewrite.npu_imports import first_taken_name
 from ..rewrite.spans import Spans
 
 
@@ -23,7 +23,7 @@ def checked(context: Context, change: Change, replaced: Spans) -> Result:
 
 
 def _reason(context: Context, change: Change, replaced: Spans) -> str:
-    name = taken(change.uses, context.names)
+    name = first_taken_name(change.uses, context.names)
     if name:
         return Message(
             "this file uses the name {0} for something else. Rename it and run again: {1}", name, change.message

@@ -12,7 +12,7 @@ from ..files.message import Message
 from ..files.texts import is_server_file
 from ..project.project import Project
 from ..project.source_files import MOST_BYTES
-from ..rules.compat_v1.lift_plan import CODE as LIFTING, lift
+from ..rules.compat_v1.lift_plan import CODE as LIFTING, lift_file
 from ..syntax.edits import ordered
 from ..syntax.notebook import Notebook
 from ..syntax.notebook_cells import CellError
@@ -45,7 +45,9 @@ def project_of(settings: Settings, paths: Iterable[str] = (), fixed: Iterable[st
         fixed: those among them that are not converted.
     """
     lifts = settings.compat_v1 and settings.enabled(LIFTING)
-    return Project(paths, fixed, lift if lifts else None, settings.compat_v1 or settings.tf == "1", settings.tf_files)
+    return Project(
+        paths, fixed, lift_file if lifts else None, settings.compat_v1 or settings.tf == "1", settings.tf_files
+    )
 
 
 class Converter:

@@ -16,7 +16,7 @@ from ..project.project import Project
 from ..rewrite.npu_imports import import_edits
 from ..rewrite.spans import Spans
 from ..rules.base import Change, Context, Finding, Result, Rule
-from ..rules.compat_v1.lift_bindings import as_lifted
+from ..rules.compat_v1.lift_bindings import edit_after_lifting
 from ..rules.compat_v1.lift_plan import MOVING
 from ..rules.data import loss_scale
 from ..rules.keras import keras_backend
@@ -66,7 +66,7 @@ class _ModeRules:
         self.once_a_file = frozenset(rule.code for rule in self.registry.rules if rule.once_a_file)
         self.of_backends = Registry([r for r in self.registry.rules if r.code == keras_backend.CODE])
         # What becomes of replicas is followed through objects of every kind.
-        self.on_objects: Pattern[bytes] | None = None if mode == STRATEGY else self.registry.on_objects()
+        self.on_objects: Pattern[bytes] | None = None if mode == STRATEGY else self.registry.pattern_for_objects()
 
 
 class Planner:
@@ -145,7 +145,9 @@ class Planner:
         edits: list[Edit] = []
         if changes:
             edits = import_edits(context.source, context.names, changes)
-            edits += [as_lifted(context.names, edit, change.node) for change in changes for edit in change.edits]
+            edits += [
+                edit_after_lifting(context.names, edit, change.node) for change in changes for edit in change.edits
+            ]
         outcomes = list(fates(context, said))
         listed = places(context, outcomes) if self._list_calls else ()
         return Plan(

@@ -17,15 +17,15 @@ _LOW_PRECEDENCE = (ast.IfExp, ast.Lambda, ast.BoolOp, ast.Compare) + _IN_PARENTH
 _HIGH_PRECEDENCE = (ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.MatMult, ast.Pow)
 
 
-def wrap(source: Source, node: ast.AST, before: str, after: str) -> tuple[Edit, Edit]:
+def wrap_edits(source: Source, node: ast.AST, before: str, after: str) -> tuple[Edit, Edit]:
     """Return the edits that put text around an expression."""
     start, end = source.start(node), source.end(node)
     if isinstance(node, _IN_PARENTHESES):  # their parentheses stay around the whole
         before, after = before + "(", ")" + after
-    return Edit(start, start, _apart(source, start, before)), Edit(end, end, after, closing=True)
+    return Edit(start, start, _text_apart_from_keyword(source, start, before)), Edit(end, end, after, closing=True)
 
 
-def written(source: Source, node: ast.AST, edits: Iterable[Edit]) -> str:
+def text_with_edits(source: Source, node: ast.AST, edits: Iterable[Edit]) -> str:
     """Return the text of a node with edits applied."""
     done, text = source.start(node), ""
     for edit in ordered(edits):
@@ -37,16 +37,16 @@ def written(source: Source, node: ast.AST, edits: Iterable[Edit]) -> str:
 def rename(source: Source, node: ast.AST, new: str) -> Edit:
     """Return the edit that replaces an expression with a name."""
     start = source.start(node)
-    return Edit(start, source.end(node), _apart(source, start, new))
+    return Edit(start, source.end(node), _text_apart_from_keyword(source, start, new))
 
 
-def _apart(source: Source, start: int, text: str) -> str:
+def _text_apart_from_keyword(source: Source, start: int, text: str) -> str:
     """Return a text for a position, with a space if a keyword is right before it: return(tf).Session()."""
     before = source.text[max(start - 1, 0) : start]
     return " " + text if re.match(r"\w", before) and re.match(r"\w", text) else text
 
 
-def rename_behind(source: Source, root: ast.expr, node: ast.expr, new: str) -> Edit:
+def rename_after_root(source: Source, root: ast.expr, node: ast.expr, new: str) -> Edit:
     """Return the edit that replaces what follows the first part of a dotted name: ``tf`` of ``(tf.contrib).rnn``.
 
     Parentheses that open before this part are kept.
@@ -65,12 +65,12 @@ def add_argument(source: Source, call: ast.Call, *texts: str) -> Edit | None:
     close = source.end(call) - 1
     values = values_of(call)
     if not values:
-        at = inside(source, call)
+        at = after_opening_parenthesis(source, call)
         return Edit(at, at, ", ".join(texts), first=True)
     last = max(values, key=source.end)
     if isinstance(last, ast.GeneratorExp) and source.end(last) > close:
         return None
-    end = outer_end(source, call, last)
+    end = argument_end(source, call, last)
     start = argument_start(source, call, last)
     before = source.text[source.line_start(start) : start]
     between = source.newline + before if not before.strip() else " "
@@ -82,26 +82,30 @@ def values_of(call: ast.Call) -> list[ast.expr]:
     return call.args + [keyword.value for keyword in call.keywords]
 
 
-def inside(source: Source, call: ast.Call) -> int:
+def after_opening_parenthesis(source: Source, call: ast.Call) -> int:
     """Return the position right after the opening parenthesis of a call."""
-    return behind_closed(source, source.end(call.func)) + 1
+    return after_closing_parentheses(source, source.end(call.func)) + 1
 
 
 def argument_start(source: Source, call: ast.Call, value: ast.expr) -> int:
     """Return the start of an argument, with its name or stars and the parentheses around it."""
     start = source.start(value)
     before = [v for v in values_of(call) if source.start(v) < start]
-    comma = behind_closed(source, source.end(max(before, key=source.end))) + 1 if before else inside(source, call)
+    comma = (
+        after_closing_parentheses(source, source.end(max(before, key=source.end))) + 1
+        if before
+        else after_opening_parenthesis(source, call)
+    )
     return source.skip_trivia(comma)
 
 
-def keyword_value(source: Source, call: ast.Call, keyword: ast.keyword) -> int:
+def keyword_value_start(source: Source, call: ast.Call, keyword: ast.keyword) -> int:
     """Return the start of the value of a keyword argument, with the parentheses around it."""
     name = argument_start(source, call, keyword.value) + len(keyword.arg or "")
     return source.skip_trivia(source.skip_trivia(name) + 1)
 
 
-def behind_closed(source: Source, end: int) -> int:
+def after_closing_parentheses(source: Source, end: int) -> int:
     """Return the position of the first token after an expression and the parentheses around it."""
     at = source.skip_trivia(end)
     while source.text[at] == ")":
@@ -109,7 +113,7 @@ def behind_closed(source: Source, end: int) -> int:
     return at
 
 
-def outer_end(source: Source, call: ast.Call, value: ast.expr) -> int:
+def argument_end(source: Source, call: ast.Call, value: ast.expr) -> int:
     """Return the end of an argument, with the parentheses around it."""
     end, close = source.end(value), source.end(call) - 1
     position = source.skip_trivia(end)
@@ -148,7 +152,7 @@ def broken_string(source: Source, scopes: Names, edit: Edit) -> ast.AST | None:
     return None
 
 
-def holds_together(text: str) -> bool:
+def is_one_statement(text: str) -> bool:
     """Return True if all lines of an expression are one statement without parentheses around them."""
     try:
         ast.parse(text, mode="eval")
@@ -157,19 +161,19 @@ def holds_together(text: str) -> bool:
     return True
 
 
-def one_minus(source: Source, node: ast.expr) -> tuple[Edit, ...]:
+def edits_to_keep_probability(source: Source, node: ast.expr) -> tuple[Edit, ...]:
     """Return the edits that turn a drop rate into a keep probability, as a person would write it."""
     start, end = source.start(node), source.end(node)
     value = constant(node)
     if value and isinstance(value[0], (int, float)) and not isinstance(value[0], bool):
         text = source.text[start:end]
         if re.fullmatch(r"[0-9.]+", text):
-            return (Edit(start, end, _plain(Decimal(1) - Decimal(text))),)
+            return (Edit(start, end, _decimal_text(Decimal(1) - Decimal(text))),)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
         one = constant(node.left)
         if one and one[0] == 1 and not isinstance(node.right, _LOW_PRECEDENCE):
             # 1 - (1 - keep) is keep, with its parentheses
-            right = source.skip_trivia(behind_closed(source, source.end(node.left)) + 1)
+            right = source.skip_trivia(after_closing_parentheses(source, source.end(node.left)) + 1)
             return (Edit(start, right, ""),)
     if (
         isinstance(node, _LOW_PRECEDENCE)
@@ -182,12 +186,12 @@ def one_minus(source: Source, node: ast.expr) -> tuple[Edit, ...]:
     return (Edit(start, start, "1 - "),)
 
 
-def operand(source: Source, node: ast.expr) -> str:
+def operand_text(source: Source, node: ast.expr) -> str:
     """Return an expression as one line of text that can stand before ``if``."""
     text = one_line(source.segment(node))
     return f"({text})" if isinstance(node, (ast.IfExp, ast.Lambda) + _IN_PARENTHESES) else text
 
 
-def _plain(value: Decimal) -> str:
+def _decimal_text(value: Decimal) -> str:
     text = format(value.normalize(), "f")
     return text if "." in text else text + ".0"

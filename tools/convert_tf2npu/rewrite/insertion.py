@@ -15,7 +15,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _PASSED = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Delete)
 
 
-def first_at_work(context: Context, body: ast.AST) -> ast.stmt | None:
+def first_statement_after_preamble(context: Context, body: ast.AST) -> ast.stmt | None:
     """Return the first statement behind the preamble of a body that is not an import or a definition."""
     statements: list[ast.stmt] = body.body  # type: ignore[attr-defined]
     is_module = isinstance(body, ast.Module)
@@ -38,7 +38,7 @@ def _only_defines(context: Context, statement: ast.stmt) -> bool:
     return isinstance(statement, _DEFINITIONS) or is_flag(context.names, statement)
 
 
-def added_before(context: Context, statement: ast.stmt, *lines: str) -> Edit:
+def edit_adding_before(context: Context, statement: ast.stmt, *lines: str) -> Edit:
     """Return the edit that adds statements before another one, in separate lines if possible.
 
     Args:
@@ -54,7 +54,7 @@ def added_before(context: Context, statement: ast.stmt, *lines: str) -> Edit:
     return Edit(position, position, "".join(indent + line + context.source.newline for line in lines))
 
 
-def at_end(context: Context, body: ast.AST, *lines: str) -> list[Edit]:
+def edits_adding_at_end(context: Context, body: ast.AST, *lines: str) -> list[Edit]:
     """Return the edits that add lines at the end of a body: after the last statement and before each return.
 
     Args:

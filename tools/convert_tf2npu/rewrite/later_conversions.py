@@ -27,8 +27,16 @@ from ..syntax.source import Edit, Source
 from ..tf_api.canonical_names import canonical
 from ..tf_api.forms_in_26 import ARGUMENT_NAMES, BACKPORTS, DEFAULTS, MODEL_METHODS, MOVED, TRANSFORMATIONS, WITHOUT
 from ..tf_api.v1_fate import name_below_tensorflow
-from .call_edits import add_argument, behind_closed, inside, rename, rename_keyword, values_of, wrap
-from .npu_imports import BACKPORTS_MODULE, backports_name, name_of_tensorflow, statement_behind
+from .call_edits import (
+    add_argument,
+    after_closing_parentheses,
+    after_opening_parenthesis,
+    rename,
+    rename_keyword,
+    values_of,
+    wrap_edits,
+)
+from .npu_imports import BACKPORTS_MODULE, backports_name, edit_adding_after, name_of_tensorflow
 
 _IMPORT = re.compile(r"\bimport\b")
 
@@ -67,15 +75,15 @@ class Conversions(NamedTuple):
     gone: frozenset[ast.AST] = frozenset()
 
 
-def conversions(context: Context) -> Conversions:
+def conversions_for_26(context: Context) -> Conversions:
     """Return the conversions of a file of a program of TensorFlow 2."""
     if not may_be_tf2(context) or context.names.keras_apart:
         return Conversions()
-    of_names = context.once(_conversions)
+    of_names = context.once(_find_conversions)
     return of_names if of_names.all and is_tf2_program(context) else Conversions()  # to find the version takes longer
 
 
-def _conversions(context: Context) -> Conversions:
+def _find_conversions(context: Context) -> Conversions:
     converted: list[Conversion] = []
     bindings: set[int] = set()
     gone: set[ast.AST] = set()
@@ -91,20 +99,20 @@ def _conversions(context: Context) -> Conversions:
             converted.append(Conversion(statement, name, edits, (), frozenset([statement, *nodes])))
     for use in uses:
         if not use.is_imported and has_form_in_26(context.names, use):
-            converted += _of_use(context.names, context.source, use)
+            converted += _conversions_of_use(context.names, context.source, use)
     for call, name in later_calls(context):
-        converted += _of_call(context, call, name)
+        converted += _conversions_of_call(context, call, name)
     everywhere = frozenset(node for conversion in converted for node in conversion.nodes)
     return Conversions(tuple(converted), everywhere, frozenset(bindings), frozenset(gone))
 
 
-def _conversion(
+def _make_conversion(
     node: ast.AST, name: str, *edits: Edit, uses: tuple[str, ...] = (), name_node: ast.AST | None = None
 ) -> Conversion:
     return Conversion(node, name, edits, uses, frozenset([name_node or node]))
 
 
-def _line(later: LaterImport) -> str:
+def _import_statement_for_26(later: LaterImport) -> str:
     """Return the statement that imports a name in the form of 2.6."""
     module, _, last = (MOVED.get(later.name) or f".{BACKPORTS[later.name]}").rpartition(".")
     home = f"tensorflow.{module}" if module else BACKPORTS_MODULE
@@ -114,7 +122,7 @@ def _line(later: LaterImport) -> str:
 
 def _import_edits(source: Source, node: ast.ImportFrom, replaced: list[LaterImport]) -> tuple[Edit, ...] | None:
     """Return the edits that import names from elsewhere, or None if the place of a name in the text is not clear."""
-    lines = [_line(replacement) for replacement in replaced]
+    lines = [_import_statement_for_26(replacement) for replacement in replaced]
     start, end = source.start(node), source.end(node)
     if len(replaced) == len(node.names):
         indent = source.text[source.line_start(start) : start]
@@ -142,17 +150,17 @@ def _import_edits(source: Source, node: ast.ImportFrom, replaced: list[LaterImpo
             edits.append(Edit(places[index - 1][1], places[index][1], ""))
         else:
             edits.append(Edit(places[index][0], places[index + 1][0], ""))
-    return (*edits, statement_behind(source, node, "\n".join(lines)))
+    return (*edits, edit_adding_after(source, node, "\n".join(lines)))
 
 
-def _of_use(names: Names, source: Source, use: LaterUse) -> Iterator[Conversion]:
+def _conversions_of_use(names: Names, source: Source, use: LaterUse) -> Iterator[Conversion]:
     """Yield the conversion of a name where it is used."""
     node, parent = use.chain[use.depth], names.parents.get(use.chain[-1])
     call = parent if isinstance(parent, ast.Call) and parent.func is use.chain[-1] else node
     if use.name in BACKPORTS:
         module = backports_name(names)
         new = rename(source, node, f"{module}.{BACKPORTS[use.name]}")
-        yield _conversion(call, use.name, new, uses=(module,), name_node=node)
+        yield _make_conversion(call, use.name, new, uses=(module,), name_node=node)
         return
     path, written = MOVED[use.name].split("."), source.segment(use.chain[0])
     bound = name_below_tensorflow(canonical(use.binding.target)) if use.binding is not None else None
@@ -163,11 +171,11 @@ def _of_use(names: Names, source: Source, use: LaterUse) -> Iterator[Conversion]
             return
         have, written = [], tensorflow
     new = rename(source, node, ".".join([written, *path[len(have) :]]))
-    default = _default(source, call, use.name) if isinstance(call, ast.Call) else None
-    yield _conversion(call, use.name, new, *([default] if default else []), name_node=node)
+    default = _edit_for_default(source, call, use.name) if isinstance(call, ast.Call) else None
+    yield _make_conversion(call, use.name, new, *([default] if default else []), name_node=node)
 
 
-def _default(source: Source, call: ast.Call, name: str) -> Edit | None:
+def _edit_for_default(source: Source, call: ast.Call, name: str) -> Edit | None:
     """Return the edit that gives an argument its arg where the other spelling has another default."""
     before, argument, arg = DEFAULTS.get(name, (0, "", ""))
     hides = any(isinstance(arg, ast.Starred) for arg in call.args) or None in {keyword.arg for keyword in call.keywords}
@@ -176,46 +184,54 @@ def _default(source: Source, call: ast.Call, name: str) -> Edit | None:
     return add_argument(source, call, f"{argument}={arg}")
 
 
-def _of_call(context: Context, call: Call, name: str) -> Iterator[Conversion]:
+def _conversions_of_call(context: Context, call: Call, name: str) -> Iterator[Conversion]:
     """Yield the conversion of a call of a method, or with an argument, that 2.6 lacks."""
     source, node, function = context.source, call.node, call.node.func
     owner, _, method = name.rpartition(".")
     new = ARGUMENT_NAMES.get(owner, {}).get(method)
     if new is not None:
         keyword = next(keyword for keyword in node.keywords if keyword.arg == method)
-        yield _conversion(node, name, rename_keyword(source, node, keyword, new))
+        yield _make_conversion(node, name, rename_keyword(source, node, keyword, new))
     if not isinstance(function, ast.Attribute) or function.attr != method:
         return
     end, closing = source.end(function), source.end(node)
     if name == APPLY:
         if len(node.args) == 2 and not node.keywords and not any(isinstance(value, ast.Starred) for value in node.args):
-            at, dot = inside(source, node), behind_closed(source, source.end(function.value))
+            at, dot = (
+                after_opening_parenthesis(source, node),
+                after_closing_parentheses(source, source.end(function.value)),
+            )
             edits = Edit(dot, end, ".apply_gradients"), Edit(at, at, "zip(", first=True)
-            yield _conversion(node, name, *edits, Edit(closing - 1, closing - 1, ")", closing=True))
+            yield _make_conversion(node, name, *edits, Edit(closing - 1, closing - 1, ")", closing=True))
         return
     if owner == "keras.Model" and method in MODEL_METHODS and _is_dotted(function.value):
         if not {keyword.arg for keyword in node.keywords} <= MODEL_METHODS[method]:
             return
-        module, at = backports_name(context.names), inside(source, node)
+        module, at = backports_name(context.names), after_opening_parenthesis(source, node)
         following = ", " if node.args or node.keywords else ""
         receiver = source.segment(function.value) + (following.rstrip() if source.text[at] in "\r\n" else following)
         edits = rename(source, function, f"{module}.{method}"), Edit(at, at, receiver, first=True)
-        yield _conversion(node, name, *edits, uses=(module,))
+        yield _make_conversion(node, name, *edits, uses=(module,))
     if owner != "data.Dataset" or context.types.of(function.value, call.where) != Type.DATASET:
         return
-    dot = behind_closed(source, source.end(function.value))
+    dot = after_closing_parentheses(source, source.end(function.value))
     tensorflow = name_of_tensorflow(context.names)
     if method == "save":
         has_arguments = WITHOUT[name].isdisjoint(keyword.arg or "" for keyword in node.keywords) and values_of(node)
         if has_arguments and tensorflow is not None and ")" not in source.text[source.end(function.value) : dot]:
-            opening, _ = wrap(source, function.value, f"{tensorflow}.data.experimental.save(", "")
-            yield _conversion(node, name, opening, Edit(source.end(function.value), inside(source, node), ", "))
+            opening, _ = wrap_edits(source, function.value, f"{tensorflow}.data.experimental.save(", "")
+            yield _make_conversion(
+                node, name, opening, Edit(source.end(function.value), after_opening_parenthesis(source, node), ", ")
+            )
     elif method == "rebatch":
-        yield _conversion(node, name, Edit(dot, end, ".unbatch().batch"))
+        yield _make_conversion(node, name, Edit(dot, end, ".unbatch().batch"))
     elif method in TRANSFORMATIONS and tensorflow is not None:
-        at, call_begin = inside(source, node), f"{tensorflow}.data.experimental.{TRANSFORMATIONS[method]}("
+        at, call_begin = (
+            after_opening_parenthesis(source, node),
+            f"{tensorflow}.data.experimental.{TRANSFORMATIONS[method]}(",
+        )
         edits = Edit(dot, end, ".apply"), Edit(at, at, call_begin, first=True)
-        yield _conversion(node, name, *edits, Edit(closing, closing, ")", closing=True))
+        yield _make_conversion(node, name, *edits, Edit(closing, closing, ")", closing=True))
 
 
 def _is_dotted(node: ast.expr) -> bool:

@@ -9,7 +9,7 @@ from ..project.context import Context
 from ..semantics.signatures import Bound, bind
 from ..syntax.edits import Edit
 from ..syntax.expressions import constant
-from .call_edits import add_argument, rename, rename_keyword, wrap
+from .call_edits import add_argument, rename, rename_keyword, wrap_edits
 
 CONTRIB = "tensorflow.contrib.mixed_precision."
 TRAIN = "tensorflow.train.experimental."
@@ -46,11 +46,11 @@ def loss_scale_edits(context: Context, node: ast.Call, name: str) -> tuple[list[
         bound = bind(node, ("initial_loss_scale", "increment_period", "multiplier"))
         if bound.hidden or bound.unknown:
             return None, []
-        return [rename(source, node, _manager(context, bound))], ["ExponentialUpdateLossScaleManager"]
-    return _optimizer(context, node, name)
+        return [rename(source, node, _manager_text(context, bound))], ["ExponentialUpdateLossScaleManager"]
+    return _optimizer_edits(context, node, name)
 
 
-def _optimizer(context: Context, node: ast.Call, name: str) -> tuple[list[Edit] | None, list[str]]:
+def _optimizer_edits(context: Context, node: ast.Call, name: str) -> tuple[list[Edit] | None, list[str]]:
     source = context.source
     bound = bind(node, ("opt", "loss_scale"))
     scale = bound.args.get("loss_scale")
@@ -59,21 +59,21 @@ def _optimizer(context: Context, node: ast.Call, name: str) -> tuple[list[Edit] 
     edits = [rename(source, node.func, "NPULossScaleOptimizer")]
     uses = ["NPULossScaleOptimizer"]
     if scale is None:
-        added = add_argument(source, node, _manager(context, None))
+        added = add_argument(source, node, _manager_text(context, None))
         return (None if added is None else [*edits, added]), [*uses, "ExponentialUpdateLossScaleManager"]
     if "loss_scale" in bound.keywords:
         edits.append(rename_keyword(source, node, bound.keywords["loss_scale"], "loss_scale_manager"))
     value = constant(scale)
     if value and value[0] == "dynamic":
-        edits.append(rename(source, scale, _manager(context, None)))
+        edits.append(rename(source, scale, _manager_text(context, None)))
         uses.append("ExponentialUpdateLossScaleManager")
     elif value:
-        edits += wrap(source, scale, "FixedLossScaleManager(", ")")
+        edits += wrap_edits(source, scale, "FixedLossScaleManager(", ")")
         uses.append("FixedLossScaleManager")
     return edits, uses
 
 
-def _manager(context: Context, bound: Bound | None) -> str:
+def _manager_text(context: Context, bound: Bound | None) -> str:
     """Return the text of the manager that behaves as a DynamicLossScale."""
     given: dict[str, ast.expr] = bound.args if bound else {}
 

@@ -12,21 +12,21 @@ from ..files.message import Message
 from ..project.context import Context
 from ..semantics.signatures import bind
 from ..syntax.source import Edit
-from .call_edits import argument_start, holds_together, keyword_value, outer_end, rename, rename_keyword
+from .call_edits import argument_end, argument_start, is_one_statement, keyword_value_start, rename, rename_keyword
 from .change import Change, Question
 
 DATA = "npu_data"
 _FLOATS = {"float16", "bfloat16", "float32", "float64"}
 
 
-def questions(rows: SelectedRows) -> tuple[Question, ...]:
+def questions_about_mask(rows: SelectedRows) -> tuple[Question, ...]:
     """Return what a run must see before the rows of a mask may stay: ranks, and that no shape hides them."""
     nodes = [rows.mask, *(selected.call for selected in rows.selections), *(part.operand for part in rows.reductions)]
     nodes += [selected.values for selected in rows.selections if selected.is_gather]
     return tuple(Question(ROWS, node) for node in dict.fromkeys(nodes))
 
 
-def masked(context: Context, code: str, rows: SelectedRows) -> Change | None:
+def change_to_masked_reductions(context: Context, code: str, rows: SelectedRows) -> Change | None:
     """Return the change that reduces all rows by their mask; None unless facts show that it computes the same.
 
     Args:
@@ -34,13 +34,13 @@ def masked(context: Context, code: str, rows: SelectedRows) -> Change | None:
         code: of the rule.
         rows: what the source shows.
     """
-    seen = {question.node: context.observed_at(code, ROWS, question.node) for question in questions(rows)}
+    seen = {question.node: context.observed_at(code, ROWS, question.node) for question in questions_about_mask(rows)}
     runs = [one.runs for one in seen.values() if one is not None]
     known = {node: one for node, one in seen.items() if one is not None}
     if len(known) < len(seen) or not _facts_fit(rows, known):
         return None
     message = Message("computes with all rows and their mask, not with a dynamic number of rows")
-    return Change(rows.first, message, tuple(_edits(context, rows)), (DATA,), min(runs))
+    return Change(rows.first, message, tuple(_edits_to_mask(context, rows)), (DATA,), min(runs))
 
 
 def _facts_fit(rows: SelectedRows, seen: dict[ast.AST, Seen]) -> bool:
@@ -82,16 +82,16 @@ def _same_rows(one: Seen, other: Seen) -> bool:
     return set(values.distinct) == set(others.distinct)
 
 
-def _edits(context: Context, rows: SelectedRows) -> Iterator[Edit]:
+def _edits_to_mask(context: Context, rows: SelectedRows) -> Iterator[Edit]:
     source = context.source
     operands = {part.operand for part in rows.reductions}
     counted = [(source.start(part.node), source.end(part.node)) for part in rows.counts]
     for place in rows.places:
         if not any(start <= source.start(place) < end for start, end in counted):
-            yield from _mask_instead(context, place)
+            yield from _edits_from_positions_to_mask(context, place)
     for selected in rows.selections:
         if selected.call in operands and not selected.is_gather:
-            yield from _values_instead(context, selected)
+            yield from _edits_to_values(context, selected)
         else:
             yield rename(source, selected.call.func, f"{DATA}.masked_rows")
             for keyword in selected.call.keywords:
@@ -99,38 +99,40 @@ def _edits(context: Context, rows: SelectedRows) -> Iterator[Edit]:
                     yield rename_keyword(source, selected.call, keyword, "values")
     for part in rows.reductions:
         yield rename(source, part.call.func, f"{DATA}.masked_{part.function}")
-        end = outer_end(source, part.call, part.operand)
+        end = argument_end(source, part.call, part.operand)
         yield Edit(end, end, f", {part.mask}", closing=True)
     for count in rows.counts:
         yield Edit(source.start(count.node), source.end(count.node), f"{DATA}.masked_count({count.mask})")
 
 
-def _values_instead(context: Context, selected: Selected) -> Iterator[Edit]:
+def _edits_to_values(context: Context, selected: Selected) -> Iterator[Edit]:
     """Yield the edits that leave the values of a call of ``boolean_mask``."""
     source, call = context.source, selected.call
     keyword = bind(call, ("tensor", "mask")).keywords.get("tensor")
     start = argument_start(source, call, selected.values)
-    start = keyword_value(source, call, keyword) if keyword is not None else start
+    start = keyword_value_start(source, call, keyword) if keyword is not None else start
     yield Edit(source.start(call), start, "")
-    yield Edit(outer_end(source, call, selected.values), source.end(call), "")
+    yield Edit(argument_end(source, call, selected.values), source.end(call), "")
 
 
-def _mask_instead(context: Context, place: ast.expr) -> Iterator[Edit]:
+def _edits_from_positions_to_mask(context: Context, place: ast.expr) -> Iterator[Edit]:
     """Yield the edits that replace positions with the mask that they are of."""
     source = context.source
     calls = [
         part for part in ast.walk(place) if isinstance(part, ast.Call) and context.called_names.get(part, "") in WHERE
     ]
     if not calls:
-        name = next(part for part in ast.walk(place) if isinstance(part, ast.Name) and _is_argument(part, place))
+        name = next(
+            part for part in ast.walk(place) if isinstance(part, ast.Name) and _takes_positions_from(part, place)
+        )
         yield Edit(source.start(place), source.end(place), name.id)
         return
     condition = bind(calls[0], ("condition",)).args["condition"]
-    opening, closing = ("", "") if holds_together(source.segment(condition)) else ("(", ")")
+    opening, closing = ("", "") if is_one_statement(source.segment(condition)) else ("(", ")")
     yield Edit(source.start(place), source.start(condition), opening)
     yield Edit(source.end(condition), source.end(place), closing)
 
 
-def _is_argument(name: ast.Name, place: ast.expr) -> bool:
+def _takes_positions_from(name: ast.Name, place: ast.expr) -> bool:
     """Return True if a name is what an expression takes positions from."""
     return place.value is name if isinstance(place, ast.Subscript) else name in getattr(place, "args", ())

@@ -45,13 +45,13 @@ _SAME = {
 _FRAMEWORKS = frozenset({"tensorflow", "keras", "tf_keras"})
 
 
-def taken(uses: Iterable[str], names: Names) -> str | None:
+def first_taken_name(uses: Iterable[str], names: Names) -> str | None:
     """Return the first of some names of npu_init that the file binds to something else."""
-    foreign = names.once(_foreign)
+    foreign = names.once(_names_bound_to_other_objects)
     return next((use for use in uses if use in foreign), None)
 
 
-def _foreign(names: Names) -> frozenset[str]:
+def _names_bound_to_other_objects(names: Names) -> frozenset[str]:
     """Return the names that a module, or a function of it, binds to something else than objects of npu_shim."""
     return frozenset(
         name
@@ -74,12 +74,12 @@ def device_name(names: Names, of_vendor: bool = False) -> str:
         ):
             return name
     bound = names.module.bindings.get("npu", ())
-    return "npu_device" if taken(("npu",), names) or any(b.target == "npu_device" for b in bound) else "npu"
+    return "npu_device" if first_taken_name(("npu",), names) or any(b.target == "npu_device" for b in bound) else "npu"
 
 
 def backports_name(names: Names) -> str:
     """Return the name under which a file has, or can have, the backports."""
-    return "npu_backports" if taken(("backports",), names) else "backports"
+    return "npu_backports" if first_taken_name(("backports",), names) else "backports"
 
 
 def name_of_tensorflow(names: Names) -> str | None:
@@ -106,25 +106,29 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> lis
     changes = [change for change in changes if change.uses]
     starts = [edit.start for change in changes for edit in change.edits]
     first = min(starts or [0])
-    top = _behind_preamble(source, names, names.tree.body, first)
-    beside = _behind(source, names.tree.body, first)  # importing the interface for TensorFlow 2 has no effects
+    top = _last_setting_after_import(source, names, names.tree.body, first)
+    beside = _last_tensorflow_import(
+        source, names.tree.body, first
+    )  # importing the interface for TensorFlow 2 has no effects
     wanted: dict[ast.stmt, set[str]] = {}
     for change in changes:
-        place: ast.stmt | None = top or _in_function(source, names, change)
+        place: ast.stmt | None = top or _tensorflow_import_in_function(source, names, change)
         if beside is not None and DEVICE_IMPORTS.keys() >= set(change.uses):
             place = beside
         uses = {use for use in change.uses if not _is_available(use, names)}
         if uses:
-            wanted.setdefault(place or _head(source, names, first), set()).update(uses)
+            wanted.setdefault(place or _last_of_file_head(source, names, first), set()).update(uses)
     edits = []
     for place, uses in wanted.items():
-        edit = _edit(source, names, place, uses, any(source.start(place) <= s < source.end(place) for s in starts))
+        edit = _import_edit(
+            source, names, place, uses, any(source.start(place) <= s < source.end(place) for s in starts)
+        )
         is_inside = any(e.start < edit.start < e.end for e in gone)
-        edits.append(_edit(source, names, place, uses, True) if is_inside else edit)
+        edits.append(_import_edit(source, names, place, uses, True) if is_inside else edit)
     return edits
 
 
-def _edit(source: Source, names: Names, place: ast.stmt, uses: set[str], before: bool) -> Edit:
+def _import_edit(source: Source, names: Names, place: ast.stmt, uses: set[str], before: bool) -> Edit:
     at_top = isinstance(names.places[place].scope.node, ast.Module)
     others = [DEVICE_IMPORTS[use] for use in sorted(uses) if use in DEVICE_IMPORTS]
     uses = uses.difference(DEVICE_IMPORTS)
@@ -137,10 +141,10 @@ def _edit(source: Source, names: Names, place: ast.stmt, uses: set[str], before:
         return Edit(start, start, line + (source.newline + indent if not indent.strip() else "; "))
     if uses and len(line) > 100:
         line = "\n".join([*others, "from {} import (\n    {})".format(MODULE, ",\n    ".join(sorted(uses)))])
-    return statement_behind(source, place, line)
+    return edit_adding_after(source, place, line)
 
 
-def statement_behind(source: Source, place: ast.AST, new: str) -> Edit:
+def edit_adding_after(source: Source, place: ast.AST, new: str) -> Edit:
     """Return the edit that adds a statement after another one, in a separate line if possible."""
     start, end = source.start(place), source.end(place)
     indent = source.text[source.line_start(start) : start]
@@ -182,16 +186,16 @@ def _star_is_safe(names: Names) -> bool:
                     return False
     unknown = STAR.difference(names.module.bindings)
     # Names without a binding would get one.
-    return not any(node.id in unknown and _is_free(node, names) for node, _ in names.reads)
+    return not any(node.id in unknown and _is_unbound(node, names) for node, _ in names.reads)
 
 
-def _is_free(node: ast.Name, names: Names) -> bool:
+def _is_unbound(node: ast.Name, names: Names) -> bool:
     """Return True if no known statement binds a name."""
     statement = next((a for a in names.ancestors(node) if a in names.places), None)
     return statement is None or names.lookup(node.id, names.places[statement]) is None
 
 
-def _behind(source: Source, body: list[ast.stmt], first: int) -> ast.stmt | None:
+def _last_tensorflow_import(source: Source, body: list[ast.stmt], first: int) -> ast.stmt | None:
     """Return the last import of TensorFlow in a block before the first change, or before its own position.
 
     A try or if statement without an alternative is searched too if the file has TensorFlow from nowhere else: without
@@ -200,7 +204,7 @@ def _behind(source: Source, body: list[ast.stmt], first: int) -> ast.stmt | None
     chosen: ast.stmt | None = None
     is_sure = False
     for statement in body:
-        packages = {name.split(".")[0] for name in _imported(statement)}
+        packages = {name.split(".")[0] for name in _imported_modules(statement)}
         if any(_is_framework(package) for package in packages):
             if source.start(statement) > first:
                 break
@@ -208,8 +212,8 @@ def _behind(source: Source, body: list[ast.stmt], first: int) -> ast.stmt | None
             is_sure = is_sure or bool(packages & _FRAMEWORKS) and not isinstance(statement, (ast.Try, ast.If))
     if isinstance(chosen, (ast.Try, ast.If)) and not is_sure:
         others = [h.body for h in chosen.handlers] if isinstance(chosen, ast.Try) else [chosen.orelse]
-        if not others or not all(_behind(source, other, len(source.text)) for other in others):
-            return _behind(source, chosen.body, first) or chosen
+        if not others or not all(_last_tensorflow_import(source, other, len(source.text)) for other in others):
+            return _last_tensorflow_import(source, chosen.body, first) or chosen
     return chosen
 
 
@@ -217,18 +221,18 @@ def _is_framework(root: str) -> bool:
     return root.startswith("tensorflow") or root in _FRAMEWORKS
 
 
-def _in_function(source: Source, names: Names, change: Change) -> ast.stmt | None:
+def _tensorflow_import_in_function(source: Source, names: Names, change: Change) -> ast.stmt | None:
     """Return the import of TensorFlow in the innermost function around a change that has one."""
     start = change.edits[0].start if change.edits else source.start(change.node)
     for parent in names.ancestors(change.node):
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            edit = _behind_preamble(source, names, parent.body, start)
+            edit = _last_setting_after_import(source, names, parent.body, start)
             if edit is not None:
                 return edit
     return None
 
 
-def _imported(statement: ast.stmt) -> list[str]:
+def _imported_modules(statement: ast.stmt) -> list[str]:
     """Return the modules that a statement imports, itself or in the blocks of try and if."""
     if isinstance(statement, ast.Import):
         return [alias.name for alias in statement.names]
@@ -238,40 +242,40 @@ def _imported(statement: ast.stmt) -> list[str]:
     if isinstance(statement, (ast.Try, ast.If)):
         for node in ast.walk(statement):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
-                modules += _imported(node)
+                modules += _imported_modules(node)
     return modules
 
 
-def _behind_preamble(source: Source, names: Names, body: list[ast.stmt], first: int) -> ast.stmt | None:
+def _last_setting_after_import(source: Source, names: Names, body: list[ast.stmt], first: int) -> ast.stmt | None:
     """Return the last setting behind the import of TensorFlow in a block, or that import; None without one."""
-    chosen = _behind(source, body, first)
+    chosen = _last_tensorflow_import(source, body, first)
     if chosen not in body:
         return chosen
-    return _last_of_preamble(source, names, body[body.index(chosen) :], first)
+    return _last_setting_or_first_statement(source, names, body[body.index(chosen) :], first)
 
 
-def _last_of_preamble(source: Source, names: Names, body: list[ast.stmt], first: int) -> ast.stmt:
+def _last_setting_or_first_statement(source: Source, names: Names, body: list[ast.stmt], first: int) -> ast.stmt:
     """Return the last setting before the first change, or the statement at the beginning of a block."""
     end = next((i for i, s in enumerate(body) if source.start(s) >= first or is_flag(names, s)), len(body))
     return body[max(last_setting(names, body[:end]), 0)]
 
 
-def _head(source: Source, names: Names, first: int) -> ast.stmt:
+def _last_of_file_head(source: Source, names: Names, first: int) -> ast.stmt:
     """Return the last of the leading imports and settings, or the docstring, or the first statement."""
     body = names.tree.body
     chosen = 0
     for index, statement in enumerate(body):
         if source.start(statement) >= first > 0:
             break
-        if _imported(statement) and not isinstance(statement, ast.If):
+        if _imported_modules(statement) and not isinstance(statement, ast.If):
             chosen = index
         elif not (is_harmless(names, statement) or _is_docstring(statement)) or is_flag(names, statement):
             break
-    return _last_of_preamble(source, names, body[chosen:], first)
+    return _last_setting_or_first_statement(source, names, body[chosen:], first)
 
 
 def _is_import_like(statement: ast.AST) -> bool:
-    return isinstance(statement, ast.stmt) and bool(_imported(statement))
+    return isinstance(statement, ast.stmt) and bool(_imported_modules(statement))
 
 
 def _is_docstring(statement: ast.AST) -> bool:

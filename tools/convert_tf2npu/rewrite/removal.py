@@ -8,7 +8,7 @@ from typing import Collection, Iterable
 
 from ..semantics.module_index import Names
 from ..syntax.source import Edit, Source
-from .call_edits import argument_start, outer_end, values_of
+from .call_edits import argument_end, argument_start, values_of
 
 _TO_LINTER = re.compile(r"#[ \t]*(?:pylint:|noqa\b|isort:|yapf:|type:[ \t]*ignore)[^#\r\n]*(?=[\r\n]|\Z)")
 
@@ -32,7 +32,7 @@ def remove_statements(source: Source, scopes: Names, gone: Iterable[ast.stmt]) -
             and statements.issuperset(block)
             and not isinstance(scopes.parents[statement], ast.Module)
         )
-        edits.append(_without(source, statement, needed))
+        edits.append(_edit_removing_statement(source, statement, needed))
     return edits
 
 
@@ -44,7 +44,7 @@ def block_of(scopes: Names, statement: ast.stmt) -> list[ast.stmt]:
     return [statement]
 
 
-def _without(source: Source, statement: ast.stmt, needed: bool) -> Edit:
+def _edit_removing_statement(source: Source, statement: ast.stmt, needed: bool) -> Edit:
     text, start, end = source.text, source.start(statement), source.end(statement)
     first, following = source.line_start(start), source.next_line(end)
     behind = source.skip_blanks(end)
@@ -77,7 +77,7 @@ def remove_arguments(source: Source, call: ast.Call, gone: Collection[ast.expr])
     last_kept: int | None = None
     end = 0
     for value in sorted(values_of(call), key=source.start):
-        begin, end = argument_start(source, call, value), outer_end(source, call, value)
+        begin, end = argument_start(source, call, value), argument_end(source, call, value)
         if value in gone:
             start = begin if start is None else start
             continue

@@ -15,7 +15,9 @@ from .change import Finding, Question
 _HOST = frozenset({"data", "numpy"})
 
 
-def never_on_npu(context: Context, code: str, kind: str, node: ast.AST, places: AbstractSet[object] = _HOST) -> bool:
+def was_never_on_npu(
+    context: Context, code: str, kind: str, node: ast.AST, places: AbstractSet[object] = _HOST
+) -> bool:
     """Return True if observed runs computed an expression only in the input pipeline or with NumPy.
 
     Args:
@@ -55,7 +57,7 @@ def questions_if_first(
     nodes = [
         node
         for node in context.once(_npu_calls_by_part, calls).get(within, ())
-        if not never_on_npu(context, code, DTYPE, node, places)
+        if not was_never_on_npu(context, code, DTYPE, node, places)
     ]
     if context.facts is not None and call.node not in nodes[:1]:
         return ()
@@ -82,7 +84,7 @@ def size_findings(context: Context, code: str, finding: Finding, size: str = "ro
         size: ``rows``, the first dimension, or ``last``.
     """
     node = finding.node
-    if never_on_npu(context, code, ROWS, node):
+    if was_never_on_npu(context, code, ROWS, node):
         return
     seen = context.observed_at(code, ROWS, node)
     sizes = seen.values.get(size) if seen is not None else None

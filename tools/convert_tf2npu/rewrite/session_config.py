@@ -13,18 +13,18 @@ from ..semantics.model import Call
 from ..semantics.signatures import bind
 from ..semantics.tf_types import Type
 from ..syntax.expressions import is_none
-from .call_edits import add_argument, rename, wrap
+from .call_edits import add_argument, rename, wrap_edits
 from .change import Change, Finding, Result
 
 PRECISION_MODE = "precision_mode='allow_mix_precision'"
 
 
-def default_config(context: Context) -> str:
+def default_config_text(context: Context) -> str:
     """Return the configuration of a session that has none."""
-    return f"npu_config_proto({_mode(context)})"
+    return f"npu_config_proto({_precision_mode_text(context)})"
 
 
-def _mode(context: Context) -> str:
+def _precision_mode_text(context: Context) -> str:
     return PRECISION_MODE if replaced_graph_rewrites(context) else ""
 
 
@@ -46,14 +46,14 @@ def configure_session(
     config = bound.args.get(name)
     message = Message("{0} uses the NPU session configuration", short)
     runs = runs_that_predicted(context, call)
-    mode = ", ".join(filter(None, [_mode(context), "" if runs is None else f"{OPTION}=0"]))
+    mode = ", ".join(filter(None, [_precision_mode_text(context), "" if runs is None else f"{OPTION}=0"]))
     own = f"npu_config_proto({mode})"
     if config is not None:
         if is_none(config):
             yield Change(call.node, message, (rename(source, config, own),), ("npu_config_proto",), runs)
         elif context.types.of(config, call.where) != Type.NPU_CONFIG:
             after = f", {mode})" if mode else ")"
-            edits = wrap(source, config, "npu_config_proto(config_proto=", after)
+            edits = wrap_edits(source, config, "npu_config_proto(config_proto=", after)
             yield Change(call.node, message, edits, ("npu_config_proto",), runs)
         return
     if bound.hidden:

@@ -41,26 +41,26 @@ class Watched:
         """
         source = Source(raw)
         edits: list[Edit] = []
-        for block, mark in _blocks(source.tree.body, 1, source):
+        for block, mark in _blocks_with_marks(source.tree.body, 1, source):
             number = len(self.blocks)
             self.blocks.append((path, block))
             if isinstance(mark, ast.stmt):
                 start = source.start(mark)
                 edits.append(Edit(start, start, f"{RAN}({number}); "))
             else:
-                edits += _around(source.start(mark), source.end(mark), f"{RAN}({number}) or (")
+                edits += _edits_around(source.start(mark), source.end(mark), f"{RAN}({number}) or (")
         for start, end, place in sorted(asked, key=lambda expression: (expression[0], -expression[1])):
-            edits += _around(start, end, f"{SEEN}({len(self.places)}, (")
+            edits += _edits_around(start, end, f"{SEEN}({len(self.places)}, (")
             self.places.append((path, place))
         return edits
 
 
-def _around(start: int, end: int, opening: str) -> list[Edit]:
+def _edits_around(start: int, end: int, opening: str) -> list[Edit]:
     # An inner bracket is for tuples, which may have none.
     return [Edit(start, start, opening), Edit(end, end, ")" * (opening.count("(") - opening.count(")")), closing=True)]
 
 
-def _blocks(statements: Sequence[ast.stmt], first: int, source: Source) -> Iterator[tuple[Block, ast.AST]]:
+def _blocks_with_marks(statements: Sequence[ast.stmt], first: int, source: Source) -> Iterator[tuple[Block, ast.AST]]:
     """Yield the block of some statements and those in it, each with the statement or expression that marks it.
 
     Args:
@@ -68,7 +68,7 @@ def _blocks(statements: Sequence[ast.stmt], first: int, source: Source) -> Itera
         first: its first line.
         source: of the script.
     """
-    mark = _mark(statements)
+    mark = _marking_node(statements)
     if mark is not None:
         yield Block(first, source.first_and_last_line(statements[-1])[1]), mark
     for statement in statements:
@@ -76,10 +76,10 @@ def _blocks(statements: Sequence[ast.stmt], first: int, source: Source) -> Itera
             for name in _BODIES:
                 inner = getattr(part, name, None)
                 if isinstance(inner, list) and inner:
-                    yield from _blocks(inner, inner[0].lineno, source)
+                    yield from _blocks_with_marks(inner, inner[0].lineno, source)
 
 
-def _mark(statements: Sequence[ast.stmt]) -> ast.AST | None:
+def _marking_node(statements: Sequence[ast.stmt]) -> ast.AST | None:
     """Return the statement before which a call can stand, or the expression that is evaluated first; None without."""
     for index, statement in enumerate(statements):
         if isinstance(statement, _SKIPPED) or (isinstance(statement, ast.Expr) and _is_docstring(index, statement)):
@@ -92,7 +92,7 @@ def _mark(statements: Sequence[ast.stmt]) -> ast.AST | None:
             return header
         if isinstance(statement, (ast.With, ast.AsyncWith)):
             return statement.items[0].context_expr
-        return _mark(getattr(statement, "body")) if kind in ("Try", "TryStar") else statement
+        return _marking_node(getattr(statement, "body")) if kind in ("Try", "TryStar") else statement
     return None
 
 

@@ -25,7 +25,7 @@ class Registry:
     """
 
     def __init__(self, rules: list[Rule] | None = None) -> None:
-        self.rules = load() if rules is None else rules
+        self.rules = load_rules() if rules is None else rules
         self._of_files = [(r, r.module.check_file) for r in self.rules if hasattr(r.module, "check_file")]
         self._last = [(r, r.module.check_last) for r in self.rules if hasattr(r.module, "check_last")]
         self._by_call: dict[str, list[Rule]] = {}
@@ -78,7 +78,7 @@ class Registry:
             for result in rule.module.check_call(context, call, name):
                 yield rule, result
 
-    def on_objects(self) -> Pattern[bytes]:
+    def pattern_for_objects(self) -> Pattern[bytes]:
         """Return a pattern for files that name no framework, but may use its objects, received from other files."""
         methods = {name for rule in self.rules for name in rule.methods if not name.startswith("__")}
         texts = {text for rule in self.rules for text in getattr(rule.module, "ON_OBJECTS", ())}
@@ -109,7 +109,7 @@ def _unconverted_call_finding(node: ast.Call, name: str) -> Finding:
     return Finding(node, "{0} inside an f-string cannot be converted. Move it to a separate line", name)
 
 
-def load() -> list[Rule]:
+def load_rules() -> list[Rule]:
     """Return all rules of the package ``rules``, sorted by code."""
     folder = os.path.dirname(os.path.abspath(__file__))
     rules = []

@@ -113,9 +113,9 @@ from typing import Iterator
 
 from ...analysis.tensorflow_version import evidence_of_tf2
 from ...analysis.v2_behavior import place_of_switch
-from ...rewrite.call_edits import rename_behind
-from ...rewrite.insertion import added_before
-from ...rewrite.npu_imports import statement_behind
+from ...rewrite.call_edits import rename_after_root
+from ...rewrite.insertion import edit_adding_before
+from ...rewrite.npu_imports import edit_adding_after
 from ...rewrite.removal import remove_statements
 from ...rewrite.spans import Spans
 from ...semantics.model import Lift
@@ -123,7 +123,7 @@ from ...syntax.source import Edit, Source
 from ...tf_api.v1_fate import V1, name_below_tensorflow, needs_compat_v1
 from ..base import Change, Context, Finding, Result
 from .lift_plan import CODE
-from .tensorflow_uses import Use, is_lifted_alias, uses, whole_call
+from .tensorflow_uses import Use, is_lifted_alias, tensorflow_uses, whole_call
 
 __all__ = ["CODE", "NEEDS", "check_file", "check_last"]
 NEEDS = {"compat_v1": True}
@@ -139,15 +139,15 @@ def check_file(context: Context) -> Iterator[Result]:
                 statement, "imported from tf.compat.v1", tuple(_edits_to_lift_import(context.source, statement))
             )
         if lift.star is not None:
-            yield Change(lift.star.node, "tf imported as tf.compat.v1", tuple(_behind_star(context, lift)))
+            yield Change(lift.star.node, "tf imported as tf.compat.v1", tuple(_edits_after_star(context, lift)))
         if lift.parts is not None:
             yield Change(
                 lift.parts,
                 "tf imported as tf.compat.v1",
-                (statement_behind(context.source, lift.parts, f"import {V1} as tf"),),
+                (edit_adding_after(context.source, lift.parts, f"import {V1} as tf"),),
             )
     if context.compat_v1:
-        yield from _switch(context)
+        yield from _results_of_switch(context)
 
 
 def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
@@ -156,7 +156,7 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
     if names.lift is None:
         return
     reported = set()
-    for use in uses(names):
+    for use in tensorflow_uses(names):
         start, end = source.start(use.whole), source.end(use.whole)
         edit = _lift_in_place(context, use)
         node = whole_call(names, use.whole)
@@ -196,7 +196,7 @@ def _lift_in_place(context: Context, use: Use) -> Edit | None:
             and (base.attr, node.attr) == ("compat", "v1")
             and names.spelled_name(base.value, use.where) == V1
         ):
-            return rename_behind(source, base.value, node, "")
+            return rename_after_root(source, base.value, node, "")
         if names.by_name and names.spelled_name(base, use.where) == "tensorflow":
             end = source.end(base)
             return (
@@ -222,16 +222,16 @@ def _edits_to_lift_import(source: Source, statement: ast.stmt) -> Iterator[Edit]
             yield Edit(at, at, V1[len("tensorflow") :] + ("" if alias.asname else " as tensorflow"))
 
 
-def _behind_star(context: Context, lift: Lift) -> list[Edit]:
+def _edits_after_star(context: Context, lift: Lift) -> list[Edit]:
     """Import tf after a star import that binds the plain one, and remove the import before it."""
     assert lift.star is not None
     names, source = context.names, context.source
     star, instead = lift.star.node, lift.instead
-    edits = [statement_behind(source, star, f"import {V1} as tf")]
+    edits = [edit_adding_after(source, star, f"import {V1} as tf")]
     return edits + remove_statements(source, names, [instead] if instead else [])
 
 
-def _switch(context: Context) -> Iterator[Result]:
+def _results_of_switch(context: Context) -> Iterator[Result]:
     place = place_of_switch(context)
     if place is None:
         return
@@ -249,7 +249,7 @@ def _switch(context: Context) -> Iterator[Result]:
     if not place.module:
         lines.insert(0, f"import {V1} as {place.local}")
     if place.is_before:
-        edits = [added_before(context, place.statement, *lines)]
+        edits = [edit_adding_before(context, place.statement, *lines)]
     else:
-        edits = [statement_behind(context.source, place.statement, line) for line in lines]
+        edits = [edit_adding_after(context.source, place.statement, line) for line in lines]
     yield Change(place.statement, "TensorFlow 2 behavior disabled", tuple(edits))

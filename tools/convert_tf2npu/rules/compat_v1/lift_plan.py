@@ -30,8 +30,8 @@ from ...tf_api.v1_fate import (
     needs_compat_v1,
 )
 from .contrib.replacements import contrib_name, is_importable, part_with_replacement, replacement_of, shared_module
-from .lift_bindings import rebind
-from .tensorflow_uses import NOT_IN_V1, Import, Use, imports, is_lifted_alias, scopes, uses
+from .lift_bindings import rebind_lifted_names
+from .tensorflow_uses import NOT_IN_V1, Import, Use, imports, is_lifted_alias, scopes_with_statements, tensorflow_uses
 
 CODE, MOVING = "NPU100", "NPU119"
 _CONTRIB = "tensorflow.contrib"
@@ -57,7 +57,7 @@ class _Evidence(NamedTuple):
     wanted: set[str]
 
 
-def lift(project: ModuleIndex, source: Source, names: Names) -> None:
+def lift_file(project: ModuleIndex, source: Source, names: Names) -> None:
     """Decide how to lift a file, and change its names to those after lifting.
 
     Args:
@@ -65,37 +65,37 @@ def lift(project: ModuleIndex, source: Source, names: Names) -> None:
         source: the file.
         names: name resolution in it; sets its ``lift`` and ``by_name``.
     """
-    evidence = _evidence(project, source, names)
+    evidence = _lifting_evidence(project, source, names)
     fates = _fates(evidence)
     if not _needs_lifting(evidence, fates):
         return
-    moving = _moving(source, evidence)
+    moving = _imports_of_moving_contrib(source, evidence)
     names.by_name, kept = _fates_by_name(evidence, fates)
-    star = _star_for_tf(evidence, bool(moving)) if NEW not in fates else None
+    star = _star_whose_tf_is_lifted(evidence, bool(moving)) if NEW not in fates else None
     instead = None
     if star is not None:
         at_top = [i for i in kept if i.local == "tf" and i.scope is names.module]
-        instead = _alone_before(names, star.node, [i.binding.where.statement for i in at_top])
+        instead = _import_alone_before_star(names, star.node, [i.binding.where.statement for i in at_top])
         kept = [i for i in kept if i not in at_top]
     if not moving and _needs_only_parts(evidence, kept):
         kept = [i for i in kept if i.binding.target != "tensorflow"]
-    statements = _chosen(evidence, kept)
+    statements = _statements_to_lift(evidence, kept)
     names.lift = Lift(tuple(statements), star, instead)
-    rebind(names, statements, [star.node] if star else [])
+    rebind_lifted_names(names, statements, [star.node] if star else [])
     parts = _first_of_parts(names, moving)
     if parts is not None:
         names.lift = names.lift._replace(parts=parts)
-        rebind(names, [], [parts])
+        rebind_lifted_names(names, [], [parts])
 
 
-def _evidence(project: ModuleIndex, source: Source, names: Names) -> _Evidence:
+def _lifting_evidence(project: ModuleIndex, source: Source, names: Names) -> _Evidence:
     others = project.names_imported_from(names.path) if names.path else frozenset()
     plain = [
         i for i in imports(names, NOT_IN_V1) if i.binding.node and not is_suppressed_at(source, i.binding.node, CODE)
     ]
     of_contrib = [i for i in imports(names, NOT_IN_V1 - {"contrib"}) if i.binding.target.startswith(_CONTRIB)]
-    used = list(uses(names))
-    wanted = {use.name for use in used if _is_wanted(names, use)} | {i.binding.target for i in of_contrib}
+    used = list(tensorflow_uses(names))
+    wanted = {use.name for use in used if _use_needs_compat_v1(names, use)} | {i.binding.target for i in of_contrib}
     for imported in plain:
         is_taken = imported.scope is names.module and bool(others & {imported.local, "*"})
         if needs_compat_v1(imported.binding.target) or is_taken and contains_compat_v1_names(imported.binding.target):
@@ -134,7 +134,7 @@ def _needs_lifting(evidence: _Evidence, fates: set[str]) -> bool:
     )
 
 
-def _is_wanted(names: Names, use: Use) -> bool:
+def _use_needs_compat_v1(names: Names, use: Use) -> bool:
     """Return True if a use needs tf.compat.v1: by its name, or as a module that is passed to unknown code."""
     if use.name == V1 or use.name.startswith(V1 + ".") or fate_of_v1_name(use.name) == NEW:
         return False
@@ -148,7 +148,7 @@ def _is_wanted(names: Names, use: Use) -> bool:
 def _is_lifted_already(names: Names, used: list[Use]) -> bool:
     return any(use.name.startswith(V1) for use in used) or any(
         b.kind == "import" and b.target.startswith(V1)
-        for scope in scopes(names)
+        for scope in scopes_with_statements(names)
         for bindings in scope.bindings.values()
         for b in bindings
     )
@@ -163,7 +163,7 @@ def _fates_by_name(evidence: _Evidence, fates: set[str]) -> tuple[frozenset[str]
     return frozenset(), evidence.imports
 
 
-def _star_for_tf(evidence: _Evidence, moves: bool) -> Star | None:
+def _star_whose_tf_is_lifted(evidence: _Evidence, moves: bool) -> Star | None:
     """Return the star import of npu_init that binds a ``tf`` which has to be lifted."""
     names = evidence.names
     whole = moves or bool(evidence.others & {"tf", "*"})
@@ -173,10 +173,10 @@ def _star_for_tf(evidence: _Evidence, moves: bool) -> Star | None:
         and all(b.where.scope is names.module for b in names.lookup("tf", use.where) or ())
         for use in evidence.used
     )
-    return _star(names) if needs_tf else None
+    return _star_binding_tf(names) if needs_tf else None
 
 
-def _star(names: Names) -> Star | None:
+def _star_binding_tf(names: Names) -> Star | None:
     """Return the star import of npu_init that binds ``tf``, alone or last."""
     stars = [
         star
@@ -190,7 +190,7 @@ def _star(names: Names) -> Star | None:
     return stars[-1] if not lines or max(lines) < stars[-1].node.lineno else None
 
 
-def _alone_before(names: Names, star: ast.stmt, imported: list[ast.stmt | None]) -> ast.stmt | None:
+def _import_alone_before_star(names: Names, star: ast.stmt, imported: list[ast.stmt | None]) -> ast.stmt | None:
     """Return the first of some imports if it imports one thing and only imports follow it up to a star import."""
     first = imported[0] if imported else None
     block = block_of(names, first) if first is not None else []
@@ -215,7 +215,7 @@ def _needs_only_parts(evidence: _Evidence, kept: list[Import]) -> bool:
     )
 
 
-def _chosen(evidence: _Evidence, kept: list[Import]) -> list[ast.stmt]:
+def _statements_to_lift(evidence: _Evidence, kept: list[Import]) -> list[ast.stmt]:
     """Return the import statements that import from tf.compat.v1 after lifting."""
     used = [use for use in evidence.used if use.name in evidence.wanted]
     statements: dict[ast.stmt, None] = {}
@@ -241,7 +241,7 @@ def _can_be_lifted(node: ast.stmt) -> bool:
     return isinstance(node, ast.Import) and any(is_lifted_alias(a) for a in node.names)
 
 
-def _moving(source: Source, evidence: _Evidence) -> list[ast.stmt]:
+def _imports_of_moving_contrib(source: Source, evidence: _Evidence) -> list[ast.stmt]:
     """Return the imports of modules of tf.contrib that have a name which moves to a place that only ``tf`` reaches."""
     names = evidence.names
     moving: list[ast.stmt] = []
@@ -269,7 +269,7 @@ def _first_of_parts(names: Names, moving: list[ast.stmt]) -> ast.stmt | None:
     parts = [s for s in moving if s in names.tree.body]
     if (
         not parts
-        or any("tf" in scope.bindings for scope in scopes(names))
+        or any("tf" in scope.bindings for scope in scopes_with_statements(names))
         or any(root.id == "tf" for root, _ in names.reads)
     ):
         return None

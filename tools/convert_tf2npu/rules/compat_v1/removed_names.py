@@ -70,10 +70,10 @@ from ...rewrite.spans import Spans
 from ...tf_api.name_tables import CHANGED, PRIVATE
 from ...tf_api.v1_fate import NOWHERE, fate_of_v1_name, name_below_tensorflow, needs_compat_v1
 from ..base import Context, Finding, Message, Result
-from .contrib.advice import advice
-from .contrib.contrib_plan import plan
+from .contrib.advice import advice_for_contrib_name
+from .contrib.contrib_plan import plan_contrib
 from .contrib.contrib_uses import below_contrib
-from .tensorflow_uses import Use, uses, whole_call
+from .tensorflow_uses import Use, tensorflow_uses, whole_call
 
 CODE = "NPU260"
 NEEDS = {"compat_v1": True}
@@ -97,7 +97,7 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
     ):
         words = name.split(".")
         known = any(".".join(words[:cut]) in reported for cut in range(2, len(words) + 1))
-        if not known and not _is_tried(context, node):
+        if not known and not _is_in_try(context, node):
             reported.add(name)
             yield Finding(node, message)
 
@@ -107,7 +107,7 @@ _Removed = Tuple[ast.AST, str, str]
 
 
 def _all_removed_names(context: Context, replaced: Spans) -> Iterator[_Removed]:
-    for node, name, has_comment in plan(context, replaced).remaining:
+    for node, name, has_comment in plan_contrib(context, replaced).remaining:
         full = f"tf.contrib.{name}" if name else "tf.contrib"
         if has_comment:
             yield _removed_at(
@@ -118,12 +118,12 @@ def _all_removed_names(context: Context, replaced: Spans) -> Iterator[_Removed]:
                 full,
             )
         else:
-            yield _removed_at(node, "contrib." + name, _GONE, full, advice(name))
+            yield _removed_at(node, "contrib." + name, _GONE, full, advice_for_contrib_name(name))
     for statement in context.names.places:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             yield from _removed_names_imported(context, statement)
     source = context.source
-    for use in uses(context.names):
+    for use in tensorflow_uses(context.names):
         start, end = source.start(use.whole), source.end(use.whole)
         if not replaced.overlap(start, end, insertions=False):
             yield from _removed_names_used(context, use)
@@ -135,7 +135,7 @@ def _removed_names_imported(context: Context, statement: ast.stmt) -> Iterator[_
         for alias in statement.names:
             if alias.name.startswith("tensorflow.contrib.") and alias.asname is None:
                 name = below_contrib(alias.name) or ""
-                yield _removed_at(statement, "contrib." + name, _GONE, alias.name, advice(name))
+                yield _removed_at(statement, "contrib." + name, _GONE, alias.name, advice_for_contrib_name(name))
         return
     assert isinstance(statement, ast.ImportFrom)
     module = statement.module or ""
@@ -145,13 +145,13 @@ def _removed_names_imported(context: Context, statement: ast.stmt) -> Iterator[_
     for alias in statement.names:
         name = module + "." + alias.name
         if alias.name == "*" and below_contrib(module) is not None:
-            yield _removed_at(statement, name, _GONE, module, advice(below_contrib(module) or ""))
+            yield _removed_at(statement, name, _GONE, module, advice_for_contrib_name(below_contrib(module) or ""))
         elif name_below_tensorflow(module).startswith("examples"):
             yield _removed_at(statement, module, _GONE, module, _ADVICE.get(name_below_tensorflow(module), _COPY))
         elif module.startswith("tensorflow.python."):
-            yield from _private(statement, name)
+            yield from _removed_private_name(statement, name)
         elif fate_of_v1_name(name) == NOWHERE:
-            yield _removed(statement, name)
+            yield _removed_name(statement, name)
         elif (
             lift is not None
             and needs_compat_v1(name)
@@ -172,16 +172,16 @@ def _removed_names_imported(context: Context, statement: ast.stmt) -> Iterator[_
 def _removed_names_used(context: Context, use: Use) -> Iterator[_Removed]:
     rest, node = name_below_tensorflow(use.name), whole_call(context.names, use.whole)
     if rest.startswith("python."):
-        yield from _private(node, use.name)
+        yield from _removed_private_name(node, use.name)
         root = context.names.spelled_name(use.root, use.where)
         if root and not name_below_tensorflow(root):
             words = rest.split(".")
             line = f"from tensorflow.{'.'.join(words[:-1])} import {words[-1]}"
             yield _removed_at(node, use.name, "tf.compat.v1 has no tf.python. Write {0}", line)
     elif fate_of_v1_name(use.name) == NOWHERE:
-        yield _removed(node, use.name)
+        yield _removed_name(node, use.name)
     elif rest in CHANGED and isinstance(node, ast.Call) and use.whole is node.func:
-        message = _order(node, rest)
+        message = _message_on_argument_order(node, rest)
         if message:
             yield node, "call of " + use.name, message
 
@@ -190,13 +190,13 @@ def _removed_at(node: ast.AST, name: str, template: str, *values: str) -> _Remov
     return node, name, Message(template, *values)
 
 
-def _removed(node: ast.AST, name: str) -> _Removed:
+def _removed_name(node: ast.AST, name: str) -> _Removed:
     rest = name_below_tensorflow(name)
     fix = next((text for below, text in _ADVICE.items() if (rest + ".").startswith(below + ".")), _COPY)
     return _removed_at(node, name, _GONE, "tf." + rest, fix)
 
 
-def _private(node: ast.AST, name: str) -> Iterator[_Removed]:
+def _removed_private_name(node: ast.AST, name: str) -> Iterator[_Removed]:
     """Yield a private name that was removed from its module."""
     module, _, last = name.rpartition(".")
     for word in PRIVATE.get(module, "").split():
@@ -208,7 +208,7 @@ def _private(node: ast.AST, name: str) -> Iterator[_Removed]:
             )
 
 
-def _order(call: ast.Call, rest: str) -> str:
+def _message_on_argument_order(call: ast.Call, rest: str) -> str:
     fine, gone = CHANGED[rest]
     if len(call.args) > fine and not any(isinstance(a, ast.Starred) for a in call.args):
         return Message(
@@ -218,7 +218,7 @@ def _order(call: ast.Call, rest: str) -> str:
     return Message("tf.{0} has no argument {1} in TensorFlow 2. Remove it", rest, given[0]) if given else ""
 
 
-def _is_tried(context: Context, node: ast.AST) -> bool:
+def _is_in_try(context: Context, node: ast.AST) -> bool:
     child = node
     for parent in context.names.ancestors(node):
         if isinstance(parent, ast.Try) and parent.handlers and any(child is s for s in parent.body):

@@ -52,7 +52,7 @@ class Import(NamedTuple):
         )
 
 
-def uses(names: Names) -> Iterator[Use]:
+def tensorflow_uses(names: Names) -> Iterator[Use]:
     """Yield the dotted names of TensorFlow in a file, each in its full length."""
     for root, where in names.reads:
         whole: ast.expr = root
@@ -66,7 +66,7 @@ def uses(names: Names) -> Iterator[Use]:
 
 def imports(names: Names, without: frozenset[str]) -> Iterator[Import]:
     """Yield the imports of TensorFlow in a file, except those of some parts of it and those with a version."""
-    for scope in scopes(names):
+    for scope in scopes_with_statements(names):
         for local, bindings in scope.bindings.items():
             if any(b.kind == "import" and b.target.startswith(V1) for b in bindings):
                 continue  # the file chooses the version itself
@@ -79,7 +79,7 @@ def imports(names: Names, without: frozenset[str]) -> Iterator[Import]:
                     yield Import(scope, local, binding)
 
 
-def scopes(names: Names) -> list[Scope]:
+def scopes_with_statements(names: Names) -> list[Scope]:
     """Return the scopes of a file that contain statements."""
     return list({id(where.scope): where.scope for where in names.places.values()}.values())
 

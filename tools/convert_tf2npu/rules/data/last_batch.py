@@ -25,7 +25,7 @@ from ...analysis.phase_words import EVAL, OTHER, PREDICT, PREPARE, TRAIN
 from ...analysis.train_phase import Phase, phase_of
 from ...analysis.training_flag import training_flag_text
 from ...facts.kinds import DATASET
-from ...rewrite.call_edits import add_argument, wrap
+from ...rewrite.call_edits import add_argument, wrap_edits
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.signatures import Bound
@@ -120,13 +120,13 @@ def check_last_batch(
             asks=asks,
         )
         return
-    size = _size(context, bound, source, call.where)
+    size = _dataset_and_batch_size(context, bound, source, call.where)
     harmless = _why_no_partial_batch(context, bound, source, call.where, size)
     phase = Phase(frozenset({TRAIN}), harmless) if harmless else phase_of(call.node, context.names, context.source.text)
     if phase.phases == {PREPARE}:
         return
     is_known = phase.name == TRAIN
-    lost = _what_is_lost(context, call, size, source) if is_known and not harmless else ""
+    lost = _message_on_lost_examples(context, call, size, source) if is_known and not harmless else ""
     if not is_known and use.trains_only:
         lost = use.lost
     if lost:
@@ -161,7 +161,7 @@ def check_last_batch(
         yield Change(
             call.node,
             "partial batches dropped in training only",
-            wrap(context.source, whole, "npu_data.drop_in_training(", ")"),
+            wrap_edits(context.source, whole, "npu_data.drop_in_training(", ")"),
             ("npu_data",),
             runs=use.runs,
         )
@@ -174,7 +174,7 @@ def check_last_batch(
             asks=asks,
         )
         return
-    text = _message(context, call.node, phase, value is not None, static, brief(context, whole))
+    text = _message_on_dynamic_batch(context, call.node, phase, value is not None, static, brief_text(context, whole))
     yield Finding(call.node, text, asks=asks, unused=use.is_unread)
 
 
@@ -193,7 +193,7 @@ def _nodes_made_static(context: Context) -> frozenset[ast.AST]:
     )
 
 
-def _size(context: Context, bound: Bound, source: ast.AST | None, where: Where) -> Size | None:
+def _dataset_and_batch_size(context: Context, bound: Bound, source: ast.AST | None, where: Where) -> Size | None:
     """Return the number of examples and the batch size, if the script shows both."""
     size = bound.args.get("batch_size")
     batch = integer_of(context, size, where) if size is not None else None
@@ -201,7 +201,7 @@ def _size(context: Context, bound: Bound, source: ast.AST | None, where: Where) 
     return Size(rows, batch) if rows and batch and batch > 0 else None
 
 
-def _what_is_lost(context: Context, call: Call, size: Size | None, source: ast.AST | None) -> str:
+def _message_on_lost_examples(context: Context, call: Call, size: Size | None, source: ast.AST | None) -> str:
     """Return a message if no batch is full, or if the same examples would be dropped in each epoch."""
     if size is None or source is None:
         return ""
@@ -233,38 +233,42 @@ def _why_no_partial_batch(
     return "the dataset repeats forever" if source is not None and repeats_forever(context, source, where) else ""
 
 
-def _message(context: Context, node: ast.Call, phase: Phase, given: bool, static: StaticBatch, shown: str) -> str:
+def _message_on_dynamic_batch(
+    context: Context, node: ast.Call, phase: Phase, given: bool, static: StaticBatch, shown: str
+) -> str:
     """Return the message for a call whose last batch stays dynamic."""
     pad = static.pad.replace("%s", shown)
     feeds = Message("this dataset feeds {0} (see {1})", _phase_text(phase), phase.because)
 
-    def drop(condition: str) -> Message:
+    def drop_message(condition: str) -> Message:
         if not static.flag:
             fix = static.drop.replace("%s", shown)
             return Message("use {0}", fix) if condition == "True" else Message("use {0} if {1}", fix, condition)
         return Message("pass {0}={1} instead of False" if given else "pass {0}={1}", static.flag, condition)
 
     if phase.name == TRAIN:
-        return Message("{0}. {1}", feeds, drop("True").as_sentence())
+        return Message("{0}. {1}", feeds, drop_message("True").as_sentence())
     if phase.phases and phase.complete and TRAIN not in phase.phases:
         if phase.name == PREDICT:
             return Message("{0}. Without NPUEstimator, use {1} and its mask", feeds, pad)
         return Message("{0}. Use {1} and its mask", feeds, pad)
     if phase.shared:
-        trained = brief(context, phase.trained) if phase.trained is not None else "dataset"
+        trained = brief_text(context, phase.trained) if phase.trained is not None else "dataset"
         return Message("{0}. Only in training, use npu_shim.data.enforce_static_batch({1})", feeds, trained)
     flag = training_flag_text(context, node)
     if flag:
         feeds = Message("this dataset feeds training and evaluation")
         if len(phase.phases) > 1:
             feeds = Message("this dataset feeds training and evaluation (see {0})", phase.because)
-        return Message("{0}. {1}", feeds, drop(flag).as_sentence())
+        return Message("{0}. {1}", feeds, drop_message(flag).as_sentence())
     if phase.phases and phase.complete:
         function = next((p.name for p in context.names.ancestors(node) if isinstance(p, _FUNCTIONS)), "its function")
-        return Message("{0}. Add an is_training argument to {1} and {2}", feeds, function, drop("is_training"))
+        return Message("{0}. Add an is_training argument to {1} and {2}", feeds, function, drop_message("is_training"))
     evidence = Message(" (not all of {0} show it)", phase.because) if phase.phases else ""
     feeds = Message("unclear if this dataset feeds training or evaluation{0}", evidence)
-    return Message("{0}. {1} in training, else use npu_shim.data.pad_last_batch", feeds, drop("True").as_sentence())
+    return Message(
+        "{0}. {1} in training, else use npu_shim.data.pad_last_batch", feeds, drop_message("True").as_sentence()
+    )
 
 
 def _phase_text(phase: Phase) -> Message:
@@ -272,20 +276,20 @@ def _phase_text(phase: Phase) -> Message:
     return Message(_TOGETHER.get(phase.phases if len(few) < 2 else few, "".join(few or phase.phases)))
 
 
-def brief(context: Context, node: ast.AST) -> str:
+def brief_text(context: Context, node: ast.AST) -> str:
     """Return an expression in one line, with long parts replaced by an ellipsis."""
     text = context.source.segment(node)
-    line = _line(text)
+    line = _short_line(text)
     if line or not isinstance(node, ast.Call):
         return line or "(...)"
-    name = _line(context.source.segment(node.func), 45)
+    name = _short_line(context.source.segment(node.func), 45)
     if name or not isinstance(node.func, ast.Attribute):
         return (name or "(...)") + "(...)"
     arguments = text[context.source.end(node.func) - context.source.start(node) :]
-    return "(...)." + node.func.attr + (_line(arguments) or "(...)")
+    return "(...)." + node.func.attr + (_short_line(arguments) or "(...)")
 
 
-def _line(text: str, longest: int = 66) -> str:
+def _short_line(text: str, longest: int = 66) -> str:
     """Return a text in one line, or the empty string if it is too long or contains a comment."""
     line = one_line(text)
     return line if len(line) <= longest and "#" not in line else ""
@@ -299,10 +303,12 @@ def _trains_elsewhere(context: Context) -> bool:
         for binding in bindings
         if binding.kind == "import"
     }
-    return not imported.isdisjoint(_TRAINERS) and not any(map(_calls_training, [context.names, *_importers(context)]))
+    return not imported.isdisjoint(_TRAINERS) and not any(
+        map(_calls_training, [context.names, *_importing_modules(context)])
+    )
 
 
-def _importers(context: Context) -> Iterator[Names]:
+def _importing_modules(context: Context) -> Iterator[Names]:
     """Yield the other files of the project that import a file, directly or not."""
     project, path = context.names.project, context.names.path
     for importer in sorted(project.with_importers([path]) - {path}) if project is not None else ():

@@ -235,7 +235,7 @@ from ...analysis.eager_training import texts_of_file_and_importers, trains_eager
 from ...analysis.graph_rewrites import GRAPH_REWRITES, replaced_graph_rewrites
 from ...analysis.mixed_policy import KERAS, KERAS_OPTIMIZERS, Unscaled, unscaled_optimizers
 from ...analysis.tensorflow_version import is_tf2_program
-from ...rewrite.call_edits import add_argument, rename, wrap
+from ...rewrite.call_edits import add_argument, rename, wrap_edits
 from ...rewrite.loss_scale_edits import CONTRIB, DYNAMIC, FIXED, RENAMED, TRAIN, loss_scale_edits
 from ...rewrite.npu_imports import device_name
 from ...rewrite.session_config import PRECISION_MODE
@@ -265,7 +265,7 @@ _ESTIMATOR = re.compile(rb"(?<!_)(?:Estimator|RunConfig)\(")
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if name == _NPU:
-        shared = _share_overflows(context, call.node)
+        shared = _edit_to_share_overflows(context, call.node)
         if shared is not None:
             yield Change(call.node, "all ranks skip a step if one of them overflows", (shared,))
         return
@@ -273,7 +273,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         yield from _convert_manager_or_optimizer(context, call, name)
         return
     if name in GRAPH_REWRITES or name == _OPTIONS:
-        if (name in GRAPH_REWRITES or _is_of_options(call)) and not is_in_test(context, call.node):
+        if (name in GRAPH_REWRITES or _enables_mixed_precision(call)) and not is_in_test(context, call.node):
             yield Finding(
                 call.node,
                 "the NPU has its own mixed precision. Remove this call and {0}",
@@ -283,7 +283,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if name in _POLICIES or name in KERAS_OPTIMIZERS:
         if is_tf2_program(context):
             yield from _convert_keras_loss_scale(context, call, name)
-        elif not trains_eagerly(context) and (name in KERAS_OPTIMIZERS or _is_mixed(context, call)):
+        elif not trains_eagerly(context) and (name in KERAS_OPTIMIZERS or _sets_mixed_policy(context, call)):
             yield Finding(
                 call.node,
                 "the NPU has its own mixed precision. Remove {0} and {1}",
@@ -300,7 +300,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         )
         return
     names_called = set(context.called_names.values())
-    literal = name == TRAIN + "MixedPrecisionLossScaleOptimizer" and _literal_scale(call.node)
+    literal = name == TRAIN + "MixedPrecisionLossScaleOptimizer" and _has_literal_scale(call.node)
     if not literal and not (names_called & _OPTIMIZERS if name in _MANAGERS else names_called & _MANAGERS):
         yield Finding(
             call.node,
@@ -322,7 +322,7 @@ def _convert_manager_or_optimizer(context: Context, call: Call, name: str) -> It
             "FixedLossScaleManager or an ExponentialUpdateLossScaleManager",
         )
         return
-    shared = _share_overflows(context, call.node) if name in _OPTIMIZERS | GRAPH_REWRITES else None
+    shared = _edit_to_share_overflows(context, call.node) if name in _OPTIMIZERS | GRAPH_REWRITES else None
     yield Change(
         call.node,
         "loss scaling replaced with that of the NPU",
@@ -342,7 +342,7 @@ def _convert_keras_loss_scale(context: Context, call: Call, name: str) -> Iterat
             (rename(context.source, call.node.func, f"{local}.train.optimizer.Npu{experimental}LossScaleOptimizer"),),
             (local,),
         )
-    elif _is_mixed(context, call) and not is_in_test(context, call.node):
+    elif _sets_mixed_policy(context, call) and not is_in_test(context, call.node):
         unscaled = unscaled_optimizers(context, call)
         if unscaled is not None:
             local = device_name(context.names, of_vendor=True)
@@ -363,10 +363,10 @@ def _edits_to_scale_loss(context: Context, optimizer: Unscaled, before: str) -> 
     """Return the edits that let an optimizer of compile scale the loss, as Keras does with a policy."""
     if optimizer.written:
         return (rename(context.source, optimizer.node, f"{before}{optimizer.written})"),)
-    return wrap(context.source, optimizer.node, before, ")")
+    return wrap_edits(context.source, optimizer.node, before, ")")
 
 
-def _is_of_options(call: Call) -> bool:
+def _enables_mixed_precision(call: Call) -> bool:
     """Return True if the options of the graph optimizer, in a literal, switch on mixed precision."""
     options = call.node.args[0] if call.node.args else None
     return isinstance(options, ast.Dict) and any(
@@ -391,7 +391,7 @@ def _mixed_precision_statement(context: Context, scale: bool = False) -> str:
     return Message("pass {0} to npu_config_proto", PRECISION_MODE)
 
 
-def _is_mixed(context: Context, call: Call) -> bool:
+def _sets_mixed_policy(context: Context, call: Call) -> bool:
     """Return True if a call sets a policy of mixed precision."""
     return any(
         isinstance(text, str) and text.startswith("mixed")
@@ -403,7 +403,7 @@ def _is_mixed(context: Context, call: Call) -> bool:
     )
 
 
-def _share_overflows(context: Context, node: ast.Call) -> Edit | None:
+def _edit_to_share_overflows(context: Context, node: ast.Call) -> Edit | None:
     """Return the edit that shares overflows between ranks."""
     bound = bind(node, ("opt", "loss_scale_manager", "is_distributed"))
     if not context.distributed or bound.hidden or "is_distributed" in bound.args:
@@ -416,18 +416,18 @@ def _is_used_by_rewrite(context: Context, scale: ast.expr | None, where: Where) 
 
     The rewrite accepts only TensorFlow's own scales.
     """
-    makers = _makers(context, scale, where)
+    makers = _creation_calls(context, scale, where)
     for call in context.names.calls:
         if context.resolve(call.node.func, call.where) in GRAPH_REWRITES:
             given = bind(call.node, ("opt", "loss_scale")).args.get("loss_scale")
             if given is not None and constant(given) is None:
-                its = _makers(context, given, call.where)
+                its = _creation_calls(context, given, call.where)
                 if its is None or makers is None or its & makers:
                     return True
     return False
 
 
-def _makers(context: Context, node: ast.expr | None, where: Where) -> set[int] | None:
+def _creation_calls(context: Context, node: ast.expr | None, where: Where) -> set[int] | None:
     """Return the calls that may have made a value, or None if they are not known."""
     if node is None or constant(node) is not None:
         return set()
@@ -439,5 +439,5 @@ def _makers(context: Context, node: ast.expr | None, where: Where) -> set[int] |
     return {id(b.node) for b in bindings}
 
 
-def _literal_scale(node: ast.Call) -> bool:
+def _has_literal_scale(node: ast.Call) -> bool:
     return constant(bind(node, ("opt", "loss_scale")).args.get("loss_scale")) is not None

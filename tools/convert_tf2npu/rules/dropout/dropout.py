@@ -105,7 +105,7 @@ from typing import Iterator
 
 from ...analysis.tensorflow_version import is_tf2_program
 from ...facts.kinds import FUNCTION
-from ...rewrite.call_edits import one_minus, rename, rename_keyword
+from ...rewrite.call_edits import edits_to_keep_probability, rename, rename_keyword
 from ...semantics.model import Call
 from ...semantics.module_index import Names
 from ...semantics.signatures import DROPOUT_V1, DROPOUT_V2, bind
@@ -155,7 +155,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     node = call.node
     spelled = context.names.spelled_name(node.func, call.where) or ""
     keras = name == "tensorflow.keras.backend.dropout"
-    version = 2 if keras else 1 if is_tf1_name(spelled) else context.once(_version)
+    version = 2 if keras else 1 if is_tf1_name(spelled) else context.once(_tensorflow_version_shown)
     runs = None
     if version is None and len(node.args) > 1:
         version, runs = _version_that_ran(context, node)
@@ -188,7 +188,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if bound.is_given(rate):
         if bound.is_given("keep_prob"):
             return  # TensorFlow raises an error for both
-        edits += one_minus(source, bound.args[rate])
+        edits += edits_to_keep_probability(source, bound.args[rate])
         keyword = bound.keywords.get(rate)
         if keyword:
             edits.append(rename_keyword(source, node, keyword, "keep_prob"))
@@ -206,7 +206,7 @@ def _version_that_ran(context: Context, node: ast.Call) -> tuple[int | None, int
     return version, seen.runs if seen is not None and version else None
 
 
-def _version(context: Context) -> int | None:
+def _tensorflow_version_shown(context: Context) -> int | None:
     """Return the major version of ``tensorflow`` that the imports and calls of a file show.
 
     Return None if they show no version, or both. Names that the tool has replaced count too.

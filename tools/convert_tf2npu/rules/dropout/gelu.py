@@ -200,7 +200,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     elif function and form:
         yield _gelu_finding(context, function.node)
     else:
-        yield from _expression(context, call)
+        yield from _convert_formula_in_expression(context, call)
 
 
 def _check_gelu_of_tensorflow(context: Context, node: ast.Call) -> Iterator[Result]:
@@ -246,11 +246,11 @@ def _replace_gelu_function(context: Context, function: Function) -> Change:
         call = "return " + call
         indent = source.text[source.line_start(start) : start]
         if not indent.strip():  # otherwise the body is on the line of its def
-            call = "".join(c + source.newline + indent for c in _comments(context, body)) + call
+            call = "".join(c + source.newline + indent for c in _comments_in_body(context, body)) + call
     return Change(function.node, _DONE, (Edit(start, end, call),), ("npu_unary_ops",))
 
 
-def _expression(context: Context, call: Call) -> Iterator[Result]:
+def _convert_formula_in_expression(context: Context, call: Call) -> Iterator[Result]:
     """Convert or report the formula inside other code."""
     whole: ast.AST = call.node
     for parent in context.names.ancestors(call.node):
@@ -275,7 +275,7 @@ def _expression(context: Context, call: Call) -> Iterator[Result]:
                 return
 
 
-def _comments(context: Context, body: list) -> Iterator[str]:
+def _comments_in_body(context: Context, body: list) -> Iterator[str]:
     """Return the comments between and inside the statements of a function."""
     source = context.source
     for number in range(source.first_and_last_line(body[0])[0], source.first_and_last_line(body[-1])[1]):

@@ -116,12 +116,12 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...rewrite.call_edits import one_minus
+from ...rewrite.call_edits import edits_to_keep_probability
 from ...semantics.model import Call
 from ...semantics.signatures import LAYERS_DROPOUT, bind
 from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
-from .training_dropouts import Dropout, convert
+from .training_dropouts import Dropout, convert_dropout
 
 CODE = "NPU107"
 CALLS = frozenset({"tensorflow.layers.dropout"})
@@ -149,14 +149,14 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         yield Finding(call.node, "{0} {1}. Write npu_ops.dropout(x, keep_prob=1 - rate) for training", _NAME, reason)
         return
     rate = bound.args.get("rate")
-    yield convert(
+    yield convert_dropout(
         context,
         Dropout(
             call,
             bound,
             training,
             bound.keywords["training"],
-            one_minus(context.source, rate) if rate is not None else (),
+            edits_to_keep_probability(context.source, rate) if rate is not None else (),
             "" if rate is not None else "keep_prob=0.5",
             (("rate", "keep_prob"), ("inputs", "x")),
         ),

@@ -82,7 +82,7 @@ from ...semantics.module_index import Names
 from ...semantics.signatures import Bound, bind
 from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
-from .training_dropouts import Dropout, convert
+from .training_dropouts import Dropout, convert_dropout
 
 CODE = "NPU118"
 _DROPOUT = "tensorflow.contrib.layers.dropout"
@@ -94,7 +94,7 @@ _NAME = "slim.dropout"
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     bound = bind(call.node, _SIGNATURE)
-    scopes = _scopes(context, call)
+    scopes = _arg_scopes_around(context, call)
     training: ast.AST | None = bound.args.get("is_training")
     if training is None and not bound.hidden:
         training = next((k.value for scope in scopes for k in scope.keywords if k.arg == "is_training"), None)
@@ -110,9 +110,9 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     elif not complete or any(k.arg != "is_training" for scope in scopes for k in scope.keywords):
         reason = "may get more arguments from an arg_scope"
     if reason:
-        yield _finding(context, bound, call, reason)
+        yield _finding_of_dropout(context, bound, call, reason)
         return
-    yield convert(
+    yield convert_dropout(
         context,
         Dropout(
             call,
@@ -128,7 +128,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     )
 
 
-def _finding(context: Context, bound: Bound, call: Call, reason: str) -> Finding:
+def _finding_of_dropout(context: Context, bound: Bound, call: Call, reason: str) -> Finding:
     x, keep = (
         context.source.segment(bound.args[name]) if name in bound.args else default
         for name, default in (("inputs", "x"), ("keep_prob", "0.5"))
@@ -152,7 +152,7 @@ def _may_be_in_arg_scope(names: Names) -> bool:
     return any(b"arg_scope" in project.raw(path) for path in project.with_importers({names.path}))
 
 
-def _scopes(context: Context, call: Call) -> list[ast.Call]:
+def _arg_scopes_around(context: Context, call: Call) -> list[ast.Call]:
     """Return the arg_scopes around a call that pass arguments to dropout, innermost first."""
     scopes = []
     for parent in context.names.ancestors(call.node):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ...analysis.static_conditions import is_python_value
 from ...facts.kinds import VALUE
 from ...facts.seen import Seen
-from ...rewrite.call_edits import outer_end, rename, rename_keyword, written
+from ...rewrite.call_edits import argument_end, rename, rename_keyword, text_with_edits
 from ...rewrite.npu_imports import name_of_tensorflow
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
@@ -52,7 +52,7 @@ class Dropout(NamedTuple):
     renamed: tuple[tuple[str, str], ...]
 
 
-def convert(context: Context, dropout: Dropout, name: str, code: str) -> Result:
+def convert_dropout(context: Context, dropout: Dropout, name: str, code: str) -> Result:
     """Return the change to the NPU operator, or a finding.
 
     Args:
@@ -62,7 +62,7 @@ def convert(context: Context, dropout: Dropout, name: str, code: str) -> Result:
         code: of the rule.
     """
     source, node = context.source, dropout.call.node
-    edits = _operator(source, dropout)
+    edits = _edits_to_operator(source, dropout)
     inputs = dropout.bound.args.get("inputs")
     if edits is None or inputs is None:
         return Finding(
@@ -74,7 +74,7 @@ def convert(context: Context, dropout: Dropout, name: str, code: str) -> Result:
     if dropout.training is None or constant(dropout.training) is not None:
         return Change(node, _REPLACED, tuple(edits), ("npu_ops",))
     value, test, x = (
-        one_line(written(source, node, edits)),
+        one_line(text_with_edits(source, node, edits)),
         one_line(source.segment(dropout.training)),
         one_line(source.segment(inputs)),
     )
@@ -90,7 +90,7 @@ def convert(context: Context, dropout: Dropout, name: str, code: str) -> Result:
             x,
             asks=asks,
         )
-    choice = _conditional(test, dropout.training, value, x)
+    choice = _conditional_text(test, dropout.training, value, x)
     runs = None
     if not is_python_value(context.names, dropout.training, dropout.call.where):
         if seen is None or seen.only("is") != "python" or context.once(_has_bool_variable):
@@ -106,8 +106,8 @@ def convert(context: Context, dropout: Dropout, name: str, code: str) -> Result:
         return Finding(
             node, "the input of {0} is an expression. Assign it to x and write {1}", name, choice.replace(x, "x")
         )
-    text = _conditional(source.segment(dropout.training), dropout.training, "", source.segment(inputs))
-    edits += _choice(context, node, text)
+    text = _conditional_text(source.segment(dropout.training), dropout.training, "", source.segment(inputs))
+    edits += _edits_to_condition(context, node, text)
     return Change(node, _REPLACED, tuple(edits), ("npu_ops",), runs)
 
 
@@ -145,13 +145,13 @@ def _has_bool_variable(context: Context) -> bool:
     return False
 
 
-def _conditional(condition: str, node: ast.AST, value: str, otherwise: str) -> str:
+def _conditional_text(condition: str, node: ast.AST, value: str, otherwise: str) -> str:
     """Return the text of a conditional expression."""
     inner = f"({condition})" if isinstance(node, (ast.IfExp, ast.Lambda)) else condition
     return f"{value} if {inner} else {otherwise}"
 
 
-def _operator(source: Source, dropout: Dropout) -> list[Edit] | None:
+def _edits_to_operator(source: Source, dropout: Dropout) -> list[Edit] | None:
     """Return the edits that make the call a call of the operator, or None if that is not possible."""
     node = dropout.call.node
     edits = [rename(source, node.func, OPERATOR)] + list(dropout.keep)
@@ -165,12 +165,12 @@ def _operator(source: Source, dropout: Dropout) -> list[Edit] | None:
             return None
         edits.append(removed)
     elif missing:
-        last = outer_end(source, node, max(node.args + [k.value for k in node.keywords], key=source.end))
+        last = argument_end(source, node, max(node.args + [k.value for k in node.keywords], key=source.end))
         edits.append(Edit(last, last, ", " + missing))
     return edits
 
 
-def _choice(context: Context, node: ast.Call, tail: str) -> list[Edit]:
+def _edits_to_condition(context: Context, node: ast.Call, tail: str) -> list[Edit]:
     """Return the edits that put a call under a condition, in parentheses if the code around it needs them."""
     source = context.source
     start, end = source.start(node), source.end(node)
@@ -188,10 +188,10 @@ def _remove_keyword(source: Source, node: ast.Call, keyword: ast.keyword, instea
     """Return the edit that removes a keyword argument and the comma before it; None if a comment is in between."""
     values = list(node.args) + [k.value for k in node.keywords]
     before = [v for v in values if source.start(v) < source.start(keyword.value)]
-    start = outer_end(source, node, max(before, key=source.start)) if before else 0
+    start = argument_end(source, node, max(before, key=source.start)) if before else 0
     if not before or "#" in source.text[start : source.start(keyword.value)]:
         return None
-    return Edit(start, outer_end(source, node, keyword.value), ", " + instead if instead else "")
+    return Edit(start, argument_end(source, node, keyword.value), ", " + instead if instead else "")
 
 
 def _is_tensor(names: Names, node: ast.AST, where: Where) -> bool:

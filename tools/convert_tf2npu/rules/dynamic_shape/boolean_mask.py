@@ -50,7 +50,7 @@ from typing import Iterator
 from ...analysis.device_placement import is_first_call, runs_on_npu
 from ...analysis.selected_rows import BOOLEAN_MASK, selected_rows
 from ...facts.kinds import ROWS
-from ...rewrite.masked_reductions import masked, questions
+from ...rewrite.masked_reductions import change_to_masked_reductions, questions_about_mask
 from ...rewrite.seen_findings import size_findings
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
@@ -72,7 +72,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if not runs_on_npu(context, call.node):
         return
     rows = selected_rows(context, call.node)
-    change = masked(context, CODE, rows) if rows is not None else None
+    change = change_to_masked_reductions(context, CODE, rows) if rows is not None else None
     if rows is not None and change is not None:
         if rows.first is call.node:
             yield change
@@ -88,7 +88,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         replacement = (
             reduced or "rows, valid = npu_shim.data.masked_select(x, mask, MOST) and mask what follows with valid"
         )
-    asks = (Question(ROWS, call.node), *(questions(rows) if rows is not None else ()))
+    asks = (Question(ROWS, call.node), *(questions_about_mask(rows) if rows is not None else ()))
     finding = Finding(
         call.node, "dynamic number of rows: the NPU recompiles for each. Write {0}", replacement, asks=asks
     )

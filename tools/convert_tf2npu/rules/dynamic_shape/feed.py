@@ -91,7 +91,7 @@ _RECOMPILES = "last partial batch: the NPU recompiles for it. "
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     bound = bind(call.node, _SIGNATURES[method.attr])
-    feeds = _dict(context, call, bound.args.get("feed_dict"))
+    feeds = _fed_dict(context, call, bound.args.get("feed_dict"))
     if feeds is None or not (
         "feed_dict" in bound.keywords or context.types.of(method.value, call.where) == Type.SESSION
     ):
@@ -129,7 +129,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         )
 
 
-def _dict(context: Context, call: Call, node: ast.AST | None) -> ast.Dict | None:
+def _fed_dict(context: Context, call: Call, node: ast.AST | None) -> ast.Dict | None:
     """Return the dict literal that is fed, directly or through a name."""
     binding = context.names.only_binding(node, call.where, "value")
     value = binding.node if binding is not None else node

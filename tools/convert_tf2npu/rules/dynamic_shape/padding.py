@@ -73,7 +73,7 @@ from ...analysis.graph_control_flow import control_flow_advice
 from ...analysis.host_work import belongs_to_host_code
 from ...analysis.observed_lengths import ObservedLengths
 from ...facts.kinds import DATASET
-from ...rewrite.call_edits import rename, wrap, written
+from ...rewrite.call_edits import rename, text_with_edits, wrap_edits
 from ...rewrite.masked_reductions import DATA
 from ...semantics.model import Call, Where
 from ...semantics.signatures import BUCKET_BY_LENGTH, bind
@@ -113,8 +113,8 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         if lengths.are_fixed:
             edits = [rename(context.source, node, str(size)) for node, size in lengths.dimensions_of_literal(shapes)]
             if edits and shapes is not None:
-                after = f", {written(context.source, shapes, edits)})"
-                edited = wrap(context.source, call.node, f"{DATA}.fixed_lengths(", after)
+                after = f", {text_with_edits(context.source, shapes, edits)})"
+                edited = wrap_edits(context.source, call.node, f"{DATA}.fixed_lengths(", after)
                 yield Change(call.node, "padded batches given the length that they have", edited, (DATA,), lengths.runs)
             if edits or not bound.is_given("padded_shapes"):
                 return

@@ -258,17 +258,17 @@ def _is_dynamic(context: Context, call: Call) -> bool:
     if word not in _SIGNATURES or context.resolve(call.node.func, call.where) not in CALLS:
         return False
     bound = bind(call.node, _SIGNATURES[word])
-    if bound.hidden or _is_text(context, call, bound):
+    if bound.hidden or _takes_strings(context, call, bound):
         return False
     shape = bound.args.get("shape")
     if shape is None or is_none(shape):
         dynamic = not _holds_a_number(context, call)
     else:
-        dynamic = _is_open(context, shape, call.where)
+        dynamic = _has_unknown_dimension(context, shape, call.where)
     return dynamic and runs_on_npu(context, call.node)
 
 
-def _is_text(context: Context, call: Call, bound: Bound) -> bool:
+def _takes_strings(context: Context, call: Call, bound: Bound) -> bool:
     """Return True if a placeholder takes strings, which only the host has."""
     dtype = bound.args.get("dtype")
     return dtype is not None and context.resolve(dtype, call.where) == "tensorflow.string"
@@ -282,16 +282,20 @@ def _holds_a_number(context: Context, call: Call) -> bool:
     return bool(_NUMBERS.search(text.lower()))
 
 
-def _is_open(context: Context, shape: ast.expr, where: Where) -> bool:
+def _has_unknown_dimension(context: Context, shape: ast.expr, where: Where) -> bool:
     """Return True if a shape, or one of those that a condition chooses from, has an unknown dimension."""
     if isinstance(shape, ast.Name):
         bindings = context.names.lookup(shape.id, where) or []
         values = [(b.node, b.where) for b in bindings if b.kind == "value" and not isinstance(b.node, ast.Name)]
-        return any(isinstance(node, ast.expr) and _is_open(context, node, place) for node, place in values)
+        return any(
+            isinstance(node, ast.expr) and _has_unknown_dimension(context, node, place) for node, place in values
+        )
     if isinstance(shape, ast.IfExp):
-        return any(is_none(branch) or _is_open(context, branch, where) for branch in (shape.body, shape.orelse))
+        return any(
+            is_none(branch) or _has_unknown_dimension(context, branch, where) for branch in (shape.body, shape.orelse)
+        )
     if isinstance(shape, ast.BinOp) and isinstance(shape.op, ast.Add):
-        return _is_open(context, shape.left, where) or _is_open(context, shape.right, where)
+        return _has_unknown_dimension(context, shape.left, where) or _has_unknown_dimension(context, shape.right, where)
     return isinstance(shape, (ast.List, ast.Tuple)) and any(map(_may_be_none, shape.elts))
 
 

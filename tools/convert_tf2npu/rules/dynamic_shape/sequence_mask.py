@@ -29,7 +29,7 @@ from ...analysis.device_placement import runs_on_npu
 from ...facts.kinds import ROWS
 from ...rewrite.call_edits import add_argument, rename
 from ...rewrite.masked_reductions import DATA
-from ...rewrite.seen_findings import never_on_npu, size_findings
+from ...rewrite.seen_findings import size_findings, was_never_on_npu
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ..base import Change, Context, Finding, Message, Result
@@ -50,7 +50,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         and isinstance(width, int)
         and "maxlen" not in bound.args
         and added is not None
-        and not never_on_npu(context, CODE, ROWS, call.node)
+        and not was_never_on_npu(context, CODE, ROWS, call.node)
     ):
         edits = rename(context.source, call.node.func, f"{DATA}.sequence_mask"), added
         yield Change(call.node, Message("tf.sequence_mask gets the width {0}", width), edits, (DATA,), seen.runs)

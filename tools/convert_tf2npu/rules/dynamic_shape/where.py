@@ -46,7 +46,7 @@ from typing import Iterator
 from ...analysis.device_placement import runs_on_npu
 from ...analysis.selected_rows import WHERE, selected_rows
 from ...facts.kinds import ROWS
-from ...rewrite.masked_reductions import masked, questions
+from ...rewrite.masked_reductions import change_to_masked_reductions, questions_about_mask
 from ...rewrite.seen_findings import size_findings
 from ...semantics.model import Call
 from ...semantics.signatures import bind
@@ -62,7 +62,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if bound.hidden or bound.is_given("x") or not runs_on_npu(context, call.node):
         return
     places = selected_rows(context, call.node)
-    change = masked(context, CODE, places) if places is not None else None
+    change = change_to_masked_reductions(context, CODE, places) if places is not None else None
     if places is not None and change is not None:
         if places.first is call.node:
             yield change
@@ -71,6 +71,6 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         call.node,
         "dynamic number of positions: the NPU recompiles for each. Write tf.where(condition, x, tf.zeros_like(x)) "
         "or npu_shim.data.masked_where(condition, MOST)",
-        asks=(Question(ROWS, call.node), *(questions(places) if places is not None else ())),
+        asks=(Question(ROWS, call.node), *(questions_about_mask(places) if places is not None else ())),
     )
     yield from size_findings(context, CODE, finding)

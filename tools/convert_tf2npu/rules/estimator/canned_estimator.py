@@ -58,7 +58,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.run_configs import type_after_conversion
-from ...rewrite.call_edits import add_argument, rename, wrap
+from ...rewrite.call_edits import add_argument, rename, wrap_edits
 from ...semantics.model import Call
 from ...semantics.tf_types import READY_MADE, Type
 from ...syntax.expressions import is_none, last_part
@@ -87,7 +87,9 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     config = keywords.get("config") or (call.node.args[place] if len(call.node.args) > place else None)
     if config is not None and not is_none(config):
         if type_after_conversion(context, config, call.where) != Type.PREPARED_RUN_CONFIG:
-            yield Change(call.node, message, wrap(context.source, config, "npu_run_config_init(run_config=", ")"), uses)
+            yield Change(
+                call.node, message, wrap_edits(context.source, config, "npu_run_config_init(run_config=", ")"), uses
+            )
         return
     edit = (
         rename(context.source, config, "npu_run_config_init()")

@@ -103,7 +103,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.run_configs import type_after_conversion
-from ...rewrite.call_edits import add_argument, name_argument, rename, wrap
+from ...rewrite.call_edits import add_argument, name_argument, rename, wrap_edits
 from ...semantics.model import Call
 from ...semantics.signatures import ESTIMATOR, bind
 from ...semantics.tf_types import Type
@@ -135,7 +135,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             yield Change(
                 call.node,
                 "run configuration of Estimator prepared for the NPU",
-                wrap(source, config, "npu_run_config_init(run_config=", ")"),
+                wrap_edits(source, config, "npu_run_config_init(run_config=", ")"),
                 ("npu_run_config_init",),
             )
             return

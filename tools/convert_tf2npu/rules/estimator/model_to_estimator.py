@@ -57,7 +57,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.run_configs import type_after_conversion
-from ...rewrite.call_edits import name_argument, rename, wrap
+from ...rewrite.call_edits import name_argument, rename, wrap_edits
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...syntax.source import Edit
@@ -85,6 +85,6 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         if "config" in bound.positional:  # the vendor's function has checkpoint_format at this position
             edits.append(name_argument(source, call.node, config, "config"))
         if type_after_conversion(context, config, call.where) is None:
-            edits += wrap(source, config, "npu_run_config_init(run_config=", ")")
+            edits += wrap_edits(source, config, "npu_run_config_init(run_config=", ")")
             uses.append("npu_run_config_init")
     yield Change(call.node, "model_to_estimator replaced with model_to_npu_estimator", tuple(edits), tuple(uses))

@@ -86,7 +86,7 @@ import re
 from typing import Iterator
 
 from ...analysis.run_configs import arguments_without_effect
-from ...rewrite.call_edits import add_argument, name_argument, rename, wrap
+from ...rewrite.call_edits import add_argument, name_argument, rename, wrap_edits
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.signatures import RUN_CONFIG, Bound, bind
@@ -121,7 +121,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         )
     foreign = sorted(arguments_without_effect(context, call.node, call.where))
     if foreign:
-        prepared: list[Edit] = list(wrap(source, call.node, "npu_run_config_init(run_config=", ")"))
+        prepared: list[Edit] = list(wrap_edits(source, call.node, "npu_run_config_init(run_config=", ")"))
         summaries = (
             None if "save_summary_steps" in bound.args else add_argument(source, call.node, "save_summary_steps=0")
         )
@@ -160,7 +160,7 @@ def _disable_summaries(context: Context, call: Call) -> Iterator[Result]:
     """Disable the summaries of a RunConfig of TPUEstimator or contrib.learn, which are never positional."""
     if any(
         isinstance(parent, ast.If) and child in parent.body and _TPU.fullmatch(context.source.segment(parent.test))
-        for child, parent in _upwards(context.names, call.node)
+        for child, parent in _parents_with_child(context.names, call.node)
     ):
         return  # it serves a TPU only
     given = {keyword.arg: keyword.value for keyword in call.node.keywords}
@@ -175,7 +175,7 @@ def _disable_summaries(context: Context, call: Call) -> Iterator[Result]:
         yield Change(call.node, "summaries disabled in RunConfig", (edit,))
 
 
-def _upwards(names: Names, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+def _parents_with_child(names: Names, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
     """Yield each node around a node with its child that leads to the node, from the inside out."""
     for parent in names.ancestors(node):
         yield node, parent

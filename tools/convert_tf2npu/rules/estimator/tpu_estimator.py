@@ -95,7 +95,7 @@ import re
 from typing import Iterator
 
 from ...analysis.run_configs import type_after_conversion
-from ...rewrite.call_edits import add_argument, holds_together, rename, wrap
+from ...rewrite.call_edits import add_argument, is_one_statement, rename, wrap_edits
 from ...rewrite.removal import remove_statements
 from ...semantics.model import Call
 from ...semantics.signatures import bind
@@ -136,7 +136,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     else:
         missing = []
         if type_after_conversion(context, config, call.where) != Type.PREPARED_RUN_CONFIG:
-            edits += wrap(source, config, "npu_run_config_init(run_config=", ")")
+            edits += wrap_edits(source, config, "npu_run_config_init(run_config=", ")")
             uses.append("npu_run_config_init")
     for argument in _OFF:
         value = bound.args.get(argument)
@@ -174,7 +174,7 @@ def _replace_cross_shard_optimizer(context: Context, call: Call) -> Result:
         and ast.dump(inner) == ast.dump(statement.targets[0]).replace("Store", "Load")
     ):
         return Change(call.node, message, tuple(remove_statements(source, context.names, [statement])))
-    plain = isinstance(inner, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) and holds_together(
+    plain = isinstance(inner, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) and is_one_statement(
         source.segment(inner)
     )
     return Change(

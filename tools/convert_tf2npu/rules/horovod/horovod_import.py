@@ -105,7 +105,7 @@ from ...analysis.horovod_imports import (
     is_of_other_framework,
     is_of_other_framework_or_launcher,
 )
-from ...rewrite.npu_imports import statement_behind
+from ...rewrite.npu_imports import edit_adding_after
 from ...syntax.expressions import constant
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
@@ -120,7 +120,7 @@ _LAUNCHERS = ("run", "runner", "spark", "ray")
 
 def check_file(context: Context) -> Iterator[Result]:
     imports = horovod_imports(context)
-    uses = [(imported.node, imported.name) for imported in imports] + _uses(context, imports)
+    uses = [(imported.node, imported.name) for imported in imports] + _attribute_uses(context, imports)
     is_apart = is_of_other_framework(context, imports)
     foreign = [use for use in uses if is_of_other_framework_or_launcher(use[1])]
     reported = [use for use in foreign if framework_of(use[1]) in _LAUNCHERS or is_data_service(use[1]) or not is_apart]
@@ -128,7 +128,7 @@ def check_file(context: Context) -> Iterator[Result]:
         yield _foreign_name_finding(*use)
     for node, group in groupby(imports, key=lambda imported: imported.node):
         yield from _replace_import(context, node, list(group), bool(foreign))
-    yield from _strings(context, imports)
+    yield from _findings_of_strings(context, imports)
 
 
 def _replace_import(
@@ -155,10 +155,10 @@ def _edits_to_import(context: Context, imported: Imported) -> Iterator[Edit]:
         yield Edit(start, start + len("horovod"), _NEW + "horovod as horovod")
     else:
         yield Edit(start, start, _NEW)
-        yield statement_behind(context.source, imported.node, "from npu_shim import horovod")
+        yield edit_adding_after(context.source, imported.node, "from npu_shim import horovod")
 
 
-def _uses(context: Context, imports: list[Imported]) -> list[tuple[ast.AST, str]]:
+def _attribute_uses(context: Context, imports: list[Imported]) -> list[tuple[ast.AST, str]]:
     """Return the uses of Horovod's names as attributes of its modules."""
     uses: list[tuple[ast.AST, str]] = []
     for node, where in context.names.reads if imports else ():
@@ -181,7 +181,7 @@ def _foreign_name_finding(node: ast.AST, name: str) -> Finding:
     return Finding(node, "{0} is not for TensorFlow. Use horovod.tensorflow or remove it", module)
 
 
-def _strings(context: Context, imports: list[Imported]) -> Iterator[Finding]:
+def _findings_of_strings(context: Context, imports: list[Imported]) -> Iterator[Finding]:
     """Yield findings for the strings that name modules of Horovod."""
     if "horovod." not in context.source.text:
         return

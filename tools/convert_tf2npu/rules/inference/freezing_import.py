@@ -89,12 +89,17 @@ _PACKAGES = ("npu_shim", "npu_bridge", "npu_device")
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     is_first = is_first_call(context, call, FREEZERS, context.names.tree, on_npu=False)
-    if not is_first or is_tf2_program(context) or is_in_test(context, call.node) or _imports_npu(context.names.tree):
+    if (
+        not is_first
+        or is_tf2_program(context)
+        or is_in_test(context, call.node)
+        or _imports_npu_operators(context.names.tree)
+    ):
         return
     yield Change(call.node, "the NPU's operators are imported for the frozen graph", (), ("npu_ops",))
 
 
-def _imports_npu(tree: ast.AST) -> bool:
+def _imports_npu_operators(tree: ast.AST) -> bool:
     """Return True if a file imports the operators: from npu_shim, or from the vendor's package."""
     return any(
         isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in _PACKAGES for node in ast.walk(tree)

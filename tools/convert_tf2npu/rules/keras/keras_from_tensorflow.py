@@ -209,7 +209,7 @@ from typing import Iterator
 from ...analysis.device_placement import is_in_test
 from ...analysis.keras_package import keras_imports
 from ...analysis.tensorflow_version import may_be_tf2, verdict
-from ...rewrite.later_conversions import conversions
+from ...rewrite.later_conversions import conversions_for_26
 from ...semantics.model import Binding, Star
 from ...semantics.stars import keras_star_exports
 from ...syntax.source import Edit
@@ -246,22 +246,22 @@ def check_file(context: Context) -> Iterator[Result]:
     if not verdict(context).on_npu:
         return
     by_statement: dict[ast.AST, list[Binding]] = {}
-    unknown = _unknown(context)
-    stars = {star.node for star in names.stars if _is_of_keras(star)}
+    unknown = _first_unknown_star_name(context)
+    stars = {star.node for star in names.stars if _is_keras_star(star)}
     for star in names.stars:
-        if _is_of_keras(star):
+        if _is_keras_star(star):
             by_statement[star.node] = []
     for binding in imports:
         assert binding.where.statement is not None
         by_statement.setdefault(binding.where.statement, []).append(binding)
-    later = conversions(context)
+    later = conversions_for_26(context)
     for node, bindings in by_statement.items():
         if node in later.gone:
             continue
         bindings = [binding for binding in bindings if id(binding) not in later.bindings]
-        lacking = unknown if node in stars else _lacking(context, bindings)
+        lacking = unknown if node in stars else _first_lacking_name(context, bindings)
         if not lacking:
-            yield Change(node, "keras imported from TensorFlow", (_edit(context, node),))
+            yield Change(node, "keras imported from TensorFlow", (_edit_of_import(context, node),))
             continue
         what = Message("tf.keras lacks {0} in some versions", lacking)
         if node in stars:
@@ -269,15 +269,15 @@ def check_file(context: Context) -> Iterator[Result]:
         yield Finding(node, "{0}. Import the names that TensorFlow has from tensorflow.keras", what)
 
 
-def _is_of_keras(star: Star) -> bool:
+def _is_keras_star(star: Star) -> bool:
     package, _, module = star.module.partition(".")
     return package == "keras" and any(known.fullmatch(module) for known in (_PUBLIC, _PRIVATE))
 
 
-def _unknown(context: Context) -> str:
+def _first_unknown_star_name(context: Context) -> str:
     """Return the first name that only a star import of Keras can bring, and that tf.keras does not have; "" if none."""
     names = context.names
-    if not all(_is_of_keras(star) or keras_star_exports(star.module, "") is not None for star in names.stars):
+    if not all(_is_keras_star(star) or keras_star_exports(star.module, "") is not None for star in names.stars):
         return ""  # another module may bring it
     for node, where in names.reads:
         if names.lookup(node.id, where) is None and not hasattr(builtins, node.id):
@@ -286,7 +286,7 @@ def _unknown(context: Context) -> str:
     return ""
 
 
-def _edit(context: Context, node: ast.AST) -> Edit:
+def _edit_of_import(context: Context, node: ast.AST) -> Edit:
     """Return the edit of an import statement; one of several modules is split."""
     source = context.source
     if isinstance(node, ast.ImportFrom):
@@ -299,16 +299,16 @@ def _edit(context: Context, node: ast.AST) -> Edit:
         written = re.compile(r"[\s\\]*\.[\s\\]*".join(module.split("."))).search(source.text, source.start(node))
         assert written is not None
         rest = module.partition(".")[2]
-        return Edit(written.start(), written.end(), "tensorflow.keras" + (f".{_public(rest)}" if rest else ""))
+        return Edit(written.start(), written.end(), "tensorflow.keras" + (f".{_public_name(rest)}" if rest else ""))
     assert isinstance(node, ast.Import)
     start = source.start(node)
     indent = source.text[source.line_start(start) : start]
-    others = ", ".join(_imported_module(alias) for alias in node.names if not _is_package(alias))
-    lines = [f"import {others}"] * bool(others) + [_import_from_tensorflow(a) for a in node.names if _is_package(a)]
+    others = ", ".join(_imported_module(alias) for alias in node.names if not _is_keras_alias(alias))
+    lines = [f"import {others}"] * bool(others) + [_import_from_tensorflow(a) for a in node.names if _is_keras_alias(a)]
     return Edit(start, source.end(node), ("; " if indent.strip() else source.newline + indent).join(lines))
 
 
-def _is_package(alias: ast.alias) -> bool:
+def _is_keras_alias(alias: ast.alias) -> bool:
     return alias.name.partition(".")[0] == "keras"
 
 
@@ -327,19 +327,21 @@ def _import_from_tensorflow(alias: ast.alias) -> str:
 def _public_module(node: ast.ImportFrom) -> str:
     """Return ``utils`` for ``from keras.utils import np_utils``, the one name of a statement; "" for other imports."""
     module = ".".join([*(node.module or "").split(".")[1:], node.names[0].name])
-    return _public(module) if len(node.names) == 1 and _PRIVATE.fullmatch(module) else ""
+    return _public_name(module) if len(node.names) == 1 and _PRIVATE.fullmatch(module) else ""
 
 
-def _public(module: str) -> str:
+def _public_name(module: str) -> str:
     match = _PRIVATE.fullmatch(module)
     return match.group(1) or match.group(2) if match else module
 
 
-def _lacking(context: Context, bindings: list[Binding]) -> str:
+def _first_lacking_name(context: Context, bindings: list[Binding]) -> str:
     """Return the first name of Keras, of those that some imports bring, that tf.keras lacks; "" if it has all."""
     for name, written in _used_names_before_and_after(context, bindings):
         rest = name.partition(".")[2]
-        if _LACKING.match(rest) or not any(known.fullmatch(part) for part in _modules(rest) for known in _KNOWN):
+        if _LACKING.match(rest) or not any(
+            known.fullmatch(part) for part in _possible_modules(rest) for known in _KNOWN
+        ):
             return name
         if not _is_public(written.partition(".")[2]):
             return name
@@ -356,7 +358,7 @@ def _is_public(name: str) -> bool:
     return True
 
 
-def _modules(name: str) -> list[str]:
+def _possible_modules(name: str) -> list[str]:
     """Return what may be the module of a name below keras: the parts before a class, or a function or the name."""
     parts = name.split(".")
     lower = next((index for index, part in enumerate(parts) if not part.islower()), len(parts))
@@ -367,7 +369,7 @@ def _modules(name: str) -> list[str]:
 
 def _used_names_before_and_after(context: Context, bindings: list[Binding]) -> Iterator[tuple[str, str]]:
     """Yield the names that imports bring, and those that the file uses of them, before and after the change."""
-    names, later = context.names, conversions(context).nodes
+    names, later = context.names, conversions_for_26(context).nodes
     after = {binding.target: _name_after_change(binding) for binding in bindings}
     yield from after.items()
     brought = {id(binding) for binding in bindings}
@@ -391,5 +393,5 @@ def _name_after_change(binding: Binding) -> str:
     if not isinstance(node, ast.ImportFrom):
         return target
     package, _, module = (node.module or "").partition(".")
-    home = _public_module(node) or ".".join(filter(None, [_public(module), target.rpartition(".")[2]]))
+    home = _public_module(node) or ".".join(filter(None, [_public_name(module), target.rpartition(".")[2]]))
     return f"{package}.{home}"

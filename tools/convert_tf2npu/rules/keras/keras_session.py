@@ -123,7 +123,7 @@ from ...analysis.opening import is_graph_mode_undecided, must_open_for_both_vers
 from ...analysis.tensorflow_evidence import ENABLING
 from ...analysis.tensorflow_version import Version, is_tf2_program, verdict
 from ...facts.kinds import MODEL
-from ...rewrite.insertion import added_before, at_end, first_at_work
+from ...rewrite.insertion import edit_adding_before, edits_adding_at_end, first_statement_after_preamble
 from ...semantics.tf_types import TRAINING_METHODS
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Question, Result
@@ -180,7 +180,7 @@ def check_file(context: Context) -> Iterator[Result]:
         )
         return
     body = body_starting_training(context, trained)
-    edits = _edits(context, body) if body else None
+    edits = _edits_to_open_and_close(context, body) if body else None
     if edits is None:
         yield Finding(
             trained.node,
@@ -198,6 +198,10 @@ def check_file(context: Context) -> Iterator[Result]:
         )
 
 
-def _edits(context: Context, body: ast.AST) -> list[Edit] | None:
-    first = first_at_work(context, body)
-    return [added_before(context, first, _OPEN), *at_end(context, body, _CLOSE)] if first is not None else None
+def _edits_to_open_and_close(context: Context, body: ast.AST) -> list[Edit] | None:
+    first = first_statement_after_preamble(context, body)
+    return (
+        [edit_adding_before(context, first, _OPEN), *edits_adding_at_end(context, body, _CLOSE)]
+        if first is not None
+        else None
+    )

@@ -81,7 +81,7 @@ from ...facts.seen import Place, Seen
 from ...project.context import place_of
 from ...rewrite.call_edits import add_argument, rename
 from ...rewrite.npu_imports import name_of_tensorflow
-from ...rewrite.seen_findings import never_on_npu
+from ...rewrite.seen_findings import was_never_on_npu
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.value_flow import origins
@@ -135,21 +135,21 @@ _DEEPEST = 3  # names around an array
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    finding = _finding(context, call, name)
+    finding = _finding_of_type(context, call, name)
     if finding is None or not runs_on_npu(context, call.node):
         return
     if name in _FLOATX:
         yield finding
         return
-    regions = context.once(_regions)
+    regions = context.once(_changes_of_float64_regions)
     if call.node in regions:
         if regions[call.node] is not None:
             yield regions[call.node]  # type: ignore[misc]
-    elif not never_on_npu(context, CODE, DTYPE, call.node):
+    elif not was_never_on_npu(context, CODE, DTYPE, call.node):
         yield finding._replace(asks=(Question(DTYPE, call.node),))
 
 
-def _finding(context: Context, call: Call, name: str) -> Finding | None:
+def _finding_of_type(context: Context, call: Call, name: str) -> Finding | None:
     """Return the finding about a call; None if its type is supported."""
     short = last_part(name)
     if name in _DOUBLE:
@@ -161,7 +161,7 @@ def _finding(context: Context, call: Call, name: str) -> Finding | None:
         values = call.node.args[0 if name in _TYPE_FIRST else 1 :] + [
             k.value for k in call.node.keywords if k.arg in ("dtype", "DstT") or name in _FLOATX
         ]
-        kind = next((k for k in (_type(context, v, call.where) for v in values) if k), None)
+        kind = next((k for k in (_unsupported_type(context, v, call.where) for v in values) if k), None)
     if kind is None and name in _TAKES_ARRAY and _is_made_of_doubles(context, call, name):
         return Finding(
             call.node,
@@ -182,7 +182,7 @@ def _finding(context: Context, call: Call, name: str) -> Finding | None:
     )
 
 
-def _regions(context: Context) -> dict[ast.Call, Change | None]:
+def _changes_of_float64_regions(context: Context) -> dict[ast.Call, Change | None]:
     """Return the change of each region of float64 that facts show at its first call, and None at the others."""
     seen = {place: one for place, one in (context.facts.seen if context.facts else {}).items() if place.kind == DTYPE}
     if any(
@@ -194,11 +194,11 @@ def _regions(context: Context) -> dict[ast.Call, Change | None]:
         name = context.called_names.get(call.node, "")
         one = context.observed_at(CODE, DTYPE, call.node) if name in CALLS else None
         if one is not None and one.only("dtype") == "float64" and one.all("mixed") == (False,):
-            edited = _edits(context, call, name)
+            edited = _edits_to_float32(context, call, name)
             if edited and one.only("place") == "graph" and not is_suppressed_at(context.source, call.node, CODE):
                 edits[place_of(context.source, DTYPE, call.node)] = call.node, edited, one.runs
     changes: dict[ast.Call, Change | None] = {}
-    for region in _connected([set(one.all("region") or ()) for one in seen.values()]):
+    for region in _joined_sets([set(one.all("region") or ()) for one in seen.values()]):
         places = [place for place, one in seen.items() if region & set(one.all("region") or ())]
         if not places or not all(place in edits for place in places):
             continue
@@ -214,7 +214,7 @@ def _has_doubles(seen: Seen) -> bool:
     return "float64" in (seen.all("dtype") or ())
 
 
-def _connected(sets: list[set[object]]) -> list[set[object]]:
+def _joined_sets(sets: list[set[object]]) -> list[set[object]]:
     """Return the sets joined where they have a member in common."""
     joined: list[set[object]] = []
     for one in filter(None, sets):
@@ -223,7 +223,7 @@ def _connected(sets: list[set[object]]) -> list[set[object]]:
     return joined
 
 
-def _edits(context: Context, call: Call, name: str) -> tuple[Edit, ...]:
+def _edits_to_float32(context: Context, call: Call, name: str) -> tuple[Edit, ...]:
     """Return the edits that make a call float32; () if that is unclear."""
     source, node = context.source, call.node
     if name in _DOUBLE:
@@ -238,7 +238,7 @@ def _edits(context: Context, call: Call, name: str) -> tuple[Edit, ...]:
     typed = [
         value
         for value in [*node.args, *(value for word, value in given.items() if word in ("dtype", "DstT"))]
-        if _type(context, value, call.where) == "float64" and not isinstance(value, ast.Name)
+        if _unsupported_type(context, value, call.where) == "float64" and not isinstance(value, ast.Name)
     ]
     if len(typed) == 1:
         text = source.segment(typed[0])
@@ -252,7 +252,7 @@ def _edits(context: Context, call: Call, name: str) -> tuple[Edit, ...]:
     return (added,) if added is not None and _is_made_of_doubles(context, call, name) else ()
 
 
-def _type(context: Context, node: ast.AST, where: Where) -> str | None:
+def _unsupported_type(context: Context, node: ast.AST, where: Where) -> str | None:
     value = constant(node)
     if value:
         return _BAD.get(value[0]) if isinstance(value[0], str) and value[0] != "double" else None
@@ -292,18 +292,18 @@ def _is_double(value: ast.expr, where: Where, names: Names, depth: int) -> bool:
     if any(keyword.arg == "dtype" for keyword in value.keywords) or len(value.args) > _TYPE_AT.get(last_part(name), 99):
         return False
     if name in _LITERALS and value.args:
-        numbers = list(_literals(value.args[0]))
+        numbers = list(_literal_values(value.args[0]))
         return all(isinstance(number, (float, int)) for number in numbers) and any(
             isinstance(number, float) for number in numbers
         )
     return name in _DOUBLES and (bool(value.args) or not name.startswith("numpy.random."))
 
 
-def _literals(node: ast.AST) -> Iterator[object]:
+def _literal_values(node: ast.AST) -> Iterator[object]:
     """Yield the values in a literal of lists and tuples; None for what is no literal."""
     if isinstance(node, (ast.List, ast.Tuple)):
         for element in node.elts:
-            yield from _literals(element)
+            yield from _literal_values(element)
     else:
         value = constant(node)
         yield None if value is None else value[0]

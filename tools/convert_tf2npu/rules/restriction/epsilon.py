@@ -236,12 +236,12 @@ def _infinite_in_half_finding(context: Context, node: ast.AST) -> Finding:
 def _small_addend(context: Context, node: ast.AST, where: Where) -> ast.AST | None:
     """Return the constant in ``x + 1e-8``, unless x is cast to float32."""
     sides = [node.left, node.right] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) else []
-    if any(isinstance(side, ast.Call) and _is_in_float32(context, side, where) for side in sides):
+    if any(isinstance(side, ast.Call) and _is_cast_to_float32(context, side, where) for side in sides):
         return None
     return next((side for side in sides if _is_small(context, side, where)), None)
 
 
-def _is_in_float32(context: Context, call: ast.Call, where: Where) -> bool:
+def _is_cast_to_float32(context: Context, call: ast.Call, where: Where) -> bool:
     name = context.resolve(call.func, where)
     types = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "dtype")]
     return name == "tensorflow.to_float" or (
@@ -276,32 +276,32 @@ def _mixes_precision(raw: bytes) -> bool:
 
 
 def _is_small(context: Context, node: ast.AST, where: Where) -> bool:
-    return _is_constant(context, node, where, lambda value: 0.0 < value < _ZERO_BELOW)
+    return _is_constant_with(context, node, where, lambda value: 0.0 < value < _ZERO_BELOW)
 
 
 def _is_large(context: Context, node: ast.AST, where: Where) -> bool:
-    return _is_constant(context, node, where, lambda value: _LARGEST < abs(value) < float("inf"))
+    return _is_constant_with(context, node, where, lambda value: _LARGEST < abs(value) < float("inf"))
 
 
-def _is_constant(context: Context, node: ast.AST, where: Where, holds: Callable[[float], bool]) -> bool:
+def _is_constant_with(context: Context, node: ast.AST, where: Where, holds: Callable[[float], bool]) -> bool:
     """Return True for a number for which a test holds, and for a name or attribute that has no other."""
     if isinstance(node, (ast.Attribute, ast.Name)):
-        values = [_number(origin.node) for origin in origins(node, where, context.names)]
+        values = [_float_value(origin.node) for origin in origins(node, where, context.names)]
     else:
-        values = [_number(node)]
+        values = [_float_value(node)]
     return bool(values) and all(value is not None and holds(value) for value in values)
 
 
-def _number(node: ast.AST) -> float | None:
+def _float_value(node: ast.AST) -> float | None:
     """Return the value of a number with a fraction or exponent, also of a power such as ``-2 ** 32 + 1``."""
     value = constant(node)
     if value is not None:
         return value[0] if isinstance(value[0], float) else None
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        power, offset = _number(node.left), constant(node.right)
+        power, offset = _float_value(node.left), constant(node.right)
         return power if power is not None and offset is not None and isinstance(offset[0], int) else None
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        power = _number(node.operand)
+        power = _float_value(node.operand)
         return None if power is None else -power
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
         base, exponent = constant(node.left), constant(node.right)

@@ -92,15 +92,17 @@ create_global_step""".split()
 
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
-    yield from _check(context, call, method.value, call.node.args, method.attr)
+    yield from _findings_of_step_update(context, call, method.value, call.node.args, method.attr)
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if call.node.args:
-        yield from _check(context, call, call.node.args[0], call.node.args[1:], last_part(name))
+        yield from _findings_of_step_update(context, call, call.node.args[0], call.node.args[1:], last_part(name))
 
 
-def _check(context: Context, call: Call, target: ast.expr, values: list[ast.expr], word: str) -> Iterator[Result]:
+def _findings_of_step_update(
+    context: Context, call: Call, target: ast.expr, values: list[ast.expr], word: str
+) -> Iterator[Result]:
     if not _is_global_step(context, target, call.where) or not values:
         return
     if word == "assign" and not _is_step_plus_one(context, values[0], call.where):
@@ -109,7 +111,7 @@ def _check(context: Context, call: Call, target: ast.expr, values: list[ast.expr
         return
     function = enclosing_function(context, call.node)
     if runs_on_npu(context, call.node) and getattr(function, "name", "") != "apply_gradients":
-        ignoring = _ignoring_optimizer(context, function)
+        ignoring = _optimizer_ignoring_step(context, function)
         move = Message("Increment it in {0}.apply_gradients, which ignores global_step, and remove it here", ignoring)
         pass_it = "Remove it and write optimizer.apply_gradients(..., global_step=global_step)"
         if function in context.once(_functions_training_with_keras):
@@ -131,7 +133,7 @@ def _functions_training_with_keras(context: Context) -> frozenset[ast.AST]:
     )
 
 
-def _ignoring_optimizer(context: Context, function: ast.AST) -> str | None:
+def _optimizer_ignoring_step(context: Context, function: ast.AST) -> str | None:
     """Return the class of the project that a function calls ``apply_gradients`` of, if that does not use the step."""
     for node in ast.walk(function):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):

@@ -114,14 +114,14 @@ _COLLECTS = re.compile(rb"TABLE_INITIALIZERS,\s*(?:value\s*=\s*)?[\w.]*iterator\
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     fetches = [keyword.value for keyword in call.node.keywords if keyword.arg == "fetches"]
-    yield from _check(context, call, fetches or call.node.args[:1])
+    yield from _findings_of_initializers(context, call, fetches or call.node.args[:1])
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    yield from _check(context, call, call.node.args)
+    yield from _findings_of_initializers(context, call, call.node.args)
 
 
-def _check(context: Context, call: Call, values: list[ast.expr]) -> Iterator[Result]:
+def _findings_of_initializers(context: Context, call: Call, values: list[ast.expr]) -> Iterator[Result]:
     parts = [part for value in values for part in _members_with_places(context, value, call.where)]
     if (
         len(parts) > 1
@@ -147,7 +147,7 @@ def _members_with_places(context: Context, value: ast.expr, where: Where) -> lis
     return [(element, where) for element in elements]
 
 
-def _source(context: Context, node: ast.expr, where: Where) -> Call | None:
+def _creating_call(context: Context, node: ast.expr, where: Where) -> Call | None:
     """Return the call that created a value."""
     if isinstance(node, ast.Call):
         return Call(node, where)
@@ -156,7 +156,7 @@ def _source(context: Context, node: ast.expr, where: Where) -> Call | None:
 
 
 def _initializes_variables(context: Context, node: ast.expr, where: Where) -> bool:
-    source = _source(context, node, where)
+    source = _creating_call(context, node, where)
     return source is not None and context.resolve(source.node.func, source.where) in _VARIABLES
 
 
@@ -169,12 +169,12 @@ def _initializes_iterator(context: Context, node: ast.expr, where: Where) -> boo
             return True
         name = context.resolve(node.func, where)
         if name == _GET and len(node.args) == 1:
-            collection = _name_of(context, node.args[0], where)
+            collection = _collection_name(context, node.args[0], where)
             return bool(collection) and context.once(_collects_iterators, collection)
         return name in _TABLES and context.once(_collects_iterators, _COLLECTION)
     if not (isinstance(node, ast.Attribute) and node.attr == "initializer"):
         return False
-    source = _source(context, node.value, where)
+    source = _creating_call(context, node.value, where)
     if source is None:
         return False
     return context.resolve(source.node.func, source.where) in _ITERATORS or (
@@ -189,7 +189,7 @@ def _collects_iterators(context: Context, collection: str) -> bool:
             given = dict(zip(("name", "value"), call.node.args))
             given.update((keyword.arg or "", keyword.value) for keyword in call.node.keywords)
             if len(given) == 2 and given.keys() >= {"name", "value"}:
-                if _name_of(context, given["name"], call.where) == collection:
+                if _collection_name(context, given["name"], call.where) == collection:
                     if _initializes_iterator(context, given["value"], call.where):
                         return True
     project, path = context.names.project, context.names.path
@@ -199,7 +199,7 @@ def _collects_iterators(context: Context, collection: str) -> bool:
     )
 
 
-def _name_of(context: Context, collection: ast.expr, where: Where) -> str:
+def _collection_name(context: Context, collection: ast.expr, where: Where) -> str:
     """Return the name of a collection: a text, or the dotted name of one of TensorFlow's."""
     value = constant(collection)
     return str(value[0]) if value else context.resolve(collection, where) or ""

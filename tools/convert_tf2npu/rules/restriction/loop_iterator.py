@@ -42,9 +42,9 @@ CALLS = frozenset({"npu_shim.npu_init.util.set_iteration_per_loop"})
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
-    if context.once(_loops)[:1] != [call]:
+    if context.once(_calls_with_iterations_per_loop)[:1] != [call]:
         return  # an iterator is reported once
-    loops = _number(call)
+    loops = _iterations_per_loop(call)
     for other in context.names.calls:
         if getattr(other.node.func, "attr", "") == "make_one_shot_iterator":
             yield Finding(
@@ -55,11 +55,15 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             )
 
 
-def _loops(context: Context) -> list[Call]:
+def _calls_with_iterations_per_loop(context: Context) -> list[Call]:
     """Return the calls that let the device run several steps at a time."""
-    return [call for call in context.names.calls if context.called_names.get(call.node) in CALLS and _number(call) > 1]
+    return [
+        call
+        for call in context.names.calls
+        if context.called_names.get(call.node) in CALLS and _iterations_per_loop(call) > 1
+    ]
 
 
-def _number(call: Call) -> int:
+def _iterations_per_loop(call: Call) -> int:
     value = constant(bind(call.node, ("sess", "train_op", "iterations_per_loop")).args.get("iterations_per_loop"))
     return value[0] if value is not None and isinstance(value[0], int) else 0

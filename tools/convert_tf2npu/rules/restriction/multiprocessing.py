@@ -123,7 +123,7 @@ _SETS_START_METHOD = re.compile(
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     if _may_fork(call) and is_keras_method(context, call):
-        yield from _check_multiprocessing_of_keras(context, call)
+        yield from _findings_of_keras_multiprocessing(context, call)
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
@@ -133,7 +133,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             yield Finding(call.node, "forked processes can hang or fail with the NPU runtime. Use 'forkserver'")
     elif name in _ENQUEUERS:
         if _may_fork(call):
-            yield from _check_multiprocessing_of_keras(context, call)
+            yield from _findings_of_keras_multiprocessing(context, call)
     elif name == _FORK:
         if texts_of_training(context, call.node):
             yield Finding(
@@ -161,7 +161,7 @@ def _may_fork(call: Call) -> bool:
     return any(constant(value) not in ((False,), (None,)) for value in given)
 
 
-def _check_multiprocessing_of_keras(context: Context, call: Call) -> Iterator[Result]:
+def _findings_of_keras_multiprocessing(context: Context, call: Call) -> Iterator[Result]:
     program = texts_of_training(context, call.node) or [context.source.text.encode("utf-8", "replace")]
     if not _sets_start_method(program):
         yield Finding(

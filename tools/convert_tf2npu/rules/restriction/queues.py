@@ -94,7 +94,7 @@ _THREADS = {"batch": 2, "shuffle_batch": 4}  # the position of num_threads
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     short = last_part(name)
     if name in _OWN:
-        yield from _own_queue(context, call, short)
+        yield from _findings_of_own_queue(context, call, short)
         return
     place = _THREADS.get(short)
     if place is not None:
@@ -117,7 +117,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         )
 
 
-def _own_queue(context: Context, call: Call, short: str) -> Iterator[Result]:
+def _findings_of_own_queue(context: Context, call: Call, short: str) -> Iterator[Result]:
     reads = ".get(" if short == "StagingArea" else ".dequeue"
     is_shared = any(keyword.arg == "shared_name" for keyword in call.node.keywords)
     if not has_words(context.source.text, (reads,)) or is_shared or is_in_test(context, call.node):

@@ -215,7 +215,7 @@ def check_file(context: Context) -> Iterator[Result]:
         is_summary = name in _SUMMARIES
         if not is_summary and (not _OPERATIONS.fullmatch(name) or _NO_PART.search(name)):
             continue
-        test = _test_of_rank(context, node, is_summary)
+        test = _rank_test_around(context, node, is_summary)
         if test is None or (test in reported and not is_summary) or not runs_on_npu(context, node):
             continue
         if is_summary or _builds_graph(context, node):
@@ -230,7 +230,7 @@ def check_file(context: Context) -> Iterator[Result]:
 
 def _may_ask_for_rank(context: Context) -> bool:
     """Return True if a file, one that it imports, or one that imports it calls a function for the rank."""
-    if _names_rank(context.source.raw):
+    if _mentions_rank(context.source.raw):
         return True
     project, path = context.names.project, context.names.path
     if project is None or path not in project.paths:
@@ -240,10 +240,10 @@ def _may_ask_for_rank(context: Context) -> bool:
 
 
 def _files_naming_rank(project: ModuleIndex) -> frozenset[str]:
-    return frozenset(path for path in project.paths if _names_rank(project.raw(path)))
+    return frozenset(path for path in project.paths if _mentions_rank(project.raw(path)))
 
 
-def _names_rank(raw: bytes) -> bool:
+def _mentions_rank(raw: bytes) -> bool:
     return (
         b"RANK" in raw or any(call in raw for call in (b"rank(", b"rank_id(")) and any(home in raw for home in _HOMES)
     )
@@ -253,7 +253,7 @@ def _builds_graph(context: Context, node: ast.Call) -> bool:
     return not is_tf2_program(context) or is_traced(context.names, node)
 
 
-def _test_of_rank(context: Context, node: ast.Call, through_functions: bool) -> ast.If | ast.IfExp | None:
+def _rank_test_around(context: Context, node: ast.Call, through_functions: bool) -> ast.If | ast.IfExp | None:
     """Return the test of the rank under which a call is, unless it builds a graph of its own there.
 
     Args:
@@ -265,13 +265,13 @@ def _test_of_rank(context: Context, node: ast.Call, through_functions: bool) -> 
     graphs: list[ast.Call] = []
     child: ast.AST = node
     for parent in names.ancestors(node):
-        leaving = _leaving_ranks(context, parent, child)
+        leaving = _rank_test_leaving_block(context, parent, child)
         if leaving is not None:
             return None if any(graph.lineno > leaving.lineno for graph in graphs) else leaving
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)) and not through_functions:
             return None
         if isinstance(parent, ast.With):
-            graphs += _graphs_of(context, parent)
+            graphs += _graph_calls_of(context, parent)
         if (
             isinstance(parent, (ast.If, ast.IfExp))
             and child is not parent.test
@@ -282,7 +282,7 @@ def _test_of_rank(context: Context, node: ast.Call, through_functions: bool) -> 
     return None
 
 
-def _leaving_ranks(context: Context, parent: ast.AST, child: ast.AST) -> ast.If | None:
+def _rank_test_leaving_block(context: Context, parent: ast.AST, child: ast.AST) -> ast.If | None:
     """Return the test of the rank before a statement of a block with which some ranks leave the block."""
     for block in (getattr(parent, "body", None), getattr(parent, "orelse", None), getattr(parent, "finalbody", None)):
         if isinstance(block, list) and child in block:
@@ -295,7 +295,7 @@ def _leaving_ranks(context: Context, parent: ast.AST, child: ast.AST) -> ast.If 
     return None
 
 
-def _graphs_of(context: Context, block: ast.With) -> Iterator[ast.Call]:
+def _graph_calls_of(context: Context, block: ast.With) -> Iterator[ast.Call]:
     """Yield the calls that make the graphs which a block builds."""
     for item in block.items:
         entered = item.context_expr
@@ -328,16 +328,16 @@ def _asks_for_rank(value: ast.AST | None, where: Where, names: Names, deepest: i
         parts = [value.left]
     elif isinstance(value, ast.Call) and names.resolve(value.func, where) in _RANKS:
         return True
-    elif _variable_of(value, where, names) in _VARIABLES:
+    elif _environment_variable_read(value, where, names) in _VARIABLES:
         return True
     elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("bool", "int"):
         parts = value.args
     elif deepest and isinstance(value, (ast.Attribute, ast.Call, ast.Name)):
-        return any(_asks_for_rank(*source, deepest - 1) for source in _sources(value, where, names))
+        return any(_asks_for_rank(*source, deepest - 1) for source in _value_sources(value, where, names))
     return any(_asks_for_rank(part, where, names, deepest) for part in parts)
 
 
-def _variable_of(value: ast.AST | None, where: Where, names: Names) -> str:
+def _environment_variable_read(value: ast.AST | None, where: Where, names: Names) -> str:
     """Return the name of the environment variable that an expression reads."""
     key: ast.AST | None = None
     if isinstance(value, ast.Call) and names.resolve(value.func, where) in ("os.getenv", "os.environ.get"):
@@ -348,7 +348,7 @@ def _variable_of(value: ast.AST | None, where: Where, names: Names) -> str:
     return str(text[0]) if text else ""
 
 
-def _sources(value: ast.expr, where: Where, names: Names) -> Iterator[tuple[ast.AST | None, Where, Names]]:
+def _value_sources(value: ast.expr, where: Where, names: Names) -> Iterator[tuple[ast.AST | None, Where, Names]]:
     """Yield what a name, an attribute of an object, or a call of a function of the project stands for."""
     if isinstance(value, ast.Call):
         function = names.definition(value.func, where)

@@ -252,12 +252,12 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     source = context.source
-    device = _device(call)
+    device = _device_argument(call)
     of_strategy = name in ONE_DEVICE
     if of_strategy and (context.distributed == "tf_strategy" or is_in_test(context, call.node)):
         return
     if device is None:
-        if of_strategy or not _is_mapped(context):
+        if of_strategy or not _are_gpus_replaced_at_run_time(context):
             yield Finding(
                 call.node, "the device is not visible. Make sure it never names a GPU; '/cpu:0' works on the NPU"
             )
@@ -273,7 +273,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
             and "npu" not in str(value[0]).lower()
         ):
             yield Finding(call.node, "the model trains on the host. Write {0}('{1}')", last_part(name), _NPU)
-        if _holds_for_program(context, call) and value is not None and "cpu" in str(value[0]).lower():
+        if _is_scope_for_whole_program(context, call) and value is not None and "cpu" in str(value[0]).lower():
             yield Finding(call.node, "all operations after this run on the host. Remove it")
         yield from _replace_gpu_of_tf2(context, call, device, value, of_strategy)
         return
@@ -281,14 +281,14 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         literal = literal_without_gpu(context, device, call)
         if literal:
             yield Change(call.node, "GPU device replaced with the CPU device", (rename(source, device, literal),))
-        elif of_strategy or not _is_mapped(context):
+        elif of_strategy or not _are_gpus_replaced_at_run_time(context):
             yield Finding(
                 call.node,
                 "the device is chosen at run time. Make sure it never names a GPU; '/cpu:0' works on the NPU",
             )
         return
     if not isinstance(value[0], str):
-        if of_strategy or not _is_mapped(context):
+        if of_strategy or not _are_gpus_replaced_at_run_time(context):
             yield Finding(call.node, "the device is not a string. Make sure this scope never selects a GPU")
         return
     if "gpu" not in value[0].lower():
@@ -312,7 +312,7 @@ def _replace_gpu_of_tf2(
 ) -> Iterator[Result]:
     """Replace a GPU in a program of TensorFlow 2, in which operations on the CPU device stay on the host."""
     if value is None and literal_without_gpu(context, device, call) is None:
-        if of_strategy or not _is_mapped(context):
+        if of_strategy or not _are_gpus_replaced_at_run_time(context):
             yield Finding(
                 call.node,
                 "the device is chosen at run time. Make sure it never names a GPU; '{0}' works on the NPU",
@@ -329,7 +329,7 @@ def _replace_gpu_of_tf2(
         )
 
 
-def _is_mapped(context: Context) -> bool:
+def _are_gpus_replaced_at_run_time(context: Context) -> bool:
     """Return True if npu_shim replaces the GPUs that scopes of the program name when it runs."""
     return verdict(context).on_npu if is_tf2_program(context) else gets_session_patch(context)
 
@@ -340,7 +340,7 @@ def _may_be_cpu(context: Context, device: ast.expr, call: Call) -> bool:
     return any(value is not None and isinstance(value[0], str) and "cpu" in value[0].lower() for value in values)
 
 
-def _holds_for_program(context: Context, call: Call) -> bool:
+def _is_scope_for_whole_program(context: Context, call: Call) -> bool:
     """Return True if a scope is entered and never left, in a program that opens the NPU device."""
     parent = context.names.parents.get(call.node)
     if not isinstance(parent, ast.Attribute) or parent.attr != "__enter__":
@@ -349,7 +349,7 @@ def _holds_for_program(context: Context, call: Call) -> bool:
     return isinstance(entered, ast.Call) and entered.func is parent and verdict(context).on_npu
 
 
-def _device(call: Call) -> ast.expr | None:
+def _device_argument(call: Call) -> ast.expr | None:
     arguments = list(call.node.args) + [k.value for k in call.node.keywords if k.arg]
     return arguments[0] if len(arguments) == 1 and not isinstance(arguments[0], ast.Starred) else None
 

@@ -241,7 +241,7 @@ from typing import Iterator
 from ...analysis.host_work import is_on_host
 from ...analysis.tensorflow_version import is_idle_session
 from ...rewrite.call_edits import add_argument, rename
-from ...rewrite.session_config import configure_session, default_config
+from ...rewrite.session_config import configure_session, default_config_text
 from ...semantics.model import Call
 from ...semantics.signatures import bind, session_method_parameters
 from ...syntax.expressions import is_none, last_name, last_part
@@ -291,23 +291,23 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if is_on_host(context, call.node) or is_idle_session(context, call.node):
         return
     if short == "MonitoredSession":
-        yield from _creator(context, call)
+        yield from _add_session_creator(context, call)
     elif short == "partial":
-        yield from _partial(context, call)
+        yield from _configure_partial(context, call)
     else:
         yield from configure_session(context, call.node, call, SESSION_PARAMETERS[name], short)
 
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     if method.attr == "__init__":
-        yield from _base(context, call, method.value)
+        yield from _configure_base_init(context, call, method.value)
         return
     signature = session_method_parameters(context.types.of(method.value, call.where), method.attr)
     if signature:
         yield from configure_session(context, call.node, call, signature, method.attr)
 
 
-def _base(context: Context, call: Call, value: ast.expr) -> Iterator[Result]:
+def _configure_base_init(context: Context, call: Call, value: ast.expr) -> Iterator[Result]:
     """Prepare the configuration in a call of the __init__ of a session class by its subclass."""
     if isinstance(value, ast.Call) and getattr(value.func, "id", "") == "super":
         owner = next((p for p in context.names.ancestors(call.node) if isinstance(p, ast.ClassDef)), None)
@@ -324,7 +324,7 @@ def _base(context: Context, call: Call, value: ast.expr) -> Iterator[Result]:
             )
 
 
-def _partial(context: Context, call: Call) -> Iterator[Result]:
+def _configure_partial(context: Context, call: Call) -> Iterator[Result]:
     """Prepare the configuration in a partial call of a session."""
     node = call.node
     name = context.resolve(node.args[0], call.where) if node.args else None
@@ -364,7 +364,7 @@ def _dotted_name_on_one_line(context: Context, node: ast.AST) -> str:
     return context.source.segment(node)
 
 
-def _creator(context: Context, call: Call) -> Iterator[Result]:
+def _add_session_creator(context: Context, call: Call) -> Iterator[Result]:
     """Give a MonitoredSession a session creator, unless the script passes one."""
     bound = bind(call.node, _MONITORED)
     given = bound.args.get("session_creator")
@@ -378,7 +378,7 @@ def _creator(context: Context, call: Call) -> Iterator[Result]:
             "session_creator=tf.train.ChiefSessionCreator(config=npu_config_proto())",
         )
         return
-    home, config = _dotted_name_on_one_line(context, function.value), default_config(context)
+    home, config = _dotted_name_on_one_line(context, function.value), default_config_text(context)
     creator = f"{home}.ChiefSessionCreator(config={config})"
     edit = (
         rename(context.source, given, creator)

@@ -63,17 +63,19 @@ def check_file(context: Context) -> Iterator[Result]:
     if not any(word in text and behind.search(text) for word, behind in _FOLLOWED.items()):
         return
     for call in context.names.calls:
-        values = [value for value in call.node.args + [k.value for k in call.node.keywords] if _last(value) in _WORDS]
-        if values and _last(call.node.func) not in _QUERIES:
+        values = [
+            value for value in call.node.args + [k.value for k in call.node.keywords] if _last_word(value) in _WORDS
+        ]
+        if values and _last_word(call.node.func) not in _QUERIES:
             yield from _report_session_classes(context, values, call.where)
     for function in context.names.functions:
         defaults = function.node.args.defaults + function.node.args.kw_defaults
         yield from _report_session_classes(
-            context, [value for value in defaults if _last(value) in _WORDS], function.where
+            context, [value for value in defaults if _last_word(value) in _WORDS], function.where
         )
 
 
-def _last(node: ast.AST | None) -> str:
+def _last_word(node: ast.AST | None) -> str:
     """Return the last part of a name or attribute, or the empty string."""
     kind = type(node)
     return node.attr if kind is ast.Attribute else node.id if kind is ast.Name else ""  # type: ignore[union-attr]
@@ -86,6 +88,6 @@ def _report_session_classes(context: Context, values: Iterable[ast.AST | None], 
                 value,
                 "other code creates this {0}. Pass functools.partial({1}, "
                 "config=npu_config_proto()) instead of the class",
-                _last(value),
+                _last_word(value),
                 context.source.segment(value),
             )

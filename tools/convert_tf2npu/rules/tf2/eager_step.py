@@ -149,7 +149,7 @@ def check_file(context: Context) -> Iterator[Result]:
         step = None
         if is_tape and innermost is not None and not _is_in_loop_of(context, call.node, innermost):
             step = traceable_step(context, innermost)
-        if step is not None and innermost is not None and _is_traced(context, step):
+        if step is not None and innermost is not None and _could_be_traced(context, step):
             yield Finding(
                 call.node,
                 "this training step runs operation by operation, and an observed run could trace it. "
@@ -168,7 +168,7 @@ def check_file(context: Context) -> Iterator[Result]:
         )
 
 
-def _is_traced(context: Context, step: TraceableStep) -> bool:
+def _could_be_traced(context: Context, step: TraceableStep) -> bool:
     """Return True if observed runs called a step with tensors, and could trace it in all of them."""
     calls = [
         seen for seen in (context.observed_at(CODE, STEP, function) for function in step.calls) if seen is not None

@@ -116,10 +116,10 @@ def check_file(context: Context) -> Iterator[Result]:
     different = set(called.values())
     if not _SWITCHES.isdisjoint(different):
         return  # TensorFlow 1, whose names these are
-    if not any(map(_graph_name, different)):
+    if not any(map(_graph_name_key, different)):
         return
     for call in context.names.calls:
-        graph_name = _graph_name(called.get(call.node, ""))
+        graph_name = _graph_name_key(called.get(call.node, ""))
         if not graph_name or graph_name in reported:
             continue
         spelled = context.names.spelled_name(call.node.func, call.where) or ""
@@ -141,7 +141,7 @@ def check_file(context: Context) -> Iterator[Result]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _graph_name(name: str) -> str:
+def _graph_name_key(name: str) -> str:
     """Return the key of a name in the table of names for graphs, or ""."""
     rest = name_below_tensorflow(name) if name.startswith("tensorflow.") else ""
     return next((key for key in _INSTEAD if rest == key or rest.startswith(key + ".")), "")

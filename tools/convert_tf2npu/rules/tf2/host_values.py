@@ -120,19 +120,19 @@ _OF_SHAPES = frozenset({"numpy.ndim", "numpy.shape"})
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     if not call.node.args and not call.node.keywords:
-        yield from _read(context, call, method.value, "numpy()")
+        yield from _findings_of_read(context, call, method.value, "numpy()")
 
 
 def check_file(context: Context) -> Iterator[Result]:
     if "tf.function" not in context.source.text and "GradientTape" not in context.source.text:
         return
     for call in context.names.calls:
-        reader = _reader(context.names, call)
+        reader = _reading_function(context.names, call)
         if reader and call.node.args and is_tensor(context, call.node.args[0], call.where):
-            yield from _read(context, call, call.node.args[0], reader)
+            yield from _findings_of_read(context, call, call.node.args[0], reader)
 
 
-def _reader(names: Names, call: Call) -> str:
+def _reading_function(names: Names, call: Call) -> str:
     """Return the name of a function of Python or NumPy that reads the values of its argument, or ""."""
     function = call.node.func
     if isinstance(function, ast.Name) and function.id == "bool" and names.lookup("bool", call.where) is None:
@@ -141,7 +141,7 @@ def _reader(names: Names, call: Call) -> str:
     return f"{name}()" if name.startswith("numpy.") and name.count(".") == 1 and name not in _OF_SHAPES else ""
 
 
-def _read(context: Context, call: Call, tensor: ast.expr, reader: str) -> Iterator[Result]:
+def _findings_of_read(context: Context, call: Call, tensor: ast.expr, reader: str) -> Iterator[Result]:
     names = context.names
     around = enclosing_functions(names, call.node)
     if (

@@ -82,7 +82,7 @@ from typing import Iterator
 from ...analysis.device_placement import belongs_to_test
 from ...analysis.later_uses import later_calls, later_stars
 from ...analysis.tensorflow_version import is_tf2_program, may_be_tf2
-from ...rewrite.later_conversions import conversions
+from ...rewrite.later_conversions import conversions_for_26
 from ...rewrite.spans import Spans
 from ...tf_api.forms_in_26 import ARGUMENT_NAMES, MOVED
 from ...tf_api.name_tables import ARGUMENTS_AFTER_26
@@ -162,5 +162,5 @@ def _is_converted(context: Context, node: ast.AST, replaced: Spans) -> bool:
     parts = {node, *(ast.walk(node.func) if isinstance(node, ast.Call) else ())}
     return any(
         not parts.isdisjoint(conversion.nodes) and all((edit.start, edit.end) in replaced for edit in conversion.edits)
-        for conversion in conversions(context).all
+        for conversion in conversions_for_26(context).all
     )

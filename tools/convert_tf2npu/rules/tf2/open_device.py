@@ -254,8 +254,8 @@ from ...analysis.parallel_training import shuffles_differently_per_rank
 from ...analysis.program_start import first_working_statements
 from ...analysis.tensorflow_evidence import Evidence
 from ...analysis.tensorflow_version import Verdict, verdict
-from ...rewrite.insertion import added_before
-from ...rewrite.npu_imports import device_name, statement_behind
+from ...rewrite.insertion import edit_adding_before
+from ...rewrite.npu_imports import device_name, edit_adding_after
 from ..base import Change, Context, Finding, Message, Result
 
 CODE = "NPU121"
@@ -267,7 +267,7 @@ def check_file(context: Context) -> Iterator[Result]:
     opening = device_opening_statement(context)
     if opening is not None and shuffles_differently_per_rank(context):
         name = device_name(context.names)
-        edit = statement_behind(context.source, opening, f"{name}.{_SHARED}")
+        edit = edit_adding_after(context.source, opening, f"{name}.{_SHARED}")
         yield Change(opening, "ranks get the random numbers of rank 0", (edit,), (name,))
     if not starts_training_without_device(context):
         return
@@ -289,13 +289,13 @@ def check_file(context: Context) -> Iterator[Result]:
         lines = [f"{name}.{_CALL}"] + [f"{name}.{_SHARED}"] * shuffles_differently_per_rank(context)
         yield Change(
             first,
-            Message("NPU device opened: {0}", _why(context, evidence)),
-            (added_before(context, first, *lines),),
+            Message("NPU device opened: {0}", _evidence_text(context, evidence)),
+            (edit_adding_before(context, first, *lines),),
             (name,),
         )
 
 
-def _why(context: Context, evidence: Verdict) -> str:
+def _evidence_text(context: Context, evidence: Verdict) -> str:
     if evidence.two is None:
         return Message("TensorFlow {0}, Keras", evidence.version.value)
     return Message(

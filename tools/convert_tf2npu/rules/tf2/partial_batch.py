@@ -212,7 +212,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         method.attr != "fit"
         or rows is None
         or "steps_per_epoch" in {keyword.arg for keyword in call.node.keywords}
-        or not _may_leave_rest(context, call, rows, bound.args.get("batch_size"))
+        or not _may_have_partial_batch(context, call, rows, bound.args.get("batch_size"))
         or is_in_test(context, call.node)
         or not is_tf2_program(context)
         or _is_own_fit(context, call)
@@ -220,7 +220,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         return
     size = bound.args.get("batch_size")
     asked = [rows] if size is None or is_none(size) else [rows, size]
-    if _was_full(context, call, *asked):
+    if _were_batches_full(context, call, *asked):
         return
     yield Finding(
         call.node,
@@ -279,7 +279,7 @@ def _is_own_fit(context: Context, call: Call) -> bool:
     return False
 
 
-def _was_full(context: Context, call: Call, rows: ast.expr, size: ast.expr | None = None) -> bool:
+def _were_batches_full(context: Context, call: Call, rows: ast.expr, size: ast.expr | None = None) -> bool:
     """Return True if the size of a batch divided the number of rows in all observed runs."""
     seen = context.observed_at(CODE, SHAPE, rows)
     shapes = seen.all("shape") if seen is not None else None
@@ -292,7 +292,7 @@ def _was_full(context: Context, call: Call, rows: ast.expr, size: ast.expr | Non
         return False
     numbers = [shape[0] for shape in shapes if isinstance(shape, tuple) and shape]
     return len(numbers) == len(shapes) and not any(
-        _leaves_rest(number, share, batch) for number in numbers for batch in sizes if isinstance(batch, int)
+        _has_partial_batch(number, share, batch) for number in numbers for batch in sizes if isinstance(batch, int)
     )
 
 
@@ -303,12 +303,12 @@ def _validation_share(call: Call) -> float | None:
     return share if isinstance(share, (int, float)) else None
 
 
-def _leaves_rest(rows: int, share: float, size: int) -> bool:
+def _has_partial_batch(rows: int, share: float, size: int) -> bool:
     trained = int(rows * (1 - share))
     return trained > size and trained % size != 0  # else all rows are one batch
 
 
-def _may_leave_rest(context: Context, call: Call, rows: ast.expr, size: ast.expr | None) -> bool:
+def _may_have_partial_batch(context: Context, call: Call, rows: ast.expr, size: ast.expr | None) -> bool:
     """Return True if the size of a batch may not divide the number of rows, less those for validation.
 
     A slice of unknown length is taken for one that it divides.
@@ -318,4 +318,4 @@ def _may_leave_rest(context: Context, call: Call, rows: ast.expr, size: ast.expr
     value = integer_of(context, size, call.where) if size is not None and not is_none(size) else _DEFAULT_SIZE
     if number is None or share is None or value is None or value < 1:
         return not isinstance(rows, ast.Subscript)
-    return _leaves_rest(number, share, value)
+    return _has_partial_batch(number, share, value)

@@ -130,20 +130,20 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     for call in context.names.calls:
         for value in [*call.node.args, *(keyword.value for keyword in call.node.keywords)]:
-            message = _message(context, call, value)
-            if not message or not _is_step(context, call):
+            message = _message_on_argument(context, call, value)
+            if not message or not _is_step_call(context, call):
                 continue
             if not is_in_test(context, call.node) and only_shape(context.observed_at(CODE, SHAPE, value)) is None:
                 yield Finding(call.node, message, asks=(Question(SHAPE, value),))
             break
 
 
-def _message(context: Context, call: Call, value: ast.expr) -> str:
+def _message_on_argument(context: Context, call: Call, value: ast.expr) -> str:
     """Return the message about an argument whose shape changes, or ""."""
     bound = value_of_argument(context, call, value)
     piece = uneven_slice_of(context, call, bound) or slice_yielded_to_loop(context, call, value)
     if piece is not None:
-        return Message("last partial batch: the NPU recompiles for it. {0}", _fix(context, call, piece))
+        return Message("last partial batch: the NPU recompiles for it. {0}", _fix_of_slice(context, call, piece))
     if is_growing_slice(context, bound):
         return "another shape in each iteration: the NPU recompiles for each. Pad the slice to one length"
     if has_growing_shape(context, bound):
@@ -156,14 +156,14 @@ def _message(context: Context, call: Call, value: ast.expr) -> str:
     return ""
 
 
-def _fix(context: Context, call: Call, piece: Slice) -> str:
+def _fix_of_slice(context: Context, call: Call, piece: Slice) -> str:
     if _is_training(context, call):
         return Message("In training drop it: {0}", advice_for_full_range(context, piece))
     whole, size = one_line_text(context, piece.whole), one_line_text(context, piece.size)
     return Message("Use npu_shim.data.padded_batches({0}, {1}) and keep [:real] of the results", whole, size)
 
 
-def _is_step(context: Context, call: Call) -> bool:
+def _is_step_call(context: Context, call: Call) -> bool:
     function = call.node.func
     if isinstance(function, ast.Attribute) and function.attr in _ON_BATCH:
         return is_keras_method(context, call)

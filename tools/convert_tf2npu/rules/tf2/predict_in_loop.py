@@ -68,7 +68,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
     model = method.value
-    loop = _loop(context, call.node)
+    loop = _outermost_loop(context, call.node)
     if (
         loop is None
         or not is_keras_method(context, call)
@@ -91,7 +91,7 @@ def _trains_epochs(node: ast.AST) -> bool:
     return not any(keyword.arg == "epochs" and constant(keyword.value) == (1,) for keyword in node.keywords)
 
 
-def _loop(context: Context, node: ast.AST) -> ast.AST | None:
+def _outermost_loop(context: Context, node: ast.AST) -> ast.AST | None:
     """Return the outermost loop around an expression, in its function."""
     loop = None
     for parent in context.names.ancestors(node):

@@ -132,7 +132,7 @@ def _is_traced_again(names: Names, call: Call) -> bool:
     return function is not None and not may_have_signature(function) and not is_traced(names, call.node)
 
 
-def _loops(names: Names, node: ast.AST) -> list[ast.For | ast.While]:
+def _loops_around(names: Names, node: ast.AST) -> list[ast.For | ast.While]:
     """Return the loops around an expression, in its function."""
     loops = []
     for parent in names.ancestors(node):
@@ -143,7 +143,7 @@ def _loops(names: Names, node: ast.AST) -> list[ast.For | ast.While]:
     return loops
 
 
-def _counters(loops: list[ast.For | ast.While]) -> set[str]:
+def _names_counted_in(loops: list[ast.For | ast.While]) -> set[str]:
     """Return the names of Python numbers that change in loops: those that a loop counts with, ``n += 1``."""
     counters = set()
     for loop in loops:
@@ -200,9 +200,9 @@ class _Numbers:
         """Return True if an expression is a Python number that changes with a loop around it, or around a call."""
         if isinstance(node, ast.Name):
             bindings = names.lookup(node.id, where) or []
-            if node.id in _counters(_loops(names, node)):
+            if node.id in _names_counted_in(_loops_around(names, node)):
                 return all(b.kind == "other" or b.kind == "value" and _is_literal(b.node) for b in bindings)
-            return len(bindings) == 1 and self._is_bound(names, bindings[0])
+            return len(bindings) == 1 and self._is_bound_to_changing_number(names, bindings[0])
         if isinstance(node, ast.Attribute):
             return _counts_up(names, node)
         if isinstance(node, ast.Call):
@@ -213,7 +213,7 @@ class _Numbers:
             return any(number for _, number in sides) and all(number or _is_literal(side) for side, number in sides)
         return False
 
-    def _is_bound(self, names: Names, binding: Binding) -> bool:
+    def _is_bound_to_changing_number(self, names: Names, binding: Binding) -> bool:
         """Return True if a variable or a parameter of a function is such a number."""
         if binding.node in self._followed:
             return False

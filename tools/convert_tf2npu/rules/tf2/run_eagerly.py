@@ -120,7 +120,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
     switch = next((keyword.value for keyword in call.node.keywords if keyword.arg == "run_eagerly"), None)
     if (
         switch is None
-        or not _is_on(context, switch, call)
+        or not _is_switched_on(context, switch, call)
         or is_in_test(context, call.node)
         or not is_tf2_program(context)
     ):
@@ -136,7 +136,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         yield Finding(call.node, "the model runs operation by operation. Pass run_eagerly=False")
 
 
-def _is_on(context: Context, switch: ast.expr, call: Call) -> bool:
+def _is_switched_on(context: Context, switch: ast.expr, call: Call) -> bool:
     """Return True if a switch is True, if a variable is, or if it is the default of a parameter that is not passed."""
     sources = origins(switch, call.where, context.names)
     if sources and all(constant(origin.node) == (True,) for origin in sources):

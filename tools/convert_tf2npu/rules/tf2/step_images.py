@@ -107,7 +107,7 @@ def check_file(context: Context) -> Iterator[Result]:
         if name not in _HOST and name not in _RANDOM:
             continue
         around = enclosing_functions(names, call.node)
-        if not around or around[-1] in reported or not _is_of_step(context, call.node, name):
+        if not around or around[-1] in reported or not _is_in_step(context, call.node, name):
             continue
         if is_in_test(context, call.node) or not is_tf2_program(context):
             continue
@@ -116,7 +116,7 @@ def check_file(context: Context) -> Iterator[Result]:
         yield Finding(call.node, "{0} {1}. Move it from the step into dataset.map", last_part(name), where)
 
 
-def _is_of_step(context: Context, node: ast.AST, name: str) -> bool:
+def _is_in_step(context: Context, node: ast.AST, name: str) -> bool:
     """Return True if a tf.function decodes or encodes an image, or if a training step augments one."""
     if name in _HOST:
         return is_traced(context.names, node) and runs_on_npu(context, node)

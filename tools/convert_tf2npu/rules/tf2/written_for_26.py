@@ -272,12 +272,12 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...rewrite.later_conversions import conversions
+from ...rewrite.later_conversions import conversions_for_26
 from ..base import Change, Context, Message, Result
 
 CODE = "NPU124"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    for node, name, edits, uses, _ in conversions(context).all:
+    for node, name, edits, uses, _ in conversions_for_26(context).all:
         yield Change(node, Message("{0} written for TensorFlow 2.6", name), edits, uses)

@@ -145,7 +145,7 @@ def _is_in_step(context: Context, node: ast.Call) -> bool:
         context.called_names.get(parent, "").startswith(DISTRIBUTE) for parent in around if isinstance(parent, ast.Call)
     ):
         return False
-    steps = _steps(context)
+    steps = _training_step_code(context)
     return any(
         parent in steps.bodies or isinstance(parent, ast.FunctionDef) and parent.name in steps.called
         for parent in around
@@ -159,12 +159,12 @@ class _Steps(NamedTuple):
     called: frozenset[str]
 
 
-def _steps(context: Context) -> _Steps:
+def _training_step_code(context: Context) -> _Steps:
     functions = training_functions(context)
-    return context.names.once(_steps_of, functions)
+    return context.names.once(_find_training_step_code, functions)
 
 
-def _steps_of(names: Names, functions: frozenset[str]) -> _Steps:
+def _find_training_step_code(names: Names, functions: frozenset[str]) -> _Steps:
     bodies: list[ast.AST] = [
         statement
         for loop in names.places
@@ -186,7 +186,7 @@ def _steps_of(names: Names, functions: frozenset[str]) -> _Steps:
 
 def _is_batch_size(context: Context, rows: ast.expr, where: Where) -> bool:
     """Return True if a size is that of the batches of the script: by its value, or by its name and no tensor's size."""
-    sizes = context.names.once(_batch_sizes)
+    sizes = context.names.once(_batch_size_arguments)
     value = integer_of(context, rows, where)
     if value is not None and value in {integer_of(context, size, place) for size, place in sizes}:
         return value > 1
@@ -201,7 +201,7 @@ def _is_name(node: ast.expr) -> bool:
     return isinstance(node, (ast.Name, ast.Attribute))
 
 
-def _batch_sizes(names: Names) -> list[tuple[ast.expr, Where]]:
+def _batch_size_arguments(names: Names) -> list[tuple[ast.expr, Where]]:
     """Return the arguments of the calls of ``batch`` in a file."""
     return [
         (call.node.args[0], call.where)

@@ -191,7 +191,7 @@ from ...analysis.parallel_training import (
     training_functions,
     trains_on_ranks,
 )
-from ...rewrite.call_edits import wrap
+from ...rewrite.call_edits import wrap_edits
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Where
 from ...semantics.value_flow import Origin, origins
@@ -223,17 +223,17 @@ def check_file(context: Context) -> Iterator[Result]:
         if isinstance(statement, ast.For):
             yield from _check_training_loop(context, statement, where, functions)
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
-            for result in _iterator(context, statement, where, passed, read_from):
+            for result in _shard_iterator(context, statement, where, passed, read_from):
                 loaded.update(_as_loaded_expression(target) for target in statement.targets)
                 yield result
     for read in taken.values():
         if _as_loaded_expression(read.iterator) not in loaded and not _is_sharded_iterable(
             context, read.iterator, read.where
         ):
-            yield _unsharded_iterator(context, read.call)
+            yield _finding_of_unsharded_iterator(context, read.call)
 
 
-def _unsharded_iterator(context: Context, node: ast.expr) -> Finding:
+def _finding_of_unsharded_iterator(context: Context, node: ast.expr) -> Finding:
     return Finding(
         node,
         "all ranks train on the same batches. "
@@ -256,7 +256,7 @@ def _check_training_loop(context: Context, loop: ast.For, where: Where, function
         return
     if not any(_reads_any_variable(call, targets) or _applies_gradients_in_loop(context, call, loop) for call in calls):
         return
-    dataset = _dataset(context, loop.iter, where)
+    dataset = _dataset_of_iterable(context, loop.iter, where)
     if dataset is not None:
         yield _shard_batches(context, dataset)
     elif not _is_sharded_iterable(context, loop.iter, where):
@@ -269,7 +269,7 @@ def _check_training_loop(context: Context, loop: ast.For, where: Where, function
         )
 
 
-def _iterator(
+def _shard_iterator(
     context: Context, statement: ast.Assign, where: Where, passed: frozenset[str], read_from: dict[str, list[Read]]
 ) -> Iterator[Result]:
     """Shard the dataset of an iterator that training steps read, or that they get.
@@ -278,7 +278,7 @@ def _iterator(
     tf.function.
     """
     call, target = statement.value, statement.targets[0]
-    dataset = _dataset(context, call, where) if isinstance(call, ast.Call) else None
+    dataset = _dataset_of_iterable(context, call, where) if isinstance(call, ast.Call) else None
     if dataset is None or not isinstance(target, (ast.Name, ast.Attribute)):
         return
     read = read_from.get(_as_loaded_expression(target), [])
@@ -290,7 +290,7 @@ def _iterator(
         and is_passed
         or any(isinstance(r.call.func, ast.Attribute) for r in read)
     ):
-        yield _unsharded_iterator(context, call)
+        yield _finding_of_unsharded_iterator(context, call)
     elif is_iterator(call, where, context.names) and read:
         yield _shard_batches(context, call, "iter(")
 
@@ -311,12 +311,12 @@ def _shard_batches(context: Context, dataset: ast.expr, around: str = "") -> Cha
     return Change(
         dataset,
         "each rank trains on its slice of each batch",
-        wrap(context.source, dataset, f"{around}{name}.distribute.shard_batches(", "))" if around else ")"),
+        wrap_edits(context.source, dataset, f"{around}{name}.distribute.shard_batches(", "))" if around else ")"),
         (name,),
     )
 
 
-def _dataset(context: Context, node: ast.expr, where: Where) -> ast.expr | None:
+def _dataset_of_iterable(context: Context, node: ast.expr, where: Where) -> ast.expr | None:
     """Return the part of the iterable of a loop that is a dataset or an iterator of one, or None."""
     if is_iterator(node, where, context.names) and argument_of_iter(node) is None:
         return node
@@ -326,7 +326,11 @@ def _dataset(context: Context, node: ast.expr, where: Where) -> ast.expr | None:
             return inner.value
         return node
     if isinstance(node, ast.Call) and last_name(node.func) in _AROUND:
-        datasets = [dataset for dataset in (_dataset(context, arg, where) for arg in node.args) if dataset is not None]
+        datasets = [
+            dataset
+            for dataset in (_dataset_of_iterable(context, arg, where) for arg in node.args)
+            if dataset is not None
+        ]
         return datasets[0] if len(datasets) == 1 else None
     return None
 

@@ -182,7 +182,7 @@ from ...analysis.parallel_training import (
     is_in_train_step,
     trains_on_ranks,
 )
-from ...rewrite.call_edits import wrap
+from ...rewrite.call_edits import wrap_edits
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
@@ -214,7 +214,7 @@ def check_file(context: Context) -> Iterator[Result]:
             )
     if not has_custom_training_loop(context):
         return
-    inside = _inner(context)
+    inside = _calls_with_averaged_results(context)
     for call in context.names.calls:
         if is_in_test(context, call.node) or context.names.call_key(call.node) in inside:
             continue
@@ -235,7 +235,7 @@ def check_file(context: Context) -> Iterator[Result]:
             yield Change(
                 call.node,
                 "gradients of this optimizer averaged over all ranks",
-                wrap(context.source, call.node, f"{name}.distribute.distributed_optimizer(", ")"),
+                wrap_edits(context.source, call.node, f"{name}.distribute.distributed_optimizer(", ")"),
                 (name,),
             )
         elif creates_mpi_optimizer(call.node, call.where, context.names):
@@ -252,7 +252,7 @@ def check_file(context: Context) -> Iterator[Result]:
             yield Change(
                 call.node,
                 "batch normalization with the statistics of all ranks",
-                wrap(context.source, call.node, f"{name}.distribute.sync_batch_norm(", ")"),
+                wrap_edits(context.source, call.node, f"{name}.distribute.sync_batch_norm(", ")"),
                 (name,),
             )
 
@@ -324,7 +324,7 @@ def _has_statistics_of_keras(context: Context, call: Call) -> bool:
     )
 
 
-def _inner(context: Context) -> set[Key]:
+def _calls_with_averaged_results(context: Context) -> set[Key]:
     """Return the calls whose results other calls already average or synchronize, or are made for loss scaling only."""
     wrapped = set(wrapped_optimizers(context.names))
     for call in context.names.calls:

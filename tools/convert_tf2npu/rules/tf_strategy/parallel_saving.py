@@ -224,7 +224,7 @@ from ...analysis.compiled_models import is_compiled
 from ...analysis.device_placement import is_in_test
 from ...analysis.parallel_training import trains_on_ranks
 from ...analysis.tensorflow_version import verdict
-from ...rewrite.call_edits import wrap
+from ...rewrite.call_edits import wrap_edits
 from ...rewrite.npu_imports import device_name, shares_line
 from ...semantics.model import Call, Scope
 from ...semantics.tf_types import Type
@@ -259,7 +259,7 @@ def check_file(context: Context) -> Iterator[Result]:
             continue
         if not _depends_on_rank(context, call.node) and not _has_path_of_rank(context, call):
             is_root = f"{device_name(context.names)}.distribute.is_root()"
-            load = _load_of(context, call) if saves else None
+            load = _load_after_save(context, call) if saves else None
             if load is not None:
                 yield Finding(
                     load,
@@ -308,12 +308,12 @@ def _run_on_root_only(context: Context, call: Call) -> Result:
     edits: tuple[Edit, ...]
     if context.resolve(node.func, call.where) == _WRITER:
         noop = f"{source.segment(node.func).rpartition('.')[0]}.create_noop_writer()"
-        edits = wrap(source, node, "(", f" if {is_root} else {noop})")
+        edits = wrap_edits(source, node, "(", f" if {is_root} else {noop})")
     elif isinstance(statement, ast.Expr):
         start = source.start(statement)
         edits = (Edit(start, start, f"if {is_root}: "),)
         if shares_line(source, statement):
-            edits = wrap(source, node, "", f" if {is_root} else None")
+            edits = wrap_edits(source, node, "", f" if {is_root} else None")
     elif isinstance(statement, ast.Assign) and statement.value is node and len(statement.targets) == 1:
         if _is_loaded_by_call(context, statement.targets[0]):
             return Finding(
@@ -323,13 +323,13 @@ def _run_on_root_only(context: Context, call: Call) -> Result:
                 is_root,
                 name,
             )
-        edits = wrap(source, node, "", f" if {is_root} else None")
+        edits = wrap_edits(source, node, "", f" if {is_root} else None")
     else:
         return Finding(node, "all ranks save to the same path. Call this only if {0}", is_root)
     return Change(node, "saved on rank 0 only", edits, (name,))
 
 
-def _load_of(context: Context, save: Call) -> ast.Call | None:
+def _load_after_save(context: Context, save: Call) -> ast.Call | None:
     """Return the call that loads what another one saves, behind it in the same function."""
     is_function = context.resolve(save.node.func, save.where) in _FUNCTIONS
     path = save.node.args[1:2] if is_function else save.node.args[:1]
@@ -339,7 +339,7 @@ def _load_of(context: Context, save: Call) -> ast.Call | None:
         if path and call.where.scope is save.where.scope and call.node.lineno > save.node.lineno
     ]
     waits = min((call.lineno for call in behind if _WAITS.match(last_name(call.func))), default=None)
-    branches = _branches(context, save.node)
+    branches = _conditions_around(context, save.node)
     return next(
         (
             call
@@ -348,13 +348,13 @@ def _load_of(context: Context, save: Call) -> ast.Call | None:
             and any(ast.dump(given) == ast.dump(path[0]) for given in call.args)
             and (waits is None or call.lineno < waits)
             and not _depends_on_rank(context, call)
-            and all(branches.get(test, branch) == branch for test, branch in _branches(context, call).items())
+            and all(branches.get(test, branch) == branch for test, branch in _conditions_around(context, call).items())
         ),
         None,
     )
 
 
-def _branches(context: Context, node: ast.AST) -> dict[ast.AST, bool]:
+def _conditions_around(context: Context, node: ast.AST) -> dict[ast.AST, bool]:
     """Return the conditions around an expression, each with whether this is in the branch that is taken if it holds."""
     inside = node
     branches: dict[ast.AST, bool] = {}
@@ -388,7 +388,7 @@ def _has_path_of_rank(context: Context, call: Call) -> bool:
     calls = [call.node, *(owner.node for owner in owners if isinstance(owner.node, ast.Call))]
     given = [part for writer in calls for part in (*writer.args, *(keyword.value for keyword in writer.keywords))]
     used = {name.id for part in given for name in ast.walk(part) if isinstance(name, ast.Name)}
-    paths = context.once(_temporary)
+    paths = context.once(_temporary_path_names)
     scope, module = call.where.scope, context.names.module
     return not used.isdisjoint(context.once(_names_assigned_by_rank)) or any(
         paths.get((scope, name), paths.get((module, name), False)) for name in used
@@ -406,7 +406,7 @@ def _names_assigned_by_rank(context: Context) -> frozenset[str]:
     )
 
 
-def _temporary(context: Context) -> dict[tuple[Scope, str], bool]:
+def _temporary_path_names(context: Context) -> dict[tuple[Scope, str], bool]:
     """Return by scope and name if it only names temporary folders, which each rank makes for itself, or paths in them."""
     values: dict[tuple[Scope, str], list[ast.expr]] = {}
     for node, where in context.names.places.items():

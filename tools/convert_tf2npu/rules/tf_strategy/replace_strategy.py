@@ -165,7 +165,7 @@ def check_file(context: Context) -> Iterator[Result]:
         return  # NPU121
     eager = uses_eager(context)
     for call in context.names.calls:
-        yield from _configuration(context, call)
+        yield from _findings_of_configuration(context, call)
     for call in context.names.calls:
         name = context.resolve(call.node.func, call.where) or ""
         kind = NAMES.get(name)
@@ -263,7 +263,7 @@ def _assigned_names(body: list[ast.stmt]) -> set[str]:
     return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
-def _configuration(context: Context, call: Call) -> Iterator[Result]:
+def _findings_of_configuration(context: Context, call: Call) -> Iterator[Result]:
     """Report a run configuration whose strategies may be of a kind that is not converted."""
     for argument, kinds in sorted(strategies_by_argument(context, call.node, call.where).items()):
         if kinds != {REPLICAS}:

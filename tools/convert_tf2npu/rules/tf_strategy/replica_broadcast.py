@@ -139,7 +139,7 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     updates = trains_with_imports(context) or _belongs_to_training(context)
     for call in context.names.calls:
-        fix = _fix(context, call, updates)
+        fix = _fix_of_training_start(context, call, updates)
         if fix and not is_in_test(context, call.node):
             yield Finding(call.node, "ranks start from different variables. {0}", fix)
             return
@@ -161,7 +161,7 @@ def _broadcasts_variables(context: Context) -> bool:
     )
 
 
-def _fix(context: Context, call: Call, updates: bool) -> str | None:
+def _fix_of_training_start(context: Context, call: Call, updates: bool) -> str | None:
     """Return the fix for a call that starts the training, or None for other calls."""
     node, names = call.node, context.names
     tf = name_of_tensorflow(names) or "tf"
@@ -181,27 +181,29 @@ def _fix(context: Context, call: Call, updates: bool) -> str | None:
         return Message("Unfinalize the graph and run {0}", broadcast)
     if updates and function.attr == "run":
         if owner in (None, Type.SESSION) and node.args:
-            initializers = [m for value in _members(node.args[0]) for m in _initializers(value, call.where, names)]
+            initializers = [
+                m for value in _list_members(node.args[0]) for m in _initializer_calls(value, call.where, names)
+            ]
             session = function.value
         else:
             initializers, session = [], None
         if not initializers:
-            initializers = _initializers(function.value, call.where, names)
+            initializers = _initializer_calls(function.value, call.where, names)
             session = bind(node, ("feed_dict", "session")).args.get("session")
         if initializers:
-            tf = _home(context, initializers[0]) or tf
+            tf = _module_of_initializer(context, initializers[0]) or tf
             run = context.source.segment(session) if session is not None else f"{tf}.get_default_session()"
             return Message("After this, write {0}.run(hccl_ops.broadcast({1}.global_variables(), 0))", run, tf)
     return None
 
 
-def _initializers(value: ast.expr, where: Where, names: Names) -> list[ast.Call]:
+def _initializer_calls(value: ast.expr, where: Where, names: Names) -> list[ast.Call]:
     return [
         o.node for o in origins(value, where, names) if isinstance(o.node, ast.Call) and o.resolve() in _INITIALIZERS
     ]
 
 
-def _home(context: Context, initializer: ast.Call) -> str | None:
+def _module_of_initializer(context: Context, initializer: ast.Call) -> str | None:
     """Return the module of the initializer as this file writes it, such as tf.compat.v1; None if it cannot be seen."""
     function = initializer.func
     if (
@@ -213,5 +215,5 @@ def _home(context: Context, initializer: ast.Call) -> str | None:
     return None
 
 
-def _members(node: ast.expr) -> list:
+def _list_members(node: ast.expr) -> list:
     return list(node.elts) if isinstance(node, (ast.List, ast.Tuple)) else [node]

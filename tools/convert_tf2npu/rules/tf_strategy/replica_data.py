@@ -155,7 +155,7 @@ def _message_on_one_file(context: Context, call: Call) -> str | None:
     function = call.node.func
     if not isinstance(function, ast.Attribute) or function.attr != "shard":
         return None
-    for dataset in _beginnings(context, function.value, call.where):
+    for dataset in _dataset_creation_calls(context, function.value, call.where):
         name = context.resolve(dataset.func, context.names.place(dataset)) or ""
         if not name.startswith("tensorflow.data.") or not dataset.args:
             continue
@@ -168,7 +168,7 @@ def _message_on_one_file(context: Context, call: Call) -> str | None:
     return None
 
 
-def _beginnings(context: Context, node: ast.expr, where: Where) -> Iterator[ast.Call]:
+def _dataset_creation_calls(context: Context, node: ast.expr, where: Where) -> Iterator[ast.Call]:
     """Yield the calls of this file that make a dataset to which methods such as shuffle were applied."""
     for origin in origins(node, where, context.names):
         dataset = origin.node

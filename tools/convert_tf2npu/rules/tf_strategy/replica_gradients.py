@@ -109,7 +109,7 @@ from ...analysis.gradients import (
 )
 from ...analysis.parallel_training import may_be_eager_program
 from ...analysis.tensorflow_version import is_tf2_program
-from ...rewrite.call_edits import wrap
+from ...rewrite.call_edits import wrap_edits
 from ...semantics.call_sites import modules_using
 from ...semantics.module_index import Names
 from ...semantics.resolved_name import ResolvedName
@@ -145,9 +145,9 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     once = applications_of_loop_gradients(context)
     mine, averaged = {applied.call for applied in own}, {applied.call for applied in once}
-    yield from _where_applied(context, [applied for applied in once if applied.call in mine])
+    yield from _average_where_applied(context, [applied for applied in once if applied.call in mine])
     own = [applied for applied in own if applied.call not in averaged]
-    everything = own + _elsewhere(context)
+    everything = own + _applications_in_other_files(context)
     undecided = _untraced_applications(context, everything)
     reached = {
         source.key
@@ -164,7 +164,7 @@ def check_file(context: Context) -> Iterator[Result]:
             yield Change(
                 call.node,
                 "gradients averaged over all ranks",
-                wrap(context.source, call.node, _AVERAGE + "(", ")"),
+                wrap_edits(context.source, call.node, _AVERAGE + "(", ")"),
                 (_AVERAGE,),
             )
     reasons = [(applied.call, undecided[id(applied.call)]) for applied in own if id(applied.call) in undecided]
@@ -191,14 +191,14 @@ def _calls_for_updates_by_script(context: Context, everything: list[Applied]) ->
                 yield call.node, "no optimizer of TensorFlow applies these gradients"
 
 
-def _where_applied(context: Context, once: list[Applied]) -> Iterator[Result]:
+def _average_where_applied(context: Context, once: list[Applied]) -> Iterator[Result]:
     """Average the gradients of all iterations of a loop where they are applied."""
     for applied in once:
         pairs = bind(applied.call, PAIRS).args["grads_and_vars"]
         yield Change(
             pairs,
             "gradients of all iterations averaged over all ranks",
-            wrap(context.source, pairs, f"[({_AVERAGE}(g), v) for g, v in ", "]"),
+            wrap_edits(context.source, pairs, f"[({_AVERAGE}(g), v) for g, v in ", "]"),
             (_AVERAGE,),
         )
 
@@ -212,7 +212,7 @@ def _untraced_applications(context: Context, everything: list[Applied]) -> dict[
     reasons: dict[int, str] = {}
     for applied in everything:
         for source in applied.sources:
-            reason = _problem(source, applied) if source.kind == BY_HAND else None
+            reason = _reason_against_averaging(source, applied) if source.kind == BY_HAND else None
             if source.kind == UNKNOWN and by_hand:
                 reason = "some of these gradients may not come from tf.gradients"
             if reason:
@@ -237,7 +237,7 @@ def _may_apply(context: Context, applied: Applied) -> bool:
     return context.types.of(function.value, applied.where) in (None, Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
 
 
-def _elsewhere(context: Context) -> list[Applied]:
+def _applications_in_other_files(context: Context) -> list[Applied]:
     """Return the calls of apply_gradients in the other files of the project."""
     project, path = context.names.project, context.names.path
     if project is None or not path or path not in project.paths:
@@ -262,7 +262,7 @@ def _report_gradients_of_tapes(context: Context, own: list[Applied]) -> Iterator
             )
 
 
-def _problem(source: GradientSource, applied: Applied) -> str | None:
+def _reason_against_averaging(source: GradientSource, applied: Applied) -> str | None:
     """Return the reason why gradients cannot be averaged where they are computed, or None."""
     names, call = source.names, source.node
     assert isinstance(call, ast.Call)

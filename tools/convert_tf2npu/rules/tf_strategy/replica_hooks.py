@@ -75,7 +75,7 @@ from typing import Iterator
 from ...analysis.device_placement import is_in_test, trains_with_imports
 from ...analysis.keras_methods import is_keras_method
 from ...analysis.parallel_training import may_be_eager_program
-from ...rewrite.call_edits import add_argument, rename, wrap
+from ...rewrite.call_edits import add_argument, rename, wrap_edits
 from ...semantics.model import Call
 from ...semantics.module_index import AnyType
 from ...semantics.signatures import bind
@@ -159,7 +159,9 @@ def _append_broadcast(
     elif is_none(value):
         yield Change(call.node, message, (rename(context.source, value, append + "()"),), (append,))
     elif not _broadcasts_variables(context, value, call):
-        yield Change(call.node, message, wrap(context.source, value, f"{append}({_LIST[append]}=", ")"), (append,))
+        yield Change(
+            call.node, message, wrap_edits(context.source, value, f"{append}({_LIST[append]}=", ")"), (append,)
+        )
 
 
 def _broadcasts_variables(context: Context, value: ast.expr, call: Call) -> bool:

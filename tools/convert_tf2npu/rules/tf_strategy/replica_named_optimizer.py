@@ -83,7 +83,7 @@ from typing import Iterator
 from ...analysis.device_placement import is_in_test, only_predicts
 from ...analysis.optimizers import WRAPPER, optimizer_role
 from ...analysis.parallel_training import may_be_eager_program
-from ...rewrite.call_edits import add_argument, wrap
+from ...rewrite.call_edits import add_argument, wrap_edits
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.tf_types import Type, type_of_result
@@ -140,12 +140,12 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
                 (WRAPPER,),
             )
         return
-    kinds = {_kind(origin) for origin in origins(value, call.where, context.names)}
+    kinds = {_kind_of_optimizer_argument(origin) for origin in origins(value, call.where, context.names)}
     if kinds == {"name"}:
         yield Change(
             call.node,
             "gradients of this optimizer averaged over all ranks",
-            wrap(context.source, value, WRAPPER + "(", ")"),
+            wrap_edits(context.source, value, WRAPPER + "(", ")"),
             (WRAPPER,),
         )
     elif not kinds <= {"object"}:
@@ -157,7 +157,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         )
 
 
-def _kind(origin: Origin) -> str | None:
+def _kind_of_optimizer_argument(origin: Origin) -> str | None:
     """Return "name" for the name of an optimizer, "object" for one that is wrapped where it is created, else None."""
     if isinstance((constant(origin.node) or (None,))[0], str):
         return "name"
@@ -186,7 +186,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         value = bound.args.get(argument)
         kinds: set[str | None] = (
             {
-                _kind(o) if isinstance(o.node, ast.Call) or constant(o.node) else "object"
+                _kind_of_optimizer_argument(o) if isinstance(o.node, ast.Call) or constant(o.node) else "object"
                 for o in origins(value, call.where, context.names)
                 if not _is_optimizer_class(o)
             }

@@ -210,7 +210,7 @@ from ...analysis.optimizers import (
 )
 from ...analysis.parallel_training import may_be_eager_program
 from ...analysis.tensorflow_version import is_imported_by_graph_program
-from ...rewrite.call_edits import wrap
+from ...rewrite.call_edits import wrap_edits
 from ...semantics.model import Call
 from ..base import Change, Context, Finding, Result
 
@@ -251,7 +251,7 @@ def check_file(context: Context) -> Iterator[Result]:
         yield Change(
             call.node,
             "gradients of this optimizer averaged over all ranks",
-            wrap(context.source, call.node, WRAPPER + "(", ")"),
+            wrap_edits(context.source, call.node, WRAPPER + "(", ")"),
             (WRAPPER,),
         )
 

@@ -88,7 +88,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import is_in_test, trains_with_imports
 from ...analysis.parallel_training import may_be_eager_program
-from ...rewrite.call_edits import operand
+from ...rewrite.call_edits import operand_text
 from ...semantics.model import Call, Where
 from ...semantics.signatures import bind
 from ...semantics.tf_types import READY_MADE, TPU_ESTIMATORS, Type
@@ -118,13 +118,13 @@ def check_file(context: Context) -> Iterator[Result]:
     if may_be_eager_program(context):
         return
     for call in context.names.calls:
-        fix = _fix(context, call)
+        fix = _fix_of_saving(context, call)
         if fix and not is_in_test(context, call.node) and not _depends_on_rank(context, call):
             yield Finding(call.node, "all ranks write to the same checkpoint folder. {0}", fix)
             return  # one finding for each file
 
 
-def _fix(context: Context, call: Call) -> str | None:
+def _fix_of_saving(context: Context, call: Call) -> str | None:
     """Return the fix for a call that saves checkpoints, or None for other calls."""
     node, name = call.node, context.resolve(call.node.func, call.where) or ""
     if name in _ESTIMATORS and any(keyword.arg in _FOLDER for keyword in node.keywords) and not _only_exports(context):
@@ -136,7 +136,9 @@ def _fix(context: Context, call: Call) -> str | None:
             return "Add this callback only if get_rank_id() == 0"
         for argument in ("checkpoint_dir", "logdir"):
             if bound.is_given(argument):
-                return Message("Pass {0}={1} {2} None", argument, operand(context.source, bound.args[argument]), _FIRST)
+                return Message(
+                    "Pass {0}={1} {2} None", argument, operand_text(context.source, bound.args[argument]), _FIRST
+                )
     if _saves_session(context, call) or _saves_model(context, call, name):
         return Message("Write if get_rank_id() == 0: {0}", one_line(context.source.segment(node)))
     return None

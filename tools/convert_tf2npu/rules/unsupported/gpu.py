@@ -122,7 +122,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     for parent in context.names.ancestors(call.node):
         if isinstance(parent, (ast.If, ast.IfExp)) and child is not parent.test:
             if _asks_for_gpus(context, parent.test, call.where) and not (
-                short == "multi_gpu_model" and _is_flag(context, parent.test, call.where)
+                short == "multi_gpu_model" and _compares_flag(context, parent.test, call.where)
             ):
                 return
         child = parent
@@ -155,7 +155,7 @@ def _asks_for_gpus(context: Context, test: ast.expr, where: Where) -> bool:
     )
 
 
-def _is_flag(context: Context, test: ast.expr, where: Where) -> bool:
+def _compares_flag(context: Context, test: ast.expr, where: Where) -> bool:
     """Return True if a test compares a number that a flag sets."""
     left = origins(test.left, where, context.names) if isinstance(test, ast.Compare) else []
     return len(left) == 1 and isinstance(left[0].node, ast.Attribute) and bool(flags_read_by(context, [left[0].node]))

@@ -67,13 +67,13 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     for node in ast.walk(context.names.tree):
         if isinstance(node, (ast.If, ast.IfExp)) and not is_in_test(context, node):
-            yield from _chosen(context, node)
+            yield from _findings_of_choice(context, node)
 
 
-def _chosen(context: Context, node: ast.If | ast.IfExp) -> Iterator[Result]:
+def _findings_of_choice(context: Context, node: ast.If | ast.IfExp) -> Iterator[Result]:
     where = context.names.place(node) if isinstance(node, ast.IfExp) else context.names.places[node]
     tests = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
-    branches = [set(_values(node.body)), set(_values(node.orelse))]
+    branches = [set(_literals_of_branch(node.body)), set(_literals_of_branch(node.orelse))]
     if any(is_true_without_gpu(context, test, where) for test in tests):
         branches.reverse()
     elif not any(is_true_with_gpu(context, test, where) for test in tests):
@@ -82,7 +82,7 @@ def _chosen(context: Context, node: ast.If | ast.IfExp) -> Iterator[Result]:
     if not words:
         return
     if words[0] in _FORMATS:
-        fix = _fix(context, node, words[0])
+        fix = _fix_of_data_format(context, node, words[0])
         yield Finding(node, "the NPU is no GPU, so '{0}' is not chosen here. {1}", words[0], fix)
     else:
         yield Finding(
@@ -90,7 +90,7 @@ def _chosen(context: Context, node: ast.If | ast.IfExp) -> Iterator[Result]:
         )
 
 
-def _fix(context: Context, node: ast.AST, word: str) -> str:
+def _fix_of_data_format(context: Context, node: ast.AST, word: str) -> str:
     """Return how to force the data format: by the flag without which the script asks for a GPU, or in the code."""
     tests = [p.test for p in context.names.ancestors(node) if isinstance(p, ast.If)]
     flags = flags_read_by(
@@ -99,7 +99,7 @@ def _fix(context: Context, node: ast.AST, word: str) -> str:
     return Message("Run with {0}={1}", flags.pop(), word) if len(flags) == 1 else Message("Set it to '{0}'", word)
 
 
-def _values(branch: ast.expr | list[ast.stmt]) -> Iterator[object]:
+def _literals_of_branch(branch: ast.expr | list[ast.stmt]) -> Iterator[object]:
     """Yield the literals and the names of types that the statements of a branch use themselves."""
     for part in [branch] if isinstance(branch, ast.expr) else branch:
         if isinstance(part, (ast.expr, ast.Assign, ast.Expr, ast.Return)):

@@ -109,31 +109,31 @@ def _uses_with_messages(context: Context) -> Iterator[tuple[ast.AST, str, str]]:
     for statement, where in context.names.places.items():
         kind = type(statement)  # faster than isinstance, for each statement of a project
         if kind is ast.Import or kind is ast.ImportFrom:
-            for package in filter(None, map(_package, _modules(statement))):
+            for package in filter(None, map(_nvidia_package, _imported_modules(statement))):
                 if not _is_caught(context, statement):
                     yield statement, package, _PACKAGES[package]
         elif kind is ast.Assign and isinstance(statement.targets[0], ast.Subscript):  # type: ignore[attr-defined]
             assert isinstance(statement, ast.Assign)
-            yield from _check_environ_assignment(context, statement, statement.targets[0], where)
+            yield from _messages_on_environ_assignment(context, statement, statement.targets[0], where)
     for call, name in context.called_names.items():
         if name.startswith(_COMMANDS) and call.args:
             if name in _SETTERS and len(call.args) == 2:
-                yield from _variable(call, call.args[0], call.args[1])
+                yield from _messages_on_variable(call, call.args[0], call.args[1])
             elif _runs_smi(call.args[0]) and not _is_caught(context, call):
                 yield call, "nvidia-smi", _SMI
 
 
-def _check_environ_assignment(
+def _messages_on_environ_assignment(
     context: Context, statement: ast.Assign, target: ast.Subscript, where: Where
 ) -> Iterator[tuple[ast.AST, str, str]]:
     if last_name(target.value) == "environ" and context.resolve(target.value, where) == "os.environ":
         key: ast.AST = target.slice
-        yield from _variable(
+        yield from _messages_on_variable(
             statement, getattr(key, "value", key) if type(key).__name__ == "Index" else key, statement.value
         )
 
 
-def _variable(node: ast.AST, key: ast.AST, value: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:
+def _messages_on_variable(node: ast.AST, key: ast.AST, value: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:
     name = (constant(key) or ("",))[0]
     if isinstance(name, str) and constant(value) not in (("0",), ("",)):
         message = next((message for pattern, message in _VARIABLES.items() if re.fullmatch(pattern, name)), None)
@@ -141,14 +141,14 @@ def _variable(node: ast.AST, key: ast.AST, value: ast.AST) -> Iterator[tuple[ast
             yield node, name, message
 
 
-def _modules(statement: ast.AST) -> list[str]:
+def _imported_modules(statement: ast.AST) -> list[str]:
     if isinstance(statement, ast.Import):
         return [alias.name for alias in statement.names]
     assert isinstance(statement, ast.ImportFrom)
     return [f"{statement.module}.{alias.name}" for alias in statement.names] if not statement.level else []
 
 
-def _package(module: str) -> str | None:
+def _nvidia_package(module: str) -> str | None:
     """Return the package of NVIDIA that a module belongs to, or None."""
     root = module.partition(".")[0]
     package = "nvidia.dali" if root == "nvidia" and module.startswith("nvidia.dali") else root

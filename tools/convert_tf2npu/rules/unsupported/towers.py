@@ -144,7 +144,7 @@ class _Loop(NamedTuple):
 
 def check_file(context: Context) -> Iterator[Result]:
     if "model_deploy" in context.source.text:
-        yield from _clones(context)
+        yield from _findings_of_clones(context)
     if _DEVICE not in context.called_names.values():
         return
     reported: set[str] = set()
@@ -156,20 +156,20 @@ def check_file(context: Context) -> Iterator[Result]:
         elif name != _DEVICE:
             continue
         loop = _loop_of_towers(context, call)
-        advice = _advice(context, loop) if loop is not None else ""
+        advice = _advice_for_loop(context, loop) if loop is not None else ""
         if loop is not None and advice and advice not in reported and not is_in_test(context, loop.node):
             reported.add(advice)
-            sequence = _sequence(loop.iter)
+            sequence = _sequence_of_known_length(loop.iter)
             seen = context.observed_at(CODE, VALUE, sequence)
             if seen is not None and seen.all("length") in ((0,), (1,), (0, 1), (1, 0)):
                 continue
             note = ""
             if context.distributed == "tf_strategy" and _averages_gradients(context, loop):
                 note = ", each with its own all-reduce"
-            yield _finding(loop.node, note, advice)._replace(asks=(Question(VALUE, sequence),))
+            yield _finding_of_towers(loop.node, note, advice)._replace(asks=(Question(VALUE, sequence),))
 
 
-def _sequence(node: ast.expr) -> ast.expr:
+def _sequence_of_known_length(node: ast.expr) -> ast.expr:
     """Return the sequence that decides the number of iterations over an expression, if its length is known."""
     while isinstance(node, ast.Call) and node.args and last_name(node.func) in _SAME_LENGTH:
         node = node.args[0]
@@ -182,33 +182,33 @@ def _averages_gradients(context: Context, loop: _Loop) -> bool:
     return any(averages_gradients(context, call) for call in calls if "gradients" in last_name(call.func))
 
 
-def _finding(node: ast.AST, note: str, advice: str) -> Finding:
+def _finding_of_towers(node: ast.AST, note: str, advice: str) -> Finding:
     return Finding(
         node, "one NPU computes these towers one after the other{0}. {1}, and start one rank per device", note, advice
     )
 
 
-def _clones(context: Context) -> Iterator[Result]:
+def _findings_of_clones(context: Context) -> Iterator[Result]:
     """Yield findings for the towers of TF-Slim, which builds them in a file of its own."""
     for call in context.names.calls:
         if last_name(call.node.func) == "DeploymentConfig" and not is_in_test(context, call.node):
             given = [*call.node.args[:1], *(k.value for k in call.node.keywords if k.arg == "num_clones")]
-            advice = _set_to_one(context, _Count(given[0], call.where, True)) if given else ""
+            advice = _advice_to_set_to_one(context, _Count(given[0], call.where, True)) if given else ""
             if advice:
-                yield _finding(call.node, "", advice)
+                yield _finding_of_towers(call.node, "", advice)
 
 
 def _loop_of_towers(context: Context, call: Call) -> _Loop | None:
     """Return the loop that builds a tower on the device, or in the scope, of a call; None if there is none."""
     given: list[ast.expr] = [*call.node.args, *(k.value for k in call.node.keywords)]
-    for loop in _loops_of(context, call.node, given, []):
+    for loop in _loops_deciding(context, call.node, given, []):
         if context.called_names[call.node] == _SCOPE:
             return loop if _OF_DEVICES.search(context.source.segment(loop.iter)) else None
         return loop if _builds_towers(context, given, loop) else None
     return None
 
 
-def _loops_of(context: Context, node: ast.AST, given: list[ast.expr], body: list[ast.AST]) -> Iterator[_Loop]:
+def _loops_deciding(context: Context, node: ast.AST, given: list[ast.expr], body: list[ast.AST]) -> Iterator[_Loop]:
     """Yield the loops around a node, or around the calls of its function, that decide one of the given expressions.
 
     Args:
@@ -222,20 +222,20 @@ def _loops_of(context: Context, node: ast.AST, given: list[ast.expr], body: list
             return
         if isinstance(around, (ast.For, ast.FunctionDef)):
             for statement in ast.walk(around):  # device = '/gpu:%d' % i
-                if isinstance(statement, ast.Assign) and _words(given) & _words(statement.targets):
+                if isinstance(statement, ast.Assign) and _variable_names(given) & _variable_names(statement.targets):
                     given.append(statement.value)
-        for loop in _loops(around, body):
-            if _words(given) & _words([loop.target]):
+        for loop in _loops_in_node(around, body):
+            if _variable_names(given) & _variable_names([loop.target]):
                 yield loop
         if isinstance(around, ast.FunctionDef):
             if not body:
-                for call, values in _calls_of(context, around, _words(given)):
+                for call, values in _calls_with_arguments(context, around, _variable_names(given)):
                     given.extend(values)
-                    yield from _loops_of(context, call, values, [*around.body])
+                    yield from _loops_deciding(context, call, values, [*around.body])
             return
 
 
-def _loops(node: ast.AST, body: list[ast.AST]) -> Iterator[_Loop]:
+def _loops_in_node(node: ast.AST, body: list[ast.AST]) -> Iterator[_Loop]:
     if isinstance(node, ast.For):
         yield _Loop(node, node.target, node.iter, body or [*node.body])
     elif isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)):
@@ -243,7 +243,7 @@ def _loops(node: ast.AST, body: list[ast.AST]) -> Iterator[_Loop]:
             yield _Loop(node, generator.target, generator.iter, body or [node])
 
 
-def _calls_of(
+def _calls_with_arguments(
     context: Context, function: ast.FunctionDef, words: set[str]
 ) -> Iterator[tuple[ast.Call, list[ast.expr]]]:
     """Yield the calls of a function in its file, with the values of the parameters that have these names."""
@@ -258,36 +258,36 @@ def _calls_of(
                 yield call.node, values
 
 
-def _text(context: Context, nodes: list[ast.AST]) -> str:
+def _text_of_nodes(context: Context, nodes: list[ast.AST]) -> str:
     return "\n".join(map(context.source.segment, nodes))
 
 
 def _builds_towers(context: Context, device: list[ast.expr], loop: _Loop) -> bool:
     """Return True if the iterations of a loop are replicas of one model on several GPUs."""
-    if any(isinstance(n, (ast.Mod, ast.FloorDiv)) for part in device for n in _operators(part)):
+    if any(isinstance(n, (ast.Mod, ast.FloorDiv)) for part in device for n in _operators_in_device(part)):
         return False  # the layers of one model
     segment = context.source.segment
-    body = _text(context, loop.body)
+    body = _text_of_nodes(context, loop.body)
     if "grad" in segment(loop.iter):
         return False  # updates with what towers have computed
     of_gpus = any(numbers_in_gpu_names(part) or "gpu" in segment(part).lower() for part in [*device, loop.iter])
     return bool((_BUILDS if of_gpus else _REPEATS).search(body))
 
 
-def _operators(device: ast.expr) -> Iterator[ast.operator]:
+def _operators_in_device(device: ast.expr) -> Iterator[ast.operator]:
     """Yield the operators of the number in a device name, or of any other expression."""
     for part in numbers_in_gpu_names(device) or [device]:
         yield from (n.op for n in ast.walk(part) if isinstance(n, ast.BinOp) and constant(n.left) is None)
 
 
-def _advice(context: Context, loop: _Loop) -> str:
+def _advice_for_loop(context: Context, loop: _Loop) -> str:
     """Return how to build one tower; empty if the script builds only one."""
     around = [loop.node, *context.names.ancestors(loop.node)]
     where = next(context.names.places[node] for node in around if node in context.names.places)
-    return _set_to_one(context, _count(context, loop.iter, where), loop)
+    return _advice_to_set_to_one(context, _count_expression(context, loop.iter, where), loop)
 
 
-def _set_to_one(context: Context, count: _Count, loop: _Loop | None = None) -> str:
+def _advice_to_set_to_one(context: Context, count: _Count, loop: _Loop | None = None) -> str:
     sources = origins(count.node, count.where, context.names)
     values = [constant(origin.node) for origin in sources]
     if values and all(value == (1,) for value in values):
@@ -318,10 +318,10 @@ def _parts_of_splits(context: Context, loop: _Loop) -> list[ast.AST]:
     ]
 
 
-def _count(context: Context, node: ast.expr, where: Where, depth: int = 0) -> _Count:
+def _count_expression(context: Context, node: ast.expr, where: Where, depth: int = 0) -> _Count:
     """Return the expression that decides how many elements a sequence has, as far as it is known."""
     if isinstance(node, ast.ListComp):
-        return _count(context, node.generators[0].iter, where)
+        return _count_expression(context, node.generators[0].iter, where)
     if isinstance(node, (ast.List, ast.Tuple)) and not any(isinstance(e, ast.Starred) for e in node.elts):
         return _Count(ast.Constant(value=len(node.elts)), where, True)
     if isinstance(node, ast.Call) and node.args and not isinstance(node.args[0], ast.Starred):
@@ -329,19 +329,19 @@ def _count(context: Context, node: ast.expr, where: Where, depth: int = 0) -> _C
         if word in _RANGES:
             end = node.args[0 if len(node.args) == 1 else 1]
             if isinstance(end, ast.Call) and last_name(end.func) == "len" and end.args:
-                return _count(context, end.args[0], where, depth)
+                return _count_expression(context, end.args[0], where, depth)
             return _Count(end, where, True)
         if word in _SAME_LENGTH:
-            return _count(context, node.args[0], where, depth)
+            return _count_expression(context, node.args[0], where, depth)
         if context.resolve(node.func, where) == "tensorflow.split" and len(node.args) > 1:
             return _Count(node.args[1], where, True)
     if isinstance(node, ast.Name) and depth < 5:
         sources = origins(node, where, context.names)
         if len(sources) == 1 and sources[0].names is context.names and sources[0].node is not node:
-            inner = _count(context, sources[0].node, sources[0].where, depth + 1)  # type: ignore[arg-type]
+            inner = _count_expression(context, sources[0].node, sources[0].where, depth + 1)  # type: ignore[arg-type]
             return inner if inner.is_number else _Count(node, where, False)
     return _Count(node, where, False)
 
 
-def _words(nodes: list[ast.expr]) -> set[str]:
+def _variable_names(nodes: list[ast.expr]) -> set[str]:
     return {part.id for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name)}

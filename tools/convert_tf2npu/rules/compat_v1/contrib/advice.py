@@ -72,7 +72,7 @@ _MODULES = {
 }
 
 
-def advice(name: str) -> str:
+def advice_for_contrib_name(name: str) -> str:
     """Return the advice for a name, as an imperative.
 
     Args:

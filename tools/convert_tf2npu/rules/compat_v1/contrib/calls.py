@@ -5,7 +5,13 @@ from __future__ import annotations
 import ast
 from typing import Callable
 
-from ....rewrite.call_edits import argument_start, inside, keyword_value, name_argument, rename_keyword
+from ....rewrite.call_edits import (
+    after_opening_parenthesis,
+    argument_start,
+    keyword_value_start,
+    name_argument,
+    rename_keyword,
+)
 from ....rewrite.removal import remove_arguments
 from ....semantics.signatures import bind
 from ....syntax.expressions import constant, is_none
@@ -58,7 +64,7 @@ def call_edits(source: Source, call: ast.Call, replacement: Replacement) -> list
     return edits + remove_arguments(source, call, gone)
 
 
-def _xavier(source: Source, call: ast.Call, _: Replacement) -> list[Edit] | None:
+def _edits_of_xavier(source: Source, call: ast.Call, _: Replacement) -> list[Edit] | None:
     """Remove ``uniform``, which the name of the replacement implies."""
     bound = bind(call, ("uniform", "seed", "dtype"))
     uniform = bound.args.get("uniform")
@@ -67,7 +73,7 @@ def _xavier(source: Source, call: ast.Call, _: Replacement) -> list[Edit] | None
     return remove_arguments(source, call, [uniform]) if uniform is not None else []
 
 
-def _variance_scaling(source: Source, call: ast.Call, _: Replacement) -> list[Edit] | None:
+def _edits_of_variance_scaling(source: Source, call: ast.Call, _: Replacement) -> list[Edit] | None:
     """Pass the arguments by name. Only the uniform initializer draws the same numbers."""
     bound = bind(call, ("factor", "mode", "uniform", "seed", "dtype"))
     mode = constant(bound.args["mode"]) if "mode" in bound.args else ("FAN_IN",)
@@ -82,10 +88,10 @@ def _variance_scaling(source: Source, call: ast.Call, _: Replacement) -> list[Ed
     factor = source.segment(bound.args["factor"]) if "factor" in bound.args else "2.0"
     values = ["scale=" + factor, f"mode='{_MODES[mode[0]]}'", "distribution='uniform'"]
     values += [f"{name}={source.segment(bound.args[name])}" for name in ("seed", "dtype") if name in bound.args]
-    return [Edit(inside(source, call), source.end(call) - 1, ", ".join(values))]
+    return [Edit(after_opening_parenthesis(source, call), source.end(call) - 1, ", ".join(values))]
 
 
-def _regularizer(source: Source, call: ast.Call, replacement: Replacement) -> list[Edit] | None:
+def _edits_of_regularizer(source: Source, call: ast.Call, replacement: Replacement) -> list[Edit] | None:
     """Halve the scale of L2: tf.contrib uses half the sum of squares, Keras the whole sum."""
     bound = bind(call, ("scale", "scope"))
     scale = bound.args.get("scale")
@@ -93,7 +99,7 @@ def _regularizer(source: Source, call: ast.Call, replacement: Replacement) -> li
         return None
     edits = remove_arguments(source, call, [bound.args["scope"]]) if "scope" in bound.args else []
     start = argument_start(source, call, scale)
-    at = keyword_value(source, call, bound.keywords["scale"]) if "scale" in bound.keywords else start
+    at = keyword_value_start(source, call, bound.keywords["scale"]) if "scale" in bound.keywords else start
     half = "0.5 * " if replacement.name.endswith(".l2") else ""
     simple = isinstance(scale, _FACTORS) or constant(scale) is not None or at != source.start(scale)
     if half or start != at:
@@ -104,7 +110,7 @@ def _regularizer(source: Source, call: ast.Call, replacement: Replacement) -> li
 
 
 _SPECIAL: dict[str, Callable[[Source, ast.Call, Replacement], list[Edit] | None]] = {
-    "xavier": _xavier,
-    "variance_scaling": _variance_scaling,
-    "regularizer": _regularizer,
+    "xavier": _edits_of_xavier,
+    "variance_scaling": _edits_of_variance_scaling,
+    "regularizer": _edits_of_regularizer,
 }

@@ -10,15 +10,15 @@ import ast
 from typing import NamedTuple, Sequence
 
 from ....analysis.v2_behavior import place_of_switch
-from ....rewrite.call_edits import rename, rename_behind
+from ....rewrite.call_edits import rename, rename_after_root
 from ....rewrite.spans import Spans
 from ....semantics.model import Where
 from ....syntax.source import Edit
 from ....syntax.suppressions import is_suppressed_at
 from ....tf_api.v1_fate import V1, needs_compat_v1
 from ...base import Change, Context, Message
-from .contrib_uses import CODE, TENSORFLOW, ContribName, ContribUse, contrib_names, contrib_uses, is_taken
-from .import_lines import import_from, rewritten
+from .contrib_uses import CODE, TENSORFLOW, ContribName, ContribUse, contrib_names, contrib_uses, is_used_by_other_files
+from .import_lines import edit_of_import_lines, import_from
 from .replacements import replacement_of, shared_module
 
 
@@ -46,7 +46,7 @@ class _Moved(NamedTuple):
     stay: Sequence[ContribUse] = ()
 
 
-def plan(context: Context, replaced: Spans) -> Plan:
+def plan_contrib(context: Context, replaced: Spans) -> Plan:
     """Return the plan for a file.
 
     Args:
@@ -64,8 +64,8 @@ def plan(context: Context, replaced: Spans) -> Plan:
             _plan_use_of_tensorflow_root(context, used, known, changes, remaining)
     for site in known:
         its = [used for used in uses if used.site is site]
-        result = _decide(context, site, its)
-        changes += [_change(used, _edits(context, used)) for used in result.moved]
+        result = _decide_move(context, site, its)
+        changes += [_change_of_use(used, _edits_of_use(context, used)) for used in result.moved]
         moved.update(used.call for used in (result.moved if result.line is None else its))
         if result.line is None:
             remaining.append(
@@ -91,7 +91,7 @@ def plan(context: Context, replaced: Spans) -> Plan:
                 "imported from outside tf.contrib"
                 if any(its_lines.values())
                 else "unused import of tf.contrib removed",
-                (rewritten(context.source, context.names, statement, its_lines),),
+                (edit_of_import_lines(context.source, context.names, statement, its_lines),),
             )
         )
     return Plan(tuple(changes), tuple(remaining), frozenset(moved))
@@ -103,7 +103,7 @@ def is_call_moved(context: Context, call: ast.Call) -> bool:
 
 
 def _moved_nodes(context: Context) -> frozenset[ast.AST]:
-    return plan(context, Spans()).moved
+    return plan_contrib(context, Spans()).moved
 
 
 def _plan_use_of_tensorflow_root(
@@ -114,21 +114,21 @@ def _plan_use_of_tensorflow_root(
     remaining: list[Remaining],
 ) -> None:
     """Plan a use that starts with TensorFlow: ``tf.contrib.rnn.LSTMCell`` becomes ``tf.nn.rnn_cell.LSTMCell``."""
-    if _root(context, used.use.whole, used.use.where) is None:
+    if _tensorflow_root(context, used.use.whole, used.use.where) is None:
         return  # its first name has a site of its own
     if used.is_movable:
-        changes.append(_change(used, _edits(context, used)))
+        changes.append(_change_of_use(used, _edits_of_use(context, used)))
         return
     parent = context.names.parents.get(used.use.whole)
     if not any(site.statement is parent for site in known):
         remaining.append(Remaining(used.call, used.name, used.has_comment))
 
 
-def _decide(context: Context, site: ContribName, its: Sequence[ContribUse]) -> _Moved:
+def _decide_move(context: Context, site: ContribName, its: Sequence[ContribUse]) -> _Moved:
     source, statement = context.source, site.statement
     if not context.moves_contrib or is_suppressed_at(source, statement, CODE) or _has_comment(context, statement):
         return _Moved(None, (), its)
-    shared = is_taken(context, site)
+    shared = is_used_by_other_files(context, site)
     replacement = replacement_of(site.name)
     if replacement is not None:
         line = import_from(replacement.name, site.local)
@@ -138,7 +138,7 @@ def _decide(context: Context, site: ContribName, its: Sequence[ContribUse]) -> _
         line = _one_module_for(context, site, its)
         if line:
             return _Moved(line)
-    moved = [used for used in its if used.is_movable and _tensorflow(context, used.use.where)]
+    moved = [used for used in its if used.is_movable and _local_name_of_tensorflow(context, used.use.where)]
     stay = [used for used in its if used not in moved]
     if its and not shared:
         line = _one_module_for(context, site, stay)
@@ -156,7 +156,7 @@ def _one_module_for(context: Context, site: ContribName, its: Sequence[ContribUs
     """Return the binding of the local name of a site to the one module that has its uses; "" if there is none."""
     module, statement = _one_module(its), site.statement
     if isinstance(statement, ast.Assign):
-        return module if _root(context, statement.value, context.names.places[statement]) else ""
+        return module if _tensorflow_root(context, statement.value, context.names.places[statement]) else ""
     return import_from(module, site.local) if module else ""
 
 
@@ -170,23 +170,23 @@ def _one_module(its: Sequence[ContribUse]) -> str:
     return shared_module((used.part.attr, used.replacement) for used in its if isinstance(used.part, ast.Attribute))
 
 
-def _change(used: ContribUse, edits: list[Edit]) -> Change:
+def _change_of_use(used: ContribUse, edits: list[Edit]) -> Change:
     assert used.replacement is not None
     return Change(
         used.call, Message("tf.contrib.{0} replaced by tf.{1}", used.name, used.replacement.name), tuple(edits)
     )
 
 
-def _edits(context: Context, used: ContribUse) -> list[Edit]:
+def _edits_of_use(context: Context, used: ContribUse) -> list[Edit]:
     """Return the edits that convert a use, unless the binding of its first name converts it."""
     assert used.replacement is not None and used.arguments is not None
-    root = _root(context, used.part, used.use.where)
+    root = _tensorflow_root(context, used.part, used.use.where)
     if root is not None:
         return [_rename_after_root(context, used.part, used.replacement.name, root)] + used.arguments
     line = used.site and replacement_of(used.site.name) and import_from(used.replacement.name, used.site.local)
     if used.part is used.use.root and line:
         return used.arguments
-    new = _tensorflow(context, used.use.where) + _below(context, used.replacement.name)
+    new = _local_name_of_tensorflow(context, used.use.where) + _suffix_below_tf(context, used.replacement.name)
     return [rename(context.source, used.part, new)] + used.arguments
 
 
@@ -195,17 +195,17 @@ def _rename_after_root(context: Context, node: ast.expr, replacement: str, root:
     where = context.names.places.get(node)
     if root is None:
         statement = next(p for p in context.names.ancestors(node) if p in context.names.places)
-        root = _root(context, node, where or context.names.places[statement])
+        root = _tensorflow_root(context, node, where or context.names.places[statement])
     assert root is not None
-    return rename_behind(context.source, root, node, _below(context, replacement))
+    return rename_after_root(context.source, root, node, _suffix_below_tf(context, replacement))
 
 
-def _below(context: Context, replacement: str) -> str:
+def _suffix_below_tf(context: Context, replacement: str) -> str:
     lifted = context.names.by_name and needs_compat_v1("tensorflow." + replacement)
     return (".compat.v1." if lifted else ".") + replacement
 
 
-def _root(context: Context, node: ast.expr, where: Where) -> ast.expr | None:
+def _tensorflow_root(context: Context, node: ast.expr, where: Where) -> ast.expr | None:
     """Return ``tf`` of ``tf.contrib.rnn``; None if a dotted name does not start with TensorFlow itself."""
     while context.names.spelled_name(node, where) not in TENSORFLOW:
         if not isinstance(node, ast.Attribute):
@@ -214,7 +214,7 @@ def _root(context: Context, node: ast.expr, where: Where) -> ast.expr | None:
     return node
 
 
-def _tensorflow(context: Context, where: Where) -> str:
+def _local_name_of_tensorflow(context: Context, where: Where) -> str:
     """Return the local name of TensorFlow at a place; "" if there is none."""
     names = context.names
     wanted = "tensorflow" if names.by_name else V1

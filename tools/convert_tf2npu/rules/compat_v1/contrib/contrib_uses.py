@@ -12,7 +12,7 @@ from ....syntax.source import Edit
 from ....syntax.suppressions import is_suppressed_at
 from ....tf_api.v1_fate import V1
 from ...base import Context
-from ..tensorflow_uses import Use, uses, whole_call
+from ..tensorflow_uses import Use, tensorflow_uses, whole_call
 from .calls import call_edits
 from .replacements import Replacement, contrib_name, part_with_replacement
 
@@ -66,7 +66,7 @@ def contrib_names(context: Context) -> list[ContribName]:
     for scope in {id(where.scope): where.scope for where in names.places.values()}.values():
         for local, bindings in scope.bindings.items():
             for binding in bindings:
-                name, statement = _bound(context, binding), binding.where.statement
+                name, statement = _bound_contrib_name(context, binding), binding.where.statement
                 if (
                     name is not None
                     and statement is not None
@@ -76,7 +76,7 @@ def contrib_names(context: Context) -> list[ContribName]:
     return sorted(names_of_contrib, key=lambda site: (site.statement.lineno, site.local))
 
 
-def _bound(context: Context, binding: Binding) -> str | None:
+def _bound_contrib_name(context: Context, binding: Binding) -> str | None:
     if binding.kind == "import":
         return below_contrib(binding.target)
     if (
@@ -101,7 +101,7 @@ def contrib_uses(context: Context, known: Sequence[ContribName], replaced: Spans
     """
     source = context.source
     all_uses = []
-    for use in uses(context.names):
+    for use in tensorflow_uses(context.names):
         start, end = source.start(use.whole), source.end(use.whole)
         if below_contrib(use.name) is not None and not replaced.overlap(start, end, insertions=False):
             all_uses.append(_contrib_use(context, use, known))
@@ -117,14 +117,14 @@ def _contrib_use(context: Context, use: Use, known: Sequence[ContribName]) -> Co
         return ContribUse(use, below_contrib(use.name) or "", None, use.whole, whole_call(names, use.whole), None, site)
     part, name, replacement = replaceable
     call = whole_call(names, part)
-    arguments = _arguments(context, use, call, replacement)
+    arguments = _argument_edits(context, use, call, replacement)
     source = context.source
     loses = loses_comment(source, arguments or ())
     inside = arguments is not None and bool(source.comments(source.start(part), source.end(part)))
     return ContribUse(use, name, replacement, part, call, None if loses else arguments, site, loses or inside)
 
 
-def _arguments(context: Context, use: Use, call: ast.expr, replacement: Replacement) -> list[Edit] | None:
+def _argument_edits(context: Context, use: Use, call: ast.expr, replacement: Replacement) -> list[Edit] | None:
     source = context.source
     string = context.names.strings.get(use.root)
     if context.names.lift is None or not context.moves_contrib:
@@ -140,7 +140,7 @@ def _arguments(context: Context, use: Use, call: ast.expr, replacement: Replacem
     return call_edits(source, call, replacement) if isinstance(call, ast.Call) else None
 
 
-def is_taken(context: Context, site: ContribName) -> bool:
+def is_used_by_other_files(context: Context, site: ContribName) -> bool:
     """Return True if other files may use the name that a site binds."""
     project, path = context.names.project, context.names.path
     others = project.names_imported_from(path) if project and path else frozenset()

@@ -24,7 +24,7 @@ def import_from(replacement: str, local: str) -> str:
     return line if last == local else f"{line} as {local}"
 
 
-def rewritten(source: Source, names: Names, statement: ast.stmt, lines: dict[str, str]) -> Edit:
+def edit_of_import_lines(source: Source, names: Names, statement: ast.stmt, lines: dict[str, str]) -> Edit:
     """Return the edit that imports some names from elsewhere, or removes them.
 
     Args:
