@@ -19,7 +19,7 @@ from typing import NamedTuple, Sequence
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "tools")]
 
-from convert_tf2npu.cli.arguments import parser, rule_settings  # noqa: E402
+from convert_tf2npu.cli.arguments import make_parser, rule_settings  # noqa: E402
 from convert_tf2npu.cli.config import Config  # noqa: E402
 from convert_tf2npu.engine.results import Calls  # noqa: E402
 from convert_tf2npu.engine.run import Run, convert_source  # noqa: E402
@@ -109,7 +109,7 @@ def _unpack(archive: str, folder: str) -> None:
 
 def convert(source: str, arguments: Sequence[str] = ()) -> Run:
     """Convert a package in memory, with further arguments of the command."""
-    args = parser().parse_args(["-i", source] + list(arguments))
+    args = make_parser().parse_args(["-i", source] + list(arguments))
     return convert_source(source, rule_settings(args, Config()))
 
 

@@ -197,7 +197,7 @@ def _commands() -> Iterator[str]:
             yield from _of_parser(f"npu-shim {verb}", _parser_of(cli.verb(verb).main))
         else:
             yield "command npu-shim convert"
-    yield from _of_parser("convert_tf2npu", tool_arguments.parser())
+    yield from _of_parser("convert_tf2npu", tool_arguments.make_parser())
 
 
 def _parser_of(main: Callable[[list[str]], int]) -> argparse.ArgumentParser:
@@ -233,7 +233,7 @@ def _exit_codes() -> Iterator[str]:
         codes = _CODES.search(row)
         if command and codes:
             yield f"exit-codes {command[1]}: {_numbers(codes[1])}"
-    yield f"exit-codes convert_tf2npu: {_numbers(str(tool_arguments.parser().epilog))}"
+    yield f"exit-codes convert_tf2npu: {_numbers(str(tool_arguments.make_parser().epilog))}"
 
 
 def _numbers(sentence: str) -> str:

@@ -6,7 +6,7 @@ import functools
 import itertools
 import zlib
 
-from convert_tf2npu.cli.arguments import parser, rule_settings
+from convert_tf2npu.cli.arguments import make_parser, rule_settings
 from convert_tf2npu.cli.config import Config
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.settings import Settings
@@ -30,7 +30,7 @@ def some_rows(raw: bytes) -> tuple[str, ...]:
 @functools.lru_cache(maxsize=None)
 def settings(row: str) -> Settings:
     """Return the settings of a row."""
-    return rule_settings(parser().parse_args(["-i", "a.py", *row.split()]), Config())
+    return rule_settings(make_parser().parse_args(["-i", "a.py", *row.split()]), Config())
 
 
 @functools.lru_cache(maxsize=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 
-from convert_tf2npu.report.explanation import blocks
+from convert_tf2npu.report.explanation import doc_blocks
 from convert_tf2npu.rules.registry import Registry
 
 _APART = 11  # two examples of different rules
@@ -19,7 +19,9 @@ def stored(target: str) -> list[pathlib.Path]:
 
 def seeds(target: str) -> list[bytes]:
     """All that a target begins with."""
-    examples = [block.text + "\n" for rule in Registry().rules for block in blocks(rule.doc) if block.kind == "code"]
+    examples = [
+        block.text + "\n" for rule in Registry().rules for block in doc_blocks(rule.doc) if block.kind == "code"
+    ]
     made = [path.read_bytes() for path in stored(target)]
     if target == "notebook":
         made += [_notebook(text) for text in examples]

@@ -101,9 +101,9 @@ def docs() -> Iterator[tuple[str, str]]:
     """Return the titles and the paragraphs of the rules, each with the code of its rule."""
     for code, doc in [(rule.code, rule.doc) for rule in Registry().rules] + [(NOT_READ, content.NOT_READ_DOC)]:
         yield code, doc.split("\n")[0].rstrip(".")
-        for block in explanation.blocks(doc):
+        for block in explanation.doc_blocks(doc):
             if block.kind == "list":
-                yield from ((code, item) for item in explanation.items_of(block))
+                yield from ((code, item) for item in explanation.list_items(block))
             elif block.kind == "table":
                 yield from ((code, row) for row in block.text.split("\n") if not row.startswith("| ---"))
             elif block.kind != "code":

@@ -6,7 +6,7 @@ import pathlib
 from typing import Any
 
 import pytest
-from convert_tf2npu.cli.config import Config, _read, find_config
+from convert_tf2npu.cli.config import Config, _read_table, find_config
 from convert_tf2npu.cli.toml_subset import TomlError, read_table
 from convert_tf2npu.files.errors import UsageError
 from convert_tf2npu.files.globs import matches
@@ -46,7 +46,7 @@ def test_the_reader_reads_the_table_and_passes_over_the_rest(text: str, expected
 @pytest.mark.parametrize("text,expected", GOOD, ids=[repr(text)[:50] for text, _ in GOOD])
 def test_every_python_finds_the_same(text: str, expected: Any, tmp_path: pathlib.Path) -> None:
     (tmp_path / "pyproject.toml").write_bytes(text.encode("utf-8"))
-    assert _read(str(tmp_path / "pyproject.toml")) == expected  # by tomllib where there is one
+    assert _read_table(str(tmp_path / "pyproject.toml")) == expected  # by tomllib where there is one
 
 
 @pytest.mark.parametrize(

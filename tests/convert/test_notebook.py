@@ -9,7 +9,7 @@ from typing import Any, Iterator
 import pytest
 from convert_tf2npu.engine.converter import Converter, FileResult
 from convert_tf2npu.engine.settings import Settings
-from convert_tf2npu.report.explanation import blocks
+from convert_tf2npu.report.explanation import doc_blocks
 from convert_tf2npu.rules.registry import Registry
 from convert_tf2npu.syntax.ipython_magics import python_of
 
@@ -313,7 +313,7 @@ def test_a_place_can_be_excepted_in_a_cell() -> None:
 
 def examples() -> Iterator[Any]:
     for rule in Registry().rules:
-        found = blocks(rule.doc)
+        found = doc_blocks(rule.doc)
         for number, (head, before, then, after) in enumerate(zip(found, found[1:], found[2:], found[3:])):
             if (head.text, then.text) == ("Before", "After"):
                 yield pytest.param(rule.code, before.text, after.text, id=f"{rule.code}-{number}")

@@ -11,7 +11,7 @@ import time
 import pytest
 from convert_tf2npu.engine import pool
 from convert_tf2npu.engine.converter import project_of
-from convert_tf2npu.engine.pool import Converting, converted, pieces
+from convert_tf2npu.engine.pool import Converting, convert_files, split_into_pieces
 from convert_tf2npu.engine.results import FileResult
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.files.errors import UsageError
@@ -38,14 +38,14 @@ FORK = pytest.mark.parametrize("fork", [True, False], ids=["copied", "started an
     ids=["equal", "empty files", "one", "two", "none", "a large one first", "a large one last", "growing"],
 )
 def test_each_file_is_in_one_piece_in_the_order_of_the_list(sizes: list[int], count: int) -> None:
-    found = pieces(sizes, count)
+    found = split_into_pieces(sizes, count)
     assert [place for piece in found for place in piece] == list(range(len(sizes)))
     assert len(found) <= count and all(found)
 
 
 def test_pieces_are_of_the_same_size() -> None:
-    assert pieces([10] * 4 + [40], 2) == [range(0, 4), range(4, 5)]
-    assert [len(piece) for piece in pieces([30_000] * 400, 16)] == [25] * 16
+    assert split_into_pieces([10] * 4 + [40], 2) == [range(0, 4), range(4, 5)]
+    assert [len(piece) for piece in split_into_pieces([30_000] * 400, 16)] == [25] * 16
 
 
 def test_a_process_with_threads_is_not_copied() -> None:
@@ -75,9 +75,9 @@ def project(tmp_path: pathlib.Path) -> tuple[list[str], Converting]:
 def test_processes_give_the_results_of_one(fork: bool, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths, converting = project(tmp_path)
     monkeypatch.setattr(pool, "may_fork", lambda: fork)
-    one: dict[int, FileResult] = dict(converted(paths, converting, 1))
+    one: dict[int, FileResult] = dict(convert_files(paths, converting, 1))
     assert not multiprocessing.active_children()
-    several = converted(paths, converting, 3)
+    several = convert_files(paths, converting, 3)
     found = dict([next(several)])
     assert 1 <= len(multiprocessing.active_children()) <= 3
     found.update(several)
@@ -98,12 +98,12 @@ def test_a_process_that_is_killed_ends_the_run(
         def __reduce__(self) -> tuple[object, ...]:
             return os._exit, (3,)
 
-    monkeypatch.setattr(pool, "pieces", lambda sizes, count: [*pieces(sizes, count), Killed()])
+    monkeypatch.setattr(pool, "split_into_pieces", lambda sizes, count: [*split_into_pieces(sizes, count), Killed()])
     with pytest.raises(
         UsageError,
         match="a worker process was killed, probably because memory ran out. Nothing was written; try again with -j 1",
     ):
-        list(converted(paths, converting, 2))
+        list(convert_files(paths, converting, 2))
     assert not multiprocessing.active_children()
 
 
@@ -117,7 +117,7 @@ def test_each_process_knows_how_many_share_the_memory(
     monkeypatch.setattr(
         Project, "share_memory", lambda _, number: (tmp_path / "shares" / f"{number} {os.getpid()}").touch()
     )
-    list(converted(paths, converting, jobs))
+    list(convert_files(paths, converting, jobs))
     assert {path.name.split()[0] for path in (tmp_path / "shares").iterdir()} == {str(jobs)}
 
 
@@ -130,7 +130,7 @@ def test_a_run_that_is_given_up_leaves_no_process(
     own = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,), daemon=True)
     own.start()
     try:
-        several = converted(paths, converting, 2)
+        several = convert_files(paths, converting, 2)
         next(several)
         several.close()
         assert multiprocessing.active_children() == [own]

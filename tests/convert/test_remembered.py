@@ -12,8 +12,8 @@ from typing import Any, Callable
 import convert_tf2npu
 import pytest
 from convert_tf2npu.engine import pool, remembered
-from convert_tf2npu.engine.remembered import Memory, question
-from convert_tf2npu.engine.results import PASSING, ApiCall, Calls, Diagnostic, FileResult, failed
+from convert_tf2npu.engine.remembered import Memory, question_of_run
+from convert_tf2npu.engine.results import PASSING, ApiCall, Calls, Diagnostic, FileResult, failed_result
 from convert_tf2npu.engine.run import Exclude, convert_source
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.files.message import Message
@@ -47,13 +47,13 @@ def memory(tmp_path: pathlib.Path) -> Memory:
 def conversions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths of the files that were converted, and not remembered."""
     seen: list[str] = []
-    real = pool.converted
+    real = pool.convert_files
 
     def converted(paths: list[str], *more: Any) -> Any:
         seen.extend(os.path.basename(path) for path in paths)
         return real(paths, *more)
 
-    monkeypatch.setattr(pool, "converted", converted)
+    monkeypatch.setattr(pool, "convert_files", converted)
     return seen
 
 
@@ -113,15 +113,15 @@ def test_excluded_files_are_part_of_the_key(source, memory, conversions) -> None
 
 def test_another_tool_is_another_question(source, monkeypatch, tmp_path) -> None:
     paths = [str(source / name) for name in FILES]
-    asked = question(["-o"], paths)
-    assert asked == question(["-o"], paths) != question(["-r"], paths)
+    asked = question_of_run(["-o"], paths)
+    assert asked == question_of_run(["-o"], paths) != question_of_run(["-r"], paths)
     own = tmp_path / "tool"
     own.mkdir()
     (own / "rule.py").write_text("x = 1\n")
     monkeypatch.setattr(remembered, "_HERE", str(own))
-    other = question(["-o"], paths)
+    other = question_of_run(["-o"], paths)
     (own / "rule.py").write_text("x = 2\n")
-    assert len({asked, other, question(["-o"], paths)}) == 3
+    assert len({asked, other, question_of_run(["-o"], paths)}) == 3
 
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
@@ -146,25 +146,25 @@ def test_a_damaged_entry_is_none(damage: str, source, tmp_path, memory, conversi
 
 
 def test_a_file_that_changes_during_the_run_is_not_remembered(source, memory, monkeypatch) -> None:
-    real = pool.converted
+    real = pool.convert_files
 
     def converted(paths: list[str], *more: Any) -> Any:
         yield from real(paths, *more)
         (source / "plain.py").write_text("x = 3\n")
 
     with monkeypatch.context() as patch:
-        patch.setattr(pool, "converted", converted)
+        patch.setattr(pool, "convert_files", converted)
         convert_source(str(source), Settings(), memory=memory)
     (source / "plain.py").write_text(FILES["plain.py"])
-    asked = question([], [str(source / "plain.py")])
+    asked = question_of_run([], [str(source / "plain.py")])
     assert asked is not None and not os.path.exists(memory._folder)
 
 
 @pytest.mark.parametrize("message", PASSING)
 def test_errors_that_may_pass_are_not_remembered(message: str, memory) -> None:
-    asked = question([], [])
+    asked = question_of_run([], [])
     assert asked is not None
-    memory.keep(asked, [failed(message + "why")])
+    memory.store(asked, [failed_result(message + "why")])
     assert memory.recall(asked) is None
 
 
@@ -179,9 +179,9 @@ def test_results_are_recalled_unchanged(memory) -> None:
         FileResult(None, (diagnostic,)),
         FileResult(b"\n", ()),
     ]
-    asked = question([], [])
+    asked = question_of_run([], [])
     assert asked is not None
-    memory.keep(asked, results)
+    memory.store(asked, results)
     assert memory.recall(asked) == results
     assert isinstance(memory.recall(asked)[0].listed[0], ApiCall)
     again = memory.recall(asked)[0].diagnostics[0].message
@@ -200,9 +200,9 @@ def test_a_remembered_run_speaks_the_language_that_is_asked_for(source, tmp_path
 
 def test_the_longest_unused_entries_go(memory, monkeypatch) -> None:
     monkeypatch.setattr(remembered, "_MOST_ENTRIES", 2)
-    asked = [question([number], []) for number in range(4)]
+    asked = [question_of_run([number], []) for number in range(4)]
     for number, one in enumerate(asked):
-        memory.keep(one, [])
+        memory.store(one, [])
         os.utime(memory._path(one), (number, number))
     assert [memory.recall(one) is not None for one in asked] == [False, False, True, True]
 

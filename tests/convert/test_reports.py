@@ -18,9 +18,9 @@ import pytest
 from convert_tf2npu.main import main
 from convert_tf2npu.report import explanation
 from convert_tf2npu.report.file_text import FileText
-from convert_tf2npu.report.html.frame import clean
-from convert_tf2npu.report.html.parts import code_in
-from convert_tf2npu.report.side_by_side import _Lines, table
+from convert_tf2npu.report.html.frame import escape_html
+from convert_tf2npu.report.html.parts import code_spans
+from convert_tf2npu.report.side_by_side import _Lines, comparison_table
 from convert_tf2npu.rules.registry import Registry
 
 FILES = {
@@ -321,7 +321,7 @@ def lines(raw: bytes) -> list[str]:
 
 
 def test_the_sides_show_lines_with_their_numbers() -> None:
-    page = Page(table(lines(b"a\nb\nc\n"), lines(b"a\nB <\nc\nd\n")))
+    page = Page(comparison_table(lines(b"a\nb\nc\n"), lines(b"a\nB <\nc\nd\n")))
     assert "".join(page.texts).split() == ["1a1a", "2b2B", "<", "3c3c", "4d", "45"]
     assert [attrs.get("class") for tag, attrs in page.tags if tag == "tr"] == [
         "equal",
@@ -334,11 +334,11 @@ def test_the_sides_show_lines_with_their_numbers() -> None:
 
 @pytest.mark.parametrize("raw", [b"\xff\xfe", b"# coding: nonsense\nx", b"x" * 5000, b"a\x00b\r\xe9"], ids=str)
 def test_any_bytes_have_sides(raw: bytes) -> None:
-    Page(table(lines(raw), lines(raw + b"\nmore")))
+    Page(comparison_table(lines(raw), lines(raw + b"\nmore")))
 
 
 def test_characters_that_html_forbids_are_replaced() -> None:
-    assert clean("a\x00\x1b\ud800<") == "a\ufffd\ufffd\ufffd&lt;"
+    assert escape_html("a\x00\x1b\ud800<") == "a\ufffd\ufffd\ufffd&lt;"
 
 
 @pytest.mark.parametrize(
@@ -357,17 +357,17 @@ def test_characters_that_html_forbids_are_replaced() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_code_in_messages_is_found(text: str, code: list[str]) -> None:
-    assert [text[start:end] for start, end in code_in(text)] == code
+    assert [text[start:end] for start, end in code_spans(text)] == code
 
 
 @pytest.mark.parametrize("rule", Registry().rules, ids=lambda rule: rule.code)
 def test_each_rule_has_an_explanation(rule: Any) -> None:
-    page = Page(explanation.as_html(rule.doc))
+    page = Page(explanation.doc_as_html(rule.doc))
     joined = " ".join(" ".join(page.texts).split())
-    for block in explanation.blocks(rule.doc):
+    for block in explanation.doc_blocks(rule.doc):
         if block.kind == "code":
             assert " ".join(block.text.split()) in joined
-    assert explanation.markdown(rule.doc).count("```") % 2 == 0
+    assert explanation.doc_as_markdown(rule.doc).count("```") % 2 == 0
 
 
 def test_differences_by_lines_tell_how_one_text_becomes_the_other() -> None:

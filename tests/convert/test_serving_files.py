@@ -9,13 +9,13 @@ import pytest
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.main import main
-from convert_tf2npu.report.explanation import blocks
+from convert_tf2npu.report.explanation import doc_blocks
 from convert_tf2npu.rules.registry import Registry
 
 CODE = "NPU285"
 RULE = Registry().by_code(CODE)
 assert RULE is not None
-PIECES = blocks(RULE.doc)
+PIECES = doc_blocks(RULE.doc)
 EXAMPLES = [
     (heading.text.split()[0], code.text)
     for heading, code in zip(PIECES, PIECES[1:])

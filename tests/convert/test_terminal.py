@@ -13,10 +13,10 @@ import termios
 from typing import Any
 
 import pytest
-from convert_tf2npu.engine.results import CHANGE, FINDING, Calls, Diagnostic, FileResult, failed
+from convert_tf2npu.engine.results import CHANGE, FINDING, Calls, Diagnostic, FileResult, failed_result
 from convert_tf2npu.main import main
 from convert_tf2npu.report.code_frame import Code
-from convert_tf2npu.report.text import calls_sentence, printable, statistics, summary
+from convert_tf2npu.report.text import calls_sentence, printable_text, statistics_lines, summary_sentences
 from convert_tf2npu.rules.registry import Registry
 
 SCRIPT = "import tensorflow as tf\n\ntf.Session()\ntf.Session(**kw)\n"
@@ -184,7 +184,7 @@ def test_names_cannot_steer_the_terminal(project: pathlib.Path, capsys: Any) -> 
     "text, shown", [("a\nb", "a\\nb"), ("\x07\x9b", "\\x07\\x9b"), ("\u00fc \u6587", "\u00fc \u6587")]
 )
 def test_control_characters_are_escapes(text: str, shown: str) -> None:
-    assert printable(text) == shown
+    assert printable_text(text) == shown
 
 
 def test_the_reports_are_pointed_at(project: pathlib.Path, tmp_path: pathlib.Path, capsys: Any) -> None:
@@ -222,22 +222,22 @@ def result(*kinds: str) -> FileResult:
         ([], "0 Python files, 0 changed; 0 rewrites, 0 places need a manual change."),
         ([result(CHANGE)], "1 Python file, 1 changed; 1 rewrite, 0 places need a manual change."),
         (
-            [result(CHANGE, CHANGE), result(FINDING), failed("no")],
+            [result(CHANGE, CHANGE), result(FINDING), failed_result("no")],
             "3 Python files, 1 changed, 1 unreadable; 2 rewrites, 1 place needs a manual change.",
         ),
         (
-            [failed("no"), failed("no")],
+            [failed_result("no"), failed_result("no")],
             "2 Python files, 0 changed, 2 unreadable; 0 rewrites, 0 places need a manual change.",
         ),
     ],
     ids=["none", "one", "each", "none readable"],
 )
 def test_one_sentence_counts_the_files(results: list[FileResult], sentence: str) -> None:
-    assert summary([("a.py", one) for one in results])[1] == sentence
+    assert summary_sentences([("a.py", one) for one in results])[1] == sentence
 
 
 def test_statistics_count_the_findings_of_each_rule() -> None:
-    found = list(statistics([("a", result(CHANGE, FINDING, CHANGE)), ("b", failed("no"))], Registry()))
+    found = list(statistics_lines([("a", result(CHANGE, FINDING, CHANGE)), ("b", failed_result("no"))], Registry()))
     assert [re.sub(" +", " ", line) for line in found] == [
         " 3 NPU101 Give every session the NPU configuration (2 rewritten, 1 not converted)",
         " 1 NPU000 Unreadable files",

@@ -11,14 +11,14 @@ import subprocess
 import sys
 
 import pytest
-from convert_tf2npu.cli.language_option import language, make_writable
+from convert_tf2npu.cli.language_option import language_of_command_line, use_utf8_if_needed
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.files.message import Message
 from convert_tf2npu.main import main
 from convert_tf2npu.report import explanation
 from convert_tf2npu.report.language import ENGLISH
-from convert_tf2npu.report.translation import read_catalogue, wrapped
+from convert_tf2npu.report.translation import read_catalogue, wrap_text
 from convert_tf2npu.rules.registry import Registry
 
 from tests.convert.english_texts import FOLDER, everything, finished, finished_in, messages, messages_in
@@ -26,7 +26,7 @@ from tests.convert.english_texts import FOLDER, everything, finished, finished_i
 pytestmark = pytest.mark.once
 
 ENTRIES = read_catalogue("zh")
-CHINESE = language(["--language", "zh"], {})
+CHINESE = language_of_command_line(["--language", "zh"], {})
 CJK = r"[\u4e00-\u9fff]"
 ENGLISH_WORDS = re.compile(r"\b(?:the|of|this|its|are|which|may|cannot|each|without|has|have)\b", re.IGNORECASE)
 WORD = re.compile(r"[A-Za-z][A-Za-z]+")
@@ -101,7 +101,7 @@ def test_messages_of_the_examples_are_chinese() -> None:
     for rule in Registry().rules:
         convert = Converter(Settings(select=(rule.code,), **rule.needs)).convert
         heading = ""
-        for block in explanation.blocks(rule.doc):
+        for block in explanation.doc_blocks(rule.doc):
             heading = block.text if block.kind == "heading" else heading
             if block.kind == "code":
                 path = "serve.sh" if heading.endswith("another file") else ""
@@ -141,14 +141,14 @@ def test_a_value_of_one_word_is_a_name_and_stays() -> None:
     ],
 )
 def test_the_option_then_the_locale_choose(arguments: list[str], environment: dict[str, str], chinese: bool) -> None:
-    assert (language(arguments, environment) is not ENGLISH) is chinese
+    assert (language_of_command_line(arguments, environment) is not ENGLISH) is chinese
 
 
 def test_an_output_in_ascii_writes_utf_8_for_chinese() -> None:
     for arguments, written in ([], b"?"), (["--language", "zh"], "算子".encode()):
         output = io.BytesIO()
         stream = io.TextIOWrapper(output, encoding="ascii", errors="replace", write_through=True)
-        make_writable(language(arguments, {}), stream, io.StringIO())
+        use_utf8_if_needed(language_of_command_line(arguments, {}), stream, io.StringIO())
         stream.write("算子" if arguments else "é")
         assert output.getvalue() == written
 
@@ -248,5 +248,5 @@ def test_a_run_in_english_reads_no_catalogue(source: pathlib.Path) -> None:
 
 
 def test_lines_break_between_letters_but_not_before_punctuation() -> None:
-    assert wrapped("训练和评估，使用 tf.data 来写。", 10) == ["训练和评", "估，使用", "tf.data 来", "写。"]
-    assert wrapped("一二三四五，六", 10) == ["一二三四", "五，六"]
+    assert wrap_text("训练和评估，使用 tf.data 来写。", 10) == ["训练和评", "估，使用", "tf.data 来", "写。"]
+    assert wrap_text("一二三四五，六", 10) == ["一二三四", "五，六"]

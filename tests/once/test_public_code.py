@@ -12,7 +12,7 @@ from typing import Any, Dict
 
 import pytest
 from convert_tf2npu.engine.results import Calls
-from convert_tf2npu.engine.run import Run, write
+from convert_tf2npu.engine.run import Run, write_migrated_copy
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fuzz"))
 from option_table import ROWS as MODES  # noqa: E402
@@ -77,7 +77,7 @@ def test_a_copy_differs_in_changed_files_alone_and_a_second_run_changes_nothing(
             if mode and run.new == runs[""][name].new:
                 continue  # the mode had nothing to do, and what comes out was tried
             target = tmp_path / str(len(os.listdir(str(tmp_path))))
-            assert write(run, str(target), force=False) == []
+            assert write_migrated_copy(run, str(target), force=False) == []
             for entry in run.tree.entries:
                 written = (target / entry.relative).read_bytes()
                 new = run.new.get(entry.relative)

@@ -11,7 +11,7 @@ from convert_tf2npu.analysis.tensorflow_evidence import evidence_of
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.project.project import Project
-from convert_tf2npu.report.explanation import blocks
+from convert_tf2npu.report.explanation import doc_blocks
 from convert_tf2npu.rules.base import Rule
 from convert_tf2npu.rules.registry import Registry
 
@@ -55,7 +55,7 @@ def depends_on_version(text: str) -> bool:
 
 
 def _of(rule: Rule) -> Iterator[Example]:
-    found = blocks(rule.doc)
+    found = doc_blocks(rule.doc)
     for index, block in enumerate(found):
         if block.text == "Before":
             yield Example(rule.code, found[index + 1].text + "\n", found[index + 3].text + "\n")

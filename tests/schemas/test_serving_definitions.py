@@ -17,12 +17,12 @@ import types
 from typing import Any, Iterator
 
 import pytest
-from convert_tf2npu.report.explanation import blocks
+from convert_tf2npu.report.explanation import doc_blocks
 from convert_tf2npu.rules.inference import serving as rule
 from google.protobuf import text_format
 
 FOLDER = pathlib.Path(__file__).parent
-EXAMPLES = [each.text for each in blocks(rule.__doc__) if each.kind == "code"]
+EXAMPLES = [each.text for each in doc_blocks(rule.__doc__) if each.kind == "code"]
 
 
 @pytest.fixture(scope="module")

@@ -154,9 +154,9 @@ def names_of_unclear_support() -> frozenset[str]:
 
 def html_text(text: str) -> str:
     """Return a text escaped for HTML, without the characters that HTML forbids."""
-    from .report.html.frame import clean
+    from .report.html.frame import escape_html
 
-    return clean(text)
+    return escape_html(text)
 
 
 def html_page(
@@ -172,16 +172,16 @@ def html_page(
         footer: the last line.
         script: JavaScript that runs at the end; empty for a page without.
     """
-    from .report.html.frame import page
+    from .report.html.frame import page_pieces
 
-    return "".join(page(title, heading, about, ["\n".join(main)], footer, script))
+    return "".join(page_pieces(title, heading, about, ["\n".join(main)], footer, script))
 
 
 def print_line(stream: TextIO, line: str) -> None:
     """Print a line. Characters that the stream's encoding lacks are printed as escapes."""
     from .report.terminal import Terminal
 
-    Terminal(stream).say(line)
+    Terminal(stream).print_line(line)
 
 
 def print_results(stream: TextIO, results: Sequence[tuple[str, FileResult]]) -> None:
@@ -195,4 +195,4 @@ def print_results(stream: TextIO, results: Sequence[tuple[str, FileResult]]) -> 
     from .report.terminal import Terminal
 
     terminal = Terminal(stream)
-    terminal.say_results(results, changes=True, code=Code(results) if terminal.is_terminal else None)
+    terminal.print_results(results, changes=True, code=Code(results) if terminal.is_terminal else None)

@@ -16,8 +16,8 @@ import threading
 if not __package__:  # run by its path: sys.path has this folder instead of the one above
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-from convert_tf2npu.cli.arguments import conflict, parser  # noqa: E402
-from convert_tf2npu.cli.language_option import language, make_writable  # noqa: E402
+from convert_tf2npu.cli.arguments import make_parser, reason_of_conflict  # noqa: E402
+from convert_tf2npu.cli.language_option import language_of_command_line, use_utf8_if_needed  # noqa: E402
 from convert_tf2npu.files.errors import UsageError  # noqa: E402
 from convert_tf2npu.files.signals import ENDING  # noqa: E402
 from convert_tf2npu.report.language import Language  # noqa: E402
@@ -44,8 +44,8 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(argv: list[str] | None) -> int:
-    say = language(sys.argv[1:] if argv is None else argv, os.environ)
-    make_writable(say, sys.stdout, sys.stderr)
+    say = language_of_command_line(sys.argv[1:] if argv is None else argv, os.environ)
+    use_utf8_if_needed(say, sys.stdout, sys.stderr)
     try:
         code = _run_command(argv, say)
         sys.stdout.flush()
@@ -66,11 +66,11 @@ def _run(argv: list[str] | None) -> int:
 
 
 def _run_command(argv: list[str] | None, say: Language) -> int:
-    command_line = parser(say)
+    command_line = make_parser(say)
     args = command_line.parse_args(argv)
     from convert_tf2npu.cli import commands as command  # only here: --help needs none of it
 
-    problem = None if args.list_rules or args.explain else conflict(args)
+    problem = None if args.list_rules or args.explain else reason_of_conflict(args)
     if problem:
         command_line.error(problem)
     args.input = args.source or args.input

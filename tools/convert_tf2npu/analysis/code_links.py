@@ -16,7 +16,7 @@ from ..project.outlines import (
     may_be_dynamic,
     names_in_unit,
     outline_of,
-    text_of,
+    text_of_source,
 )
 from ..semantics.module_index import ModuleIndex
 
@@ -72,7 +72,7 @@ def code_of_part(project: ModuleIndex, part: Part) -> Code:
 
 
 def _text_of_file(project: ModuleIndex, path: str) -> str:
-    return text_of(project.raw(path), path)
+    return text_of_source(project.raw(path), path)
 
 
 def _plain_code(project: ModuleIndex, path: str) -> str:

@@ -17,7 +17,7 @@ from .language_option import NAMES
 from .usage import Parser, help_width
 
 
-def parser(say: Language = ENGLISH) -> argparse.ArgumentParser:
+def make_parser(say: Language = ENGLISH) -> argparse.ArgumentParser:
     """Return the parser of the arguments.
 
     Args:
@@ -50,7 +50,11 @@ def parser(say: Language = ENGLISH) -> argparse.ArgumentParser:
     command.add_argument("-r", "--report", metavar="DIR", help="write report.html, .json, .sarif and .txt here")
     add_rule_arguments(command)
     command.add_argument(
-        "-j", "--jobs", type=_jobs, metavar="N", help="number of processes; default: one per CPU for large folders"
+        "-j",
+        "--jobs",
+        type=_parse_jobs,
+        metavar="N",
+        help="number of processes; default: one per CPU for large folders",
     )
     command.add_argument(
         "--no-cache",
@@ -61,7 +65,7 @@ def parser(say: Language = ENGLISH) -> argparse.ArgumentParser:
     )
     command.add_argument(
         "--exclude",
-        type=_patterns,
+        type=_parse_patterns,
         metavar="GLOBS",
         help="files and folders of SRC to exclude, as in tests,*_pb2.py",
     )
@@ -102,7 +106,7 @@ def parser(say: Language = ENGLISH) -> argparse.ArgumentParser:
     )
     vendor.add_argument("-l", "--list", metavar="FILE", help="a list of supported APIs; ignored, the tool has its own")
     if say is not ENGLISH:
-        command.speak(say)
+        command.translate_help(say)
     return command
 
 
@@ -143,12 +147,12 @@ def add_rule_arguments(command: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--no-facts-for",
-        type=_codes_or_places,
+        type=_parse_codes_or_places,
         metavar="CODES",
         help="these rules do not use the facts, as in NPU231,NPU10; NPU231:train.py:12 names one line",
     )
-    group.add_argument("--select", type=_codes, metavar="CODES", help="run only these rules, as in NPU101,NPU2")
-    group.add_argument("--ignore", type=_codes, metavar="CODES", help="do not run these rules")
+    group.add_argument("--select", type=_parse_codes, metavar="CODES", help="run only these rules, as in NPU101,NPU2")
+    group.add_argument("--ignore", type=_parse_codes, metavar="CODES", help="do not run these rules")
 
 
 def rule_options(args: argparse.Namespace) -> list[str]:
@@ -187,7 +191,7 @@ def rule_settings(args: argparse.Namespace, config: Config) -> Settings:
     )
 
 
-def conflict(args: argparse.Namespace) -> str | None:
+def reason_of_conflict(args: argparse.Namespace) -> str | None:
     """Return the reason why the arguments cannot be combined, or None."""
     if args.source and args.input:
         return Message(
@@ -204,7 +208,7 @@ def conflict(args: argparse.Namespace) -> str | None:
         for value, name in ((args.output, "-o"), (args.in_place, "--in-place"), (args.report, "-r"), (args.main, "-m")):
             if value:
                 return Message("{0} cannot be combined with -i -, which writes to standard output", name)
-    return _wrong_main(args.main, source) if args.main else None
+    return _error_in_main(args.main, source) if args.main else None
 
 
 def entry_script(main: str, source: str) -> str | None:
@@ -213,7 +217,7 @@ def entry_script(main: str, source: str) -> str | None:
     return next((os.path.abspath(place) for place in places if os.path.isfile(place)), None)
 
 
-def _wrong_main(main: str, source: str) -> str | None:
+def _error_in_main(main: str, source: str) -> str | None:
     script = entry_script(main, source)
     if script is None:
         return Message("file not found: {0}. Give the entry script of {1} to -m", main, source)
@@ -223,7 +227,7 @@ def _wrong_main(main: str, source: str) -> str | None:
     return Message("-m {0}: the file is not in {1}", main, source)
 
 
-def notes(args: argparse.Namespace) -> list[str]:
+def notes_on_vendor_flags(args: argparse.Namespace) -> list[str]:
     """Return notes on flags that the vendor's tool needs and this one does not."""
     candidates: list[tuple[object, str]] = [
         (
@@ -239,7 +243,7 @@ def notes(args: argparse.Namespace) -> list[str]:
     return [text for given, text in candidates if given]
 
 
-def _jobs(value: str) -> int:
+def _parse_jobs(value: str) -> int:
     try:
         return check_jobs(int(value))
     except ValueError:
@@ -248,18 +252,18 @@ def _jobs(value: str) -> int:
         )
 
 
-def _codes(value: str) -> tuple[str, ...]:
+def _parse_codes(value: str) -> tuple[str, ...]:
     try:
         return check_codes(value.split(","))
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error))
 
 
-def _codes_or_places(value: str) -> tuple[str, ...]:
+def _parse_codes_or_places(value: str) -> tuple[str, ...]:
     entries = [entry.partition(":") for entry in value.split(",")]
-    codes = _codes(",".join(code for code, _, _ in entries))
+    codes = _parse_codes(",".join(code for code, _, _ in entries))
     return tuple(code + colon + place for code, (_, colon, place) in zip(codes, entries))
 
 
-def _patterns(value: str) -> tuple[str, ...]:
+def _parse_patterns(value: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in value.split(",") if part.strip())

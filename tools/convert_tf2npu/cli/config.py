@@ -12,7 +12,7 @@ from typing import Any, Iterable, NamedTuple, Sequence
 
 from ..files.errors import UsageError
 from ..files.message import Message
-from .usage import closest
+from .usage import closest_name
 
 MOST_JOBS = 1024
 _FILE = "pyproject.toml"
@@ -49,11 +49,11 @@ def check_codes(codes: Iterable[str]) -> tuple[str, ...]:
     known = [rule.code for rule in Registry().rules]
     for code in wanted:
         if not any(k.startswith(code) for k in known):
-            raise ValueError(no_rule(code, known))
+            raise ValueError(unknown_rule_error(code, known))
     return wanted
 
 
-def no_rule(code: str, known: Sequence[str]) -> str:
+def unknown_rule_error(code: str, known: Sequence[str]) -> str:
     """Return the error for a code that no rule has."""
     import difflib  # only here: it takes longer to load than the rest of the command's arguments
 
@@ -86,15 +86,15 @@ def find_config(source: str) -> Config:
     while True:
         path = os.path.join(folder, _FILE)
         if os.path.isfile(path):
-            table = _read(path)
+            table = _read_table(path)
             if table:
-                return _checked(path, table)
+                return _check_config(path, table)
         if folder == os.path.dirname(folder):
             return Config()
         folder = os.path.dirname(folder)
 
 
-def _read(path: str) -> dict[str, object]:
+def _read_table(path: str) -> dict[str, object]:
     try:
         with open(path, encoding="utf-8", newline="") as stream:
             text = stream.read()
@@ -114,16 +114,22 @@ def _read(path: str) -> dict[str, object]:
     return table
 
 
-def _checked(path: str, table: dict[str, object]) -> Config:
+def _check_config(path: str, table: dict[str, object]) -> Config:
     known = {
-        **{"select": _codes, "ignore": _codes, "exclude": _strings, "jobs": _jobs, "compat-v1": _checked_boolean},
-        **{"tf": _version, "tf-1": _strings, "tf-2": _strings},
+        **{
+            "select": _check_code_list,
+            "ignore": _check_code_list,
+            "exclude": _check_strings,
+            "jobs": _check_jobs,
+            "compat-v1": _check_boolean,
+        },
+        **{"tf": _check_version, "tf-1": _check_strings, "tf-2": _check_strings},
     }
     values: dict[str, Any] = {}
     for key, value in table.items():
         where = f"{path}: [{'.'.join(_TABLE)}] {key}"
         if key not in known:
-            close = closest(key, known)
+            close = closest_name(key, known)
             hint = (
                 Message("Did you mean {0}?", close) if close else Message("The keys are {0}", ", ".join(sorted(known)))
             )
@@ -135,29 +141,29 @@ def _checked(path: str, table: dict[str, object]) -> Config:
     return Config(os.path.dirname(path), **values)
 
 
-def _strings(value: object) -> tuple[str, ...]:
+def _check_strings(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ValueError(Message('{0} is not an array of strings, as in ["a", "b"]', repr(value)))
     return tuple(value)
 
 
-def _codes(value: object) -> tuple[str, ...]:
-    return check_codes(_strings(value))
+def _check_code_list(value: object) -> tuple[str, ...]:
+    return check_codes(_check_strings(value))
 
 
-def _checked_boolean(value: object) -> bool:
+def _check_boolean(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError(Message("{0} is neither true nor false", repr(value)))
     return value
 
 
-def _version(value: object) -> str:
+def _check_version(value: object) -> str:
     if str(value) not in ("1", "2"):
         raise ValueError(Message("{0} is not a version of TensorFlow. Write 1 or 2", repr(value)))
     return str(value)
 
 
-def _jobs(value: object) -> int:
+def _check_jobs(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError(Message("{0} is not an integer", repr(value)))
     return check_jobs(value)

@@ -10,14 +10,14 @@ from ..report.language import ENGLISH, Language
 NAMES = "en", "zh"
 
 
-def language(arguments: Sequence[str], environment: Mapping[str, str]) -> Language:
+def language_of_command_line(arguments: Sequence[str], environment: Mapping[str, str]) -> Language:
     """Return the language that a command line asks for with ``--language``, else the locale.
 
     Args:
         arguments: the command line; it may be wrong, as its error is printed in this language.
         environment: the environment variables.
     """
-    name = _option(arguments)
+    name = _language_argument(arguments)
     if not name:
         locale = next((environment[key] for key in ("LC_ALL", "LC_MESSAGES", "LANG") if environment.get(key)), "")
         name = "zh" if locale.startswith("zh_CN") else "en"
@@ -28,7 +28,7 @@ def language(arguments: Sequence[str], environment: Mapping[str, str]) -> Langua
     return Translation("zh-CN", read_catalogue(name))
 
 
-def make_writable(say: Language, *streams: TextIO) -> None:
+def use_utf8_if_needed(say: Language, *streams: TextIO) -> None:
     """Let streams whose encoding lacks the letters of a language write UTF-8: people asked for this language."""
     for stream in streams:
         if say is not ENGLISH and isinstance(stream, io.TextIOWrapper):
@@ -38,7 +38,7 @@ def make_writable(say: Language, *streams: TextIO) -> None:
                 stream.reconfigure(encoding="utf-8")
 
 
-def _option(arguments: Sequence[str]) -> str:
+def _language_argument(arguments: Sequence[str]) -> str:
     name = ""
     for number, argument in enumerate(arguments):
         option, equals, value = argument.partition("=")

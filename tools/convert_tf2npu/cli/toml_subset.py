@@ -59,83 +59,83 @@ def read_table(text: str, *names: str) -> dict[str, object]:
     if heading is None:
         return {}
     if heading.group(1) == ".":
-        raise TomlError(Message("[{0}] cannot have subtables", ".".join(names)), _line(text, heading.end()))
+        raise TomlError(Message("[{0}] cannot have subtables", ".".join(names)), _line_number(text, heading.end()))
     end = _REST_OF_LINE.match(text, heading.end())
     if end is None:
-        raise TomlError("unexpected text after the name of the table", _line(text, heading.end()))
-    return _pairs(text, end.end())
+        raise TomlError("unexpected text after the name of the table", _line_number(text, heading.end()))
+    return _parse_pairs(text, end.end())
 
 
-def _pairs(text: str, at: int) -> dict[str, object]:
+def _parse_pairs(text: str, at: int) -> dict[str, object]:
     table: dict[str, object] = {}
     while True:
-        at = _match(_SPACE_AND_LINES, text, at)
+        at = _end_of_match(_SPACE_AND_LINES, text, at)
         if at == len(text) or text[at] == "[":
             return table
         key = _KEY.match(text, at)
         if key is None:
-            raise TomlError("expected a line such as key = value", _line(text, at))
-        name = _string(key.group(1), text, at) if key.group(1)[0] in "\"'" else key.group(1)
+            raise TomlError("expected a line such as key = value", _line_number(text, at))
+        name = _parse_string(key.group(1), text, at) if key.group(1)[0] in "\"'" else key.group(1)
         if name in table:
-            raise TomlError(Message("duplicate key {0}", name), _line(text, at))
-        table[name], at = _value(text, _match(_SPACE, text, key.end()))
+            raise TomlError(Message("duplicate key {0}", name), _line_number(text, at))
+        table[name], at = _parse_value(text, _end_of_match(_SPACE, text, key.end()))
         end = _REST_OF_LINE.match(text, at)
         if end is None:
-            raise TomlError(Message("unexpected text after the value of {0}", name), _line(text, at))
+            raise TomlError(Message("unexpected text after the value of {0}", name), _line_number(text, at))
         at = end.end()
 
 
-def _value(text: str, at: int) -> tuple[object, int]:
+def _parse_value(text: str, at: int) -> tuple[object, int]:
     token = _VALUE.match(text, at)
     if token is None or text.startswith(('"""', "'''"), at):
-        raise TomlError("expected a string, an integer, true, false, or an array of strings", _line(text, at))
+        raise TomlError("expected a string, an integer, true, false, or an array of strings", _line_number(text, at))
     if token.group("string"):
-        return _string(token.group(), text, at), token.end()
+        return _parse_string(token.group(), text, at), token.end()
     if token.group("flag"):
         return token.group() == "true", token.end()
     if token.group("number"):
         digits = token.group().replace("_", "")
         if len(digits.lstrip("+-")) > 1 and digits.lstrip("+-")[0] == "0":
-            raise TomlError(Message("{0} begins with 0", digits), _line(text, at))
+            raise TomlError(Message("{0} begins with 0", digits), _line_number(text, at))
         return int(digits), token.end()
-    return _array(text, token.end())
+    return _parse_array(text, token.end())
 
 
-def _array(text: str, at: int) -> tuple[list[str], int]:
+def _parse_array(text: str, at: int) -> tuple[list[str], int]:
     items: list[str] = []
     while True:
-        at = _match(_SPACE_AND_LINES, text, at)
+        at = _end_of_match(_SPACE_AND_LINES, text, at)
         if text.startswith("]", at):
             return items, at + 1
         item = re.compile(_STRING).match(text, at)
         if item is None:
-            raise TomlError("expected a string in the array", _line(text, at))
-        items.append(_string(item.group(), text, at))
-        at = _match(_SPACE_AND_LINES, text, item.end())
+            raise TomlError("expected a string in the array", _line_number(text, at))
+        items.append(_parse_string(item.group(), text, at))
+        at = _end_of_match(_SPACE_AND_LINES, text, item.end())
         if text.startswith(",", at):
             at += 1
         elif not text.startswith("]", at):
-            raise TomlError("expected a comma, or the end of the array", _line(text, at))
+            raise TomlError("expected a comma, or the end of the array", _line_number(text, at))
 
 
-def _string(literal: str, text: str, at: int) -> str:
+def _parse_string(literal: str, text: str, at: int) -> str:
     if literal[0] == "'":
         return literal[1:-1]
 
     def unescaped(match: Match[str]) -> str:
         code = match.group(1) or match.group(2)
         if not code and match.group(3) not in _ESCAPED:
-            raise TomlError(Message("{0} is not a valid escape", match.group()), _line(text, at))
+            raise TomlError(Message("{0} is not a valid escape", match.group()), _line_number(text, at))
         return chr(int(code, 16)) if code else _ESCAPED[match.group(3)]
 
     return _ESCAPE.sub(unescaped, literal[1:-1])
 
 
-def _match(pattern: Pattern[str], text: str, at: int) -> int:
+def _end_of_match(pattern: Pattern[str], text: str, at: int) -> int:
     match = pattern.match(text, at)
     assert match is not None  # each pattern matches the empty text, too
     return match.end()
 
 
-def _line(text: str, at: int) -> int:
+def _line_number(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1

@@ -24,7 +24,7 @@ class Parser(argparse.ArgumentParser):
         """Parse all arguments; an unknown one is an error."""
         parsed, rest = super().parse_known_args(args, namespace)
         if rest:
-            self.error(self._unknown(rest))
+            self.error(self._unknown_arguments_error(rest))
         return parsed, []
 
     def print_help(self, file: Any = None) -> None:
@@ -40,7 +40,7 @@ class Parser(argparse.ArgumentParser):
             message = _with_template(message)
         self.exit(2, f"{self.prog}: {self.say('error')}: {self.say(message)}\n")
 
-    def speak(self, say: Language) -> None:
+    def translate_help(self, say: Language) -> None:
         """Translate the help."""
         from .wide_help import WideHelp  # only here: English needs none of it
 
@@ -51,7 +51,7 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
-            near = closest(str(value), map(str, action.choices))
+            near = closest_name(str(value), map(str, action.choices))
             choices = ", ".join(map(repr, action.choices))
             raise argparse.ArgumentError(
                 action,
@@ -60,12 +60,12 @@ class Parser(argparse.ArgumentParser):
                 else Message("invalid choice: {0} (choose from {1})", repr(value), choices),
             )
 
-    def _unknown(self, rest: Sequence[str]) -> str:
+    def _unknown_arguments_error(self, rest: Sequence[str]) -> str:
         options = [argument.partition("=")[0] for argument in rest if argument.startswith("-")]
         if not options:
             return Message("unexpected argument {0}. Give one script, notebook or folder", repr(rest[0]))
         names = [option[2:] for option in self._option_string_actions if option.startswith("--")]
-        near = closest(options[0].lstrip("-"), names)
+        near = closest_name(options[0].lstrip("-"), names)
         if near:
             return Message("unknown option {0}. Did you mean --{1}?", repr(options[0]), near)
         return Message("unknown option {0}. List the options with --help", repr(options[0]))
@@ -80,7 +80,7 @@ def _with_template(text: str) -> str:
     return text
 
 
-def closest(name: str, known: Iterable[str]) -> str:
+def closest_name(name: str, known: Iterable[str]) -> str:
     """Return the closest of the known names; an empty string if none is close."""
     import difflib  # only for an error: it takes longer to load than the rest of the arguments
 

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from ..report.language import Language
-from ..report.translation import wrapped
+from ..report.translation import wrap_text
 
 
 class WideHelp(argparse.HelpFormatter):
@@ -29,7 +29,7 @@ class WideHelp(argparse.HelpFormatter):
         super().add_usage(usage, actions, groups, self._say(prefix or "usage: "))
 
     def _split_lines(self, text: str, width: int) -> list[str]:
-        return wrapped(text, width)
+        return wrap_text(text, width)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return "\n".join(indent + line for line in wrapped(self._say(text), width))
+        return "\n".join(indent + line for line in wrap_text(self._say(text), width))

@@ -29,7 +29,7 @@ class Fate(NamedTuple):
     codes: tuple[str, ...]
 
 
-def fates(context: Context, said: Said) -> Iterator[Fate]:
+def call_fates(context: Context, said: Said) -> Iterator[Fate]:
     """Return the TensorFlow, Keras and Horovod calls of a script, in the order in which they were found.
 
     Args:
@@ -59,13 +59,13 @@ def _last_word(function: ast.expr, name: str) -> str:
     return name.rpartition(":")[2] or (function.id if isinstance(function, ast.Name) else ".__call__")
 
 
-def counts(outcomes: Iterable[Fate]) -> Calls:
+def count_outcomes(outcomes: Iterable[Fate]) -> Calls:
     """Return the number of calls of each outcome."""
     number = Counter(fate.outcome for fate in outcomes)
     return Calls(number[FINE], number[CHANGE], number[FINDING])
 
 
-def places(context: Context, outcomes: Iterable[Fate]) -> list[ApiCall]:
+def calls_with_places(context: Context, outcomes: Iterable[Fate]) -> list[ApiCall]:
     """Return the calls with their places, by place; the place of one inside an f-string is that of the string."""
     source = context.source
     calls = []

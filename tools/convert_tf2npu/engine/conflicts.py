@@ -10,7 +10,7 @@ from ..rewrite.npu_imports import first_taken_name
 from ..rewrite.spans import Spans
 
 
-def checked(context: Context, change: Change, replaced: Spans) -> Result:
+def change_or_finding(context: Context, change: Change, replaced: Spans) -> Result:
     """Return the change, or a finding with the reason if it cannot be made.
 
     Args:
@@ -18,11 +18,11 @@ def checked(context: Context, change: Change, replaced: Spans) -> Result:
         change: what a rule wants to write.
         replaced: the parts of the text (start, end) that other changes replace.
     """
-    reason = _reason(context, change, replaced)
+    reason = _reason_against_change(context, change, replaced)
     return Finding(change.node, reason) if reason else change
 
 
-def _reason(context: Context, change: Change, replaced: Spans) -> str:
+def _reason_against_change(context: Context, change: Change, replaced: Spans) -> str:
     name = first_taken_name(change.uses, context.names)
     if name:
         return Message(

@@ -28,8 +28,8 @@ from .results import (
     ApiCall,
     Diagnostic,
     FileResult,
-    by_place,
-    failed,
+    failed_result,
+    sorted_by_place,
 )
 from .settings import Settings
 
@@ -78,19 +78,19 @@ class Converter:
         try:
             if is_server_file(path):
                 return FileResult(None, self._planner.findings(raw))
-            return self._notebook(raw, path) if path.endswith(NOTEBOOK) else self._script(raw, path)
+            return self._convert_notebook(raw, path) if path.endswith(NOTEBOOK) else self._convert_script(raw, path)
         except CellError as error:
-            return failed(error.message, error.line, error.col, error.cell)
+            return failed_result(error.message, error.line, error.col, error.cell)
         except SourceError as error:
-            return failed(error.message, error.line, error.col)
+            return failed_result(error.message, error.line, error.col)
         except RecursionError:
-            return failed("its code is nested too deeply")
+            return failed_result("its code is nested too deeply")
         except MemoryError:
-            return failed(NO_MEMORY)
+            return failed_result(NO_MEMORY)
         except Exception as error:  # one file never ends the run of the others
-            return failed(Message("{0}{1}: {2}", TOOL_FAILS, type(error).__name__, error))
+            return failed_result(Message("{0}{1}: {2}", TOOL_FAILS, type(error).__name__, error))
 
-    def _script(self, raw: bytes, path: str) -> FileResult:
+    def _convert_script(self, raw: bytes, path: str) -> FileResult:
         if not self._concerns_rules(raw, path):
             if len(raw) <= MOST_BYTES:
                 Source(raw)  # raises if it is not Python
@@ -99,20 +99,20 @@ class Converter:
         if not plan.edits:
             return FileResult(None, *plan[2:7], asked=plan.asked)
         new, edits = plan.source.bytes_with_edits(plan.edits), tuple(ordered(plan.edits))
-        _check_written(new)
+        _raise_if_not_python(new)
         return FileResult(new, *plan[2:7], edits, plan.asked)
 
-    def _notebook(self, raw: bytes, path: str) -> FileResult:
+    def _convert_notebook(self, raw: bytes, path: str) -> FileResult:
         notebook = Notebook(raw)
         if not notebook.cells or not self._concerns_rules(notebook.script, path):
             return UNTOUCHED
         plan = self._planner.plan(notebook.script, path)
-        diagnostics = by_place(_in_cell(notebook, d) for d in plan.diagnostics)
-        listed = tuple(_in_cell(notebook, call) for call in plan.listed)
+        diagnostics = sorted_by_place(_place_in_cell(notebook, d) for d in plan.diagnostics)
+        listed = tuple(_place_in_cell(notebook, call) for call in plan.listed)
         if not plan.edits:
             return FileResult(None, diagnostics, plan.calls, listed, plan.version, plan.on_cpu)
         new = notebook.bytes_with_edits(plan.edits)
-        _check_written(Notebook(new).script)
+        _raise_if_not_python(Notebook(new).script)
         return FileResult(new, diagnostics, plan.calls, listed, plan.version, plan.on_cpu)
 
     def _concerns_rules(self, raw: bytes, path: str) -> bool:
@@ -133,12 +133,12 @@ class Converter:
 _Placed = TypeVar("_Placed", Diagnostic, ApiCall)
 
 
-def _in_cell(notebook: Notebook, placed: _Placed) -> _Placed:
+def _place_in_cell(notebook: Notebook, placed: _Placed) -> _Placed:
     cell, line = notebook.cell_and_line(placed.line)
     return placed._replace(cell=cell, line=line)
 
 
-def _check_written(new: bytes) -> None:
+def _raise_if_not_python(new: bytes) -> None:
     """Refuse to write a file that is not Python."""
     try:
         Source(new)

@@ -34,7 +34,7 @@ class DistributedModes:
         self._shown: dict[str, str] = {}  # by the paths of files that have been read
         self._showing: tuple[str, ...] | None = None
 
-    def of(self, raw: bytes, path: str) -> frozenset[str]:
+    def modes_of(self, raw: bytes, path: str) -> frozenset[str]:
         """Return the modes of a file: none, one, or those of different programs that use it.
 
         Args:
@@ -42,17 +42,19 @@ class DistributedModes:
             path: its path; files outside the project have no programs.
         """
         path = self._project.files.absolute_path(path)
-        shown = self._mode_shown(path) if path in self._project.paths else self._mode_in(raw, path)
+        shown = self._mode_shown(path) if path in self._project.paths else self._find_mode(raw, path)
         if shown:
             return frozenset({shown})
         if path not in self._project.paths:
             return frozenset()
-        users = self._users(path)
+        users = self._importers_and_file(path)
         return frozenset(
-            self._mode_shown(other) for other in self._files_that_may_show() if not users.isdisjoint(self._users(other))
+            self._mode_shown(other)
+            for other in self._files_that_may_show()
+            if not users.isdisjoint(self._importers_and_file(other))
         ) - {""}
 
-    def _users(self, path: str) -> frozenset[str]:
+    def _importers_and_file(self, path: str) -> frozenset[str]:
         """Return the files that import a file, directly or not, and this file, without tests of other files."""
         using = self._project.with_importers((path,))
         return frozenset(user for user in using if user == path or not is_test_file(user))
@@ -65,10 +67,10 @@ class DistributedModes:
 
     def _mode_shown(self, path: str) -> str:
         if path not in self._shown:
-            self._shown[path] = self._mode_in(self._project.raw(path), path)
+            self._shown[path] = self._find_mode(self._project.raw(path), path)
         return self._shown[path]
 
-    def _mode_in(self, raw: bytes, path: str) -> str:
+    def _find_mode(self, raw: bytes, path: str) -> str:
         """Return the mode that a file shows itself; Horovod if it shows both, because its calls stay as they are."""
         if not _SAYS.search(raw):
             return ""

@@ -26,10 +26,10 @@ from ..rules.tf_strategy import strategy_not_converted
 from ..semantics.module_index import Module
 from ..syntax.source import Edit, Source
 from ..syntax.suppressions import is_suppressed_at, is_suppressed_by_line
-from .api_usage import Said, counts, fates, places
-from .conflicts import checked
+from .api_usage import Said, call_fates, calls_with_places, count_outcomes
+from .conflicts import change_or_finding
 from .distributed_modes import AUTO, STRATEGY, DistributedModes
-from .results import CHANGE, FINDING, UNREACHED, ApiCall, Asked, Calls, Diagnostic, by_place
+from .results import CHANGE, FINDING, UNREACHED, ApiCall, Asked, Calls, Diagnostic, sorted_by_place
 from .settings import Settings
 
 
@@ -61,7 +61,7 @@ class _ModeRules:
         self.mode = mode
         settings = settings._replace(distributed=mode)
         self.registry = Registry(
-            [r for r in Registry().rules if settings.enabled(r.code) and _has_all(settings, r.needs)]
+            [r for r in Registry().rules if settings.enabled(r.code) and _settings_match(settings, r.needs)]
         )
         self.once_a_file = frozenset(rule.code for rule in self.registry.rules if rule.once_a_file)
         self.of_backends = Registry([r for r in self.registry.rules if r.code == keras_backend.CODE])
@@ -87,7 +87,7 @@ class Planner:
         if settings.distributed == AUTO:
             in_no_mode = self._rules_in("")
             self._modes = DistributedModes(
-                project, Registry().rules, lambda module: self._context_of(module, in_no_mode, None)
+                project, Registry().rules, lambda module: self._make_context_of_module(module, in_no_mode, None)
             )
         self._rules_in(self._first_mode)
 
@@ -106,7 +106,7 @@ class Planner:
                 line, col = text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
                 if not is_suppressed_by_line(text.split("\n")[line - 1], rule.code):
                     diagnostics.append(Diagnostic(line, col, rule.code, FINDING, message))
-        return by_place(diagnostics)
+        return sorted_by_place(diagnostics)
 
     def plan(self, raw: bytes, path: str) -> Plan:
         """Run all rules over a script.
@@ -119,7 +119,7 @@ class Planner:
         code = strategy_not_converted.CODE
         if len(modes) > 1 and self._settings.enabled(code) and plan.edits != self._plan_in(modes[1], raw, path).edits:
             both = Diagnostic(1, 1, code, FINDING, strategy_not_converted.OF_BOTH)
-            return plan._replace(diagnostics=by_place([*plan.diagnostics, both]))
+            return plan._replace(diagnostics=sorted_by_place([*plan.diagnostics, both]))
         return plan
 
     @property
@@ -130,7 +130,7 @@ class Planner:
         """Return the modes in which a file trains, Horovod first, or that of no mode."""
         if self._modes is None:
             return (self._settings.distributed,)
-        return tuple(sorted(self._modes.of(raw, path))) or ("",)
+        return tuple(sorted(self._modes.modes_of(raw, path))) or ("",)
 
     def _rules_in(self, mode: str) -> _ModeRules:
         if mode not in self._by_mode:
@@ -139,38 +139,38 @@ class Planner:
 
     def _plan_in(self, mode: str, raw: bytes, path: str) -> Plan:
         rules = self._rules_in(mode)
-        context = self._context(raw, path, rules)
+        context = self._make_context(raw, path, rules)
         asked: dict[Asked, None] = {}
-        changes, diagnostics, said = self._collect(context, rules, asked)
+        changes, diagnostics, said = self._run_rules(context, rules, asked)
         edits: list[Edit] = []
         if changes:
             edits = import_edits(context.source, context.names, changes)
             edits += [
                 edit_after_lifting(context.names, edit, change.node) for change in changes for edit in change.edits
             ]
-        outcomes = list(fates(context, said))
-        listed = places(context, outcomes) if self._list_calls else ()
+        outcomes = list(call_fates(context, said))
+        listed = calls_with_places(context, outcomes) if self._list_calls else ()
         return Plan(
             context.source,
             tuple(edits),
-            _without_repeats(rules, by_place(diagnostics)),
-            counts(outcomes),
+            _without_repeats(rules, sorted_by_place(diagnostics)),
+            count_outcomes(outcomes),
             tuple(listed),
-            _version(context) if listed else "",
+            _tensorflow_version_of(context) if listed else "",
             kind_of_file_on_cpu(context) if outcomes else "",
             tuple(asked),
         )
 
-    def _context(self, raw: bytes, path: str, rules: _ModeRules) -> Context:
+    def _make_context(self, raw: bytes, path: str, rules: _ModeRules) -> Context:
         self._project.free_dropped_modules()
         module = self._project.understand(raw, path)
         words = rules.registry.words_of_others if self._project.only_uses_passed_objects(raw, path) else None
-        context = self._context_of(module, rules, words)
+        context = self._make_context_of_module(module, rules, words)
         if "keras" in module.source.text and imports_keras(module.names) and is_graph_program(context):
-            context = self._context_of(self._project.with_keras_apart(module), rules, words)
+            context = self._make_context_of_module(self._project.with_keras_apart(module), rules, words)
         return context
 
-    def _context_of(self, module: Module, rules: _ModeRules, words: frozenset[str] | None) -> Context:
+    def _make_context_of_module(self, module: Module, rules: _ModeRules, words: frozenset[str] | None) -> Context:
         settings = self._settings
         moves = settings.compat_v1 and settings.enabled(MOVING)
         return Context(
@@ -183,10 +183,10 @@ class Planner:
             tf=settings.tf_files.version_of(module.path) or settings.tf,
             words=words,
             program_facts=settings.facts,
-            no_facts_for=_in_file(settings, module.path),
+            no_facts_for=_codes_without_facts(settings, module.path),
         )
 
-    def _collect(
+    def _run_rules(
         self, context: Context, rules: _ModeRules, asked: dict[Asked, None]
     ) -> tuple[list[Change], list[Diagnostic], Said]:
         changes: list[Change] = []
@@ -202,14 +202,14 @@ class Planner:
             if is_suppressed_at(context.source, result.node, rule.code):
                 continue
             if isinstance(result, Change):
-                result = checked(context, result, replaced)
+                result = change_or_finding(context, result, replaced)
             if isinstance(result, Change):
                 changes.append(result)
                 for edit in result.edits:
                     replaced.add(edit.start, edit.end)
             else:
-                asked.update(dict.fromkeys(_asked(context, result)))
-            diagnostic = _diagnostic(context, rule, result)
+                asked.update(dict.fromkeys(_asked_expressions(context, result)))
+            diagnostic = _diagnostic_of_result(context, rule, result)
             if isinstance(result, Change) or (node, diagnostic) not in seen:  # each call that freezes a graph sees it
                 diagnostics.append(diagnostic)
             seen.add((node, diagnostic))
@@ -233,16 +233,16 @@ def _without_repeats(rules: _ModeRules, diagnostics: tuple[Diagnostic, ...]) -> 
     return tuple(kept)
 
 
-def _version(context: Context) -> str:
+def _tensorflow_version_of(context: Context) -> str:
     """Return the version of TensorFlow that the programs of a file speak; "" if they do not show it."""
     return "2" if is_tf2_program(context) else "1" if is_graph_program(context) else ""
 
 
-def _has_all(settings: Settings, needs: dict[str, object]) -> bool:
+def _settings_match(settings: Settings, needs: dict[str, object]) -> bool:
     return all(getattr(settings, name) == value for name, value in needs.items())
 
 
-def _diagnostic(context: Context, rule: Rule, result: Result) -> Diagnostic:
+def _diagnostic_of_result(context: Context, rule: Rule, result: Result) -> Diagnostic:
     line, col = context.source.line_col_of_node(result.node)
     if isinstance(result, Change):
         message, runs = result.message, result.runs
@@ -255,7 +255,7 @@ def _diagnostic(context: Context, rule: Rule, result: Result) -> Diagnostic:
     return Diagnostic(line, col, rule.code, UNREACHED if runs == 0 else FINDING, result.message, runs=runs)
 
 
-def _asked(context: Context, finding: Finding) -> Iterator[Asked]:
+def _asked_expressions(context: Context, finding: Finding) -> Iterator[Asked]:
     """Yield the expressions that a run should watch; none inside of f-strings, where text cannot be added."""
     source = context.source
     for kind, node in finding.asks:
@@ -263,7 +263,7 @@ def _asked(context: Context, finding: Finding) -> Iterator[Asked]:
             yield Asked(source.start(node), source.end(node), place_of(source, kind, node))
 
 
-def _in_file(settings: Settings, path: str) -> tuple[str, ...]:
+def _codes_without_facts(settings: Settings, path: str) -> tuple[str, ...]:
     """Return ``settings.no_facts_for`` for one file: ``CODE``, and ``CODE:LINE`` for ``CODE:PATH:LINE``."""
     codes = []
     for entry in settings.no_facts_for:

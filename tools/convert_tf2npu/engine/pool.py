@@ -18,7 +18,7 @@ from ..files.errors import UsageError
 from ..files.signals import leave_signals_to_parent, signals_blocked
 from ..project.project import Project
 from .converter import Converter
-from .results import UNTOUCHED, FileResult, failed
+from .results import UNTOUCHED, FileResult, failed_result
 from .settings import Settings
 
 # Files import their neighbours, which each process reads for itself: large pieces share more, small ones end together.
@@ -28,7 +28,7 @@ Converting = Tuple[Settings, Project, bool]  # the arguments of a Converter
 Numbered = Tuple[int, FileResult]  # with the place of its path
 
 
-def converted(paths: Sequence[str], converting: Converting, jobs: int) -> Generator[Numbered, None, None]:
+def convert_files(paths: Sequence[str], converting: Converting, jobs: int) -> Generator[Numbered, None, None]:
     """Convert files. The results of several processes come in any order.
 
     Args:
@@ -42,7 +42,7 @@ def converted(paths: Sequence[str], converting: Converting, jobs: int) -> Genera
     jobs = min(jobs, len(paths))
     converter = Converter(*converting)  # loads the rules, which forked processes share
     if jobs > 1:
-        yield from _in_processes(paths, converting, jobs)
+        yield from _convert_in_processes(paths, converting, jobs)
     else:
         converting[1].share_memory(1)
         yield from ((number, convert_path(converter, path)) for number, path in enumerate(paths))
@@ -53,12 +53,12 @@ def convert_path(converter: Converter, path: str) -> FileResult:
     try:
         raw = converter.project.files.read(path)
     except OSError as error:
-        return failed(error.strerror or str(error))
+        return failed_result(error.strerror or str(error))
     result = converter.convert(raw, path)._replace(edits=())
     return UNTOUCHED if result == UNTOUCHED else result
 
 
-def pieces(sizes: Sequence[int], count: int) -> list[range]:
+def split_into_pieces(sizes: Sequence[int], count: int) -> list[range]:
     """Cut a list of files into neighbouring pieces of about the same size; large files may leave fewer pieces."""
     ends = [0, *accumulate(size + 1 for size in sizes)]
     cuts = [bisect_left(ends, ends[-1] * number // count) for number in range(count + 1)]
@@ -75,7 +75,7 @@ def may_fork() -> bool:
         return threading.active_count() == 1
 
 
-def _in_processes(paths: Sequence[str], converting: Converting, jobs: int) -> Generator[Numbered, None, None]:
+def _convert_in_processes(paths: Sequence[str], converting: Converting, jobs: int) -> Generator[Numbered, None, None]:
     import multiprocessing  # only here: it takes as long to load as the rest of the tool
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from concurrent.futures.process import BrokenProcessPool
@@ -85,8 +85,8 @@ def _in_processes(paths: Sequence[str], converting: Converting, jobs: int) -> Ge
         _ = converting[1].imports.concerned  # read the imports once for all processes
     before = multiprocessing.active_children()
     context = multiprocessing.get_context("fork" if fork else "spawn")
-    executor = ProcessPoolExecutor(jobs, context, _start, (os.getpid(), tuple(paths), converting, jobs))
-    shares = pieces(list(map(_size, paths)), jobs * _PIECES)
+    executor = ProcessPoolExecutor(jobs, context, _prepare_worker, (os.getpid(), tuple(paths), converting, jobs))
+    shares = split_into_pieces(list(map(_file_size, paths)), jobs * _PIECES)
     try:
         with signals_blocked():  # an exception while a process starts would lose track of it
             waiting = [executor.submit(_convert_piece, piece) for piece in shares]
@@ -105,7 +105,7 @@ def _in_processes(paths: Sequence[str], converting: Converting, jobs: int) -> Ge
         executor.shutdown()
 
 
-def _size(path: str) -> int:
+def _file_size(path: str) -> int:
     try:
         return os.path.getsize(path)
     except OSError:
@@ -115,10 +115,10 @@ def _size(path: str) -> int:
 _work: list[tuple[Sequence[str], Converter]] = []  # of a process of the pool: the files and their converter
 
 
-def _start(main: int, paths: Sequence[str], converting: Converting, jobs: int) -> None:
+def _prepare_worker(main: int, paths: Sequence[str], converting: Converting, jobs: int) -> None:
     """Prepare a process of the pool."""
     leave_signals_to_parent()
-    threading.Thread(target=_end_with, args=(main,), daemon=True).start()
+    threading.Thread(target=_exit_after_main, args=(main,), daemon=True).start()
     gc.disable()
     gc.freeze()  # memory of the main process stays shared as long as the collector does not look through it
     converting[1].share_memory(jobs)
@@ -130,7 +130,7 @@ def _convert_piece(piece: range) -> list[Numbered]:
     return [(number, convert_path(converter, paths[number])) for number in piece]
 
 
-def _end_with(main: int) -> None:
+def _exit_after_main(main: int) -> None:
     """End this process soon after the main one, also in the middle of a file."""
     while os.getppid() == main:
         time.sleep(_LOOK_S)

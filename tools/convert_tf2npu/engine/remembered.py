@@ -15,7 +15,7 @@ import os
 import sys
 from typing import Any, Iterable, NamedTuple, Sequence
 
-from .results import PASSING, UNTOUCHED, FileResult, of_plain, plain
+from .results import PASSING, UNTOUCHED, FileResult, result_from_plain, result_to_plain
 
 _MOST_ENTRIES, _MOST_BYTES = 64, 256_000_000
 _PIECE_BYTES = 1 << 20
@@ -29,7 +29,7 @@ class Question(NamedTuple):
     changed_ns: tuple[int, ...]
 
 
-def question(options: Sequence[object], paths: Iterable[str]) -> Question | None:
+def question_of_run(options: Sequence[object], paths: Iterable[str]) -> Question | None:
     """Return the question of a run, or None if a file is unreadable.
 
     Args:
@@ -38,7 +38,7 @@ def question(options: Sequence[object], paths: Iterable[str]) -> Question | None
     """
     digest = hashlib.blake2b(digest_size=32)
     changed_ns: list[int] = []
-    _add(digest, repr((sys.version, sys.getrecursionlimit(), tuple(options))).encode("utf-8", "surrogatepass"))
+    _add_bytes(digest, repr((sys.version, sys.getrecursionlimit(), tuple(options))).encode("utf-8", "surrogatepass"))
     try:
         for path in _own_files():
             _add_file(digest, path, path[len(_HERE) :])
@@ -49,14 +49,14 @@ def question(options: Sequence[object], paths: Iterable[str]) -> Question | None
     return Question(digest.hexdigest(), tuple(changed_ns))
 
 
-def _add(digest: hashlib.blake2b, part: bytes) -> None:
+def _add_bytes(digest: hashlib.blake2b, part: bytes) -> None:
     digest.update(b"%d:" % len(part))
     digest.update(part)
 
 
 def _add_file(digest: hashlib.blake2b, path: str, name: str) -> int:
     """Add the name and content of a file to a digest, and return the time of its last change."""
-    _add(digest, name.encode("utf-8", "surrogateescape"))
+    _add_bytes(digest, name.encode("utf-8", "surrogateescape"))
     with open(path, "rb", buffering=0) as stream:
         changed_ns = os.fstat(stream.fileno()).st_ctime_ns
         while True:
@@ -64,7 +64,7 @@ def _add_file(digest: hashlib.blake2b, path: str, name: str) -> int:
             if not piece:
                 digest.update(b";")
                 return changed_ns
-            _add(digest, piece)
+            _add_bytes(digest, piece)
 
 
 def _own_files() -> list[str]:
@@ -106,19 +106,22 @@ class Memory:
             if checksum != _checksum([content]):
                 return None
             said, _, new = content.partition(b"\n")
-            results = _results(json.loads(said.decode("ascii")), new)
+            results = _results_from_json(json.loads(said.decode("ascii")), new)
             os.utime(path)  # the longest unused entries are deleted first
             return results
         except (OSError, ValueError, TypeError):
             return None
 
-    def keep(self, asked: Question, results: Sequence[FileResult]) -> None:
+    def store(self, asked: Question, results: Sequence[FileResult]) -> None:
         """Keep the results of a question, unless they have an error that the next run may not have."""
         if any(d.message.startswith(PASSING) for result in results for d in result.diagnostics):
             return
         import tempfile  # only here: it takes long to load
 
-        content = [json.dumps([_said(result) for result in results], separators=(",", ":")).encode("ascii"), b"\n"]
+        content = [
+            json.dumps([_result_to_json(result) for result in results], separators=(",", ":")).encode("ascii"),
+            b"\n",
+        ]
         content += [result.new for result in results if result.new]  # not joined: they may be large
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
@@ -155,12 +158,12 @@ def _checksum(content: Iterable[bytes]) -> bytes:
     return digest.hexdigest().encode("ascii")
 
 
-def _said(result: FileResult) -> object:
+def _result_to_json(result: FileResult) -> object:
     """Return a result for JSON, with the number of its new bytes."""
-    return 0 if result == UNTOUCHED else [None if result.new is None else len(result.new), *plain(result)[1:]]
+    return 0 if result == UNTOUCHED else [None if result.new is None else len(result.new), *result_to_plain(result)[1:]]
 
 
-def _results(said: list[Any], new: bytes) -> list[FileResult]:
+def _results_from_json(said: list[Any], new: bytes) -> list[FileResult]:
     results: list[FileResult] = []
     place = 0
     for values in said:
@@ -168,6 +171,6 @@ def _results(said: list[Any], new: bytes) -> list[FileResult]:
             results.append(UNTOUCHED)
             continue
         size, *more = values
-        results.append(of_plain([None if size is None else new[place : place + size], *more]))
+        results.append(result_from_plain([None if size is None else new[place : place + size], *more]))
         place += size or 0
     return results

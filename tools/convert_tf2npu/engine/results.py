@@ -136,17 +136,17 @@ class FileResult(NamedTuple):
 UNTOUCHED = FileResult(None, ())  # of most files, which share it
 
 
-def failed(message: str, line: int = 0, col: int = 0, cell: int = 0) -> FileResult:
+def failed_result(message: str, line: int = 0, col: int = 0, cell: int = 0) -> FileResult:
     """Return the result of an unreadable file."""
     return FileResult(None, (Diagnostic(line, col, NOT_READ, ERROR, message, cell),))
 
 
-def by_place(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+def sorted_by_place(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Return diagnostics in the order of the file."""
     return tuple(sorted(diagnostics, key=lambda d: (d.cell,) + d[:5]))
 
 
-def plain(result: FileResult) -> list[object]:
+def result_to_plain(result: FileResult) -> list[object]:
     """Return a result as lists of JSON values, and bytes."""
     return [
         result.new,
@@ -158,8 +158,8 @@ def plain(result: FileResult) -> list[object]:
     ]
 
 
-def of_plain(values: list[Any]) -> FileResult:
-    """Return the result from the lists of :func:`plain`."""
+def result_from_plain(values: list[Any]) -> FileResult:
+    """Return the result from the lists of :func:`result_to_plain`."""
     new, diagnostics, calls, listed, version, on_cpu = values
     return FileResult(
         new,

@@ -11,7 +11,7 @@ from ..files.targets import check_target
 from ..files.texts import has_server_words, is_server_file
 from ..files.tree import Entry, Tree, read_tree
 from ..files.writer import Unreadable, staging_in_place, write_copy, write_in_place
-from .remembered import Memory, Question, question
+from .remembered import Memory, Question, question_of_run
 from .results import FileResult
 from .settings import Settings
 
@@ -41,7 +41,7 @@ class Run(NamedTuple):
         return {e.relative: r.new for e, r in self.results if r.new is not None}
 
     @property
-    def said(self) -> bool:
+    def has_diagnostics(self) -> bool:
         """Return True if there is any diagnostic."""
         return any(result.diagnostics for _, result in self.results)
 
@@ -87,33 +87,33 @@ def convert_source(
     excluded = _excluded(source, everything, exclude)
     entries = [entry for entry in everything if entry.relative not in excluded]
 
-    def ask() -> Question | None:
+    def make_question() -> Question | None:
         main = settings.main and os.path.realpath(settings.main)
         options = source, os.path.realpath(source), main, settings, list_calls, sorted(excluded)
-        return question(options, [e.path for e in everything]) if memory else None
+        return question_of_run(options, [e.path for e in everything]) if memory else None
 
-    def run_of(results: Sequence[FileResult]) -> Run:
+    def make_run(results: Sequence[FileResult]) -> Run:
         return Run(source, tree, tuple(zip(entries, results)), tuple(sorted(excluded)))
 
-    asked = ask()
+    asked = make_question()
     known = memory.recall(asked) if memory and asked else None
     if known is not None:
-        return run_of(known)
+        return make_run(known)
     from .converter import project_of  # only here: a remembered run needs neither rules nor processes
-    from .pool import converted
+    from .pool import convert_files
 
     scripts = [e for e in everything if e not in texts]
     project = project_of(settings, [e.path for e in scripts], [e.path for e in scripts if e.relative in excluded])
     jobs = jobs or (1 if len(entries) < _WORTH_PROCESSES else os.cpu_count() or 1)
     by_number: dict[int, FileResult] = {}
-    with closing(converted([e.path for e in entries], (settings, project, list_calls), jobs)) as results:
+    with closing(convert_files([e.path for e in entries], (settings, project, list_calls), jobs)) as results:
         for number, result in results:
             by_number[number] = result
             progress(len(by_number), len(entries))
     in_order = [by_number[number] for number in range(len(entries))]
-    if memory and asked and ask() == asked:  # no file has changed in the meantime
-        memory.keep(asked, in_order)
-    return run_of(in_order)
+    if memory and asked and make_question() == asked:  # no file has changed in the meantime
+        memory.store(asked, in_order)
+    return make_run(in_order)
 
 
 def _excluded(source: str, entries: list[Entry], exclude: Exclude) -> dict[str, None]:
@@ -127,13 +127,13 @@ def _excluded(source: str, entries: list[Entry], exclude: Exclude) -> dict[str, 
     }
 
 
-def write(run: Run, target: str, force: bool) -> Unreadable:
+def write_migrated_copy(run: Run, target: str, force: bool) -> Unreadable:
     """Write the migrated copy of a run's source; see :func:`convert_tf2npu.files.writer.write_copy`."""
     check_target(run.source, target)
     return write_copy(run.source, run.tree, run.new, target, force)
 
 
-def replace(run: Run, force: bool) -> None:
+def replace_in_place(run: Run, force: bool) -> None:
     """Change the source in place.
 
     Raises:

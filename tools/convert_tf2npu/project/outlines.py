@@ -129,7 +129,7 @@ class _Piece(NamedTuple):
     is_registered: bool = False
 
 
-def text_of(raw: bytes, path: str) -> str:
+def text_of_source(raw: bytes, path: str) -> str:
     """Return the text of a file; nothing for a notebook that cannot be read."""
     try:
         return (Notebook(raw).script if path.endswith(NOTEBOOK) else raw).decode("utf-8-sig", "replace")

@@ -48,7 +48,7 @@ def api_table(results: Sequence[FileResult], tensorflow: str) -> tuple[ApiUse, .
         for call in result.listed:
             calls_by_name.setdefault(call.name, []).append((number, call))
     uses = [
-        _use(name, places, TF2 if {results[number].version for number, _ in places} == {"2"} else tensorflow)
+        _api_use(name, places, TF2 if {results[number].version for number, _ in places} == {"2"} else tensorflow)
         for name, places in calls_by_name.items()
     ]
     order = list(STATUSES)
@@ -66,7 +66,7 @@ def api_table(results: Sequence[FileResult], tensorflow: str) -> tuple[ApiUse, .
     )
 
 
-def _use(name: str, places: list[tuple[int, ApiCall]], tensorflow: str) -> ApiUse:
+def _api_use(name: str, places: list[tuple[int, ApiCall]], tensorflow: str) -> ApiUse:
     outcomes = [call.outcome for _, call in places]
     codes = tuple(sorted({code for _, call in places for code in call.codes}))
     calls = Calls(outcomes.count(FINE), outcomes.count(CHANGE), outcomes.count(FINDING))

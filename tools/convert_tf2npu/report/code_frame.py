@@ -6,8 +6,8 @@ from typing import Sequence
 
 from ..engine.results import CHANGE, Diagnostic
 from .file_text import FileText, name_at
-from .text import Named, printable
-from .translation import width
+from .text import Named, printable_text
+from .translation import display_width
 
 _CUT = "..."
 _LEAST = 20  # columns of code, however narrow the terminal is
@@ -42,11 +42,11 @@ class Code:
             return None
         number = f"{diagnostic.line:>5} | "
         room = None if columns is None else max(columns - len(number) - 1, _LEAST)
-        code, start, marked = _fitted(*_parts(line, diagnostic.col), room)
+        code, start, marked = _fit_to_columns(*_split_at_name(line, diagnostic.col), room)
         return number + code, " " * 5 + " | " + " " * start + "^" * max(1, marked)
 
 
-def _parts(line: str, col: int) -> tuple[str, str, str]:
+def _split_at_name(line: str, col: int) -> tuple[str, str, str]:
     """Return the printable text before the marked name, the name and the rest, without indentation."""
     indentation = len(line) - len(line.lstrip())
     start, end = name_at(line, col) if col else (indentation, len(line.rstrip()))
@@ -54,28 +54,28 @@ def _parts(line: str, col: int) -> tuple[str, str, str]:
     before, after = len(line[:start].expandtabs()), len(line[:end].expandtabs())
     text = line.expandtabs()
     cut = len(line[:indentation].expandtabs())
-    return printable(text[cut:before]), printable(text[before:after]), printable(text[after:].rstrip())
+    return printable_text(text[cut:before]), printable_text(text[before:after]), printable_text(text[after:].rstrip())
 
 
-def _fitted(before: str, marked: str, after: str, room: int | None) -> tuple[str, int, int]:
+def _fit_to_columns(before: str, marked: str, after: str, room: int | None) -> tuple[str, int, int]:
     """Return the code in a number of columns, and where in it the mark starts and how long it is, in columns."""
     if room is not None:
-        marked = _head(marked, room - 2 * len(_CUT))  # it keeps its place between two cuts
-        space = room - width(marked)
-        if width(before) > space - len(_CUT):
+        marked = _text_that_fits(marked, room - 2 * len(_CUT))  # it keeps its place between two cuts
+        space = room - display_width(marked)
+        if display_width(before) > space - len(_CUT):
             kept = max(space - 2 * len(_CUT), 0)
-            before = _CUT + _head(before[::-1], kept)[::-1]
-        space -= width(before)
-        if width(after) > space:
-            after = _head(after, max(space - len(_CUT), 0)) + _CUT
-    return before + marked + after, width(before), width(marked)
+            before = _CUT + _text_that_fits(before[::-1], kept)[::-1]
+        space -= display_width(before)
+        if display_width(after) > space:
+            after = _text_that_fits(after, max(space - len(_CUT), 0)) + _CUT
+    return before + marked + after, display_width(before), display_width(marked)
 
 
-def _head(text: str, columns: int) -> str:
+def _text_that_fits(text: str, columns: int) -> str:
     """Return the beginning of a text that fits into a number of columns."""
     taken = 0
     for place, letter in enumerate(text):
-        taken += width(letter)
+        taken += display_width(letter)
         if taken > columns:
             return text[:place]
     return text

@@ -15,7 +15,7 @@ from .api_table import ApiUse, api_table
 from .file_text import FileText
 from .language import ENGLISH, Language
 from .support import TF1, TF2
-from .text import printable
+from .text import printable_text
 
 NOT_READ_DOC = """Unreadable files.
 
@@ -46,8 +46,8 @@ class ReportFile:
     """
 
     def __init__(self, relative: str, path: str, result: FileResult) -> None:
-        self.name = name_of(relative)
-        self.uri = _quoted(relative)
+        self.name = printable_path(relative)
+        self.uri = _quoted_path(relative)
         self.path = path
         self.result = result
         self._lines: dict[tuple[int, int], str] | None = None
@@ -88,13 +88,13 @@ class Report(NamedTuple):
         return Calls.sum(file.result.calls for file in self.files)
 
     @property
-    def said(self) -> list[Diagnostic]:
+    def diagnostics(self) -> list[Diagnostic]:
         """The diagnostics of all files."""
         return [d for file in self.files for d in file.result.diagnostics]
 
     def count(self, kind: str) -> int:
         """Return the number of diagnostics of a kind."""
-        return sum(1 for d in self.said if d.kind == kind)
+        return sum(1 for d in self.diagnostics if d.kind == kind)
 
 
 def report_of(run: Run, compat_v1: bool, exit_code: int = 0, say: Language = ENGLISH) -> Report:
@@ -110,25 +110,25 @@ def report_of(run: Run, compat_v1: bool, exit_code: int = 0, say: Language = ENG
     source = os.path.realpath(run.source)
     root = source if os.path.isdir(run.source) else os.path.dirname(source)
     return Report(
-        name_of(run.source),
-        "file://" + _quoted(root).rstrip("/") + "/",
+        printable_path(run.source),
+        "file://" + _quoted_path(root).rstrip("/") + "/",
         tuple(ReportFile(entry.relative, entry.path, result) for entry, result in run.results),
         _explanations(run),
         api_table([result for _, result in run.results], tensorflow),
         tensorflow,
-        tuple(name_of(path) for path in run.tree.left_out),
-        tuple(name_of(p) for p in run.excluded),
+        tuple(printable_path(path) for path in run.tree.left_out),
+        tuple(printable_path(p) for p in run.excluded),
         exit_code,
         say,
     )
 
 
-def name_of(path: str) -> str:
+def printable_path(path: str) -> str:
     """Return a path as text with slashes. Invalid UTF-8 and control characters are written as ``\\xff``."""
-    return printable(os.fsencode(path.replace(os.sep, "/")).decode("utf-8", "backslashreplace"))
+    return printable_text(os.fsencode(path.replace(os.sep, "/")).decode("utf-8", "backslashreplace"))
 
 
-def _quoted(path: str) -> str:
+def _quoted_path(path: str) -> str:
     return urllib.parse.quote(os.fsencode(path.replace(os.sep, "/")))
 
 

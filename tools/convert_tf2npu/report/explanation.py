@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from .language import ENGLISH, Language
-from .translation import wrapped
+from .translation import wrap_text
 
 _COLUMNS = 100
 
@@ -19,7 +19,7 @@ class Block(NamedTuple):
     text: str
 
 
-def blocks(doc: str) -> list[Block]:
+def doc_blocks(doc: str) -> list[Block]:
     """Return the pieces of a docstring, without its title."""
     parts: list[Block] = []
     for paragraph in re.split(r"\n[ \t]*\n", doc.split("\n", 1)[1] if "\n" in doc else ""):
@@ -43,63 +43,65 @@ def blocks(doc: str) -> list[Block]:
     return parts
 
 
-def in_language(doc: str, say: Language) -> str:
+def translated_doc(doc: str, say: Language) -> str:
     """Return a docstring in another language: its title, then its parts; the code stays."""
     if say is ENGLISH:
         return doc
     parts = [say(doc.split("\n", 1)[0].rstrip(".")) + say(".")]
-    for block in blocks(doc):
+    for block in doc_blocks(doc):
         if block.kind == "code":
             parts.append("\n".join(f"    {line}".rstrip() for line in block.text.split("\n")))
         elif block.kind == "list":
-            items = ["\n  ".join(wrapped(say(item), _COLUMNS - 2)) for item in items_of(block)]
+            items = ["\n  ".join(wrap_text(say(item), _COLUMNS - 2)) for item in list_items(block)]
             parts.append("\n".join(f"* {item}" for item in items))
         elif block.kind == "table":
             parts.append("\n".join(map(say, block.text.split("\n"))))
         else:
-            parts.append("\n".join(wrapped(say(block.text), _COLUMNS)) + (say("::") if block.kind == "heading" else ""))
+            parts.append(
+                "\n".join(wrap_text(say(block.text), _COLUMNS)) + (say("::") if block.kind == "heading" else "")
+            )
     return "\n\n".join(parts)
 
 
-def items_of(block: Block) -> list[str]:
+def list_items(block: Block) -> list[str]:
     """Return the texts of a list, each on one line."""
     return [" ".join(item[2:].split()) for item in re.split(r"\n(?=[*-] )", block.text)]
 
 
-def markdown(doc: str) -> str:
+def doc_as_markdown(doc: str) -> str:
     """Return a docstring, without its title, as Markdown."""
     parts = []
-    for block in blocks(doc):
+    for block in doc_blocks(doc):
         text = re.sub(r"``([^`]+)``", r"`\1`", block.text)
         parts.append({"code": f"```python\n{block.text}\n```", "heading": f"**{text}**"}.get(block.kind, text))
     return "\n\n".join(parts)
 
 
-def plain(doc: str) -> str:
+def first_paragraph(doc: str) -> str:
     """Return the first paragraph after the title as plain text; the empty string if there is none."""
-    return next((block.text.replace("``", "") for block in blocks(doc) if block.kind == "text"), "")
+    return next((block.text.replace("``", "") for block in doc_blocks(doc) if block.kind == "text"), "")
 
 
-def as_html(doc: str, say: Language = ENGLISH) -> str:
+def doc_as_html(doc: str, say: Language = ENGLISH) -> str:
     """Return a docstring, without its title, as HTML: Before and After in two columns, Untouched folded."""
     before, after, unchanged = say("Before"), say("After"), say("Untouched")
     elements: list[str] = []
     untouched: list[str] = []
-    remaining = blocks(doc)
+    remaining = doc_blocks(doc)
     while remaining:
         block = remaining.pop(0)
         code = remaining.pop(0) if block.kind == "heading" and remaining and remaining[0].kind == "code" else None
         if code and block.text == "Untouched":
-            untouched.append(_code(code.text))
+            untouched.append(_code_html(code.text))
         elif code and block.text == "Before" and len(remaining) > 1 and remaining[0].text == "After":
             elements.append(
-                f'<div class="pair"><div><h4>{before}</h4>{_code(code.text)}</div>'
-                f"<div><h4>{after}</h4>{_code(remaining[1].text)}</div></div>"
+                f'<div class="pair"><div><h4>{before}</h4>{_code_html(code.text)}</div>'
+                f"<div><h4>{after}</h4>{_code_html(remaining[1].text)}</div></div>"
             )
             del remaining[:2]
         else:
-            elements.append(_block(block, say))
-            elements += [_code(code.text)] if code else []
+            elements.append(_block_html(block, say))
+            elements += [_code_html(code.text)] if code else []
     if untouched:
         elements.append(
             f'<details class="untouched"><summary>{say("Untouched: {0} examples").format(len(untouched))}</summary>'
@@ -110,24 +112,24 @@ def as_html(doc: str, say: Language = ENGLISH) -> str:
     return "\n".join(elements)
 
 
-def _block(block: Block, say: Language) -> str:
+def _block_html(block: Block, say: Language) -> str:
     if block.kind == "code":
-        return _code(block.text)
+        return _code_html(block.text)
     if block.kind == "heading":
-        return f"<h4>{_inline(say(block.text))}</h4>"
+        return f"<h4>{_inline_html(say(block.text))}</h4>"
     if block.kind == "table":
         rows = [say(row).strip("| ").split(" | ") for row in block.text.split("\n") if not row.startswith("| ---")]
         return "<table>{}</table>".format(
-            "".join(f"<tr>{''.join(f'<td>{_inline(cell)}</td>' for cell in row)}</tr>" for row in rows)
+            "".join(f"<tr>{''.join(f'<td>{_inline_html(cell)}</td>' for cell in row)}</tr>" for row in rows)
         )
     if block.kind == "list":
-        return "<ul>{}</ul>".format("".join(f"<li>{_inline(say(item))}</li>" for item in items_of(block)))
-    return f"<p>{_inline(say(block.text))}</p>"
+        return "<ul>{}</ul>".format("".join(f"<li>{_inline_html(say(item))}</li>" for item in list_items(block)))
+    return f"<p>{_inline_html(say(block.text))}</p>"
 
 
-def _code(text: str) -> str:
+def _code_html(text: str) -> str:
     return f'<pre class="example"><code>{html.escape(text)}</code></pre>'
 
 
-def _inline(text: str) -> str:
+def _inline_html(text: str) -> str:
     return re.sub(r"``([^`]+)``", r"<code>\1</code>", html.escape(text))

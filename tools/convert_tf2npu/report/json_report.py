@@ -18,13 +18,13 @@ SCHEMA_VERSION = 1
 def to_json(report: Report) -> Iterator[str]:
     """Return the JSON report of a run, in pieces, with each entry of a list on a line of its own."""
     yield "{\n"
-    for number, (name, value) in enumerate(_fields(report)):
+    for number, (name, value) in enumerate(_report_fields(report)):
         yield "{}{}: ".format(",\n" if number else "", json.dumps(name))
-        yield from [json.dumps(value)] if isinstance(value, (str, int, dict)) else _lines(value)
+        yield from [json.dumps(value)] if isinstance(value, (str, int, dict)) else _json_array_lines(value)
     yield "\n}\n"
 
 
-def _lines(entries: Iterable[object]) -> Iterator[str]:
+def _json_array_lines(entries: Iterable[object]) -> Iterator[str]:
     before = "[\n"
     for entry in entries:
         yield before + json.dumps(entry)
@@ -32,7 +32,7 @@ def _lines(entries: Iterable[object]) -> Iterator[str]:
     yield "[]" if before == "[\n" else "\n]"
 
 
-def _fields(report: Report) -> Iterator[tuple[str, str | int | dict[str, object] | Iterable[object]]]:
+def _report_fields(report: Report) -> Iterator[tuple[str, str | int | dict[str, object] | Iterable[object]]]:
     yield "schema_version", SCHEMA_VERSION
     yield "tool", "convert_tf2npu"
     yield "tool_version", __version__
@@ -46,7 +46,7 @@ def _fields(report: Report) -> Iterator[tuple[str, str | int | dict[str, object]
             "files_on_cpu": sum(1 for f in report.files if f.result.on_cpu),
             "rewrites": report.count(CHANGE),
             "findings": report.count(FINDING),
-            "tensorflow_calls": _calls(report.calls),
+            "tensorflow_calls": _calls_json(report.calls),
         },
     )
     yield (
@@ -72,23 +72,23 @@ def _fields(report: Report) -> Iterator[tuple[str, str | int | dict[str, object]
                 "changed": file.result.new is not None,
                 "readable": not file.result.unreadable,
                 "on_cpu": bool(file.result.on_cpu),
-                "tensorflow_calls": _calls(file.result.calls),
-                "diagnostics": [_diagnostic(d) for d in file.result.diagnostics],
+                "tensorflow_calls": _calls_json(file.result.calls),
+                "diagnostics": [_diagnostic_json(d) for d in file.result.diagnostics],
             }
             for file in report.files
         ),
     )
     yield "support_list", report.tensorflow
-    yield "apis", (_api(use) for use in report.apis)
+    yield "apis", (_api_json(use) for use in report.apis)
     yield "excluded", list(report.excluded)
     yield "left_out", list(report.left_out)
 
 
-def _calls(calls: Calls) -> dict[str, int]:
+def _calls_json(calls: Calls) -> dict[str, int]:
     return {"total": calls.total, "fine": calls.fine, "rewritten": calls.rewritten, "left": calls.left}
 
 
-def _diagnostic(diagnostic: Diagnostic) -> dict[str, object]:
+def _diagnostic_json(diagnostic: Diagnostic) -> dict[str, object]:
     return {
         "kind": diagnostic.kind,
         "code": diagnostic.code,
@@ -100,17 +100,17 @@ def _diagnostic(diagnostic: Diagnostic) -> dict[str, object]:
     }
 
 
-def _api(use: ApiUse) -> dict[str, object]:
+def _api_json(use: ApiUse) -> dict[str, object]:
     return {
         "name": use.name,
         "support": use.status,
         "advice": STATUSES[use.status].advice,
         "rules": list(use.codes),
         "files": use.files,
-        "calls": _calls(use.calls),
-        "places": [_place(number, call) for number, call in use.places],
+        "calls": _calls_json(use.calls),
+        "places": [_place_json(number, call) for number, call in use.places],
     }
 
 
-def _place(number: int, call: ApiCall) -> list[object]:
+def _place_json(number: int, call: ApiCall) -> list[object]:
     return [number, call.cell or None, call.line, call.col, call.outcome]

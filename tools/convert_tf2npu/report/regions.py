@@ -25,7 +25,7 @@ class Regions:
             except SourceError:
                 pass  # no notebook any more: its diagnostics get the first line
 
-    def of(self, diagnostic: Diagnostic) -> dict[str, object]:
+    def region_of(self, diagnostic: Diagnostic) -> dict[str, object]:
         """Return the SARIF region of a diagnostic: a dotted name, a character, or a line."""
         if not diagnostic.line:
             return {"startLine": 1}
@@ -37,8 +37,8 @@ class Regions:
             return {"startLine": line}
         return {
             "startLine": line,
-            "startColumn": _utf16(text[:start]) + 1,
-            "endColumn": _utf16(text[:end]) + 1,
+            "startColumn": _utf16_length(text[:start]) + 1,
+            "endColumn": _utf16_length(text[:end]) + 1,
             "snippet": {"text": text[start:end]},
         }
 
@@ -55,5 +55,5 @@ class Regions:
         return 1 + whole.count("\n", 0, start), whole[first:end], start - first, end - first
 
 
-def _utf16(text: str) -> int:
+def _utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -10,9 +10,9 @@ from typing import Dict, Iterator
 from .. import __version__
 from ..engine.results import CHANGE, ERROR, FINDING, UNREACHED, Diagnostic
 from .content import Explanation, Report, ReportFile
-from .explanation import markdown, plain
+from .explanation import doc_as_markdown, first_paragraph
 from .regions import Regions
-from .text import message, on_cpu, place
+from .text import cpu_sentences, message_text, place_text
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVEL = {CHANGE: "note", FINDING: "warning", UNREACHED: "note", ERROR: "error"}
@@ -26,19 +26,19 @@ def to_sarif(report: Report) -> Iterator[str]:
         {
             "associatedRule": {"id": diagnostic.code, "index": numbers[diagnostic.code]},
             "level": "error",
-            "message": {"text": _text(diagnostic)},
+            "message": {"text": _message_text(diagnostic)},
             "locations": [location],
         }
         for file in report.files
         if file.result.unreadable
-        for diagnostic, location, _ in _located(file)
+        for diagnostic, location, _ in _diagnostics_with_locations(file)
         if diagnostic.kind == ERROR
     ]
     driver = {
         "name": "convert_tf2npu",
         "version": __version__,
         "semanticVersion": __version__,
-        "rules": [_rule(rule) for rule in report.rules],
+        "rules": [_rule_json(rule) for rule in report.rules],
     }
     before, after = json.dumps(
         {
@@ -51,7 +51,7 @@ def to_sarif(report: Report) -> Iterator[str]:
                         {
                             "executionSuccessful": not notifications,
                             "exitCode": report.exit_code,
-                            "toolExecutionNotifications": notifications + _on_cpu(report),
+                            "toolExecutionNotifications": notifications + _cpu_notifications(report),
                         }
                     ],
                     "columnKind": "utf16CodeUnits",
@@ -65,12 +65,12 @@ def to_sarif(report: Report) -> Iterator[str]:
     yield before
     between = "["
     for file in report.files:
-        for diagnostic, location, fingerprint in _located(file):
+        for diagnostic, location, fingerprint in _diagnostics_with_locations(file):
             result = {
                 "ruleId": diagnostic.code,
                 "ruleIndex": numbers[diagnostic.code],
                 "level": _LEVEL[diagnostic.kind],
-                "message": {"text": _text(diagnostic)},
+                "message": {"text": _message_text(diagnostic)},
                 "locations": [location],
                 "partialFingerprints": {"primaryLocationLineHash": fingerprint},
             }
@@ -80,7 +80,7 @@ def to_sarif(report: Report) -> Iterator[str]:
     yield after + "\n"
 
 
-def _on_cpu(report: Report) -> list[_Json]:
+def _cpu_notifications(report: Report) -> list[_Json]:
     """Return notifications about the files of TensorFlow 2 that no script runs on the NPU, modules apart."""
     notifications: list[_Json] = []
     for kind in ("script", "module"):
@@ -88,20 +88,20 @@ def _on_cpu(report: Report) -> list[_Json]:
         locations = [
             {"physicalLocation": {"artifactLocation": {"uri": file.uri, "uriBaseId": "SRC"}}} for file in files
         ]
-        for line in on_cpu([(file.name, file.result) for file in files]):
+        for line in cpu_sentences([(file.name, file.result) for file in files]):
             notifications.append({"level": "warning", "message": {"text": line}, "locations": locations})
     return notifications
 
 
-def _rule(rule: Explanation) -> _Json:
+def _rule_json(rule: Explanation) -> _Json:
     level = "note" if rule.rewrites > rule.findings else "warning" if rule.findings else "error"
-    why = plain(rule.doc) or rule.title + "."
+    why = first_paragraph(rule.doc) or rule.title + "."
     return {
         "id": rule.code,
         "name": rule.name,
         "shortDescription": {"text": rule.title + "."},
         "fullDescription": {"text": why},
-        "help": {"text": rule.doc, "markdown": markdown(rule.doc) or rule.title},
+        "help": {"text": rule.doc, "markdown": doc_as_markdown(rule.doc) or rule.title},
         "defaultConfiguration": {"level": level},
         "properties": {
             "tags": ["tensorflow", "ascend-npu"],
@@ -111,12 +111,12 @@ def _rule(rule: Explanation) -> _Json:
     }
 
 
-def _text(diagnostic: Diagnostic) -> str:
-    where = place(diagnostic) + ": " if diagnostic.cell else ""  # people count lines in the cell
-    return where + (message(diagnostic) if diagnostic.kind == ERROR else diagnostic.message) + "."
+def _message_text(diagnostic: Diagnostic) -> str:
+    where = place_text(diagnostic) + ": " if diagnostic.cell else ""  # people count lines in the cell
+    return where + (message_text(diagnostic) if diagnostic.kind == ERROR else diagnostic.message) + "."
 
 
-def _located(file: ReportFile) -> Iterator[tuple[Diagnostic, _Json, str]]:
+def _diagnostics_with_locations(file: ReportFile) -> Iterator[tuple[Diagnostic, _Json, str]]:
     """Return the diagnostics of a file, each with its location and a fingerprint that survives other changes."""
     regions = Regions(file)
     seen: dict[tuple[str, str], int] = Counter()
@@ -124,7 +124,7 @@ def _located(file: ReportFile) -> Iterator[tuple[Diagnostic, _Json, str]]:
         location: _Json = {
             "physicalLocation": {
                 "artifactLocation": {"uri": file.uri, "uriBaseId": "SRC"},
-                "region": regions.of(diagnostic),
+                "region": regions.region_of(diagnostic),
             }
         }
         if diagnostic.cell:

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from typing import Iterator, Optional, Sequence, Tuple
 
-from .html.frame import clean
+from .html.frame import escape_html
 from .html.parts import LONGEST
 
 _CONTEXT = 3
@@ -15,10 +15,10 @@ _CONTEXT = 3
 Row = Tuple[str, Optional[int], str, Optional[int], str]
 
 
-def table(old: list[str], new: list[str], label: str = "Before and after") -> str:
+def comparison_table(old: list[str], new: list[str], label: str = "Before and after") -> str:
     """Return a table with the changed lines of a file and the lines around them."""
     rows = []
-    for kind, old_line, left, new_line, right in _rows(old, new):
+    for kind, old_line, left, new_line, right in _comparison_rows(old, new):
         if kind == "gap":
             rows.append('<tr class="gap"><td colspan="4">&#8943;</td></tr>')
         else:
@@ -34,7 +34,7 @@ def table(old: list[str], new: list[str], label: str = "Before and after") -> st
     ).format(label, "\n".join(rows))
 
 
-def _rows(old: list[str], new: list[str]) -> Iterator[Row]:
+def _comparison_rows(old: list[str], new: list[str]) -> Iterator[Row]:
     matcher = _Lines(old, new)
     for number, group in enumerate(matcher.get_grouped_opcodes(_CONTEXT)):
         if number or group[0][1]:
@@ -44,9 +44,12 @@ def _rows(old: list[str], new: list[str]) -> Iterator[Row]:
                 left, right = first + index, new_first + index
                 has_left, has_right = left < last, right < new_last
                 marked = (
-                    _marked(old[left], new[right])
+                    _mark_differences(old[left], new[right])
                     if kind == "replace" and has_left and has_right
-                    else (_shown(old[left]) if has_left else "", _shown(new[right]) if has_right else "")
+                    else (
+                        _shortened_html(old[left]) if has_left else "",
+                        _shortened_html(new[right]) if has_right else "",
+                    )
                 )
                 row_kind = kind if kind == "equal" or has_left and has_right else "delete" if has_left else "insert"
                 yield (row_kind, left + 1 if has_left else None, marked[0], right + 1 if has_right else None, marked[1])
@@ -64,7 +67,7 @@ class _Lines(difflib.SequenceMatcher):
 
     def get_matching_blocks(self) -> list[difflib.Match]:
         old, new = self._old, self._new
-        ones, new_ones = _once(old), _once(new)
+        ones, new_ones = _unique_lines(old), _unique_lines(new)
         matches = [difflib.Match(0, 0, 0)]
         left = right = 0
         for end, new_end in [
@@ -85,25 +88,25 @@ class _Lines(difflib.SequenceMatcher):
         return [*(match for match in matches if match.size), difflib.Match(len(old), len(new), 0)]
 
 
-def _once(lines: Sequence[str]) -> dict[str, int]:
+def _unique_lines(lines: Sequence[str]) -> dict[str, int]:
     """Return the lines that a text has once, with their places."""
     count = Counter(lines)
     return {line: at for at, line in enumerate(lines) if count[line] == 1}
 
 
-def _shown(line: str) -> str:
-    return clean(line if len(line) <= LONGEST else line[:LONGEST] + " \u2026")
+def _shortened_html(line: str) -> str:
+    return escape_html(line if len(line) <= LONGEST else line[:LONGEST] + " \u2026")
 
 
-def _marked(old: str, new: str) -> tuple[str, str]:
+def _mark_differences(old: str, new: str) -> tuple[str, str]:
     """Return two lines with their differences marked."""
     if max(len(old), len(new)) > LONGEST:
-        return _shown(old), _shown(new)
+        return _shortened_html(old), _shortened_html(new)
     words = re.compile(r"\w+|\s+|.")
     left, right = words.findall(old), words.findall(new)
     sides: tuple[list[str], list[str]] = ([], [])
     for kind, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         for side, piece, tag in ((sides[0], "".join(left[a:b]), "del"), (sides[1], "".join(right[c:d]), "ins")):
             if piece:
-                side.append(clean(piece) if kind == "equal" else f"<{tag}>{clean(piece)}</{tag}>")
+                side.append(escape_html(piece) if kind == "equal" else f"<{tag}>{escape_html(piece)}</{tag}>")
     return "".join(sides[0]), "".join(sides[1])

@@ -88,7 +88,7 @@ def status_of(name: str, codes: tuple[str, ...] = (), tensorflow: str = TF1) -> 
         return _KINDS[kind]
     if kind == "eager":
         return "ignored"  # TensorFlow 2 is eager without it
-    listed = _listed(tensorflow)
+    listed = _statuses_by_name(tensorflow)
     owner, _, last = name.rpartition(".")
     if name not in listed and last and last_part(owner)[:1].isupper():
         return status_of(owner, codes, tensorflow)  # a method has the status of its class
@@ -96,7 +96,7 @@ def status_of(name: str, codes: tuple[str, ...] = (), tensorflow: str = TF1) -> 
 
 
 @functools.lru_cache(maxsize=None)
-def _listed(tensorflow: str) -> dict[str, str]:
+def _statuses_by_name(tensorflow: str) -> dict[str, str]:
     with open(_LIST, encoding="utf-8") as stream:
         names = json.load(stream)[tensorflow]
     return {

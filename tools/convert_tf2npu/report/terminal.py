@@ -35,11 +35,11 @@ class Terminal:
             bool(os.environ.get("FORCE_COLOR")) or self.is_terminal and os.environ.get("TERM", "dumb") != "dumb"
         )
 
-    def say(self, line: str) -> None:
+    def print_line(self, line: str) -> None:
         """Print a line. Characters that the stream's encoding lacks are printed as escapes."""
-        self._print(text.printable(line))
+        self._print_escaped(text.printable_text(line))
 
-    def say_results(self, results: Sequence[text.Named], changes: bool, code: Code | None = None) -> None:
+    def print_results(self, results: Sequence[text.Named], changes: bool, code: Code | None = None) -> None:
         """Print the diagnostics of files.
 
         Args:
@@ -53,25 +53,27 @@ class Terminal:
         for path, diagnostics in reached + others:
             if changes:
                 for diagnostic in diagnostics:
-                    self._say_diagnostic(path, diagnostic, 0, code)
+                    self._print_diagnostic(path, diagnostic, 0, code)
                 continue
             same = Counter((d.code, d.message) for d in diagnostics if d.kind != CHANGE)
             for diagnostic in diagnostics:
                 if diagnostic.kind != CHANGE:
-                    self._say_diagnostic(path, diagnostic, same.pop((diagnostic.code, diagnostic.message), 0) - 1, code)
+                    self._print_diagnostic(
+                        path, diagnostic, same.pop((diagnostic.code, diagnostic.message), 0) - 1, code
+                    )
 
-    def _say_diagnostic(self, path: str, diagnostic: Diagnostic, others: int, code: Code | None) -> None:
+    def _print_diagnostic(self, path: str, diagnostic: Diagnostic, others: int, code: Code | None) -> None:
         """Print a diagnostic and the number of others with the same message, which is negative if it was printed."""
         if others < 0:
             return
         where, message = text.diagnostic_parts(path, diagnostic, self._language)
-        self._print(
+        self._print_escaped(
             "{} {} {}{}".format(
-                self._paint("place", text.printable(where)),
+                self._paint("place", text.printable_text(where)),
                 self._paint(diagnostic.kind, diagnostic.code),
-                text.printable(message),
+                text.printable_text(message),
                 self._language(" (and in {0}, which -v lists)").format(
-                    text.count(others, "other place", self._language)
+                    text.count_text(others, "other place", self._language)
                 )
                 if others
                 else "",
@@ -80,8 +82,8 @@ class Terminal:
 
         frame = code.frame(path, diagnostic, self._columns()) if code and diagnostic.kind != CHANGE else None
         if frame:
-            self._print(frame[0])
-            self._print(self._paint(diagnostic.kind, frame[1]))
+            self._print_escaped(frame[0])
+            self._print_escaped(self._paint(diagnostic.kind, frame[1]))
 
     def _columns(self) -> int | None:
         """Return the columns of the terminal, None if the stream is none."""
@@ -90,21 +92,23 @@ class Terminal:
         except OSError:
             return None
 
-    def write_diff(self, diff: bytes) -> None:
+    def print_diff(self, diff: bytes) -> None:
         """Print a unified diff. Only colours are added to its bytes."""
         self._stream.flush()
-        self._stream.buffer.write(b"".join(map(_painted, diff.splitlines(keepends=True))) if self._coloured else diff)
+        self._stream.buffer.write(
+            b"".join(map(_colour_diff_line, diff.splitlines(keepends=True))) if self._coloured else diff
+        )
         self._stream.buffer.flush()
 
     def _paint(self, kind: str, words: str) -> str:
         return f"\x1b[{_COLOURS[kind]}m{words}\x1b[0m" if self._coloured else words
 
-    def _print(self, line: str) -> None:
+    def _print_escaped(self, line: str) -> None:
         encoding = self._stream.encoding or "utf-8"
         print(line.encode(encoding, "backslashreplace").decode(encoding), file=self._stream)
 
 
-def _painted(line: bytes) -> bytes:
+def _colour_diff_line(line: bytes) -> bytes:
     for start, colour in _DIFF_COLOURS:
         if line.startswith(start):
             words = line.rstrip(b"\r\n")

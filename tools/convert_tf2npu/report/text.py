@@ -24,7 +24,7 @@ _PREFIXES = {
 Named = Tuple[str, FileResult]  # a file's path and its result
 
 
-def place(diagnostic: Diagnostic, say: Language = ENGLISH) -> str:
+def place_text(diagnostic: Diagnostic, say: Language = ENGLISH) -> str:
     """Return ``line:col``, or ``cell 2:line:col`` in a notebook, without the parts that are unknown."""
     parts = [say("cell {0}").format(diagnostic.cell)] if diagnostic.cell else []
     if diagnostic.line:
@@ -32,15 +32,15 @@ def place(diagnostic: Diagnostic, say: Language = ENGLISH) -> str:
     return ":".join(parts)
 
 
-def message(diagnostic: Diagnostic, say: Language = ENGLISH) -> str:
+def message_text(diagnostic: Diagnostic, say: Language = ENGLISH) -> str:
     """Return the message, with a prefix unless the code was rewritten."""
     return say(_PREFIXES[diagnostic.kind]) + say(diagnostic.message)
 
 
 def diagnostic_parts(path: str, diagnostic: Diagnostic, say: Language = ENGLISH) -> tuple[str, str]:
     """Return ``path:line:col:`` and the message."""
-    where = place(diagnostic, say)
-    return (path + ":" + where if where else path) + ":", message(diagnostic, say)
+    where = place_text(diagnostic, say)
+    return (path + ":" + where if where else path) + ":", message_text(diagnostic, say)
 
 
 def diagnostic_line(path: str, diagnostic: Diagnostic, say: Language = ENGLISH) -> str:
@@ -49,20 +49,20 @@ def diagnostic_line(path: str, diagnostic: Diagnostic, say: Language = ENGLISH) 
     return f"{where} {diagnostic.code} {said}"
 
 
-def statistics(results: Sequence[Named], registry: Registry, say: Language = ENGLISH) -> Iterator[str]:
+def statistics_lines(results: Sequence[Named], registry: Registry, say: Language = ENGLISH) -> Iterator[str]:
     """Return a line with the number of diagnostics for each rule, the most frequent first."""
     said = [d for _, result in results for d in result.diagnostics]
     rewrites = Counter(d.code for d in said if d.kind == CHANGE)
     for code, number in sorted(Counter(d.code for d in said).items(), key=lambda i: (-i[1], i[0])):
         rule = registry.by_code(code)
-        title = title_of(rule.title, say) if rule else say("Unreadable files")
+        title = title_without_stop(rule.title, say) if rule else say("Unreadable files")
         kinds = (
             say(" ({0} rewritten, {1} not converted)").format(rewrites[code], number - rewrites[code]) if rule else ""
         )
         yield f"{number:6}  {code}  {title}{kinds}"
 
 
-def title_of(title: str, say: Language = ENGLISH) -> str:
+def title_without_stop(title: str, say: Language = ENGLISH) -> str:
     """Return the title of a rule without its full stop."""
     return say(title.rstrip("."))
 
@@ -75,7 +75,7 @@ _ON_CPU = {
 }
 
 
-def summary(results: Sequence[Named], say: Language = ENGLISH) -> list[str]:
+def summary_sentences(results: Sequence[Named], say: Language = ENGLISH) -> list[str]:
     """Return sentences about a run: its TensorFlow calls, its files, and those that the NPU does not run."""
     calls = Calls.sum(result.calls for _, result in results)
     said = [d for _, result in results for d in result.diagnostics]
@@ -89,27 +89,27 @@ def summary(results: Sequence[Named], say: Language = ENGLISH) -> list[str]:
     lines = [
         calls_sentence(calls, sum(1 for _, r in results if r.calls.total), say) + say("."),
         say(need).format(
-            count(sum(not is_server_file(path) for path, _ in results), "Python file", say),
+            count_text(sum(not is_server_file(path) for path, _ in results), "Python file", say),
             sum(1 for _, r in results if r.new is not None),
             say(", {0} unreadable").format(unreadable) if unreadable else "",
-            count(rewrites, "rewrite", say),
-            count(findings, "place", say),
+            count_text(rewrites, "rewrite", say),
+            count_text(findings, "place", say),
         ),
     ]
     if others:
-        places = count(others, "other place", say)
+        places = count_text(others, "other place", say)
         lines.append(say("No observed run reached {0} that may need a change.").format(places))
-    return lines + on_cpu(results, say)
+    return lines + cpu_sentences(results, say)
 
 
-def on_cpu(results: Sequence[Named], say: Language = ENGLISH) -> list[str]:
+def cpu_sentences(results: Sequence[Named], say: Language = ENGLISH) -> list[str]:
     """Return sentences about the files of TensorFlow 2 that no script runs on the NPU: scripts, and modules of none."""
     lines = []
     for kind, sentence in _ON_CPU.items():
         paths = [path for path, result in results if result.on_cpu == kind]
         if paths:
-            others = say(" and {0}").format(count(len(paths) - 1, "other file", say)) if len(paths) > 1 else ""
-            lines.append(say(sentence).format(printable(paths[0]) + others))
+            others = say(" and {0}").format(count_text(len(paths) - 1, "other file", say)) if len(paths) > 1 else ""
+            lines.append(say(sentence).format(printable_text(paths[0]) + others))
     return lines
 
 
@@ -121,20 +121,20 @@ def calls_sentence(calls: Calls, files: int, say: Language = ENGLISH) -> str:
         else "{0} in {1}: {2} fine, {3} rewritten, {4} need a manual change"
     )
     return say(need).format(
-        count(calls.total, "TensorFlow call", say),
-        count(files, "file", say),
+        count_text(calls.total, "TensorFlow call", say),
+        count_text(files, "file", say),
         calls.fine,
         calls.rewritten,
         calls.left,
     )
 
 
-def count(number: int, noun: str, say: Language = ENGLISH) -> str:
+def count_text(number: int, noun: str, say: Language = ENGLISH) -> str:
     """Return ``1 file``, ``2 files``. Only English has a plural."""
     return f"{number} {say(noun)}{'' if number == 1 or say is not ENGLISH else 's'}"
 
 
-def printable(text: str) -> str:
+def printable_text(text: str) -> str:
     """Return a text with its control characters and line ends as escapes. A file name may contain them."""
     return _CONTROLS.sub(lambda match: match.group().encode("unicode_escape").decode("ascii"), text)
 
@@ -148,7 +148,7 @@ def _quoted(name: bytes) -> bytes:
     return name if plain else b'"%s"' % re.sub(rb"[^ !#-\[\]-~]", lambda match: b"\\%03o" % match.group()[0], name)
 
 
-def diff(path: str, old: bytes, new: bytes) -> bytes:
+def unified_diff(path: str, old: bytes, new: bytes) -> bytes:
     """Return a unified diff of a file as bytes, whatever its encoding is."""
     import difflib  # only here: few runs print a diff
 

@@ -8,7 +8,7 @@ from ..engine.results import CHANGE, ERROR, FINDING, UNREACHED
 from . import text
 from .content import Report
 from .support import STATUSES
-from .translation import width
+from .translation import display_width
 
 SECTIONS = (
     (FINDING, "Manual changes"),
@@ -21,34 +21,34 @@ _QUIET = ("supported", "migrated")  # only counted here; the HTML and JSON repor
 
 def to_text(report: Report) -> Iterator[str]:
     """Return the text report of a run, in pieces."""
-    for line in _lines(report):
+    for line in _report_lines(report):
         yield line + "\n"
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _report_lines(report: Report) -> Iterator[str]:
     say = report.say
     yield say("Migration of {0} to Ascend NPUs").format(report.source)
     yield ""
-    yield from text.summary([(file.name, file.result) for file in report.files], say)
+    yield from text.summary_sentences([(file.name, file.result) for file in report.files], say)
     for kind, title in SECTIONS:
-        yield from _section(report, kind, say(title))
-    yield from _apis(report)
+        yield from _section_lines(report, kind, say(title))
+    yield from _api_lines(report)
     for paths, title in (
         (report.excluded, "Excluded from the migration"),
         (report.left_out, "Not part of the migration"),
     ):
-        yield from _headed(say(title), len(paths)) + list(paths) if paths else []
+        yield from _heading_lines(say(title), len(paths)) + list(paths) if paths else []
 
 
-def _headed(title: str, number: int) -> list[str]:
+def _heading_lines(title: str, number: int) -> list[str]:
     head = f"{title}: {number}"
-    return ["", "", head, "=" * width(head)]
+    return ["", "", head, "=" * display_width(head)]
 
 
-def _section(report: Report, kind: str, title: str) -> Iterator[str]:
+def _section_lines(report: Report, kind: str, title: str) -> Iterator[str]:
     if not report.count(kind):
         return
-    yield from _headed(title, report.count(kind))
+    yield from _heading_lines(title, report.count(kind))
     for rule in report.rules:
         said = [
             (file.name, d)
@@ -58,16 +58,18 @@ def _section(report: Report, kind: str, title: str) -> Iterator[str]:
         ]
         if said:
             yield ""
-            yield f"{rule.code}  {text.title_of(rule.title, report.say)} ({len(said)})"
+            yield f"{rule.code}  {text.title_without_stop(rule.title, report.say)} ({len(said)})"
             for name, diagnostic in said:
                 yield text.diagnostic_line(name, diagnostic, report.say)
 
 
-def _apis(report: Report) -> Iterator[str]:
+def _api_lines(report: Report) -> Iterator[str]:
     if not report.apis:
         return
     say = report.say
-    yield from _headed(say("API support on TensorFlow {0}, distinct APIs").format(report.tensorflow), len(report.apis))
+    yield from _heading_lines(
+        say("API support on TensorFlow {0}, distinct APIs").format(report.tensorflow), len(report.apis)
+    )
     longest = max(len(use.short_name) for use in report.apis)
     for status, (label, advice) in STATUSES.items():
         uses = [use for use in report.apis if use.status == status]
@@ -76,4 +78,4 @@ def _apis(report: Report) -> Iterator[str]:
             yield f"{say(label)} ({len(uses)}): {say(advice)}"
             if status not in _QUIET:
                 for use in uses:
-                    yield f"  {use.short_name.ljust(longest)}  {text.count(use.calls.total, 'call', say)}"
+                    yield f"  {use.short_name.ljust(longest)}  {text.count_text(use.calls.total, 'call', say)}"

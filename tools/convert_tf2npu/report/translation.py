@@ -34,9 +34,9 @@ class Translation(Language):
         if template not in entries:  # at the start of a sentence
             template = template[:1].lower() + template[1:]
         template = entries.get(template, text.template)
-        return template.format(*map(self._value, text.values)) if text.values else template
+        return template.format(*map(self._translated_value, text.values)) if text.values else template
 
-    def _value(self, value: str) -> str:
+    def _translated_value(self, value: str) -> str:
         # A value of one word is a name of the script, and no English, unless it is a message.
         return self(value) if isinstance(value, Message) or " " in value else value
 
@@ -50,16 +50,16 @@ def read_catalogue(name: str) -> dict[str, str]:
     return entries
 
 
-def width(text: str) -> int:
+def display_width(text: str) -> int:
     """Return the columns of a text on a terminal, on which a Chinese character takes two."""
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
-def wrapped(text: str, columns: int) -> list[str]:
+def wrap_text(text: str, columns: int) -> list[str]:
     """Return a text in lines of a number of columns. No line begins with Chinese punctuation."""
     lines = [""]
     for piece in _PIECE.findall(" ".join(text.split())):
-        if width(lines[-1] + piece.rstrip()) > columns and lines[-1]:
+        if display_width(lines[-1] + piece.rstrip()) > columns and lines[-1]:
             lines.append("")
         lines[-1] += piece if lines[-1] else piece.lstrip()
     return [line.rstrip() for line in lines]

@@ -54,7 +54,7 @@ class Reports:
             staging.__enter__()
             self._waiting = staging
             os.mkdir(staging.new)
-            _write(self._report, staging.new)
+            _write_reports(self._report, staging.new)
         except OSError as error:
             self.discard()
             raise UsageError(
@@ -73,7 +73,7 @@ class Reports:
         assert self._waiting
         try:
             if exit_code != self._report.exit_code:  # a file could not be copied, and the source is as it was
-                _write(self._report._replace(exit_code=exit_code), self._waiting.new)
+                _write_reports(self._report._replace(exit_code=exit_code), self._waiting.new)
             put_in_place(
                 [(os.path.join(self._waiting.new, name), os.path.join(self._folder, name)) for name in WRITERS],
                 self._waiting.journal,
@@ -89,7 +89,7 @@ class Reports:
             self._waiting = None
 
 
-def _write(report: Report, folder: str) -> None:
+def _write_reports(report: Report, folder: str) -> None:
     for name, to_pieces in WRITERS.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8", newline="\n") as stream:
             stream.writelines(to_pieces(report))

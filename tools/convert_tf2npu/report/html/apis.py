@@ -10,8 +10,8 @@ from ..api_table import ApiUse
 from ..content import Report
 from ..language import Language
 from ..support import STATUSES
-from .frame import clean
-from .parts import section_head
+from .frame import escape_html
+from .parts import section_start_html
 from .rules import anchor
 
 COLUMNS = (
@@ -28,7 +28,7 @@ _LONGEST = 160  # characters of a line of source
 _MOST_LINES = 60_000  # with more calls the places have no source lines
 
 
-def apis(report: Report) -> Iterator[str]:
+def api_section(report: Report) -> Iterator[str]:
     """Return the table of all APIs that are called; the page's script shows the places of a row."""
     say = report.say
     head = "".join(
@@ -41,7 +41,7 @@ def apis(report: Report) -> Iterator[str]:
         f"<dd>{say(STATUSES[status].advice)}</dd>"
         for status in statuses
     )
-    yield section_head("apis", say("API support"), len(report.apis))
+    yield section_start_html("apis", say("API support"), len(report.apis))
     if not report.apis:
         yield f'<p class="quiet">{say("No TensorFlow API is called.")}</p>\n</section>'
         return
@@ -59,18 +59,18 @@ def apis(report: Report) -> Iterator[str]:
         f"<tr>{head}</tr></thead><tbody>"
     )
     sections: dict[str, set[str]] = {}
-    for diagnostic in report.said:
+    for diagnostic in report.diagnostics:
         sections.setdefault(diagnostic.code, set()).add(diagnostic.kind)
     for number, use in enumerate(report.apis):
-        yield _row(number, use, sections, say)
+        yield _api_row(number, use, sections, say)
     yield "</tbody></table></div>"
-    yield f'<script type="application/json" id="places">{_places(report)}</script>'
+    yield f'<script type="application/json" id="places">{_places_json(report)}</script>'
     yield "</section>"
 
 
-def _row(number: int, use: ApiUse, sections: dict[str, set[str]], say: Language) -> str:
+def _api_row(number: int, use: ApiUse, sections: dict[str, set[str]], say: Language) -> str:
     status = STATUSES[use.status]
-    name = clean(use.name)
+    name = escape_html(use.name)
     order = (FINDING, UNREACHED, CHANGE) if use.calls.left else (CHANGE, FINDING, UNREACHED)
     kinds = {code: next(kind for kind in order if kind in sections[code]) for code in use.codes if code in sections}
     rules = " ".join(f'<a class="code" href="#{anchor(code, kind)}">{code}</a>' for code, kind in kinds.items())
@@ -84,7 +84,7 @@ def _row(number: int, use: ApiUse, sections: dict[str, set[str]], say: Language)
             ("finding", use.calls.left),
         )
     )
-    label = clean(use.short_name).replace(".", ".<wbr>")
+    label = escape_html(use.short_name).replace(".", ".<wbr>")
     return (
         f'<tr id="api-{name}" data-api="{number}" data-name="{name}" data-support="{use.status}"><th scope="row">'
         f'<button type="button" class="expand" aria-expanded="false">{label}</button>'
@@ -95,7 +95,7 @@ def _row(number: int, use: ApiUse, sections: dict[str, set[str]], say: Language)
     )
 
 
-def _places(report: Report) -> str:
+def _places_json(report: Report) -> str:
     """Return the places of all calls: files, their lines, and for each API (file, line, outcome)."""
     with_source = sum(len(use.places) for use in report.apis) <= _MOST_LINES
     lines: list[dict[tuple[int, int], int]] = [{} for _ in report.files]

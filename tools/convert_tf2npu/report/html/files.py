@@ -7,37 +7,37 @@ from typing import Iterator
 from ...engine.results import CHANGE, ERROR, FINDING, UNREACHED
 from ..content import Report, ReportFile
 from ..language import Language
-from ..side_by_side import table
-from ..text import count, place
-from .frame import clean
-from .parts import badges, data, file_id, message, section_head, source_line
+from ..side_by_side import comparison_table
+from ..text import count_text, place_text
+from .frame import escape_html
+from .parts import badges_html, file_id, filter_attributes, message_html, section_start_html, source_line_html
 from .rules import anchor
 
 # Of all diffs together: a larger page is slow to open.
 _MOST_DIFF_BYTES = 30_000_000
 
 
-def files(report: Report) -> Iterator[str]:
+def files_section(report: Report) -> Iterator[str]:
     """Return the section of all files with diagnostics."""
     say = report.say
     reported = [file for file in report.files if file.result.diagnostics]
-    yield section_head("files", say("Files"), len(reported))
+    yield section_start_html("files", say("Files"), len(reported))
     left_bytes = _MOST_DIFF_BYTES
     for file in reported:
-        yield from _said(file, say)
-        difference, left_bytes = _difference(file, left_bytes, say)
+        yield from _file_html(file, say)
+        difference, left_bytes = _difference_html(file, left_bytes, say)
         yield difference
         yield "</details>"
     if len(reported) < len(report.files):
-        others = count(len(report.files) - len(reported), "other file", say)
+        others = count_text(len(report.files) - len(reported), "other file", say)
         yield f'<p class="quiet">{say("{0}: nothing to do.").format(others)}</p>'
     yield "</section>"
 
 
-def _said(file: ReportFile, say: Language) -> Iterator[str]:
+def _file_html(file: ReportFile, say: Language) -> Iterator[str]:
     said = file.result.diagnostics
-    name = clean(file.name)
-    counts = badges(((k, sum(1 for d in said if d.kind == k)) for k in (FINDING, ERROR, CHANGE, UNREACHED)), say)
+    name = escape_html(file.name)
+    counts = badges_html(((k, sum(1 for d in said if d.kind == k)) for k in (FINDING, ERROR, CHANGE, UNREACHED)), say)
     yield (
         f'<details class="item file" id="{file_id(file)}"><summary><span class="title">{name}</span> {counts}'
         f'<a class="permalink" href="#{file_id(file)}" aria-label="{say("Link to {0}").format(name)}">#</a></summary>'
@@ -47,26 +47,26 @@ def _said(file: ReportFile, say: Language) -> Iterator[str]:
         yield (
             '<li {}><span class="place">{}</span> <a class="code" href="#{}">{}</a> <span class="message">{}'
             "</span>{}</li>".format(
-                data(file, d),
-                clean(place(d, say)),
+                filter_attributes(file, d),
+                escape_html(place_text(d, say)),
                 anchor(d.code, d.kind),
                 d.code,
-                message(d.message, say),
-                "" if d.kind == CHANGE else " " + source_line(file, d),
+                message_html(d.message, say),
+                "" if d.kind == CHANGE else " " + source_line_html(file, d),
             )
         )
     yield "</ul>"
 
 
-def _difference(file: ReportFile, left_bytes: int, say: Language) -> tuple[str, int]:
+def _difference_html(file: ReportFile, left_bytes: int, say: Language) -> tuple[str, int]:
     new = file.new_text()
     if new is None:
         return "", left_bytes
     if left_bytes <= 0:
         omitted = say("Diff omitted to keep the page small. Run the command without -o to print it.")
         return f'<p class="quiet">{omitted}</p>', 0
-    comparison = table(file.text().lines, new.lines, say("Before and after"))
-    label = say("Changes of {0}").format(clean(file.name))
+    comparison = comparison_table(file.text().lines, new.lines, say("Before and after"))
+    label = say("Changes of {0}").format(escape_html(file.name))
     return (
         f'<div class="scroll" tabindex="0" role="group" aria-label="{label}">{comparison}</div>',
         left_bytes - len(comparison),

@@ -36,7 +36,7 @@ _END = """
 """
 
 
-def page(
+def page_pieces(
     title: str,
     heading: str,
     about: Sequence[str],
@@ -65,26 +65,26 @@ def page(
     yield _START.format(
         language=language,
         policy="; script-src 'unsafe-inline'" if script else "",
-        title=clean(title),
-        style=read("page.css"),
+        title=escape_html(title),
+        style=read_asset("page.css"),
         words=words,
-        heading=clean(heading),
+        heading=escape_html(heading),
         about="\n".join(
-            f'<p class="{"quiet" if place else "source"}">{clean(line)}</p>' for place, line in enumerate(about)
+            f'<p class="{"quiet" if place else "source"}">{escape_html(line)}</p>' for place, line in enumerate(about)
         ),
         button=button,
     )
     yield from main
     code = f"<script>\n{script}</script>\n" if script else ""
-    yield _END.format(footer=clean(footer), script=dialog + code)
+    yield _END.format(footer=escape_html(footer), script=dialog + code)
 
 
-def clean(text: str) -> str:
+def escape_html(text: str) -> str:
     """Return a text escaped for HTML, without the characters that HTML forbids."""
     return html.escape(_CONTROLS.sub("\ufffd", text))
 
 
-def read(name: str) -> str:
+def read_asset(name: str) -> str:
     """Return the text of a file of this folder."""
     with open(os.path.join(_HERE, name), encoding="utf-8") as stream:
         return stream.read()

@@ -10,12 +10,12 @@ from ...engine.results import CHANGE, ERROR, FINDING, UNREACHED, Calls
 from ..content import Report
 from ..language import ENGLISH, Language
 from ..support import STATUSES
-from ..text import calls_sentence, on_cpu
-from .apis import apis
-from .files import files
-from .frame import clean, page, read
+from ..text import calls_sentence, cpu_sentences
+from .apis import api_section
+from .files import files_section
+from .frame import escape_html, page_pieces, read_asset
 from .parts import LABEL
-from .rules import manual_changes, rewritten
+from .rules import manual_changes_section, rewritten_section
 
 _SHOWN = '<output id="copied" aria-live="polite"></output>'
 KEYS = (
@@ -66,36 +66,36 @@ def to_html(report: Report) -> Iterator[str]:
         )
     )
     title = say("Keys")
-    yield from page(
+    yield from page_pieces(
         say("Migration of {0} to Ascend NPUs").format(report.source),
         say("Migration to Ascend NPUs"),
         [report.source],
-        _main(report),
+        _main_pieces(report),
         f"convert_tf2npu {__version__}",
-        read("page.js"),
+        read_asset("page.js"),
         say.tag,
-        _words(report),
+        _script_words_attribute(report),
         f'<button type="button" id="help" aria-haspopup="dialog" aria-label="{title}">?</button>\n',
         f"{keys}\n{_SHOWN}\n",
     )
 
 
-def _main(report: Report) -> Iterator[str]:
-    yield _overview(report) + "\n" + _toolbar(report)
-    for section in (manual_changes, rewritten, files, apis):
+def _main_pieces(report: Report) -> Iterator[str]:
+    yield _overview_html(report) + "\n" + _toolbar_html(report)
+    for section in (manual_changes_section, rewritten_section, files_section, api_section):
         for piece in section(report):
             yield "\n"
             yield piece
 
 
-def _words(report: Report) -> str:
+def _script_words_attribute(report: Report) -> str:
     """Return the words that the page's script shows, as an attribute; none in English."""
     say = report.say
     words = {word: say(word) for word in SCRIPT_WORDS}
-    return "" if say is ENGLISH else f' data-words="{clean(json.dumps(words, ensure_ascii=False))}"'
+    return "" if say is ENGLISH else f' data-words="{escape_html(json.dumps(words, ensure_ascii=False))}"'
 
 
-def _overview(report: Report) -> str:
+def _overview_html(report: Report) -> str:
     changed = sum(1 for f in report.files if f.result.new is not None)
     unreadable = sum(1 for f in report.files if f.result.unreadable)
     say = report.say
@@ -109,8 +109,11 @@ def _overview(report: Report) -> str:
         cards.insert(1, (unreadable, ("unreadable file", "unreadable files"), ERROR, "unreadable"))
     elements = [
         f'<section id="overview" aria-label="{say("Overview")}">',
-        _bar(report.calls, sum(1 for f in report.files if f.result.calls.total), say),
-        *(f'<p class="calls">{clean(line)}</p>' for line in on_cpu([(f.name, f.result) for f in report.files], say)),
+        _calls_bar_html(report.calls, sum(1 for f in report.files if f.result.calls.total), say),
+        *(
+            f'<p class="calls">{escape_html(line)}</p>'
+            for line in cpu_sentences([(f.name, f.result) for f in report.files], say)
+        ),
         '<div class="cards">',
     ]
     elements += [
@@ -124,14 +127,14 @@ def _overview(report: Report) -> str:
         (report.left_out, "Not part of the migration"),
     ):
         if paths:
-            listed = "".join(f"<li><code>{clean(p)}</code></li>" for p in paths)
+            listed = "".join(f"<li><code>{escape_html(p)}</code></li>" for p in paths)
             elements.append(
                 f'<details class="aside"><summary>{say(label)}: {len(paths)}</summary><ul>{listed}</ul></details>'
             )
     return "\n".join(elements + ["</section>"])
 
 
-def _bar(calls: Calls, number_of_files: int, say: Language) -> str:
+def _calls_bar_html(calls: Calls, number_of_files: int, say: Language) -> str:
     if not calls.total:
         return f'<p class="calls">{say("No TensorFlow call was found.")}</p>'
     text = calls_sentence(calls, number_of_files, say)
@@ -143,7 +146,7 @@ def _bar(calls: Calls, number_of_files: int, say: Language) -> str:
     return f'<p class="calls">{text}</p>\n<div class="bar" aria-hidden="true">{pieces}</div>'
 
 
-def _toolbar(report: Report) -> str:
+def _toolbar_html(report: Report) -> str:
     say = report.say
     kinds = [k for k in (FINDING, ERROR, CHANGE, UNREACHED) if report.count(k)]
     chips = "".join(
@@ -151,7 +154,7 @@ def _toolbar(report: Report) -> str:
         f"<b>{report.count(k)}</b></button>"
         for k in kinds
     )
-    rules = "".join(f'<option value="{r.code}">{r.code}: {clean(say(r.title))}</option>' for r in report.rules)
+    rules = "".join(f'<option value="{r.code}">{r.code}: {escape_html(say(r.title))}</option>' for r in report.rules)
     any_support = say("any support")
     support = "".join(
         f'<option value="{name}">{say(status.label)}</option>'

@@ -10,8 +10,8 @@ from ...engine.results import CHANGE, ERROR, FINDING, UNREACHED, Diagnostic
 from ..content import ReportFile
 from ..file_text import name_at
 from ..language import Language
-from ..text import place
-from .frame import clean
+from ..text import place_text
+from .frame import escape_html
 
 LABEL = {CHANGE: "rewritten", FINDING: "manual change", UNREACHED: "not reached", ERROR: "unreadable"}
 LABELS = {**LABEL, FINDING: "manual changes"}
@@ -21,7 +21,7 @@ _VALUE = re.compile(r"'[^']*'|\"[^\"]*\"|[\w.+-]+")
 _CLOSING = {"(": ")", "[": "]"}
 
 
-def section_head(name: str, title: str, number: int) -> str:
+def section_start_html(name: str, title: str, number: int) -> str:
     """Return the start of a section of the page."""
     return (
         f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title" tabindex="-1">{title} '
@@ -29,7 +29,7 @@ def section_head(name: str, title: str, number: int) -> str:
     )
 
 
-def badges(counts: Iterable[tuple[str, int]], say: Language) -> str:
+def badges_html(counts: Iterable[tuple[str, int]], say: Language) -> str:
     """Return the counts of diagnostics, by kind."""
     return "".join(
         f'<span class="badge {kind}">{number} {say(LABELS[kind] if number > 1 else LABEL[kind])}</span>'
@@ -43,19 +43,19 @@ def file_id(file: ReportFile) -> str:
     return "file-" + html.escape(file.uri)
 
 
-def data(file: ReportFile, diagnostic: Diagnostic) -> str:
+def filter_attributes(file: ReportFile, diagnostic: Diagnostic) -> str:
     """Return the attributes by which the page's script filters a line."""
-    kind, path = diagnostic.kind, clean(file.name)
+    kind, path = diagnostic.kind, escape_html(file.name)
     return f'class="{kind}" data-kind="{kind}" data-rule="{diagnostic.code}" data-path="{path}"'
 
 
-def where(file: ReportFile, diagnostic: Diagnostic, say: Language) -> str:
+def place_of_diagnostic(file: ReportFile, diagnostic: Diagnostic, say: Language) -> str:
     """Return a file and a place in it as text."""
-    position = place(diagnostic, say)
-    return clean(file.name + (":" + position if position else ""))
+    position = place_text(diagnostic, say)
+    return escape_html(file.name + (":" + position if position else ""))
 
 
-def source_line(file: ReportFile, diagnostic: Diagnostic) -> str:
+def source_line_html(file: ReportFile, diagnostic: Diagnostic) -> str:
     """Return the source line of a diagnostic, with the name at its place marked."""
     line = file.line(diagnostic)
     if not line.strip():
@@ -66,27 +66,27 @@ def source_line(file: ReportFile, diagnostic: Diagnostic) -> str:
     pieces = line[from_:start], line[start:end], line[end:to]
     return '<code class="line">{}{}<mark>{}</mark>{}{}</code>'.format(
         "\u2026 " if from_ > blank else "",
-        clean(pieces[0]),
-        clean(pieces[1]),
-        clean(pieces[2].rstrip()),
+        escape_html(pieces[0]),
+        escape_html(pieces[1]),
+        escape_html(pieces[2].rstrip()),
         " \u2026" if to < len(line) else "",
     )
 
 
-def message(text: str, say: Language) -> str:
+def message_html(text: str, say: Language) -> str:
     """Return a message, with the code in it as buttons that copy it."""
     text = say(text)
     pieces, done = [], 0
-    for start, end in code_in(text):
+    for start, end in code_spans(text):
         pieces += [
-            clean(text[done:start]),
-            f'<button type="button" class="piece" title="{say("Copy")}">{clean(text[start:end])}</button>',
+            escape_html(text[done:start]),
+            f'<button type="button" class="piece" title="{say("Copy")}">{escape_html(text[start:end])}</button>',
         ]
         done = end
-    return "".join(pieces) + clean(text[done:])
+    return "".join(pieces) + escape_html(text[done:])
 
 
-def code_in(text: str) -> Iterator[tuple[int, int]]:
+def code_spans(text: str) -> Iterator[tuple[int, int]]:
     """Return the spans of code in a message: calls, dotted names, ``name=value``, names with an underscore."""
     at = 0
     while True:
@@ -103,7 +103,7 @@ def _code_end(text: str, at: int) -> int:
     """Return the end of code that starts with a name: after its brackets and the value assigned to it."""
     while at < len(text):
         if text[at] in _CLOSING:
-            end = _closed(text, at)
+            end = _end_of_bracket(text, at)
             if end is None:
                 return at
             at = end
@@ -118,7 +118,7 @@ def _code_end(text: str, at: int) -> int:
     return at
 
 
-def _closed(text: str, at: int) -> int | None:
+def _end_of_bracket(text: str, at: int) -> int | None:
     depth = 0
     for index in range(at, len(text)):
         depth += (text[index] == text[at]) - (text[index] == _CLOSING[text[at]])

@@ -6,17 +6,25 @@ from typing import Iterator, Sequence, Tuple
 
 from ...engine.results import CHANGE, ERROR, FINDING, UNREACHED, Diagnostic
 from ..content import Explanation, Report, ReportFile
-from ..explanation import as_html
+from ..explanation import doc_as_html
 from ..language import Language
-from .frame import clean
-from .parts import badges, data, file_id, message, section_head, source_line, where
+from .frame import escape_html
+from .parts import (
+    badges_html,
+    file_id,
+    filter_attributes,
+    message_html,
+    place_of_diagnostic,
+    section_start_html,
+    source_line_html,
+)
 
 _Place = Tuple[ReportFile, Diagnostic]
 
 
-def manual_changes(report: Report) -> Iterator[str]:
+def manual_changes_section(report: Report) -> Iterator[str]:
     """Return the sections of the findings, by rule, and of the unreadable files."""
-    yield from _section(
+    yield from _section_html(
         "manual-changes",
         "Manual changes",
         report,
@@ -24,14 +32,14 @@ def manual_changes(report: Report) -> Iterator[str]:
         f'<p class="quiet">{report.say("The tool found none.")}</p>',
     )
     if report.count(ERROR):
-        yield from _section("unreadable", "Unreadable", report, ERROR)
+        yield from _section_html("unreadable", "Unreadable", report, ERROR)
 
 
-def rewritten(report: Report) -> Iterator[str]:
+def rewritten_section(report: Report) -> Iterator[str]:
     """Return the section of the rewrites, by rule, and that of the findings that no observed run reached."""
-    yield from _section("rewritten", "Rewritten", report, CHANGE)
+    yield from _section_html("rewritten", "Rewritten", report, CHANGE)
     if report.count(UNREACHED):
-        yield from _section("unreached", "Not reached by the observed runs", report, UNREACHED)
+        yield from _section_html("unreached", "Not reached by the observed runs", report, UNREACHED)
 
 
 def anchor(code: str, kind: str) -> str:
@@ -39,16 +47,16 @@ def anchor(code: str, kind: str) -> str:
     return {CHANGE: "done-", UNREACHED: "unreached-"}.get(kind, "manual-") + code
 
 
-def _section(name: str, title: str, report: Report, kind: str, nothing: str = "") -> Iterator[str]:
+def _section_html(name: str, title: str, report: Report, kind: str, nothing: str = "") -> Iterator[str]:
     number = report.count(kind)
-    yield section_head(name, report.say(title), number)
+    yield section_start_html(name, report.say(title), number)
     if nothing and not number:
         yield nothing
-    yield from _items(report, kind)
+    yield from _items_html(report, kind)
     yield "</section>"
 
 
-def _items(report: Report, kind: str) -> Iterator[str]:
+def _items_html(report: Report, kind: str) -> Iterator[str]:
     places: dict[str, list[_Place]] = {}
     for file in report.files:
         for diagnostic in file.result.diagnostics:
@@ -56,26 +64,26 @@ def _items(report: Report, kind: str) -> Iterator[str]:
                 places.setdefault(diagnostic.code, []).append((file, diagnostic))
     for rule in report.rules:
         if rule.code in places:
-            yield from _item(rule, kind, places[rule.code], report.say)
+            yield from _item_html(rule, kind, places[rule.code], report.say)
 
 
-def _item(rule: Explanation, kind: str, places: Sequence[_Place], say: Language) -> Iterator[str]:
+def _item_html(rule: Explanation, kind: str, places: Sequence[_Place], say: Language) -> Iterator[str]:
     by_message: dict[str, list[_Place]] = {}
     for file, diagnostic in places:
         by_message.setdefault(diagnostic.message, []).append((file, diagnostic))
     name = anchor(rule.code, kind)
     yield (
         f'<details class="item rule" id="{name}"><summary><code class="code">{rule.code}</code> '
-        f'<span class="title">{clean(say(rule.title))}</span> {badges([(kind, len(places))], say)}'
+        f'<span class="title">{escape_html(say(rule.title))}</span> {badges_html([(kind, len(places))], say)}'
         f'<a class="permalink" href="#{name}" aria-label="{say("Link to {0}").format(rule.code)}">#</a></summary>'
     )
     for text, said in by_message.items():
-        yield f'<div class="block"><p class="message">{message(text, say)}</p><ul class="said">'
+        yield f'<div class="block"><p class="message">{message_html(text, say)}</p><ul class="said">'
         for file, d in said:
-            link = f'<a href="#{file_id(file)}">{where(file, d, say)}</a>'
-            yield f"<li {data(file, d)}>{link} {source_line(file, d)}</li>"
+            link = f'<a href="#{file_id(file)}">{place_of_diagnostic(file, d, say)}</a>'
+            yield f"<li {filter_attributes(file, d)}>{link} {source_line_html(file, d)}</li>"
         yield "</ul></div>"
     yield (
-        f'<details class="explanation"><summary>{say("About the rule")}</summary>\n{as_html(rule.doc, say)}\n'
+        f'<details class="explanation"><summary>{say("About the rule")}</summary>\n{doc_as_html(rule.doc, say)}\n'
         "</details></details>"
     )

@@ -31,7 +31,15 @@ from ...tf_api.v1_fate import (
 )
 from .contrib.replacements import contrib_name, is_importable, part_with_replacement, replacement_of, shared_module
 from .lift_bindings import rebind_lifted_names
-from .tensorflow_uses import NOT_IN_V1, Import, Use, imports, is_lifted_alias, scopes_with_statements, tensorflow_uses
+from .tensorflow_uses import (
+    NOT_IN_V1,
+    Import,
+    Use,
+    is_lifted_alias,
+    scopes_with_statements,
+    tensorflow_imports,
+    tensorflow_uses,
+)
 
 CODE, MOVING = "NPU100", "NPU119"
 _CONTRIB = "tensorflow.contrib"
@@ -91,9 +99,13 @@ def lift_file(project: ModuleIndex, source: Source, names: Names) -> None:
 def _lifting_evidence(project: ModuleIndex, source: Source, names: Names) -> _Evidence:
     others = project.names_imported_from(names.path) if names.path else frozenset()
     plain = [
-        i for i in imports(names, NOT_IN_V1) if i.binding.node and not is_suppressed_at(source, i.binding.node, CODE)
+        i
+        for i in tensorflow_imports(names, NOT_IN_V1)
+        if i.binding.node and not is_suppressed_at(source, i.binding.node, CODE)
     ]
-    of_contrib = [i for i in imports(names, NOT_IN_V1 - {"contrib"}) if i.binding.target.startswith(_CONTRIB)]
+    of_contrib = [
+        i for i in tensorflow_imports(names, NOT_IN_V1 - {"contrib"}) if i.binding.target.startswith(_CONTRIB)
+    ]
     used = list(tensorflow_uses(names))
     wanted = {use.name for use in used if _use_needs_compat_v1(names, use)} | {i.binding.target for i in of_contrib}
     for imported in plain:
