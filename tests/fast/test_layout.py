@@ -509,7 +509,7 @@ KNOWN: dict[str, dict[str, list[str]]] = {
     "tools/convert_tf2npu": {
         "convert_tf2npu.cli.usage": ["parse_known_args", "print_help"],
         "convert_tf2npu.cli.wide_help": ["add_usage"],
-        "convert_tf2npu.engine.results": ["of_plain"],
+        "convert_tf2npu.engine.results": ["result_from_plain"],
         "convert_tf2npu.files.message": ["message_to_json", "message_from_json"],
         "convert_tf2npu.syntax.notebook_cells": ["read_notebook_json", "is_python_notebook", "read_cells"],
     },

@@ -124,7 +124,7 @@ def _has_only_project_bases(project: ModuleIndex, part: Part, seen: frozenset[Pa
         return False
     for base in project.once(outline_of_file, part.path).units[part.name].bases:
         if base not in _PLAIN_BASES:
-            home = _find_exporting_module(project, part.path, base.split("."), set())
+            home = _find_defining_module(project, part.path, base.split("."), set())
             if (
                 not home
                 or not home[1]
@@ -165,7 +165,7 @@ class _Linked:
                 self._add_imported_mention(statement, rest, is_value)
         else:
             if root in units or ALL in self._imported:  # as a rule not: most names are of variables
-                home = _find_exporting_module(self._project, self._path, [root], set())
+                home = _find_defining_module(self._project, self._path, [root], set())
                 if home and home[1]:
                     self._add(Part(home[0], home[1][0]), is_value and not rest)
             if rest:
@@ -179,7 +179,7 @@ class _Linked:
         origin = self._project.file_of_import(whole[: -len(ALL) - 1] if is_any else whole, self._path)
         if origin is None:
             return  # of another package
-        module, names = _find_exporting_module(self._project, *origin, set()) or ("", origin[1])
+        module, names = _find_defining_module(self._project, *origin, set()) or ("", origin[1])
         if not names:
             self.modules.add(module)
         elif names[0] == "__dict__":
@@ -195,7 +195,7 @@ class _Linked:
         (self.values if is_value else self.parts).add(part)
 
 
-def _find_exporting_module(
+def _find_defining_module(
     project: ModuleIndex, path: str, names: list[str], seen: set[Part]
 ) -> tuple[str, list[str]] | None:
     """Return the module that has a name which another module exports, and the name in it.
@@ -216,12 +216,12 @@ def _find_exporting_module(
     for statement in imported.get(names[0], ()):
         dotted = dotted_name(statement.module, statement.name) if statement.name else statement.module
         origin = project.file_of_import(".".join([dotted, *names[1:]]), path)
-        home = _find_exporting_module(project, *origin, seen) if origin else None
+        home = _find_defining_module(project, *origin, seen) if origin else None
         if home:
             return home
     for star in imported.get(ALL, ()):
         module = project.file_of_module(star.module, path)
-        home = _find_exporting_module(project, module, names, seen) if module else None
+        home = _find_defining_module(project, module, names, seen) if module else None
         if home:
             return home
     return None

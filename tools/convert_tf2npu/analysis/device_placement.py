@@ -279,11 +279,11 @@ def _find_host_functions(names: Names) -> _HostFunctions:
             for function_run in [*_passed_functions(value, definitions), *_called_methods(names, value, call.where)]:
                 (certain if sure else likely).add(function_run)
                 (python if word == "from_generator" else traced if sure else likely).add(function_run)
-    called = _calls_by_function(names)
+    called = _called_names_by_function(names)
     return _HostFunctions(
         _with_called_functions(certain, called, definitions),
         _with_called_functions(likely, called, definitions),
-        _with_called_functions(traced, _calls_by_function(names, python - traced), definitions),
+        _with_called_functions(traced, _called_names_by_function(names, python - traced), definitions),
         frozenset(python),
     )
 
@@ -404,7 +404,7 @@ def _called_methods(names: Names, value: ast.expr, where: Where) -> list[ast.Fun
     ]
 
 
-def _calls_by_function(names: Names, outermost: AbstractSet[ast.AST] = frozenset()) -> dict[ast.AST, set[str]]:
+def _called_names_by_function(names: Names, outermost: AbstractSet[ast.AST] = frozenset()) -> dict[ast.AST, set[str]]:
     """Return the names that each function calls, also in functions in it, except in those that are outermost."""
     called: dict[ast.AST, set[str]] = {}
     for call in names.calls:

@@ -56,17 +56,17 @@ class ObservedUse:
             and self._uses > {"training"}
             and "other" not in self._uses
             and trained_by <= _BY_USE
-            and not self._counted_in_loops
+            and not self._length_is_read_in_loops
         )
 
     @property
     def trains_where_known(self) -> bool:
         """True if only Keras and ``for`` loops trained on it, of which npu_shim knows when they train."""
         trained_by = frozenset(self._seen.all("trained_by") or ())
-        return bool(trained_by) and trained_by <= _WHILE_RUNNING and not self._counted_in_loops
+        return bool(trained_by) and trained_by <= _WHILE_RUNNING and not self._length_is_read_in_loops
 
     @property
-    def _counted_in_loops(self) -> bool:
+    def _length_is_read_in_loops(self) -> bool:
         """True if a script that reads it in loops asks for its length, which would have the partial batch."""
         return "counted" in self._seen.values and "for" in (self._seen.all("trained_by") or ())
 

@@ -37,11 +37,11 @@ def build_copy(source: str, tree: Tree, new: dict[str, bytes], building: str, si
     return missing
 
 
-def copy_mode(path: str, other: str) -> None:
+def copy_mode(source: str, target: str) -> None:
     """Give a file or folder the mode of another one."""
-    mode = stat.S_IMODE(os.stat(path).st_mode)
-    if stat.S_IMODE(os.stat(other).st_mode) != mode:
-        os.chmod(other, mode)
+    mode = stat.S_IMODE(os.stat(source).st_mode)
+    if stat.S_IMODE(os.stat(target).st_mode) != mode:
+        os.chmod(target, mode)
 
 
 def _copy_entries(entries: Sequence[Entry], new: dict[str, bytes], building: str, single: bool) -> list[str]:

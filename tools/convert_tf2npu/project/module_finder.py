@@ -98,12 +98,12 @@ class ModuleFinder:
             if folder in self._by_place:
                 inner += [(folder, path)] if path else []
             elif path or len(parts) > 1 and self.find_in_folder(folder, parts[:1]):  # the first module of that name
-                yield from (other for package, other in inner if self._has_started_script(package))
+                yield from (other for package, other in inner if self._has_startable_script(package))
                 yield from [path] if path else []
                 return
         yield from (other for _, other in inner)
 
-    def _has_started_script(self, folder: str) -> bool:
+    def _has_startable_script(self, folder: str) -> bool:
         """Return True if a file in a folder is a script that users start."""
         if folder not in self._started:
             inside = (path for path in self._by_place.values() if os.path.dirname(path) == folder)
