@@ -31,7 +31,7 @@ _FIELD = re.compile(r"\{\d+\}")
 _SAY = re.compile(r"(.*\.)?say|self\._language|(text\.)?count")
 # The places of the template in the arguments.
 _TEMPLATES = {
-    **dict.fromkeys(("Message", "UsageError", "SourceError", "CellError", "TomlError", "failed"), (0, 1)),
+    **dict.fromkeys(("Message", "UsageError", "SourceError", "CellError", "TomlError", "failed_result"), (0, 1)),
     **dict.fromkeys(("Change", "Finding"), (1, 2)),
 }
 # Tables of names, and words that only other code reads.
