@@ -24,14 +24,14 @@ def free_batch(part: GraphDef, graph: Graph, inputs: Sequence[Port], outputs: Se
     Raises:
         ExportError: the graph needs the batch of training elsewhere.
     """
-    trained = {size for size in (_batch(graph, port) for port in inputs) if size is not None}
-    asked = {port.shape[0] for port in inputs if port.shape and _batch(graph, port) is not None}
+    trained = {size for size in (_fixed_batch_size(graph, port) for port in inputs) if size is not None}
+    asked = {port.shape[0] for port in inputs if port.shape and _fixed_batch_size(graph, port) is not None}
     if len(trained) != 1 or len(asked) != 1 or trained == asked:
         return []
     (old,), (new,) = trained, asked
     nodes, there, written = by_name(part), {op.name: op for op in graph.get_operations()}, []
     for name, op in there.items():
-        if name in nodes and op.type == "Reshape" and _keeps(op, old):
+        if name in nodes and op.type == "Reshape" and _keeps_batch_dimension(op, old):
             shape = part.node.add(name=unused(part, f"{name}/any_batch"))
             set_constant(shape, [-1, *op.outputs[0].shape.as_list()[1:]], tf.int32)
             nodes[name].attr["Tshape"].type = tf.int32.as_datatype_enum
@@ -40,23 +40,25 @@ def free_batch(part: GraphDef, graph: Graph, inputs: Sequence[Port], outputs: Se
     try:
         imported = tf_capture.import_into_new_graph(part)
     except ValueError as error:  # of TensorFlow, which infers shapes
-        raise ExportError(_problem(old, new, str(error).splitlines()[0])) from None
+        raise ExportError(_problem_text(old, new, str(error).splitlines()[0])) from None
     for name in written:
         if imported.get_tensor_by_name(f"{name}:0").op.inputs[0].shape.as_list()[0] != new:
-            raise ExportError(_problem(old, new, f"{name} does not keep the batch."))
+            raise ExportError(_problem_text(old, new, f"{name} does not keep the batch."))
     for port in outputs:
-        if _batch(graph, port) == old and imported.get_tensor_by_name(port.tensor).shape.as_list()[:1] == [old]:
-            raise ExportError(_problem(old, new, f"{port.tensor} keeps {old}."))
+        if _fixed_batch_size(graph, port) == old and imported.get_tensor_by_name(port.tensor).shape.as_list()[:1] == [
+            old
+        ]:
+            raise ExportError(_problem_text(old, new, f"{port.tensor} keeps {old}."))
     return [f"reshapes to the batch {old} of training take any batch"] if written else []
 
 
-def _batch(graph: Graph, port: Port) -> int | None:
+def _fixed_batch_size(graph: Graph, port: Port) -> int | None:
     """Return the batch of an input in the source; None if it has no fixed one."""
     shape = graph.get_tensor_by_name(port.tensor).shape
     return shape.as_list()[0] if shape.rank else None
 
 
-def _keeps(op: Operation, batch: int) -> bool:
+def _keeps_batch_dimension(op: Operation, batch: int) -> bool:
     """Return True for a reshape that keeps the batch, whose sizes do not follow from the shape of its input."""
     before, after = op.inputs[0].shape, op.outputs[0].shape
     if not before.rank or not after.rank or None in after.as_list() or before.as_list()[0] != batch:
@@ -64,6 +66,6 @@ def _keeps(op: Operation, batch: int) -> bool:
     return after.as_list()[0] == batch and tf.get_static_value(op.inputs[1]) is not None
 
 
-def _problem(old: int, new: int | None, reason: str) -> str:
+def _problem_text(old: int, new: int | None, reason: str) -> str:
     text = "any batch" if new is None else f"the batch {new}"
     return f"the graph has the batch {old} of training, and does not fit {text}: {reason} Give --inputs with {old}."

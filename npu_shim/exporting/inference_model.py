@@ -89,7 +89,7 @@ def make(
     inference.refuse(frozen, {graph_defs.split(port.tensor)[0] for port in inputs})
     kept += [port.tensor for port in inputs]
     frozen = freezing.freeze(frozen, values, [graph_defs.split(tensor)[0] for tensor in kept])
-    frozen = _portable(graph_defs.subgraph(tf_export.optimize_graph(frozen, kept, _FOLD), kept))
+    frozen = _portable_graph_def(graph_defs.subgraph(tf_export.optimize_graph(frozen, kept, _FOLD), kept))
     notes += later_than_1_15(frozen)
     imported = tf_capture.import_into_new_graph(frozen)
     outputs = [port._replace(shape=shape_of(imported.get_tensor_by_name(port.tensor))) for port in outputs]
@@ -134,7 +134,7 @@ def operators_of_1_15() -> dict[str, set[str]]:
     return {name: set(attributes) for name, attributes in json.loads(text).items()}
 
 
-def _portable(graph: GraphDef) -> GraphDef:
+def _portable_graph_def(graph: GraphDef) -> GraphDef:
     """Return a graph that older versions of TensorFlow load, too."""
     for node in graph.node:
         if node.op in _LATER:

@@ -37,13 +37,13 @@ def numbers(graph: GraphDef, fed: float | None = None) -> dict[str, Value]:
     while before != len(known):
         before = len(known)
         for node in graph.node:
-            value = None if node.name in known else _number(nodes, node, known, fed)
+            value = None if node.name in known else _number_of_node(nodes, node, known, fed)
             if value is not None:
                 known[node.name] = value
     return known
 
 
-def _number(nodes: dict[str, Message], node: Message, known: dict[str, Value], fed: float | None) -> Value:
+def _number_of_node(nodes: dict[str, Message], node: Message, known: dict[str, Value], fed: float | None) -> Value:
     inputs = [split(name)[0] for name in data_inputs(node)]
     values: list[Value] = [known.get(name) for name in inputs]
     if _PASS.match(node.op) or node.op == "Merge" and _stays(nodes, node):

@@ -34,7 +34,7 @@ def write_plain(graph: GraphDef, for_onnx: bool) -> list[str]:
             _set_result(graph, node, _layer_norm, graph_defs.attribute(node, "epsilon", 1e-4))
             lines["layer normalization is written without batch normalization"] = True
         elif node.op == "Bucketize" and for_onnx:
-            _set_result(graph, node, _buckets, list(graph_defs.attribute(node, "boundaries").f))
+            _set_result(graph, node, _bucket_indices, list(graph_defs.attribute(node, "boundaries").f))
             lines["buckets are counted by comparisons"] = True
     return list(lines)
 
@@ -49,7 +49,7 @@ def _layer_norm(x: Tensor, epsilon: float) -> Tensor:
     return (x - mean) * tf.math.rsqrt(variance + epsilon)
 
 
-def _buckets(x: Tensor, borders: list[float]) -> Tensor:
+def _bucket_indices(x: Tensor, borders: list[float]) -> Tensor:
     x = x if x.dtype == tf.float64 else tf.cast(x, tf.float32)
     return tf.reduce_sum(tf.cast(x[..., None] >= tf.constant(borders, x.dtype), tf.int32), -1)
 

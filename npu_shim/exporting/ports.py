@@ -190,7 +190,7 @@ def candidate_outputs(graph: Graph) -> list[Port]:
         is_distance = op.type == "Sub" and any(consumer.type in _DISTANCES for consumer in op.outputs[0].consumers())
         if is_distance and len(before & trained) == 1 or op.type in _LOSSES and "/moments/" not in op.name:
             of_loss.add(op.name)
-            compared.update((_passed(tensor).name, _passed(tensor)) for tensor in op.inputs)
+            compared.update((_op_behind_reshapes(tensor).name, _op_behind_reshapes(tensor)) for tensor in op.inputs)
             continue
         is_likely = op.type in _LIKELY_TYPES or _LIKELY.search(op.name.rpartition("/")[2])
         is_side = op.type in ("Switch", "Enter")  # of a branch, or in a loop
@@ -203,7 +203,7 @@ def candidate_outputs(graph: Graph) -> list[Port]:
     return [_port(graph, Asked(None, f"{name}:0"), {}) for name in list(unique)[:_MOST_LISTED]]
 
 
-def _passed(tensor: Tensor) -> Operation:
+def _op_behind_reshapes(tensor: Tensor) -> Operation:
     """Return the op whose result comes through reshapes."""
     op = tensor.op
     while op.type in ("Reshape", "Identity", "Cast", "StopGradient", "Squeeze"):

@@ -79,7 +79,7 @@ def run_graph(nodes: GraphDef, variables: Values, inputs: list[Port], outputs: l
     config.graph_options.rewrite_options.remapping = tf_api.RewriterConfig.OFF
     with tf_capture.import_into_new_graph(nodes).as_default() as graph, v1.Session(config=config) as session:
         for name, value in variables.items():
-            _set(session, graph.get_tensor_by_name(f"{name}:0"), value)
+            _set_variable(session, graph.get_tensor_by_name(f"{name}:0"), value)
         feed = {port.tensor: values[port.key] for port in inputs}
         try:
             return dict(session.run({port.key: port.tensor for port in outputs}, feed))
@@ -88,7 +88,7 @@ def run_graph(nodes: GraphDef, variables: Values, inputs: list[Port], outputs: l
             raise ExportError(reason + "Give shapes with --inputs, a range with --range, or real ones with --data.")
 
 
-def _set(session: Session, variable: Tensor, value: Value) -> None:
+def _set_variable(session: Session, variable: Tensor, value: Value) -> None:
     given, is_handle = v1.placeholder(value.dtype, value.shape), variable.dtype == tf.resource
     assign = tf.raw_ops.AssignVariableOp if is_handle else tf.raw_ops.Assign
     session.run(assign(**{"resource" if is_handle else "ref": variable, "value": given}), {given: value})

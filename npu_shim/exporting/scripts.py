@@ -86,7 +86,7 @@ class _Predicting(Capture):
     def _replaces_run(self, graph: Graph, ops: list[Operation], feeds: Feeds) -> bool:
         tensors = [tensor for op in ops for tensor in op.outputs]
         return has_gradient_updates(needed_ops_with_functions(ops)) or any(
-            tensor.dtype.is_floating and _predicts(tensor, feeds) for tensor in tensors
+            tensor.dtype.is_floating and _is_prediction(tensor, feeds) for tensor in tensors
         )
 
     def _record_run(
@@ -103,11 +103,11 @@ class _Predicting(Capture):
         if self._checkpoint:
             read = sources.checkpoint_reader(definition, sources.prefix_of(self._checkpoint))
         else:
-            read = _read(session, variables_of(definition), run)
+            read = _read_variables(session, variables_of(definition), run)
         signatures, constants = {}, {}
         if not has_gradient_updates(needed_ops_with_functions(ops)):  # else they are those of training
             fetched = tf_session.fetched_elements(session, fetches)
-            results = [result for result in fetched if isinstance(result, tf.Tensor) and _predicts(result, feeds)]
+            results = [result for result in fetched if isinstance(result, tf.Tensor) and _is_prediction(result, feeds)]
             given = {tensor: value for tensor, value in feeds if np.ndim(value)}
             constants = {tensor.op.name: value for tensor, value in feeds if not np.ndim(value)}
             inputs, outputs = ({key_of(tensor.name): tensor.name for tensor in side} for side in (given, results))
@@ -132,7 +132,7 @@ class _Predicting(Capture):
             finally:
                 self._depth -= 1
             if model.weights:  # else it only changes inputs
-                given = getattr(model, "inputs", None) or tf.nest.map_structure(_of_any_batch, inputs)
+                given = getattr(model, "inputs", None) or tf.nest.map_structure(_with_any_batch, inputs)
                 kind = f"{model.name} at {self._running_line()}"
                 self._stop(_keras_source, kind, _signatures(model, given), self._checkpoint)
             return result
@@ -153,14 +153,14 @@ class _Predicting(Capture):
         self._stop(sources.function_source, kind, functions, concrete.graph.variables)
 
 
-def _predicts(tensor: Tensor, feeds: Feeds) -> bool:
+def _is_prediction(tensor: Tensor, feeds: Feeds) -> bool:
     """Return True for a result of variables and inputs."""
     ops, fed = needed_ops_with_functions([tensor.op]), {fed_tensor.op for fed_tensor, _ in feeds}
     of_both = any(op.type in VARIABLES for op in ops) and any(op.type in FED or op in fed for op in ops)
     return of_both and is_number(tensor)
 
 
-def _read(session: Session, names: list[str], run: Function) -> sources.Read:
+def _read_variables(session: Session, names: list[str], run: Function) -> sources.Read:
     """Return a reader of the values that variables have now, since the session ends with the script."""
     values = {}
     for name in names:
@@ -191,14 +191,18 @@ def _signatures(called: KerasModel, inputs: Structure) -> dict[str, tuple[KerasM
         for model in alive
         if model is not called
         and getattr(model, "inputs", None)
-        and (model in chains or not any(_has(model, chain) and _has(chain, model) for chain in chains))
+        and (
+            model in chains or not any(_has_submodel(model, chain) and _has_submodel(chain, model) for chain in chains)
+        )
     ]
-    name = sources.DEFAULT if all(_has(called, model) for model in others) else called.name
-    others.sort(key=lambda model: (sum(_has(other, model) for other in alive), model.name))  # parts of others last
+    name = sources.DEFAULT if all(_has_submodel(called, model) for model in others) else called.name
+    others.sort(
+        key=lambda model: (sum(_has_submodel(other, model) for other in alive), model.name)
+    )  # parts of others last
     return {name: (called, inputs), **{model.name: (model, model.inputs) for model in others if model.name != name}}
 
 
-def _has(model: KerasModel, part: KerasModel) -> bool:
+def _has_submodel(model: KerasModel, part: KerasModel) -> bool:
     return {id(weight) for weight in part.weights} <= {id(weight) for weight in model.weights}
 
 
@@ -212,5 +216,5 @@ def _keras_source(
     return sources.keras_source(path, kind, models)
 
 
-def _of_any_batch(value: Value) -> Value:
+def _with_any_batch(value: Value) -> Value:
     return tf.TensorSpec([None, *value.shape[1:]], value.dtype)

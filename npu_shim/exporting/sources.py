@@ -48,20 +48,20 @@ class Source(NamedTuple):
 def open_source(path: str, tags: str = "serve") -> Source:
     """Open a source by the files that are there."""
     if os.path.isfile(os.path.join(path, "saved_model.pb")):
-        return _saved_model(path, tags)
+        return _open_saved_model(path, tags)
     if path.endswith(KERAS_FILES) and os.path.isfile(path):
-        return _keras(path)
+        return _open_keras_model(path)
     if path.endswith(".pb") and os.path.isfile(path):
-        return Source(path, "frozen graph", _parsed(path, tf_api.GraphDef), lambda names: {}, {})
+        return Source(path, "frozen graph", _parse_message_file(path, tf_api.GraphDef), lambda names: {}, {})
     prefix = prefix_of(path)
     if not os.path.isfile(prefix + ".meta"):
         instead = "Save with tf.compat.v1.train.Saver, or give a SavedModel, a Keras file, or --script too."
         raise ExportError(f"{prefix}.meta is missing: a checkpoint has no graph. {instead}")
-    meta = _parsed(prefix + ".meta", tf_export.MetaGraphDef)
+    meta = _parse_message_file(prefix + ".meta", tf_export.MetaGraphDef)
     return Source(path, "checkpoint", meta.graph_def, checkpoint_reader(meta.graph_def, prefix), _signatures(meta))
 
 
-def _parsed(path: str, kind: types.Value) -> types.Message:
+def _parse_message_file(path: str, kind: types.Value) -> types.Message:
     try:
         return kind.FromString(pathlib.Path(path).read_bytes())
     except Exception as error:  # protobuf's error has another name in each version
@@ -119,8 +119,8 @@ def checkpoint_reader(graph: types.GraphDef, prefix: str) -> Read:
 # --- models that TensorFlow loads
 
 
-def _saved_model(path: str, tags: str, shown: str | None = None, kind: str = "SavedModel") -> Source:
-    saved = _parsed(os.path.join(path, "saved_model.pb"), tf_export.SavedModel)
+def _open_saved_model(path: str, tags: str, shown: str | None = None, kind: str = "SavedModel") -> Source:
+    saved = _parse_message_file(os.path.join(path, "saved_model.pb"), tf_export.SavedModel)
     wanted = set(tags.split(","))
     metas = [meta_graph for meta_graph in saved.meta_graphs if set(meta_graph.meta_info_def.tags) == wanted]
     if not metas:
@@ -134,11 +134,11 @@ def _saved_model(path: str, tags: str, shown: str | None = None, kind: str = "Sa
         session = v1.Session()
         meta = v1.saved_model.load(session, sorted(wanted), path)
     graph, read = session.graph.as_graph_def(), _session_reader(session)
-    lines = _lines(tf_export.creation_lines_of_nodes(path), shown or path)
+    lines = _line_lookup(tf_export.creation_lines_of_nodes(path), shown or path)
     return Source(shown or path, kind, graph, read, _signatures(meta), lines=lines)
 
 
-def _lines(traces: dict[str, list[tuple[str, int]]], shown: str) -> Callable[[str], list[str]]:
+def _line_lookup(traces: dict[str, list[tuple[str, int]]], shown: str) -> Callable[[str], list[str]]:
     folder = os.path.dirname(os.path.abspath(shown))
 
     def lines(name: str) -> list[str]:
@@ -164,18 +164,18 @@ def value_of(graph: types.Graph, name: str) -> types.Value:
     return tensor if tensor.dtype != tf.resource else graph.get_tensor_by_name(f"{name}/Read/ReadVariableOp:0")
 
 
-def _keras(path: str) -> Source:
+def _open_keras_model(path: str) -> Source:
     keras, kind = tf.keras, "Keras model"
     if tf.__version__.startswith("1."):
         with tf.Graph().as_default():
             keras.backend.set_learning_phase(0)
-            model = _loaded(path)
+            model = _load_keras_model(path)
             session = keras.backend.get_session()
             sides = (model.input_names, model.inputs), (model.output_names, model.outputs)
             inputs, outputs = ({key: tensor.name for key, tensor in zip(*side)} for side in sides)
             signatures = {DEFAULT: (inputs, outputs)}
             return Source(path, kind, session.graph.as_graph_def(), _session_reader(session), signatures)
-    model = _loaded(path)
+    model = _load_keras_model(path)
     if not model.inputs:
         raise ExportError(f"{path}: a subclassed model has no input shapes. Save it with model.export.")
     return keras_source(path, kind, {DEFAULT: (model, model.inputs)})
@@ -188,13 +188,13 @@ def keras_source(path: str, kind: str, models: dict[str, tuple[types.KerasModel,
         path, kind: for messages.
         models: by the names of their signatures, with what they are called with, a structure with shapes and types.
     """
-    functions = {name: _predicting(*called) for name, called in models.items()}
+    functions = {name: _predict_function(*called) for name, called in models.items()}
     weights = [variable for model, _ in models.values() for variable in model.variables]
     variables = [variable if isinstance(variable, tf.Variable) else variable.value for variable in weights]
     return function_source(path, kind, functions, variables)
 
 
-def _predicting(model: types.KerasModel, inputs: types.Structure) -> types.TracedFunction:
+def _predict_function(model: types.KerasModel, inputs: types.Structure) -> types.TracedFunction:
     flat, several = tf.nest.flatten(inputs), isinstance(inputs, (list, tuple, dict)) and len(inputs) > 1
     keys = [(getattr(tensor, "name", None) or f"input_{number}").split(":")[0] for number, tensor in enumerate(flat)]
     specs = [tf.TensorSpec(tensor.shape, tensor.dtype, key) for key, tensor in zip(keys, flat)]
@@ -218,7 +218,7 @@ def function_source(
     with tempfile.TemporaryDirectory(prefix="npu_shim_export_") as folder:
         options = tf.saved_model.SaveOptions(save_debug_info=True)
         tf.saved_model.save(saved, folder, functions, options)
-        source = _saved_model(folder, "serve", path, kind)
+        source = _open_saved_model(folder, "serve", path, kind)
     return source._replace(signatures={name: source.signatures[name] for name in functions})  # in their order
 
 
@@ -243,7 +243,7 @@ def restore_weights(model: types.KerasModel, path: str) -> bool:
     return False
 
 
-def _loaded(path: str) -> types.Module:
+def _load_keras_model(path: str) -> types.Module:
     try:
         return tf.keras.models.load_model(path, compile=False)
     except ValueError as error:

@@ -35,7 +35,7 @@ def ascend_quant(
     Raises:
         ValueError: another dst_type.
     """
-    bits = _bits("ascend_quant", dst_type)
+    bits = _bits_of_type("ascend_quant", dst_type)
     with tf.name_scope(name or "ascend_quant"):
         steps = tf.round(tf.convert_to_tensor(x) * scale) + offset
         return tf.clip_by_value(steps, -(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1) - offset
@@ -57,7 +57,7 @@ def ascend_weight_quant(
     Raises:
         ValueError: another dst_type.
     """
-    _bits("ascend_weight_quant", dst_type)
+    _bits_of_type("ascend_weight_quant", dst_type)
     with tf.name_scope(name or "ascend_weight_quant"):
         return tf.cast(x, T) - tf.cast(offset_w, T)
 
@@ -111,7 +111,7 @@ def ascend_anti_quant(x: Tensor, scale: float, offset: float, name: str | None =
         return tf.convert_to_tensor(x) * scale
 
 
-def _bits(operator: str, dst_type: str) -> int:
+def _bits_of_type(operator: str, dst_type: str) -> int:
     if dst_type not in _BITS:
         raise ValueError(f"{operator}: dst_type={dst_type!r} is not allowed. It must be 'INT8' or 'INT4'.")
     return _BITS[dst_type]

@@ -39,14 +39,16 @@ def neighbors(
         places: np.ndarray, kinds: np.ndarray, counts: np.ndarray, lattice: np.ndarray, lists: np.ndarray
     ) -> list[np.ndarray]:
         points = places.reshape(len(places), -1, 3).astype(np.float64)
-        listed = _lists(lists, int(counts[0]))
+        listed = _neighbor_lists(lists, int(counts[0]))
         atoms = np.full([len(points), counts[0], sum(most)], -1, np.int32)
         shifts = np.zeros([*atoms.shape, 3], np.float32)
         for frame, own in enumerate(points):
-            wraps, images = _images(own, lattice[frame].astype(np.float64), cutoff if len(lists) == 6 else None)
+            wraps, images = _periodic_images(
+                own, lattice[frame].astype(np.float64), cutoff if len(lists) == 6 else None
+            )
             for row in range(counts[0]):
                 candidates = np.arange(len(own)) if listed is None else listed[row]
-                _nearest(
+                _nearest_neighbors(
                     row, own, kinds[frame], lattice[frame], wraps, images, candidates, most, cutoff,
                     atoms[frame, row], shifts[frame, row],
                 )  # fmt: skip
@@ -58,7 +60,7 @@ def neighbors(
     return nlist, shifts
 
 
-def _lists(mesh: np.ndarray, rows: int) -> list[np.ndarray] | None:
+def _neighbor_lists(mesh: np.ndarray, rows: int) -> list[np.ndarray] | None:
     """Return the neighbors of each atom in a mesh; None if it has none."""
     if len(mesh) in (0, 6):
         return None
@@ -72,7 +74,7 @@ def _lists(mesh: np.ndarray, rows: int) -> list[np.ndarray] | None:
     return [part for _, part in sorted(zip(atoms.tolist(), parts), key=lambda pair: pair[0])]
 
 
-def _images(points: np.ndarray, lattice: np.ndarray, cutoff: float | None) -> tuple[np.ndarray, np.ndarray]:
+def _periodic_images(points: np.ndarray, lattice: np.ndarray, cutoff: float | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the lattice vectors to subtract so that points are in the cell, and those of all images in reach."""
     if cutoff is None:
         return np.zeros_like(points), np.zeros([1, 3])
@@ -82,7 +84,7 @@ def _images(points: np.ndarray, lattice: np.ndarray, cutoff: float | None) -> tu
     return np.floor(points @ inverse), np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3).astype(np.float64)
 
 
-def _nearest(
+def _nearest_neighbors(
     row: int, points: np.ndarray, kinds: np.ndarray, lattice: np.ndarray, wraps: np.ndarray, images: np.ndarray,
     candidates: np.ndarray, most: Sequence[int], cutoff: float, nlist: np.ndarray, shifts: np.ndarray,
 ) -> None:  # fmt: skip

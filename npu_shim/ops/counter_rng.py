@@ -26,28 +26,28 @@ def bits(key: Tensor, count: Tensor) -> Tensor:
         key: int32 [2].
         count: int32 scalar.
     """
-    first = _mix(_mix(key[0]) + key[1])
-    second = _mix(_xor(first, _word(0x85EBCA6B)) + key[0])
-    h = tf.range(count) * _word(0x9E3779B9) + first
-    h = _fold(h, 16) * _word(0x7FEB352D)
-    h = (_fold(h, 15) + second) * _word(0x846CA68B)
-    return _fold(h, 16)
+    first = _mix_bits(_mix_bits(key[0]) + key[1])
+    second = _mix_bits(_bitwise_xor(first, _word_constant(0x85EBCA6B)) + key[0])
+    h = tf.range(count) * _word_constant(0x9E3779B9) + first
+    h = _xor_with_shifted(h, 16) * _word_constant(0x7FEB352D)
+    h = (_xor_with_shifted(h, 15) + second) * _word_constant(0x846CA68B)
+    return _xor_with_shifted(h, 16)
 
 
-def _mix(h: Tensor) -> Tensor:
-    h = _fold(h, 16) * _word(0x7FEB352D)
-    h = _fold(h, 15) * _word(0x846CA68B)
-    return _fold(h, 16)
+def _mix_bits(h: Tensor) -> Tensor:
+    h = _xor_with_shifted(h, 16) * _word_constant(0x7FEB352D)
+    h = _xor_with_shifted(h, 15) * _word_constant(0x846CA68B)
+    return _xor_with_shifted(h, 16)
 
 
-def _fold(h: Tensor, shift: int) -> Tensor:
+def _xor_with_shifted(h: Tensor, shift: int) -> Tensor:
     unsigned = tf.bitwise.right_shift(tf.bitcast(h, tf.uint32), tf.constant(shift, tf.uint32))
-    return _xor(h, tf.bitcast(unsigned, tf.int32))
+    return _bitwise_xor(h, tf.bitcast(unsigned, tf.int32))
 
 
-def _xor(a: Tensor, b: Tensor) -> Tensor:
+def _bitwise_xor(a: Tensor, b: Tensor) -> Tensor:
     return tf.bitwise.bitwise_xor(a, b)
 
 
-def _word(value: int) -> Tensor:
+def _word_constant(value: int) -> Tensor:
     return tf.constant(value - (1 << 32) if value >> 31 else value, tf.int32)

@@ -62,7 +62,7 @@ def prod_env_mat_a_operator(
         lives = tf.expand_dims(nlist >= 0, -1)
         there = tf.gather(here, tf.maximum(nlist, 0), batch_dims=1) + tf.einsum("fijk,fkd->fijd", shifts, cells)
         rij = _where(lives, there - tf.expand_dims(here[:, :rows], 2), tf.zeros_like(there))
-        env, derivative = _environment(rij, lives, rcut_r_smth, rcut_r)
+        env, derivative = _environment_matrix(rij, lives, rcut_r_smth, rcut_r)
         own = types[:, :rows]
         mean, deviation = (
             tf.reshape(tf.gather(tf.cast(tensor, tf.float32), tf.maximum(own, 0)), [frames, rows, places, 4])
@@ -97,11 +97,11 @@ def prod_force_se_a(
         [frames, 3 atoms].
     """
     with tf.name_scope(name or "prod_force_se_a"):
-        pull, nlist, rows, atoms = _pulls(net_deriv, in_deriv, nlist, natoms)
+        pull, nlist, rows, atoms = _pair_forces(net_deriv, in_deriv, nlist, natoms)
         pull = tf.reduce_sum(pull, 3)  # [frames, rows, n, 3]
         rest = tf.zeros([tf.shape(pull)[0], atoms - rows, 3], pull.dtype)
         own = tf.concat([tf.reduce_sum(pull, 2), rest], 1)
-        return tf.reshape(_by_neighbor(pull, nlist, atoms) - own, [tf.shape(pull)[0], -1])
+        return tf.reshape(_sum_by_neighbor(pull, nlist, atoms) - own, [tf.shape(pull)[0], -1])
 
 
 def prod_virial_se_a(
@@ -117,13 +117,13 @@ def prod_virial_se_a(
         [frames, 9], and by neighbor [frames, 9 atoms].
     """
     with tf.name_scope(name or "prod_virial_se_a"):
-        pull, nlist, rows, atoms = _pulls(net_deriv, in_deriv, nlist, natoms)
+        pull, nlist, rows, atoms = _pair_forces(net_deriv, in_deriv, nlist, natoms)
         vectors = tf.reshape(rij, [tf.shape(pull)[0], rows, -1, 3])
         virials = tf.einsum("fijd,fije->fijde", tf.reduce_sum(pull, 3), vectors)
         virials = tf.reshape(
             virials * tf.cast(nlist >= 0, pull.dtype)[..., None, None], tf.concat([tf.shape(nlist), [9]], 0)
         )
-        of_atoms = _by_neighbor(virials, nlist, atoms)
+        of_atoms = _sum_by_neighbor(virials, nlist, atoms)
         return tf.reduce_sum(of_atoms, 1), tf.reshape(of_atoms, [tf.shape(pull)[0], -1])
 
 
@@ -142,7 +142,7 @@ prodforcesea, prodvirialsea = prod_force_se_a, prod_virial_se_a
 _where = tf.compat.v2.where
 
 
-def _environment(rij: Tensor, lives: Tensor, begin: float, end: float) -> tuple[Tensor, Tensor]:
+def _environment_matrix(rij: Tensor, lives: Tensor, begin: float, end: float) -> tuple[Tensor, Tensor]:
     """Return env, [..., n, 4], and its derivative with respect to r_i, [..., n, 4, 3]; zeros at empty places."""
     r2 = _where(lives, tf.reduce_sum(tf.square(rij), -1, keepdims=True), tf.ones_like(rij[..., :1]))
     r = tf.sqrt(r2)
@@ -159,7 +159,7 @@ def _environment(rij: Tensor, lives: Tensor, begin: float, end: float) -> tuple[
     return raw * s * counts, derivative * counts[..., None]
 
 
-def _pulls(net_deriv: Tensor, in_deriv: Tensor, nlist: Tensor, natoms: Tensor) -> tuple[Tensor, ...]:
+def _pair_forces(net_deriv: Tensor, in_deriv: Tensor, nlist: Tensor, natoms: Tensor) -> tuple[Tensor, ...]:
     """Return net_deriv in_deriv, [frames, rows, n, 4, 3], the neighbors [frames, rows, n], rows and atoms."""
     natoms = tf.convert_to_tensor(natoms)
     rows, atoms = natoms[0], natoms[1]
@@ -170,7 +170,7 @@ def _pulls(net_deriv: Tensor, in_deriv: Tensor, nlist: Tensor, natoms: Tensor) -
     return tf.reshape(net, shape) * tf.reshape(in_deriv, tf.concat([shape[:-1], [3]], 0)), nlist, rows, atoms
 
 
-def _by_neighbor(values: Tensor, nlist: Tensor, atoms: Tensor) -> Tensor:
+def _sum_by_neighbor(values: Tensor, nlist: Tensor, atoms: Tensor) -> Tensor:
     """Add the values of places, [frames, rows, n, k], up by neighbor: [frames, atoms, k]."""
     frames, width = tf.shape(values)[0], values.shape.as_list()[-1]
     first = tf.range(frames)[:, None, None] * atoms

@@ -64,8 +64,13 @@ def deformable_offsets(
             )
         batch = tf.shape(x)[0]
         given = tf.cast(tf.reshape(offsets, [batch, rows, columns, 3, groups, kh, kw]), tf.float32)
-        place_y = _grid(rows, strides[h], pads[0], kh, dilations[h], [1, rows, 1, 1, kh, 1]) + given[:, :, :, 1]
-        place_x = _grid(columns, strides[w], pads[2], kw, dilations[w], [1, 1, columns, 1, 1, kw]) + given[:, :, :, 0]
+        place_y = (
+            _sampling_grid(rows, strides[h], pads[0], kh, dilations[h], [1, rows, 1, 1, kh, 1]) + given[:, :, :, 1]
+        )
+        place_x = (
+            _sampling_grid(columns, strides[w], pads[2], kw, dilations[w], [1, 1, columns, 1, 1, kw])
+            + given[:, :, :, 0]
+        )
         per_group = channels // groups
         pixels = tf.reshape(
             tf.transpose(tf.reshape(x, [batch, height * width, groups, per_group]), [0, 2, 1, 3]), [-1, per_group]
@@ -152,7 +157,7 @@ def deformable_conv2d(
         return tf.transpose(y, _TO_NCHW) if data_format == "NCHW" else y
 
 
-def _grid(number: int, stride: int, pad: int, size: int, dilation: int, shape: list[int]) -> Tensor:
+def _sampling_grid(number: int, stride: int, pad: int, size: int, dilation: int, shape: list[int]) -> Tensor:
     """Return the places of the elements of a filter without offsets, along one axis."""
     starts = tf.range(number, dtype=tf.float32) * stride - pad
     return tf.reshape(tf.expand_dims(starts, 1) + tf.range(size, dtype=tf.float32) * dilation, shape)

@@ -27,8 +27,8 @@ def dense_image_warp(image: Tensor, flow: Tensor, name: str | None = None) -> Te
         batch, height, width, channels = tf.unstack(tf.shape(image), 4)
         rows, columns = tf.meshgrid(tf.range(height), tf.range(width), indexing="ij")
         back = tf.cast(flow, tf.float32)
-        top, down = _split(tf.cast(rows, tf.float32) - back[..., 0], height)
-        left, right = _split(tf.cast(columns, tf.float32) - back[..., 1], width)
+        top, down = _floor_and_fraction(tf.cast(rows, tf.float32) - back[..., 0], height)
+        left, right = _floor_and_fraction(tf.cast(columns, tf.float32) - back[..., 1], width)
         flat = tf.reshape(image, [-1, channels])
         first = tf.reshape(tf.range(batch) * height * width, [-1, 1, 1])
 
@@ -57,7 +57,7 @@ def dense_image_warp_grad(op: Operation, grad: Tensor) -> list[Tensor]:
     return list(dense_image_warp_grad_operator(grad, op.inputs[0], op.inputs[1]))
 
 
-def _split(place: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
+def _floor_and_fraction(place: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
     """Return the pixel before a place, at most the last but one, and the part of a pixel behind it, in [0, 1]."""
     before = tf.clip_by_value(tf.floor(place), 0.0, tf.cast(size - 2, tf.float32))
     return tf.cast(tf.stop_gradient(before), tf.int32), tf.clip_by_value(place - tf.stop_gradient(before), 0.0, 1.0)

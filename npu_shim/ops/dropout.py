@@ -80,7 +80,7 @@ def dropout(
             x, rate=1 - _scalar(keep_prob, x.dtype), noise_shape=noise_shape, seed=seed, name=name
         )
     with tf.name_scope(name or "dropout"):
-        return _hashed(x, keep_prob, seed)
+        return _hashed_dropout_of(x, keep_prob, seed)
 
 
 def checked_input(x: Tensor, keep_prob: float | Tensor) -> Tensor:
@@ -105,13 +105,13 @@ def _is_too_small_or_large_to_hash(x: Tensor) -> bool:
     return count is not None and not LEAST_ELEMENTS <= count <= xla.MOST_ELEMENTS
 
 
-def _hashed(x: Tensor, keep_prob: float | Tensor, seed: int | None) -> Tensor:
+def _hashed_dropout_of(x: Tensor, keep_prob: float | Tensor, seed: int | None) -> Tensor:
     """Return the dropout of a large tensor, or of one whose size is known at run time only."""
     keep = tf.convert_to_tensor(_scalar(keep_prob, tf.float64), tf.float64)
     if x.shape.num_elements() is None and tf_graph.is_in_plain_graph():
         return _dropout_of_dynamic_shape(x, keep, seed)
     key = counter_rng.new_key(seed)
-    return tf_gradients.with_registered_gradient(_applied(x, key, keep), [x, key, keep], "NpuShimDropout")
+    return tf_gradients.with_registered_gradient(_apply_hashed_dropout(x, key, keep), [x, key, keep], "NpuShimDropout")
 
 
 @tf.RegisterGradient("NpuShimDropout")
@@ -120,13 +120,13 @@ def _gradient(x: Tensor, key: Tensor, keep: Tensor, dy: Tensor) -> list[Tensor |
     """Return dy with the same mask and scale."""
     dy.set_shape(x.shape)
     return [
-        tf_gradients.with_registered_gradient(_applied(dy, key, keep), [dy, key, keep], "NpuShimDropout"),
+        tf_gradients.with_registered_gradient(_apply_hashed_dropout(dy, key, keep), [dy, key, keep], "NpuShimDropout"),
         None,
         None,
     ]
 
 
-def _applied(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
+def _apply_hashed_dropout(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
     """Return x times the mask of a key and the scale.
 
     It is also called in functions, which may be compiled as a whole with all
@@ -136,7 +136,7 @@ def _applied(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
 
     def small() -> Tensor:
         kept = tf.random.stateless_uniform(tf.shape(x), key) < tf.cast(keep, tf.float32)
-        return _times(x, tf.cast(kept, _wide(x)) * _scale(x, keep))
+        return _multiply_by_factors(x, tf.cast(kept, _compute_dtype(x)) * _scale_of_kept(x, keep))
 
     return xla.cond_by_size(x, small, lambda: _hashed_dropout(x, key, keep), _LEAST_HASHED)
 
@@ -150,21 +150,23 @@ def _dropout_of_dynamic_shape(x: Tensor, keep: Tensor, seed: int | None) -> Tens
     is_keyed = count >= _LEAST_KEYED
 
     def with_factors(factors: Tensor) -> TwoTensors:
-        return _times(x, factors), factors
+        return _multiply_by_factors(x, factors), factors
 
     def small() -> TwoTensors:
         known = tf_api.static_value(keep)
         rate = tf.cast(1.0 - keep, tf.float32) if known is None else tf.constant(1.0 - known, tf.float32)
         kept = tf.random.uniform(tf.shape(x), seed=seed) >= rate
-        return with_factors(tf.cast(kept, _wide(x)) * _scale(x, keep))
+        return with_factors(tf.cast(kept, _compute_dtype(x)) * _scale_of_kept(x, keep))
 
     def hashed() -> TwoTensors:
         key = counter_rng.new_key(seed)
 
         def keyed() -> TwoTensors:
-            return _applied(x, key, keep), tf.bitcast(key, _wide(x))  # as one tensor, like the factors
+            return _apply_hashed_dropout(x, key, keep), tf.bitcast(
+                key, _compute_dtype(x)
+            )  # as one tensor, like the factors
 
-        return tuple(xla.cond_on_large(is_keyed, keyed, lambda: with_factors(_factors(x, key, keep))))
+        return tuple(xla.cond_on_large(is_keyed, keyed, lambda: with_factors(_dropout_factors(x, key, keep))))
 
     y, mask = xla.cond_on_large(count >= _LEAST_HASHED, hashed, small)
     y.set_shape(x.shape)
@@ -179,9 +181,9 @@ def _chosen_gradient(x: Tensor, mask: Tensor, is_keyed: Tensor, keep: Tensor, dy
     def keyed() -> Tensor:
         key = tf.bitcast(mask, tf.int32)
         key.set_shape([2])
-        return _applied(dy, key, keep)
+        return _apply_hashed_dropout(dy, key, keep)
 
-    dx = xla.cond_on_large(is_keyed, keyed, lambda: _times(dy, mask))
+    dx = xla.cond_on_large(is_keyed, keyed, lambda: _multiply_by_factors(dy, mask))
     dx.set_shape(x.shape)
     return [
         tf_gradients.with_registered_gradient(dx, [dy, mask, is_keyed, keep], "NpuShimChosenDropout"),
@@ -195,31 +197,31 @@ def _hashed_dropout(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
     """Return the dropout of a large tensor."""
     count = x.shape.num_elements()
     if count is not None and not (count % _EVEN and tf_api.UNEVEN_IS_SLOW):
-        return _COMPILED(x, key, _threshold(keep), _scale(x, keep), tf.constant(-1))
+        return _COMPILED(x, key, _largest_kept_word(keep), _scale_of_kept(x, keep), tf.constant(-1))
     # The product reuses the memory of the factors; padding x to a compiled size would copy it once more
-    return _times(x, _factors(x, key, keep))
+    return _multiply_by_factors(x, _dropout_factors(x, key, keep))
 
 
-def _factors(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
+def _dropout_factors(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
     """Return the factors of a large x: 0 or the scale."""
-    return xla.generate_like(_COMPILED_FACTORS, x, key, _threshold(keep), _scale(x, keep))
+    return xla.generate_like(_COMPILED_FACTORS, x, key, _largest_kept_word(keep), _scale_of_kept(x, keep))
 
 
-def _threshold(keep: Tensor) -> Tensor:
+def _largest_kept_word(keep: Tensor) -> Tensor:
     """Return the int32 up to which random bits keep an element; the largest int32 if keep is 1."""
     return tf.cast(tf.clip_by_value(tf.round(keep * 2.0**32) - (2.0**31 + 1), -(2.0**31), 2.0**31 - 1), tf.int32)
 
 
-def _times(x: Tensor, factors: Tensor) -> Tensor:
+def _multiply_by_factors(x: Tensor, factors: Tensor) -> Tensor:
     return tf.cast(tf.cast(x, factors.dtype) * factors, x.dtype)
 
 
-def _scale(x: Tensor, keep: Tensor) -> Tensor:
+def _scale_of_kept(x: Tensor, keep: Tensor) -> Tensor:
     known = tf_api.static_value(keep)
-    return tf.cast(1.0 / keep, _wide(x)) if known is None else tf.constant(1.0 / known, _wide(x))
+    return tf.cast(1.0 / keep, _compute_dtype(x)) if known is None else tf.constant(1.0 / known, _compute_dtype(x))
 
 
-def _wide(x: Tensor) -> DType:
+def _compute_dtype(x: Tensor) -> DType:
     """Return the dtype of the computation; half types are rounded once."""
     return tf.float64 if x.dtype == tf.float64 else tf.float32
 

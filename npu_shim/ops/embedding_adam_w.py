@@ -68,11 +68,11 @@ def embedding_hash_table_apply_adam_w(
             result.set_shape(shape)
         rate, decay, b1, b2, eps = (_scalar(setting) for setting in (lr, weight_decay, beta1, beta2, epsilon))
         g = tf.cast(tf.boolean_mask(grad, known), tf.float32) * (-1.0 if maximize else 1.0)
-        new_m = b1 * _rows(m, places) + (1 - b1) * g
-        new_v = b2 * _rows(v, places) + (1 - b2) * tf.square(g)
+        new_m = b1 * _rows_at_places(m, places) + (1 - b1) * g
+        new_v = b2 * _rows_at_places(v, places) + (1 - b2) * tf.square(g)
         changes = [(m, new_m), (v, new_v)]
         if amsgrad:
-            largest = tf.maximum(_rows(max_grad_norm, places), new_v)
+            largest = tf.maximum(_rows_at_places(max_grad_norm, places), new_v)
             changes.append((max_grad_norm, largest))
         power1, power2 = (
             _scalar(assigned(operator, argument, variable, variable.read_value() * tf.cast(beta, variable.dtype)))
@@ -101,5 +101,5 @@ def _scalar(value: Tensor) -> Tensor:
     return tf.cast(tf.reshape(value, []), tf.float32)
 
 
-def _rows(variable: Variable, places: Tensor) -> Tensor:
+def _rows_at_places(variable: Variable, places: Tensor) -> Tensor:
     return tf.cast(tf.gather(variable.read_value(), places), tf.float32)

@@ -38,7 +38,7 @@ def embedding_hashmap_export(
 
     def write(folder: bytes, names: np.ndarray, step: np.ndarray, *parts: np.ndarray) -> None:
         for number, table in enumerate(names.ravel()):
-            path = _path(folder, table, step)
+            path = _table_file_path(folder, table, step)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path + ".part", "wb") as stream:
                 np.savez(stream, **dict(zip(_PARTS, parts[number :: len(names)])))
@@ -60,7 +60,7 @@ def embedding_hashmap_export_v2(
     Raises:
         ValueError: num is another number.
     """
-    _check_number("embedding_hashmap_export_v2", num, keys)
+    _check_number_of_tables("embedding_hashmap_export_v2", num, keys)
     return embedding_hashmap_export(file_path, table_ids, table_names, global_step, keys, counters, filter_flag, values)
 
 
@@ -81,7 +81,7 @@ def embedding_hashmap_file_size(
     """
 
     def count(folder: bytes, names: np.ndarray, step: np.ndarray) -> np.ndarray:
-        return np.array([len(_read(folder, table, step)["keys"]) for table in names.ravel()], np.int64)
+        return np.array([len(_read_table_file(folder, table, step)["keys"]) for table in names.ravel()], np.int64)
 
     with tf.name_scope(name or "embedding_hashmap_file_size"):
         sizes = numpy_function(count, [file_path, table_names, global_step], tf.int64)
@@ -105,16 +105,16 @@ def embedding_hashmap_import(
         ValueError: embedding_dims has another length than num.
         InvalidArgumentError: when it runs, if a file is not there, or its rows have another size.
     """
-    _check_number("embedding_hashmap_import", num, embedding_dims)
+    _check_number_of_tables("embedding_hashmap_import", num, embedding_dims)
     types = [tf.int64, tf.uint64, tf.uint8, tf.float32]
 
     def load(number: int) -> list[Tensor]:
         def read(folder: bytes, names: np.ndarray, step: np.ndarray) -> list[np.ndarray]:
-            arrays = _read(folder, names.ravel()[number], step)
+            arrays = _read_table_file(folder, names.ravel()[number], step)
             size = embedding_dims[number]
             if len(arrays["values"]) != len(arrays["keys"]) * size:
                 raise ValueError(
-                    f"{_path(folder, names.ravel()[number], step)} has {len(arrays['keys'])} keys and "
+                    f"{_table_file_path(folder, names.ravel()[number], step)} has {len(arrays['keys'])} keys and "
                     f"{len(arrays['values'])} values, not {size} for each key. Pass its embedding_dims."
                 )
             return [arrays[part] for part in _PARTS]
@@ -133,17 +133,17 @@ def embedding_hashmap_import(
 embedding_hashmap_file_size_v2, embedding_hashmap_import_v2 = embedding_hashmap_file_size, embedding_hashmap_import
 
 
-def _check_number(operator: str, num: int, given: Sequence[object]) -> None:
+def _check_number_of_tables(operator: str, num: int, given: Sequence[object]) -> None:
     if num != len(given):
         raise ValueError(f"{operator}: num={num!r}, but there are {len(given)} tables. Pass {len(given)}.")
 
 
-def _path(folder: bytes, table: bytes, step: np.ndarray) -> str:
+def _table_file_path(folder: bytes, table: bytes, step: np.ndarray) -> str:
     return os.path.join(folder.decode(), f"{table.decode()}-{int(step)}.npz")
 
 
-def _read(folder: bytes, table: bytes, step: np.ndarray) -> dict[str, np.ndarray]:
-    path = _path(folder, table, step)
+def _read_table_file(folder: bytes, table: bytes, step: np.ndarray) -> dict[str, np.ndarray]:
+    path = _table_file_path(folder, table, step)
     if not os.path.exists(path):
         raise ValueError(f"there is no file {path}. Write it with embedding_hashmap_export_v2 first.")
     with np.load(path, allow_pickle=False) as file:

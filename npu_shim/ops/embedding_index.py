@@ -27,7 +27,7 @@ def embedding_rank_id(
     """
     with tf.name_scope(name or "embedding_rank_id"):
         table = tf.cast(addr_table, tf.int64)
-        server, local = _place("embedding_rank_id", table, tf.cast(index, tf.int64), row_memory, mode)
+        server, local = _rank_and_local_index("embedding_rank_id", table, tf.cast(index, tf.int64), row_memory, mode)
         entries = tf.gather(table, server)
         parts = [
             entries[:, 0],
@@ -69,13 +69,17 @@ def embedding_local_index_operator(
     with tf.name_scope(name or "embedding_local_index"):
         index = tf.convert_to_tensor(index)
         table = tf.cast(addr_table, tf.int64)
-        server, local = _place("embedding_local_index", table, tf.cast(index, tf.int64), row_memory, mode)
+        server, local = _rank_and_local_index(
+            "embedding_local_index", table, tf.cast(index, tf.int64), row_memory, mode
+        )
         order = tf.argsort(server, stable=True)
         nums = tf.math.unsorted_segment_sum(tf.ones_like(server), server, tf.shape(table)[0])
         return tuple(tf.cast(tensor, index.dtype) for tensor in (tf.gather(local, order), nums, tf.argsort(order)))
 
 
-def _place(operator: str, table: Tensor, index: Tensor, row_memory: int, mode: str) -> tuple[Tensor, Tensor]:
+def _rank_and_local_index(
+    operator: str, table: Tensor, index: Tensor, row_memory: int, mode: str
+) -> tuple[Tensor, Tensor]:
     """Return the server of each row, and its row there."""
     if mode == "mod":
         servers = tf.cast(tf.shape(table)[0], tf.int64)

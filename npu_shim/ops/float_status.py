@@ -30,7 +30,7 @@ def npu_get_float_status(input_float: Tensor, name: str | None = None) -> Tensor
         ValueError: in eager code, or without control inputs.
     """
     with tf.name_scope(name or "npu_get_float_status"):
-        status = 1 - tf.cast(_all_finite("npu_get_float_status"), tf.float32)
+        status = 1 - tf.cast(_status_of_ops_before("npu_get_float_status"), tf.float32)
         return tf.fill([_SIZE], status) + 0 * tf.convert_to_tensor(input_float)
 
 
@@ -55,7 +55,7 @@ def npu_get_float_status_v2(name: str | None = None) -> Tensor:
         ValueError: in eager code, or without control inputs.
     """
     with tf.name_scope(name or "npu_get_float_status_v2"):
-        return tf.fill([_SIZE], 1 - tf.cast(_all_finite("npu_get_float_status_v2"), tf.int32))
+        return tf.fill([_SIZE], 1 - tf.cast(_status_of_ops_before("npu_get_float_status_v2"), tf.int32))
 
 
 def npu_clear_float_status_v2(name: str | None = None) -> Operation | None:
@@ -63,7 +63,7 @@ def npu_clear_float_status_v2(name: str | None = None) -> Operation | None:
     return None if tf.executing_eagerly() else tf.no_op(name=name or "npu_clear_float_status_v2")
 
 
-def _all_finite(operator: str) -> Tensor:
+def _status_of_ops_before(operator: str) -> Tensor:
     before = [] if tf.executing_eagerly() else tf.no_op().control_inputs
     tensors = [tensor for op in before for tensor in op.outputs if tensor.dtype.is_floating]
     if not tensors:

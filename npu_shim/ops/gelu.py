@@ -75,7 +75,7 @@ def gelu(features: Tensor, name: str | None = None) -> Tensor:
         elif x.dtype != tf.float64 and xla.can_switch_by_size(x):
             y, slope = xla.switch_by_size(_value_of_large, [x], _value_and_slope, LEAST_ELEMENTS)
         else:
-            return tf_gradients.with_registered_gradient(_value(x), [x], "NpuShimGelu")
+            return tf_gradients.with_registered_gradient(_gelu_value(x), [x], "NpuShimGelu")
         return tf_gradients.with_registered_gradient(y, [x, slope], "NpuShimGeluWithSlope")
 
 
@@ -91,7 +91,9 @@ def gelu_grad(gradients: Tensor, features: Tensor, activations: Tensor, name: st
         A tensor with x's shape and type.
     """
     with tf.name_scope(name or "gelu_grad"):
-        return _times(_forward(tf.convert_to_tensor(features))[1](), tf.convert_to_tensor(gradients))
+        return _multiply_slope(
+            _value_and_slope_function(tf.convert_to_tensor(features))[1](), tf.convert_to_tensor(gradients)
+        )
 
 
 def _is_small(x: Tensor) -> bool:
@@ -103,49 +105,49 @@ def _is_small(x: Tensor) -> bool:
 @tf_gradients.make_registrable_gradient
 def _gradient_by_slope(x: Tensor, slope: Tensor, dy: Tensor) -> list[Tensor | None]:
     if _is_small(x):
-        dx = _times(slope, dy)
+        dx = _multiply_slope(slope, dy)
     elif xla.can_switch_by_size(x):
         dx = xla.switch_by_size(
             lambda x, dy, _: _COMPILED_SLOPE.call_any_size(x, dy),
             [x, dy, slope],
-            lambda _, dy, slope: _times(slope, dy),
+            lambda _, dy, slope: _multiply_slope(slope, dy),
             LEAST_ELEMENTS,
         )
         dx.set_shape(x.shape)
     else:  # the gradient is in another graph or in control flow, and slope may be that of a large tensor
-        dx = _slope(x, dy)
+        dx = _slope_times_dy(x, dy)
     return [tf_gradients.with_registered_gradient(dx, [x, dy], "NpuShimGeluGrad"), None]
 
 
 @tf.RegisterGradient("NpuShimGelu")
 @tf_gradients.make_registrable_gradient
 def _gelu_gradient(x: Tensor, dy: Tensor) -> list[Tensor | None]:
-    return [tf_gradients.with_registered_gradient(_slope(x, dy), [x, dy], "NpuShimGeluGrad")]
+    return [tf_gradients.with_registered_gradient(_slope_times_dy(x, dy), [x, dy], "NpuShimGeluGrad")]
 
 
 @tf.RegisterGradient("NpuShimGeluGrad")
 @tf_gradients.make_registrable_gradient
 def _gelu_second_gradient(x: Tensor, dy: Tensor, ddx: Tensor) -> list[Tensor | None]:
-    return [_second(x, dy, ddx), _slope(x, ddx)]
+    return [_second_gradient(x, dy, ddx), _slope_times_dy(x, ddx)]
 
 
 @tf.custom_gradient
 def _eager_gelu(x: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-    return _value(x), lambda dy: _slope(x, dy)
+    return _gelu_value(x), lambda dy: _slope_times_dy(x, dy)
 
 
-def _value(x: Tensor) -> Tensor:
+def _gelu_value(x: Tensor) -> Tensor:
     """Return gelu(x), in the form that suits the number of elements."""
     if x.dtype == tf.float64:
-        return _forward(x)[0]
-    return xla.call_elementwise(_COMPILED_VALUE, [x], lambda x: _forward(x)[0], LEAST_ELEMENTS)
+        return _value_and_slope_function(x)[0]
+    return xla.call_elementwise(_COMPILED_VALUE, [x], lambda x: _value_and_slope_function(x)[0], LEAST_ELEMENTS)
 
 
-def _slope(x: Tensor, dy: Tensor) -> Tensor:
+def _slope_times_dy(x: Tensor, dy: Tensor) -> Tensor:
     """Return dy gelu'(x), likewise."""
 
     def small(x: Tensor, dy: Tensor) -> Tensor:
-        return _times(_forward(x)[1](), dy)
+        return _multiply_slope(_value_and_slope_function(x)[1](), dy)
 
     if x.dtype == tf.float64:
         return small(x, dy)
@@ -155,9 +157,9 @@ def _slope(x: Tensor, dy: Tensor) -> Tensor:
 # ---- in TensorFlow's ops, as few as possible. If s is 0 or 1, multiply_no_nan returns the limit; s has the NaNs of x.
 
 
-def _forward(x: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:
+def _value_and_slope_function(x: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:
     """Return gelu(x), and a function that returns gelu'(x) in the dtype of the computation."""
-    v = _wide(x)
+    v = _cast_to_compute_dtype(x)
     u = tf.square(v)
     e = tf.exp(v * (-_2AB * u - _2A))
     s = 1.0 / (1.0 + e)
@@ -176,26 +178,26 @@ def _forward(x: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:
 
 def _value_and_slope(x: Tensor) -> tuple[Tensor, Tensor]:
     """Return gelu(x) and gelu'(x); TensorFlow prunes the ops of gelu'(x) if no gradient needs them."""
-    y, slope = _forward(x)
+    y, slope = _value_and_slope_function(x)
     return y, slope()
 
 
 def _value_of_large(x: Tensor) -> tuple[Tensor, Tensor]:
     """Return gelu(x), and an empty tensor for the gradient."""
-    return _COMPILED_VALUE.call_any_size(x), _wide(tf.reshape(x, [-1])[:0])
+    return _COMPILED_VALUE.call_any_size(x), _cast_to_compute_dtype(tf.reshape(x, [-1])[:0])
 
 
-def _times(slope: Tensor, dy: Tensor) -> Tensor:
-    return tf.cast(_wide(dy) * slope, dy.dtype)
+def _multiply_slope(slope: Tensor, dy: Tensor) -> Tensor:
+    return tf.cast(_cast_to_compute_dtype(dy) * slope, dy.dtype)
 
 
-def _second(x: Tensor, dy: Tensor, ddx: Tensor) -> Tensor:
-    v = _wide(x)
+def _second_gradient(x: Tensor, dy: Tensor, ddx: Tensor) -> Tensor:
+    v = _cast_to_compute_dtype(x)
     s, rest, spread = _gate(v)
     d1, d2 = 3.0 * _2AB * tf.square(v) + _2A, 6.0 * _2AB * v
     bend = spread * (2.0 * d1 + v * ((rest - s) * tf.square(d1) + d2))
     bend = _where(tf.abs(v) > _LIMITS[v.dtype.name], tf.zeros_like(v), bend)
-    return tf.cast(_wide(dy) * _wide(ddx) * bend, x.dtype)
+    return tf.cast(_cast_to_compute_dtype(dy) * _cast_to_compute_dtype(ddx) * bend, x.dtype)
 
 
 def _gate(v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -211,7 +213,7 @@ def _gate(v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def npu_shim_gelu(x: Tensor) -> Tensor:
     """Return gelu(x); the name is that of the graph's function."""
-    v = _wide(x)
+    v = _cast_to_compute_dtype(x)
     inside, is_high, is_nan = _ends(v)
     c = _where(inside, v, tf.zeros_like(v))
     end = _where(tf.logical_or(is_high, is_nan), v, tf.zeros_like(v))
@@ -220,14 +222,14 @@ def npu_shim_gelu(x: Tensor) -> Tensor:
 
 def npu_shim_gelu_gradient(x: Tensor, dy: Tensor) -> Tensor:
     """Return dy gelu'(x)."""
-    v = _wide(x)
+    v = _cast_to_compute_dtype(x)
     inside, is_high, is_nan = _ends(v)
     c = _where(inside, v, tf.zeros_like(v))
     e = _exp_of_minus_t(c)
     s = 1.0 / (1.0 + e)
     slope = s + c * (3.0 * _2AB * tf.square(c) + _2A) * (s * (s * e))
     end = _where(is_nan, v, tf.cast(is_high, tf.float32))
-    return tf.cast(_wide(dy) * _where(inside, slope, end), x.dtype)
+    return tf.cast(_cast_to_compute_dtype(dy) * _where(inside, slope, end), x.dtype)
 
 
 _COMPILED_VALUE, _COMPILED_SLOPE = xla.Compiled(npu_shim_gelu), xla.Compiled(npu_shim_gelu_gradient)
@@ -251,6 +253,6 @@ def _exp_of_minus_t(c: Tensor) -> Tensor:
     return tf.bitcast(tf.bitcast(y, tf.int32) + tf.bitwise.left_shift(bits, 23), tf.float32)
 
 
-def _wide(x: Tensor) -> Tensor:
+def _cast_to_compute_dtype(x: Tensor) -> Tensor:
     """Return x in the dtype of the computation: half types in float32."""
     return tf.cast(x, tf.float32) if x.dtype.name not in _LIMITS else x

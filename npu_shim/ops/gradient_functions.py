@@ -37,7 +37,7 @@ def dynamic_rnn_grad(
     Of dh and dc those of the last step count.
     """
     x, w, b, seq_length, init_h, init_c = op.inputs
-    dw, db, dx, dh_prev, dc_prev = _rnn(op, x, w, b, init_h, init_c, dy, dh, dc)
+    dw, db, dx, dh_prev, dc_prev = _rnn_gradients(op, x, w, b, init_h, init_c, dy, dh, dc)
     return dx, dw, db, seq_length, dh_prev, dc_prev
 
 
@@ -45,7 +45,7 @@ def dynamic_rnn_v2_grad(
     op: Operation, dy: Tensor, dh: Tensor, dc: Tensor, di: Tensor, dj: Tensor, df: Tensor, do: Tensor, dtanhc: Tensor
 ) -> tuple[Tensor, ...]:
     """Return the gradients of x, w, b, init_h and init_c, for an op DynamicRnnV2."""
-    dw, db, dx, dh_prev, dc_prev = _rnn(op, *op.inputs, dy, dh, dc)
+    dw, db, dx, dh_prev, dc_prev = _rnn_gradients(op, *op.inputs, dy, dh, dc)
     return dx, dw, db, dh_prev, dc_prev
 
 
@@ -56,7 +56,7 @@ def dynamic_gru_v2_grad(
     x, w_x, w_h, _, _, seq_length, init_h = op.inputs
     y, h, z, r, n, hidden = op.outputs
     dw_x, dw_h, db_x, db_h, dx, dh_prev = recurrent_gradients.dynamic_gru_v2_grad(
-        x, w_x, w_h, y, init_h, h, dy, doutput_h[-1], z, r, n, hidden, seq_length, **_settings(op)
+        x, w_x, w_h, y, init_h, h, dy, doutput_h[-1], z, r, n, hidden, seq_length, **_attributes_of_op(op)
     )
     return dx, dw_x, dw_h, db_x, db_h, seq_length, dh_prev
 
@@ -69,12 +69,12 @@ def dynamic_augru_grad(
     x, w_x, w_h, w_att, _, _, seq_length, init_h = op.inputs
     y, h, z, z_att, r, n, hidden = op.outputs
     dw_x, dw_h, db_x, db_h, dx, dh_prev, dw_att = recurrent_gradients.dynamic_augru_grad(
-        x, w_x, w_h, w_att, y, init_h, h, dy, doutput_h[-1], z, z_att, r, n, hidden, seq_length, **_settings(op)
+        x, w_x, w_h, w_att, y, init_h, h, dy, doutput_h[-1], z, z_att, r, n, hidden, seq_length, **_attributes_of_op(op)
     )
     return dx, dw_x, dw_h, dw_att, db_x, db_h, seq_length, dh_prev
 
 
-def _rnn(
+def _rnn_gradients(
     op: Operation, x: Tensor, w: Tensor, b: Tensor, init_h: Tensor, init_c: Tensor, *given: Tensor
 ) -> tuple[Tensor, ...]:
     dy, dh, dc = given
@@ -85,5 +85,5 @@ def _rnn(
     )
 
 
-def _settings(op: Operation) -> dict[str, Value]:
+def _attributes_of_op(op: Operation) -> dict[str, Value]:
     return {name: op.get_attr(name) for name in ("direction", "gate_order", "reset_after")}

@@ -46,7 +46,7 @@ def dynamic_gru_v2(
         ValueError: an argument is not supported.
     """
     check_unsupported("dynamic_gru_v2", cell_depth, keep_prob, cell_clip, num_proj, time_major, activation)
-    gates = _gru("dynamic_gru_v2", (weight_input, weight_hidden, bias_input, bias_hidden), gate_order, reset_after)
+    gates = _gru_step("dynamic_gru_v2", (weight_input, weight_hidden, bias_input, bias_hidden), gate_order, reset_after)
 
     def step(state: tuple[Tensor, ...], x_t: Tensor) -> tuple[Tensor, ...]:
         z, r, n, hidden = gates(x_t, state[0])
@@ -73,7 +73,7 @@ def dynamic_augru(
         ValueError: an argument is not supported.
     """
     check_unsupported("dynamic_augru", cell_depth, keep_prob, cell_clip, num_proj, time_major, activation)
-    gates = _gru("dynamic_augru", (weight_input, weight_hidden, bias_input, bias_hidden), gate_order, reset_after)
+    gates = _gru_step("dynamic_augru", (weight_input, weight_hidden, bias_input, bias_hidden), gate_order, reset_after)
 
     def step(state: tuple[Tensor, ...], x_t: Tensor) -> tuple[Tensor, ...]:
         attention, x_t = x_t[:, :1], x_t[:, 1:]
@@ -86,7 +86,7 @@ def dynamic_augru(
         return over_steps("dynamic_augru", step, together, [init_h], 5, seq_length, direction)
 
 
-def _gru(
+def _gru_step(
     name: str, weights: tuple[Tensor, ...], gate_order: str, reset_after: bool
 ) -> Callable[[Tensor, Tensor], tuple[Tensor, ...]]:
     """Return a function of x and h that returns z, r, n and the part of n that comes from h."""

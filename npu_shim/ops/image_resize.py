@@ -31,13 +31,13 @@ def resize_v2_operator(x: Tensor, dst_size: Tensor, interpolation: str, name: st
     Raises:
         ValueError: another interpolation.
     """
-    weights = _chosen("resize_v2", interpolation, _WEIGHTS)
+    weights = _value_of_interpolation("resize_v2", interpolation, _WEIGHTS)
     with tf.name_scope(name or "resize_v2"):
         image, size = tf.convert_to_tensor(x), tf.cast(dst_size, tf.int32)
         shape = tf.shape(image)
         rows, columns = weights(size[0], shape[0]), weights(size[1], shape[1])
         y = tf.einsum("ir,rcn->icn", rows, tf.cast(image, tf.float32))
-        return _like(tf.einsum("jc,icn->ijn", columns, y), image)
+        return _cast_like_image(tf.einsum("jc,icn->ijn", columns, y), image)
 
 
 def resize_v2(x: Tensor, dst_size: Tensor, interploation: str = "INTEL_BILINEAR") -> Tensor:
@@ -64,7 +64,7 @@ def warp_affine_v2_operator(
     Raises:
         ValueError: another interpolation or border_type.
     """
-    is_nearest = _chosen("warp_affine_v2", interpolation, {"nearest": True, "bilinear": False})
+    is_nearest = _value_of_interpolation("warp_affine_v2", interpolation, {"nearest": True, "bilinear": False})
     if border_type.lower().replace("border_", "") != "constant":
         raise ValueError(f"warp_affine_v2: border_type={border_type!r} is not supported. Use 'BORDER_CONSTANT'.")
     with tf.name_scope(name or "warp_affine_v2"):
@@ -75,16 +75,16 @@ def warp_affine_v2_operator(
         source = tf.einsum("ab,ijb->ija", tf.linalg.inv(matrix[:, :2]), places - matrix[:, 2])
         column, row = source[..., 0], source[..., 1]
         if is_nearest:
-            y = _pixels(pixels, tf.round(row), tf.round(column), border_value)
+            y = _gather_pixels(pixels, tf.round(row), tf.round(column), border_value)
         else:
             top, left = tf.stop_gradient(tf.floor(row)), tf.stop_gradient(tf.floor(column))
             down, right = (row - top)[..., None], (column - left)[..., None]
-            above = _pixels(pixels, top, left, border_value) * (1 - right)
-            above += _pixels(pixels, top, left + 1, border_value) * right
-            below = _pixels(pixels, top + 1, left, border_value) * (1 - right)
-            below += _pixels(pixels, top + 1, left + 1, border_value) * right
+            above = _gather_pixels(pixels, top, left, border_value) * (1 - right)
+            above += _gather_pixels(pixels, top, left + 1, border_value) * right
+            below = _gather_pixels(pixels, top + 1, left, border_value) * (1 - right)
+            below += _gather_pixels(pixels, top + 1, left + 1, border_value) * right
             y = above * (1 - down) + below * down
-        return _like(y, image)
+        return _cast_like_image(y, image)
 
 
 def warp_affine_v2(
@@ -124,7 +124,7 @@ def decode_and_crop_and_resize_jpeg(image: Tensor, crop_size: Tensor, size: Tens
     return resize_v2_operator(tf.io.decode_and_crop_jpeg(image, crop_size, channels=3), size, "bilinear")
 
 
-def _chosen(operator: str, interpolation: str, known: Mapping[str, _Value]) -> _Value:
+def _value_of_interpolation(operator: str, interpolation: str, known: Mapping[str, _Value]) -> _Value:
     """Return what stands for an interpolation, which is written in several ways."""
     word = interpolation.lower()
     for prefix in ("inter_", "intel_"):
@@ -135,14 +135,14 @@ def _chosen(operator: str, interpolation: str, known: Mapping[str, _Value]) -> _
     return known[word]
 
 
-def _like(y: Tensor, image: Tensor) -> Tensor:
+def _cast_like_image(y: Tensor, image: Tensor) -> Tensor:
     """Return pixels in the type of an image."""
     if image.dtype != tf.uint8:
         return y
     return tf.cast(tf.clip_by_value(tf.round(y), 0.0, 255.0), tf.uint8)
 
 
-def _pixels(image: Tensor, rows: Tensor, columns: Tensor, border_value: int) -> Tensor:
+def _gather_pixels(image: Tensor, rows: Tensor, columns: Tensor, border_value: int) -> Tensor:
     """Return the pixels at whole places, and border_value outside the image."""
     shape = tf.shape(image)
     inside = (rows >= 0) & (rows < tf.cast(shape[0], tf.float32)) & (columns >= 0)
@@ -153,19 +153,19 @@ def _pixels(image: Tensor, rows: Tensor, columns: Tensor, border_value: int) -> 
     return tf.compat.v2.where(inside[..., None], values, tf.fill(tf.shape(values), tf.cast(border_value, tf.float32)))
 
 
-def _nearest(size: Tensor, source: Tensor) -> Tensor:
+def _nearest_weights(size: Tensor, source: Tensor) -> Tensor:
     place = tf.range(size) * source // size
     return tf.one_hot(place, source)
 
 
-def _bilinear(size: Tensor, source: Tensor) -> Tensor:
+def _bilinear_weights(size: Tensor, source: Tensor) -> Tensor:
     last = tf.cast(source - 1, tf.float32)
-    center = tf.clip_by_value(_centers(size, source), 0.0, last)
+    center = tf.clip_by_value(_source_centers(size, source), 0.0, last)
     return tf.maximum(0.0, 1 - tf.abs(center[:, None] - tf.range(tf.cast(source, tf.float32))))
 
 
-def _cubic(size: Tensor, source: Tensor) -> Tensor:
-    center = _centers(size, source)
+def _cubic_weights(size: Tensor, source: Tensor) -> Tensor:
+    center = _source_centers(size, source)
     first = tf.floor(center)
     weights = tf.zeros([size, source])
     for step in range(-1, 3):
@@ -177,14 +177,14 @@ def _cubic(size: Tensor, source: Tensor) -> Tensor:
     return weights
 
 
-def _area(size: Tensor, source: Tensor) -> Tensor:
+def _area_weights(size: Tensor, source: Tensor) -> Tensor:
     scale = _scale(size, source)
     begin = tf.range(tf.cast(size, tf.float32))[:, None] * scale
     pixel = tf.range(tf.cast(source, tf.float32))
     return tf.maximum(0.0, tf.minimum(begin + scale, pixel + 1) - tf.maximum(begin, pixel)) / scale
 
 
-def _centers(size: Tensor, source: Tensor) -> Tensor:
+def _source_centers(size: Tensor, source: Tensor) -> Tensor:
     return (tf.range(tf.cast(size, tf.float32)) + 0.5) * _scale(size, source) - 0.5
 
 
@@ -193,8 +193,8 @@ def _scale(size: Tensor, source: Tensor) -> Tensor:
 
 
 _WEIGHTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "nearest": _nearest,
-    "bilinear": _bilinear,
-    "cubic": _cubic,
-    "area": _area,
+    "nearest": _nearest_weights,
+    "bilinear": _bilinear_weights,
+    "cubic": _cubic_weights,
+    "area": _area_weights,
 }

@@ -11,12 +11,12 @@ from npu_shim.ops import library
 
 def npu_init(name: str | None = None) -> Operation | None:
     """Start the device. Return the op; None in eager code. It does nothing on the CPU."""
-    return _nothing(name or "npu_init")
+    return _no_op(name or "npu_init")
 
 
 def npu_shutdown(name: str | None = None) -> Operation | None:
     """Stop the device. Return the op; None in eager code. It does nothing on the CPU."""
-    return _nothing(name or "npu_shutdown")
+    return _no_op(name or "npu_shutdown")
 
 
 def log_time_stamp(logid: str, notify: bool, name: str | None = None) -> Operation | None:
@@ -27,7 +27,7 @@ def log_time_stamp(logid: str, notify: bool, name: str | None = None) -> Operati
         notify: True to notify the host; it has no effect.
         name: name of the op.
     """
-    return _nothing(name or "log_time_stamp")
+    return _no_op(name or "log_time_stamp")
 
 
 def file_constant(
@@ -42,5 +42,5 @@ def get_shape(x: Sequence[Tensor] | Tensor, N: int = 1, name: str | None = None)
     return library.get_shape(x, name)
 
 
-def _nothing(name: str) -> Operation | None:
+def _no_op(name: str) -> Operation | None:
     return None if tf.executing_eagerly() else tf.no_op(name=name)

@@ -46,7 +46,7 @@ def lru_cache_v2(
     (places,), size = tag.shape.as_list(), data.shape.as_list()[-1]
     sets = places // _WAYS
     fits = places % _WAYS == 0 and cache.shape.as_list() == [places * size]
-    if not (fits and _is_power(sets) and _is_power(pre_route_count)):
+    if not (fits and _is_power_of_two(sets) and _is_power_of_two(pre_route_count)):
         raise ValueError(
             f"lru_cache_v2: a tag of {places}, a cache of {cache.shape.as_list()}, data of {data.shape.as_list()} and "
             f"pre_route_count={pre_route_count!r} are not allowed. The tag must have 64, 128, 256 ... places, the "
@@ -60,7 +60,7 @@ def lru_cache_v2(
             none = np.zeros_like(indices)
             return [none - 1, held.astype(indices.dtype), tags[held], tags[held], none, np.zeros([1], indices.dtype)]
         with _lock:
-            return _exchange(indices, tags, getattr(tag, _LAST_USE), pre_route_count, sets, size)
+            return _plan_exchange(indices, tags, getattr(tag, _LAST_USE), pre_route_count, sets, size)
 
     if not hasattr(tag, _LAST_USE):
         setattr(tag, _LAST_USE, np.zeros(places, np.int64))
@@ -77,18 +77,18 @@ def lru_cache_v2(
         cells = changed[:, None] * size + tf.range(size, dtype=kind)
         rows, wanted = tf.gather(cache.read_value(), cells), tf.gather(data.read_value(), come)
         known = out >= 0
-        with _after(rows, wanted):
+        with _run_after(rows, wanted):
             done = [
                 scattered(data, tf.boolean_mask(out, known), tf.boolean_mask(rows, known)),
                 scattered(cache, cells, tf.compat.v2.where(tf.equal(out, come)[:, None], rows, wanted)),
                 scattered(tag, changed, come),
             ]
-        with _after(*done):
+        with _run_after(*done):
             values = [data.read_value(), cache.read_value(), tag.read_value()]
             return [tf.identity(tensor) for tensor in (*values, offsets, missing, number)]
 
 
-def _exchange(
+def _plan_exchange(
     indices: np.ndarray, tags: np.ndarray, last_use: np.ndarray, routes: int, sets: int, size: int
 ) -> list[np.ndarray]:
     place_of = {index: place for place, index in enumerate(tags.tolist()) if index >= 0}
@@ -125,9 +125,9 @@ def _exchange(
     ]
 
 
-def _is_power(number: int) -> bool:
+def _is_power_of_two(number: int) -> bool:
     return number > 0 and number & (number - 1) == 0
 
 
-def _after(*tensors: Tensor | None) -> ContextManager[None]:
+def _run_after(*tensors: Tensor | None) -> ContextManager[None]:
     return tf.control_dependencies([tensor for tensor in tensors if tensor is not None])

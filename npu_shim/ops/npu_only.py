@@ -62,7 +62,7 @@ def raising(owner: str, name: str, signature: str = "(*args, **kwargs)") -> Call
         raise OnlyOnNPU(message(owner, name))
 
     only_on_npu.__doc__ = message(owner, name)
-    only_on_npu.__signature__ = _parse(signature)  # type: ignore[attr-defined]
+    only_on_npu.__signature__ = _parse_signature(signature)  # type: ignore[attr-defined]
     return only_on_npu
 
 
@@ -76,7 +76,7 @@ def markdown() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _parse(signature: str) -> inspect.Signature:
+def _parse_signature(signature: str) -> inspect.Signature:
     import inspect
 
     scope: dict[str, Callable[..., object]] = {}

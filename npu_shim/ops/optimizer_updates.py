@@ -36,7 +36,7 @@ def adam_apply_one_assign(
         TypeError: input1, input2 or input3 is not a variable.
     """
     inputs, factors = (input0, input1, input2, input3, input4), (mul0_x, mul1_x, mul2_x, mul3_x, add2_y)
-    return _adam("adam_apply_one_assign", name, *inputs, factors, None)
+    return _apply_adam("adam_apply_one_assign", name, *inputs, factors, None)
 
 
 def adam_apply_one_with_decay_assign(
@@ -54,7 +54,7 @@ def adam_apply_one_with_decay_assign(
         TypeError: input1, input2 or input3 is not a variable.
     """
     inputs, factors = (input0, input1, input2, input3, input4), (mul0_x, mul1_x, mul2_x, mul3_x, add2_y)
-    return _adam("adam_apply_one_with_decay_assign", name, *inputs, factors, mul4_x)
+    return _apply_adam("adam_apply_one_with_decay_assign", name, *inputs, factors, mul4_x)
 
 
 def lamb_apply_optimizer_assign(
@@ -120,7 +120,7 @@ def lamb_apply_weight_assign(
 _where = tf.compat.v2.where  # tf.where of TensorFlow 1 logs a deprecation
 
 
-def _adam(
+def _apply_adam(
     op: str, name: str | None, gradient: Tensor, v: Variable, m: Variable, w: Variable, rate: Tensor,
     factors: tuple[Tensor, ...], decay: Tensor | None,
 ) -> Operation | None:  # fmt: skip

@@ -70,14 +70,14 @@ def average_gradients(grads_and_vars: GradientsAndVariables) -> list[GradientAnd
     already divided by the number of replicas.
     """
     pairs = list(grads_and_vars)
-    reduction = "mean" if _replica() is None else "sum"
+    reduction = "mean" if _strategy_in_replica() is None else "sum"
     return list(zip(reduce_all([gradient for gradient, _ in pairs], reduction), [variable for _, variable in pairs]))
 
 
 @contextlib.contextmanager
 def gradients_are_reduced() -> Iterator[None]:
     """Inside, NPUStrategy does not reduce applied gradients again."""
-    replica = _replica()
+    replica = _strategy_in_replica()
     if replica is None or replica.gradients_are_reduced:
         yield
         return
@@ -88,7 +88,7 @@ def gradients_are_reduced() -> Iterator[None]:
         replica.gradients_are_reduced = False
 
 
-def _replica() -> StrategyExtended | None:
+def _strategy_in_replica() -> StrategyExtended | None:
     """Return the ``extended`` of the NPUStrategy whose replica is being built, or None."""
     if tf_api.tf.distribute.in_cross_replica_context():
         return None
@@ -155,10 +155,12 @@ def make_averaging(optimizer: Optimizer) -> None:
     if isinstance(optimizer, tf_api.v1.train.Optimizer):
         compute = optimizer.compute_gradients
         if not hasattr(compute, _MARK):
-            optimizer.compute_gradients = _marked(
+            optimizer.compute_gradients = _mark_as_averaging(
                 lambda *args, **kwargs: average_gradients(compute(*args, **kwargs)), compute
             )
-            optimizer.apply_gradients = _marked(apply_reduced(optimizer.apply_gradients), optimizer.apply_gradients)
+            optimizer.apply_gradients = _mark_as_averaging(
+                apply_reduced(optimizer.apply_gradients), optimizer.apply_gradients
+            )
         return
     apply = getattr(optimizer, "apply_gradients", None)
     if apply is None or isinstance(optimizer, type):
@@ -170,7 +172,7 @@ def make_averaging(optimizer: Optimizer) -> None:
         for name, change in KERAS_METHODS.items():
             if hasattr(optimizer, name):
                 original = getattr(optimizer, name)
-                setattr(optimizer, name, _marked(change(original), original))
+                setattr(optimizer, name, _mark_as_averaging(change(original), original))
 
 
 def _apply_averaged(apply: Callable[..., T]) -> Callable[..., T]:
@@ -190,17 +192,17 @@ def _get_averaged(get: Callable[..., list[Gradient]]) -> Callable[..., list[Grad
     """Return a Keras get_gradients with averages."""
 
     def averaged(loss: Tensor, params: Sequence[Variable]) -> list[Gradient]:
-        return [gradient for gradient, _ in _averages(zip(get(loss, params), tf.nest.flatten(params)))]
+        return [gradient for gradient, _ in _average_pairs(zip(get(loss, params), tf.nest.flatten(params)))]
 
     return averaged
 
 
 def _compute_averaged(compute: Callable[..., GradientsAndVariables]) -> Callable[..., GradientsAndVariables]:
     """Return the part of a Keras minimize that computes gradients, with averages."""
-    return lambda *args, **kwargs: _averages(compute(*args, **kwargs))
+    return lambda *args, **kwargs: _average_pairs(compute(*args, **kwargs))
 
 
-def _averages(computed: Iterable[GradientAndVariable]) -> list[GradientAndVariable]:
+def _average_pairs(computed: Iterable[GradientAndVariable]) -> list[GradientAndVariable]:
     pairs = list(computed)
     if world_size() == 1 or strategy_reduces():
         return pairs
@@ -244,7 +246,7 @@ def apply_reduced(apply: Callable[..., T]) -> Callable[..., T]:
     return applied
 
 
-def _marked(function: Callable[..., T], original: Callable[..., object]) -> Callable[..., T]:
+def _mark_as_averaging(function: Callable[..., T], original: Callable[..., object]) -> Callable[..., T]:
     wrapped = functools.wraps(original)(function)
     setattr(wrapped, _MARK, True)
     return wrapped

@@ -95,9 +95,9 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
                 raise ValueError(f"{name}={value!r} is not allowed: it must be {text}.")
         self._incr_every, self._decr_every = incr_every_n_steps, decr_every_n_nan_or_inf
         self._incr_ratio, self._decr_ratio = float(incr_ratio), float(decr_ratio)
-        self._scale = _variable("loss_scale", float(init_loss_scale), tf.float32)
-        self._good = _variable("good_steps", 0, tf.int64)
-        self._bad = _variable("bad_steps", 0, tf.int64)
+        self._scale = _create_scale_variable("loss_scale", float(init_loss_scale), tf.float32)
+        self._good = _create_scale_variable("good_steps", 0, tf.int64)
+        self._bad = _create_scale_variable("bad_steps", 0, tf.int64)
 
     def get_enable_overflow_check(self) -> bool:
         """Return True: this manager needs the check."""
@@ -124,6 +124,6 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
             )
 
 
-def _variable(name: str, value: float, dtype: DType) -> Variable:
+def _create_scale_variable(name: str, value: float, dtype: DType) -> Variable:
     # TensorFlow's default type of variable: scripts fetch "loss_scale:0", which is a handle for a resource variable
     return tf_api.v1.Variable(value, name=name, trainable=False, dtype=dtype)

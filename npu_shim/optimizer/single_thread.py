@@ -39,10 +39,10 @@ def suits_single_thread(step: Collection[Operation]) -> bool:
     if world_size() > 1 or len(step) > _MAX_OPS or any(part in op.type for op in step for part in _BLOCKING_TYPES):
         return False
     sizes = [tensor.shape.num_elements() for op in step for tensor in op.outputs if tensor.dtype != tf_api.tf.resource]
-    return None not in sizes and sum(sizes) <= _MAX_ELEMENTS and all(_keeps_threads(op) for op in step)
+    return None not in sizes and sum(sizes) <= _MAX_ELEMENTS and all(_needs_thread_pool(op) for op in step)
 
 
-def _keeps_threads(op: Operation) -> bool:
+def _needs_thread_pool(op: Operation) -> bool:
     """Return True if the input that an op reads uses the pool's threads wherever the step runs.
 
     The functions of a dataset run in the threads of the first run that reads
@@ -53,20 +53,20 @@ def _keeps_threads(op: Operation) -> bool:
         return True
     iterator = op.inputs[0]
     datasets = [user.inputs[0].op for user in iterator.consumers() if user.type == "MakeIterator"]
-    return bool(datasets) and all(map(_is_simple, datasets))
+    return bool(datasets) and all(map(_is_simple_dataset, datasets))
 
 
-def _is_simple(dataset: Operation) -> bool:
+def _is_simple_dataset(dataset: Operation) -> bool:
     while dataset.type in _PASS_THROUGH:
         dataset = dataset.inputs[0].op
-    return dataset.type.startswith("PrefetchDataset") or not any(map(_has_function, _with_inputs(dataset)))
+    return dataset.type.startswith("PrefetchDataset") or not any(map(_has_function, _op_and_input_ops(dataset)))
 
 
 def _has_function(op: Operation) -> bool:
     return any(value.WhichOneof("value") == "func" or len(value.list.func) for value in op.node_def.attr.values())
 
 
-def _with_inputs(op: Operation) -> Iterator[Operation]:
+def _op_and_input_ops(op: Operation) -> Iterator[Operation]:
     yield op
     for tensor in op.inputs:
-        yield from _with_inputs(tensor.op)
+        yield from _op_and_input_ops(tensor.op)

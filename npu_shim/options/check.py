@@ -63,8 +63,8 @@ def check_value(row: Option, value: OptionValue, name: str | None = None) -> Opt
         value = bool(value)  # 0, 1 and numpy's bools
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
         raise TypeError(
-            f"{name}={value!r} is not allowed: it must be {_article(wanted)}, {row.allowed.text}, "
-            f"but is {_article(type(value))}.{_instead(row, name, value)}"
+            f"{name}={value!r} is not allowed: it must be {_type_with_article(wanted)}, {row.allowed.text}, "
+            f"but is {_type_with_article(type(value))}.{_replacement_text(row, name, value)}"
         )
     if not row.allowed.accepts(value):
         near = closest(str(value), row.allowed.values) if wanted is str else ""
@@ -108,12 +108,12 @@ def warn_if_deprecated(row: Option, name: str) -> None:
         warnings.warn(f"NPU option {name} is deprecated: {row.deprecated}", DeprecationWarning, stacklevel=4)
 
 
-def _article(kind: type) -> str:
+def _type_with_article(kind: type) -> str:
     words = {bool: "a bool", int: "an int", str: "a str", float: "a float"}
     return words.get(kind, kind.__name__)
 
 
-def _instead(row: Option, name: str, value: OptionValue) -> str:
+def _replacement_text(row: Option, name: str, value: OptionValue) -> str:
     """Return the fix if the intention is clear, else an empty string."""
     if row.type is str and isinstance(value, bool):
         value = str(value).lower()

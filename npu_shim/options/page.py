@@ -35,7 +35,7 @@ def markdown() -> str:
         "| option | allowed | other values | default | given by | effect | what it does |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    return "\n".join(lines + [_line(row) for row in described()]) + "\n"
+    return "\n".join(lines + [_table_line(row) for row in described()]) + "\n"
 
 
 def paragraph(row: Option) -> str:
@@ -132,7 +132,7 @@ def places(row: Option) -> list[str]:
     return ways
 
 
-def _line(row: Option) -> str:
+def _table_line(row: Option) -> str:
     parts = [row.doc]
     for text, what in (
         (" and ".join(row.excludes), "Not with"),

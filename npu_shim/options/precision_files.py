@@ -40,17 +40,17 @@ def check_mixlist(path: str) -> None:
     """
     if not os.path.isfile(path):
         return
-    content = _object(_json(path), path, "", _LISTS)
+    content = _check_object(_read_json(path), path, "", _LISTS)
     seen: dict[str, str] = {}
     for name, moves in content.items():
-        for move, types in _object(moves, path, name, _MOVES).items():
+        for move, types in _check_object(moves, path, name, _MOVES).items():
             where = f"{name}.{move}"
             if not isinstance(types, list) or not all(isinstance(one, str) for one in types):
-                raise _wrong(path, where, types, 'a list of operator types, like ["MatMul", "Conv2D"]')
+                raise _wrong_value_error(path, where, types, 'a list of operator types, like ["MatMul", "Conv2D"]')
             for one in types if move == "to-add" else ():
                 if seen.setdefault(one, where) != where:
                     raise ValueError(f"modify_mixlist={path!r}: {one!r} is in {seen[one]} and in {where}. Remove one.")
-            _look_up(types, f"modify_mixlist={path!r}: {where}")
+            _check_operator_types(types, f"modify_mixlist={path!r}: {where}")
 
 
 def check_dtypes(path: str) -> None:
@@ -87,10 +87,10 @@ def check_dtypes(path: str) -> None:
                     f"{where}: {one!r} is not a type.{closest(one, _TYPES)} Write one of {', '.join(_TYPES)}."
                 )
         if typed:
-            _look_up([typed.group("name")], where)
+            _check_operator_types([typed.group("name")], where)
 
 
-def _json(path: str) -> object:
+def _read_json(path: str) -> object:
     with open(path, encoding="utf-8", errors="replace") as file:
         text = file.read()
     try:
@@ -101,10 +101,10 @@ def _json(path: str) -> object:
         raise ValueError(f"modify_mixlist={path!r} is not JSON: {error}.{hint}") from error
 
 
-def _object(value: object, path: str, where: str, allowed: Iterable[str]) -> dict[str, object]:
+def _check_object(value: object, path: str, where: str, allowed: Iterable[str]) -> dict[str, object]:
     """Return a JSON object after a check of its keys."""
     if not isinstance(value, dict):
-        raise _wrong(path, where or "the file", value, "an object with " + " and ".join(allowed))
+        raise _wrong_value_error(path, where or "the file", value, "an object with " + " and ".join(allowed))
     for key in value:
         if key not in allowed:
             raise ValueError(
@@ -114,11 +114,11 @@ def _object(value: object, path: str, where: str, allowed: Iterable[str]) -> dic
     return value
 
 
-def _wrong(path: str, where: str, value: object, allowed: str) -> ValueError:
+def _wrong_value_error(path: str, where: str, value: object, allowed: str) -> ValueError:
     return ValueError(f"modify_mixlist={path!r}: {where} is {value!r}, but must be {allowed}.")
 
 
-def _look_up(types: list[str], where: str) -> None:
+def _check_operator_types(types: list[str], where: str) -> None:
     """Warn about operator types that look misspelt."""
     known = _operator_types()
     for one in types:

@@ -69,7 +69,7 @@ class NPUExtended(tf_distribute.OneDeviceExtended):
                 _value_of_first_rank, kwargs["initial_value"], kwargs.get("dtype")
             )
         variable = super()._create_variable(next_creator, *args, **kwargs)
-        return _synced(self._container_strategy(), variable, kwargs)
+        return _synchronize_variable(self._container_strategy(), variable, kwargs)
 
     def _shares_initial_values(self, arguments: dict[str, Value]) -> bool:
         # With an Estimator each rank initializes or restores by itself, and a hook broadcasts the values of rank 0.
@@ -82,15 +82,15 @@ class NPUExtended(tf_distribute.OneDeviceExtended):
         )
 
     def _local_results(self, value: Structure) -> tuple[Structure]:
-        return (_local(value),)
+        return (_local_value(value),)
 
     # ---- data
 
     def _make_dataset_iterator(self, dataset: Dataset) -> Iterator[Structure]:
-        return super()._make_dataset_iterator(_for_rank(dataset))
+        return super()._make_dataset_iterator(_dataset_of_rank(dataset))
 
     def _experimental_distribute_dataset(self, dataset: Dataset, *options: object) -> Dataset:
-        return super()._experimental_distribute_dataset(_for_rank(dataset), *options)
+        return super()._experimental_distribute_dataset(_dataset_of_rank(dataset), *options)
 
     def _make_input_fn_iterator(self, input_fn: InputFn, *mode: object, **more: object) -> Iterator[Structure]:
         return super()._make_input_fn_iterator(_batches_of_rank(input_fn), *mode, **more)
@@ -116,16 +116,16 @@ class NPUExtended(tf_distribute.OneDeviceExtended):
         parts = tf.nest.flatten(value)
         return tf.nest.pack_sequence_as(
             value,
-            _reduced_locally(reduce_op, parts)
+            _reduce_in_process(reduce_op, parts)
             if reads_all_data() or saves()
-            else _reduced(reduce_op, [_local(part) for part in parts]),
+            else _reduce_gradients(reduce_op, [_local_value(part) for part in parts]),
         )
 
     def _batch_reduce_to(
         self, reduce_op: ReduceOp, value_destination_pairs: Sequence[tuple[Gradient, object]], *options: object
     ) -> list[Gradient]:
         values = [value for value, _ in value_destination_pairs]
-        return values if self.gradients_are_reduced else _reduced(reduce_op, values)
+        return values if self.gradients_are_reduced else _reduce_gradients(reduce_op, values)
 
     def _gather_to_implementation(self, value: Tensor, destinations: object, axis: int, *options: object) -> Tensor:
         if world_size() == 1:
@@ -213,7 +213,7 @@ def _value_of_first_rank(initial_value: Tensor | Callable[[], Tensor], dtype: DT
     return value if value.dtype == tf.string else hccl_ops.broadcast([value], 0)[0]
 
 
-def _synced(strategy: Strategy, variable: Variable, arguments: dict[str, Value]) -> Variable:
+def _synchronize_variable(strategy: Strategy, variable: Variable, arguments: dict[str, Value]) -> Variable:
     """Make a variable that replicas update separately one value in eager TensorFlow 2.
 
     A sum (of a Keras metric) is reduced over the ranks when it is read. A mean (of batch normalization) is averaged
@@ -227,12 +227,12 @@ def _synced(strategy: Strategy, variable: Variable, arguments: dict[str, Value])
         return variable
     if arguments.get("aggregation") == tf.VariableAggregation.MEAN:
         for name in ("assign", "assign_add", "assign_sub"):
-            setattr(variable, name, _averaging(getattr(variable, name), variable.dtype))
+            setattr(variable, name, _wrap_assign_with_mean(getattr(variable, name), variable.dtype))
         return variable
     return tf_distribute.SyncOnReadVariable(strategy, [variable], arguments.get("aggregation"))
 
 
-def _averaging(assign: Callable[..., Variable], dtype: DType) -> Callable[..., Variable]:
+def _wrap_assign_with_mean(assign: Callable[..., Variable], dtype: DType) -> Callable[..., Variable]:
     """Return an assignment that averages its value over the ranks in a replica."""
 
     @functools.wraps(assign)
@@ -244,12 +244,12 @@ def _averaging(assign: Callable[..., Variable], dtype: DType) -> Callable[..., V
     return assign_mean
 
 
-def _local(value: Structure) -> Structure:
+def _local_value(value: Structure) -> Structure:
     """Return this rank's component of a distributed value."""
     return value.values[0] if isinstance(value, tf_distribute.DistributedValues) else value
 
 
-def _for_rank(dataset: Dataset) -> Dataset:
+def _dataset_of_rank(dataset: Dataset) -> Dataset:
     """Return this rank's part of a dataset with global batches."""
     return dataset if reads_all_data() else slice_of_batches(dataset, get_rank_id(), world_size())
 
@@ -266,25 +266,28 @@ def _batches_of_rank(input_fn: InputFn) -> InputFn:
     return batches
 
 
-def _reduced(reduce_op: ReduceOp, values: Sequence[Gradient]) -> list[Gradient]:
+def _reduce_gradients(reduce_op: ReduceOp, values: Sequence[Gradient]) -> list[Gradient]:
     """Return the values, each reduced over all ranks."""
     if world_size() == 1:
         return list(values)
     allreduce = host_device.vendor_object_or(npu_allreduce, "npu_bridge.estimator.npu.npu_optimizer")
-    return list(allreduce([_tensor(value) for value in values], "mean" if reduce_op == _MEAN else "sum"))
+    return list(allreduce([_as_dense_or_slices(value) for value in values], "mean" if reduce_op == _MEAN else "sum"))
 
 
-def _reduced_locally(reduce_op: ReduceOp, values: Sequence[Gradient]) -> list[Gradient]:
+def _reduce_in_process(reduce_op: ReduceOp, values: Sequence[Gradient]) -> list[Gradient]:
     """Reduce values of ranks that have all read all data, without communication."""
     size = world_size() if reduce_op == _SUM else 1
-    return [_times(value, size) if size > 1 and _local(value) is value else _local(value) for value in values]
+    return [
+        _multiply_gradient(value, size) if size > 1 and _local_value(value) is value else _local_value(value)
+        for value in values
+    ]
 
 
-def _tensor(value: Gradient) -> Gradient:
+def _as_dense_or_slices(value: Gradient) -> Gradient:
     return value if is_sparse(value) else tf.convert_to_tensor(value)
 
 
-def _times(value: Gradient, size: int) -> Gradient:
+def _multiply_gradient(value: Gradient, size: int) -> Gradient:
     if is_sparse(value):
         return tf.IndexedSlices(value.values * size, value.indices, value.dense_shape)
     tensor = tf.convert_to_tensor(value)

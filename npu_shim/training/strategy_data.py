@@ -86,14 +86,14 @@ def is_sharded(dataset: Dataset, size: int) -> bool:
     """Return True if a pipeline has a ``shard`` step by this number, or by a number that is not constant."""
     return any(
         tf_data.dataset_kind(step) == "Shard" and tf_data.dataset_num_shards(step) in (None, size)
-        for step in _steps(dataset)
+        for step in _dataset_and_inputs(dataset)
     )
 
 
-def _steps(dataset: Dataset) -> Iterator[Dataset]:
+def _dataset_and_inputs(dataset: Dataset) -> Iterator[Dataset]:
     yield tf_data.unwrap_dataset(dataset)
     for source in tf_data.dataset_inputs(dataset):
-        yield from _steps(source)
+        yield from _dataset_and_inputs(source)
 
 
 def rows_of_rank(value: Tensor, rank: int, size: int, least: int = 0) -> Tensor:

@@ -48,7 +48,10 @@ def explain_logs(paths: Iterable[str], on_block: Callable[[int], None] = lambda 
         paths: files, also compressed by gzip, and folders, of which each file with the name of a log is read.
         on_block: called with the number of bytes after each block.
     """
-    files, problems = list({os.path.realpath(path): path for path in [*_files(paths)][::-1]}.values())[::-1], {}
+    files, problems = (
+        list({os.path.realpath(path): path for path in [*_log_file_paths(paths)][::-1]}.values())[::-1],
+        {},
+    )
     sightings: list[Sighting] = []
     for path in files:
         log = _Log(path)
@@ -62,22 +65,22 @@ def explain_logs(paths: Iterable[str], on_block: Callable[[int], None] = lambda 
         except (OSError, EOFError, zlib.error) as error:  # what was read before counts
             problems[path] = getattr(error, "strerror", None) or str(error)
         sightings += log.sightings()
-    return Explanation(_ordered(sightings), files, problems)
+    return Explanation(_sort_sightings(sightings), files, problems)
 
 
 def explain(text: str) -> list[Trouble]:
     """Return the troubles whose symptoms the output of a process has, the first cause first."""
     log = _Log("")
     log.scan(text)
-    return [sighting.trouble for sighting in _ordered(log.sightings())]
+    return [sighting.trouble for sighting in _sort_sightings(log.sightings())]
 
 
-def _ordered(sightings: list[Sighting]) -> list[Sighting]:
+def _sort_sightings(sightings: list[Sighting]) -> list[Sighting]:
     """Order sightings. What has no time keeps the order of files and lines: the sort is stable."""
     return sorted(sightings, key=lambda it: (KINDS.index(it.trouble.kind), not it.time, it.time))
 
 
-def _files(paths: Iterable[str]) -> Iterator[str]:
+def _log_file_paths(paths: Iterable[str]) -> Iterator[str]:
     for path in dict.fromkeys(paths):
         if not os.path.isdir(path):
             yield path
@@ -89,7 +92,7 @@ def _files(paths: Iterable[str]) -> Iterator[str]:
 
 
 @functools.lru_cache(maxsize=None)
-def _searches() -> list[tuple[re.Pattern[str], list[Trouble]]]:
+def _search_patterns() -> list[tuple[re.Pattern[str], list[Trouble]]]:
     """Return a search for each beginning of patterns, and the trouble of each of its groups. Most codes begin alike."""
     alike: dict[str, list[tuple[str, Trouble]]] = {}
     for trouble in troubles():
@@ -128,12 +131,12 @@ class _Log:
     def scan(self, text: str) -> None:
         """Look for the troubles in a block of whole lines."""
         if not self._first_time:
-            self._first_time = _time(_TIME.search(text))
-        for search, group_troubles in _searches():
+            self._first_time = _time_text(_TIME.search(text))
+        for search, group_troubles in _search_patterns():
             for match in search.finditer(text):
                 self._see(group_troubles[(match.lastindex or 0) - 1], text, match.start())
         times = list(_TIME.finditer(text, max(0, len(text) - _BLOCK // 16)))
-        self._last_time = _time(times[-1]) if times else self._last_time
+        self._last_time = _time_text(times[-1]) if times else self._last_time
         self._lines += text.count("\n")
 
     def sightings(self) -> list[Sighting]:
@@ -144,21 +147,21 @@ class _Log:
         """Keep a sighting if it is the first one of its trouble."""
         begin = text.rfind("\n", 0, place) + 1
         head = text[begin : begin + _HEAD].split("\n")[0]
-        before, time = self._sightings.get(trouble.id), _time(_TIME.search(head))
+        before, time = self._sightings.get(trouble.id), _time_text(_TIME.search(head))
         if before and (not time or before.time <= time):  # first, because errors repeat
             return
         if _COLOR.sub("", text[max(0, place - 9) : place])[-1:].isalnum() or _INFORMATION.search(head):
             return
         if not time:
             above = list(_TIME.finditer(text, max(0, begin - _BLOCK // 16), begin))
-            time = _time(above[-1]) if above else self._last_time
+            time = _time_text(above[-1]) if above else self._last_time
         begin = max(begin, text.rfind("\r", begin, place) + 1, place - _SHOWN // 2)
         shown = _COLOR.sub("", text[begin : begin + _SHOWN].split("\n")[0].split("\r")[0]).strip()
         line = self._lines + text.count("\n", 0, place) + 1
         self._sightings[trouble.id] = Sighting(trouble, self._path, line, time, shown)
 
 
-def _time(match: re.Match[str] | None) -> str:
+def _time_text(match: re.Match[str] | None) -> str:
     """Return a time in a form that sorts; an empty string if there is none."""
     if match is None:
         return ""

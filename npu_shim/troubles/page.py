@@ -25,12 +25,12 @@ def markdown(language: str) -> str:
     """
     sections = []
     for topic, title in titles().items():
-        rows = [_row(trouble, language) for trouble in troubles() if trouble.topic == topic]
+        rows = [_markdown_row(trouble, language) for trouble in troubles() if trouble.topic == topic]
         sections.append("\n".join([f"## {getattr(title, language)}", "", getattr(_HEAD, language), *rows]))
     return "\n\n".join(sections) + "\n"
 
 
-def _row(trouble: Trouble, language: str) -> str:
+def _markdown_row(trouble: Trouble, language: str) -> str:
     finders = [_FINDERS.get(name, Text(name, name)) for name in trouble.found_by]
     finders += [_LOG] if trouble.patterns else []
     found_by = ", ".join(getattr(finder, language) for finder in finders or [_PAGE_ONLY])

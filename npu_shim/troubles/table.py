@@ -60,20 +60,20 @@ class Trouble(NamedTuple):
 @functools.lru_cache(maxsize=None)
 def titles() -> dict[str, Text]:
     """Return the title of each topic, in the order of the page."""
-    return {topic: Text(**_data(topic)["title"]) for topic in TOPICS}
+    return {topic: Text(**_read_topic_file(topic)["title"]) for topic in TOPICS}
 
 
 @functools.lru_cache(maxsize=None)
 def troubles() -> tuple[Trouble, ...]:
     """Return all rows, in the order of the page."""
-    return tuple(_row(topic, row) for topic in TOPICS for row in _data(topic)["rows"])
+    return tuple(_trouble_of_row(topic, row) for topic in TOPICS for row in _read_topic_file(topic)["rows"])
 
 
-def _data(topic: str) -> Any:
+def _read_topic_file(topic: str) -> Any:
     return json.loads(pkgutil.get_data(__name__, f"{topic}.json") or b"")
 
 
-def _row(topic: str, row: dict[str, Any]) -> Trouble:
+def _trouble_of_row(topic: str, row: dict[str, Any]) -> Trouble:
     texts = {name: Text(**value) for name, value in row.items() if isinstance(value, dict)}
     lists = {name: tuple(value) for name, value in row.items() if isinstance(value, list)}
     return Trouble(**{**row, **texts, **lists, "topic": topic})

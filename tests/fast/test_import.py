@@ -204,7 +204,7 @@ STATE = {
     "distributed/remote_memory.py": {"_memories", "_names"},
     "distributed/shm/rank_lock.py": {"_held"},
     "npu_device/distribute/npu_callbacks.py": {"broadcast_registry"},
-    "npu_device/train/optimizer/npu_loss_scale_optimizer.py": {"_with_agreement"},
+    "npu_device/train/optimizer/npu_loss_scale_optimizer.py": {"_class_with_agreement"},
     "npu_device/train/replacement.py": {"_ranges"},
     "npu_device/utils/npu_wrapper.py": {"_symbols"},
     "ops/batch_queue.py": {"_queues"},
@@ -214,7 +214,7 @@ STATE = {
     "rehearsal/observing/doubles.py": {"doubles"},
     "rehearsal/observing/steps.py": {"_trials"},
     "rehearsal/recording/entropy.py": {"_assignments"},
-    "troubles/logs.py": {"_searches"},
+    "troubles/logs.py": {"_search_patterns"},
     "troubles/table.py": {"titles", "troubles"},
 }
 

@@ -50,7 +50,7 @@ def command(model: Model, options: Namespace) -> list[str]:
         "framework": "3",
         "output": options.name,
         "soc_version": options.soc_version,
-        "input_format": _layout(model, options.aipp),
+        "input_format": _layout_option(model, options.aipp),
         "input_shape": ";".join(shapes),
         "out_nodes": ";".join(port.tensor for port in model.outputs),
         "precision_mode": options.precision_mode,
@@ -75,7 +75,7 @@ def _unknown_shapes(model: Model) -> list[str]:
     return list(lines.values())
 
 
-def _layout(model: Model, aipp: bool) -> str:
+def _layout_option(model: Model, aipp: bool) -> str:
     """Return the layout of the inputs: that of the ops for images, ND for other inputs."""
     ranks = {len(port.shape or []) for port in model.inputs}
     layouts = {attribute(node, "data_format", b"NHWC").decode() for node in model.graph.node if node.op in _LAYOUTS}

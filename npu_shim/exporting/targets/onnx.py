@@ -23,7 +23,7 @@ from npu_shim.exporting.targets import Written
 def write(model: Model, options: Namespace, values: Values) -> Written:
     """Write NAME.onnx, whose inputs and outputs have the names of the signature."""
     names = ("tf2onnx.tfonnx", "tf2onnx.optimizer", "onnx.checker", "onnxruntime")
-    tfonnx, optimizer, checker, runtime = map(_package, names)
+    tfonnx, optimizer, checker, runtime = map(_import_package, names)
     logging.getLogger("tf2onnx").setLevel(logging.CRITICAL)  # a failure is an exception, too
     try:
         with tf_capture.import_into_new_graph(model.graph).as_default() as graph:
@@ -52,7 +52,7 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
         raise ExportError(f"onnxruntime {runtime.__version__} does not run {path}: {reason} {instead}")
 
 
-def _package(name: str) -> Module:
+def _import_package(name: str) -> Module:
     try:
         return importlib.import_module(name)
     except Exception as error:  # AttributeError, too: onnx asks ml_dtypes for types of later versions

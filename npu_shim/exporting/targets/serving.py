@@ -26,12 +26,12 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
     """Write the next version of the model below NAME, and NAME.platform.pbtxt for the server's sessions on the NPU."""
     base = pathlib.Path(options.out, options.name)
     path = base / str(max((int(version.name) for version in base.glob("*") if version.name.isdigit()), default=0) + 1)
-    _save(model, str(path))
+    _write_saved_model(model, str(path))
     warm_up = path / _WARM_UP
     warm_up.parent.mkdir()
     with tf.io.TFRecordWriter(str(warm_up)) as writer:
         for _ in range(_REQUESTS):
-            writer.write(_request(options.name, values))
+            writer.write(_request_bytes(options.name, values))
     platform = pathlib.Path(options.out, options.name + ".platform.pbtxt")
     config = text_format.MessageToString(npu.config(options, mixes=True)).rstrip("\n")
     platform.write_text(filled("platform.pbtxt", config=textwrap.indent(config, " " * 8)), encoding="utf-8")
@@ -43,7 +43,7 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
     return Written([path, platform], lines, proof.run_graph(graph, {}, model.inputs, model.outputs, values))
 
 
-def _save(model: Model, path: str) -> None:
+def _write_saved_model(model: Model, path: str) -> None:
     with tf_capture.import_into_new_graph(model.graph).as_default() as graph, v1.Session() as session:
         find, both = graph.get_tensor_by_name, (model.inputs, model.outputs)
         sides = ({port.key: find(port.tensor) for port in side} for side in both)
@@ -53,16 +53,18 @@ def _save(model: Model, path: str) -> None:
         builder.save()
 
 
-def _request(name: str, values: Values) -> bytes:
+def _request_bytes(name: str, values: Values) -> bytes:
     """Return a PredictionLog, whose package is not needed for these few fields."""
-    request = _field(_SPEC, _field(_MODEL_NAME, name.encode()) + _field(_SIGNATURE_NAME, _SIGNATURE.encode()))
+    request = _field_bytes(
+        _SPEC, _field_bytes(_MODEL_NAME, name.encode()) + _field_bytes(_SIGNATURE_NAME, _SIGNATURE.encode())
+    )
     for key, value in values.items():
         tensor = tf.make_tensor_proto(value).SerializeToString()
-        request += _field(_INPUTS, _field(_KEY, key.encode()) + _field(_VALUE, tensor))
-    return _field(_PREDICT_LOG, _field(_REQUEST, request))
+        request += _field_bytes(_INPUTS, _field_bytes(_KEY, key.encode()) + _field_bytes(_VALUE, tensor))
+    return _field_bytes(_PREDICT_LOG, _field_bytes(_REQUEST, request))
 
 
-def _field(number: int, content: bytes) -> bytes:
+def _field_bytes(number: int, content: bytes) -> bytes:
     """Return a field of bytes, a string or a message in the format of protocol buffers."""
     size = len(content)  # in five bytes, of which the last ones may be zero
     return bytes([number << 3 | 2, *(size >> bits & 127 | 128 for bits in (0, 7, 14, 21)), size >> 28]) + content

@@ -152,22 +152,22 @@ class LearningRateScheduleCallback(tf.keras.callbacks.Callback):
     def on_batch_end(self, batch: int, logs: Logs = None) -> None:
         """Take back the momentum."""
         if self._restored_momentum is not None:
-            _set(self.model.optimizer, "momentum", self._restored_momentum)
+            _write_hyperparameter(self.model.optimizer, "momentum", self._restored_momentum)
             self._restored_momentum = None
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Log the learning rate as lr."""
         if logs is not None:
-            logs["lr"] = _get(self.model.optimizer, "learning_rate")
+            logs["lr"] = _read_hyperparameter(self.model.optimizer, "learning_rate")
 
     def _adjust(self, epoch: float) -> None:
         optimizer = self.model.optimizer
-        old, new = _get(optimizer, "learning_rate"), self.initial_lr * self.multiplier(epoch)
-        _set(optimizer, "learning_rate", new)
+        old, new = _read_hyperparameter(optimizer, "learning_rate"), self.initial_lr * self.multiplier(epoch)
+        _write_hyperparameter(optimizer, "learning_rate", new)
         momentum = getattr(optimizer, "momentum", None)
         if self.momentum_correction and old and momentum is not None and hasattr(momentum, "assign"):
-            self._restored_momentum = _get(optimizer, "momentum")
-            _set(optimizer, "momentum", self._restored_momentum * new / old)
+            self._restored_momentum = _read_hyperparameter(optimizer, "momentum")
+            _write_hyperparameter(optimizer, "momentum", self._restored_momentum * new / old)
 
 
 class LearningRateWarmupCallback(LearningRateScheduleCallback):
@@ -203,7 +203,7 @@ class LearningRateWarmupCallback(LearningRateScheduleCallback):
         """Print the learning rate after the last epoch of the warm-up."""
         super().on_epoch_end(epoch, logs)
         if self.end_epoch is not None and epoch == self.end_epoch - 1 and self.verbose and rank() == 0:
-            new = _get(self.model.optimizer, "learning_rate")
+            new = _read_hyperparameter(self.model.optimizer, "learning_rate")
             print(f"\nEpoch {epoch + 1}: finished gradual learning rate warmup to {new:g}.")
 
 
@@ -234,14 +234,14 @@ class BestModelCheckpoint(tf.keras.callbacks.ModelCheckpoint):
         )
 
 
-def _get(optimizer: Optimizer, name: str) -> float:
+def _read_hyperparameter(optimizer: Optimizer, name: str) -> float:
     value = getattr(optimizer, name)
     if _executing_eagerly() or not tf_api.has_keras_sessions():
         return float(np.array(value))
     return float(tf_api.keras_backend().get_value(value))
 
 
-def _set(optimizer: Optimizer, name: str, value: float) -> None:
+def _write_hyperparameter(optimizer: Optimizer, name: str, value: float) -> None:
     if _executing_eagerly() or not tf_api.has_keras_sessions():
         setattr(optimizer, name, value)
     else:

@@ -13,7 +13,7 @@ from npu_shim.horovod.common.process_sets import ProcessSet
 AVERAGE, SUM, ADASUM, MIN, MAX, PRODUCT = range(6)
 
 
-def _answer(value: bool, reason: str) -> Callable[[HorovodBasics], bool]:
+def _constant_answer(value: bool, reason: str) -> Callable[[HorovodBasics], bool]:
     """Return a method that always returns a value, documented with the reason."""
 
     def answer(self: HorovodBasics) -> bool:
@@ -112,12 +112,12 @@ class HorovodBasics:
         self._here()
         return False
 
-    mpi_enabled, mpi_built = _answer(False, "there is no MPI"), _answer(False, "there is no MPI")
-    gloo_enabled = _answer(True, "the collectives need no MPI, as Gloo's")
-    gloo_built = _answer(True, "the collectives need no MPI, as Gloo's")
-    nccl_built, ddl_built = _answer(False, "there is no NCCL"), _answer(False, "there is no DDL")
-    ccl_built, cuda_built = _answer(False, "there is no oneCCL"), _answer(False, "there is no CUDA")
-    rocm_built = _answer(False, "there is no ROCm")
+    mpi_enabled, mpi_built = _constant_answer(False, "there is no MPI"), _constant_answer(False, "there is no MPI")
+    gloo_enabled = _constant_answer(True, "the collectives need no MPI, as Gloo's")
+    gloo_built = _constant_answer(True, "the collectives need no MPI, as Gloo's")
+    nccl_built, ddl_built = _constant_answer(False, "there is no NCCL"), _constant_answer(False, "there is no DDL")
+    ccl_built, cuda_built = _constant_answer(False, "there is no oneCCL"), _constant_answer(False, "there is no CUDA")
+    rocm_built = _constant_answer(False, "there is no ROCm")
 
     def _get_process_set_ids_and_ranks(self) -> dict[int, list[int]]:
         return sets.ids_and_ranks()

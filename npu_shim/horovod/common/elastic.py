@@ -95,7 +95,7 @@ class ObjectState(State):
         self._saved_state = {name: getattr(self, name) for name in self._saved_state}
         path = commit_path()
         if path is not None and self._rank() == 0:
-            _write(path, self.saved())
+            _write_saved_state(path, self.saved())
 
     def restore(self) -> None:
         """Take back the objects that were saved last."""
@@ -157,7 +157,7 @@ def run_fn(func: Function, reset: Callable[[], None]) -> Function:
     return wrapper
 
 
-def _write(path: str, saved: SavedState) -> None:
+def _write_saved_state(path: str, saved: SavedState) -> None:
     """Replace the file, so that it is never half written."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path))

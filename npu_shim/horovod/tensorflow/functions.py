@@ -58,9 +58,11 @@ def broadcast_object(
     is_root = rank() == root_rank
     data = _pickle_to_array(obj) if is_root else np.zeros(0, np.uint8)
     label = name or "broadcast_object"
-    length = _value(broadcast(tf.constant([len(data)], tf.int32), root_rank, f"{label}.sz", True, process_set), session)
+    length = _evaluate_tensor(
+        broadcast(tf.constant([len(data)], tf.int32), root_rank, f"{label}.sz", True, process_set), session
+    )
     sent = tf.constant(data if is_root else np.zeros(int(length[0]), np.uint8))
-    received = _value(broadcast(sent, root_rank, f"{label}.t", True, process_set), session)
+    received = _evaluate_tensor(broadcast(sent, root_rank, f"{label}.t", True, process_set), session)
     return obj if is_root else pickle.loads(received.tobytes())
 
 
@@ -107,8 +109,8 @@ def allgather_object(
         process_set: the ranks that take part.
     """
     data, label = _pickle_to_array(obj), name or "allgather_object"
-    lengths = _value(allgather(tf.constant([len(data)], tf.int64), f"{label}.sz", True, process_set), session)
-    gathered = _value(allgather(tf.constant(data), f"{label}.t", True, process_set), session)
+    lengths = _evaluate_tensor(allgather(tf.constant([len(data)], tf.int64), f"{label}.sz", True, process_set), session)
+    gathered = _evaluate_tensor(allgather(tf.constant(data), f"{label}.t", True, process_set), session)
     ends = np.cumsum(lengths)
     return [pickle.loads(gathered[end - length : end].tobytes()) for end, length in zip(ends, lengths)]
 
@@ -117,7 +119,7 @@ def _pickle_to_array(obj: object) -> np.ndarray:
     return np.frombuffer(pickle.dumps(obj, protocol=4), np.uint8)
 
 
-def _value(tensor: Tensor, session: Session | None) -> np.ndarray:
+def _evaluate_tensor(tensor: Tensor, session: Session | None) -> np.ndarray:
     if _executing_eagerly():
         return tensor.numpy()
     used = session or tf_api.v1.get_default_session()

@@ -64,11 +64,11 @@ class GradientReducer:
 
     def register_local(self, variable: Variable) -> None:
         """Keep the gradients of a variable from the reduction."""
-        self._local.add(_key(variable))
+        self._local.add(_variable_key(variable))
 
     def is_local(self, variable: Variable) -> bool:
         """Return True for a registered variable."""
-        return _key(variable) in self._local
+        return _variable_key(variable) in self._local
 
     def reduce(
         self, gradients: Sequence[Gradient], variables: Sequence[Variable], use_generic_names: bool = False
@@ -116,8 +116,8 @@ class GradientReducer:
         """Return the indices of the gradients of each message."""
         chosen = self._settings.groups
         if isinstance(chosen, list):
-            place = {_key(variables[index]): index for index in reduced}
-            grouped = [[place.pop(_key(v)) for v in group if _key(v) in place] for group in chosen]
+            place = {_variable_key(variables[index]): index for index in reduced}
+            grouped = [[place.pop(_variable_key(v)) for v in group if _variable_key(v) in place] for group in chosen]
             return [group for group in grouped if group] + [[index] for index in place.values()]
         if chosen:
             return [list(group) for group in split_list(reduced, min(chosen, len(reduced) or 1)) if group]
@@ -135,7 +135,7 @@ def groups_of(groups: int | list[list[Variable]] | None, num_groups: int) -> int
     return num_groups or None if groups is None else groups
 
 
-def _key(variable: Variable) -> object:
+def _variable_key(variable: Variable) -> object:
     return variable.ref() if hasattr(variable, "ref") else id(variable)
 
 

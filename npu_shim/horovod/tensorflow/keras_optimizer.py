@@ -55,7 +55,7 @@ def create_distributed_optimizer(
         if backward_passes_per_step > 1:
             dense = settings.sparse_as_dense
             aggregation = LocalGradientAggregation(
-                backward_passes_per_step, reducer, dense, average_aggregated_gradients, _new_variable
+                backward_passes_per_step, reducer, dense, average_aggregated_gradients, _create_variable
             )
         object.__setattr__(self, "_reducer", reducer)
         object.__setattr__(self, "_agg_helper", aggregation)
@@ -153,7 +153,7 @@ def _keras3_members(base: type) -> dict[str, object]:
     return {"apply": apply}
 
 
-def _new_variable(shape: TensorShape, dtype: DType, name: str) -> Variable:
+def _create_variable(shape: TensorShape, dtype: DType, name: str) -> Variable:
     """Return a variable of a function or of eager mode; in a graph one that the Keras session initializes."""
     if _executing_eagerly() or tf_api.v1.get_default_graph().building_function:
         with tf.init_scope():

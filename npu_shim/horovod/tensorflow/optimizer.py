@@ -85,7 +85,7 @@ def DistributedOptimizer(
         None
         if backward_passes_per_step == 1
         else LocalGradientAggregation(
-            backward_passes_per_step, reducer, sparse_as_dense, average_aggregated_gradients, _local_variable
+            backward_passes_per_step, reducer, sparse_as_dense, average_aggregated_gradients, _create_local_variable
         ),
     )
 
@@ -133,7 +133,7 @@ class _DistributedOptimizer(WrappingOptimizer):
         )
 
 
-def _local_variable(shape: TensorShape, dtype: DType, name: str) -> Variable:
+def _create_local_variable(shape: TensorShape, dtype: DType, name: str) -> Variable:
     """Return a variable that is not saved, and that the initializer of local variables initializes."""
     local = [tf_api.v1.GraphKeys.LOCAL_VARIABLES]
     return tf_api.v1.Variable(tf.zeros(shape, dtype), trainable=False, collections=local, name=name, use_resource=True)

@@ -40,11 +40,11 @@ def average_over_examples(gradients: Sequence[Gradient]) -> list[Gradient]:
         gradients: those of this rank: tensors, tf.IndexedSlices or None.
     """
     weight = weight_of_rows()
-    given = list(gradients) if weight is None else [_weighted(gradient, weight) for gradient in gradients]
+    given = list(gradients) if weight is None else [_multiply_by_weight(gradient, weight) for gradient in gradients]
     return all_reduce(given) if host_device.is_npu() else reduce_all(given, "mean")
 
 
-def _weighted(gradient: Gradient, weight: Tensor) -> Gradient:
+def _multiply_by_weight(gradient: Gradient, weight: Tensor) -> Gradient:
     if gradient is None:
         return None
     if is_sparse(gradient):

@@ -29,11 +29,11 @@ def sync_batch_norm(layer: KerasModel) -> KerasModel:
     if is_worker("npu.distribute.sync_batch_norm"):
         for inner in tf_keras.layer_and_sublayers(layer):
             if isinstance(inner, tf_keras.batch_normalization_classes()) and not tf_keras.has_replaced_moments(inner):
-                _synchronize(inner)
+                _synchronize_layer(inner)
     return layer
 
 
-def _synchronize(layer: KerasLayer) -> None:
+def _synchronize_layer(layer: KerasLayer) -> None:
     # The fused kernel of Keras 2 sees the batch of one rank only. It multiplies the variance that it keeps by n/(n-1).
     is_fused = getattr(layer, "fused", False) in (None, True)
     state: dict[str, Value] = {}
@@ -45,7 +45,7 @@ def _synchronize(layer: KerasLayer) -> None:
             count *= tf.reduce_mean(tf.cast(mask, mean.dtype))
         if weight is not None:
             count *= tf.cast(weight > 0.0, mean.dtype)  # a row of another rank does not count
-        total, count_of_all = _sums([mean * count, count], weight)
+        total, count_of_all = _sums_over_ranks([mean * count, count], weight)
         center = mean_of_all = total / count_of_all
         in_kernel = is_fused and inputs.shape.rank in (4, 5)
         if mask is None:
@@ -53,7 +53,7 @@ def _synchronize(layer: KerasLayer) -> None:
             # process, too, except in the fused kernel. The value of this square is 0.
             variance -= tf.square(mean - tf.stop_gradient(mean))
             center = mean_of_all if in_kernel else tf.stop_gradient(mean_of_all)
-        (squares,) = _sums([count * (variance + tf.square(mean - center))], weight)
+        (squares,) = _sums_over_ranks([count * (variance + tf.square(mean - center))], weight)
         state["correction"] = count_of_all / (count_of_all - 1.0) if in_kernel else None
         return mean_of_all, squares / count_of_all
 
@@ -67,7 +67,7 @@ def _synchronize(layer: KerasLayer) -> None:
         tf_keras.change_moving_variance(layer, kept)
 
 
-def _sums(values: list[Tensor], weight: Tensor | None) -> list[Tensor]:
+def _sums_over_ranks(values: list[Tensor], weight: Tensor | None) -> list[Tensor]:
     """Return the sums over the ranks, whose gradients count by the weights of the ranks."""
     if weight is None:
         return list(all_reduce(values, "sum"))

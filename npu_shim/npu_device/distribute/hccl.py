@@ -91,17 +91,17 @@ def all_reduce(
     ):
         reduced = reduce_all([tensors[place] for place in members], chosen, group)
         for place, tensor in zip(members, reduced):
-            results[given[place]] = tf.divide(tensor, _size(group)) if whole[place] else tensor
-    return _packed(values, results)
+            results[given[place]] = tf.divide(tensor, _group_size(group)) if whole[place] else tensor
+    return _pack_like(values, results)
 
 
-def _size(group: str) -> int:
+def _group_size(group: str) -> int:
     from npu_shim.distributed.ranks import get_rank_size
 
     return get_rank_size(group)
 
 
-def _packed(like: Structure, flat: Sequence[Tensor]) -> Structure:
+def _pack_like(like: Structure, flat: Sequence[Tensor]) -> Structure:
     """Return the results in the structure of the values; a flat tuple becomes a list, as in the vendor's package."""
     packed = tf.nest.pack_sequence_as(like, list(flat))
     return list(packed) if type(packed) is tuple else packed

@@ -22,20 +22,22 @@ from npu_shim.distributed.world import WORLD
 def allgather(tensor: Tensor, rank_size: int, group: str = WORLD) -> Tensor:
     """Concatenate the tensors of all ranks along axis 0. See npu_shim.hccl.hccl_ops.allgather."""
     if host_device.has_npu_device():
-        return _generated().hcom_all_gather(input=tensor, rank_size=rank_size, group=group, fusion=0, fusion_id=-1)
+        return _generated_ops_module().hcom_all_gather(
+            input=tensor, rank_size=rank_size, group=group, fusion=0, fusion_id=-1
+        )
     return _ops.allgather(tensor, rank_size, group)
 
 
 def reduce_scatter(tensor: Tensor, reduction: str, rank_size: int, group: str = WORLD) -> Tensor:
     """Reduce a tensor; each rank gets its block of axis 0. See npu_shim.hccl.hccl_ops.reduce_scatter."""
     if host_device.has_npu_device():
-        return _generated().hcom_reduce_scatter(
+        return _generated_ops_module().hcom_reduce_scatter(
             input=tensor, reduction=reduction, rank_size=rank_size, group=group, fusion=0, fusion_id=-1
         )
     return _ops.reduce_scatter(tensor, reduction, rank_size, group)
 
 
-def _generated() -> Module:
+def _generated_ops_module() -> Module:
     return host_device.import_vendor_module("npu_device.npu_device").gen_npu_ops
 
 

@@ -28,7 +28,7 @@ def share_random_state() -> None:
     normals = np.array([np.nan if python_kept is None else python_kept, kept])  # the second numbers of pairs
     seed = tf_functions.eager_global_seed()
     bits = normals.view(np.int64)
-    own = [*python_state, *keys, position, has_kept, *bits, -1 if seed is None else seed, _fresh()]
+    own = [*python_state, *keys, position, has_kept, *bits, -1 if seed is None else seed, _draw_fresh_seed()]
     shared = tf.Variable(np.array([int(number) for number in own], np.int64))
     broadcast(shared)
     numbers = shared.numpy()
@@ -44,6 +44,6 @@ def share_random_state() -> None:
         tf.random.set_seed(of_root)
 
 
-def _fresh() -> int:
+def _draw_fresh_seed() -> int:
     """Return a seed that does not depend on the seeds of the script, and does not use up their random numbers."""
     return random.SystemRandom().randrange(_SEEDS)

@@ -22,17 +22,17 @@ def for_this_rank(callbacks: Structure, rank: int) -> list[KerasCallback]:
     Returns:
         A list that begins with the metrics of all ranks, and ends with the agreement to stop.
     """
-    own = [callback for callback in as_list(callbacks) if rank == 0 or not _is(callback, _WRITERS)]
+    own = [callback for callback in as_list(callbacks) if rank == 0 or not _is_instance_by_name(callback, _WRITERS)]
     for callback in own:
-        if rank != 0 and _is(callback, ("BackupAndRestore",)):
-            _read_only(callback)
+        if rank != 0 and _is_instance_by_name(callback, ("BackupAndRestore",)):
+            _disable_writing(callback)
     return [MetricsOfAll(), *own, Agreement()]
 
 
 def need_batch_metrics(callbacks: Structure) -> bool:
     """Return True if a callback may decide on the metrics of a batch, which then are those of all ranks."""
     return any(
-        _is(callback, ("TerminateOnNaN", "LambdaCallback"))
+        _is_instance_by_name(callback, ("TerminateOnNaN", "LambdaCallback"))
         or not type(callback).__module__.startswith(_KERAS)
         and any(getattr(type(callback), name) is not getattr(tf.keras.callbacks.Callback, name) for name in _BATCH_ENDS)
         for callback in as_list(callbacks)
@@ -44,13 +44,13 @@ def as_list(callbacks: Structure) -> list[KerasCallback]:
     return list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks else []
 
 
-def _is(callback: object, names: Sequence[str]) -> bool:
+def _is_instance_by_name(callback: object, names: Sequence[str]) -> bool:
     homes = (tf.keras.callbacks, getattr(tf.keras.callbacks, "experimental", None))
     classes = tuple(getattr(home, name) for home in homes for name in names if hasattr(home, name))
     return isinstance(callback, classes)
 
 
-def _read_only(callback: KerasCallback) -> None:
+def _disable_writing(callback: KerasCallback) -> None:
     """Let BackupAndRestore restore a model, and leave saving and removing the backup to rank 0."""
     for name in ("on_epoch_end", "on_train_batch_end", "on_train_end"):
         setattr(callback, name, lambda *args, **kwargs: None)

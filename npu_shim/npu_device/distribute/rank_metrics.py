@@ -35,10 +35,10 @@ def figures(model: KerasModel) -> Figures:
     if any(isinstance(variable, tf_distribute.DistributedValues) for variable in variables):
         return Figures({}, {})
     values = [tf.identity(variable) for variable in variables]
-    own = _numbers(tf_keras.metric_results(model))
+    own = _numeric_logs(tf_keras.metric_results(model))
     for variable, total in zip(variables, all_reduce(values, "sum")):
         variable.assign(total)
-    of_all = _numbers(tf_keras.metric_results(model))
+    of_all = _numeric_logs(tf_keras.metric_results(model))
     for variable, value in zip(variables, values):
         variable.assign(value)
     return Figures(own, of_all)
@@ -49,7 +49,7 @@ def global_logs(logs: Mapping[str, Value], known: Figures) -> Numbers:
 
     A log with the figure of a metric becomes that of all ranks, and another one the mean over the ranks.
     """
-    given = _numbers(logs)
+    given = _numeric_logs(logs)
     if not given:
         return {}
     names = sorted(given)
@@ -78,14 +78,14 @@ class RowsThatCount:
         Returns:
             The logs of the step, with the figures of the restored metrics.
         """
-        counted = _numbers(tf_keras.metric_results(self._model))
+        counted = _numeric_logs(tf_keras.metric_results(self._model))
         for variable in metric_variables(self._model):
             before = self._before.get(id(variable), tf.zeros_like(variable))
             variable.assign(tf.where(weight > 0.0, variable, before))
-        restored = _numbers(tf_keras.metric_results(self._model))
+        restored = _numeric_logs(tf_keras.metric_results(self._model))
         changed = {
             name: tf.where(_is_equal(value, counted[name]), restored[name], value)
-            for name, value in _numbers(logs).items()
+            for name, value in _numeric_logs(logs).items()
             if name in counted
         }
         return {**logs, **changed}
@@ -97,7 +97,7 @@ def metric_variables(model: KerasModel) -> list[Variable]:
     return [variable for variable in variables if variable.dtype.is_floating or variable.dtype.is_integer]
 
 
-def _numbers(logs: Mapping[str, Value]) -> Numbers:
+def _numeric_logs(logs: Mapping[str, Value]) -> Numbers:
     tensors = {name: tf.convert_to_tensor(value) for name, value in logs.items() if not isinstance(value, (str, bytes))}
     return {
         name: tf.cast(tensor, tf.float32)

@@ -58,8 +58,8 @@ def convolution(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     moved = channels_last(asked)
     if moved is not None:
         return moved
-    plan = _plan(asked, asked.type, asked.inputs["input"].shape[-1:], asked.inputs["filter"].shape)
-    return None if plan.is_plain_for(asked.type) else lambda: [_computed(asked, plan)]
+    plan = _make_plan(asked, asked.type, asked.inputs["input"].shape[-1:], asked.inputs["filter"].shape)
+    return None if plan.is_plain_for(asked.type) else lambda: [_convolve_or_gradient(asked, plan)]
 
 
 def gradient(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
@@ -73,7 +73,7 @@ def gradient(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     of, place = (OF_INPUT[asked.type], "input") if asked.type in OF_INPUT else (OF_FILTER[asked.type], "filter")
     shapes = {name: asked.inputs[name].shape for name in ("input", "filter") if name != place}
     shapes[place] = static_shape_from_sizes(asked.inputs[place + "_sizes"])
-    plan = _plan(asked, of, shapes["input"][-1:], shapes["filter"])
+    plan = _make_plan(asked, of, shapes["input"][-1:], shapes["filter"])
     if plan.is_plain_for(of):
         return None
 
@@ -81,12 +81,12 @@ def gradient(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
         point = tf.zeros(asked.inputs[place + "_sizes"], asked.inputs["out_backprop"].dtype)
         point.set_shape(shapes[place])
         forward = asked._replace(type=of, inputs={**asked.inputs, place: point})
-        return [_computed(forward, plan, point)]
+        return [_convolve_or_gradient(forward, plan, point)]
 
     return compute
 
 
-def _plan(asked: AskedOp, of: str, channels: TensorShape, filter_shape: TensorShape) -> _Plan:
+def _make_plan(asked: AskedOp, of: str, channels: TensorShape, filter_shape: TensorShape) -> _Plan:
     attributes = asked.attributes
     groups = 1
     if of != _DEPTHWISE:
@@ -101,29 +101,29 @@ def _plan(asked: AskedOp, of: str, channels: TensorShape, filter_shape: TensorSh
     return _Plan(list(attributes["strides"])[1:-1], list(attributes["dilations"])[1:-1], groups)
 
 
-def _computed(forward: AskedOp, plan: _Plan, point: Tensor | None = None) -> Tensor:
+def _convolve_or_gradient(forward: AskedOp, plan: _Plan, point: Tensor | None = None) -> Tensor:
     """Return a convolution, or its gradient at a point."""
     # With unknown channels, the convolution inside looks as if it had unknown groups.
     with create_ops_without_forms() if plan.groups == 0 else contextlib.nullcontext():
-        return _in_parts(forward, plan) if point is None else _slope(forward, plan, point)
+        return _convolve_in_parts(forward, plan) if point is None else _gradient_at_point(forward, plan, point)
 
 
-def _slope(forward: AskedOp, plan: _Plan, point: Tensor) -> Tensor:
+def _gradient_at_point(forward: AskedOp, plan: _Plan, point: Tensor) -> Tensor:
     """Return the gradient at a point, the input or the filter, anywhere: the function is linear in both."""
     upstream = forward.inputs["out_backprop"]
-    return tf_gradients.compute_gradients(lambda: [_in_parts(forward, plan)], [point], [upstream])[0]
+    return tf_gradients.compute_gradients(lambda: [_convolve_in_parts(forward, plan)], [point], [upstream])[0]
 
 
-def _in_parts(asked: AskedOp, plan: _Plan) -> Tensor:
+def _convolve_in_parts(asked: AskedOp, plan: _Plan) -> Tensor:
     if plan.groups > 1:
-        return _of_groups(asked, plan)
+        return _convolve_groups(asked, plan)
     if plan.groups == 0:
-        asked = asked._replace(inputs={**asked.inputs, "filter": _for_all_channels(asked, len(plan.strides))})
+        asked = asked._replace(inputs={**asked.inputs, "filter": _convolve_each_channel(asked, len(plan.strides))})
         plan = plan._replace(groups=1)
-    return asked.run({})[0] if plan.is_plain_for(asked.type) else _spaced(asked, plan)
+    return asked.run({})[0] if plan.is_plain_for(asked.type) else _convolve_dilated(asked, plan)
 
 
-def _for_all_channels(asked: AskedOp, axes: int) -> Tensor:
+def _convolve_each_channel(asked: AskedOp, axes: int) -> Tensor:
     """Return the filter with zeros for the channels of other groups; itself if there is one group."""
     value, filters = asked.inputs["input"], asked.inputs["filter"]
     channels, taken, outputs = tf.shape(value)[-1], tf.shape(filters)[-2], tf.shape(filters)[-1]
@@ -134,7 +134,7 @@ def _for_all_channels(asked: AskedOp, axes: int) -> Tensor:
     return tf.compat.v2.where(is_own, repeated, tf.zeros([], filters.dtype))
 
 
-def _of_groups(asked: AskedOp, plan: _Plan) -> Tensor:
+def _convolve_groups(asked: AskedOp, plan: _Plan) -> Tensor:
     value, filters = asked.inputs["input"], asked.inputs["filter"]
     *sizes, taken, outputs = filters.shape.as_list()
     if asked.type == "Conv2D" and taken == 1:
@@ -147,15 +147,15 @@ def _of_groups(asked: AskedOp, plan: _Plan) -> Tensor:
     return tf.concat(parts, -1)
 
 
-def _spaced(asked: AskedOp, plan: _Plan) -> Tensor:
+def _convolve_dilated(asked: AskedOp, plan: _Plan) -> Tensor:
     value, filters = asked.inputs["input"], asked.inputs["filter"]
     axes = len(plan.strides)
     if value.shape.rank is None:
         value = tf.identity(value)
         value.set_shape([None] * (axes + 2))
-    value = _padded(asked, plan, value, _sizes(filters, range(axes)))
+    value = _pad_explicitly(asked, plan, value, _sizes_of_axes(filters, range(axes)))
     common = [math.gcd(*pair) for pair in zip(plan.strides, plan.dilations)]
-    value = _every(value, common)
+    value = _take_every_nth(value, common)
     strides = [step // by for step, by in zip(plan.strides, common)]
     dilations = [step // by for step, by in zip(plan.dilations, common)]
     of_op = [1] * axes
@@ -178,17 +178,17 @@ def _spaced(asked: AskedOp, plan: _Plan) -> Tensor:
         output = v1.nn.with_space_to_batch(
             value, dilations, "VALID", convolved, tf.shape(filters), spatial_dims=list(range(1, axes + 1))
         )
-    return _every(output, [step // by for step, by in zip(strides, of_op)])
+    return _take_every_nth(output, [step // by for step, by in zip(strides, of_op)])
 
 
-def _every(value: Tensor, steps: Sequence[int]) -> Tensor:
+def _take_every_nth(value: Tensor, steps: Sequence[int]) -> Tensor:
     """Return every n-th row of each axis of space."""
     if max(steps) == 1:
         return value
     return value[(slice(None), *(slice(None, None, step) for step in steps))]
 
 
-def _padded(asked: AskedOp, plan: _Plan, value: Tensor, kernel: Sequence[int | Tensor]) -> Tensor:
+def _pad_explicitly(asked: AskedOp, plan: _Plan, value: Tensor, kernel: Sequence[int | Tensor]) -> Tensor:
     """Return the input with the padding of the convolution, which then has none."""
     padding = asked.attributes["padding"]
     if padding == "VALID":
@@ -199,7 +199,7 @@ def _padded(asked: AskedOp, plan: _Plan, value: Tensor, kernel: Sequence[int | T
     else:
         pairs = []
         for rows, size, stride, dilation in zip(
-            _sizes(value, range(1, len(kernel) + 1)), kernel, plan.strides, plan.dilations
+            _sizes_of_axes(value, range(1, len(kernel) + 1)), kernel, plan.strides, plan.dilations
         ):
             missing = ((rows + stride - 1) // stride - 1) * stride + (size - 1) * dilation + 1 - rows
             total = max(missing, 0) if isinstance(missing, int) else tf.maximum(missing, 0)
@@ -209,7 +209,7 @@ def _padded(asked: AskedOp, plan: _Plan, value: Tensor, kernel: Sequence[int | T
     return tf.pad(value, [(0, 0), *pairs, (0, 0)])
 
 
-def _sizes(value: Tensor, axes: Sequence[int]) -> list[int | Tensor]:
+def _sizes_of_axes(value: Tensor, axes: Sequence[int]) -> list[int | Tensor]:
     """Return the sizes of axes: numbers, or tensors where they are not known."""
     known = [None] * (max(axes) + 1) if value.shape.rank is None else value.shape.as_list()
     return [tf.shape(value)[axis] if known[axis] is None else known[axis] for axis in axes]

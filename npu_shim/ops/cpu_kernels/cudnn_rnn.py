@@ -86,7 +86,7 @@ class _Network(NamedTuple):
 
 def size(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of CudnnRNNParamsSize."""
-    return lambda: [tf.constant([_of_sizes(asked).size()], asked.attributes.get("S", tf.int32))]
+    return lambda: [tf.constant([_network_of_size_inputs(asked).size()], asked.attributes.get("S", tf.int32))]
 
 
 def parameters(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
@@ -100,7 +100,7 @@ def matrices(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of CudnnRNNParamsToCanonical: the matrices and biases of a vector."""
 
     def compute() -> list[Tensor]:
-        weights, biases = _of_sizes(asked).split(asked.inputs["params"])
+        weights, biases = _network_of_size_inputs(asked).split(asked.inputs["params"])
         return [*weights, *biases]
 
     return compute
@@ -110,7 +110,7 @@ def network(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of CudnnRNN, also of its second and third version."""
 
     def compute() -> list[Tensor]:
-        outputs, masks = _run(asked, None)
+        outputs, masks = _run_network(asked, None)
         reserved = [tf.concat([tf.reshape(mask, [-1]) for mask in masks] or [tf.zeros([0], outputs[0].dtype)], 0)]
         return [*outputs, *reserved, *[tf.zeros([0], tf.int8)] * (asked.type != "CudnnRNN")]
 
@@ -127,23 +127,25 @@ def gradient(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
         masks = tf.stop_gradient(given["reserve_space"]) if asked.attributes["dropout"] else None
         count = 3 if asked.attributes["rnn_mode"] == "lstm" else 2
         again = asked._replace(attributes={**asked.attributes, "is_training": True})
-        gradients = tf_gradients.compute_gradients(lambda: _run(again, masks)[0][:count], points, slopes[:count])
+        gradients = tf_gradients.compute_gradients(
+            lambda: _run_network(again, masks)[0][:count], points, slopes[:count]
+        )
         return [tf.zeros_like(point) if slope is None else slope for point, slope in zip(points, gradients)]
 
     return compute
 
 
-def _of_sizes(asked: AskedOp) -> _Network:
+def _network_of_size_inputs(asked: AskedOp) -> _Network:
     values = {}
     for name in ("num_layers", "num_units", "input_size"):
         value = tf_api.static_value(asked.inputs[name])
         if value is None:
             raise ValueError(f"{asked.type}: {name} must be a constant on the CPU. Give a number.")
         values[name] = int(value)
-    return _network(asked, values["num_layers"], values["input_size"], values["num_units"])
+    return _make_network(asked, values["num_layers"], values["input_size"], values["num_units"])
 
 
-def _network(asked: AskedOp, layers: int, inputs: int, units: int) -> _Network:
+def _make_network(asked: AskedOp, layers: int, inputs: int, units: int) -> _Network:
     attributes = asked.attributes
     mode = attributes["input_mode"]
     is_skipped = mode == "skip_input" or (mode == "auto_select" and inputs == units)
@@ -157,7 +159,7 @@ def _network(asked: AskedOp, layers: int, inputs: int, units: int) -> _Network:
     return _Network(attributes["rnn_mode"], layers, directions, inputs, units, projected, is_skipped)
 
 
-def _run(asked: AskedOp, masks: Tensor | None) -> tuple[list[Tensor], list[Tensor]]:
+def _run_network(asked: AskedOp, masks: Tensor | None) -> tuple[list[Tensor], list[Tensor]]:
     """Return the output and the last states, and the masks of dropout between the layers.
 
     Args:
@@ -174,9 +176,9 @@ def _run(asked: AskedOp, masks: Tensor | None) -> tuple[list[Tensor], list[Tenso
     has_cells = asked.attributes["rnn_mode"] == "lstm"
     hidden = by_time(given["input_h"])
     cells = by_time(given["input_c"]) if has_cells else hidden
-    rows = _static(asked, hidden, 0)
+    rows = _static_size(asked, hidden, 0)
     directions = 2 if asked.attributes["direction"] == "bidirectional" else 1
-    net = _network(asked, rows // directions, _static(asked, value, 2), _static(asked, cells, 2))
+    net = _make_network(asked, rows // directions, _static_size(asked, value, 2), _static_size(asked, cells, 2))
     weights, biases = net.split(given["params"])
     gates = _GATES[net.mode]
     last: list[list[Tensor]] = []
@@ -194,10 +196,15 @@ def _run(asked: AskedOp, masks: Tensor | None) -> tuple[list[Tensor], list[Tenso
             count = 2 * gates + bool(net.projected)
             own = weights[place * count : (place + 1) * count]
             offsets = biases[place * 2 * gates : (place + 1) * 2 * gates]
-            output, states = _layer(
-                net, _in_order(value, lengths, direction), [hidden[place], cells[place]], own, offsets, lengths
+            output, states = _run_layer(
+                net,
+                _reverse_if_backward(value, lengths, direction),
+                [hidden[place], cells[place]],
+                own,
+                offsets,
+                lengths,
             )
-            outputs.append(_in_order(output, lengths, direction))
+            outputs.append(_reverse_if_backward(output, lengths, direction))
             last.append(states)
         value = tf.concat(outputs, -1)
     results = [by_time(value), by_time(tf.stack([pair[0] for pair in last]))]
@@ -205,7 +212,7 @@ def _run(asked: AskedOp, masks: Tensor | None) -> tuple[list[Tensor], list[Tenso
     return results, drawn
 
 
-def _static(asked: AskedOp, value: Tensor, axis: int) -> int:
+def _static_size(asked: AskedOp, value: Tensor, axis: int) -> int:
     size = value.shape.as_list()[axis] if value.shape.rank is not None else None
     if size is None:
         raise ValueError(
@@ -214,14 +221,14 @@ def _static(asked: AskedOp, value: Tensor, axis: int) -> int:
     return int(size)
 
 
-def _in_order(value: Tensor, lengths: Tensor | None, direction: int) -> Tensor:
+def _reverse_if_backward(value: Tensor, lengths: Tensor | None, direction: int) -> Tensor:
     """Return the steps in the order of a direction: as they are, or from the last of each sequence to its first."""
     if not direction:
         return value
     return tf.reverse(value, [0]) if lengths is None else v1.reverse_sequence(value, lengths, seq_axis=0, batch_axis=1)
 
 
-def _layer(
+def _run_layer(
     net: _Network,
     value: Tensor,
     states: Sequence[Tensor],
@@ -249,7 +256,7 @@ def _layer(
     def step(before: Sequence[Tensor], now: Sequence[Tensor]) -> list[Tensor]:
         hidden, cells, _ = before
         taken, is_inside = now
-        hidden_now, cells_now = _cell(net.mode, taken, tf.matmul(hidden, of_state) + offset_of_state, hidden, cells)
+        hidden_now, cells_now = _run_cell(net.mode, taken, tf.matmul(hidden, of_state) + offset_of_state, hidden, cells)
         if projection is not None:
             hidden_now = tf.matmul(hidden_now, projection)
         after = [v1.where(is_inside, hidden_now, hidden), v1.where(is_inside, cells_now, cells)]
@@ -263,7 +270,7 @@ def _layer(
     return outputs, [all_hidden[-1], all_cells[-1]]
 
 
-def _cell(mode: str, taken: Tensor, recurrent: Tensor, hidden: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
+def _run_cell(mode: str, taken: Tensor, recurrent: Tensor, hidden: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
     """Return the state and the cells after a step."""
     if mode == "lstm":
         enter, forget, candidate, leave = tf.split(taken + recurrent, 4, 1)

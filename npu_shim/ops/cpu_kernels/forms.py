@@ -34,21 +34,21 @@ def use() -> None:
     if host_device.detect_without_import().is_npu:
         return
     forms = halves.forms()
-    _add(forms, CHOOSERS)
+    _add_forms(forms, CHOOSERS)
     in_graphs = {op_type: forms[op_type] for op_type in set(forms) & set(CHOOSERS_IN_GRAPHS)}
-    _add(in_graphs, CHOOSERS_IN_GRAPHS)
+    _add_forms(in_graphs, CHOOSERS_IN_GRAPHS)
     tf_op_creation.use_forms(forms, in_graphs)
     patches.register_undo(tf_op_creation.drop_forms)
 
 
-def _add(forms: dict[str, Form], choosers: Mapping[str, Chooser]) -> None:
+def _add_forms(forms: dict[str, Form], choosers: Mapping[str, Chooser]) -> None:
     """Add forms; where an op has one already, its own comes first."""
     for op_type, choose in choosers.items():
         known = forms.get(op_type)
-        forms[op_type] = Form(choose if known is None else _first_of(known.choose, choose))
+        forms[op_type] = Form(choose if known is None else _first_applicable(known.choose, choose))
 
 
-def _first_of(*choosers: Chooser) -> Chooser:
+def _first_applicable(*choosers: Chooser) -> Chooser:
     def choose(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
         return next((chosen for chosen in (chooser(asked) for chooser in choosers) if chosen is not None), None)
 

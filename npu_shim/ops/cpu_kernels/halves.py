@@ -17,24 +17,24 @@ def forms() -> dict[str, Form]:
     """Return the forms by the type of op, for those kernels that this TensorFlow lacks."""
     missing = tf_kernels.attributes_without_cpu_kernel(HALVES)
     return {
-        op_type: Form(_chooser(attributes), frozenset().union(*attributes.values()))
+        op_type: Form(_float32_form_chooser(attributes), frozenset().union(*attributes.values()))
         for op_type, attributes in missing.items()
     }
 
 
-def _chooser(
+def _float32_form_chooser(
     missing: Mapping[str, frozenset[DType]],
 ) -> Callable[[AskedOp], Callable[[], Sequence[Tensor]] | None]:
     def choose(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
-        dtypes = _dtypes(asked)
+        dtypes = _dtypes_of_attributes(asked)
         if not any(dtypes.get(name) in dtypes_of_name for name, dtypes_of_name in missing.items()):
             return None
-        return lambda: _in_float32(asked, {name: dtypes[name] for name in missing if dtypes.get(name) in HALVES})
+        return lambda: _run_in_float32(asked, {name: dtypes[name] for name in missing if dtypes.get(name) in HALVES})
 
     return choose
 
 
-def _dtypes(asked: AskedOp) -> dict[str, DType]:
+def _dtypes_of_attributes(asked: AskedOp) -> dict[str, DType]:
     """Return the types of inputs, and those that are given, by the name of the attribute."""
     definition = operator_definition(asked.type)
     dtypes = {
@@ -49,7 +49,7 @@ def _dtypes(asked: AskedOp) -> dict[str, DType]:
     return dtypes
 
 
-def _in_float32(asked: AskedOp, halves: Mapping[str, DType]) -> list[Tensor]:
+def _run_in_float32(asked: AskedOp, halves: Mapping[str, DType]) -> list[Tensor]:
     definition = operator_definition(asked.type)
     changes: dict[str, Value] = {name: tf.float32 for name in halves}
     for arg in definition.input_arg:

@@ -66,7 +66,9 @@ def channels_last(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     before = asked.attributes.get("data_format", "NHWC")
     after = CHANNELS_LAST.get(before)
     layout = LAYOUTS[asked.type]
-    if after is None or (asked.type in NATIVE and not any(_is_moved(asked.inputs[name]) for name in layout.data)):
+    if after is None or (
+        asked.type in NATIVE and not any(_is_transposed_to_first(asked.inputs[name]) for name in layout.data)
+    ):
         return None
     rank = len(before)
     if any(asked.inputs[name].shape.rank not in (None, rank) for name in layout.data):
@@ -91,7 +93,7 @@ def channels_last(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
 def elementwise(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of an op of ELEMENTWISE that takes the result of a form with channels first; None for others."""
     values = flatten_values(asked.inputs.values())
-    if not any(_is_moved(tensor) for tensor in values):
+    if not any(_is_transposed_to_first(tensor) for tensor in values):
         return None
     rank = max(tensor.shape.rank or 0 for tensor in values)
     if any(tensor.shape.rank not in (0, rank) for tensor in values):
@@ -120,7 +122,7 @@ def to_first(value: Tensor, rank: int) -> Tensor:
     return tf.transpose(value, [0, rank - 1, *range(1, rank - 1)])
 
 
-def _is_moved(value: Tensor) -> bool:
+def _is_transposed_to_first(value: Tensor) -> bool:
     """Return True for what to_first() has made, if it is the result of a form."""
     inner = inner_tensor_of_result(value)
     if inner is None or inner.op.type != "Transpose":

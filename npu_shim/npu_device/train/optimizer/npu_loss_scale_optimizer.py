@@ -56,7 +56,7 @@ class _LossScaleFactory(_OptimizerFactory):
             raise ValueError("dynamic=False needs initial_scale, the loss scale of every step.")
         if not dynamic and dynamic_growth_steps is not None:
             raise ValueError(f"dynamic_growth_steps={dynamic_growth_steps} needs dynamic=True. Remove it.")
-        optimizer = _with_agreement(base)(
+        optimizer = _class_with_agreement(base)(
             inner_optimizer, **({} if _is_keras3(base) else {"dynamic": dynamic}), **given
         )
         if _is_keras3(base):
@@ -107,7 +107,7 @@ class NpuExperimentalLossScaleOptimizer(metaclass=_ExperimentalFactory):
 
 
 @functools.lru_cache(maxsize=None)
-def _with_agreement(base: OptimizerClass) -> OptimizerClass:
+def _class_with_agreement(base: OptimizerClass) -> OptimizerClass:
     """Return a subclass of one of Keras' LossScaleOptimizers whose ranks agree on which steps to skip."""
 
     def __init__(self: Optimizer, *args: object, **kwargs: object) -> None:
@@ -135,17 +135,17 @@ def _keras2_members(base: OptimizerClass) -> dict[str, object]:
     ) -> Result:
         pairs = list(grads_and_vars)
         variables = [variable for _, variable in pairs]
-        finite = _agreed(self, [gradient for gradient, _ in pairs])
+        finite = _all_ranks_finite(self, [gradient for gradient, _ in pairs])
         if self.dynamic:
-            marked = _marked([gradient for gradient, _ in pairs], finite)
+            marked = _mark_if_not_finite([gradient for gradient, _ in pairs], finite)
             return base.apply_gradients(self, list(zip(marked, variables)), *args, **kwargs)
         with tf.init_scope():
             tf_keras.build_optimizer(self.inner_optimizer, variables)
 
         def update() -> Tensor:
-            return _after(base.apply_gradients(self, pairs, *args, **kwargs))
+            return _constant_after(base.apply_gradients(self, pairs, *args, **kwargs))
 
-        return tf.cond(finite, update, lambda: _after(self.inner_optimizer.iterations.assign_add(1)))
+        return tf.cond(finite, update, lambda: _constant_after(self.inner_optimizer.iterations.assign_add(1)))
 
     return {"apply_gradients": apply_gradients}
 
@@ -154,8 +154,8 @@ def _keras3_members(base: OptimizerClass) -> dict[str, object]:
     def apply(
         self: Optimizer, grads: Sequence[Gradient], trainable_variables: Sequence[Variable] | None = None
     ) -> None:
-        finite = _agreed(self, list(grads))
-        base.apply(self, _marked(list(grads), finite), trainable_variables)
+        finite = _all_ranks_finite(self, list(grads))
+        base.apply(self, _mark_if_not_finite(list(grads), finite), trainable_variables)
         if self.is_static:
             self.dynamic_scale.assign(self.initial_scale)
             self.step_counter.assign(0)
@@ -165,7 +165,7 @@ def _keras3_members(base: OptimizerClass) -> dict[str, object]:
     return {"apply": apply, "is_static": False}
 
 
-def _agreed(optimizer: Optimizer, gradients: list[Gradient]) -> Tensor:
+def _all_ranks_finite(optimizer: Optimizer, gradients: list[Gradient]) -> Tensor:
     """Return a bool tensor, the same on all ranks: True if all gradients are finite. Note it as last_step_finite."""
     finite = finite_on_all_ranks(all_finite([(gradient, None) for gradient in gradients]))
     noted = optimizer.last_step_finite.assign(finite)
@@ -173,7 +173,7 @@ def _agreed(optimizer: Optimizer, gradients: list[Gradient]) -> Tensor:
         return tf.identity(finite)
 
 
-def _marked(gradients: list[Gradient], finite: Tensor) -> list[Gradient]:
+def _mark_if_not_finite(gradients: list[Gradient], finite: Tensor) -> list[Gradient]:
     """Return the gradients as NaN if the step is skipped for another reason, so that Keras' own check sees it.
 
     The reasons are gradients of another rank, and a rehearsal with saturation.
@@ -192,7 +192,7 @@ def _marked(gradients: list[Gradient], finite: Tensor) -> list[Gradient]:
     return [times(gradient) for gradient in gradients]
 
 
-def _after(op: Operation) -> Tensor:
+def _constant_after(op: Operation) -> Tensor:
     """Return a tensor that is ready when an op is done."""
     with tf.control_dependencies([] if op is None or tf.executing_eagerly() else [op]):
         return tf.constant(True)
