@@ -28,7 +28,7 @@ _CODE = re.compile(
 )
 _ARGUMENTS = re.compile(r"(?<=[\w.])\([^()]*\)")
 _FIELD = re.compile(r"\{\d+\}")
-_SAY = re.compile(r"(.*\.)?say|self\._language|(text\.)?count")
+_SAY = re.compile(r"(.*\.)?say|self\._language|(text\.)?count_text")
 # The places of the template in the arguments.
 _TEMPLATES = {
     **dict.fromkeys(("Message", "UsageError", "SourceError", "CellError", "TomlError", "failed_result"), (0, 1)),
