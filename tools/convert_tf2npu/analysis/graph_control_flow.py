@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import Pattern
 
 from ..project.context import Context
-from ..semantics.module_index import Names
+from ..semantics.module_index import ModuleIndex, Names
 from ..syntax.expressions import last_name, last_part
 from .device_placement import may_run_on_npu, runs_on_npu
 from .program_version import Version
@@ -45,13 +46,12 @@ def _nodes_with_advice(_: Context) -> list[ast.AST]:
 def _advice_for_program(context: Context) -> str:
     if not context.names.once(_nodes_with_control_flow) and not _calls_function_with_control_flow(context):
         return ""
-    texts = _texts_of_program(context)
-    is_switched = any(map(_NO_VERSION_2.search, texts))
+    is_switched = _program_matches(context, _NO_VERSION_2)
     if (
-        any(map(_VERSION_2.search, texts))
+        _program_matches(context, _VERSION_2)
         or verdict(context).version != Version.ONE
         or not is_switched
-        and any(map(_ONLY_GRAPHS.search, texts))  # TensorFlow 2, with its own loops
+        and _program_matches(context, _ONLY_GRAPHS)  # TensorFlow 2, with its own loops
     ):
         return ""
     if is_switched:
@@ -84,7 +84,7 @@ def _calls_function_with_control_flow(context: Context) -> bool:
     if project is None or names.path not in project.paths:
         return False
     imported = project.with_imports(names.path) - {names.path}
-    if not any(_CALL.search(project.raw(path)) for path in imported):
+    if not any(project.once(_matches, path, _CALL) for path in imported):
         return False
     for call in names.calls:
         function = names.definition(call.node.func, call.where)
@@ -99,11 +99,16 @@ def _calls_function_with_control_flow(context: Context) -> bool:
     return False
 
 
-def _texts_of_program(context: Context) -> list[bytes]:
-    """Return the contents of a file, of those that it imports, and of those that import it."""
+def _program_matches(context: Context, pattern: Pattern[bytes]) -> bool:
+    """Return True if a pattern is in a file, in one that it imports, or in one that imports it."""
+    if pattern.search(context.source.text.encode("utf-8", "replace")):
+        return True
     project, path = context.names.project, context.names.path
-    own = context.source.text.encode("utf-8", "replace")
     if project is None or path not in project.paths:
-        return [own]
+        return False
     others = (project.with_imports(path) | project.with_importers({path})) - {path}
-    return [own, *map(project.raw, sorted(others))]
+    return any(project.once(_matches, other, pattern) for other in others)
+
+
+def _matches(project: ModuleIndex, path: str, pattern: Pattern[bytes]) -> bool:
+    return pattern.search(project.raw(path)) is not None

@@ -114,16 +114,18 @@ def later_uses(names: Names, source: Source) -> Iterator[LaterUse]:
     if not any(has_name(source.raw, word) for word in _WORDS):
         return
     for root, where in names.reads:
+        is_alone = not isinstance(names.parents.get(root), ast.Attribute)
+        if is_alone and not names.stars and root.id not in _WORDS:
+            continue
+        bindings = names.lookup(root.id, where) or []
+        if any(bound.kind != "import" for bound in bindings) or len({canonical(b.target) for b in bindings}) > 1:
+            continue
+        binding = bindings[0] if bindings else None
+        if binding is not None and public_name(binding.target) != binding.target:
+            continue
         chain: list[ast.expr] = [root]
         while isinstance(names.parents.get(chain[-1]), ast.Attribute):
             chain.append(names.parents[chain[-1]])  # type: ignore[arg-type]
-        if len(chain) < 2 and not names.stars and root.id not in _WORDS:
-            continue
-        bindings = names.lookup(root.id, where) or []
-        targets = {canonical(bound.target) if bound.kind == "import" else "" for bound in bindings}
-        binding = bindings[0] if len(targets) == 1 and "" not in targets else None
-        if bindings and binding is None or binding is not None and public_name(binding.target) != binding.target:
-            continue
         spelled = names.resolve(chain[-1], where) or ""
         name = _table_name_in(spelled) if spelled.startswith(_ROOT) else ""
         if not name or _is_in_test_or_version_branch(names, source, root):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from ..project.context import Context
 from .eager_training import texts_of_file_and_importers
 
 OPTION = "mix_compile_mode"
-_NORMALIZES = re.compile(rb"batch_norm|BatchNorm")
-_HORIZON = re.compile(rb"forward_compatibility_horizon")
+_NORMALIZES = b"batch_norm", b"BatchNorm"
+_HORIZON = b"forward_compatibility_horizon"
 
 
 def advice_for_batch_normalization(context: Context) -> str:
@@ -19,6 +17,6 @@ def advice_for_batch_normalization(context: Context) -> str:
 
 def _further_need(context: Context) -> str:
     texts = texts_of_file_and_importers(context)
-    if any(_NORMALIZES.search(raw) for raw in texts) and not any(_HORIZON.search(raw) for raw in texts):
+    if any(word in raw for raw in texts for word in _NORMALIZES) and not any(_HORIZON in raw for raw in texts):
         return ", and build batch normalization in tf.compat.forward_compatibility_horizon(2019, 5, 1)"
     return ""

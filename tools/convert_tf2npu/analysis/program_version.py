@@ -171,9 +171,11 @@ class Reach:
             clear: True if a file that shows both versions does not count.
         """
         for path in sorted(self._project.once(files_with_evidence_words, kind).intersection(paths)):
-            evidence = self.evidence(path)
-            if getattr(evidence, kind) and (not clear or evidence.is_clear):
-                return evidence
+            # A part shows nothing else than the whole, but for weak evidence. To search the parts takes longer.
+            if kind == "one" or getattr(self._project.once(evidence_of_file, path), kind):
+                evidence = self.evidence(path)
+                if getattr(evidence, kind) and (not clear or evidence.is_clear):
+                    return evidence
         return None
 
     def decisive_evidence(self, paths: Collection[str], clear: bool = False) -> Iterator[FileEvidence]:

@@ -76,7 +76,20 @@ class Verdict(NamedTuple):
 
 def is_tf2_program(context: Context) -> bool:
     """Return True if a file belongs to a program that runs on TensorFlow 2."""
+    if not context.tf and not context.compat_v1 and context.names.once(_is_module_without_tf2):
+        if context.once(is_imported_by_graph_program):
+            return False  # a verdict judges all scripts that import it, which takes longer
     return verdict(context).is_two
+
+
+def _is_module_without_tf2(names: Names) -> bool:
+    """Return True for a module of scripts that shows version 1 only, or no version 2 with what it imports."""
+    project, path = names.project, names.path
+    if project is None or path not in project.paths or _is_program_or_unused_library(project, path):
+        return False
+    own = names.once(evidence_of)
+    is_one = own.is_clear and own.one is not None
+    return is_one or first_evidence(project, "two", project.with_imports(path)) is None
 
 
 def evidence_of_tf2(context: Context) -> Evidence | None:
@@ -141,10 +154,10 @@ def kind_of_file_on_cpu(context: Context) -> str:
     Returns:
         "script"; "module" for a file of TensorFlow 2 that no script of the project imports; "" for others.
     """
-    if not may_be_tf2(context):
+    if not may_be_tf2(context) or only_serves_tests(context) or not is_tf2_program(context):
         return ""
     judged_file = verdict(context)
-    if not judged_file.is_two or judged_file.opens or only_serves_tests(context):
+    if judged_file.opens:
         return ""
     started = is_started(context)
     if judged_file.trains and started:

@@ -39,17 +39,21 @@ _IMPORT = re.compile(
 )
 _ALIAS = re.compile(r"([\w.]+|\*)(?:\s+as\s+(\w+))?")
 _GETATTR = re.compile(r"""\bgetattr\s*\(\s*([\w.]*)(?:\s*,\s*["'](\w+)["'])?""")
-# Code that may run what no name shows: anything of the program, or of this file. Fixed beginnings make it fast.
-_DYNAMIC = re.compile(
-    r"import_module(?<!\wimport_module)|__import__(?<!\w__import__)|getmembers(?<!\wgetmembers)"
-    r"|exec_module(?<!\wexec_module)|runpy(?<!\wrunpy)|pydoc\.locate(?<!\wpydoc.locate)"
-    r"|instantiate(?<!\winstantiate)\s*\(|eval(?<![\w.]eval)\s*\(|exec(?<![\w.]exec)\s*\("
-)
+# Code that may run what no name shows, anything of the program or of this file, by a word in it. Fixed beginnings make
+# a search fast.
+_DYNAMIC = {
+    "import_module": re.compile(r"import_module(?<!\wimport_module)"),
+    "__import__": re.compile(r"__import__(?<!\w__import__)"),
+    "getmembers": re.compile(r"getmembers(?<!\wgetmembers)"),
+    "exec_module": re.compile(r"exec_module(?<!\wexec_module)"),
+    "runpy": re.compile(r"runpy(?<!\wrunpy)"),
+    "pydoc.locate": re.compile(r"pydoc\.locate(?<!\wpydoc.locate)"),
+    "instantiate": re.compile(r"instantiate(?<!\winstantiate)\s*\("),
+    "eval": re.compile(r"eval(?<![\w.]eval)\s*\("),
+    "exec": re.compile(r"exec(?<![\w.]exec)\s*\("),
+}
 _ALL_OF_FILE = re.compile(r"\bglobals\s*\(|\bsys\s*\.\s*modules\b|\bfire\.Fire\b")
-_SPECIAL = (
-    *("import_module", "__import__", "getmembers", "exec", "runpy", "pydoc", "instantiate", "eval"),
-    *("globals", "modules", "Fire"),
-)
+_ALL_OF_FILE_WORDS = "globals", "modules", "Fire"
 # Decorators that keep a function or class where it is. Others may hand it to a registry.
 _PLAIN_DECORATORS = frozenset(
     """abstractclassmethod abstractmethod abstractproperty cache cached_property classmethod contextmanager
@@ -162,7 +166,7 @@ def blank_out_strings(text: str) -> str:
 
 def may_be_dynamic(text: str) -> bool:
     """Return True if a part of a file may run what no name shows."""
-    return _DYNAMIC.search(text) is not None
+    return any(word in text and pattern.search(text) for word, pattern in _DYNAMIC.items())
 
 
 def _length_of_fstring_prefix(text: str, start: int, end: int) -> int:
@@ -203,9 +207,9 @@ def names_in_unit(code: str, unit: Unit, text: Callable[[], str]) -> Code:
         words.update(_CHAIN.findall(_IMPORT.sub("", piece) if "import" in piece else piece))
         if "getattr" in piece:
             words.update(f"{owner}.{word or ALL}" for owner, word in _GETATTR.findall(text()[start:end]))
-        if any(word in piece for word in _SPECIAL):
-            words.update([ALL] if _ALL_OF_FILE.search(piece) else [])
-            is_dynamic = is_dynamic or _DYNAMIC.search(piece) is not None
+        if any(word in piece for word in _ALL_OF_FILE_WORDS) and _ALL_OF_FILE.search(piece):
+            words.add(ALL)
+        is_dynamic = is_dynamic or may_be_dynamic(piece)
     return Code(frozenset(_BLANKS.sub("", word) if " " in word or "\t" in word else word for word in words), is_dynamic)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from itertools import chain
 from typing import Iterator, NamedTuple
 
 from ..syntax.words import has_name
@@ -44,14 +45,13 @@ def values_passed_to_parameter(parameter: Binding, names: Names) -> list[PassedV
     if len(defined) != 1 or defined[0].node is not target or not _receives_call_arguments(function, names):
         return None  # a method, an inner function, or one of several
     called = Called(target, function, names)
-    values = _values_passed_in_module(parameter, called, names)
-    others = modules_using(names, target.name)
-    for user in others if others is not None else ():
-        theirs = _values_passed_in_module(parameter, called, user)
-        if values is None or theirs is None:
+    values: list[PassedValue] = []
+    for user in chain([names], _modules_using(names, target.name)):
+        theirs = None if user is None else _values_passed_in_module(parameter, called, user)
+        if theirs is None:
             return None
         values += theirs
-    return values or None if others is not None else None
+    return values or None
 
 
 def values_passed_to_method(parameter: Binding, names: Names) -> list[PassedValue] | None:
@@ -118,10 +118,19 @@ def modules_using(names: Names, name: str) -> list[Names] | None:
         those that import it, or a module that exports it too, and contain the word; None if one of them cannot be
         read.
     """
+    modules: list[Names] = []
+    for user in _modules_using(names, name):
+        if user is None:
+            return None
+        modules.append(user)
+    return modules
+
+
+def _modules_using(names: Names, name: str) -> Iterator[Names | None]:
+    """Yield the modules of :func:`modules_using`; None for one that cannot be read, which is the last."""
     project = names.project
     if project is None or names.path not in project.paths:
-        return []
-    modules: list[Names] = []
+        return
     seen, todo = {names.path}, [names.path]
     while todo:
         for path in project.once(_importers_with_name, todo.pop(), name):
@@ -130,11 +139,11 @@ def modules_using(names: Names, name: str) -> list[Names] | None:
             seen.add(path)
             module = project.module(path)
             if module is None:
-                return None
-            modules.append(module.names)
+                yield None
+                return
+            yield module.names
             if module.names.name_for_importers(name) == ResolvedName(name, names.path):
                 todo.append(path)
-    return modules
 
 
 def _importers_with_name(project: ModuleIndex, path: str, name: str) -> list[str]:

@@ -119,7 +119,6 @@ from ...semantics.model import Call, Where
 from ...semantics.module_index import ModuleIndex
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_part
-from ...syntax.walk import walk_nodes
 from ..base import Context, Finding, Result
 
 CODE = "NPU227"
@@ -143,6 +142,7 @@ _ZERO_BELOW, _LARGEST = 2.0**-25, 65504.0
 # Fixed beginnings make these searches fast.
 _SMALL_OR_LARGE = re.compile(r"\d(?:[eE][+-]?\d|\d{5}|(?<=0)\.0{7}| ?\*\* ?\d)")
 _FLOAT16 = re.compile(r"float16(?<!bfloat16)|fp16(?<!\wfp16)|mix_precision|mixed_precision|mixed_float|tf\.half")
+_HALF_WORDS = "float16", "fp16", "mix", "half"  # one of them is in each match
 # Mixed precision and loss scaling of the program, in another file.
 _MIXED = (
     *(b"allow_mix_precision", b"allow_fp32_to_fp16", b"enable_mixed_precision_graph_rewrite", b"mixed_float16"),
@@ -164,7 +164,7 @@ def check_file(context: Context) -> Iterator[Result]:
         name = context.called_names.get(call.node, "")
         if name.startswith("tensorflow.") and not _OPTIMIZERS.match(name):
             yield from _check_call_with_epsilon(context, call, name)
-    for node in walk_nodes(context.names.tree):
+    for node in context.names.parents:
         if isinstance(node, ast.BinOp):
             yield from _check_division(context, node, node.left, node.right)
         elif isinstance(node, ast.AugAssign):
@@ -254,7 +254,8 @@ def _is_cast_to_float32(context: Context, call: ast.Call, where: Where) -> bool:
 
 def _computes_in_float16(context: Context) -> bool:
     """Return True if a file mentions float16, or a program that it belongs to uses mixed precision or scales its loss."""
-    if _FLOAT16.search(context.source.text):
+    text = context.source.text
+    if any(word in text for word in _HALF_WORDS) and _FLOAT16.search(text):
         return True
     project, path = context.names.project, context.names.path
     if project is None or path not in project.paths:
