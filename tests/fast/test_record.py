@@ -94,6 +94,8 @@ def test_each_result_belongs_to_a_program_and_has_what_its_program_asks_for(
         if result:
             assert result.verdict in record_page._VERDICTS and not program.reason, program.name
             assert result.verdict == record_page.AGREE or result.reason, program.name
+            texts = result.reason, result.defect, result.ranks, result.export
+            assert not any(re.search(r"(?:^|[\s'\"(])/\w+/", text) for text in texts), "a path of one machine"
 
 
 def test_the_list_names_the_packages_for_each_version(record_list: Any) -> None:
