@@ -97,7 +97,8 @@ def rounding_changes(run: Run, comparison: Comparison) -> list[Change]:
         run: of rounded().
         comparison: the comparison without these changes.
     """
-    codes, texts = (run.convert or ("", "--select="))[1][len("--select=") :].split(","), sentence_by_rule()
+    texts = sentence_by_rule()
+    codes = [code for option in run.convert or () for code in option.rpartition("=")[2].split(",") if code in texts]
     first = comparison.first_departure
     cost = f"without it the first difference is at step {first.step if first else 0}"
     places = run.deliberate.places if run.deliberate is not None else {}

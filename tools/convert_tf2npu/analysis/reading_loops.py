@@ -15,7 +15,7 @@ from .host_work import only_prints
 from .phase_evidence import STEPS, TAKERS
 from .phase_words import EVAL, OTHER, PREDICT, TRAIN, phases_in
 
-UNKNOWN, PEEK, BY_CALL = "", "look", "by its call"
+UNKNOWN, PEEK, BY_CALL = "", "look", "by_call"
 _MAY_TRAIN = re.compile(r"step|train|updat(?!e_state)|optimi|fit|learn|\Arun|backward|\Acall\Z|epoch", re.IGNORECASE)
 _MOST = 40  # functions
 
