@@ -84,7 +84,7 @@ def _calls_function_with_control_flow(context: Context) -> bool:
     if project is None or names.path not in project.paths:
         return False
     imported = project.with_imports(names.path) - {names.path}
-    if not any(project.once(_matches, path, _CALL) for path in imported):
+    if not any(project.once(_file_matches, path, _CALL) for path in imported):
         return False
     for call in names.calls:
         function = names.definition(call.node.func, call.where)
@@ -107,8 +107,8 @@ def _program_matches(context: Context, pattern: Pattern[bytes]) -> bool:
     if project is None or path not in project.paths:
         return False
     others = (project.with_imports(path) | project.with_importers({path})) - {path}
-    return any(project.once(_matches, other, pattern) for other in others)
+    return any(project.once(_file_matches, other, pattern) for other in others)
 
 
-def _matches(project: ModuleIndex, path: str, pattern: Pattern[bytes]) -> bool:
+def _file_matches(project: ModuleIndex, path: str, pattern: Pattern[bytes]) -> bool:
     return pattern.search(project.raw(path)) is not None
