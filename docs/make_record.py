@@ -120,7 +120,7 @@ class Measuring:
         calls, before = self._counts()
         bases = [rewrite["basis"] for rewrite in migration["rewrites"]]
         reached = [place["reached"] for place in migration["left"]]
-        return compared(verified.read(os.path.join(reports, "verify", "verify.json")), head)._replace(
+        return with_verdict(head, verified.read(os.path.join(reports, "verify", "verify.json")))._replace(
             calls=calls,
             rewrites=len(bases) - bases.count("taken back"),
             by_facts=bases.count("facts"),
@@ -149,7 +149,7 @@ class Measuring:
         """Verify a script of the vendor's packages against its form without them."""
         shutil.copytree(self._path("original"), self._path("plain"), symlinks=True)
         verified.edit(self._path("plain"), [_PLAIN, *self._program.plain])
-        return compared(self._verify("plain", "original", "reports"), head)
+        return with_verdict(head, self._verify("plain", "original", "reports"))
 
     def _verify(self, original: str, migrated: str, reports: str, options: Sequence[str] = ()) -> Any:
         """Return the result of ``npu-shim verify`` as data.
@@ -226,11 +226,13 @@ class Measuring:
             return "not exported: " + last_line(str(error))
 
 
-def compared(found: Any, head: Result) -> Result:
-    """Return a result with what ``npu-shim verify`` found."""
-    verdict = found["verdict"]
-    reason = "" if verdict == AGREE or not found["problems"] else found["problems"][0]
-    return head._replace(steps=found["original"]["steps"], names=len(found["streams"]), verdict=verdict, reason=reason)
+def with_verdict(head: Result, verification: Any) -> Result:
+    """Return a result with the verdict of ``npu-shim verify``, and what it compared."""
+    verdict = verification["verdict"]
+    reason = "" if verdict == AGREE or not verification["problems"] else verification["problems"][0]
+    return head._replace(
+        steps=verification["original"]["steps"], names=len(verification["streams"]), verdict=verdict, reason=reason
+    )
 
 
 def last_line(text: str) -> str:
