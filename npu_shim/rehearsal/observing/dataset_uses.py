@@ -46,8 +46,9 @@ _CANNED = "tensorflow_estimator.python.estimator.canned"
 def note_dataset(seen: Seen, value: Value) -> Value:
     """Note the uses of a dataset, and of those that are made from it, as ``used``.
 
-    What trains on it is noted as ``trained_by``: keras, estimator, session, a ``for`` statement, or calls of next(). It
-    is ``counted`` if the script asks for its length. See Batches, too.
+    What trains on it is noted as ``trained_by``: keras, estimator, session, a ``for`` statement, calls of next(), or
+    hand where the script updates variables without an optimizer. It is ``counted`` if the script asks for its length.
+    See Batches, too.
     """
     if not isinstance(value, (tf.compat.v2.data.Dataset, tf_api.v1.data.Dataset)):
         return value
@@ -172,6 +173,8 @@ class DatasetUses:
         steps = self._recorder.updates
         if reading.batches and steps > reading.steps and not reading.trains:
             reading.trains = True
+            if not self._recorder.has_optimizer():
+                reading.by = "hand"
             reading.note_use(OTHER if reading.is_mixed else TRAINING)
         self._number += 1
         for other in self._open.values():
