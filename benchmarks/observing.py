@@ -3,9 +3,9 @@
     python benchmarks/observing.py            prints a table; takes some minutes
     python benchmarks/observing.py --write    and puts it into benchmarks/RESULTS.md and results.json
 
-An Estimator and a session train with TensorFlow 1.15, a loop over a gradient tape and Keras' fit with TensorFlow 2. Each
-run is a process from its start to its end, with the conversion of the script and the file of facts. Python and observe
-take turns, and a second run of Python in each round shows how much is chance.
+An Estimator and a session train with TensorFlow 1.15, a loop over a gradient tape and Keras' fit with TensorFlow 2.
+Each run is a process from its start to its end, with the conversion of the script and the file of facts. Python and
+observe take turns, and a second run of Python in each round shows how much is chance.
 """
 
 from __future__ import annotations

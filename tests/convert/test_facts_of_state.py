@@ -107,6 +107,22 @@ def test_one_tower_that_ran_is_none(length: Any, count: int) -> None:
     assert len(messages(TOWERS, seen, select=("NPU256",))) == count
 
 
+CLONES = (
+    TF1 + "from deployment import model_deploy\n\nconfig = model_deploy.DeploymentConfig(num_clones=FLAGS.num_clones)\n"
+)
+QUEUE = TF1 + "images = tf.train.batch([image], 8, num_threads=FLAGS.threads)\n"
+
+
+@pytest.mark.parametrize(
+    "text, code, said", [(CLONES, "NPU256", "one NPU"), (QUEUE, "NPU223", "batch queues with several")]
+)
+def test_one_clone_and_one_thread_are_not_several(text: str, code: str, said: str) -> None:
+    for seen in ({}, {"number": 4}, {"number": [1, 2]}):
+        (message,) = messages(text, seen, select=(code,))
+        assert message.startswith(said)
+    assert not any(message.startswith(said) for message in messages(text, {"number": 1}, select=(code,)))
+
+
 LAYERS = (
     TF1 + "def net(x, training):\n    x = tf.keras.layers.Dropout(0.5)(x, training=training)\n"
     "    return tf.keras.layers.Dropout(0.1)(x)\n"

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.nightly
 
 def test_observed_runs_are_measured(repo_root: pathlib.Path) -> None:
     command = [sys.executable, str(repo_root / "benchmarks" / "observing.py"), "--quick"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=600)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines() if line[:1] == "|"]
     kinds = ["digits_estimator", "digits_session"] if tf.__version__ < "2" else ["digits_loop", "digits_fit"]

@@ -12,6 +12,8 @@ name.
 Read with ``tf.data``: ``TFRecordDataset`` or ``TextLineDataset``, ``map``, ``shuffle``, and ``batch`` with
 ``drop_remainder=True``.
 
+With facts of ``npu-shim observe``, a batch queue with one thread in all observed runs is not reported.
+
 Reported::
 
     import tensorflow as tf
@@ -73,11 +75,12 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import is_first_call, is_in_test
+from ...facts.kinds import SHAPE
 from ...semantics.model import Call
 from ...syntax.expressions import constant, last_part
 from ...syntax.words import has_words
 from ...tf_api.name_tables import calls_of_kind
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Question, Result
 
 CODE = "NPU223"
 _INPUT = calls_of_kind("queue")
@@ -101,11 +104,14 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         given = {k.arg: k.value for k in call.node.keywords}.get("num_threads")
         if given is None and len(call.node.args) > place:
             given = call.node.args[place]
-        if given is not None and constant(given) != (1,):
+        seen = context.observed_at(CODE, SHAPE, given) if given is not None else None
+        has_one = constant(given) == (1,) or (seen is not None and seen.only("number") == 1)
+        if given is not None and not has_one:
             yield Finding(
                 call.node,
                 "batch queues with several threads are unsupported on the NPU. "
                 "Set num_threads=1, or use tf.data and dataset.batch(n, drop_remainder=True)",
+                asks=(Question(SHAPE, given),),
             )
             return
     if is_first_call(context, call, _INPUT, context.names.tree, on_npu=False):

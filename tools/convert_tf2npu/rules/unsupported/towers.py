@@ -16,7 +16,8 @@ The rule reports one loop or comprehension of each file for each number of GPUs,
 file that builds the tower. It reports the number of clones of ``model_deploy`` of TF-Slim, too. It does not report loops
 that place the layers of one model on several GPUs: one NPU computes such a model as it is.
 
-With facts of ``npu-shim observe``, a loop that built at most one tower in all observed runs is not reported.
+With facts of ``npu-shim observe``, the rule does not report loops and ``model_deploy`` that built at most one tower in all
+observed runs.
 
 Reported::
 
@@ -106,7 +107,7 @@ from ...analysis.command_line_flags import flags_read_by
 from ...analysis.device_placement import enclosing_function, is_in_test
 from ...analysis.gpu_names import numbers_in_gpu_names
 from ...analysis.gradients import averages_gradients
-from ...facts.kinds import VALUE
+from ...facts.kinds import SHAPE, VALUE
 from ...semantics.model import Call, Where
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_name
@@ -194,8 +195,9 @@ def _findings_of_clones(context: Context) -> Iterator[Result]:
         if last_name(call.node.func) == "DeploymentConfig" and not is_in_test(context, call.node):
             given = [*call.node.args[:1], *(k.value for k in call.node.keywords if k.arg == "num_clones")]
             advice = _advice_to_set_to_one(context, _Count(given[0], call.where, True)) if given else ""
-            if advice:
-                yield _finding_of_towers(call.node, "", advice)
+            seen = context.observed_at(CODE, SHAPE, given[0]) if given else None
+            if advice and (seen is None or seen.only("number") != 1):
+                yield _finding_of_towers(call.node, "", advice)._replace(asks=(Question(SHAPE, given[0]),))
 
 
 def _loop_of_towers(context: Context, call: Call) -> _Loop | None:
