@@ -39,7 +39,7 @@ import tensorflow as tf
 import vendor_code
 from npu_bridge.npu_init import npu_config_proto
 from npu_shim.config import given_options
-from npu_shim.config.parameter_map import find_entry, read
+from npu_shim.config.parameter_map import find_entry, read_options
 v1 = tf.compat.v1
 v1.disable_eager_execution()
 written, write = [], given_options.config_with_options
@@ -49,7 +49,7 @@ train = v1.train.GradientDescentOptimizer(0.1).minimize(w * w)
 config = v1.ConfigProto()
 config.graph_options.rewrite_options.custom_optimizers.add().name = "NpuOptimizer"
 with v1.Session(config=config) as session:
-    options = read(find_entry(written[0]))
+    options = read_options(find_entry(written[0]))
     config.graph_options.rewrite_options.ClearField("custom_optimizers")
 with v1.Session() as session:
     session.run(w.initializer)
