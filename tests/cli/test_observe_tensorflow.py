@@ -152,3 +152,10 @@ def test_the_script_imports_tensorflow_itself(python: Python, tmp_path: pathlib.
     for options in ([], ["--take-back"]):
         run = python(tmp_path, "-m", "npu_shim", "observe", *options, "train.py")
         assert run.returncode == 0 and "loaded False\n" in run.stdout, run.stdout[-2000:]
+
+
+def test_the_vendors_packages_are_served_where_the_alias_is_wanted(python: Python, tmp_path: pathlib.Path) -> None:
+    script = "import horovod.tensorflow as hvd\n\nhvd.init()\nprint('ranks', hvd.size())\n"
+    (tmp_path / "ranks.py").write_text(script)
+    run = python(tmp_path, "-m", "npu_shim", "observe", "-o", "facts.json", "ranks.py", NPU_SHIM_ALIAS="1")
+    assert run.returncode == 0 and "ranks 1\n" in run.stdout, run.stdout[-3000:]

@@ -9,7 +9,7 @@ import platform
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Callable, Sequence
 
-from npu_shim._host import whole_file
+from npu_shim._host import host_env, whole_file
 from npu_shim._host.packages import tensorflow_version
 from npu_shim.import_hook import hook, migrated_run, script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
@@ -67,6 +67,8 @@ def run_and_write_facts(target: Sequence[str], is_module: bool, settings: Observ
 
     after_tensorflow(begin)
     migrated_run.use_forms()
+    if host_env.is_alias_wanted():
+        migrated_run.serve_vendor_packages()
     files = migrated_run.enter(target[0], is_module)
     observation = Observation(answers)
     conversions = migrated_run.conversions(files, settings.rules, edits=observation.watching_edits)
