@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import os
 import sys
@@ -76,6 +77,14 @@ def is_called_directly_by_script() -> bool:
             return False
         frame = frame.f_back
     return False
+
+
+def is_in_for_statement() -> bool:
+    """Return True if a ``for`` statement or a comprehension reads an iterator, whose method calls this function."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(LIBRARIES[1]):
+        frame = frame.f_back
+    return frame is not None and dis.opname[frame.f_code.co_code[frame.f_lasti]] == "FOR_ITER"
 
 
 def main_thread_line_text() -> str:

@@ -6,11 +6,8 @@ loop of the script trains if steps were made between two of its batches.
 
 from __future__ import annotations
 
-import dis
 import functools
-import sys
 import weakref
-from types import FrameType
 from typing import TYPE_CHECKING, List, Sequence, Tuple
 
 from npu_shim._tensorflow import script_frames, tf_api, tf_data, tf_graph, tf_session
@@ -156,7 +153,7 @@ class DatasetUses:
         if not tf.executing_eagerly():
             reading.note_use(OTHER)
             return original(iterator, *args, **kwargs)
-        if reading.by == "for" and not _is_in_for():
+        if reading.by == "for" and not script_frames.is_in_for_statement():
             reading.by = "next"
             if reading.trains:
                 reading.note_use(TRAINING)
@@ -296,14 +293,6 @@ def _uses_of_run(graph: Graph, elements: Sequence[Value], readings: dict[str, li
             for reading in readings.get(op.inputs[0].op.name, ()):
                 uses[id(reading), use] = reading, use
     return list(uses.values())
-
-
-def _is_in_for() -> bool:
-    """Return True if a ``for`` statement, or a comprehension, reads an iterator now."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("npu_shim."):
-        frame = frame.f_back
-    return frame is not None and dis.opname[frame.f_code.co_code[frame.f_lasti]] == "FOR_ITER"
 
 
 def _note_keras_reading(reading: _Reading) -> bool:
