@@ -126,7 +126,7 @@ def run_with_deliberate_changes(original: Run, migrated: Sequence[Recording]) ->
         return original
     events = migrated[0].deliberate
     batches = [(event.function, event.number) for event in events if event.what == BATCH]
-    in_training = [(event.function, event.number) for event in events if event.what == TRAINING_BATCH]
+    in_training = tuple((event.function, event.number) for event in events if event.what == TRAINING_BATCH)
     had = {event.what for event in events}
     # With TensorFlow 1 the package keras is another library, whose training is not recorded. A script notes it at its
     # end.

@@ -51,7 +51,7 @@ class Changes:
         if content is None:
             return None
         batches = list(map(tuple, content["batches"])) if "batches" in content else None
-        in_training = list(map(tuple, content.get("training_batches", ())))
+        in_training = tuple(map(tuple, content.get("training_batches", ())))
         return cls(**{**content, "batches": batches, "training_batches": in_training})
 
 
