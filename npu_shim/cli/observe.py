@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from npu_shim.cli import MIGRATE, parser_of
 from npu_shim.cli._guard import exit_code, need_tensorflow
 from npu_shim.cli._lines import fail
-from npu_shim.cli._paths import check_output_file, check_script
+from npu_shim.cli._paths import check_folder, check_output_file, check_script
 from npu_shim.cli._values import add_options, integer
 from npu_shim.import_hook import tool
 
@@ -21,6 +21,7 @@ IS_SCRIPT = True
 
 _OPTIONS = """
 --steps N  end the script after N training steps like an early stop: finally blocks, hooks and checkpoints run
+--project FOLDER  observe all files of this folder, if the script is in a folder below it; else those of its own folder
 --take-back  take back what the script writes to files at the end, as npu-shim verify does
 -o --output FILE  receives the facts; those of earlier runs in it are kept (default facts.json)
 """
@@ -45,6 +46,8 @@ def main(arguments: list[str]) -> int:
     output = args.output or "facts.json"
     if not args.module:
         check_script(target[0])
+    if args.project:
+        check_folder(args.project, "Give the folder of the project.")
     check_output_file("-o", output)
     try:
         need_tensorflow()
@@ -52,7 +55,8 @@ def main(arguments: list[str]) -> int:
     except ModuleNotFoundError as error:
         return exit_code("npu-shim observe", error)
     try:
-        run_and_write_facts(target, bool(args.module), Observing(args, output, args.steps, args.take_back))
+        settings = Observing(args, output, args.steps, args.take_back, args.project)
+        run_and_write_facts(target, bool(args.module), settings)
     except UsageError as error:  # of the facts or the configuration; the script's own errors go on
         return fail("npu-shim observe", str(error))
     return 0

@@ -159,3 +159,20 @@ def test_the_vendors_packages_are_served_where_the_alias_is_wanted(python: Pytho
     (tmp_path / "ranks.py").write_text(script)
     run = python(tmp_path, "-m", "npu_shim", "observe", "-o", "facts.json", "ranks.py", NPU_SHIM_ALIAS="1")
     assert run.returncode == 0 and "ranks 1\n" in run.stdout, run.stdout[-3000:]
+
+
+def test_the_folder_of_the_project_may_be_above_that_of_the_script(python: Python, tmp_path: pathlib.Path) -> None:
+    package, scripts = tmp_path / "package", tmp_path / "scripts"
+    for folder in (package, scripts):
+        folder.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "masks.py").write_text(MASKS)
+    (scripts / "train.py").write_text("import sys\n\nsys.path.insert(0, '.')\nimport package.masks\n")
+    for options, files in (([], []), (["--project", "."], ["package/masks.py"])):
+        output = f"facts{len(files)}.json"
+        run = python(tmp_path, "-m", "npu_shim", "observe", "-o", output, *options, "scripts/train.py")
+        assert run.returncode == 0, run.stdout[-3000:]
+        facts = json.loads((tmp_path / output).read_text())["files"]
+        assert [name for name, file in facts.items() if file["facts"]] == files
+    run = python(tmp_path, "-m", "npu_shim", "observe", "--project", "none", "scripts/train.py")
+    assert run.returncode == 2 and "folder not found: none. Give the folder of the project." in run.stdout

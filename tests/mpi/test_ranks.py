@@ -220,7 +220,9 @@ def run(command: list[str]) -> Any:
     ids=["another MPI", "no mpi4py"],
 )
 def test_rank_without_mpirun_or_mpi4py_is_an_error_that_names_the_fix(before: str, expected: str) -> None:
-    source = f"import sys\n{before}\nfrom npu_shim.distributed import mpi\nmpi.join_job(0, 2, 'alone', servers=['a', 'b'])"
+    source = (
+        f"import sys\n{before}\nfrom npu_shim.distributed import mpi\nmpi.join_job(0, 2, 'alone', servers=['a', 'b'])"
+    )
     done = run([sys.executable, "-c", source])
     assert done.returncode != 0 and expected in done.stdout, done.stdout
     assert "or with one mpirun or srun" in done.stdout or "pip install 'npu_shim[mpi]'" in done.stdout

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import os
 import platform
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Callable, Sequence
 
@@ -30,12 +31,14 @@ class Observing:
         output: the file of facts.
         steps: the number of training steps after which the script ends; None to let it run to its end.
         takes_back: True to take back what the script writes.
+        project: the folder of the project; None for that of the script.
     """
 
     rules: argparse.Namespace
     output: str
     steps: int | None = None
     takes_back: bool = False
+    project: str | None = None
 
 
 def run_and_write_facts(target: Sequence[str], is_module: bool, settings: Observing) -> None:
@@ -71,7 +74,9 @@ def run_and_write_facts(target: Sequence[str], is_module: bool, settings: Observ
         migrated_run.serve_vendor_packages()
     files = migrated_run.enter(target[0], is_module)
     observation = Observation(answers)
-    conversions = migrated_run.conversions(files, settings.rules, edits=observation.watching_edits)
+    conversions = migrated_run.conversions(
+        files, settings.rules, settings.project, sys.path, edits=observation.watching_edits
+    )
     conversions.convert_all()
     observation.serve_watched_code()
     recorder = start_counting_steps(settings.steps)
