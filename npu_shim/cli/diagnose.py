@@ -11,6 +11,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+import npu_shim
 from npu_shim._host import host_device
 from npu_shim.cli import NUMBERS, USAGE_ERROR, parser_of, show
 from npu_shim.cli._guard import WrongUsage
@@ -75,7 +76,8 @@ def main(arguments: list[str]) -> int:
             display=None if args.quiet else _COMMAND,
         ).run_against(reference)
         findings, source = _about_script(args.migrated, rules)
-        parts = (source, base.arguments, reference.manifest.to_json(), args.ranks, args.tolerance, args.dumps)
+        options = args.ranks, args.tolerance, args.dumps
+        parts = (npu_shim.__version__, source, base.arguments, reference.manifest.to_json(), *options)
         given = ladder.Subject(
             reference,
             base,

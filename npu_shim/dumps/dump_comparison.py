@@ -105,8 +105,12 @@ def _shared_draws(device: str, problems: files.Problems) -> set[str]:
     """Return the random ops whose numbers the device got from the host, as files have their names."""
     names: set[str] = set()
     for path in files.below(device, reference.DRAWS):
-        with files.noted(problems, path, "it has no list of random ops: {}"), open(path, encoding="utf-8") as stream:
-            names.update(map(files.flat, json.load(stream)["shared"]))
+        with files.noted(problems, path, "it has no list of random ops: {}. Dump again"), open(
+            path, encoding="utf-8"
+        ) as stream:
+            content = json.load(stream)
+            reference.check_schema_version(content["schema_version"])
+            names.update(map(files.flat, content["shared"]))
     return names
 
 

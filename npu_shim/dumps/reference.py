@@ -134,11 +134,16 @@ def read(folder: str, problems: files.Problems) -> Reference:
     return Reference(folder, _named(folder, problems), False)
 
 
+def check_schema_version(version: object) -> None:
+    """Raise ValueError for the version of a file of another form than this release writes."""
+    if version != 1:
+        raise ValueError(f"its schema_version is {version!r}, not 1")
+
+
 def _indexed(path: str) -> list[Output]:
     with open(path, encoding="utf-8") as stream:
         index = json.load(stream)
-    if index["schema_version"] != 1:
-        raise ValueError(f"its schema_version is {index['schema_version']!r}, not 1")
+    check_schema_version(index["schema_version"])
     kinds: dict[str, type | tuple[type, ...]] = {
         **{name: type(value) for name, value in vars(Output()).items()},
         "band": (int, float),

@@ -122,7 +122,13 @@ def _lines(folder: str, graphs: Sequence[str], profile: Profile) -> tuple[dict[s
     for path in (path for graph in graphs for path in below(graph, ".json") if os.path.getsize(path) <= _MOST_BYTES):
         with noted({}, path), open(path, encoding="utf-8") as stream:  # most are no assessment
             assessment = json.load(stream)
-            graphs_of = assessment["graphs"] if assessment["tool"] == "npu-shim assess" else []
+            is_assessment = assessment["tool"] == "npu-shim assess"
+            if is_assessment and assessment.get("schema_version") != 1:
+                profile.problems[path] = (
+                    "it is an assessment of another release. Make it again with npu-shim assess --json"
+                )
+                continue
+            graphs_of = assessment["graphs"] if is_assessment else []
             rows = [row for one in graphs_of for row in one["operators"] if row["lines"]]
             types.update((row["op"], row["lines"][0]) for row in rows)
     return names, types

@@ -20,7 +20,7 @@ import numpy as np
 import npu_shim
 from npu_shim._host.messages import system_error_text
 from npu_shim._tensorflow.types import JsonObject
-from npu_shim.rehearsal.comparing.read_recording import Recording
+from npu_shim.rehearsal.comparing.read_recording import Recording, RecordingError
 from npu_shim.rehearsal.half_run import Half
 from npu_shim.rehearsal.recording.settings import Changes
 from npu_shim.rehearsal.recording.writer import FILE, SMALLER, TENSORS, gigabytes_text
@@ -30,10 +30,6 @@ from npu_shim.rehearsal.running import Run
 FORMAT, VERSION, MANIFEST = "npu-shim verify recording", 3, "manifest.json"
 _FILES = (FILE, TENSORS, "output.log")
 _FIELDS = ("script", "script_sha256", "arguments", "seed", "every", "steps", "environment", "exit_code", "files")
-
-
-class RecordingError(ValueError):
-    """A folder is no recording that can be compared with."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +145,7 @@ def load_recording(folder: str) -> Recorded:
     """Read the manifest of a recording, and check its files.
 
     Raises:
-        RecordingError: if the folder is no recording, or is damaged or of a later version.
+        RecordingError: if the folder is no recording, or is damaged or of another release that writes other fields.
     """
     path = os.path.join(folder, MANIFEST)
     try:
@@ -171,7 +167,7 @@ def load_recording(folder: str) -> Recorded:
         raise RecordingError(f"{path} lacks {', '.join(missing) or FILE}. Record again.")
     for name, digest in content["files"].items():
         _check_digest(folder, name, digest)
-    manifest = Manifest.from_json(content)
+    manifest = _manifest_of(content, path)
     return Recorded(
         "original",
         manifest.script,
@@ -182,6 +178,21 @@ def load_recording(folder: str) -> Recorded:
         steps=manifest.steps,
         manifest=manifest,
     )
+
+
+def _manifest_of(content: JsonObject, path: str) -> Manifest:
+    """Return the manifest in a file. A field that is not known here could change what the runs mean."""
+    try:
+        manifest = Manifest.from_json(content)
+        unknown = set(content) - set(manifest.to_json())
+    except (ValueError, TypeError, LookupError, AttributeError):
+        unknown = {"deliberate", "half"}
+    if unknown:
+        raise RecordingError(
+            f"{path} is of npu_shim {content.get('tool_version')}, and this release cannot read its "
+            f"{', '.join(sorted(unknown))}. Record again with this release."
+        )
+    return manifest
 
 
 def digest_of(path: str) -> str:

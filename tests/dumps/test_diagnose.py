@@ -177,7 +177,7 @@ class Bench:
 
     def diagnose(self, card: Card, *more: str) -> tuple[int, Any]:
         """Run the command. Return its exit code and the result."""
-        self.monkeypatch.setattr(Run, "_run", lambda run, *rest: card.run(run, *rest))
+        self.monkeypatch.setattr(Run, "_run_process", lambda run, *rest: card.run(run, *rest))
         arguments = ["diagnose", "--against", str(self.recording), "-r", str(self.out), str(self.script), *more]
         code = main(arguments)
         found = self.out / "diagnose.json"
@@ -273,7 +273,7 @@ def test_a_changed_script_begins_anew(bench: Bench, capsys: pytest.CaptureFixtur
     bench.script.write_text(SCRIPT + "\n")
     card = Card("clean")
     assert bench.diagnose(card)[0] == 0 and card.runs == ["card/run"]
-    assert "the script, its arguments or the recording changed" in capsys.readouterr().err
+    assert "the script, its arguments, the recording or npu_shim changed" in capsys.readouterr().err
     assert not (bench.out / "operators").exists()
     again = Card("clean")
     assert bench.diagnose(again, "--", "--epochs=2")[0] == 0 and again.runs

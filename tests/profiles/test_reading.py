@@ -98,7 +98,11 @@ def test_lines_of_the_script_stand_beside_ops_and_fused_ops(exports: pathlib.Pat
 
 def test_a_profile_of_the_cpu_and_an_assessment_know_lines_too(exports: pathlib.Path, tmp_path: pathlib.Path) -> None:
     row = {"op": "Where", "lines": ["train.py:12 (loss)", "train.py:20 (main)"]}
-    assessed = {"tool": "npu-shim assess", "graphs": [{"operators": [row, {"op": "Relu", "lines": []}]}]}
+    assessed = {
+        "tool": "npu-shim assess",
+        "schema_version": 1,
+        "graphs": [{"operators": [row, {"op": "Relu", "lines": []}]}],
+    }
     (tmp_path / "assess.json").write_text(json.dumps(assessed), encoding="utf-8")
     (tmp_path / "other.json").write_text("[1]", encoding="utf-8")
     (tmp_path / "lines_20240101000000.csv").write_text("op name,line\nforward/layer_0/MatMul,train.py:3 (net)\n")

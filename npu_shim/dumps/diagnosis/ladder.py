@@ -35,7 +35,7 @@ class Subject:
         dumps: what TensorFlow computes in these steps, as ``--dump`` writes it; None to compute it here.
         findings: of the migration tool in the script.
         has_loss_scale: True if the script names one.
-        key: changes with the script, its arguments and the recording.
+        key: changes with the script, its arguments, the recording and the version of npu_shim.
         tolerance: of the comparison, for a run on the host or not.
         report: prints a line about the progress.
     """
@@ -96,7 +96,7 @@ class Ladder:
         path = os.path.join(self.given.folder, RESULT)
         diagnosis = read(path)
         if diagnosis is None or diagnosis.key != self.given.key:
-            diagnosis = self._begin(stages, diagnosis is not None)
+            diagnosis = self._begin(stages, os.path.exists(path))
             _write(path, diagnosis)
         before = {stage.name for stage in diagnosis.stages}
         for row in diagnosis.stages:
@@ -129,10 +129,10 @@ class Ladder:
         diagnosis.stages.append(row)
 
     def _begin(self, stages: Sequence[Stage], changed: bool) -> Diagnosis:
-        """Remove what another script, recording or other arguments left, and return a diagnosis without stages."""
+        """Remove what another script, recording or release left, and return a diagnosis without stages."""
         given = self.given
         if changed:
-            given.report("the script, its arguments or the recording changed: all stages run again")
+            given.report("the script, its arguments, the recording or npu_shim changed: all stages run again")
         for stage in stages:
             shutil.rmtree(os.path.join(given.folder, stage.name), ignore_errors=True)
         os.makedirs(given.folder, exist_ok=True)

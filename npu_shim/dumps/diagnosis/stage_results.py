@@ -91,10 +91,12 @@ class Diagnosis:
 
 
 def read(path: str) -> Diagnosis | None:
-    """Return the diagnosis in a file, None without one that can be read."""
+    """Return the diagnosis in a file; None without one that this release can read."""
     try:
         with open(path, encoding="utf-8") as stream:
             content = json.load(stream)
+        if content["schema_version"] != report_head("diagnose")["schema_version"]:
+            return None
         content = {name: value for name, value in content.items() if name not in report_head("diagnose")}
         content["cause"] = content["cause"] and Cause(**content["cause"])
         content["stages"] = [

@@ -17,6 +17,10 @@ from npu_shim.rehearsal.recording.writer import FILE, TENSORS
 Shape = Tuple[str, str, str, List[int]]  # kind, name, type and shape of a value
 
 
+class RecordingError(ValueError):
+    """A folder is no recording that can be compared with."""
+
+
 class Whole(NamedTuple):
     """The place of a whole tensor: a file, the type of its elements, and the offset of the first one."""
 
@@ -117,7 +121,18 @@ def read_recording(folder: str) -> Recording:
 
     Raises:
         OSError: if there is none.
+        RecordingError: if it has events of another form, as those of another release.
     """
+    try:
+        return _read_events(folder)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        path = os.path.join(folder, FILE)
+        raise RecordingError(
+            f"{path} has events that this release cannot read. Record again with this release."
+        ) from error
+
+
+def _read_events(folder: str) -> Recording:
     recording = Recording({})
     tables: dict[int, list[Shape]] = {}
     ahead: list[Stream] = []  # with losses and gradients of tapes since the last update

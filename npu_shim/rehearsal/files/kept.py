@@ -215,7 +215,14 @@ def leftover_stores(folder: str) -> list[str]:
 
 def leftover_stores_with_copies(folder: str) -> list[str]:
     """Return those that have copies of the user's files."""
-    return [path for path in leftover_stores(folder) if any(note.copy for note in _read_notes(path))]
+    return [path for path in leftover_stores(folder) if _has_copies(path)]
+
+
+def _has_copies(store: str) -> bool:
+    try:
+        return any(note.copy for note in _read_notes(store))
+    except (ValueError, TypeError):  # of another release: the user must look
+        return True
 
 
 def _read_notes(store: str) -> Iterator[_Note]:

@@ -85,8 +85,18 @@ def undo_moves_of_journal(journal: str) -> None:
         return
     import json
 
-    folders, moves = json.loads(content)
-    _undo_moves([_Move(*move) for move in reversed(moves)])
+    try:
+        folders, moves = json.loads(content)
+        begun = [_Move(*move) for move in reversed(moves)]
+        fields = [*folders, *(field for move in begun for field in move)]
+        if [type(field) for field in fields] != [str] * len(folders) + [str, str, bool, int, int] * len(begun):
+            raise ValueError
+    except (ValueError, TypeError, AttributeError):
+        raise UsageError(
+            "{0} has files of a killed run of another release. Restore what you need, then remove it",
+            os.path.dirname(journal),
+        )
+    _undo_moves(begun)
     for folder in reversed(folders):
         try:
             os.rmdir(folder)
