@@ -7,7 +7,7 @@ from typing import Callable
 import numpy as np
 import tensorflow as tf
 
-from npu_shim._tensorflow import script_frames, tf_op_creation, tf_recording
+from npu_shim._tensorflow import script_frames, tf_graph, tf_op_creation, tf_recording
 from npu_shim._tensorflow.types import Function, GradientTape, Graph, KerasModel, Result, Structure, Tensor
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.evaluation import arrays_of, record_call
@@ -129,7 +129,7 @@ def count_updates_by_script(recorder: Recorder, has_optimizer: Callable[[], bool
 def _updates_by_script(recorder: Recorder, sources: Structure) -> Callable[[], np.ndarray] | None:
     """Return a function that counts an update by the script; None without variables, or in a graph of a session."""
     own = [source for source in tf.nest.flatten(sources) if hasattr(source, "assign")]
-    if not own or not tf.compat.v1.executing_eagerly_outside_functions():
+    if not own or not tf_graph.is_eager_outermost():
         return None
 
     def count() -> np.ndarray:
