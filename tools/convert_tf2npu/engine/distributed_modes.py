@@ -33,6 +33,7 @@ class DistributedModes:
         self._context_of = context_of
         self._shown: dict[str, str] = {}  # by the paths of files that have been read
         self._showing: tuple[str, ...] | None = None
+        self._using: dict[str, frozenset[str]] = {}  # by path
 
     def modes_of(self, raw: bytes, path: str) -> frozenset[str]:
         """Return the modes of a file: none, one, or those of different programs that use it.
@@ -56,8 +57,10 @@ class DistributedModes:
 
     def _importers_and_file(self, path: str) -> frozenset[str]:
         """Return the files that import a file, directly or not, and this file, without tests of other files."""
-        using = self._project.with_importers((path,))
-        return frozenset(user for user in using if user == path or not is_test_file(user))
+        if path not in self._using:
+            using = self._project.with_importers((path,))
+            self._using[path] = frozenset(user for user in using if user == path or not is_test_file(user))
+        return self._using[path]
 
     def _files_that_may_show(self) -> tuple[str, ...]:
         if self._showing is None:
