@@ -12,6 +12,7 @@ AGREE, DIFFER, NOT_REPRODUCIBLE, NOT_RUN = "agree", "differ", "not reproducible"
 FAILS, ORIGINAL_FAILS = "conversion does not run", "original does not run"
 _VERDICTS = [ORIGINAL_FAILS, FAILS, NOT_RUN, DIFFER, NOT_REPRODUCIBLE, AGREE]  # from the worst
 _BEGIN, _END = "<!-- made by docs/make_record.py -->\n", "<!-- end of the record -->\n"
+_READMES = [os.path.join(verified.ROOT, name) for name in ("README.md", "README.zh-CN.md")]
 _PAGES = [os.path.join(verified.HERE, *names) for names in (("record.md",), ("zh", "record.md"))]
 _COLUMNS = (
     ("program", "程序"),
@@ -169,6 +170,23 @@ def headline(programs: Sequence[Program], chinese: bool) -> str:
     return verified.markdown(columns, [(row[chinese], *row[2:]) for row in rows])
 
 
+def sentence(programs: Sequence[Program], chinese: bool) -> str:
+    """Return the sentence of the README about the record."""
+    results = [row for row in kept(programs).read().values() if row.verdict != ORIGINAL_FAILS and row.is_complete]
+    agree = sum(result.verdict == AGREE for result in results)
+    before, reached = (sum(getattr(result, name) or 0 for result in results) for name in ("before", "reached"))
+    if chinese:
+        return (
+            f"[记录](docs/zh/record.md)中有 {len(results)} 个在此可运行的公开程序：经 `npu-shim migrate` 迁移后，"
+            f"{agree} 个的计算与原来相同；\n需手工修改的位置，只看源码时有 {before} 处，运行一次后在已执行的代码中剩 {reached} 处。\n"
+        )
+    return (
+        f"[The record](docs/record.md) has {len(results)} public programs that run here: after `npu-shim migrate`, "
+        f"{agree} compute the same.\n"
+        f"Source alone leaves {before} places in them to people; one run leaves {reached} in code that ran.\n"
+    )
+
+
 def table(programs: Sequence[Program], chinese: bool) -> str:
     """Return a row for each program."""
     results = kept(programs).read()
@@ -208,4 +226,5 @@ def write(programs: Sequence[Program]) -> None:
     """Put the results in order, and write the counts and the table into the page and its Chinese form."""
     kept(programs).add()
     for chinese, page in enumerate(_PAGES):
+        verified.put(sentence(programs, bool(chinese)), _BEGIN, _END, [_READMES[chinese]])
         verified.put(f"{headline(programs, bool(chinese))}\n{table(programs, bool(chinese))}", _BEGIN, _END, [page])
