@@ -178,7 +178,8 @@ def sentence(programs: Sequence[Program], chinese: bool) -> str:
     if chinese:
         return (
             f"[记录](docs/zh/record.md)中有 {len(results)} 个在此可运行的公开程序：经 `npu-shim migrate` 迁移后，"
-            f"{agree} 个的计算与原来相同；\n需手工修改的位置，只看源码时有 {before} 处，运行一次后在已执行的代码中剩 {reached} 处。\n"
+            f"{agree} 个的计算与原来相同；\n"
+            f"需手工修改的位置，只看源码时有 {before} 处，运行一次后在已执行的代码中剩 {reached} 处。\n"
         )
     return (
         f"[The record](docs/record.md) has {len(results)} public programs that run here: after `npu-shim migrate`, "
