@@ -132,6 +132,14 @@ def test_steps_of_a_script_without_an_optimizer_count(python: Python, tmp_path: 
     assert (run["steps"], run["ended"]) == (3, "stopped")
 
 
+def test_steps_of_a_script_without_an_optimizer_are_verified(python: Python, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "own.py").write_text(OWN_UPDATES)
+    run = python(tmp_path, "-m", "npu_shim", "verify", "--steps", "3", "-r", "reports", "own.py")
+    assert run.returncode == 0, run.stdout[-3000:]
+    steps = json.loads((tmp_path / "reports" / "verify.json").read_text())["original"]["steps"]
+    assert steps == 3
+
+
 def test_npu_shim_run_observes_too(python: Python, tmp_path: pathlib.Path) -> None:
     (tmp_path / "masks.py").write_text(MASKS)
     run = python(tmp_path, "-m", "npu_shim", "run", "--observe", "seen.json", "masks.py", "fail")
