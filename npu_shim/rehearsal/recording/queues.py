@@ -45,7 +45,7 @@ def order_queues() -> None:
 
     def in_turn(original: Function, session: Session, *args: object, **kwargs: object) -> Result:
         turns = getattr(current, "turns", None)
-        with contextlib.nullcontext() if turns is None else turns.of(current.place):
+        with contextlib.nullcontext() if turns is None else turns.wait_for_turn(current.place):
             return original(session, *args, **kwargs)
 
     def make_callable(original: Function, session: Session, *args: object, **kwargs: object) -> Result:
