@@ -243,7 +243,7 @@ def parser(doc: str | None) -> argparse.ArgumentParser:
 def folder_of(name: str, keep: str | None) -> Iterator[str]:
     """Give an empty folder for an entry, in `keep` if there is one."""
     with tempfile.TemporaryDirectory() as folder:
-        work = os.path.join(keep or folder, name.replace("/", "+"))
+        work = os.path.join(os.path.abspath(keep or folder), name.replace("/", "+"))
         shutil.rmtree(work, ignore_errors=True)
         os.makedirs(work)
         yield work
