@@ -134,7 +134,7 @@ class Measuring:
         from npu_shim.import_hook import migrated_run
 
         script = os.path.join(self._start("original"), self._program.script)
-        conversions = migrated_run.conversions([script], migrated_run.rule_arguments(["-d", "auto", *self._rules]))
+        conversions = migrated_run.make_conversions([script], migrated_run.rule_arguments(["-d", "auto", *self._rules]))
         root, output = conversions.files.root, self._path("migrated")
         conversions.paths = [
             os.path.join(root, os.path.relpath(os.path.join(folder, name), output))

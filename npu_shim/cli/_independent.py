@@ -8,7 +8,7 @@ from typing import Sequence
 
 from npu_shim.import_hook import tool
 from npu_shim.import_hook.project_files import project_root
-from npu_shim.import_hook.rank_names import trains_alone
+from npu_shim.import_hook.rank_names import files_training_alone
 from npu_shim.launching.preload import start_files
 
 
@@ -20,10 +20,10 @@ def warning(target: Sequence[str], ranks: int) -> str | None:
         ranks: of the job.
     """
     try:
-        tool.load()  # it reads imports
+        tool.make_importable()  # it reads imports
     except tool.ToolMissing:
         return None  # nor could it convert the script
-    files = trains_alone(*start_files(target)) if ranks > 1 else []
+    files = files_training_alone(*start_files(target)) if ranks > 1 else []
     if not files:
         return None
     if len(files) == 1 and target[0] != "-m":

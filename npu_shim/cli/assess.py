@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> int:
     check_output_file("--html", args.html)
     need_tensorflow()
     try:
-        tool.load()
+        tool.make_importable()
         settings = _settings(args)
     except ValueError as error:
         return fail(_COMMAND, str(error))

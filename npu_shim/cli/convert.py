@@ -17,7 +17,7 @@ def main(arguments: list[str]) -> int:
     Returns:
         The exit code of convert_tf2npu.
     """
-    tool.load()
+    tool.make_importable()
     from convert_tf2npu.api import main as convert
 
     return convert(arguments)

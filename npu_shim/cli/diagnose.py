@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
         0 if the card agrees with the recording, 1 if a cause was found, 2 without a card, for a script that could not
         run, or for wrong usage, 3 if no stage found the cause.
     """
-    tool.load()
+    tool.make_importable()
     from convert_tf2npu.api import UsageError
 
     from npu_shim.dumps.diagnosis import diagnosis_reports, ladder, stages
@@ -92,7 +92,7 @@ def main(arguments: list[str]) -> int:
         for stage in stages.STAGES:
             note(f"stage {stage.name}: {stage.title}")
         note(f"keeps all runs in {args.report}, ends at the first cause, and goes on after an interruption")
-        diagnosis = ladder.Ladder(given).walk(stages.STAGES)
+        diagnosis = ladder.Ladder(given).run_stages(stages.STAGES)
         note(f"wrote {', '.join(write_reports(diagnosis, args.report, diagnosis_reports.WRITERS))}")
     except (UsageError, portable.RecordingError) as error:
         return fail(_COMMAND, str(error))
@@ -149,7 +149,7 @@ def _about_script(script: str, rules: argparse.Namespace) -> tuple[list[ToolFind
 
     findings = []
     texts = []
-    for name, result in migrated_run.conversions([script], rules).convert_all():
+    for name, result in migrated_run.make_conversions([script], rules).convert_all():
         with open(name, encoding="utf-8", errors="replace") as stream:
             texts.append(f"{name}\n{stream.read()}")
         for finding in result.findings:

@@ -77,7 +77,7 @@ def _compare(args: argparse.Namespace) -> int:
     from npu_shim.dumps.reports.comparison_text import to_text
     from npu_shim.rehearsal.reports import write_reports
 
-    compared = dump_comparison.run(args.device, args.reference, args.graph, args.step, args.tolerance)
+    compared = dump_comparison.compare_dumps(args.device, args.reference, args.graph, args.step, args.tolerance)
     if args.report:
         write_reports(compared, args.report, reports.WRITERS)
     written = f"reports: {args.report}\n" if args.report else ""
@@ -91,8 +91,8 @@ def _overflow(args: argparse.Namespace) -> int:
     from npu_shim.dumps.reports.overflows import WRITERS, to_text
     from npu_shim.rehearsal.reports import write_reports
 
-    scale = None if args.loss_scale is None else device_overflows.read_loss_scale(args.loss_scale)
-    explained = device_overflows.run(args.device, args.graph, scale)
+    scale = None if args.loss_scale is None else device_overflows.parse_loss_scale(args.loss_scale)
+    explained = device_overflows.find_overflows(args.device, args.graph, scale)
     if args.report:
         write_reports(explained, args.report, WRITERS)
     if not explained.overflows:

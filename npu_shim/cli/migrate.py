@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
         0 if the migrated program agrees with the original, 1 if they differ, 2 if a script could not run to its end, or
         for wrong usage, 3 if the original departs from itself.
     """
-    tool.load()
+    tool.make_importable()
     from convert_tf2npu.api import UsageError
 
     from npu_shim.rehearsal.files import temporary

@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
     Returns:
         0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
     """
-    tool.load()
+    tool.make_importable()
     from convert_tf2npu.api import UsageError
 
     parser = _parser()

@@ -38,14 +38,16 @@ def main(arguments: list[str]) -> int:
     from npu_shim.rehearsal.reports import to_json
 
     try:
-        profiled = profile_reader.read(args.folder, args.graph, parse_product(args.product) if args.product else None)
+        profiled = profile_reader.read_profile(
+            args.folder, args.graph, parse_product(args.product) if args.product else None
+        )
         shown: ProfilePage | ProfileChanges
         if args.new:
-            shown = profile_summary.compare(
-                profiled, profile_reader.read(args.new, args.graph), (args.folder, args.new)
+            shown = profile_summary.compare_profiles(
+                profiled, profile_reader.read_profile(args.new, args.graph), (args.folder, args.new)
             )
         else:
-            shown = profile_summary.to_result(profiled, args.folder, args.rank_by_gain)
+            shown = profile_summary.to_page(profiled, args.folder, args.rank_by_gain)
         if args.json:
             pathlib.Path(args.json).write_text(to_json(shown.to_json()), encoding="utf-8")
         if args.html and isinstance(shown, ProfilePage):

@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
     Returns:
         0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
     """
-    tool.load()
+    tool.make_importable()
     from convert_tf2npu.api import UsageError
 
     parser = _parser()
@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> int:
         _watch(args.numerics)
     finder: Finder | None = None
     try:
-        migrated_run.use_forms()
+        migrated_run.use_cpu_forms()
         if args.progress or args.tensorboard:
             _progress.watch(args.progress, args.tensorboard)
         dumping, profiling = _dumped.settings(args, args.deterministic), _profiled.settings(args)
@@ -80,12 +80,12 @@ def main(arguments: list[str]) -> int:
             dumping.start_alone()
         if profiling is not None:
             profiling.start()
-        files = migrated_run.enter(target[0], bool(args.module))
+        files = migrated_run.enter_script_folder(target[0], bool(args.module))
         if args.alias or host_env.is_alias_wanted():
             migrated_run.serve_vendor_packages()
         if not args.alias and not args.observe:
             report = migrated_run.Report(args.verbose, args.quiet)
-            finder = migrated_run.install(files, args, args.input, report, not args.no_shape_watch)
+            finder = migrated_run.install_conversion(files, args, args.input, report, not args.no_shape_watch)
     except (UsageError, ValueError) as error:
         return fail("npu-shim run", str(error))
     except (KeyboardInterrupt, OSError, ImportError) as error:  # before the script begins
@@ -104,7 +104,7 @@ def main(arguments: list[str]) -> int:
     except SystemExit as end:
         if end.code or dumping is None:  # with a dump it ends so after the last step
             raise
-    missing = dumping.missing() if dumping is not None else None
+    missing = dumping.why_nothing_dumped() if dumping is not None else None
     return fail("npu-shim run", missing) if missing else 0
 
 

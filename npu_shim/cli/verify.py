@@ -70,7 +70,7 @@ def main(arguments: list[str]) -> int:
         0 if the two agree, 1 if they differ, 2 if a script could not run to its end, or for wrong usage, 3 if the
         original departs from itself.
     """
-    tool.load()
+    tool.make_importable()
     from convert_tf2npu.api import UsageError
 
     from npu_shim.rehearsal import portable
@@ -95,7 +95,7 @@ def main(arguments: list[str]) -> int:
                 _add_bands_to_dumps(plan)
             code = _CODES.get(compared.verdict, 2)
             dumping = _dumped.settings(args, args.deterministic)
-            missing = dumping.missing() if dumping is not None and code != 2 else None
+            missing = dumping.why_nothing_dumped() if dumping is not None and code != 2 else None
             if missing:
                 return fail(_COMMAND, missing)
             if args.report:
@@ -118,7 +118,7 @@ def _add_bands_to_dumps(plan: Plan) -> None:
     assert plan.half is not None and plan.dumping is not None and plan.dumping.folder is not None
     names = [f"{PERTURBED}{number}" for number in range(1, (plan.perturbed or RUNS) + 1)]
     folder = plan.dumping.folder
-    bands.add(folder, [os.path.join(folder, name) for name in names], plan.half.dtype)
+    bands.add_bands(folder, [os.path.join(folder, name) for name in names], plan.half.dtype)
 
 
 def _plan(args: argparse.Namespace, arguments: list[str], folder: str) -> Plan:

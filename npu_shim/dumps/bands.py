@@ -13,12 +13,12 @@ import shutil
 from typing import Sequence
 
 from npu_shim.dumps import reference
-from npu_shim.dumps.figures import compare
+from npu_shim.dumps.figures import tensor_figures
 from npu_shim.dumps.reference_writer import write_index
 from npu_shim.rehearsal.comparing.half_band import ROUNDOFF, student_t_quantile
 
 
-def add(folder: str, perturbed: Sequence[str], dtype: str) -> None:
+def add_bands(folder: str, perturbed: Sequence[str], dtype: str) -> None:
     """Add the bands to the indexes of a reference, and remove the dumps of the perturbed runs.
 
     Args:
@@ -30,7 +30,7 @@ def add(folder: str, perturbed: Sequence[str], dtype: str) -> None:
     for step, exact in reference.read_steps(folder, {}).items() if runs else ():
         for place, output in enumerate(exact.outputs):
             if output.dtype.startswith(("float", "bfloat", "complex")):
-                distances = [_distance(exact, place, run.get(step)) for run in runs]
+                distances = [_output_distance(exact, place, run.get(step)) for run in runs]
                 mean = sum(distance * distance for distance in distances) / len(runs)
                 band = student_t_quantile(len(runs)) * math.sqrt(mean) + ROUNDOFF[dtype]
                 output.band = band if math.isfinite(band) else None
@@ -39,11 +39,11 @@ def add(folder: str, perturbed: Sequence[str], dtype: str) -> None:
         shutil.rmtree(path)
 
 
-def _distance(exact: reference.Reference, place: int, run: reference.Reference | None) -> float:
+def _output_distance(exact: reference.Reference, place: int, run: reference.Reference | None) -> float:
     """Return the distance of an output in a perturbed run; NaN if it is not there, or of another shape."""
     output = exact.outputs[place]
-    other = run.position(output.op, output.output) if run else None
+    other = run.position_of_output(output.op, output.output) if run else None
     if run is None or other is None:
         return math.nan
-    ours, theirs = exact.load(place), run.load(other)
-    return compare(theirs, ours).relative_euclidean if ours.shape == theirs.shape else math.nan
+    ours, theirs = exact.load_output(place), run.load_output(other)
+    return tensor_figures(theirs, ours).relative_euclidean if ours.shape == theirs.shape else math.nan

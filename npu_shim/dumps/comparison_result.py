@@ -96,19 +96,19 @@ class DumpComparison:
 
     def to_json(self) -> JsonObject:
         """Return what docs/dumps.schema.json describes."""
-        return {**report_head("dumps compare"), **asdict(self, dict_factory=_without_nan)}
+        return {**report_head("dumps compare"), **asdict(self, dict_factory=_json_cells)}
 
 
-def finite(number: float) -> float | None:
+def finite_or_none(number: float) -> float | None:
     """Return a number, None for Inf and NaN, which JSON has not."""
     return number if math.isfinite(number) else None
 
 
-def _without_nan(cells: Iterable[tuple[str, Value]]) -> JsonObject:
-    return {name: _plain(value) for name, value in cells}
+def _json_cells(cells: Iterable[tuple[str, Value]]) -> JsonObject:
+    return {name: _json_value(value) for name, value in cells}
 
 
-def _plain(value: Value) -> Value:
+def _json_value(value: Value) -> Value:
     if isinstance(value, tuple):
-        return list(map(_plain, value))
-    return finite(value) if isinstance(value, float) else value
+        return list(map(_json_value, value))
+    return finite_or_none(value) if isinstance(value, float) else value

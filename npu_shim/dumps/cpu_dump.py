@@ -70,8 +70,8 @@ class Dump(tf_op_creation.OpHook):
         # TensorFlow's constant folding makes a circle of the ops that write and of those of a convolution's gradient.
         tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
         tf_op_creation.add_hook(self)
-        methods.wrap_methods(tf_recording.BaseSession, ("run",), self._session_run)
-        methods.wrap_methods(type(tf.function(lambda: None)), ("__call__",), self._call)
+        methods.wrap_methods(tf_recording.BaseSession, ("run",), self._run_session)
+        methods.wrap_methods(type(tf.function(lambda: None)), ("__call__",), self._call_in_step)
         atexit.register(self.close)
         return self
 
@@ -89,16 +89,18 @@ class Dump(tf_op_creation.OpHook):
         self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
     ) -> list[Value]:
         """Write the outputs of an op, now or when it runs."""
-        written = [number for number, value in enumerate(outputs) if _is_number(value)]
+        written = [number for number, value in enumerate(outputs) if _is_numeric_tensor(value)]
         if not written or op_type in _NO_DUMP or op_type.startswith(_FUNCTION):
             return list(outputs)
         if op is None:
-            if self._step() in self._writers:
+            if self._current_step() in self._writers:
                 self._write_eager(op_type, [(number, np.asarray(outputs[number])) for number in written])
             return list(outputs)
-        entry = self._entry(op, inputs)
+        entry = self._index_entry(op, inputs)
         with tf_op_creation.create_hook_ops(op.graph):
-            noted = add_array_function_op(self._writing(entry, written), [outputs[number] for number in written], [])
+            noted = add_array_function_op(
+                self._array_writer(entry, written), [outputs[number] for number in written], []
+            )
             with tf.control_dependencies([noted]):
                 return [tf.identity(value) if number in written else value for number, value in enumerate(outputs)]
 
@@ -117,7 +119,7 @@ class Dump(tf_op_creation.OpHook):
             ):
                 self._imported[op] = next(self._places)
 
-    def _to_fetch(self, session: Session, fetches: Fetches) -> list[Tensor]:
+    def _tensors_to_fetch(self, session: Session, fetches: Fetches) -> list[Tensor]:
         """Return the tensors of an imported graph that a run computes."""
         fetched = [tf_recording.fetched_op(session.graph, fetch) for fetch, _ in fetches_with_values(fetches, fetches)]
         ops = (
@@ -125,71 +127,73 @@ class Dump(tf_op_creation.OpHook):
             if self._imported
             else ()
         )
-        return [tensor for op in ops for tensor in op.outputs if _is_number(tensor)]
+        return [tensor for op in ops for tensor in op.outputs if _is_numeric_tensor(tensor)]
 
-    def _entry(self, op: Operation, inputs: Sequence[Value]) -> reference.Output:
+    def _index_entry(self, op: Operation, inputs: Sequence[Value]) -> reference.Output:
         names = [tf_op_creation.original_tensor_name(tensor) for tensor in inputs]
         return reference.Output(
             op.name, type=op.type, line=next(iter(creating_lines(op, self._folder)), ""), inputs=names
         )
 
-    def _writing(self, entry: reference.Output, numbers: Sequence[int]) -> Callable[..., list[np.ndarray]]:
+    def _array_writer(self, entry: reference.Output, numbers: Sequence[int]) -> Callable[..., list[np.ndarray]]:
         place = next(self._places)
 
         def write(*arrays: np.ndarray) -> list[np.ndarray]:
-            self._write(place, entry, zip(numbers, arrays))
+            self._write_outputs(place, entry, zip(numbers, arrays))
             return []
 
         return write
 
     def _write_eager(self, op_type: str, values: Sequence[tuple[int, np.ndarray]]) -> None:
         """Write the outputs of an op of eager code, whose name is its type and the number of such ops in the step."""
-        key = self._step(), op_type
+        key = self._current_step(), op_type
         number = self._eager[key] = self._eager.get(key, -1) + 1
         name = f"{op_type}_{number}" if number else op_type
         entry = reference.Output(name, type=op_type, line=running_script_line(self._folder))
-        self._write(next(self._places), entry, values)
+        self._write_outputs(next(self._places), entry, values)
 
-    def _write(self, place: int, entry: reference.Output, values: Structure) -> None:
-        writer = self._writers.get(self._step())
+    def _write_outputs(self, place: int, entry: reference.Output, values: Structure) -> None:
+        writer = self._writers.get(self._current_step())
         if writer is not None and (not self._layers or entry.op in self._layers):
             with self._lock:
                 for number, array in values:
-                    writer.add(place, dataclasses.replace(entry, output=number), array)
+                    writer.write_output(place, dataclasses.replace(entry, output=number), array)
 
-    def _step(self) -> int:
+    def _current_step(self) -> int:
         """Return the current step. It ends with the session's run, or the function, in which variables are updated."""
         return self._of_run[0] if self._of_run else self._watcher.steps
 
-    def _session_run(
+    def _run_session(
         self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object
     ) -> Result:
         if tf_op_creation.are_hooks_suspended():  # a run of the recording
-            with self._run(_NO_STEP):
+            with self._running_step(_NO_STEP):
                 return original(session, fetches, *args, **kwargs)
-        if self._step() not in self._writers:
-            return self._call(original, session, fetches, *args, **kwargs)
+        if self._current_step() not in self._writers:
+            return self._call_in_step(original, session, fetches, *args, **kwargs)
         given: Value = args[0] if args else kwargs.get("feed_dict")
         for tensor, value in tf_session.fed_values(session, given) if given else ():
             entry = reference.Output(tf_op_creation.original_tensor_name(tensor).partition(":")[0], type=_FED)
             array = np.asarray(value, tensor.dtype.base_dtype.as_numpy_dtype)
             if array.dtype.kind in "biufc":
-                self._write(-1, entry, [(tensor.value_index, array)])
-        wanted = self._to_fetch(session, fetches)
-        with self._run():
+                self._write_outputs(-1, entry, [(tensor.value_index, array)])
+        wanted = self._tensors_to_fetch(session, fetches)
+        with self._running_step():
             result, values = original(session, [fetches, wanted], *args, **kwargs)
             for tensor, value in zip(wanted, values):
-                self._write(
-                    self._imported[tensor.op], self._entry(tensor.op, tensor.op.inputs), [(tensor.value_index, value)]
+                self._write_outputs(
+                    self._imported[tensor.op],
+                    self._index_entry(tensor.op, tensor.op.inputs),
+                    [(tensor.value_index, value)],
                 )
         return result
 
-    def _call(self, original: Function, function: object, *args: object, **kwargs: object) -> Result:
-        with self._run():
+    def _call_in_step(self, original: Function, function: object, *args: object, **kwargs: object) -> Result:
+        with self._running_step():
             return original(function, *args, **kwargs)
 
     @contextlib.contextmanager
-    def _run(self, step: int | None = None) -> Iterator[None]:
+    def _running_step(self, step: int | None = None) -> Iterator[None]:
         """Return a context manager for a run that belongs to one step."""
         self._of_run.append(self._watcher.steps if step is None else step)
         try:
@@ -198,7 +202,7 @@ class Dump(tf_op_creation.OpHook):
             self._of_run.pop()
 
 
-def _is_number(value: Value) -> bool:
+def _is_numeric_tensor(value: Value) -> bool:
     dtype = getattr(value, "dtype", None)
     dtype = None if dtype is None else tf.as_dtype(dtype)
     is_number = dtype is not None and (dtype.is_floating or dtype.is_integer or dtype.is_bool or dtype.is_complex)

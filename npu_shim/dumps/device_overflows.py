@@ -94,7 +94,7 @@ class OverflowReport:
         return {**report_head("dumps overflow"), **asdict(self)}
 
 
-def run(folder: str, graphs: list[str], loss_scale: dict[int, float] | float | None) -> OverflowReport:
+def find_overflows(folder: str, graphs: list[str], loss_scale: dict[int, float] | float | None) -> OverflowReport:
     """Return the overflows in a folder.
 
     Args:
@@ -102,24 +102,24 @@ def run(folder: str, graphs: list[str], loss_scale: dict[int, float] | float | N
         graphs: further folders with graph files.
         loss_scale: by step, or a fixed one; None if unknown.
     """
-    dump_files, problems = files.find(folder)
+    dump_files, problems = files.find_dump_files(folder)
     ops, _ = graph_files.read_built_graphs([folder, *graphs], problems)
     reports: list[op_debug.Report] = []
     debug = [file for file in dump_files if file.op_type == files.OP_DEBUG]
     debug.sort(key=lambda file: not file.path.endswith(".json"))  # a report counts more than the JSON made of it
     for file in {file.path.partition(".output.")[0]: file for file in debug}.values():
-        with files.noted(problems, file.path):
-            reports += op_debug.read(file)
+        with files.collect_problem(problems, file.path):
+            reports += op_debug.read_reports(file)
     reports.sort(key=lambda report: (report.file.step, report.file.time))
-    judged = [_overflow(report, dump_files, ops, problems) for report in reports]
-    _judge(judged, loss_scale)
+    judged = [_overflow_of_report(report, dump_files, ops, problems) for report in reports]
+    _set_verdicts(judged, loss_scale)
     overflows = [overflow for overflow, _ in judged]
     verdict = NOT_NORMAL if NOT_NORMAL in {overflow.verdict for overflow in overflows} else NORMAL
     kind = "fixed" if isinstance(loss_scale, float) else "dynamic" if loss_scale else "unknown"
-    return OverflowReport(folder, kind, verdict if overflows else "none", overflows, files.listed(problems))
+    return OverflowReport(folder, kind, verdict if overflows else "none", overflows, files.problem_list(problems))
 
 
-def read_loss_scale(text: str) -> dict[int, float] | float:
+def parse_loss_scale(text: str) -> dict[int, float] | float:
     """Return the loss scales that an argument gives: a number, or a file with a step and a scale on each line.
 
     Raises:
@@ -143,7 +143,7 @@ def read_loss_scale(text: str) -> dict[int, float] | float:
     return scales
 
 
-def _overflow(
+def _overflow_of_report(
     report: op_debug.Report,
     dump_files: list[files.DumpFile],
     ops: dict[str, graph_files.GraphOp],
@@ -152,9 +152,9 @@ def _overflow(
     """Return an overflow that is not judged yet, and True if only what fills its memory format up can overflow."""
     place = os.path.dirname(report.file.path)
     beside = (file for file in dump_files if file.op_type != files.OP_DEBUG and os.path.dirname(file.path) == place)
-    file = min(filter(report.is_of, beside), key=lambda dumped: dumped.time, default=files.DumpFile())
-    data = next(iter(dump.read_all([file] if file.path else [], problems)), DumpData(file.op_name, file=file))
-    data.op = ops.get(files.flat(data.op_name))
+    file = min(filter(report.is_about, beside), key=lambda dumped: dumped.time, default=files.DumpFile())
+    data = next(iter(dump.read_dumps([file] if file.path else [], problems)), DumpData(file.op_name, file=file))
+    data.op = ops.get(files.name_in_files(data.op_name))
     overflow = Overflow(
         step=report.file.step,
         time=report.file.time,
@@ -165,15 +165,15 @@ def _overflow(
         operator=data.name,
         type=data.type,
         originals=data.originals or [],
-        inputs=list(map(_range, data.inputs)),
-        outputs=list(map(_range, data.outputs)),
+        inputs=list(map(_tensor_range, data.inputs)),
+        outputs=list(map(_tensor_range, data.outputs)),
         file=report.file.path,
         dump=file.path or None,
     )
-    return overflow, _is_in_padding(data, [*overflow.inputs, *overflow.outputs])
+    return overflow, _is_overflow_in_padding(data, [*overflow.inputs, *overflow.outputs])
 
 
-def _is_in_padding(data: DumpData, ranges: Sequence[TensorRange]) -> bool:
+def _is_overflow_in_padding(data: DumpData, ranges: Sequence[TensorRange]) -> bool:
     """Return True if all numbers of an operator are finite, and the memory format of a tensor is filled up."""
     is_padded = any(
         formats.product(tensor.shape) > formats.product(tensor.original_shape)
@@ -184,10 +184,10 @@ def _is_in_padding(data: DumpData, ranges: Sequence[TensorRange]) -> bool:
     )
 
 
-def _range(tensor: Tensor) -> TensorRange:
+def _tensor_range(tensor: Tensor) -> TensorRange:
     values = TensorRange(dump.type_name(tensor), list(tensor.original_shape))
     try:
-        array = _numbers(tensor)
+        array = _tensor_elements(tensor)
     except ValueError as error:
         values.problem = str(error)
         return values
@@ -200,17 +200,17 @@ def _range(tensor: Tensor) -> TensorRange:
     return values
 
 
-def _numbers(tensor: Tensor) -> np.ndarray:
+def _tensor_elements(tensor: Tensor) -> np.ndarray:
     """Return the elements that a tensor has in the graph; those in memory if its layout is unknown."""
     try:
-        return dump.original(tensor)
+        return dump.in_graph_shape(tensor)
     except formats.DumpError:
-        return dump.values(tensor)
+        return dump.elements_in_memory(tensor)
 
 
-def _judge(overflows: list[tuple[Overflow, bool]], loss_scale: dict[int, float] | float | None) -> None:
+def _set_verdicts(overflows: list[tuple[Overflow, bool]], loss_scale: dict[int, float] | float | None) -> None:
     """Set verdict, reason and loss scale of overflows, which are sorted."""
-    in_a_row = _in_a_row(sorted({overflow.step for overflow, _ in overflows}))
+    in_a_row = _consecutive_counts(sorted({overflow.step for overflow, _ in overflows}))
     step = None
     is_fixed = isinstance(loss_scale, float)
     for overflow, is_in_padding in overflows:
@@ -239,7 +239,7 @@ def _judge(overflows: list[tuple[Overflow, bool]], loss_scale: dict[int, float] 
         overflow.loss_scale = scale
 
 
-def _in_a_row(steps: list[int]) -> dict[int, int]:
+def _consecutive_counts(steps: list[int]) -> dict[int, int]:
     """Return for each step how many in a row overflow around it."""
     rows = itertools.groupby(enumerate(steps), lambda numbered: numbered[1] - numbered[0])
     groups = ([step for _, step in row] for _, row in rows)

@@ -74,7 +74,7 @@ class _Draw:
                 v1.placeholder(of.dtype) if value is None else tf.constant(value)
                 for value, of in zip(inputs, op.inputs)
             ]
-            self._output = _again(op, given)
+            self._output = _copy_op(op, given)
         self.name = op.name
         self.asked = [tensor for value, tensor in zip(inputs, op.inputs) if value is None]
         self.known: dict[Hashable, Sequence[np.ndarray] | None] = {}
@@ -86,39 +86,39 @@ class _Draw:
         self._run = run
         self._most = 0 if in_loop else 1  # times that a run can get numbers; 0 before the first
         self._past: list[tuple[Sequence[np.ndarray], int]] = []  # inputs, and how often the op ran with them
-        self._begin()
+        self._open_session()
 
-    def _begin(self) -> None:
+    def _open_session(self) -> None:
         self._session = v1.Session(graph=self._output.graph)
         self._numbers: list[np.ndarray] = []  # that are drawn, and not taken
         self._inputs: Sequence[np.ndarray] = ()
 
-    def _fill(self, number: int) -> None:
+    def _draw_up_to(self, number: int) -> None:
         while len(self._numbers) < number:
             self._numbers.append(self._run(self._session, self._output, dict(zip(self._fed, self._inputs))))
 
-    def next(self, inputs: Sequence[np.ndarray] = ()) -> np.ndarray:
+    def next_numbers(self, inputs: Sequence[np.ndarray] = ()) -> np.ndarray:
         """Return the numbers for the next run, whose op has these inputs that follow from what the run is fed."""
         if self._numbers and [array.tolist() for array in inputs] != [array.tolist() for array in self._inputs]:
-            self._begin()  # those that are drawn have another size
+            self._open_session()  # those that are drawn have another size
             for before, number in self._past:
                 self._inputs = before
-                self._fill(number)
+                self._draw_up_to(number)
                 self._numbers.clear()
         self._inputs = inputs
-        self._fill(1)
+        self._draw_up_to(1)
         if self.counter is None:
             return self._numbers[0]
         if not self._most:
             self._most = min(max(_MOST_BYTES // max(self._numbers[0].nbytes, 1), _FEW_RUNS), _MOST_RUNS)
-        self._fill(self._most)
+        self._draw_up_to(self._most)
         return np.stack(self._numbers[: self._most])
 
-    def consume(self, runs: int) -> bool:
+    def skip_draws(self, runs: int) -> bool:
         """Go on behind a run in which the op ran so often. Return False if the run had fewer numbers."""
         if self.is_lost:
             return True
-        self._fill(runs)
+        self._draw_up_to(runs)
         del self._numbers[:runs]
         self._past.append((self._inputs, runs))
         is_enough = self.counter is None or runs <= self._most
@@ -150,10 +150,10 @@ class SharedDraws(tf_op_creation.OpHook):
         random_seeds.seed_ops_by_call_site(seed, self._recorder.seed)
         tf_op_creation.add_hook(self)
         tf_recording.serialize_loop_iterations()
-        methods.wrap_methods(tf_recording.BaseSession, ("run",), self._session_run)
+        methods.wrap_methods(tf_recording.BaseSession, ("run",), self._run_session)
         methods.wrap_methods(tf_recording.BaseSession, ("make_callable",), self._make_run)
         methods.wrap_methods(tf_recording.BaseSession, (tf_capture.MAKE_CALLABLE,), self._make_callable)
-        methods.wrap_methods(tf_recording.ConcreteFunction, (tf_recording.CALL_FLAT,), self._call)
+        methods.wrap_methods(tf_recording.ConcreteFunction, (tf_recording.CALL_FLAT,), self._call_function)
         for module, name in _OF_VENDOR:
             vendor_module = host_device.find_vendor_module(f"{host_device.VENDOR_PACKAGE}.{module}")
             if vendor_module is not None:
@@ -197,19 +197,19 @@ class SharedDraws(tf_op_creation.OpHook):
             return list(outputs)
         inputs = list(map(tf_api.static_value, op.inputs))
         why = ""
-        if any(value is None for value in inputs) and not _follows(op):
+        if any(value is None for value in inputs) and not _depends_on_fed_alone(op):
             why = "its shape or seed is known at run time only"
         elif tf_graph.outermost_session_graph(op.graph) is None and not tf_graph.is_eager_outermost():
             why = "it is in a function of TensorFlow 1"
         elif _VECTORIZED in op.name:
             why = "it is in tf.vectorized_map"
         if why:
-            self._leave(op.name, why)
+            self._leave_unshared(op.name, why)
             return list(outputs)
         self._shared.append(op.name)
         draw = self._new_draw(op, inputs)
         with tf_op_creation.create_hook_ops(op.graph):
-            return [tf.identity(draw.target) if draw.counter is None else _in_turn(draw, op)]
+            return [tf.identity(draw.target) if draw.counter is None else _draws_in_turn(draw, op)]
 
     def _new_draw(self, op: Operation, inputs: Sequence[np.ndarray | None]) -> _Draw:
         """Return the draw of an op, with the tensor or variable that gets its numbers."""
@@ -231,7 +231,7 @@ class SharedDraws(tf_op_creation.OpHook):
                 draw.counter = tf_recording.create_hook_variable(np.zeros((), np.int64))
             if graph is None:
                 shape = [None, *own.shape] if draw.asked else None
-                draw.target = tf_recording.create_hook_variable(draw.none if draw.asked else draw.next(), shape)
+                draw.target = tf_recording.create_hook_variable(draw.none if draw.asked else draw.next_numbers(), shape)
                 self._of_functions.append(draw)
             else:
                 draw.target = v1.placeholder(
@@ -240,7 +240,7 @@ class SharedDraws(tf_op_creation.OpHook):
                 self._of_graph.setdefault(graph, []).append(draw)
         return draw
 
-    def _session_run(
+    def _run_session(
         self,
         original: Function,
         session: Session,
@@ -255,7 +255,7 @@ class SharedDraws(tf_op_creation.OpHook):
         shapes = {
             tensor.op.name: np.asarray(value).shape for tensor, value in tf_session.fed_values(session, feed_dict)
         }
-        return self._fed(
+        return self._run_with_draws(
             session, draws, shapes, lambda values: original(session, fetches, {**(feed_dict or {}), **values}, *a, **k)
         )
 
@@ -289,11 +289,11 @@ class SharedDraws(tf_op_creation.OpHook):
                 return callables[names](*args, *values.values(), **keywords)
 
             shapes = {name.partition(":")[0]: np.asarray(value).shape for name, value in zip(options.feed, args)}
-            return self._fed(session, draws, shapes, run)
+            return self._run_with_draws(session, draws, shapes, run)
 
         return call if draws else original(session, options)
 
-    def _fed(
+    def _run_with_draws(
         self,
         session: Session,
         draws: Sequence[_Draw],
@@ -301,14 +301,14 @@ class SharedDraws(tf_op_creation.OpHook):
         run: Callable[[dict[Tensor, np.ndarray]], Result],
     ) -> Result:
         """Return what a run of a session returns with the numbers of draws; shapes are those of what else is fed."""
-        given = self._given(draws, session.graph, shapes)
+        given = self._numbers_for_run(draws, session.graph, shapes)
         counters = [draw.counter for draw in given if draw.counter is not None]
         self._plain_run(session, [counter.initializer for counter in counters])
         result = run({draw.target: value for draw, value in given.items()})
-        self._consume(given, self._plain_run(session, counters))
+        self._skip_draws(given, self._plain_run(session, counters))
         return result
 
-    def _call(
+    def _call_function(
         self, original: Function, function: TracedFunction, args: Sequence[Value], *rest: object, **keywords: object
     ) -> Result:
         """Give the variables that a function captures their numbers before eager code calls it."""
@@ -322,38 +322,40 @@ class SharedDraws(tf_op_creation.OpHook):
             if isinstance(value, tf.Tensor)
         }
         with tf_op_creation.suspend_hooks():
-            given = self._given(draws, function.graph, shapes)
+            given = self._numbers_for_run(draws, function.graph, shapes)
             for draw in draws:
                 draw.target.assign(given[draw])
                 if draw.counter is not None:
                     draw.counter.assign(0)
         result = original(function, args, *rest, **keywords)
-        self._consume(given, [draw.counter.numpy() for draw in given if draw.counter is not None])
+        self._skip_draws(given, [draw.counter.numpy() for draw in given if draw.counter is not None])
         return result
 
-    def _given(
+    def _numbers_for_run(
         self, draws: Sequence[_Draw], graph: Graph, shapes: Mapping[str, Sequence[int]]
     ) -> dict[_Draw, np.ndarray]:
         """Return the numbers for a run of a graph; none of a draw whose sizes do not follow from what it is fed."""
         given = {}
         for draw in draws:
-            inputs = self._inputs(draw, graph, shapes) if draw.asked else []
-            given[draw] = draw.none if inputs is None else draw.next(inputs)
+            inputs = self._inputs_of_draw(draw, graph, shapes) if draw.asked else []
+            given[draw] = draw.none if inputs is None else draw.next_numbers(inputs)
         firsts = [(draw.name, value if draw.counter is None else value[:1]) for draw, value in given.items()]
         rows = [(name, value.reshape(-1)[:FEW]) for name, value in firsts if value.size]
         if rows:
             self._recorder.values(DRAW, rows, self._recorder.steps + 1)
         return given
 
-    def _consume(self, draws: Iterable[_Draw], counts: Iterable[int]) -> None:
+    def _skip_draws(self, draws: Iterable[_Draw], counts: Iterable[int]) -> None:
         """Go on behind a run in which the draws that have counters ran so often."""
         counted = iter(counts)
         for draw in draws:
             number = 1 if draw.counter is None else int(next(counted))
-            if not draw.consume(number):
-                self._leave(draw.name, "in a run, its loop took more numbers than the host gave")
+            if not draw.skip_draws(number):
+                self._leave_unshared(draw.name, "in a run, its loop took more numbers than the host gave")
 
-    def _inputs(self, draw: _Draw, graph: Graph, shapes: Mapping[str, Sequence[int]]) -> Sequence[np.ndarray] | None:
+    def _inputs_of_draw(
+        self, draw: _Draw, graph: Graph, shapes: Mapping[str, Sequence[int]]
+    ) -> Sequence[np.ndarray] | None:
         """Return the inputs of a draw that follow from the shapes of what a run is fed; None if they do not."""
         key = tuple(sorted(shapes.items()))
         if draw.asked[0].graph is not graph:
@@ -363,10 +365,10 @@ class SharedDraws(tf_op_creation.OpHook):
                 draw.known[key] = tf_graph.values_for_shapes(draw.asked, shapes, self._plain_run)
         if draw.known[key] is None:
             draw.is_lost = True  # how far its own numbers went is not known
-            self._leave(draw.name, "its sizes do not follow from the shapes of what is fed")
+            self._leave_unshared(draw.name, "its sizes do not follow from the shapes of what is fed")
         return draw.known[key]
 
-    def _leave(self, op: str, why: str) -> None:
+    def _leave_unshared(self, op: str, why: str) -> None:
         row = {"op": op, "why": why}
         self._left += [] if row in self._left else [row]
         self._shared = [name for name in self._shared if name != op]
@@ -384,24 +386,24 @@ class SharedDraws(tf_op_creation.OpHook):
         return known[key]
 
 
-def _again(op: Operation, inputs: Sequence[Tensor]) -> Tensor:
+def _copy_op(op: Operation, inputs: Sequence[Tensor]) -> Tensor:
     """Return what the same op returns for inputs in the default graph."""
     types, attributes = [tensor.dtype for tensor in op.outputs], dict(op.node_def.attr)
     output: Tensor = v1.get_default_graph().create_op(op.type, list(inputs), types, attrs=attributes).outputs[0]
     return output
 
 
-def _in_turn(draw: _Draw, op: Operation) -> Tensor:
+def _draws_in_turn(draw: _Draw, op: Operation) -> Tensor:
     """Return the numbers of the next time that an op of the current graph runs, its own where it got too few."""
     with tf.control_dependencies([draw.counter.assign_add(1, read_value=False)]):
         turn = draw.counter.read_value() - 1
     is_given = turn < tf.shape(draw.target, out_type=tf.int64)[0]
-    numbers = v1.cond(is_given, lambda: tf.gather(draw.target, turn), lambda: _again(op, op.inputs))
+    numbers = v1.cond(is_given, lambda: tf.gather(draw.target, turn), lambda: _copy_op(op, op.inputs))
     numbers.set_shape(op.outputs[0].shape)
     return numbers
 
 
-def _follows(op: Operation) -> bool:
+def _depends_on_fed_alone(op: Operation) -> bool:
     """Return True if unknown sizes or seeds of a random op can follow from what is fed: it needs no data but fed ones.
 
     In eager code that is a function called with arguments. In functions and branches inside of others nothing follows.

@@ -16,7 +16,7 @@ import numpy as np
 
 from npu_shim._tensorflow.types import Value
 from npu_shim.dumps import formats, small_types
-from npu_shim.dumps.files import DumpFile, Problems, noted
+from npu_shim.dumps.files import DumpFile, Problems, collect_problem
 from npu_shim.dumps.formats import DumpError
 from npu_shim.dumps.graph_files import GraphOp
 
@@ -124,7 +124,7 @@ _ATTRIBUTE = {1: ("name", str), 2: ("value", str)}
 _DUMP = {3: ("outputs", _OUTPUT), 4: ("inputs", _INPUT), 6: ("op_name", str), 7: ("attributes", _ATTRIBUTE)}
 
 
-def parse(raw: memoryview, begin: int, end: int) -> DumpData:
+def parse_message(raw: memoryview, begin: int, end: int) -> DumpData:
     """Read a message.
 
     Args:
@@ -133,20 +133,20 @@ def parse(raw: memoryview, begin: int, end: int) -> DumpData:
     Raises:
         DumpError: the bytes are no such message.
     """
-    fields = _decoded(raw, begin, end, _DUMP, {})
-    outputs, inputs = (list(map(_tensor, fields.get(side, []))) for side in ("outputs", "inputs"))
+    fields = _decode_fields(raw, begin, end, _DUMP, {})
+    outputs, inputs = (list(map(_tensor_from_fields, fields.get(side, []))) for side in ("outputs", "inputs"))
     pairs = [
         [attribute.get(part, [""])[-1] for part in ("name", "value")] for attribute in fields.get("attributes", [])
     ]
     return DumpData(fields.get("op_name", [""])[-1], outputs, inputs, dict(pairs))
 
 
-def _decoded(raw: memoryview, place: int, end: int, table: Table, fields: Fields) -> Fields:
+def _decode_fields(raw: memoryview, place: int, end: int, table: Table, fields: Fields) -> Fields:
     """Add the values of each known field to others, and return all."""
     while place < end:
-        key, place = _varint(raw, place, end)
+        key, place = _decode_varint(raw, place, end)
         (name, kind), wire = table.get(key >> 3, ("", None)), key & 7
-        number, begin = _varint(raw, place, end) if wire in (_VARINT, _BYTES) else (_FIXED.get(wire, -1), place)
+        number, begin = _decode_varint(raw, place, end) if wire in (_VARINT, _BYTES) else (_FIXED.get(wire, -1), place)
         place = begin if wire == _VARINT else begin + number
         if number < 0:
             raise DumpError(f"field {key >> 3} of its message has the unknown wire type {wire}")
@@ -159,18 +159,18 @@ def _decoded(raw: memoryview, place: int, end: int, table: Table, fields: Fields
             values.append(number)
         elif kind is int:  # numbers in a row
             while begin < place:
-                number, begin = _varint(raw, begin, place)
+                number, begin = _decode_varint(raw, begin, place)
                 values.append(number)
         elif kind is str:
             values.append(bytes(raw[begin:place]).decode("utf-8", "replace"))
         elif kind is Span:
             values.append((begin, place))
         elif kind:
-            values.append(_decoded(raw, begin, place, kind, {} if name else fields))
+            values.append(_decode_fields(raw, begin, place, kind, {} if name else fields))
     return {name: values for name, values in fields.items() if values}
 
 
-def _varint(raw: memoryview, place: int, end: int) -> tuple[int, int]:
+def _decode_varint(raw: memoryview, place: int, end: int) -> tuple[int, int]:
     value = shift = 0
     while place < end and shift < 70:
         byte = raw[place]
@@ -181,7 +181,7 @@ def _varint(raw: memoryview, place: int, end: int) -> tuple[int, int]:
     raise DumpError("a number of its message is cut off")
 
 
-def _tensor(fields: Fields) -> Tensor:
+def _tensor_from_fields(fields: Fields) -> Tensor:
     given: dict[str, Value] = {
         name: tuple(numbers) if "shape" in name else numbers[-1] for name, numbers in fields.items()
     }
@@ -195,7 +195,7 @@ def _tensor(fields: Fields) -> Tensor:
     return tensor
 
 
-def read(path: str) -> DumpData:
+def read_dump(path: str) -> DumpData:
     """Read the message of a dump file, and find the data of its tensors.
 
     Raises:
@@ -206,7 +206,7 @@ def read(path: str) -> DumpData:
     length = int.from_bytes(raw[:8], "little")
     if length > min(size - 8, _MOST_MESSAGE):
         raise DumpError(f"its message would have {length} bytes, the file has {size}. It is cut off, or no dump")
-    data = parse(raw, 8, 8 + length)
+    data = parse_message(raw, 8, 8 + length)
     place = 8 + length
     for tensor in data.inputs + data.outputs:
         tensor.path = path
@@ -220,17 +220,17 @@ def read(path: str) -> DumpData:
     return data
 
 
-def read_all(files: Iterable[DumpFile], problems: Problems) -> list[DumpData]:
+def read_dumps(files: Iterable[DumpFile], problems: Problems) -> list[DumpData]:
     """Read dump files; a message without a name has that of its file, what is wrong is added to ``problems``."""
     operators = []
     for file in files:
-        with noted(problems, file.path):
-            data = read(file.path)
+        with collect_problem(problems, file.path):
+            data = read_dump(file.path)
             operators.append(replace(data, file=file, op_name=data.op_name or file.op_name))
     return operators
 
 
-def of_array(path: str, op: str, output: int) -> Tensor:
+def tensor_of_npy(path: str, op: str, output: int) -> Tensor:
     """Return the tensor in a file of NumPy as one of a device: an output of this op.
 
     Raises:
@@ -249,7 +249,7 @@ def type_name(tensor: Tensor) -> str:
     return _NAMES[tensor.data_type] if tensor.data_type < len(_NAMES) else f"type {tensor.data_type}"
 
 
-def values(tensor: Tensor) -> np.ndarray:
+def elements_in_memory(tensor: Tensor) -> np.ndarray:
     """Return the elements of a tensor as they lie in memory, mapped; those of types that NumPy lacks as float32.
 
     Raises:
@@ -264,10 +264,10 @@ def values(tensor: Tensor) -> np.ndarray:
     if needed > tensor.size:  # more bytes than elements are padding
         raise DumpError(f"shape {list(tensor.shape)} of {name} needs {needed} bytes, {tensor.size} are there")
     array: np.ndarray = np.memmap(tensor.path, dtype, "r", tensor.data[0], (stored,)) if number else np.zeros(0, dtype)
-    return small_types.decoded(name, np.asarray(array))[:number].reshape(tensor.shape)
+    return small_types.decode_numbers(name, np.asarray(array))[:number].reshape(tensor.shape)
 
 
-def original(tensor: Tensor, layout: str = "", shape: Sequence[int] = ()) -> np.ndarray:
+def in_graph_shape(tensor: Tensor, layout: str = "", shape: Sequence[int] = ()) -> np.ndarray:
     """Return a tensor in the shape that it has in the graph.
 
     Args:
@@ -278,13 +278,13 @@ def original(tensor: Tensor, layout: str = "", shape: Sequence[int] = ()) -> np.
         ValueError: its type or layout is unknown, or does not fit.
     """
     if tensor.parts:
-        slices = [original(part, layout) for part in tensor.parts]
+        slices = [in_graph_shape(part, layout) for part in tensor.parts]
         wholes = (np.concatenate(slices, axis) for axis in range(slices[0].ndim))
         whole = next((whole for whole in wholes if whole.shape == tuple(shape)), None)
         if whole is None:
             raise DumpError(f"{len(slices)} slices do not make shape {list(shape)}")
         return whole
-    layout = layout or (formats.name(tensor.original_format) if tensor.original_type else "")
-    return formats.to_original(
-        values(tensor), formats.name(tensor.format), tensor.original_shape, layout, tensor.groups
+    layout = layout or (formats.format_name(tensor.original_format) if tensor.original_type else "")
+    return formats.to_graph_shape(
+        elements_in_memory(tensor), formats.format_name(tensor.format), tensor.original_shape, layout, tensor.groups
     )

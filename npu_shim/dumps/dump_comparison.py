@@ -18,9 +18,9 @@ from npu_shim.dumps.comparison_result import (
     DumpComparison,
     TypeOutputs,
     Unpaired,
-    finite,
+    finite_or_none,
 )
-from npu_shim.dumps.figures import compare
+from npu_shim.dumps.figures import tensor_figures
 from npu_shim.dumps.pairing import Pair, Pairing
 from npu_shim.dumps.reference import Reference
 
@@ -36,7 +36,7 @@ class Compared(NamedTuple):
     row: ComparedTensor
 
 
-def run(
+def compare_dumps(
     device: str, other: str, graphs: Sequence[str] = (), step: int | None = None, tolerance: float = 1
 ) -> DumpComparison:
     """Compare a folder of dumps with a reference.
@@ -50,30 +50,30 @@ def run(
     Raises:
         ValueError: there is no pair.
     """
-    dump_files, problems = files.find(device)
-    is_cpu = not dump_files and next(files.below(device, ".npy"), None) is not None
+    dump_files, problems = files.find_dump_files(device)
+    is_cpu = not dump_files and next(files.paths_below(device, ".npy"), None) is not None
     if not dump_files and not is_cpu:
         text = "has no dump files, TYPE.NAME.TASK.STREAM.TIMESTAMP or NAME.OUTPUT.TIMESTAMP.npy"
         raise ValueError(f"{device} {text}. Give the folder of --dump, or the dump_path.")
     ops, graph_paths = graph_files.read_built_graphs([device, *graphs], problems)
-    shared = _shared_draws(device, problems)
+    shared = _read_shared_draws(device, problems)
     sides = reference.read_steps(other, problems)
     compared: list[Compared] = []
     unpaired: dict[tuple[str, str], list[str]] = {}
     first = None
-    dumped = {} if is_cpu else files.latest(dump_files)
-    by_step = {number: dump.read_all(members, problems) for number, members in dumped.items()}
-    by_step.update(reference.as_dumps(device, problems) if is_cpu else {})
+    dumped = {} if is_cpu else files.last_run_by_step(dump_files)
+    by_step = {number: dump.read_dumps(members, problems) for number, members in dumped.items()}
+    by_step.update(reference.read_as_dumps(device, problems) if is_cpu else {})
     for number, members in by_step.items():
         at = number if number in sides else -1 if -1 in sides else min(sides) if number == -1 else None
         if at is None or (step is not None and number not in (step, -1)):
             continue
         pairing = Pairing(members, ops, sides[at])
-        pairs, without = pairing.pairs()
-        here = [Compared(pair, _compare(pair, sides[at], max(number, at), tolerance)) for pair in pairs]
+        pairs, without = pairing.pair_outputs()
+        here = [Compared(pair, _compare_pair(pair, sides[at], max(number, at), tolerance)) for pair in pairs]
         if not is_cpu:  # two runs on the CPU draw the same numbers
             _leave_random(here, sides[at], shared)
-        first = first or _first(here, pairing)
+        first = first or _first_departure(here, pairing)
         compared += here
         for side, cause, name in without:
             unpaired.setdefault((side, cause), []).append(name)
@@ -94,23 +94,23 @@ def run(
         pairs=len(compared),
         states=dict(states),
         first_departure=first,
-        types=_types(compared),
+        types=_outputs_by_type(compared),
         tensors=[row for _, row in compared],
         unpaired=[Unpaired(*key, len(names), names[:_MOST_NAMES]) for key, names in causes],
-        problems=files.listed(problems),
+        problems=files.problem_list(problems),
     )
 
 
-def _shared_draws(device: str, problems: files.Problems) -> set[str]:
+def _read_shared_draws(device: str, problems: files.Problems) -> set[str]:
     """Return the random ops whose numbers the device got from the host, as files have their names."""
     names: set[str] = set()
-    for path in files.below(device, reference.DRAWS):
-        with files.noted(problems, path, "it has no list of random ops: {}. Dump again"), open(
+    for path in files.paths_below(device, reference.DRAWS):
+        with files.collect_problem(problems, path, "it has no list of random ops: {}. Dump again"), open(
             path, encoding="utf-8"
         ) as stream:
             content = json.load(stream)
             reference.check_schema_version(content["schema_version"])
-            names.update(map(files.flat, content["shared"]))
+            names.update(map(files.name_in_files, content["shared"]))
     return names
 
 
@@ -119,7 +119,7 @@ def _leave_random(compared: list[Compared], against: Reference, shared: set[str]
     equal = {pair.place for pair, row in compared if row.state == AGREES}
     drawn: set[str] = set()
     for place, output in enumerate(against.outputs if not against.tensors else ()):
-        is_random = _RANDOM.search(output.type) and place not in equal and files.flat(output.op) not in shared
+        is_random = _RANDOM.search(output.type) and place not in equal and files.name_in_files(output.op) not in shared
         if is_random or any(taken.rpartition(":")[0] in drawn for taken in output.inputs):
             drawn.add(output.op)
     for pair, row in compared:
@@ -128,7 +128,7 @@ def _leave_random(compared: list[Compared], against: Reference, shared: set[str]
             row.why = ["follows from random numbers, which the device draws itself"]
 
 
-def _compare(pair: Pair, against: Reference, step: int, tolerance: float) -> ComparedTensor:
+def _compare_pair(pair: Pair, against: Reference, step: int, tolerance: float) -> ComparedTensor:
     """Compare a pair. Return its row of the result."""
     output, operator = against.outputs[pair.place], pair.operator
     row = ComparedTensor(
@@ -141,13 +141,13 @@ def _compare(pair: Pair, against: Reference, step: int, tolerance: float) -> Com
         line=output.line,
         device_type=dump.type_name(pair.tensor),
         reference_type=output.dtype,
-        layout=formats.name(pair.tensor.format),
+        layout=formats.format_name(pair.tensor.format),
         shape=output.shape,
         file=operator.file.path,
     )
     try:
-        theirs = against.load(pair.place)
-        ours = dump.original(pair.tensor, pair.layout, theirs.shape)
+        theirs = against.load_output(pair.place)
+        ours = dump.in_graph_shape(pair.tensor, pair.layout, theirs.shape)
     except (ValueError, OSError) as error:
         row.why = [str(error)]
         return row
@@ -157,14 +157,14 @@ def _compare(pair: Pair, against: Reference, step: int, tolerance: float) -> Com
         row.cause = "shape: the sides compute different things, or a slice is missing, or a file is of another step"
     elif ours.size:
         ours = ours.reshape(theirs.shape)
-        row.figures = compare(ours, theirs)
-        row.why = limits.reasons(row.figures, row.device_type, output.band, tolerance)
-        row.cause = limits.cause(ours, theirs, row.figures, row.device_type) if row.why else ""
+        row.figures = tensor_figures(ours, theirs)
+        row.why = limits.departure_reasons(row.figures, row.device_type, output.band, tolerance)
+        row.cause = limits.departure_cause(ours, theirs, row.figures, row.device_type) if row.why else ""
     row.state = DEPARTS if row.why else AGREES
     return row
 
 
-def _first(compared: list[Compared], pairing: Pairing) -> Departure | None:
+def _first_departure(compared: list[Compared], pairing: Pairing) -> Departure | None:
     """Return the first output that departs, the state of its inputs, and the way to it from an input of the graph."""
     outputs = {member.pair.place: member for member in compared if member.pair.slot == "output"}
     first = next((member for member in compared if member.pair.slot == "output" and member.row.state == DEPARTS), None)
@@ -173,23 +173,23 @@ def _first(compared: list[Compared], pairing: Pairing) -> Departure | None:
     path, operator = [first], first.pair.operator
     inputs = [member for member in compared if member.pair.operator is operator and member.pair.slot == "input"]
     while len(path) < _MOST_PATH:  # always along the producer that differs most
-        before = [outputs[at[0]] for at in pairing.taken(path[0].pair) if at and at[0] in outputs]
+        before = [outputs[at[0]] for at in pairing.origins_of_inputs(path[0].pair) if at and at[0] in outputs]
         inputs = inputs or before
         before = [member for member in before if member not in path]
         if not before:
             break
-        path.insert(0, max(before, key=lambda member: _distance(member.row, -1.0)))
+        path.insert(0, max(before, key=lambda member: _distance_or(member.row, -1.0)))
     states = {member.row.state for member in inputs} - {NOT_COMPARED}
     of_inputs = "differ" if DEPARTS in states else "agree" if states else NOT_COMPARED
     return Departure(**vars(first.row), inputs=of_inputs, path=[member.row for member in path])
 
 
-def _distance(row: ComparedTensor, default: float) -> float:
+def _distance_or(row: ComparedTensor, default: float) -> float:
     distance = row.figures.relative_euclidean if row.figures else math.nan
     return distance if math.isfinite(distance) else default
 
 
-def _types(compared: list[Compared]) -> list[TypeOutputs]:
+def _outputs_by_type(compared: list[Compared]) -> list[TypeOutputs]:
     """Return how the types of operators fare, those that depart first."""
     by_type: dict[str, list[ComparedTensor]] = {}
     for pair, row in compared:
@@ -198,7 +198,7 @@ def _types(compared: list[Compared]) -> list[TypeOutputs]:
     types = []
     for name, members in by_type.items():
         cosines = [row.figures.cosine for row in members if row.figures and math.isfinite(row.figures.cosine)]
-        farthest = max(_distance(row, -math.inf) for row in members)
+        farthest = max(_distance_or(row, -math.inf) for row in members)
         departing = sum(row.state == DEPARTS for row in members)
         types.append(TypeOutputs(name, len(members), departing, farthest, min(cosines, default=math.inf)))
-    return sorted(types, key=lambda of: (-of.departing, -(finite(of.largest_distance) or 0.0), of.type))
+    return sorted(types, key=lambda of: (-of.departing, -(finite_or_none(of.largest_distance) or 0.0), of.type))

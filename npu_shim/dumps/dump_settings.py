@@ -60,19 +60,19 @@ class Dumping(dumping.Dumping):
     def in_subfolder(self, name: str) -> Dumping:
         return replace(self, folder=os.path.join(self.folder, name)) if self.folder else self
 
-    def missing(self) -> str | None:
+    def why_nothing_dumped(self) -> str | None:
         """Return why a run on the CPU has dumped nothing for a step or an op; None if it has."""
         if not self.folder or host_device.detect_without_import().is_npu:
             return None
-        from npu_shim.dumps.files import flat
+        from npu_shim.dumps.files import name_in_files
 
         paths = [os.path.join(world().folder_in(self.folder), str(step)) for step in self.steps]
-        names = [[name for name in _names(path) if name.endswith(".npy")] for path in paths]
+        names = [[name for name in _dump_names(path) if name.endswith(".npy")] for path in paths]
         empty = [str(step) for step, files in zip(self.steps, names) if not files]
         if empty and (len(empty) < len(names) or not self.layers):
             return f"nothing was dumped at step {', '.join(empty)}: the script ends before. Give earlier --dump-steps."
         for layer in self.layers:
-            if not any(name.startswith(f"{flat(layer)}.") for files in names for name in files):
+            if not any(name.startswith(f"{name_in_files(layer)}.") for files in names for name in files):
                 numbers = ", ".join(map(str, self.steps))
                 return f"no op {layer!r} ran at step {numbers}. Dump without --dump-layers to see the names."
         return None
@@ -107,7 +107,7 @@ class Dumping(dumping.Dumping):
             if os.listdir(folder):  # an earlier run of the same command has dumped
                 folder = None
             else:
-                _report(folder, self.steps)
+                _print_dump_plan(folder, self.steps)
         if host_device.detect_without_import().is_npu:
             self._start_on_npu(folder, recorder)
         elif folder and recorder is not None:
@@ -156,7 +156,7 @@ class Dumping(dumping.Dumping):
                 npu_options.update(dump_step="|".join(map(str, self.steps)), dump_mode="all")
             npu_options["dump_layer"] = " ".join(self.layers)  # all without one, whatever the script asks for
         if self.fusion:
-            npu_options["fusion_switch_file"] = _all_off(folder)
+            npu_options["fusion_switch_file"] = _write_fusion_off(folder)
         if self.precision:
             npu_options["precision_mode"] = self.precision
         if self.deterministic:
@@ -164,11 +164,11 @@ class Dumping(dumping.Dumping):
         return npu_options
 
 
-def _names(folder: str) -> list[str]:
+def _dump_names(folder: str) -> list[str]:
     """Return the names of the files in the folder of a step; those of the mapping for long ones."""
-    from npu_shim.dumps.files import mapping
+    from npu_shim.dumps.files import read_name_mapping
 
-    return [*os.listdir(folder), *mapping(folder, {}).values()] if os.path.isdir(folder) else []
+    return [*os.listdir(folder), *read_name_mapping(folder, {}).values()] if os.path.isdir(folder) else []
 
 
 def _graph_variables(folder: str) -> dict[str, str]:
@@ -177,7 +177,7 @@ def _graph_variables(folder: str) -> dict[str, str]:
     return {"DUMP_GE_GRAPH": "2", "DUMP_GRAPH_LEVEL": "1", "DUMP_GRAPH_PATH": folder}
 
 
-def _all_off(folder: str | None) -> str:
+def _write_fusion_off(folder: str | None) -> str:
     """Write the file that switches all fusions off. Return its path."""
     if folder is None:
         folder = tempfile.mkdtemp(prefix="npu_shim_fusion_")
@@ -188,7 +188,7 @@ def _all_off(folder: str | None) -> str:
     return path
 
 
-def _report(folder: str, steps: Sequence[int]) -> None:
+def _print_dump_plan(folder: str, steps: Sequence[int]) -> None:
     free = shutil.disk_usage(folder).free
     what = f"the outputs of all ops at step {', '.join(map(str, steps))}" if steps else "ops that overflow"
     few = ". They may take more: dump fewer steps, or give a folder on another disk" if free < _FEW_BYTES else ""

@@ -66,13 +66,13 @@ class Figures:
 FIGURES = [field.name for field in fields(Figures)][:9]  # in the order of the vendor's table
 
 
-def compare(device: np.ndarray, reference: np.ndarray) -> Figures:
+def tensor_figures(device: np.ndarray, reference: np.ndarray) -> Figures:
     """Return the figures of two tensors of one shape."""
-    pair = _flat(device), _flat(reference)
+    pair = _flatten_to_real(device), _flatten_to_real(reference)
     with np.errstate(all="ignore"):
-        sums, highs = _over(pair, _sizes)
+        sums, highs = _reduce_blocks(pair, _sums_and_largest)
         number, low = sums[4], -highs[2:4]
-        figures = _differences(pair, number, np.sqrt(sums[2:4]), low, highs[:2] - low) if number else Figures()
+        figures = _difference_figures(pair, number, np.sqrt(sums[2:4]), low, highs[:2] - low) if number else Figures()
         if number:
             means = sums[:2] / number
             spread = np.sqrt(np.maximum(sums[2:4] / number - means**2, 0.0))
@@ -82,7 +82,7 @@ def compare(device: np.ndarray, reference: np.ndarray) -> Figures:
     return figures
 
 
-def _sizes(
+def _sums_and_largest(
     x: np.ndarray, y: np.ndarray, raw_x: np.ndarray, raw_y: np.ndarray
 ) -> tuple[Sequence[float], Sequence[float]]:
     sums = [x.sum(), y.sum(), x @ x, y @ y, len(x)]
@@ -96,7 +96,7 @@ def _sizes(
     return [*sums, *counts], [*highs, *largest]
 
 
-def _differences(pair: Pair, number: float, norms: np.ndarray, low: np.ndarray, width: np.ndarray) -> Figures:
+def _difference_figures(pair: Pair, number: float, norms: np.ndarray, low: np.ndarray, width: np.ndarray) -> Figures:
     rms = norms[1] / math.sqrt(number)
 
     def differences(x: np.ndarray, y: np.ndarray, *_: np.ndarray) -> tuple[Sequence[float], Sequence[float]]:
@@ -110,7 +110,7 @@ def _differences(pair: Pair, number: float, norms: np.ndarray, low: np.ndarray, 
         sums = [x @ y, error @ error, error.sum(), ratio.sum(dtype=float), outside, p.sum(), q.sum(), terms]
         return sums, [errors.max(initial=0.0) for errors in (error, ratio, share)]
 
-    sums, highs = _over(pair, differences)
+    sums, highs = _reduce_blocks(pair, differences)
     product, square, absolute, relative, beyond, p_sum, q_sum, logarithms = sums.tolist()
     divergence = logarithms / p_sum + math.log(q_sum / p_sum)
     is_zero = pair[0].size == 1 or norms.max() <= _TINY
@@ -129,13 +129,13 @@ def _differences(pair: Pair, number: float, norms: np.ndarray, low: np.ndarray, 
     )
 
 
-def _over(pair: Pair, of_block: Callable[..., tuple[Sequence[float], Sequence[float]]]) -> Pair:
+def _reduce_blocks(pair: Pair, of_block: Callable[..., tuple[Sequence[float], Sequence[float]]]) -> Pair:
     """Return the sums and the largest of what is computed of each block."""
-    sums, highs = zip(*(of_block(*block) for block in _blocks(*pair)))
+    sums, highs = zip(*(of_block(*block) for block in _finite_blocks(*pair)))
     return np.sum(np.array(sums, float), 0), np.max(np.array(highs, float), 0)
 
 
-def _blocks(device: np.ndarray, reference: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+def _finite_blocks(device: np.ndarray, reference: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
     """Return blocks of elements that are finite on both sides, in float64 after float32, and all as they are."""
     for place in range(0, max(device.size, 1), _BLOCK):
         raw_x, raw_y = device[place : place + _BLOCK], reference[place : place + _BLOCK]
@@ -145,6 +145,6 @@ def _blocks(device: np.ndarray, reference: np.ndarray) -> Iterator[tuple[np.ndar
         yield x.astype(float), y.astype(float), raw_x, raw_y
 
 
-def _flat(array: np.ndarray) -> np.ndarray:
+def _flatten_to_real(array: np.ndarray) -> np.ndarray:
     flat = np.asarray(array).reshape(-1)
     return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat

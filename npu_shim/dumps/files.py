@@ -60,15 +60,15 @@ class Problem:
     problem: str
 
 
-def find(folder: str) -> tuple[list[DumpFile], Problems]:
+def find_dump_files(folder: str) -> tuple[list[DumpFile], Problems]:
     """Return the dump files of a folder and what is wrong with other files, by path."""
     dump_files: list[DumpFile] = []
     problems: Problems = {}
-    for place, paths in itertools.groupby(below(folder), os.path.dirname):
-        full = mapping(place, problems)
+    for place, paths in itertools.groupby(paths_below(folder), os.path.dirname):
+        full = read_name_mapping(place, problems)
         for path in paths:
             name = os.path.basename(path)
-            file = named(path, full.get(name, name), folder)
+            file = parse_dump_name(path, full.get(name, name), folder)
             if file:
                 dump_files.append(file)
             elif name.isdigit():
@@ -78,7 +78,7 @@ def find(folder: str) -> tuple[list[DumpFile], Problems]:
     return sorted(dump_files, key=lambda file: (file.step, file.time, file.task)), problems
 
 
-def latest(dump_files: list[DumpFile]) -> dict[int, list[DumpFile]]:
+def last_run_by_step(dump_files: list[DumpFile]) -> dict[int, list[DumpFile]]:
     """Return the dumps of operators of the last run on the first device by step."""
     dump_files = [file for file in dump_files if file.op_type != OP_DEBUG]
     last = max((file.run[0] for file in dump_files), default="")
@@ -87,24 +87,24 @@ def latest(dump_files: list[DumpFile]) -> dict[int, list[DumpFile]]:
     return {step: list(group) for step, group in itertools.groupby(members, lambda file: file.step)}
 
 
-def below(folder: str, endings: str | tuple[str, ...] = "") -> Iterator[str]:
+def paths_below(folder: str, endings: str | tuple[str, ...] = "") -> Iterator[str]:
     """Return the paths of the files with an ending, in order."""
     for place, folders, names in os.walk(folder):
         folders.sort()
         yield from (os.path.join(place, name) for name in sorted(names) if name.endswith(endings))
 
 
-def mapping(folder: str, problems: Problems) -> dict[str, str]:
+def read_name_mapping(folder: str, problems: Problems) -> dict[str, str]:
     """Return the rows of a folder's mapping.csv, number -> name; what is wrong with it is added to ``problems``."""
     path, names = os.path.join(folder, MAPPING), {}
     if os.path.exists(path):
-        with noted(problems, path, "it is no table of two columns: {}. Copy the file again"):
+        with collect_problem(problems, path, "it is no table of two columns: {}. Copy the file again"):
             with open(path, encoding="utf-8", newline="") as stream:
                 names = {number: name for number, name in filter(None, csv.reader(stream))}
     return names
 
 
-def named(path: str, name: str, folder: str) -> DumpFile | None:
+def parse_dump_name(path: str, name: str, folder: str) -> DumpFile | None:
     """Return a dump file of a folder by its name, None for another name.
 
     Args:
@@ -122,13 +122,13 @@ def named(path: str, name: str, folder: str) -> DumpFile | None:
     return DumpFile(path, match[1], match[2], task, stream, time, context, thread, step, run)
 
 
-def listed(problems: Mapping[str, str]) -> list[Problem]:
+def problem_list(problems: Mapping[str, str]) -> list[Problem]:
     """Return problems with files as data of a result."""
     return [Problem(path, text) for path, text in problems.items()]
 
 
 @contextlib.contextmanager
-def noted(problems: Problems, path: str, text: str = "{}") -> Iterator[None]:
+def collect_problem(problems: Problems, path: str, text: str = "{}") -> Iterator[None]:
     """Return a context manager that adds an error about a file to ``problems`` and goes on.
 
     A file that another program wrote may have anything in the place of a number, a list or a table.
@@ -139,6 +139,6 @@ def noted(problems: Problems, path: str, text: str = "{}") -> Iterator[None]:
         problems[path] = text.format(error)
 
 
-def flat(op: str) -> str:
+def name_in_files(op: str) -> str:
     """Return the name of an op as file names have it."""
     return re.sub(r"[/.\\ ]", "_", op)

@@ -40,12 +40,12 @@ class DumpError(ValueError):
     """A file that cannot be read as a dump."""
 
 
-def name(number: int) -> str:
+def format_name(number: int) -> str:
     """Return the name of a format."""
     return _NAMES[number] if number < len(_NAMES) else f"format {number}"
 
 
-def to_original(
+def to_graph_shape(
     array: np.ndarray, layout: str, shape: Sequence[int], original: str = "", groups: int = 1
 ) -> np.ndarray:
     """Return a tensor in the shape that it has in the graph.
@@ -60,9 +60,9 @@ def to_original(
         DumpError: the layout is unknown, or does not fit the shape.
     """
     shape = tuple(shape)
-    for letters in _candidates(array, layout, shape, original):
+    for letters in _axis_letter_candidates(array, layout, shape, original):
         try:
-            return _whole(array, layout, letters, shape, groups)
+            return _to_axes(array, layout, letters, shape, groups)
         except ValueError:  # its sizes do not fit
             continue
     is_blocked = layout in _AXES
@@ -79,10 +79,10 @@ def product(sizes: Iterable[int]) -> int:
     return functools.reduce(operator.mul, sizes, 1)
 
 
-def _candidates(array: np.ndarray, layout: str, shape: tuple[int, ...], original: str) -> list[str]:
+def _axis_letter_candidates(array: np.ndarray, layout: str, shape: tuple[int, ...], original: str) -> list[str]:
     """Return the letters that the axes of a shape may have, the likeliest first; nothing where they do not count."""
     if layout == "FRACTAL_NZ":
-        letters = _lead(array) + "RS"
+        letters = _leading_axis_letters(array) + "RS"
         return [letters[max(0, len(letters) - len(shape)) :]]
     if layout not in _AXES and (layout not in PLAIN or (array.shape == shape and original not in PLAIN)):
         return []
@@ -91,11 +91,11 @@ def _candidates(array: np.ndarray, layout: str, shape: tuple[int, ...], original
     return [letters for letters in likely if len(letters) == len(shape)]
 
 
-def _lead(array: np.ndarray) -> str:
+def _leading_axis_letters(array: np.ndarray) -> str:
     return "".join(map(chr, range(array.ndim - 4)))
 
 
-def _whole(array: np.ndarray, layout: str, letters: str, shape: tuple[int, ...], groups: int) -> np.ndarray:
+def _to_axes(array: np.ndarray, layout: str, letters: str, shape: tuple[int, ...], groups: int) -> np.ndarray:
     """Return a tensor whose axes in the graph have these letters.
 
     Raises:
@@ -103,9 +103,9 @@ def _whole(array: np.ndarray, layout: str, letters: str, shape: tuple[int, ...],
     """
     sizes, axes = dict(zip(letters, shape)), _AXES.get(layout, " ".join(layout)).split()
     if layout == "FRACTAL_NZ":
-        axes = [*_lead(array), *axes]
+        axes = [*_leading_axis_letters(array), *axes]
     elif layout.startswith("FRACTAL_Z") and groups > 1:
-        array, axes = _grouped(array, sizes, groups), list("HWCN")
+        array, axes = _grouped_weights(array, sizes, groups), list("HWCN")
     elif layout.startswith("FRACTAL_Z"):
         *depth, height, width = (sizes.get(axis, 1) for axis in "DHW"[layout == "FRACTAL_Z" :])
         array = array.reshape([*depth, -1, height, width, *array.shape[1:]])
@@ -122,7 +122,7 @@ def _whole(array: np.ndarray, layout: str, letters: str, shape: tuple[int, ...],
     return tensor[tuple(slice(sizes.get(letter, 1)) for letter in wanted)].reshape(shape)
 
 
-def _grouped(array: np.ndarray, sizes: dict[str, int], groups: int) -> np.ndarray:
+def _grouped_weights(array: np.ndarray, sizes: dict[str, int], groups: int) -> np.ndarray:
     """Return weights as HWCN."""
     n, c, d, h, w = (sizes.get(letter, 1) for letter in "NCDHW")
     rows, n1, n0, c0 = array.shape

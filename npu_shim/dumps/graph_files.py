@@ -60,30 +60,30 @@ def read_built_graphs(folders: list[str], problems: files.Problems) -> tuple[Ops
     Returns:
         The operators by their names as file names have them, in their order, and the files that they are from.
     """
-    paths = [path for folder in folders for path in files.below(folder, (".txt", ".pbtxt"))]
+    paths = [path for folder in folders for path in files.paths_below(folder, (".txt", ".pbtxt"))]
     paths = [path for path in paths if os.path.basename(path).startswith(("ge_proto", "ge_onnx"))]
     built = [path for path in paths if "Build" in os.path.basename(path)]
     ops: OpsByDumpName = {}
     read_paths = []
     for path in built or paths[-1:]:
-        with files.noted(problems, path, "it is no graph of the engine: {}. Copy the file again"):
-            for op in list(read(path)):
-                ops.setdefault(files.flat(op.name), op)
+        with files.collect_problem(problems, path, "it is no graph of the engine: {}. Copy the file again"):
+            for op in list(read_graph_ops(path)):
+                ops.setdefault(files.name_in_files(op.name), op)
             read_paths.append(path)
     return ops, read_paths
 
 
-def read(path: str) -> Iterator[GraphOp]:
+def read_graph_ops(path: str) -> Iterator[GraphOp]:
     """Return the operators of a graph file in the order of the file.
 
     Raises:
         ValueError: the file is no such text.
     """
     with open(path, "rb") as stream:
-        yield from (_op(*texts) for texts in _texts(stream) if _last(texts[0], ".name"))
+        yield from (_graph_op(*texts) for texts in _op_texts(stream) if _last_text(texts[0], ".name"))
 
 
-def _texts(lines: Iterable[bytes]) -> Iterator[list[Texts]]:
+def _op_texts(lines: Iterable[bytes]) -> Iterator[list[Texts]]:
     """Return the texts of each operator, "op" of ge_proto or "node" of ge_onnx, and then of its outputs, as it ends."""
     path: list[str] = []  # of open blocks
     texts: list[Texts] = []
@@ -104,12 +104,12 @@ def _texts(lines: Iterable[bytes]) -> Iterator[list[Texts]]:
         elif line and not field:
             raise ValueError(f"line {number} in {len(path)} open blocks is {line[:40]!r}")
         elif texts and field:
-            _add(texts, path[level:], field[1].decode(), field[2])
+            _add_text(texts, path[level:], field[1].decode(), field[2])
     if path or not number:
         raise ValueError(f"{len(path)} blocks are open at its end, after {number} lines")
 
 
-def _add(texts: list[Texts], path: list[str], key: str, value: bytes) -> None:
+def _add_text(texts: list[Texts], path: list[str], key: str, value: bytes) -> None:
     """Add a text of a block, whose path begins in the operator, to the fields or attributes that it belongs to."""
     if value[:1] == b'"':  # with the escapes of C, as Python has them
         value = value[1:-1].decode("unicode_escape").encode("latin-1")
@@ -119,31 +119,31 @@ def _add(texts: list[Texts], path: list[str], key: str, value: bytes) -> None:
     if path in (["attr"], ["attribute"]) and key in ("key", "name"):
         of["."], of[text] = [text], []
     elif path and path[0] in ("attr", "attribute") and key in ("s", "i", "strings"):
-        of.setdefault(_last(of, "."), []).append(text)
+        of.setdefault(_last_text(of, "."), []).append(text)
     elif not path:
         of.setdefault(f".{key}", []).append(text)
 
 
-def _op(op: Texts, *outputs: Texts) -> GraphOp:
+def _graph_op(op: Texts, *outputs: Texts) -> GraphOp:
     inputs = [text.rpartition(":") for text in op.get(".input", [])]
-    graph_op = GraphOp(_last(op, ".name"), _last(op, ".type", ".op_type").split(":")[-1], [])
+    graph_op = GraphOp(_last_text(op, ".name"), _last_text(op, ".type", ".op_type").split(":")[-1], [])
     graph_op.inputs = [(name, int(index)) for name, _, index in inputs if name and index.isdigit()]
     if _ORIGINALS in op:
         graph_op.originals = [name for name in op[_ORIGINALS] if name]
     described = [(of_output, "{}") for of_output in outputs]  # in ge_proto
-    number = min(_MOST_OUTPUTS, _int(_last(op, "output_desc_nums")))  # in ge_onnx
+    number = min(_MOST_OUTPUTS, _parse_index(_last_text(op, "output_desc_nums")))  # in ge_onnx
     described += [(op, f"output_desc_attr_{{}}:{place}") for place in range(number)]
     for texts, form in described:
         name, output, *layouts = map(form.format, _OF_OUTPUT)
-        layout = _last(texts, *layouts, form.replace("attr_{}", "origin_layout"))
-        graph_op.outputs.append(Output(_last(texts, name), _int(_last(texts, output)), layout))
+        layout = _last_text(texts, *layouts, form.replace("attr_{}", "origin_layout"))
+        graph_op.outputs.append(Output(_last_text(texts, name), _parse_index(_last_text(texts, output)), layout))
     return graph_op
 
 
-def _last(texts: Texts, *keys: str) -> str:
+def _last_text(texts: Texts, *keys: str) -> str:
     """Return the last text of the first key that has one, empty if none has."""
     return next((texts[key][-1] for key in keys if texts.get(key)), "")
 
 
-def _int(text: str) -> int:
+def _parse_index(text: str) -> int:
     return int(text) if re.fullmatch("[0-9]{1,9}", text) else -1

@@ -25,7 +25,7 @@ _MOST_SEARCHED = 1 << 22  # elements that are looked at for a layout or a factor
 _FEW = 0.01  # share of elements
 
 
-def reasons(figures: Figures, device_type: str, band: float | None, tolerance: float) -> list[str]:
+def departure_reasons(figures: Figures, device_type: str, band: float | None, tolerance: float) -> list[str]:
     """Return why a pair departs, nothing if it agrees.
 
     Args:
@@ -50,7 +50,7 @@ def reasons(figures: Figures, device_type: str, band: float | None, tolerance: f
     return [text for holds, text in limits if holds]
 
 
-def cause(device: np.ndarray, reference: np.ndarray, figures: Figures, device_type: str) -> str:
+def departure_cause(device: np.ndarray, reference: np.ndarray, figures: Figures, device_type: str) -> str:
     """Return what the difference looks like.
 
     Args:
@@ -61,14 +61,14 @@ def cause(device: np.ndarray, reference: np.ndarray, figures: Figures, device_ty
     beyond, look = round(figures.beyond * device.size), ""
     with np.errstate(all="ignore"):
         if device.dtype.kind != "c":
-            look = _of_range(device, reference, figures, device_type)
-            look = look or (_of_form(device, reference, figures) if 1 < device.size <= _MOST_SEARCHED else "")
+            look = _range_cause(device, reference, figures, device_type)
+            look = look or (_layout_cause(device, reference, figures) if 1 < device.size <= _MOST_SEARCHED else "")
     if look or figures.beyond > _FEW or not beyond:
         return look or f"spread: {figures.beyond:.0%} of the elements differ by more than 16-bit rounding"
     return f"isolated: {beyond} of {device.size} elements differ, the others agree"
 
 
-def _of_range(device: np.ndarray, reference: np.ndarray, figures: Figures, device_type: str) -> str:
+def _range_cause(device: np.ndarray, reference: np.ndarray, figures: Figures, device_type: str) -> str:
     if device_type == "float16" and figures.largest_reference > LARGEST_HALF:
         there = np.abs(device[np.abs(reference) > LARGEST_HALF])
         for what, elements in (("overflow", np.isinf(there)), ("saturation", there == LARGEST_HALF)):
@@ -79,24 +79,24 @@ def _of_range(device: np.ndarray, reference: np.ndarray, figures: Figures, devic
     return "zeros: the device has nothing else" if figures.largest == 0 < figures.largest_reference else ""
 
 
-def _of_form(device: np.ndarray, reference: np.ndarray, figures: Figures) -> str:
+def _layout_cause(device: np.ndarray, reference: np.ndarray, figures: Figures) -> str:
     x, y = device.astype(float), reference.astype(float)
     is_same_size = 2 <= x.ndim <= 5 and abs(np.linalg.norm(x) - np.linalg.norm(y)) <= 8 * HALF * np.linalg.norm(y)
     for order in itertools.permutations(range(x.ndim)) if is_same_size else ():
         moved = np.ascontiguousarray(y.transpose(order)).reshape(x.shape)
-        if not np.array_equal(moved, y) and _close(x, moved):
+        if not np.array_equal(moved, y) and _is_close(x, moved):
             return f"layout: the elements are those of the reference with its axes in the order {order}"
     kept = np.isfinite(x) & np.isfinite(y)
     if kept.sum() > 1 and figures.beyond > _FEW:
         x, y = x[kept], y[kept]
         factor, offset = float(x @ y / (y @ y)), float((x - y).mean())
-        if _close(x, factor * y):
+        if _is_close(x, factor * y):
             return f"factor: the elements are {factor:.4g} times those of the reference"
-        if _close(x, y + offset):
+        if _is_close(x, y + offset):
             return f"offset: the elements are those of the reference and {offset:.4g}"
     return ""
 
 
-def _close(x: np.ndarray, y: np.ndarray) -> bool:
+def _is_close(x: np.ndarray, y: np.ndarray) -> bool:
     size = np.linalg.norm(y)
     return bool(size > 0 and np.linalg.norm(x - y) <= 8 * HALF * size)

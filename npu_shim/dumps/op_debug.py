@@ -39,7 +39,7 @@ class Report(NamedTuple):
     status: int
     file: files.DumpFile
 
-    def is_of(self, file: files.DumpFile) -> bool:
+    def is_about(self, file: files.DumpFile) -> bool:
         """Return True for a dump of the operator that this reports."""
         mine, its = ((of_file.task, of_file.stream, of_file.context, of_file.thread) for of_file in (self.file, file))
         return all(
@@ -48,7 +48,7 @@ class Report(NamedTuple):
         )
 
 
-def read(file: files.DumpFile) -> list[Report]:
+def read_reports(file: files.DumpFile) -> list[Report]:
     """Return the overflows of an op debug file.
 
     Raises:
@@ -57,11 +57,13 @@ def read(file: files.DumpFile) -> list[Report]:
     units: list[tuple[str, JsonObject]] = []
     if file.path.endswith(".json"):
         with open(file.path, encoding="utf-8") as stream:
-            units = _of_json(json.load(stream))
+            units = _units_of_json(json.load(stream))
     else:
-        for output in dump.read(file.path).outputs:
+        for output in dump.read_dump(file.path).outputs:
             size = min(output.size, 1 << 16)
-            units += _of_bytes(np.memmap(file.path, np.uint8, "r", output.data[0], (size,)).tobytes() if size else b"")
+            units += _units_of_bytes(
+                np.memmap(file.path, np.uint8, "r", output.data[0], (size,)).tobytes() if size else b""
+            )
     reports = []
     for unit, values in units:
         status, *numbers = values["status"], *(values.get(name, -1) for name in _FIELDS[1:])
@@ -74,7 +76,7 @@ def read(file: files.DumpFile) -> list[Report]:
     return reports
 
 
-def _of_bytes(raw: bytes) -> list[tuple[str, JsonObject]]:
+def _units_of_bytes(raw: bytes) -> list[tuple[str, JsonObject]]:
     words = np.frombuffer(raw[: len(raw) // 8 * 8], "<u8").tolist()
     if raw[:4] != _MAGIC and len(raw) != _OLD_SIZE:
         raise DumpError(f"{len(raw)} bytes are no report of an overflow, which has a magic number or {_OLD_SIZE} bytes")
@@ -91,7 +93,7 @@ def _of_bytes(raw: bytes) -> list[tuple[str, JsonObject]]:
     return [(name, {**values, "status": words[places[0] : end]})]
 
 
-def _of_json(content: JsonObject) -> list[tuple[str, JsonObject]]:
+def _units_of_json(content: JsonObject) -> list[tuple[str, JsonObject]]:
     if "magic" not in content:
         return list(content.items())
     units = content["acc_list"]

@@ -27,7 +27,7 @@ import numpy as np
 
 from npu_shim.dumps import dump, files
 from npu_shim.dumps.dump import Tensor
-from npu_shim.dumps.files import flat
+from npu_shim.dumps.files import name_in_files
 
 INDEX, DRAWS = "index.json", "draws.json"
 
@@ -60,25 +60,27 @@ class Reference:
     def __init__(self, folder: str, outputs: Iterable[Output], indexed: bool, tensors: Iterable[Tensor] = ()) -> None:
         self.folder, self.indexed = folder, indexed
         self.outputs, self.tensors = list(outputs), list(tensors)
-        self._places = {(flat(output.op), output.output): place for place, output in enumerate(self.outputs)}
+        self._places = {(name_in_files(output.op), output.output): place for place, output in enumerate(self.outputs)}
 
-    def position(self, op: str, output: int) -> int | None:
+    def position_of_output(self, op: str, output: int) -> int | None:
         """Return the position of an output among all, None if there is none."""
-        return self._places.get((flat(op), output))
+        return self._places.get((name_in_files(op), output))
 
-    def position_of(self, tensor: str) -> int | None:
+    def position_of_name(self, tensor: str) -> int | None:
         """Return the position of an output by its name, OP:OUTPUT or OP."""
         op, _, output = tensor.rpartition(":")
-        return self.position(op, int(output)) if op and output.isdigit() else self.position(tensor, 0)
+        return (
+            self.position_of_output(op, int(output)) if op and output.isdigit() else self.position_of_output(tensor, 0)
+        )
 
-    def load(self, place: int) -> np.ndarray:
+    def load_output(self, place: int) -> np.ndarray:
         """Return the elements of an output, mapped.
 
         Raises:
             ValueError: the file is missing or no array, or a dump whose type or layout is unknown.
         """
         if self.tensors:
-            return dump.original(self.tensors[place], "", self.tensors[place].original_shape)
+            return dump.in_graph_shape(self.tensors[place], "", self.tensors[place].original_shape)
         path = os.path.join(self.folder, self.outputs[place].file)
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -89,7 +91,7 @@ class Reference:
         return array
 
 
-def steps(folder: str) -> dict[int, str]:
+def step_folders(folder: str) -> dict[int, str]:
     """Return the folders of the steps; -1 for files that lie in the folder itself."""
     folders = {int(name): os.path.join(folder, name) for name in os.listdir(folder) if name.isdigit()}
     folders = {step: path for step, path in sorted(folders.items()) if os.path.isdir(path)}
@@ -98,40 +100,40 @@ def steps(folder: str) -> dict[int, str]:
 
 def read_steps(folder: str, problems: files.Problems) -> dict[int, Reference]:
     """Read all steps of a reference, or of a folder of dumps of another run, which has no files of NumPy."""
-    if next(files.below(folder, (".npy",)), None):
-        return {step: read(path, problems) for step, path in steps(folder).items()}
-    dumped = files.latest(files.find(folder)[0])
-    return {step: _of_device(folder, dump.read_all(members, problems)) for step, members in dumped.items()}
+    if next(files.paths_below(folder, (".npy",)), None):
+        return {step: read_step(path, problems) for step, path in step_folders(folder).items()}
+    dumped = files.last_run_by_step(files.find_dump_files(folder)[0])
+    return {step: _reference_of_dumps(folder, dump.read_dumps(members, problems)) for step, members in dumped.items()}
 
 
-def as_dumps(folder: str, problems: files.Problems) -> dict[int, list[dump.DumpData]]:
+def read_as_dumps(folder: str, problems: files.Problems) -> dict[int, list[dump.DumpData]]:
     """Return the outputs of each step of a run on the CPU as those of a device, to compare them with another run."""
     by_step: dict[int, list[dump.DumpData]] = {}
     for step, side in read_steps(folder, problems).items():
         members: dict[str, dump.DumpData] = {}
         for output in side.outputs:
             path = os.path.join(side.folder, output.file)
-            with files.noted(problems, path, "it is no array of NumPy: {}"):
-                tensor = dump.of_array(path, output.op, output.output)
+            with files.collect_problem(problems, path, "it is no array of NumPy: {}"):
+                tensor = dump.tensor_of_npy(path, output.op, output.output)
                 file = files.DumpFile(path, output.type, output.op, step=step)
                 members.setdefault(output.op, dump.DumpData(output.op, file=file)).outputs.append(tensor)
         by_step[step] = list(members.values())
     return by_step
 
 
-def _of_device(folder: str, dumps: Iterable[dump.DumpData]) -> Reference:
+def _reference_of_dumps(folder: str, dumps: Iterable[dump.DumpData]) -> Reference:
     tensors = [(data, index, tensor) for data in dumps for index, tensor in enumerate(data.outputs)]
     outputs = [Output(data.op_name, index, type=data.file.op_type) for data, index, _ in tensors]
     return Reference(folder, outputs, True, [tensor for _, _, tensor in tensors])
 
 
-def read(folder: str, problems: files.Problems) -> Reference:
+def read_step(folder: str, problems: files.Problems) -> Reference:
     """Read the index of a step, or else the names of its files; what is wrong with one is added to ``problems``."""
     path = os.path.join(folder, INDEX)
     if os.path.exists(path):
-        with files.noted(problems, path, "it is no index: {}. The names of the files are used"):
-            return Reference(folder, _indexed(path), True)
-    return Reference(folder, _named(folder, problems), False)
+        with files.collect_problem(problems, path, "it is no index: {}. The names of the files are used"):
+            return Reference(folder, _read_index(path), True)
+    return Reference(folder, _outputs_by_file_name(folder, problems), False)
 
 
 def check_schema_version(version: object) -> None:
@@ -140,7 +142,7 @@ def check_schema_version(version: object) -> None:
         raise ValueError(f"its schema_version is {version!r}, not 1")
 
 
-def _indexed(path: str) -> list[Output]:
+def _read_index(path: str) -> list[Output]:
     with open(path, encoding="utf-8") as stream:
         index = json.load(stream)
     check_schema_version(index["schema_version"])
@@ -164,8 +166,8 @@ def _indexed(path: str) -> list[Output]:
     return outputs
 
 
-def _named(folder: str, problems: files.Problems) -> list[Output]:
-    full = files.mapping(folder, problems)
+def _outputs_by_file_name(folder: str, problems: files.Problems) -> list[Output]:
+    full = files.read_name_mapping(folder, problems)
     latest: dict[tuple[str, int], tuple[int, str]] = {}
     for name in sorted(name for name in os.listdir(folder) if name.endswith(".npy")):
         match = re.fullmatch(r"(.*)\.([0-9]+)\.([0-9]+)\.npy", full.get(name, name))

@@ -11,7 +11,7 @@ from typing import Iterable
 
 import numpy as np
 
-from npu_shim.dumps.files import MAPPING, flat
+from npu_shim.dumps.files import MAPPING, name_in_files
 from npu_shim.dumps.reference import INDEX, Output
 
 _MOST_NAME = 255
@@ -31,7 +31,7 @@ class Writer:
         self._entries: dict[str, tuple[int, Output]] = {}
         self._mapping: dict[str, str] = {}
 
-    def add(self, place: int, entry: Output, array: np.ndarray) -> None:
+    def write_output(self, place: int, entry: Output, array: np.ndarray) -> None:
         """Write an output; it takes the place of an earlier value. A type that NumPy lacks is written as float32.
 
         Args:
@@ -39,7 +39,7 @@ class Writer:
             entry: the fields ``op``, ``output``, ``type``, ``line``, ``inputs`` and ``band``.
             array: the value.
         """
-        file = name = f"{flat(entry.op)}.{entry.output}.{self._time}.npy"
+        file = name = f"{name_in_files(entry.op)}.{entry.output}.{self._time}.npy"
         if len(name.encode()) > _MOST_NAME:
             file = f"{zlib.crc32(name.encode()):010d}{place}.npy"
             self._mapping[file] = name

@@ -13,7 +13,7 @@ STORED = {"bfloat16": "uint16", "complex32": "uint32"}  # as NumPy reads them
 STORED.update(dict.fromkeys(("int4", "hifloat8", "float8_e5m2", "float8_e4m3fn", "float8_e8m0"), "uint8"))
 
 
-def decoded(name: str, raw: np.ndarray) -> np.ndarray:
+def decode_numbers(name: str, raw: np.ndarray) -> np.ndarray:
     """Return the numbers that a row of stored ones stands for; the last of int4 may be padding."""
     if name == "bfloat16":
         return (raw.astype(np.uint32) << 16).view(np.float32)
@@ -21,16 +21,16 @@ def decoded(name: str, raw: np.ndarray) -> np.ndarray:
         return raw.view(np.float16).astype(np.float32).view(np.complex64)
     if name == "int4":  # the lower bits first
         return (np.stack([raw & 15, raw >> 4], -1).reshape(-1) ^ 8).astype(np.int8) - np.int8(8)
-    return _table(name)[raw] if name in STORED else raw
+    return _float_values(name)[raw] if name in STORED else raw
 
 
-def _table(name: str) -> np.ndarray:
+def _float_values(name: str) -> np.ndarray:
     """Return the values of the 256 codes of a float."""
     codes = np.arange(128)
     if name == "float8_e8m0":
         return np.append(2.0 ** (np.arange(255) - 127), np.nan).astype(np.float32)
     if name == "hifloat8":
-        values = np.array(list(map(_hifloat8, codes)))
+        values = np.array(list(map(_decode_hifloat8, codes)))
     else:
         bits, bias, odd = (2, 15, [np.inf] + 3 * [np.nan]) if name == "float8_e5m2" else (3, 7, [np.nan])
         exponent, mantissa = np.divmod(codes, 1 << bits)
@@ -41,7 +41,7 @@ def _table(name: str) -> np.ndarray:
     return table
 
 
-def _hifloat8(code: int) -> float:
+def _decode_hifloat8(code: int) -> float:
     if code < 8 or code == 0x6F:
         return 0.0 if code == 0 else np.inf if code > 8 else 2.0 ** (code - 23)
     length = (int(code) >> 3).bit_length() - (code < 96)  # of the exponent: its sign, and a number without its first 1

@@ -55,7 +55,7 @@ def _in_migrated_text(entity: object, migrated: Lookup) -> object:
         return entity
     text = script.text
     linecache.cache[path + _SUFFIX] = (len(text), None, text.splitlines(keepends=True), path + _SUFFIX)
-    code = _moved(function.__code__, path + _SUFFIX, script.new_line(function.__code__.co_firstlineno))
+    code = _with_location(function.__code__, path + _SUFFIX, script.new_line(function.__code__.co_firstlineno))
     twin = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
     twin.__kwdefaults__ = function.__kwdefaults__
     twin.__module__ = function.__module__
@@ -63,7 +63,7 @@ def _in_migrated_text(entity: object, migrated: Lookup) -> object:
     return twin
 
 
-def _moved(code: CodeType, filename: str, first_line: int) -> CodeType:
+def _with_location(code: CodeType, filename: str, first_line: int) -> CodeType:
     if sys.version_info >= (3, 8):
         return code.replace(co_filename=filename, co_firstlineno=first_line)
     make: Callable[..., CodeType] = CodeType  # Python 3.7 takes the attributes in this order

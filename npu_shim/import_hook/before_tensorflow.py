@@ -33,12 +33,12 @@ class Before:
     defaults: dict[str, str] = field(default_factory=dict)
     problem: str | None = None
 
-    def environment(self, environ: dict[str, str]) -> dict[str, str]:
+    def with_script_variables(self, environ: dict[str, str]) -> dict[str, str]:
         """Return environment variables with those that the script sets."""
         return {**self.defaults, **environ, **self.variables}
 
 
-def before_tensorflow(files: Sequence[str], path: Sequence[str]) -> Before:
+def read_before_tensorflow(files: Sequence[str], path: Sequence[str]) -> Before:
     """Read a script.
 
     Args:
@@ -47,7 +47,7 @@ def before_tensorflow(files: Sequence[str], path: Sequence[str]) -> Before:
     """
     reading = _Reading(path)
     for file in files:
-        if reading.read(file):
+        if reading.read_file(file):
             break
     return reading.before
 
@@ -58,26 +58,26 @@ class _Reading:
         self._path = path
         self._seen: set[str] = set()
 
-    def read(self, file: str) -> bool:
+    def read_file(self, file: str) -> bool:
         """Read a file. Return True if it imports TensorFlow when it is imported; what follows is of no interest."""
         if file in self._seen:
             return False
         self._seen.add(file)
-        tree = parse(file)
+        tree = parse_file(file)
         for statement in _statements_in_order(tree.body if tree else []):
-            for module in modules_of(statement):
+            for module in imported_names(statement):
                 if module.partition(".")[0] in _PACKAGES or module.startswith("tensorflow"):
                     self.before.imports_tensorflow = True
                     return True
-                if any(self.read(path) for path in self._own_files(module, file)):
+                if any(self.read_file(path) for path in self._files_of_module(module, file)):
                     return True
             self._note_variables(statement, file)
         for node in ast.walk(tree) if tree else ():  # imports inside functions, which run later
-            if any(module.startswith(_PACKAGES) for module in modules_of(node)):
+            if any(module.startswith(_PACKAGES) for module in imported_names(node)):
                 self.before.imports_tensorflow = True
         return False
 
-    def _own_files(self, module: str, importer: str) -> Iterator[str]:
+    def _files_of_module(self, module: str, importer: str) -> Iterator[str]:
         """Return the files of a module of the script's own folders: of the packages around it, and its own."""
         name = module.lstrip(".")
         parts = name.split(".") if name else []
@@ -85,7 +85,7 @@ class _Reading:
 
     def _note_variables(self, statement: ast.AST, file: str) -> None:
         """Note the environment variables that a statement sets."""
-        for name, value, is_default in _assignments(statement):
+        for name, value, is_default in _environment_changes(statement):
             if name is not None and name.startswith(READ_LATER):
                 continue
             if name is None or value is None:
@@ -108,7 +108,7 @@ def _statements_in_order(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _statements_in_order([inner for item in part for inner in getattr(item, "body", [item])])
 
 
-def modules_of(node: ast.AST) -> Iterator[str]:
+def imported_names(node: ast.AST) -> Iterator[str]:
     """Yield the modules that an import statement may import, with the dots of a relative import."""
     if isinstance(node, ast.Import):
         for alias in node.names:
@@ -120,7 +120,7 @@ def modules_of(node: ast.AST) -> Iterator[str]:
             yield base + ("" if base.endswith(".") or not base else ".") + alias.name
 
 
-def _assignments(statement: ast.AST) -> Iterator[tuple[str | None, str | None, bool]]:
+def _environment_changes(statement: ast.AST) -> Iterator[tuple[str | None, str | None, bool]]:
     """Yield name, value and "is a default" of the environment variables that a statement changes; None for unknown."""
     targets: list[ast.expr] = []
     value: ast.expr | None = None
@@ -131,27 +131,27 @@ def _assignments(statement: ast.AST) -> Iterator[tuple[str | None, str | None, b
     elif isinstance(statement, ast.Delete):
         targets = statement.targets
     for target in targets:
-        if isinstance(target, ast.Subscript) and _dotted(target.value) in _ENVIRONMENT:
-            yield _literal_text(_index(target)), _literal_text(value), False
+        if isinstance(target, ast.Subscript) and _dotted_name(target.value) in _ENVIRONMENT:
+            yield _literal_text(_subscript_index(target)), _literal_text(value), False
     for node in ast.walk(statement):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
-        if _dotted(node.func.value) in _ENVIRONMENT and node.func.attr in _CHANGES:
+        if _dotted_name(node.func.value) in _ENVIRONMENT and node.func.attr in _CHANGES:
             is_default = node.func.attr == "setdefault" and len(node.args) == 2
             yield (
                 (_literal_text(node.args[0]), _literal_text(node.args[1]), True) if is_default else (None, None, False)
             )
-        elif _dotted(node.func) in ("os.putenv", "os.unsetenv"):
+        elif _dotted_name(node.func) in ("os.putenv", "os.unsetenv"):
             yield None, None, False
 
 
-def _dotted(node: ast.AST) -> str:
+def _dotted_name(node: ast.AST) -> str:
     if isinstance(node, ast.Name):
         return node.id
-    return f"{_dotted(node.value)}.{node.attr}" if isinstance(node, ast.Attribute) else ""
+    return f"{_dotted_name(node.value)}.{node.attr}" if isinstance(node, ast.Attribute) else ""
 
 
-def _index(target: ast.Subscript) -> ast.AST:
+def _subscript_index(target: ast.Subscript) -> ast.AST:
     index: ast.AST = target.slice
     return getattr(index, "value") if type(index).__name__ == "Index" else index  # before Python 3.9
 
@@ -165,7 +165,7 @@ def _literal_text(node: ast.AST | None) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def parse(file: str) -> ast.Module | None:
+def parse_file(file: str) -> ast.Module | None:
     """Return the tree of a file; None if it is not Python. See read_source()."""
     try:
         return ast.parse(read_source(file))

@@ -45,15 +45,15 @@ def convert_in_children(finder: Finder) -> None:
     """
     conversions = finder.conversions
     state = pickle.dumps((conversions.configuration, conversions.files.root, conversions.paths, finder.watch_shapes))
-    _extend_description("import_hook.children", f"npu_shim.import_hook.children.convert_as_parent({state!r})")
+    _prepare_children("import_hook.children", f"npu_shim.import_hook.children.convert_as_parent({state!r})")
 
 
 def alias_in_children() -> None:
     """Make every process that multiprocessing starts from now on use the alias."""
-    _extend_description("alias")
+    _prepare_children("alias")
 
 
-def _extend_description(module: str, then: str = "") -> None:
+def _prepare_children(module: str, then: str = "") -> None:
     """Let a child import a module of npu_shim first, and run a line of code."""
     first = _RunOnUnpickle(_RUN.format(root=tool.package_root(), module=module, then=then))
     original = multiprocessing.spawn.get_preparation_data
@@ -74,6 +74,6 @@ def convert_as_parent(state: bytes) -> None:
         state: pickled: the configuration of the tool, the root of the project, the files that the script may import,
             and True to report shapes that change.
     """
-    tool.load()  # it has the class of the configuration
+    tool.make_importable()  # it has the class of the configuration
     configuration, root, paths, watch_shapes = pickle.loads(state)
-    convert_in_children(hook.install(Conversions(configuration, ProjectFiles(root), paths), watch_shapes))
+    convert_in_children(hook.install_finder(Conversions(configuration, ProjectFiles(root), paths), watch_shapes))

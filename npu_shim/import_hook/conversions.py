@@ -16,7 +16,7 @@ Results = List[Tuple[str, "FileResult"]]  # paths, and the tool's results for th
 Edits = Callable[[bytes, str, "FileResult"], "Sequence[Edit]"]  # of a file: its bytes, path and result in, edits out
 
 
-def of_conversion(raw: bytes, path: str, result: FileResult) -> Sequence[Edit]:
+def edits_of_rules(raw: bytes, path: str, result: FileResult) -> Sequence[Edit]:
     """Return the edits of the rules."""
     return result.edits
 
@@ -49,7 +49,7 @@ class Conversions:
         files: ProjectFiles,
         paths: Iterable[str],
         late: Callable[[str, FileResult], None] = lambda path, result: None,
-        edits: Edits = of_conversion,
+        edits: Edits = edits_of_rules,
     ) -> None:
         self.configuration = configuration
         self.files = files
@@ -65,25 +65,25 @@ class Conversions:
         """
         convert = self.configuration.converter(self.paths)
         for path in self.paths:
-            raw = None if self.configuration.excludes(path) else _read(path)
+            raw = None if self.configuration.excludes(path) else _read_bytes(path)
             if raw is not None:
-                self._known[path] = self._convert(convert, raw, path)
+                self._known[path] = self._convert_file(convert, raw, path)
         return [(path, known.result) for path, known in self._known.items()]
 
-    def migrated(self, path: str) -> Migrated | None:
+    def migrated_file(self, path: str) -> Migrated | None:
         """Return the migrated form of a file as it is now, None if it does not change or is not in the project."""
-        key = self.files.key(path)
-        raw = None if key is None or self.configuration.excludes(key) else _read(key)
+        key = self.files.normalized_path(path)
+        raw = None if key is None or self.configuration.excludes(key) else _read_bytes(key)
         if key is None or raw is None:
             return None
         known = self._known.get(key)
         if known is None or known.raw != raw:
-            known = self._convert(self.configuration.converter([*self.paths, key]), raw, key)
+            known = self._convert_file(self.configuration.converter([*self.paths, key]), raw, key)
             self._known[key] = known
             self._late(key, known.result)
         return known.migrated
 
-    def _convert(self, convert: Callable[[bytes, str], FileResult], raw: bytes, path: str) -> Conversion:
+    def _convert_file(self, convert: Callable[[bytes, str], FileResult], raw: bytes, path: str) -> Conversion:
         from convert_tf2npu.api import ordered, text_of
 
         result = convert(raw, path)
@@ -91,7 +91,7 @@ class Conversions:
         return Conversion(raw, result, Migrated(text_of(raw), edits) if edits else None)
 
 
-def _read(path: str) -> bytes | None:
+def _read_bytes(path: str) -> bytes | None:
     try:
         with open(path, "rb") as stream:
             return stream.read()

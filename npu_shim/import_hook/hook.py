@@ -42,7 +42,7 @@ class MigratedLoader(UnchangedLoader):
         # The parser reports errors and warnings for the text and the lines of the original.
         compile(self.get_data(self.path), self.path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
         try:
-            return self._migrated.code(self.path)
+            return self._migrated.compile_text(self.path)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             print(
                 f"npu-shim run: {self.path} runs without conversion, because its migrated form does not compile. "
@@ -65,18 +65,18 @@ class Finder:
         """Return the spec of a module for an import."""
         spec = find_spec_after(self, name, path, target)
         if spec is not None and type(spec.loader) is SourceFileLoader:
-            spec.loader = self.loader(spec.loader)
+            spec.loader = self.loader_for(spec.loader)
         return spec
 
-    def loader(self, plain: SourceFileLoader) -> SourceFileLoader:
+    def loader_for(self, plain: SourceFileLoader) -> SourceFileLoader:
         """Return the loader for a file that Python would load with ``plain``."""
-        if self.conversions.files.key(plain.path) is None:
+        if self.conversions.files.normalized_path(plain.path) is None:
             return plain
-        migrated = self.conversions.migrated(plain.path)
+        migrated = self.conversions.migrated_file(plain.path)
         return MigratedLoader(plain.name, plain.path, migrated) if migrated else UnchangedLoader(plain.name, plain.path)
 
 
-def install(conversions: Conversions, watch_shapes: bool) -> Finder:
+def install_finder(conversions: Conversions, watch_shapes: bool) -> Finder:
     """Install the hook as the first finder, for the rest of this process.
 
     Args:
@@ -88,7 +88,7 @@ def install(conversions: Conversions, watch_shapes: bool) -> Finder:
     finder = Finder(conversions, watch_shapes)
     sys.meta_path.insert(0, finder)
     _convert_in_runpy(finder)
-    after_tensorflow(lambda: autograph.use_migrated_source(conversions.migrated))
+    after_tensorflow(lambda: autograph.use_migrated_source(conversions.migrated_file))
     if watch_shapes:
         after_tensorflow(_watch_shapes)
     return finder
@@ -108,7 +108,7 @@ def _convert_in_runpy(finder: Finder) -> None:
     original: Function = getattr(runpy, "_get_code_from_file")
 
     def get_code_from_file(*args: str) -> CodeType | tuple[CodeType, str]:
-        loader = finder.loader(SourceFileLoader("<run_path>", os.fsdecode(args[-1])))
+        loader = finder.loader_for(SourceFileLoader("<run_path>", os.fsdecode(args[-1])))
         if not isinstance(loader, MigratedLoader):
             return original(*args)
         code = loader.get_code("<run_path>")

@@ -40,7 +40,7 @@ class Text:
             column = len(self.text[start:end].encode("utf-8")[: max(column, 0)].decode("utf-8", "ignore"))
         return min(start + max(column, 0), end)
 
-    def place(self, offset: int) -> tuple[int, int]:
+    def position(self, offset: int) -> tuple[int, int]:
         """Return line and column of an offset."""
         line = bisect_right(self._starts, offset)
         before = self.text[self._starts[line - 1] : offset]
@@ -75,7 +75,7 @@ class Migrated:
         """The migrated text."""
         return self._new.text
 
-    def code(self, filename: str, optimize: int = -1) -> CodeType:
+    def compile_text(self, filename: str, optimize: int = -1) -> CodeType:
         """Compile the migrated text with the line numbers of the original.
 
         Raises:
@@ -86,22 +86,22 @@ class Migrated:
             tree = ast.parse(self._new.text, filename)
         for node in ast.walk(tree):
             if hasattr(node, "lineno"):
-                self._place(node)
+                self._move_to_original(node)
         return compile(tree, filename, "exec", dont_inherit=True, optimize=optimize)
 
-    def _place(self, node: Message) -> None:
+    def _move_to_original(self, node: Message) -> None:
         start = self._old_start(self._new.offset(node.lineno, node.col_offset))
-        node.lineno, node.col_offset = self._old.place(start)
+        node.lineno, node.col_offset = self._old.position(start)
         if getattr(node, "end_lineno", None) is not None:  # from Python 3.8 on
             end = max(start, self._old_end(self._new.offset(node.end_lineno, node.end_col_offset)))
-            node.end_lineno, node.end_col_offset = self._old.place(end)
+            node.end_lineno, node.end_col_offset = self._old.position(end)
 
     def _old_start(self, offset: int) -> int:
         index = bisect_right(self._new_starts, offset) - 1
         if index < 0:
             return offset
         if offset < self._new_spans[index][1]:
-            return self._anchor(index)
+            return self._original_offset_of_edit(index)
         return self._edits[index][1] + offset - self._new_spans[index][1]
 
     def _old_end(self, offset: int) -> int:
@@ -110,10 +110,10 @@ class Migrated:
             return offset
         if offset <= self._new_spans[index][1]:
             start, end = self._edits[index]
-            return end if end > start else self._anchor(index)
+            return end if end > start else self._original_offset_of_edit(index)
         return self._edits[index][1] + offset - self._new_spans[index][1]
 
-    def _anchor(self, index: int) -> int:
+    def _original_offset_of_edit(self, index: int) -> int:
         """Return the offset of an edit in the original. Whole lines that are added belong to the line above."""
         start, end = self._edits[index]
         new_start, new_end = self._new_spans[index]
@@ -127,7 +127,7 @@ class Migrated:
         offset = self._old.offset(line, 0)
         for (start, end), (_, new_end) in zip(reversed(self._edits), reversed(self._new_spans)):
             if start <= offset:
-                return self._new.place(new_end + max(offset - end, 0))[0]
+                return self._new.position(new_end + max(offset - end, 0))[0]
         return line
 
 

@@ -12,7 +12,7 @@ from npu_shim._host import host_env
 from npu_shim.distributed.ranktable.model import count_text
 from npu_shim.import_hook import children, hook, reachable, script, tool
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
-from npu_shim.import_hook.conversions import Conversions, Edits, Results, of_conversion
+from npu_shim.import_hook.conversions import Conversions, Edits, Results, edits_of_rules
 from npu_shim.import_hook.hook import Finder
 from npu_shim.import_hook.project_files import ProjectFiles, project_root
 
@@ -32,9 +32,9 @@ def run_converted(options: Sequence[str], path: str, arguments: list[str]) -> No
         UsageError: its settings for this script are wrong.
     """
     rules = rule_arguments(options)
-    use_forms()
-    files = enter(path, False)
-    finder = install(files, rules, None, Report(), watches_shapes=False)
+    use_cpu_forms()
+    files = enter_script_folder(path, False)
+    finder = install_conversion(files, rules, None, Report(), watches_shapes=False)
     script.run_file(path, arguments, finder)
 
 
@@ -44,7 +44,7 @@ def rule_arguments(options: Sequence[str] = ()) -> argparse.Namespace:
     Raises:
         ToolMissing: there is no migration tool.
     """
-    tool.load()
+    tool.make_importable()
     from convert_tf2npu.api import add_rule_arguments
 
     parser = argparse.ArgumentParser()
@@ -52,15 +52,15 @@ def rule_arguments(options: Sequence[str] = ()) -> argparse.Namespace:
     return parser.parse_args(options)
 
 
-def use_forms() -> None:
+def use_cpu_forms() -> None:
     """Compute what TensorFlow refuses on the CPU in another form, as soon as the script has imported TensorFlow."""
 
-    def use() -> None:
+    def enable_forms() -> None:
         from npu_shim.ops.cpu_kernels import forms
 
         forms.use()
 
-    after_tensorflow(use)
+    after_tensorflow(enable_forms)
 
 
 def serve_vendor_packages() -> None:
@@ -70,16 +70,16 @@ def serve_vendor_packages() -> None:
     children.alias_in_children()
 
 
-def enter(target: str, is_module: bool) -> list[str]:
+def enter_script_folder(target: str, is_module: bool) -> list[str]:
     """Put the folder of a script on the path. Return the files that start: packages first, the script last."""
     if is_module:
-        script.enter(["-m", target])
+        script.enter_script_folder(["-m", target])
         return reachable.files_of_module(target, sys.path)
-    script.enter([target])
+    script.enter_script_folder([target])
     return [os.path.join(target, "__main__.py")] if os.path.isdir(target) else [target]
 
 
-def install(
+def install_conversion(
     files: Sequence[str], args: argparse.Namespace, root: str | None, report: Report, watches_shapes: bool
 ) -> Finder:
     """Convert the files that the script may import, and serve them in this process and in its children.
@@ -91,20 +91,20 @@ def install(
         report: prints the result in one line.
         watches_shapes: True to report shapes that change between steps.
     """
-    converted = conversions(files, args, root, sys.path, report.late)
-    report.all(converted.convert_all())
-    finder = hook.install(converted, watches_shapes)
+    converted = make_conversions(files, args, root, sys.path, report.print_late)
+    report.print_converted(converted.convert_all())
+    finder = hook.install_finder(converted, watches_shapes)
     children.convert_in_children(finder)
     return finder
 
 
-def conversions(
+def make_conversions(
     files: Sequence[str],
     args: argparse.Namespace,
     root: str | None = None,
     path: Sequence[str] | None = None,
     late: Callable[[str, FileResult], None] = lambda path, result: None,
-    edits: Edits = of_conversion,
+    edits: Edits = edits_of_rules,
 ) -> Conversions:
     """Return the conversions of the files that a script may import.
 
@@ -121,7 +121,7 @@ def conversions(
     path = [os.path.dirname(os.path.realpath(files[-1])), *sys.path] if path is None else path
     root = root or (project_root(files[-1]) if files else os.getcwd())
     project = ProjectFiles(root)
-    rules = configuration(args, root, project.key(files[-1]) or "" if files else "")
+    rules = configuration(args, root, project.normalized_path(files[-1]) or "" if files else "")
     return Conversions(rules, project, reachable.reachable_files(files, project, path), late, edits)
 
 
@@ -137,10 +137,10 @@ class Report:
         self._verbose = verbose
         self._quiet = quiet
 
-    def all(self, results: Results) -> None:
+    def print_converted(self, results: Results) -> None:
         """Report the files that are converted before the script starts."""
-        self._list(results)
-        rewrites, findings, files = _counts(results)
+        self._print_results(results)
+        rewrites, findings, files = _count_results(results)
         parts = (
             ["nothing to rewrite in " + count_text(len(results), "file")]
             if not rewrites
@@ -157,32 +157,32 @@ class Report:
         if self._quiet and not unreadable:
             return
         more = "" if self._verbose or not (rewrites or findings or unreadable) else ". List them with npu-shim run -v"
-        _print(", ".join(parts) + more)
+        _print_line(", ".join(parts) + more)
 
-    def late(self, path: str, result: FileResult) -> None:
+    def print_late(self, path: str, result: FileResult) -> None:
         """Report a file that is converted only when the script imports it."""
-        rewrites, findings, _ = _counts([(path, result)])
+        rewrites, findings, _ = _count_results([(path, result)])
         if (rewrites or findings) and not self._quiet:
-            self._list([(path, result)])
-            _print(
+            self._print_results([(path, result)])
+            _print_line(
                 f"{count_text(rewrites, 'rewrite')}, {count_text(findings, 'finding')} in {path}, "
                 "converted at its import"
             )
 
-    def _list(self, results: Results) -> None:
+    def _print_results(self, results: Results) -> None:
         if self._verbose:
             from convert_tf2npu.api import print_results
 
             print_results(sys.stderr, [(os.path.relpath(path), result) for path, result in results])
 
 
-def _print(line: str) -> None:
+def _print_line(line: str) -> None:
     from convert_tf2npu.api import print_line
 
     print_line(sys.stderr, f"npu-shim run: {line}")
 
 
-def _counts(results: Results) -> tuple[int, int, int]:
+def _count_results(results: Results) -> tuple[int, int, int]:
     """Return the numbers of rewrites, findings and changed files."""
     of_files = [result for _, result in results]
     rewrites = sum(len(result.changes) for result in of_files)

@@ -9,7 +9,7 @@ SPEAKS = "this script speaks TensorFlow"
 _MISSING = re.compile(r"module '(tensorflow[\w.]*)' has no attribute '(\w+)'|No module named '(tensorflow)\.(contrib)'")
 
 
-def advice(error: BaseException) -> str | None:
+def version_advice(error: BaseException) -> str | None:
     """Return what to do about a name that only the other TensorFlow has; None for other errors."""
     missing = _MISSING.search(str(error)) if isinstance(error, (AttributeError, ImportError)) else None
     tensorflow = sys.modules.get("tensorflow")

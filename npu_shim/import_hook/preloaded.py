@@ -61,7 +61,7 @@ class Preloaded:
         }
         self._tops = {name for name in self._modules if "." not in name}
 
-    def hide(self) -> None:
+    def hide_modules(self) -> None:
         """Hide the modules until they are imported."""
         for name in self._modules:
             del sys.modules[name]
@@ -79,7 +79,7 @@ class Preloaded:
         spec.submodule_search_locations = getattr(old, "submodule_search_locations", None)
         return spec
 
-    def show(self, name: str) -> None:
+    def show_module(self, name: str) -> None:
         """Put a module and its package into ``sys.modules``; with TensorFlow all modules that it has imported.
 
         Args:
@@ -87,7 +87,7 @@ class Preloaded:
         """
         top = name.partition(".")[0]
         everything = top == TENSORFLOW
-        reason = self._difference(top, top.startswith(_FAMILY))
+        reason = self._why_import_differs(top, top.startswith(_FAMILY))
         if reason:
             self._start_again(reason)
         if everything:
@@ -103,7 +103,7 @@ class Preloaded:
         if not self._modules and self in sys.meta_path:
             sys.meta_path.remove(self)
 
-    def _difference(self, top: str, everything: bool) -> str | None:
+    def _why_import_differs(self, top: str, everything: bool) -> str | None:
         """Return why an import of a package now would differ from its import in the past; None if it would not."""
         ignored = READ_LATER if everything else READ_LATER + OF_TENSORFLOW
         environ = host_env.process_environ()
@@ -115,7 +115,7 @@ class Preloaded:
         if sys.path == self._path:
             return None
         for package in self._tops if everything else {top}:
-            hidden = hiding_file(package, self._modules.get(package))
+            hidden = shadowing_file(package, self._modules.get(package))
             if hidden:
                 return f"{hidden} in the search path of the script hides the module {package}"
         return None
@@ -130,7 +130,7 @@ class _Loader(Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return the module."""
-        self._finder.show(spec.name)
+        self._finder.show_module(spec.name)
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:
@@ -138,7 +138,7 @@ class _Loader(Loader):
         module.__spec__ = self._spec
 
 
-def hiding_file(name: str, module: ModuleType | None) -> str | None:
+def shadowing_file(name: str, module: ModuleType | None) -> str | None:
     """Return the file that an import of a name would load now, if it is not the file of the module; else None.
 
     Args:

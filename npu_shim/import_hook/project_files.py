@@ -22,22 +22,24 @@ class ProjectFiles:
         self.root = os.path.realpath(root)
         self._library: dict[str, bool] = {}
 
-    def key(self, path: str) -> str | None:
+    def normalized_path(self, path: str) -> str | None:
         """Return the normal form of the path of a project file, None for every other file."""
         for spelling in (os.path.abspath(path), os.path.realpath(path)):
-            if spelling == self.root or (self._below(spelling) and not self._in_library(os.path.dirname(spelling))):
+            if spelling == self.root or (
+                self._is_below_root(spelling) and not self._is_in_library(os.path.dirname(spelling))
+            ):
                 return spelling
         return None
 
-    def _below(self, path: str) -> bool:
+    def _is_below_root(self, path: str) -> bool:
         return path.startswith(os.path.join(self.root, ""))
 
-    def _in_library(self, folder: str) -> bool:
+    def _is_in_library(self, folder: str) -> bool:
         """Return True if a folder below the root, or a folder between them, contains installed code."""
-        if folder == self.root or not self._below(folder):
+        if folder == self.root or not self._is_below_root(folder):
             return False
         if folder not in self._library:
-            self._library[folder] = is_library(folder) or self._in_library(os.path.dirname(folder))
+            self._library[folder] = is_library(folder) or self._is_in_library(os.path.dirname(folder))
         return self._library[folder]
 
 
@@ -61,12 +63,12 @@ def is_library(folder: str) -> bool:
     """Return True if a folder contains installed code: of Python, a virtual environment, or npu_shim itself."""
     return (
         os.path.basename(folder) in _LIBRARIES
-        or os.path.realpath(folder) in _installed()
+        or os.path.realpath(folder) in _installed_folders()
         or any(os.path.exists(os.path.join(folder, mark)) for mark in _ENVIRONMENT_MARKS)
     )
 
 
-def _installed() -> set[str]:
+def _installed_folders() -> set[str]:
     ours = [os.path.join(package_root(), *parts) for parts in (("npu_shim",), (PACKAGE,), ("tools", PACKAGE))]
     theirs = [path for name, path in sysconfig.get_paths().items() if name.endswith(("lib", "stdlib"))]
     return {os.path.realpath(path) for path in ours + theirs}

@@ -11,7 +11,7 @@ import re
 import sys
 from typing import Iterator, Sequence
 
-from npu_shim.import_hook.before_tensorflow import modules_of, parse
+from npu_shim.import_hook.before_tensorflow import imported_names, parse_file
 from npu_shim.import_hook.project_files import ProjectFiles, project_root
 from npu_shim.import_hook.reachable import files_of_module, reachable_files
 
@@ -25,7 +25,7 @@ _TRAINING = ("fit", "fit_generator", "train_on_batch", "minimize", "apply_gradie
 _TENSORFLOW = ("tf", "tensorflow", "keras", "npu_shim")
 
 
-def trains_alone(start: Sequence[str], folders: Sequence[str]) -> list[str]:
+def files_training_alone(start: Sequence[str], folders: Sequence[str]) -> list[str]:
     """Return the files of a script that trains without the other ranks.
 
     Args:
@@ -39,31 +39,33 @@ def trains_alone(start: Sequence[str], folders: Sequence[str]) -> list[str]:
         return []
     path = [*folders, *sys.path]
     files = reachable_files(start, ProjectFiles(project_root(start[-1])), path)
-    names, modules, called = _words(files)
-    if called.isdisjoint(_TRAINING) or not any(_top(module) in _TENSORFLOW for module in modules):
+    names, modules, called = _words_of_files(files)
+    if called.isdisjoint(_TRAINING) or not any(_top_package(module) in _TENSORFLOW for module in modules):
         return []
     installed = {
-        file for module in modules if _top(module) not in _TENSORFLOW for file in files_of_module(module, path)
+        file for module in modules if _top_package(module) not in _TENSORFLOW for file in files_of_module(module, path)
     }
-    others, imported, _ = _words(sorted(installed.difference(files)))  # such as an optimizer with MPI in a library
+    others, imported, _ = _words_of_files(
+        sorted(installed.difference(files))
+    )  # such as an optimizer with MPI in a library
     return [] if any(map(_RANKS.search, {*names, *modules, *others, *imported})) else files
 
 
-def _words(files: Sequence[str]) -> tuple[set[str], set[str], set[str]]:
+def _words_of_files(files: Sequence[str]) -> tuple[set[str], set[str], set[str]]:
     """Return the names and words in strings of some files, the modules that they import, the methods that they call."""
     names: set[str] = set()
     modules: set[str] = set()
     called: set[str] = set()
-    for tree in filter(None, map(parse, files)):
+    for tree in filter(None, map(parse_file, files)):
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 called.add(node.func.attr)
-            modules.update(filter(None, (module.lstrip(".") for module in modules_of(node))))
+            modules.update(filter(None, (module.lstrip(".") for module in imported_names(node))))
             names.update(_words_of_node(node))
     return names, modules, called
 
 
-def _top(module: str) -> str:
+def _top_package(module: str) -> str:
     return module.partition(".")[0]
 
 

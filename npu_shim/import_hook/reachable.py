@@ -24,14 +24,16 @@ def reachable_files(start: Sequence[str], files: ProjectFiles, path: Sequence[st
     Returns:
         Their paths, including ``start``, in the order in which they are found.
     """
-    folders = [folder for folder in (os.path.abspath(entry) for entry in path) if _may_contain(folder, files)]
-    reached = {key: None for key in map(files.key, start) if key}
+    folders = [
+        folder for folder in (os.path.abspath(entry) for entry in path) if _may_contain_project_files(folder, files)
+    ]
+    reached = {key: None for key in map(files.normalized_path, start) if key}
     waiting = list(reached)
     while waiting:
         file = waiting.pop(0)
-        for dots, name in _imports(file):
+        for dots, name in _imports_of_file(file):
             for candidate in files_of_import(dots, name.split("."), file, folders):
-                key = files.key(candidate)
+                key = files.normalized_path(candidate)
                 if key and key not in reached:
                     reached[key] = None
                     waiting.append(key)
@@ -50,12 +52,12 @@ def files_of_module(module: str, path: Sequence[str]) -> list[str]:
     return executed
 
 
-def _may_contain(folder: str, files: ProjectFiles) -> bool:
+def _may_contain_project_files(folder: str, files: ProjectFiles) -> bool:
     root = os.path.join(files.root, "")
     return os.path.join(os.path.realpath(folder), "").startswith(root) or root.startswith(os.path.join(folder, ""))
 
 
-def _imports(file: str) -> Iterator[_Import]:
+def _imports_of_file(file: str) -> Iterator[_Import]:
     from convert_tf2npu.api import imported_modules
 
     for module in imported_modules(read_source(file), file):

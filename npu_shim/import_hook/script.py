@@ -14,12 +14,12 @@ from npu_shim.import_hook import other_version
 from npu_shim.import_hook.hook import Finder, MigratedLoader
 
 
-def whole_path(path: str) -> str:
+def main_file_path(path: str) -> str:
     """Return the path of the script for ``__file__``: absolute from Python 3.9 on."""
     return os.path.join(os.getcwd(), path) if sys.version_info >= (3, 9) else path
 
 
-def enter(command: Sequence[str]) -> None:
+def enter_script_folder(command: Sequence[str]) -> None:
     """Put the folder of a script first on ``sys.path``, as Python does.
 
     Args:
@@ -28,15 +28,15 @@ def enter(command: Sequence[str]) -> None:
     if command[0] == "-m":
         folder = os.getcwd()
     elif os.path.isdir(command[0]):
-        folder = whole_path(command[0])
+        folder = main_file_path(command[0])
     else:
         folder = os.path.dirname(os.path.realpath(command[0]))
     if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
         sys.path[0] = folder
 
 
-def run(command: Sequence[str]) -> None:
-    """Run a script as it is, as ``python command``. See enter()."""
+def run_unconverted(command: Sequence[str]) -> None:
+    """Run a script as it is, as ``python command``. See enter_script_folder()."""
     if command[0] == "-m":
         run_module(command[1], [*command[2:]])
     else:
@@ -54,16 +54,16 @@ def run_file(path: str, arguments: list[str], finder: Finder | None) -> None:
     sys.argv[:] = [path] + arguments
     module = _new_main()
     if os.path.isdir(path):
-        _run(lambda: _run_as_main("__main__", False))
+        _run_with_short_traceback(lambda: _run_as_main("__main__", False))
         return
-    file = whole_path(path)
+    file = main_file_path(path)
     plain = SourceFileLoader("__main__", file)
-    loader = finder.loader(plain) if finder else plain
+    loader = finder.loader_for(plain) if finder else plain
     module.__file__, module.__loader__ = file, loader
     if sys.version_info < (3, 14):
         module.__dict__["__cached__"] = None
 
-    def execute() -> None:
+    def execute_main() -> None:
         # The loader would look for bytecode, which Python does not do for the main script.
         code = (
             loader.get_code("__main__")
@@ -72,14 +72,14 @@ def run_file(path: str, arguments: list[str], finder: Finder | None) -> None:
         )
         exec(code, module.__dict__)
 
-    _run(execute)
+    _run_with_short_traceback(execute_main)
 
 
 def run_module(name: str, arguments: list[str]) -> None:
     """Run a module as ``python -m name arguments``."""
     sys.argv[:] = ["-m"] + arguments
     _new_main()
-    _run(lambda: _run_as_main(name, True))
+    _run_with_short_traceback(lambda: _run_as_main(name, True))
 
 
 def _run_as_main(name: str, alter_argv: bool) -> None:
@@ -100,7 +100,7 @@ def _new_main() -> ModuleType:
     return module
 
 
-def _run(execute: Callable[[], None]) -> None:
+def _run_with_short_traceback(execute: Callable[[], None]) -> None:
     """Run the script. Its traceback begins with the script's own frames.
 
     An exception goes on to the interpreter, which ends the process as usual:
@@ -114,7 +114,7 @@ def _run(execute: Callable[[], None]) -> None:
         shown = sys.excepthook
 
         def excepthook(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
-            own, text = _without_launcher(trace), other_version.advice(value)
+            own, text = _without_launcher(trace), other_version.version_advice(value)
             if text:
                 print(f"npu_shim: {text}", file=sys.stderr, flush=True)
             shown(kind, value.with_traceback(own), own)

@@ -15,7 +15,7 @@ class ToolMissing(Exception):
     """Raised if the package of the migration tool is not found."""
 
 
-def load() -> None:
+def make_importable() -> None:
     """Make the package importable without changing ``sys.path``, which belongs to the script.
 
     Raises:
@@ -48,7 +48,7 @@ def package_root() -> str:
     return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-def with_package(environ: Mapping[str, str]) -> dict[str, str]:
+def with_package_path(environ: Mapping[str, str]) -> dict[str, str]:
     """Return environment variables with which Python finds the package npu_shim first."""
     paths = [package_root(), environ.get("PYTHONPATH", "")]
     return {**environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}

@@ -20,7 +20,7 @@ from typing import Collection, Mapping, Sequence
 from npu_shim._host import host_env
 from npu_shim._host.process_settings import from_text, to_text
 from npu_shim.import_hook import script
-from npu_shim.import_hook.preloaded import TENSORFLOW, Preloaded, hiding_file
+from npu_shim.import_hook.preloaded import TENSORFLOW, Preloaded, shadowing_file
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def main(before: Collection[str]) -> None:
     """
     link = socket.socket(fileno=int(sys.argv[1]))
     environ = dict(host_env.process_environ())
-    script.enter(sys.argv[2:])
+    script.enter_script_folder(sys.argv[2:])
     problem = _import_tensorflow(before) or _threads()
     link.sendall(_line(Answer(problem)))
     added = {name: value for name, value in host_env.process_environ().items() if environ.get(name) != value}
@@ -82,9 +82,9 @@ def main(before: Collection[str]) -> None:
     preloaded = Preloaded(
         before, environ, added, lambda reason: _start_again(reason, request), lambda: _write(2, printed)
     )
-    preloaded.hide()
-    script.enter(command)
-    script.run(command)
+    preloaded.hide_modules()
+    script.enter_script_folder(command)
+    script.run_unconverted(command)
 
 
 def _import_tensorflow(before: Collection[str]) -> str | None:
@@ -97,7 +97,7 @@ def _import_tensorflow(before: Collection[str]) -> str | None:
     for name, module in list(sys.modules.items()):
         if name in before or "." in name or name == "npu_shim":
             continue
-        hidden = hiding_file(name, module)
+        hidden = shadowing_file(name, module)
         if hidden:
             return f"{hidden} hides the module {name}"
         spec = getattr(module, "__spec__", None)

@@ -7,7 +7,7 @@ from typing import Callable, Mapping, NamedTuple, Sequence
 
 from npu_shim._host import host_device
 from npu_shim.import_hook import reachable
-from npu_shim.import_hook.before_tensorflow import before_tensorflow
+from npu_shim.import_hook.before_tensorflow import read_before_tensorflow
 from npu_shim.launching.plan import RankProcess
 
 
@@ -28,7 +28,7 @@ def preload_environment(
     """
     if len(plan) < 2 or host_device.detect_without_import().is_npu:
         return None
-    before = before_tensorflow(*start_files(target))
+    before = read_before_tensorflow(*start_files(target))
     if not before.imports_tensorflow:
         return None
     problem = before.problem and f"{before.problem} sets environment variables before TensorFlow is imported"
@@ -43,7 +43,7 @@ def preload_environment(
         for name, value in environments[0].items()
         if all(other.get(name) == value for other in environments)
     }
-    return before.environment(common)
+    return before.with_script_variables(common)
 
 
 class StartFiles(NamedTuple):

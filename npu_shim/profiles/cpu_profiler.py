@@ -57,7 +57,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
         without_xla()
         tf_op_creation.add_hook(self)
         self._trace = SessionTrace() if tf.__version__.startswith("1.") else HostTrace()
-        methods.wrap_methods(GroupBackend, ("run",), self._collective)
+        methods.wrap_methods(GroupBackend, ("run",), self._trace_collective)
         super().start()
 
     def replace_outputs(
@@ -70,7 +70,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
             self._eager[op_type] = running_script_line(self._script)
         return list(outputs)
 
-    def _collective(self, original: Function, group: ProcessGroup, key: str, *args: object) -> Result:
+    def _trace_collective(self, original: Function, group: ProcessGroup, key: str, *args: object) -> Result:
         with self._trace.span(key):
             return original(group, key, *args)
 
@@ -92,10 +92,10 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
         for name, begin, end in (span for span in spans if span[0] != _STEP):
             runs.append(OpRun(name, name.split()[0], begin, end, task="COMMUNICATION"))
         apis = [*(("host", f"retrace {name}", end - begin, 1) for name, begin, end in tracings), *samples]
-        self._save(ends, runs, apis, self._lines(runs))
+        self._write_profile(ends, runs, apis, self._lines_of_runs(runs))
         return f"Read them with: npu-shim profile {self._job}"
 
-    def _lines(self, runs: Iterable[OpRun]) -> Iterator[tuple[str, str, str]]:
+    def _lines_of_runs(self, runs: Iterable[OpRun]) -> Iterator[tuple[str, str, str]]:
         """Yield name, type and line of the ops that ran. An inlined function puts parts before their names."""
         ops = {op.name: op for graph in self._graphs for op in graph.get_operations()}
         for name in sorted({run.name for run in runs}):
@@ -105,7 +105,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
             if lines[0]:
                 yield name, name if op is None else op.type, lines[0]
 
-    def _save(self, ends: Sequence[float], runs: Iterable[OpRun], *tables: Iterable[Sequence[Value]]) -> None:
+    def _write_profile(self, ends: Sequence[float], runs: Iterable[OpRun], *tables: Iterable[Sequence[Value]]) -> None:
         """Write the profile into a folder of its own.
 
         Args:
@@ -118,14 +118,14 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
         os.makedirs(place)
         own = sorted((run for run in runs if ends[0] <= run.begin < ends[-1]), key=lambda run: run.begin)
         ops = ((0, *run[:2], run.task, run.begin, run.end - run.begin, run.shapes, run.types) for run in own)
-        for (name, heads), rows in zip(_HEADS.items(), (_steps(self._began or 0, ends, own), ops, *tables)):
+        for (name, heads), rows in zip(_HEADS.items(), (_step_rows(self._began or 0, ends, own), ops, *tables)):
             with open(os.path.join(place, f"{name}_{stamp}.csv"), "w", newline="", encoding="utf-8") as stream:
                 writer = csv.writer(stream)
                 writer.writerow(heads.split(","))
                 writer.writerows([f"{cell:.3f}" if isinstance(cell, float) else cell for cell in row] for row in rows)
 
 
-def _steps(first: int, ends: Sequence[float], runs: Sequence[OpRun]) -> Iterator[list[Value]]:
+def _step_rows(first: int, ends: Sequence[float], runs: Sequence[OpRun]) -> Iterator[list[Value]]:
     """Yield the rows of steps: the forward pass begins with the data, and the backward pass ends at updates."""
     for number, (begin, end) in enumerate(zip(ends, ends[1:]), first):
         own = [run for run in runs if begin <= run.begin < end]

@@ -34,34 +34,34 @@ class SessionTrace:
         self._lost = 0.0  # microseconds from the last ops of runs to their returns
         self._metadata: list[tuple[Message, float]] = []  # and what was lost before
         self._spans: list[tf_profile.Span] = []
-        methods.wrap_methods(tf_session.BaseSession, ("run",), self._run)
-        methods.wrap_methods(tf_session.BaseSession, (MAKE_CALLABLE,), self._callable)
+        methods.wrap_methods(tf_session.BaseSession, ("run",), self._run_session)
+        methods.wrap_methods(tf_session.BaseSession, (MAKE_CALLABLE,), self._make_callable)
 
     def start(self) -> None:
         """Start."""
         self._is_on = True
 
-    def _now(self) -> float:
+    def _adjusted_time(self) -> float:
         return time.time() * 1e6 - self._lost
 
     @contextlib.contextmanager
     def span(self, name: str) -> Iterator[None]:
         """Note the begin and the end of a context."""
-        begin = self._now()
+        begin = self._adjusted_time()
         yield
         if self._is_on:
-            self._spans.append((name, begin, self._now()))
+            self._spans.append((name, begin, self._adjusted_time()))
 
-    def _run(self, original: Function, session: Session, *values: Value, **named: Value) -> Result:
+    def _run_session(self, original: Function, session: Session, *values: Value, **named: Value) -> Result:
         if not self._is_on:
             return original(session, *values, **named)
         given = {**dict(zip(("fetches", "feed_dict", "options", "run_metadata"), values)), **named}
         traced = copy.deepcopy(given.get("options")) or v1.RunOptions()
         traced.trace_level = v1.RunOptions.FULL_TRACE
         fed = given["fetches"], given.get("feed_dict"), traced
-        return self._noted(given.get("run_metadata"), lambda metadata: original(session, *fed, metadata))
+        return self._run_with_metadata(given.get("run_metadata"), lambda metadata: original(session, *fed, metadata))
 
-    def _callable(self, original: Function, session: Session, options: Message) -> Function:
+    def _make_callable(self, original: Function, session: Session, options: Message) -> Function:
         """Return what runs the callable of a Keras model, with a trace if it is wanted."""
         full = copy.deepcopy(options)
         full.run_options.trace_level = v1.RunOptions.FULL_TRACE
@@ -70,11 +70,11 @@ class SessionTrace:
         def call(*values: object, run_metadata: Message | None = None) -> Result:
             if not self._is_on:
                 return plain(*values, run_metadata=run_metadata)
-            return self._noted(run_metadata, lambda metadata: traced(*values, run_metadata=metadata))
+            return self._run_with_metadata(run_metadata, lambda metadata: traced(*values, run_metadata=metadata))
 
         return call
 
-    def _noted(self, given: Message | None, run: Callable[[Message], Result]) -> Result:
+    def _run_with_metadata(self, given: Message | None, run: Callable[[Message], Result]) -> Result:
         """Run with metadata, and note a copy of it: the script may use its own again."""
         metadata = v1.RunMetadata() if given is None else given
         result = run(metadata)
@@ -105,7 +105,7 @@ class HostSamples:
         self._folder = folder
         self._loop = threading.get_ident()
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._sample, name="npu_shim profile", daemon=True)
+        self._thread = threading.Thread(target=self._sample_threads, name="npu_shim profile", daemon=True)
         self._thread.start()
 
     def end(self) -> list[tuple[str, str, float, int]]:
@@ -114,7 +114,7 @@ class HostSamples:
         self._thread.join()
         return sorted(((*key, sum(times), len(times)) for key, times in self._times.items()), key=lambda row: -row[2])
 
-    def _sample(self) -> None:
+    def _sample_threads(self) -> None:
         last = time.monotonic()
         while not self._ended.wait(_INTERVAL_S):
             now = time.monotonic()

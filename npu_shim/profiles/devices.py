@@ -12,7 +12,7 @@ import numpy as np
 from npu_shim.profiles import op_kinds
 from npu_shim.profiles.runs import Runs
 from npu_shim.profiles.steps import SLOW, Steps
-from npu_shim.profiles.table_forms import ProfileFile, TableRow, number
+from npu_shim.profiles.table_forms import ProfileFile, TableRow, finite_number
 from npu_shim.rehearsal.assess.products import Product
 
 GAPS = "launch gaps"
@@ -90,7 +90,7 @@ class Device:
 
     def __post_init__(self, columns: Sequence[np.ndarray]) -> None:
         runs, edges = self.profile.runs[self.source], self.steps.edges
-        self.signatures, self.category, self.ratios = runs.signatures, np.array(runs.category), runs.ratios()
+        self.signatures, self.category, self.ratios = runs.signatures, np.array(runs.category), runs.mean_ratios()
         self.code, self.start, self.end = columns
         self.length = edges[:, -1] - edges[:, 0]
         self.slow = self.length > SLOW * np.median(self.length)
@@ -98,7 +98,7 @@ class Device:
         rank = np.array([op_kinds.CATEGORIES.index(category) for category in self.category], np.int8)[self.code]
         covered = [np.zeros_like(self.phases)]
         for place in range(len(op_kinds.CATEGORIES)):
-            covered.append(self._covered(rank <= place, edges) if (rank == place).any() else covered[-1])
+            covered.append(self._covered_time(rank <= place, edges) if (rank == place).any() else covered[-1])
         self.busy = covered[-1].sum(axis=1)
         idle = self.phases - covered[-1]
         self.waits = dict(zip(WAITS, [*np.diff(covered, axis=0), idle]))
@@ -106,36 +106,40 @@ class Device:
         idle[:, 0] = 0
         self.step = np.searchsorted(edges[:, 0], self.start, "right").astype(np.int32) - 1
         self.step[self.start >= edges[self.step, -1]] = -1
-        self.takes, self.alone = self.total(self.length), self.total(self.waits[op_kinds.COMMUNICATION])
+        self.takes, self.alone = self.ms_per_step(self.length), self.ms_per_step(self.waits[op_kinds.COMMUNICATION])
         inside, number = self.step >= 0, len(self.signatures)
         self.calls = np.bincount(self.code[inside], minlength=number) / len(self.length)
         took = np.bincount(self.code[inside], (self.end - self.start)[inside], number)
         self.ms = took / len(self.length) / 1e6
-        self.kind = np.array([op_kinds.kind(signature) for signature in self.signatures], object)
+        self.kind = np.array([op_kinds.bottleneck_kind(signature) for signature in self.signatures], object)
         self.on_cpu = any(signature.core.upper() == "CPU" for signature in self.signatures)
 
-    def by_type(self, types: Sequence[str]) -> np.ndarray:
+    def time_by_type(self, types: Sequence[str]) -> np.ndarray:
         """Return the nanoseconds of each step in ops of each of the types, which are sorted."""
         spent, inside = np.zeros((len(types), len(self.length))), self.step >= 0
         of_type = np.searchsorted(types, [signature.type for signature in self.signatures])[self.code]
         np.add.at(spent, (of_type[inside], self.step[inside]), (self.end - self.start)[inside])
         return spent
 
-    def only(self, wanted: np.ndarray) -> float:
+    def exclusive_ms(self, wanted: np.ndarray) -> float:
         """Return the milliseconds of a step in which ops run and all of them are wanted, True for each signature."""
-        return self.total(self.busy - self._covered(~wanted[self.code], self.steps.edges[:, [0, -1]])[:, 0])
+        return self.ms_per_step(self.busy - self._covered_time(~wanted[self.code], self.steps.edges[:, [0, -1]])[:, 0])
 
-    def total(self, nanoseconds: np.ndarray) -> float:
+    def ms_per_step(self, nanoseconds: np.ndarray) -> float:
         """Return the sum over the steps as milliseconds of a step."""
         return float(nanoseconds.sum() / len(self.length) / 1e6)
 
-    def bound(self, places: Iterable[int]) -> float:
+    def least_ms(self, places: Iterable[int]) -> float:
         """Return the milliseconds that ops take in a step at least; 0 without a product."""
         product = self.profile.product
-        least = (op_kinds.bound(self.signatures[place], product) * self.calls[place] for place in places if product)
+        least = (
+            op_kinds.least_nanoseconds(self.signatures[place], product) * self.calls[place]
+            for place in places
+            if product
+        )
         return sum(least) / 1e6
 
-    def groups(self, places: Iterable[int], cost: np.ndarray, keys: Sequence[str] = OP) -> list[list[int]]:
+    def group_signatures(self, places: Iterable[int], cost: np.ndarray, keys: Sequence[str] = OP) -> list[list[int]]:
         """Return places of signatures, together those with equal cells, those that cost most first."""
         groups: dict[tuple[str, ...], list[int]] = {}
         for place in places:
@@ -143,31 +147,33 @@ class Device:
                 groups.setdefault(tuple(getattr(self.signatures[place], key) for key in keys), []).append(int(place))
         return [places for _, places in sorted(groups.items(), key=lambda group: (-cost[group[1]].sum(), group[0]))]
 
-    def row(self, places: list[int], why: str) -> Evidence:
+    def evidence_row(self, places: list[int], why: str) -> Evidence:
         """Return the evidence of one op with some signatures."""
         signature, calls, ms = self.signatures[places[0]], self.calls[places].sum(), self.ms[places].sum()
-        return Evidence(signature.name, signature.type, self.line(places[0]), float(calls), float(ms), why)
+        return Evidence(signature.name, signature.type, self.line_of_op(places[0]), float(calls), float(ms), why)
 
-    def line(self, place: int) -> str:
+    def line_of_op(self, place: int) -> str:
         """Return the line of an op, empty if it is not known."""
         names, types = self.profile.lines
         return names.get(self.signatures[place].name) or types.get(self.signatures[place].type, "")
 
-    def rows(self, places: Iterable[int], why: Callable[[int], str]) -> list[Evidence]:
+    def evidence_rows(self, places: Iterable[int], why: Callable[[int], str]) -> list[Evidence]:
         """Return the evidence of the ops that cost most; runs of one op with other shapes are one row."""
-        return [self.row(group, why(group[0])) for group in self.groups(places, self.ms)[:MOST_ROWS]]
+        return [self.evidence_row(group, why(group[0])) for group in self.group_signatures(places, self.ms)[:MOST_ROWS]]
 
-    def functions(self, kind: str) -> list[Evidence]:
+    def host_functions(self, kind: str) -> list[Evidence]:
         """Return the functions of the host that belong to a kind of bottleneck, with their time in a step."""
         rows = []
         for api in self.profile.rows["api_statistic"]:
             name, level = api.cells["name"], api.cells.get("level", "")
             if api.source == self.source and re.search(op_kinds.KINDS[kind].functions, f"{level} {name}", re.I):
-                calls = number(api.cells["count"]) / len(self.length)
-                rows.append(Evidence(name, level, "", calls, self.total(np.array(api.times["total"])), "on the host"))
+                calls = finite_number(api.cells["count"]) / len(self.length)
+                rows.append(
+                    Evidence(name, level, "", calls, self.ms_per_step(np.array(api.times["total"])), "on the host")
+                )
         return sorted(rows, key=lambda row: (-row.ms, row.what))[:MOST_ROWS]
 
-    def _covered(self, kept: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    def _covered_time(self, kept: np.ndarray, edges: np.ndarray) -> np.ndarray:
         """Return how much of the intervals between edges the runs that are kept cover.
 
         Args:

@@ -13,7 +13,7 @@ from typing import Iterator
 import numpy as np
 
 from npu_shim._tensorflow.types import JsonObject, Value
-from npu_shim.dumps.files import noted
+from npu_shim.dumps.files import collect_problem
 from npu_shim.profiles import op_kinds, table_forms
 from npu_shim.profiles.devices import Profile
 
@@ -34,12 +34,12 @@ def read_database(file: table_forms.ProfileFile, profile: Profile) -> None:
         texts = dict(base.execute("SELECT id, value FROM STRING_IDS"))
         base.create_function("text", 1, lambda number: texts.get(number, ""))
         base.create_function(
-            "copies", 1, lambda core: op_kinds.category(op_kinds.Signature(core=core)) == op_kinds.TRANSFER
+            "copies", 1, lambda core: op_kinds.unit_category(op_kinds.Signature(core=core)) == op_kinds.TRANSFER
         )
         for query in ("operators", "collectives") if runs.wanted else ():
             runs.add_rows((map(str, cells), start, took) for *cells, start, took in base.execute(form.queries[query]))
         for *link, took in base.execute(form.queries["links"]):
-            runs.link(link, took)
+            runs.add_link(link, took)
         if not runs.marks.size:
             runs.marks = np.array(base.execute(form.queries["steps"]).fetchall(), np.int64).reshape(-1, 2)
 
@@ -56,10 +56,10 @@ def read_timeline(file: table_forms.ProfileFile, profile: Profile) -> None:
     process = {pid: name for pid, name in names.items() if _HARDWARE.match(name)}
     rows: list[tuple[Value, ...]] = []
     for event in (event for event in events if event.get("ph") == "X" and event.get("pid") in process):
-        with noted(profile.problems, file.path, "events are broken and were skipped, the last one for {!r}"):
+        with collect_problem(profile.problems, file.path, "events are broken and were skipped, the last one for {!r}"):
             arguments = event["args"]
-            start, took = (table_forms.shifted(str(event[name]), 3) for name in ("ts", "dur"))
-            runs.link([*map(arguments.get, ("src rank", "dst rank", "transport type", "size(Byte)"))], took)
+            start, took = (table_forms.shift_decimal_point(str(event[name]), 3) for name in ("ts", "dur"))
+            runs.add_link([*map(arguments.get, ("src rank", "dst rank", "transport type", "size(Byte)"))], took)
             # no part of a collective with an event
             if arguments.get("src rank") is None and "notify_id" not in arguments:
                 device, name = arguments.get("Device Id", arguments.get("device id", "0")), str(event.get("name", ""))
@@ -77,23 +77,23 @@ def read_messages(file: table_forms.ProfileFile, profile: Profile) -> None:
     """
     runs = profile.runs[file.source]
     is_known = bool(runs.links)
-    for keys, cells in _leaves(json.loads(pathlib.Path(file.path).read_bytes())):
+    for keys, cells in _message_leaves(json.loads(pathlib.Path(file.path).read_bytes())):
         if _SUMS.match(keys[2]):
             continue
         if "Transport Type" not in cells:
             step = next((key for key in keys if key.startswith("step")), "")
-            whose = (*keys, table_forms.rank(file.source, file.device))[3]
+            whose = (*keys, table_forms.rank_of_run(file.source, file.device))[3]
             profile.waits[step, keys[2]][whose] = float(cells["Communication Time Info"]["Synchronization Time(ms)"])
         elif not is_known:
             size, took = (1e6 * float(cells[f"Transit {name}"]) for name in ("Size(MB)", "Time(ms)"))
-            runs.link([*map(int, keys[3].split("-")), cells["Transport Type"], size], took)
+            runs.add_link([*map(int, keys[3].split("-")), cells["Transport Type"], size], took)
 
 
-def _leaves(tree: Value, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], JsonObject]]:
+def _message_leaves(tree: Value, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], JsonObject]]:
     """Yield what is known of a collective or link, after the keys of step, group, collective, and rank or link."""
     if isinstance(tree, dict):
         if "Transport Type" in tree or "Communication Time Info" in tree:
             yield keys, tree
         else:
             for key, part in tree.items():
-                yield from _leaves(part, (*keys, key))
+                yield from _message_leaves(part, (*keys, key))

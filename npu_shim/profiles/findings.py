@@ -38,42 +38,49 @@ class Finding(NamedTuple):
     needed: float = 0.0
 
 
-def search(profile: Profile, device: Device) -> list[Finding]:
+def find_bottlenecks(profile: Profile, device: Device) -> list[Finding]:
     """Return the bottlenecks of a device, those that cost most first."""
     idle = {name: device.waits[name].sum(axis=1) for name in (GAPS, op_kinds.HOST)}
-    waits, links = _waits(profile), list(_links(profile, device))
+    waits, links = _wait_of_ranks(profile), list(_find_slow_links(profile, device))
     elsewhere = sum(link.ms for link in links) + sum(ms for (rank, _), ms in waits.items() if rank == device.name)
-    all_findings = [*_recompiles(device, idle), *_ranks(profile, device, waits), *links, *_messages(device, elsewhere)]
-    all_findings += [*_by_kind(device, idle), *_gaps(device, idle), *_matrix(device)]
+    all_findings = [
+        *_find_recompiles(device, idle),
+        *_find_slow_ranks(profile, device, waits),
+        *links,
+        *_find_exposed_communication(device, elsewhere),
+    ]
+    all_findings += [*_find_costly_kinds(device, idle), *_find_launch_gaps(device, idle), *_find_low_matrix_use(device)]
     return sorted(
         (finding for finding in all_findings if finding.ms >= LEAST * device.takes),
         key=lambda finding: (-finding.ms, finding.id),
     )
 
 
-def _by_kind(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
+def _find_costly_kinds(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     """Yield what ops of one kind cost: the time in which only they run, of the host also that in which none runs."""
     for name in dict.fromkeys([*filter(None, device.kind), "host-bound"]):
         wanted = device.kind == name
-        places, spent = np.flatnonzero(wanted), device.only(wanted)
-        rows = device.rows(places, lambda place: reason(device.signatures[place])) + device.functions(name)
+        places, spent = np.flatnonzero(wanted), device.exclusive_ms(wanted)
+        rows = device.evidence_rows(
+            places, lambda place: reason_for_kind(device.signatures[place])
+        ) + device.host_functions(name)
         if name == "host-bound":
-            spent = device.total(idle[op_kinds.HOST])
+            spent = device.ms_per_step(idle[op_kinds.HOST])
             rows = rows or [Evidence("idle before the forward pass", "", "", 1.0, spent, "no op runs on the device")]
-            rows += _loop(device, spent)
-        yield Finding(name, spent, rows, min(device.bound(places), spent) if op_kinds.KINDS[name].replaced else 0.0)
+            rows += _suggest_loop_size(device, spent)
+        yield Finding(name, spent, rows, min(device.least_ms(places), spent) if op_kinds.KINDS[name].replaced else 0.0)
 
 
-def reason(signature: op_kinds.Signature) -> str:
+def reason_for_kind(signature: op_kinds.Signature) -> str:
     """Return why an op belongs to its kind: its types, and on the AI CPU what to use instead."""
-    if op_kinds.category(signature) != op_kinds.AI_CPU:
+    if op_kinds.unit_category(signature) != op_kinds.AI_CPU:
         return signature.core if signature.types in ("", "N/A") else signature.types
     types = sorted(set(re.findall(r"\w*(?:INT64|STRING|COMPLEX|DOUBLE)\w*", signature.types.upper())))
     why = f"on the AI CPU for its type {', '.join(types)}" if types else "no kernel of the AI Core"
-    return f"{why}; use {op_kinds.instead(signature)}" if op_kinds.instead(signature) else why
+    return f"{why}; use {op_kinds.ai_cpu_replacement(signature)}" if op_kinds.ai_cpu_replacement(signature) else why
 
 
-def _loop(device: Device, host: float) -> list[Evidence]:
+def _suggest_loop_size(device: Device, host: float) -> list[Evidence]:
     """Return the number of steps in one call after which the host takes less than 5 % of a step, if it takes more.
 
     The host works once for each call then. Its work for the data does not go: it belongs into the input pipeline.
@@ -87,14 +94,14 @@ def _loop(device: Device, host: float) -> list[Evidence]:
     return [Evidence(f"{number} steps in one call", how, "", 1 / number, host / number, why)]
 
 
-def _gaps(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
+def _find_launch_gaps(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     """Yield launch gaps, with the ops that are shorter than a launch if most are."""
-    computes, gaps = device.category == op_kinds.COMPUTE, device.total(idle[GAPS])
+    computes, gaps = device.category == op_kinds.COMPUTE, device.ms_per_step(idle[GAPS])
     small = computes & (device.ms < _SMALL_MS[device.on_cpu] * device.calls)
     if 2 * device.calls[small].sum() > device.calls[computes].sum():
-        groups = device.groups(np.flatnonzero(small), device.calls, ("type",))[:MOST_ROWS]
+        groups = device.group_signatures(np.flatnonzero(small), device.calls, ("type",))[:MOST_ROWS]
         means = [1000 * device.ms[group].sum() / device.calls[group].sum() for group in groups]
-        rows = [device.row(group, f"{mean:.1f} us a run") for group, mean in zip(groups, means)]
+        rows = [device.evidence_row(group, f"{mean:.1f} us a run") for group, mean in zip(groups, means)]
         yield Finding("small-ops", gaps + float(device.ms[small].sum()), rows)
     else:
         ops = float(device.calls.sum())
@@ -102,14 +109,14 @@ def _gaps(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
         yield Finding("launch-gaps", gaps, [Evidence("idle between ops", "", "", ops, gaps, why)])
 
 
-def _recompiles(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
+def _find_recompiles(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     """Yield what compiling costs, and take it out of the idle times."""
-    rows = functions = device.functions("recompile")
-    for places in device.groups(
+    rows = functions = device.host_functions("recompile")
+    for places in device.group_signatures(
         np.flatnonzero(np.isin(device.category, (op_kinds.COMPUTE, op_kinds.AI_CPU))), device.ms
     ):
         shapes = {device.signatures[place].shapes for place in places}
-        rows = [*rows, device.row(places, f"{len(shapes)} shapes")] if len(shapes) > 1 else rows
+        rows = [*rows, device.evidence_row(places, f"{len(shapes)} shapes")] if len(shapes) > 1 else rows
     if not rows:
         return
     excess = np.where(device.slow, device.length - int(np.median(device.length)), 0)
@@ -121,11 +128,11 @@ def _recompiles(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding
         idle[name], spent = idle[name] - part, spent + part
     if device.slow.any():
         why = "3 times the median or more"
-        rows = [Evidence("slow steps", "", "", float(device.slow.sum()), device.total(spent), why), *rows]
-    yield Finding("recompile", device.total(spent), rows[:MOST_ROWS])
+        rows = [Evidence("slow steps", "", "", float(device.slow.sum()), device.ms_per_step(spent), why), *rows]
+    yield Finding("recompile", device.ms_per_step(spent), rows[:MOST_ROWS])
 
 
-def _waits(profile: Profile) -> dict[tuple[str, str], float]:
+def _wait_of_ranks(profile: Profile) -> dict[tuple[str, str], float]:
     """Return how long each rank waits for another in the collectives of a step, as communication*.json says.
 
     A rank waits for the one that waits the least.
@@ -139,7 +146,7 @@ def _waits(profile: Profile) -> dict[tuple[str, str], float]:
     return waits
 
 
-def _ranks(profile: Profile, slowest: Device, waits: dict[tuple[str, str], float]) -> Iterator[Finding]:
+def _find_slow_ranks(profile: Profile, slowest: Device, waits: dict[tuple[str, str], float]) -> Iterator[Finding]:
     """Yield what ranks wait for a slower one: by their own work, and in their collectives."""
     devices, rows, ms = profile.devices, [], 0.0
     own = {device: device.takes - device.alone for device in devices}
@@ -158,7 +165,7 @@ def _ranks(profile: Profile, slowest: Device, waits: dict[tuple[str, str], float
     yield Finding("slow-rank", ms, rows)
 
 
-def _links(profile: Profile, device: Device) -> Iterator[Finding]:
+def _find_slow_links(profile: Profile, device: Device) -> Iterator[Finding]:
     """Yield what a link costs that is slower than others of its transport."""
     links = [(*key, *link) for runs in profile.runs.values() for key, link in runs.links.items() if link[1] > 0]
     rows = []
@@ -168,35 +175,39 @@ def _links(profile: Profile, device: Device) -> Iterator[Finding]:
         for source, target, size, took in alike:
             if size / took < _SLOW_LINK * usual:
                 why = f"{size / took:.1f} GB/s, the median is {usual:.1f}"
-                ms = device.total(took - size / usual)
+                ms = device.ms_per_step(took - size / usual)
                 rows.append(Evidence(f"rank {source} to {target}", transport, "", 1.0, ms, why))
     if rows:
         rows.sort(key=lambda row: (-row.ms, row))
         yield Finding("slow-link", min(rows[0].ms, device.alone), rows[:MOST_ROWS])
 
 
-def _messages(device: Device, elsewhere: float) -> Iterator[Finding]:
+def _find_exposed_communication(device: Device, elsewhere: float) -> Iterator[Finding]:
     """Yield the communication that nothing overlaps, without the time for a slower rank and slow links."""
     wanted = device.category == op_kinds.COMMUNICATION
     number, total = float(device.calls[wanted].sum()), float(device.ms[wanted].sum())
     if number:
         name = "many-messages" if number >= _MANY else "few-messages" if number <= _FEW else "communication"
         why = f"{number:.0f} messages in a step, {100 * (1 - device.alone / total) if total else 0:.0f} % overlapped"
-        yield Finding(name, max(device.alone - elsewhere, 0.0), device.rows(np.flatnonzero(wanted), lambda place: why))
+        yield Finding(
+            name, max(device.alone - elsewhere, 0.0), device.evidence_rows(np.flatnonzero(wanted), lambda place: why)
+        )
 
 
-def _matrix(device: Device) -> Iterator[Finding]:
+def _find_low_matrix_use(device: Device) -> Iterator[Finding]:
     """Yield what products and convolutions lose by a low use of the matrix unit, by its likely reason."""
     lost: dict[str, dict[int, float]] = collections.defaultdict(dict)
     for place in np.flatnonzero((device.calls > 0) & (device.kind == "")):
         signature, ms = device.signatures[place], device.ms[place]
         if op_kinds.is_matrix(signature) and signature.core.upper() != "CPU":
-            used, bound = float(device.ratios[0][place]), device.bound([place])
+            used, bound = float(device.ratios[0][place]), device.least_ms([place])
             used = bound / ms if bound and not np.isfinite(used) else used
             if used < _LOW:
-                lost[_why_low(signature)][place] = ms * (1 - used / _FULL)
+                lost[_why_low_matrix_use(signature)][place] = ms * (1 - used / _FULL)
     for name, members in lost.items():
-        yield Finding(name, sum(members.values()), device.rows(members, lambda place: _matrix_use_text(device, place)))
+        yield Finding(
+            name, sum(members.values()), device.evidence_rows(members, lambda place: _matrix_use_text(device, place))
+        )
 
 
 def _matrix_use_text(device: Device, place: int) -> str:
@@ -205,8 +216,8 @@ def _matrix_use_text(device: Device, place: int) -> str:
     return f"{known}{signature.types} {signature.shapes.strip(chr(34))}"
 
 
-def _why_low(signature: op_kinds.Signature) -> str:
-    shapes = op_kinds.shapes(signature.shapes)[:2]
+def _why_low_matrix_use(signature: op_kinds.Signature) -> str:
+    shapes = op_kinds.parse_shapes(signature.shapes)[:2]
     if re.search(r"(^|;)(DT_)?FLOAT(32)?(;|$)", signature.types, re.I):
         return "matrix-float32"
     if any(size % _TILE and size > 1 for shape in shapes for size in shape[-2:]):

@@ -66,27 +66,31 @@ class Signature(NamedTuple):
     out_formats: str = ""
 
 
-def category(signature: Signature) -> str:
+def unit_category(signature: Signature) -> str:
     """Return who is busy with an op: one of CATEGORIES, or OTHER for tasks that wait or mark something."""
-    return _first(_KINDS["categories"], type=signature.type, core=signature.core)["is"]
+    return _first_matching_row(_KINDS["categories"], type=signature.type, core=signature.core)["is"]
 
 
-def kind(signature: Signature) -> str:
+def bottleneck_kind(signature: Signature) -> str:
     """Return the kind of bottleneck that the time of an op belongs to, the first of KINDS that fits, "" for none."""
-    return "" if category(signature) in (COMMUNICATION, OTHER) else _of(signature, _OPS).get("kind", "")
+    return (
+        "" if unit_category(signature) in (COMMUNICATION, OTHER) else _row_of_signature(signature, _OPS).get("kind", "")
+    )
 
 
-def instead(signature: Signature) -> str:
+def ai_cpu_replacement(signature: Signature) -> str:
     """Return what to use instead of an op on the AI CPU, empty if nothing is known."""
-    return _of(signature, KINDS["ai-cpu"].instead).get("use", "")
+    return _row_of_signature(signature, KINDS["ai-cpu"].instead).get("use", "")
 
 
-def _of(signature: Signature, rows: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
+def _row_of_signature(signature: Signature, rows: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
     types = f"{signature.types};{signature.out_types}"
-    return _first(rows, category=category(signature), name=signature.name.lower(), type=signature.type, types=types)
+    return _first_matching_row(
+        rows, category=unit_category(signature), name=signature.name.lower(), type=signature.type, types=types
+    )
 
 
-def _first(rows: Sequence[Mapping[str, str]], **cells: str) -> Mapping[str, str]:
+def _first_matching_row(rows: Sequence[Mapping[str, str]], **cells: str) -> Mapping[str, str]:
     """Return the first row whose patterns fit the cells, an empty one if none does."""
     return next(
         (row for row in rows if all(re.fullmatch(row.get(name, ".*"), cells[name], re.S) for name in cells)), {}
@@ -95,10 +99,10 @@ def _first(rows: Sequence[Mapping[str, str]], **cells: str) -> Mapping[str, str]
 
 def is_matrix(signature: Signature) -> bool:
     """Return True for an op of the matrix unit."""
-    return bool(re.fullmatch(_KINDS["matrix"], signature.type)) and category(signature) == COMPUTE
+    return bool(re.fullmatch(_KINDS["matrix"], signature.type)) and unit_category(signature) == COMPUTE
 
 
-def shapes(text: str) -> list[list[int]]:
+def parse_shapes(text: str) -> list[list[int]]:
     """Return the shapes of a cell like ``"8,224,224,3;3,3,3,64"``; those that are not known are empty."""
     parts = text.strip().strip('"').split(";")
     return [[int(size) for size in part.split(",")] if re.fullmatch(r"\d+(,\d+)*", part) else [] for part in parts]
@@ -111,16 +115,16 @@ def size_of(name: str) -> float:
     return int(bits.group(1)) / 8 if bits else _BYTES.get(plain, 0)
 
 
-def moved(signature: Signature) -> float:
+def bytes_moved(signature: Signature) -> float:
     """Return the bytes that an op reads and writes at least; 0 if its shapes are not known."""
-    tensors = [*zip(shapes(signature.shapes), signature.types.split(";"))]
-    tensors += zip(shapes(signature.out_shapes), signature.out_types.split(";"))
+    tensors = [*zip(parse_shapes(signature.shapes), signature.types.split(";"))]
+    tensors += zip(parse_shapes(signature.out_shapes), signature.out_types.split(";"))
     return sum(product(shape) * size_of(name) for shape, name in tensors if shape)
 
 
 def matrix_flops(signature: Signature) -> float:
     """Return the operations of a product or convolution; 0 for another op, and if its shapes are not known."""
-    first, second, result = [*shapes(signature.shapes), []][:2] + shapes(signature.out_shapes)[:1]
+    first, second, result = [*parse_shapes(signature.shapes), []][:2] + parse_shapes(signature.out_shapes)[:1]
     if not is_matrix(signature) or not (first and second and result):
         return 0.0
     if "conv" in signature.type.lower():
@@ -132,6 +136,6 @@ def matrix_flops(signature: Signature) -> float:
     return 2.0 * product(result) * math.sqrt(product(first) * product(second) / (product(result) * batch))
 
 
-def bound(signature: Signature, device: Product) -> float:
+def least_nanoseconds(signature: Signature, device: Product) -> float:
     """Return the nanoseconds that a run of an op takes at least, by its operations and its bytes."""
-    return 1e9 * max(matrix_flops(signature) / device.flops, moved(signature) / device.bandwidth)
+    return 1e9 * max(matrix_flops(signature) / device.flops, bytes_moved(signature) / device.bandwidth)

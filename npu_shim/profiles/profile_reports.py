@@ -17,13 +17,13 @@ _WIDTH = 60  # of a name
 _BAR = 760  # width of a timeline
 
 
-def percent(value: float) -> str:
+def percent_text(value: float) -> str:
     """Return a share as text."""
     return f"{100 * value:.1f} %"
 
 
 _FORMATS: dict[str, Callable[[Value], str]] = {  # key of a number -> its text; others are milliseconds
-    **dict.fromkeys(("share", "matrix", "vector", "memory"), percent),
+    **dict.fromkeys(("share", "matrix", "vector", "memory"), percent_text),
     "calls": "{:.4g}".format,
     "steps": str,
     "change": lambda value: f"{100 * value:+.1f} %",
@@ -45,10 +45,10 @@ _COMPARISON = (("waits", "waits", _CHANGES), ("phases", "phases", _CHANGES), ("t
 
 def to_text(result: ProfilePage | ProfileChanges) -> str:
     """Return the page of a profile, or of a comparison, as text that ends with a line feed."""
-    return "\n".join([*answers(result), *to_lines(sections(result))]) + "\n"
+    return "\n".join([*answer_sentences(result), *to_lines(report_sections(result))]) + "\n"
 
 
-def answers(result: ProfilePage | ProfileChanges) -> list[str]:
+def answer_sentences(result: ProfilePage | ProfileChanges) -> list[str]:
     """Return the sentences that a page begins with."""
     if isinstance(result, ProfileChanges):
         change = result.step
@@ -65,41 +65,41 @@ def answers(result: ProfilePage | ProfileChanges) -> list[str]:
         first = f"a step {takes}: {span}, {count_text(step.number, 'step')} by {step.source}"
         first += f", without {count_text(step.left_out, 'step')} before them" if step.left_out else ""
     findings = result.findings
-    return [first, f"first bottleneck: {_cost(findings[0])}" if findings else "no bottleneck costs 3 % of it"]
+    return [first, f"first bottleneck: {_cost_text(findings[0])}" if findings else "no bottleneck costs 3 % of it"]
 
 
-def _cost(finding: Bottleneck, colon: str = ",") -> str:
-    return f"{finding.title}{colon} {finding.ms:.3f} ms, {percent(finding.share)} of the step"
+def _cost_text(finding: Bottleneck, colon: str = ",") -> str:
+    return f"{finding.title}{colon} {finding.ms:.3f} ms, {percent_text(finding.share)} of the step"
 
 
-def sections(result: ProfilePage | ProfileChanges) -> Iterator[Section]:
+def report_sections(result: ProfilePage | ProfileChanges) -> Iterator[Section]:
     """Yield the sections of a page."""
     for title, key, keys in _PAGE if isinstance(result, ProfilePage) else _COMPARISON:
         rows = getattr(result, key)
         if len(rows) > (key == "devices"):
-            yield _section(_first(title, key, rows), (), keys, rows[: _MOST.get(key)])
+            yield _table_section(_title_of_first(title, key, rows), (), keys, rows[: _MOST.get(key)])
     for place, finding in enumerate(result.findings if isinstance(result, ProfilePage) else (), 1):
         faster = f"; a fix makes the step at most {finding.gain:.2f} times as fast" if finding.gain else ""
-        title = f"{place}. {_cost(finding, ':')} [{finding.id}]{faster}"
-        yield _section(title, [f"   {finding.fix} ({finding.see})"], _EVIDENCE, finding.evidence)
+        title = f"{place}. {_cost_text(finding, ':')} [{finding.id}]{faster}"
+        yield _table_section(title, [f"   {finding.fix} ({finding.see})"], _EVIDENCE, finding.evidence)
     problems = [f"  {unread.file}: {unread.problem}." for unread in result.problems]
     if problems:
-        yield Section(_first("files with problems", "problems", problems), problems[: _MOST["problems"]])
+        yield Section(_title_of_first("files with problems", "problems", problems), problems[: _MOST["problems"]])
 
 
-def _first(title: str, key: str, rows: Sequence[object]) -> str:
+def _title_of_first(title: str, key: str, rows: Sequence[object]) -> str:
     number, most = len(rows), _MOST.get(key, len(rows))
     return f"{title}, the first {most} of {number}" if number > most else title
 
 
-def _section(title: str, lines: Sequence[str], keys: Sequence[str], rows: Sequence[object]) -> Section:
+def _table_section(title: str, lines: Sequence[str], keys: Sequence[str], rows: Sequence[object]) -> Section:
     heads = [_HEADS.get(key, key.replace("_", " ")) for key in keys]
     cells = [vars(row) for row in rows]
     numbers = [place for place, key in enumerate(keys) if not any(isinstance(row[key], (str, dict)) for row in cells)]
-    return Section(title, lines, heads, [[_cell(key, row[key]) for key in keys] for row in cells], numbers)
+    return Section(title, lines, heads, [[_cell_text(key, row[key]) for key in keys] for row in cells], numbers)
 
 
-def _cell(key: str, value: Value) -> str:
+def _cell_text(key: str, value: Value) -> str:
     if value is None:
         return "new" if key == "change" else ""
     if isinstance(value, dict):
@@ -112,17 +112,17 @@ def _cell(key: str, value: Value) -> str:
 def to_html(result: ProfilePage) -> str:
     """Return the page."""
     footer = f"npu-shim profile {npu_shim.__version__}"
-    return page_html("Profile", "Where the time of a step goes", [result.folder], _body(result), footer)
+    return page_html("Profile", "Where the time of a step goes", [result.folder], _html_body(result), footer)
 
 
-def _body(result: ProfilePage) -> Iterator[str]:
-    yield from verdict_html("differ" if result.findings else "agree", *answers(result))
+def _html_body(result: ProfilePage) -> Iterator[str]:
+    yield from verdict_html("differ" if result.findings else "agree", *answer_sentences(result))
     if result.timeline:
-        yield timeline(result.timeline)
-    yield from sections_to_html(sections(result))
+        yield timeline_html(result.timeline)
+    yield from sections_to_html(report_sections(result))
 
 
-def timeline(bars: Sequence[Bar]) -> str:
+def timeline_html(bars: Sequence[Bar]) -> str:
     """Return what is busy in a step as a table with inline SVG, a row for each unit."""
     until = max(bar.until for bar in bars)
     view = f'viewBox="0 0 {until} 1" preserveAspectRatio="none" width="{_BAR}" height="20" role="img"'

@@ -9,11 +9,11 @@ from typing import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from npu_shim.dumps.files import listed
+from npu_shim.dumps.files import problem_list
 from npu_shim.profiles import findings, op_kinds, pages
 from npu_shim.profiles.devices import OP, WAITS, Device, Profile
 from npu_shim.profiles.steps import PHASES
-from npu_shim.profiles.table_forms import number
+from npu_shim.profiles.table_forms import finite_number
 
 _MOST = 10  # ops
 _MOST_BARS = 2000
@@ -24,7 +24,7 @@ _LEAST_STEPS = 5
 _MOST_TYPES = 20
 
 
-def slowest(profile: Profile, folder: str) -> Device:
+def slowest_device(profile: Profile, folder: str) -> Device:
     """Return the device that works longest in a step, for which others wait.
 
     Raises:
@@ -35,7 +35,7 @@ def slowest(profile: Profile, folder: str) -> Device:
     return max(profile.devices, key=lambda device: device.takes - device.alone)
 
 
-def to_result(profile: Profile, folder: str, by_gain: bool = False) -> pages.ProfilePage:
+def to_page(profile: Profile, folder: str, by_gain: bool = False) -> pages.ProfilePage:
     """Return the page.
 
     Args:
@@ -47,19 +47,19 @@ def to_result(profile: Profile, folder: str, by_gain: bool = False) -> pages.Pro
         folder=folder,
         product=profile.product.name if profile.product else None,
         files=dict(Counter(file.kind for file in profile.files)),
-        devices=[_device(device) for device in profile.devices],
-        types=_totals(profile),
-        problems=listed(profile.problems),
+        devices=[_device_times(device) for device in profile.devices],
+        types=_op_type_costs(profile),
+        problems=problem_list(profile.problems),
     )
-    return _with_step(page, slowest(profile, folder), by_gain) if profile.devices else page
+    return _add_step_costs(page, slowest_device(profile, folder), by_gain) if profile.devices else page
 
 
-def _with_step(page: pages.ProfilePage, device: Device, by_gain: bool) -> pages.ProfilePage:
+def _add_step_costs(page: pages.ProfilePage, device: Device, by_gain: bool) -> pages.ProfilePage:
     """Return a page with what a step of a device costs."""
-    bottlenecks, length = findings.search(device.profile, device), device.length / 1e6
+    bottlenecks, length = findings.find_bottlenecks(device.profile, device), device.length / 1e6
     if by_gain:
         bottlenecks.sort(key=lambda finding: (finding.needed - finding.ms, -finding.ms, finding.id))
-    waits = {label(device, name): spent for name, spent in device.waits.items() if spent.any()}
+    waits = {category_label(device, name): spent for name, spent in device.waits.items() if spent.any()}
     return replace(
         page,
         device=device.name,
@@ -73,73 +73,76 @@ def _with_step(page: pages.ProfilePage, device: Device, by_gain: bool) -> pages.
             shortest_ms=float(np.min(length)),
             longest_ms=float(np.max(length)),
         ),
-        waits=[pages.Wait(name, *_share(device, spent)) for name, spent in waits.items()],
-        phases=list(_phases(device, waits)),
-        ops=_ops(device, OP),
-        types=_ops(device, ("type",)),
-        findings=[_finding(device, finding) for finding in bottlenecks],
-        timeline=_timeline(device),
+        waits=[pages.Wait(name, *_ms_and_share(device, spent)) for name, spent in waits.items()],
+        phases=list(_phases_of_step(device, waits)),
+        ops=_op_costs(device, OP),
+        types=_op_costs(device, ("type",)),
+        findings=[_to_bottleneck(device, finding) for finding in bottlenecks],
+        timeline=_median_step_bars(device),
     )
 
 
-def _phases(device: Device, waits: Mapping[str, np.ndarray]) -> Iterator[pages.Phase]:
+def _phases_of_step(device: Device, waits: Mapping[str, np.ndarray]) -> Iterator[pages.Phase]:
     for place in np.flatnonzero(device.phases.any(axis=0)):
-        of_phase = {name: device.total(spent[:, place]) for name, spent in waits.items() if spent[:, place].any()}
-        yield pages.Phase(PHASES[place], *_share(device, device.phases[:, place]), of_phase)
+        of_phase = {name: device.ms_per_step(spent[:, place]) for name, spent in waits.items() if spent[:, place].any()}
+        yield pages.Phase(PHASES[place], *_ms_and_share(device, device.phases[:, place]), of_phase)
 
 
-def _finding(device: Device, finding: findings.Finding) -> pages.Bottleneck:
+def _to_bottleneck(device: Device, finding: findings.Finding) -> pages.Bottleneck:
     left = device.takes - (finding.ms - finding.needed)  # with a fix
     kind, gain = op_kinds.KINDS[finding.id], device.takes / left if left > 0 else None
     share = finding.ms / device.takes
     return pages.Bottleneck(finding.id, kind.title, kind.fix, kind.see, finding.ms, share, gain, finding.evidence)
 
 
-def _share(device: Device, nanoseconds: np.ndarray) -> tuple[float, float]:
+def _ms_and_share(device: Device, nanoseconds: np.ndarray) -> tuple[float, float]:
     """Return milliseconds of a step, and their share of it."""
-    ms = device.total(nanoseconds)
+    ms = device.ms_per_step(nanoseconds)
     return ms, ms / device.takes
 
 
-def _device(device: Device) -> pages.DeviceTimes:
-    steps, busy = len(device.length), device.total(device.busy)
+def _device_times(device: Device) -> pages.DeviceTimes:
+    steps, busy = len(device.length), device.ms_per_step(device.busy)
     return pages.DeviceTimes(device.name, steps, len(device.code), device.takes, busy, device.alone)
 
 
-def label(device: Device, name: str) -> str:
+def category_label(device: Device, name: str) -> str:
     """Return what a page calls a category."""
     return ("ops on the CPU" if device.on_cpu else "AI Core") if name == op_kinds.COMPUTE else _NAMES.get(name, name)
 
 
-def _ops(device: Device, keys: Sequence[str]) -> list[pages.OpCost]:
+def _op_costs(device: Device, keys: Sequence[str]) -> list[pages.OpCost]:
     """Return the ops, or types of ops, those that cost most first."""
     rows = []
-    for places in device.groups(range(len(device.signatures)), device.ms, keys)[:_MOST]:
+    for places in device.group_signatures(range(len(device.signatures)), device.ms, keys)[:_MOST]:
         most, ms = max(places, key=lambda place: device.ms[place]), float(device.ms[places].sum())
         signature = device.signatures[most]
         rows.append(
             pages.OpCost(
                 name=signature.name if "name" in keys else "",
                 type=signature.type,
-                line=device.line(most),
-                unit=label(device, str(device.category[most])),
+                line=device.line_of_op(most),
+                unit=category_label(device, str(device.category[most])),
                 shapes=signature.shapes.strip('"'),
                 calls=float(device.calls[places].sum()),
                 ms=ms,
                 share=ms / device.takes,
-                bound_ms=device.bound(places) if device.profile.product else None,
-                **{name: _mean(ratio[places], device.ms[places]) for name, ratio in zip(_RATIOS, device.ratios)},
+                bound_ms=device.least_ms(places) if device.profile.product else None,
+                **{
+                    name: _weighted_mean(ratio[places], device.ms[places])
+                    for name, ratio in zip(_RATIOS, device.ratios)
+                },
             )
         )
     return rows
 
 
-def _mean(ratio: np.ndarray, weight: np.ndarray) -> float | None:
+def _weighted_mean(ratio: np.ndarray, weight: np.ndarray) -> float | None:
     known = np.isfinite(ratio) & (weight > 0)
     return float(np.average(ratio[known], weights=weight[known])) if known.any() else None
 
 
-def _timeline(device: Device) -> list[pages.Bar]:
+def _median_step_bars(device: Device) -> list[pages.Bar]:
     """Return what is busy in the step of the median length, in milliseconds from its start; short runs are joined."""
     middle = np.argsort(device.length, kind="stable")[(len(device.length) - 1) // 2]
     start, end = device.steps.edges[middle, [0, -1]].tolist()
@@ -154,15 +157,15 @@ def _timeline(device: Device) -> list[pages.Bar]:
             bar.until, bar.runs = max(bar.until, until), bar.runs + 1
         else:
             name = device.signatures[device.code[run]].name
-            last[category] = pages.Bar(label(device, category), name, begin, until)
+            last[category] = pages.Bar(category_label(device, category), name, begin, until)
             bars.append(last[category])
     return bars[: 2 * _MOST_BARS]
 
 
-def _totals(profile: Profile) -> list[pages.OpCost]:
+def _op_type_costs(profile: Profile) -> list[pages.OpCost]:
     """Return the op types of tables without single runs."""
     sums = [
-        (sum(row.times["total"]) / 1e6, float(int(number(row.cells["count"]))), row.cells, table)
+        (sum(row.times["total"]) / 1e6, float(int(finite_number(row.cells["count"]))), row.cells, table)
         for table in ("op_statistic", "communication_statistic")
         for row in profile.rows[table]
     ]
@@ -174,31 +177,31 @@ def _totals(profile: Profile) -> list[pages.OpCost]:
     return sorted(rows, key=lambda row: (-row.ms, row.type))[:_MOST]
 
 
-def compare(old: Profile, new: Profile, folders: tuple[str, str]) -> pages.ProfileChanges:
+def compare_profiles(old: Profile, new: Profile, folders: tuple[str, str]) -> pages.ProfileChanges:
     """Return the comparison.
 
     Raises:
         ValueError: a profile has no runs of ops.
     """
-    sides = [slowest(old, folders[0]), slowest(new, folders[1])]
+    sides = [slowest_device(old, folders[0]), slowest_device(new, folders[1])]
     types = sorted({signature.type for side in sides for signature in side.signatures})
-    spent = zip(types, *(side.by_type(types) for side in sides))
-    changes = [_change(name, *of_sides) for name, *of_sides in spent if any(map(np.any, of_sides))]
+    spent = zip(types, *(side.time_by_type(types) for side in sides))
+    changes = [_time_change(name, *of_sides) for name, *of_sides in spent if any(map(np.any, of_sides))]
     changes.sort(key=lambda change: (-abs(change.new_ms - change.old_ms), change.what))
-    idle = [(label(sides[1], name), [side.waits[name].sum(axis=1) for side in sides]) for name in WAITS]
+    idle = [(category_label(sides[1], name), [side.waits[name].sum(axis=1) for side in sides]) for name in WAITS]
     before, after = (side.length for side in sides)
     return pages.ProfileChanges(
         old=folders[0],
         new=folders[1],
-        step=pages.StepChange(**vars(_change("step", before, after)), old_steps=len(before), new_steps=len(after)),
-        waits=[_change(name, *of_sides) for name, of_sides in idle if any(map(np.any, of_sides))],
-        phases=[_change(name, *[side.phases[:, place] for side in sides]) for place, name in enumerate(PHASES)],
+        step=pages.StepChange(**vars(_time_change("step", before, after)), old_steps=len(before), new_steps=len(after)),
+        waits=[_time_change(name, *of_sides) for name, of_sides in idle if any(map(np.any, of_sides))],
+        phases=[_time_change(name, *[side.phases[:, place] for side in sides]) for place, name in enumerate(PHASES)],
         types=changes[:_MOST_TYPES],
-        problems=[*listed(old.problems), *listed(new.problems)],
+        problems=[*problem_list(old.problems), *problem_list(new.problems)],
     )
 
 
-def significance(old: np.ndarray, new: np.ndarray) -> float | None:
+def probability_by_chance(old: np.ndarray, new: np.ndarray) -> float | None:
     """Return the probability of such a difference by chance, by the rank-sum test of Mann and Whitney.
 
     It counts the pairs in which the second step is longer. Returns None for too few steps.
@@ -213,9 +216,9 @@ def significance(old: np.ndarray, new: np.ndarray) -> float | None:
     return math.erfc(distance / math.sqrt(2 * variance)) if variance > 0 else 1.0
 
 
-def _change(what: str, old: np.ndarray, new: np.ndarray) -> pages.Change:
+def _time_change(what: str, old: np.ndarray, new: np.ndarray) -> pages.Change:
     before, after = float(old.mean()) / 1e6, float(new.mean()) / 1e6
-    chance = significance(old, new)
+    chance = probability_by_chance(old, new)
     verdict = pages.FASTER if after < before else pages.SLOWER
     if chance is None or chance >= _LEVEL:
         verdict = pages.UNKNOWN if chance is None else pages.SAME

@@ -43,7 +43,7 @@ class Profiling:
         first, last = self.steps or STEPS
         if is_npu:
             host_env.process_environ().pop("PROFILING_MODE", None)
-            atexit.register(_export, folder, self.folder)  # runs after what the vendor's packages register
+            atexit.register(_export_profile, folder, self.folder)  # runs after what the vendor's packages register
             if self.steps is None:
                 report(f"profiles the whole run to {folder}. Train a few steps only")
 
@@ -52,7 +52,7 @@ class Profiling:
                 from npu_shim.config import given_options
                 from npu_shim.profiles.step_profiler import CardProfiler
 
-                whole = whole_run(folder)
+                whole = options_for_whole_run(folder)
                 given_options.apply_to_new_sessions({"profiling_mode": False} if self.steps else whole, of_device=whole)
                 if self.steps:
                     CardProfiler(first, last, folder).start()
@@ -64,7 +64,7 @@ class Profiling:
         after_tensorflow(begin)
 
 
-def whole_run(folder: str) -> dict[str, OptionValue]:
+def options_for_whole_run(folder: str) -> dict[str, OptionValue]:
     """Return the NPU options that profile all that a session runs."""
     from npu_shim.profiles.step_profiler import METRICS
 
@@ -73,7 +73,7 @@ def whole_run(folder: str) -> dict[str, OptionValue]:
     return {"profiling_mode": True, "profiling_options": json.dumps(options)}
 
 
-def _export(folder: str, job: str) -> None:
+def _export_profile(folder: str, job: str) -> None:
     """Let the vendor's tool write the CSV files of a profile, or print its command."""
     written = sorted(glob.glob(os.path.join(folder, "**", "PROF_*"), recursive=True))
     for path in written:

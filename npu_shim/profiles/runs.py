@@ -40,7 +40,7 @@ class Runs:
     def __bool__(self) -> bool:
         return any(len(code) for code, *_ in self._parts)
 
-    def number(self, text: str, device: str = "") -> int:
+    def number_of_signature(self, text: str, device: str = "") -> int:
         """Return the number of a signature, -1 if its runs are not added.
 
         Args:
@@ -50,7 +50,7 @@ class Runs:
         key = (self.wanted, device, text)
         if key not in self._numbers:
             signature = op_kinds.Signature(*map(str.strip, text.split(BETWEEN, len(op_kinds.Signature._fields) - 1)))
-            busy = op_kinds.category(signature)
+            busy = op_kinds.unit_category(signature)
             self._numbers[key] = len(self.signatures) if busy in self.wanted else -1
             if busy in self.wanted:
                 self.signatures.append(
@@ -59,7 +59,9 @@ class Runs:
                 self.category.append(busy)
         return self._numbers[key]
 
-    def add(self, code: np.ndarray, start: np.ndarray, took: np.ndarray, ratios: Sequence[np.ndarray] = ()) -> None:
+    def add_runs(
+        self, code: np.ndarray, start: np.ndarray, took: np.ndarray, ratios: Sequence[np.ndarray] = ()
+    ) -> None:
         """Add runs.
 
         Args:
@@ -85,18 +87,18 @@ class Runs:
             rows: the runs.
             device: of those without one.
         """
-        known = ((self.number(BETWEEN.join(cells), device), *times) for cells, *times in rows)
+        known = ((self.number_of_signature(BETWEEN.join(cells), device), *times) for cells, *times in rows)
         for batch in iter(lambda: list(itertools.islice(known, _ROWS)), []):
             code, start, took, *ratios = map(np.array, zip(*batch), (np.int32, np.int64, np.int64, *[np.float32] * 4))
-            self.add(code, start, took, ratios)
+            self.add_runs(code, start, took, ratios)
 
-    def link(self, what: Sequence[Value], took: float) -> None:
+    def add_link(self, what: Sequence[Value], took: float) -> None:
         """Add what went over a link, if anything did: source, target, transport and bytes; and nanoseconds."""
         source, target, transport, size = what
         if None not in what and float(size) > 0 and source != target:
             self.links[int(source), int(target), str(transport)] += float(size), took
 
-    def joined(self) -> list[np.ndarray]:
+    def take_all_sorted(self) -> list[np.ndarray]:
         """Return signatures, starts and ends of all runs, in the order of the starts. The runs are gone then."""
         columns = [np.concatenate(parts) for parts in zip(*self._parts)]
         self._parts = []
@@ -105,7 +107,7 @@ class Runs:
             columns = [column[order] for column in columns]
         return columns
 
-    def ratios(self) -> np.ndarray:
+    def mean_ratios(self) -> np.ndarray:
         """Return the mean ratios of each signature, weighted by the durations; NaN where they are not known."""
         total, weight = self._weighted
         return np.divide(total, weight, out=np.full(total.shape, np.nan), where=weight > 0)

@@ -32,7 +32,7 @@ class Steps(NamedTuple):
     left_out: int = 0
 
 
-def traced(rows: Iterable[TableRow]) -> tuple[Steps | None, list[tuple[int, int]]]:
+def steps_of_trace(rows: Iterable[TableRow]) -> tuple[Steps | None, list[tuple[int, int]]]:
     """Return the steps of rows of a step trace, None if no row has an end, and start and duration of its messages.
 
     The exporter computes Iteration Refresh as the end of an iteration minus that of the backward pass, and Data Aug
@@ -63,7 +63,7 @@ def traced(rows: Iterable[TableRow]) -> tuple[Steps | None, list[tuple[int, int]
     return Steps(np.array(longest, np.int64), TRACED), sorted(messages)
 
 
-def find(columns: Sequence[np.ndarray], runs: Runs) -> Steps:
+def find_steps(columns: Sequence[np.ndarray], runs: Runs) -> Steps:
     """Return the steps without a step trace, by the marks of a data base, the numbers in rows, or the names of ops.
 
     Args:
@@ -72,7 +72,10 @@ def find(columns: Sequence[np.ndarray], runs: Runs) -> Steps:
     """
     code, start, end = columns
     bounds = [(MARKED, *runs.marks.T)] if len(runs.marks) else []
-    for source, step in ((NUMBERED, _by_number(code, runs.signatures)), (INFERRED, _by_name(code, runs.signatures))):
+    for source, step in (
+        (NUMBERED, _steps_by_number(code, runs.signatures)),
+        (INFERRED, _steps_by_op_name(code, runs.signatures)),
+    ):
         if step is not None:
             ends = np.zeros(step.max() + 1, np.int64)
             np.maximum.at(ends, step[step >= 0], end[step >= 0])
@@ -87,14 +90,14 @@ def find(columns: Sequence[np.ndarray], runs: Runs) -> Steps:
     return Steps(np.array([[start[0], start[0], last, last]], np.int64), WHOLE)
 
 
-def _by_number(code: np.ndarray, signatures: Sequence[Signature]) -> np.ndarray | None:
+def _steps_by_number(code: np.ndarray, signatures: Sequence[Signature]) -> np.ndarray | None:
     """Return the step of each run by the number in its row; None if a run has none."""
     known, number = np.unique([signature.step for signature in signatures], return_inverse=True)
     used, step = np.unique(number[code], return_inverse=True)
     return step if (known[used] != "").all() else None
 
 
-def _by_name(code: np.ndarray, signatures: Sequence[Signature]) -> np.ndarray | None:
+def _steps_by_op_name(code: np.ndarray, signatures: Sequence[Signature]) -> np.ndarray | None:
     """Return the step of each run by the ops that run once in each, -1 before the first; None without such ops."""
     names = np.unique([signature.name for signature in signatures], return_inverse=True)[1][code]
     counts = np.bincount(names)
@@ -105,7 +108,7 @@ def _by_name(code: np.ndarray, signatures: Sequence[Signature]) -> np.ndarray | 
     return np.cumsum(names == first) - 1
 
 
-def chosen(steps: Steps, windows: Sequence[TableRow]) -> Steps:
+def steps_in_windows(steps: Steps, windows: Sequence[TableRow]) -> Steps:
     """Return the steps within windows of time, if there are any, without those at the begin that are slow.
 
     The first steps compile and warm up; each takes several times as long as those behind it.

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Mapping, NamedTuple, Sequence
 
-from npu_shim.dumps.files import below
+from npu_shim.dumps.files import paths_below
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,10 @@ class TableRow(NamedTuple):
     times: dict[str, list[int]]
 
 
-def find(folder: str) -> list[ProfileFile]:
+def find_profile_files(folder: str) -> list[ProfileFile]:
     """Return the files of a folder, of each table that of the last export."""
     last_files: dict[tuple[str, str, str], ProfileFile] = {}
-    for path in below(folder):  # in the order of their times
+    for path in paths_below(folder):  # in the order of their times
         place, name = os.path.split(path)
         match = _FILE.fullmatch(name)
         stem, numbers, time, ending = match.groups("") if match else ("", "", "", "")
@@ -99,12 +99,12 @@ def find(folder: str) -> list[ProfileFile]:
     return list(last_files.values())
 
 
-def rank(source: str, device: str) -> str:
+def rank_of_run(source: str, device: str) -> str:
     """Return the rank of a run, the device if its folder does not say it."""
     return (re.findall(r"rank_?(\d+)", source, re.I) or [device])[-1]
 
 
-def places(heads: Sequence[str], kind: str) -> dict[str, list[int]]:
+def column_places(heads: Sequence[str], kind: str) -> dict[str, list[int]]:
     """Return the places of the columns that a table has.
 
     Raises:
@@ -122,7 +122,7 @@ def places(heads: Sequence[str], kind: str) -> dict[str, list[int]]:
     return {column: of_column for column, of_column in places_of.items() if of_column}
 
 
-def digits(head: str, cell: str) -> int:
+def nanosecond_digits(head: str, cell: str) -> int:
     """Return the decimal places of nanoseconds in a column of times.
 
     Without a unit a time is in microseconds if it has a decimal point, as in the exports of CANN 6, else in
@@ -132,7 +132,7 @@ def digits(head: str, cell: str) -> int:
     return _DIGITS.get(unit.group(1) if unit else "", 3 * ("." in cell))
 
 
-def number(text: str, otherwise: float = 0.0) -> float:
+def finite_number(text: str, otherwise: float = 0.0) -> float:
     """Return the finite number that a cell has; another value if it has none."""
     try:
         value = float(text)
@@ -141,7 +141,7 @@ def number(text: str, otherwise: float = 0.0) -> float:
     return value if math.isfinite(value) else otherwise
 
 
-def shifted(text: str, digits: int, below: int = 1 << 62) -> int:
+def shift_decimal_point(text: str, digits: int, below: int = 1 << 62) -> int:
     """Return a number with its decimal point moved to the right, to the last digit: a float has too few for a time.
 
     Raises:
@@ -153,9 +153,9 @@ def shifted(text: str, digits: int, below: int = 1 << 62) -> int:
     return int(value + Decimal("0.5"))
 
 
-def time(head: str, cell: str) -> int:
+def nanoseconds_in_cell(head: str, cell: str) -> int:
     """Return the nanoseconds in a cell, 0 if it has no time."""
     try:
-        return shifted(cell, digits(head, cell), 1 << 90)
+        return shift_decimal_point(cell, nanosecond_digits(head, cell), 1 << 90)
     except (ValueError, ArithmeticError):
         return 0

@@ -27,7 +27,9 @@ _TIMES = ("start", "duration")
 _RATIOS = ("matrix", "vector", "memory", "memory of vectors")
 
 
-def _rows(file: ProfileFile, profile: Profile, make: Callable[[list[str]], _Made], after: int = 0) -> Iterator[_Made]:
+def _made_rows(
+    file: ProfileFile, profile: Profile, make: Callable[[list[str]], _Made], after: int = 0
+) -> Iterator[_Made]:
     """Yield what is made of the rows after some. A row of which nothing can be made is named and skipped."""
     row: list[str] | None = []
     skipped = 0
@@ -48,41 +50,48 @@ def _rows(file: ProfileFile, profile: Profile, make: Callable[[list[str]], _Made
 
 def read_rows(file: ProfileFile, profile: Profile) -> None:
     """Read the rows of a table."""
-    heads = next(_rows(file, profile, list), [])
-    columns = table_forms.places(heads, file.kind)
+    heads = next(_made_rows(file, profile, list), [])
+    columns = table_forms.column_places(heads, file.kind)
 
     def make(row: list[str]) -> TableRow:
         cells = {name: row[places[0]].strip() for name, places in columns.items()}
         times = {
-            name: [table_forms.time(heads[place], row[place]) for place in columns.get(name, ()) if place < len(row)]
+            name: [
+                table_forms.nanoseconds_in_cell(heads[place], row[place])
+                for place in columns.get(name, ())
+                if place < len(row)
+            ]
             for name in table_forms.TABLES[file.kind].times
         }
         return TableRow(file.source, cells.get("device", file.device), cells, times)
 
-    profile.rows[file.kind].extend(_rows(file, profile, make, 1))
+    profile.rows[file.kind].extend(_made_rows(file, profile, make, 1))
 
 
 def read_runs(file: ProfileFile, profile: Profile) -> None:
     """Read the runs of ops in a table."""
-    rows = _rows(file, profile, list)
+    rows = _made_rows(file, profile, list)
     heads, first = next(rows, []), next(rows, [])
-    columns = {column: places[0] for column, places in table_forms.places(heads, file.kind).items()}
+    columns = {column: places[0] for column, places in table_forms.column_places(heads, file.kind).items()}
     start, duration = columns["start"], columns["duration"]
-    digits = [table_forms.digits(heads[place], (first + heads)[place]) for place in (start, duration)]
+    digits = [table_forms.nanosecond_digits(heads[place], (first + heads)[place]) for place in (start, duration)]
     texts, ratios = ([columns.get(column, -1) for column in names] for names in (Signature._fields, _RATIOS))
     cells = operator.itemgetter(*texts)
 
     def make(row: list[str]) -> tuple[Value, ...]:
         row.append("")  # the cell of a column that the table does not have
-        times = table_forms.shifted(row[start], digits[0]), table_forms.shifted(row[duration], digits[1])
-        return (cells(row), *times, *[table_forms.number(row[place], np.nan) for place in ratios])
+        times = (
+            table_forms.shift_decimal_point(row[start], digits[0]),
+            table_forms.shift_decimal_point(row[duration], digits[1]),
+        )
+        return (cells(row), *times, *[table_forms.finite_number(row[place], np.nan) for place in ratios])
 
-    done = _in_columns(file, profile, columns, len(heads), digits)
+    done = _read_columns(file, profile, columns, len(heads), digits)
     if done is not None:
-        profile.runs[file.source].add_rows(_rows(file, profile, make, 1 + done), file.device)
+        profile.runs[file.source].add_rows(_made_rows(file, profile, make, 1 + done), file.device)
 
 
-def _in_columns(
+def _read_columns(
     file: ProfileFile, profile: Profile, place_of: dict[str, int], width: int, digits: list[int]
 ) -> int | None:
     """Add runs that pyarrow reads. Return None at the end of the file, else the number of rows that are read."""
@@ -107,11 +116,13 @@ def _in_columns(
             cells = dict(zip(types, batch.columns))
             texts = [cells[column] for column in Signature._fields]
             joined = compute.binary_join_element_wise(*texts, BETWEEN, null_handling="replace").dictionary_encode()
-            code = np.array([runs.number(text, file.device) for text in joined.dictionary.to_pylist()], np.int32)
+            code = np.array(
+                [runs.number_of_signature(text, file.device) for text in joined.dictionary.to_pylist()], np.int32
+            )
             times = [compute.multiply(cells[name], Decimal(10**places)) for name, places in zip(_TIMES, digits)]
             start, took = (time.cast(pyarrow.int64()).to_numpy() for time in times)
             ratios = [cells[column].to_numpy(False) for column in _RATIOS]
-            runs.add(code[joined.indices.to_numpy()], start, took, ratios)
+            runs.add_runs(code[joined.indices.to_numpy()], start, took, ratios)
             done += len(batch)
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError):
         return done

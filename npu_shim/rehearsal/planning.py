@@ -185,7 +185,9 @@ class Plan:
         if self.is_strict or (self.half and not self.migrated):
             return None
         return Changes(
-            deliberate_changes.deliberate_places(migrated_run.conversions([self.original], self.rules).convert_all())
+            deliberate_changes.deliberate_places(
+                migrated_run.make_conversions([self.original], self.rules).convert_all()
+            )
         )
 
     def _findings_about_ranks(self) -> list[str]:
@@ -195,7 +197,7 @@ class Plan:
             rules = argparse.Namespace(**{**vars(rules), "distributed": "tf_strategy"})
         return [
             f"{finding.code}, {os.path.relpath(path)}:{finding.line}"
-            for path, result in migrated_run.conversions([self.migrated or self.original], rules).convert_all()
+            for path, result in migrated_run.make_conversions([self.migrated or self.original], rules).convert_all()
             for finding in result.findings
             if finding.code in _RANK_CODES
         ]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Iterator, Sequence
 
 from npu_shim._host import host_device
-from npu_shim.import_hook.before_tensorflow import before_tensorflow
+from npu_shim.import_hook.before_tensorflow import read_before_tensorflow
 from npu_shim.import_hook.preloaded import OF_TENSORFLOW
 from npu_shim.launching.fork_server import ForkServer
 from npu_shim.rehearsal.running import PROCESS, Run
@@ -38,9 +38,11 @@ def _shared_environment(runs: Sequence[Run]) -> dict[str, str] | None:
         return None
     environments = []
     for run in runs:
-        before = before_tensorflow([run.script], [os.path.dirname(os.path.realpath(run.script))])
+        before = read_before_tensorflow([run.script], [os.path.dirname(os.path.realpath(run.script))])
         own = all(name.startswith(OF_TENSORFLOW) for name in (*before.variables, *before.defaults))
-        environments.append(before.environment(run.environment()) if before.imports_tensorflow and own else None)
+        environments.append(
+            before.with_script_variables(run.environment()) if before.imports_tensorflow and own else None
+        )
         if (
             before.problem
             or environments[0] is None

@@ -62,8 +62,8 @@ def main(arguments: list[str]) -> int:
         migrated_run.serve_vendor_packages()
     try:
         if run.convert is None:
-            script.enter(target)
-            script.run(target)
+            script.enter_script_folder(target)
+            script.run_unconverted(target)
         else:
             migrated_run.run_converted(run.convert, target[0], target[1:])
         ended = _record_end(recorder, rank)

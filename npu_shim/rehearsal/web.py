@@ -24,7 +24,7 @@ def page_html(
         footer: the last line.
         script: JavaScript that runs at the end; empty for a page without.
     """
-    tool.load()
+    tool.make_importable()
     from convert_tf2npu.api import html_page
 
     return html_page(title, heading, about, main, footer, script)
@@ -32,7 +32,7 @@ def page_html(
 
 def escape_html(text: str) -> str:
     """Return a text escaped for HTML."""
-    tool.load()
+    tool.make_importable()
     from convert_tf2npu.api import html_text
 
     return html_text(text)

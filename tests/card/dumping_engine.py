@@ -88,7 +88,7 @@ def _dump(folder: pathlib.Path, step: int, tensors: list[Any], arrays: list[np.n
 
     with tempfile.TemporaryDirectory() as beside:
         write_reference(beside, [(entry(tensor, ""), array) for tensor, array in zip(tensors, arrays)])
-        engine = Engine(reference.read(beside, {}))
+        engine = Engine(reference.read_step(beside, {}))
         engine.write(folder, step)
         name = os.environ.get(PLANTED)
         if name:

@@ -72,7 +72,7 @@ def command(folder: pathlib.Path, verb: str, *arguments: str, path: str = "", co
 
 def compared(card: pathlib.Path, cpu: pathlib.Path) -> Any:
     """Return the result of a comparison."""
-    return dump_comparison.run(str(card), str(cpu))
+    return dump_comparison.compare_dumps(str(card), str(cpu))
 
 
 @pytest.mark.nightly

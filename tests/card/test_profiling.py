@@ -20,7 +20,7 @@ from npu_shim._host import host_device, patches
 from npu_shim.config import given_options
 from npu_shim.config.parameter_map import find_entry, read_options
 from npu_shim.profiles import profile_reader, profiling
-from npu_shim.profiles.profile_summary import to_result
+from npu_shim.profiles.profile_summary import to_page
 from npu_shim.profiles.step_profiler import CardProfiler
 from tests.marks import of_version_1
 from tests.profiles import card
@@ -116,7 +116,7 @@ def test_the_vendors_profiler_profiles_some_steps(tmp_path: pathlib.Path) -> Non
 
 def test_sessions_of_the_vendors_configs_are_profiled(tmp_path: pathlib.Path) -> None:
     patches.restore_all()
-    given_options.apply_to_new_sessions(profiling.whole_run(str(tmp_path)))
+    given_options.apply_to_new_sessions(profiling.options_for_whole_run(str(tmp_path)))
     try:
         with tf.Graph().as_default(), v1.Session(config=npu_shim.session_config(profiling_mode=False)) as session:
             found = read_options(find_entry(session._config))
@@ -130,7 +130,7 @@ def test_the_device_of_tensorflow_2_is_profiled(tmp_path: pathlib.Path) -> None:
         def as_dict(self) -> dict[str, str]:
             return {"enable_profiling": "0", "graph_run_mode": "1"}
 
-    options = profiling.whole_run(str(tmp_path))
+    options = profiling.options_for_whole_run(str(tmp_path))
     Config.as_dict = given_options._wrap_as_dict(Config.as_dict, options, Config, lambda given: None)  # type: ignore[method-assign]
     found = Config().as_dict()
     assert found.pop("profiling_options") == options["profiling_options"]
@@ -157,7 +157,9 @@ def test_all_steps_of_npu_device_are_profiled_and_the_wanted_ones_read(
 ) -> None:
     if FACE == "npu_bridge":
         return
-    given_options.apply_to_new_sessions({"profiling_mode": False}, of_device=profiling.whole_run(str(tmp_path)))
+    given_options.apply_to_new_sessions(
+        {"profiling_mode": False}, of_device=profiling.options_for_whole_run(str(tmp_path))
+    )
     try:
         found = host_device.import_vendor_module("npu_device.configs.npu_config").NpuConfig().as_dict()
     finally:
@@ -175,5 +177,5 @@ def test_all_steps_of_npu_device_are_profiled_and_the_wanted_ones_read(
         rank.runs.append(card.Run(card.matmul("a"), begin + 1000, end - 1000))
         rank.steps.append((number, begin + 1000, end - 1000, end - 1000))
     card.write(tmp_path, rank)
-    page = to_result(profile_reader.read(str(tmp_path)), "")
+    page = to_page(profile_reader.read_profile(str(tmp_path)), "")
     assert page.step is not None and page.step.number == 2  # between the hooks of steps 3 and 6

@@ -79,10 +79,10 @@ def dumped(folder: pathlib.Path, script: str, *options: str) -> str:
 def of_step(folder: pathlib.Path, step: int) -> dict[str, np.ndarray]:
     """Return the outputs of a step by the names of their ops; those that the index names are there."""
     problems: dict[str, str] = {}
-    made = reference.read(str(folder / "dump" / str(step)), problems)
+    made = reference.read_step(str(folder / "dump" / str(step)), problems)
     assert made.indexed and not problems
     assert len(made.outputs) == len(list((folder / "dump" / str(step)).glob("*.npy"))) > 5
-    return {each.op: np.array(made.load(place)) for place, each in enumerate(made.outputs) if not each.output}
+    return {each.op: np.array(made.load_output(place)) for place, each in enumerate(made.outputs) if not each.output}
 
 
 @pytest.mark.parametrize("kind", ["session", *(pytest.param(each, marks=ONLY_2) for each in ("function", "eager"))])
@@ -108,19 +108,19 @@ def test_each_output_of_the_chosen_steps_is_written(kind: str, tmp_path: pathlib
 
 def test_the_index_has_type_line_and_inputs_in_the_order_of_the_graph(tmp_path: pathlib.Path) -> None:
     dumped(tmp_path, SESSION)
-    made = reference.read(str(tmp_path / "dump" / "0"), {})
+    made = reference.read_step(str(tmp_path / "dump" / "0"), {})
     place = {each.op: number for number, each in enumerate(made.outputs)}
     product = made.outputs[place["product"]]
     assert (product.type, product.dtype, product.shape) == ("MatMul", "float32", [8, 1])
     source = product.inputs[1].partition(":")[0]  # the read of the variable
-    assert product.inputs[0] == "images:0" and (made.load(place[source]) == 1).all()
+    assert product.inputs[0] == "images:0" and (made.load_output(place[source]) == 1).all()
     assert product.line == f"train.py:{(HEAD + SESSION)[: (HEAD + SESSION).index('product =')].count(chr(10)) + 1}"
     assert place["images"] < place[source] < place["product"] < place["loss"]
 
 
 def test_named_ops_only_are_written(tmp_path: pathlib.Path) -> None:
     dumped(tmp_path, SESSION, "--dump-layers", "product,loss")
-    made = reference.read(str(tmp_path / "dump" / "0"), {})
+    made = reference.read_step(str(tmp_path / "dump" / "0"), {})
     assert [each.op for each in made.outputs] == ["product", "loss"]
 
 
@@ -204,7 +204,7 @@ def test_a_recording_dumps_the_ops_of_the_script_only(script: str, tmp_path: pat
     process = pathlib.Path(recorded_run.__file__)
     forks.run_script(process, run.settings_text(), "train.py", log=tmp_path / "log", environ=environ, cwd=tmp_path)
     found = of_step(tmp_path, 0)
-    made = reference.read(str(tmp_path / "dump" / "0"), {})
+    made = reference.read_step(str(tmp_path / "dump" / "0"), {})
     assert not [
         each.op for each in made.outputs if not each.line and each.type != "Placeholder" and "model/" not in each.op
     ]

@@ -11,8 +11,8 @@ import sys
 import pytest
 import tensorflow as tf
 
-from npu_shim.profiles.profile_reader import read
-from npu_shim.profiles.profile_summary import to_result
+from npu_shim.profiles.profile_reader import read_profile
+from npu_shim.profiles.profile_summary import to_page
 from samples import training
 from tests.distributed import forks
 
@@ -150,7 +150,7 @@ def test_steps_ops_and_waits_of_a_session(tmp_path: pathlib.Path) -> None:
     names = {(row["Level"], row["API Name"]) for row in apis}
     assert ("host", f"{line_of(SESSION, 'time.sleep(0.02)')} (augment)") in names
     assert ("pipeline", f"{line_of(SESSION, 'time.sleep(0.005)')} (read)") in names
-    found = to_result(read(str(tmp_path / "profile")), "profile").to_json()
+    found = to_page(read_profile(str(tmp_path / "profile")), "profile").to_json()
     assert not found["problems"]
     assert {"host-bound", "data-bound"} <= {each["id"] for each in found["findings"]}
 
@@ -170,7 +170,7 @@ def test_other_loops_are_profiled(kind: str, tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize("name", FIRST)
 def test_the_cause_of_a_slow_script_is_named(name: str, tmp_path: pathlib.Path) -> None:
     profiled(tmp_path, SLOW.format(**FIRST[name]))
-    found = to_result(read(str(tmp_path / "profile")), "profile").to_json()
+    found = to_page(read_profile(str(tmp_path / "profile")), "profile").to_json()
     assert not found["problems"]
     first = found["findings"][0]
     assert first["id"] == name and first["share"] > 0.3
@@ -191,7 +191,7 @@ def test_a_profile_of_a_job_finds_the_slow_rank(tmp_path: pathlib.Path) -> None:
     done = subprocess.run(command, cwd=str(tmp_path), env=environ, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 0, done.stderr
     assert f"Read them with: npu-shim profile {tmp_path}/profile\n" in (tmp_path / "logs" / "rank_1.log").read_text()
-    found = to_result(read(str(tmp_path / "profile")), "profile").to_json()
+    found = to_page(read_profile(str(tmp_path / "profile")), "profile").to_json()
     assert not found["problems"] and len(found["devices"]) == 2
     (slow,) = (each for each in found["findings"] if each["id"] == "slow-rank")
     assert slow["evidence"][0]["what"] == "rank 1"

@@ -74,7 +74,7 @@ class Engine:
         last = self.reference.outputs[self._by_op[members[-1]][0]]
         name = "".join(each.rpartition("/")[2] for each in members) + "_of_" + op if len(members) > 1 else op
         name = f"{name}_renamed_by_a_pass" if first.type in _RENAMED and len(members) == 1 else name
-        arrays = [np.array(self.reference.load(place)) for place in self._by_op[members[-1]]]
+        arrays = [np.array(self.reference.load_output(place)) for place in self._by_op[members[-1]]]
         made = Made(name, first.type, members, arrays)
         is_float, dimensions = arrays[0].dtype == np.float32, arrays[0].ndim
         if first.type.startswith(("Conv2D", "MatMul", "Relu", "BiasAdd", "MaxPool")) and is_float:

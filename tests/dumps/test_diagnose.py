@@ -146,7 +146,7 @@ class Card:
             return
         beside = folder.parent / f"{folder.name}_of_the_engine"
         write_reference(str(beside), graph())
-        engine = Engine(reference.read(str(beside), {}))
+        engine = Engine(reference.read_step(str(beside), {}))
         for step in dumping.steps:
             engine.write(folder, step)
             name = {"fusion": FUSED, "random": FUSED, "operator": OPERATOR}.get(self.planted)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from npu_shim.dumps import dump, files, graph_files, op_debug, reference
-from npu_shim.dumps.dump import parse
+from npu_shim.dumps.dump import parse_message
 from npu_shim.dumps.formats import DumpError
 from tests.dumps.engine import printed
 from tests.dumps.messages import CLASSES, dump_bytes, tensor
@@ -41,7 +41,7 @@ def test_a_name_is_read(name: str, wanted: tuple[object, ...], tmp_path: pathlib
     (folder / name).write_bytes(b"")
     mapping = "12345678901234567890,MatMul.a_long_name.5.6.1700000000000001\n"
     (folder / "mapping.csv").write_text(mapping, encoding="utf-8")
-    (found,), problems = files.find(str(tmp_path))
+    (found,), problems = files.find_dump_files(str(tmp_path))
     fields = ("op_type", "op_name", "task", "stream", "time", "context", "thread")
     assert tuple(getattr(found, field) for field in fields) == wanted
     assert (found.step, found.run) == (5, ("20231114221320", "0"))
@@ -52,7 +52,7 @@ def test_a_file_that_is_no_dump_is_named(tmp_path: pathlib.Path) -> None:
     for name in ("Conv2D.conv1.x.y", "core", "123", "readme.txt", "Conv2D.a.1.2.3.4.5", ".hidden"):
         (tmp_path / name).write_bytes(b"")
     (tmp_path / "mapping.csv").write_text("1,2,3\n", encoding="utf-8")
-    found, problems = files.find(str(tmp_path))
+    found, problems = files.find_dump_files(str(tmp_path))
     assert found == []
     assert {pathlib.Path(path).name: text[:22] for path, text in problems.items()} == {
         "Conv2D.conv1.x.y": "its name is not that o",
@@ -69,7 +69,7 @@ def test_the_last_run_on_the_first_device_counts(tmp_path: pathlib.Path) -> None
             folder = tmp_path / time / device / "m" / "1" / "0"
             folder.mkdir(parents=True)
             (folder / "Op.op.1.2.3").write_bytes(b"")
-    ((found,),) = files.latest(files.find(str(tmp_path))[0]).values()
+    ((found,),) = files.last_run_by_step(files.find_dump_files(str(tmp_path))[0]).values()
     assert found.run == ("20240201000000", "0")
 
 
@@ -91,7 +91,7 @@ def test_a_damaged_dump_is_one_error(raw: bytes, message: str, tmp_path: pathlib
     path = tmp_path / "Op.op.1.2.3"
     path.write_bytes(raw)
     with pytest.raises(DumpError, match=message):
-        dump.read(str(path))
+        dump.read_dump(str(path))
 
 
 def test_a_shape_of_many_dimensions_is_an_error() -> None:
@@ -99,7 +99,7 @@ def test_a_shape_of_many_dimensions_is_an_error() -> None:
     data.output.add().shape.dim.extend([1] * 33)
     raw = data.SerializeToString()
     with pytest.raises(DumpError, match="shape of 33 dimensions"):
-        parse(memoryview(raw), 0, len(raw))
+        parse_message(memoryview(raw), 0, len(raw))
 
 
 def test_fields_that_are_not_known_are_skipped() -> None:
@@ -109,7 +109,7 @@ def test_fields_that_are_not_known_are_skipped() -> None:
     output = data.output.add(address=1, arg_index=2, data_type=1)
     output.dim_range.add(dim_start=0, dim_end=4)
     raw = data.SerializeToString() + b"\xfd\x07\x01\x02\x03\x04" + b"\xf9\x07" + b"\0" * 8  # fixed 32 and 64 bits
-    assert len(parse(memoryview(raw), 0, len(raw)).outputs) == 1
+    assert len(parse_message(memoryview(raw), 0, len(raw)).outputs) == 1
 
 
 @_FAST
@@ -131,7 +131,7 @@ def test_messages_are_read_as_protobuf_writes_them(
     for key, value in attributes.items():
         data.attr.add(name=key, value=value)
     raw = data.SerializeToString()
-    found = parse(memoryview(raw), 0, len(raw))
+    found = parse_message(memoryview(raw), 0, len(raw))
     assert (found.op_name, found.attributes, len(found.outputs)) == (name, attributes, len(outputs))
     for tensor_found, (kind, shape, inside) in zip(found.outputs, outputs):
         assert (tensor_found.data_type, tensor_found.format, tensor_found.original) == (kind, kind, name)
@@ -154,31 +154,31 @@ def test_any_bytes_are_read_or_one_error(
     path = folder / "Op.op.1.2.3"
     path.write_bytes(_mutated(_GOOD, place, junk, cut))
     try:
-        for each in dump.read(str(path)).outputs:
-            dump.original(each)
+        for each in dump.read_dump(str(path)).outputs:
+            dump.in_graph_shape(each)
     except DumpError as error:
         assert str(error)
     graph = folder / "ge_proto_1_Build.txt"
     graph.write_bytes(_mutated(_GRAPH, place, junk, cut))
     try:
-        assert all(op.name for op in graph_files.read(str(graph)))
+        assert all(op.name for op in graph_files.read_graph_ops(str(graph)))
     except ValueError as error:
         assert str(error)
     debug = folder / "Opdebug.Node_OpDebug.1.2.3.json"
     debug.write_bytes(
         _mutated(b'{"magic": "0x5a", "acc_list": {"acc_type": "AIC", "data": {"status": [0, 1]}}}', place, junk, cut)
     )
-    file = files.named(str(debug), "Opdebug.Node_OpDebug.1.2.3", str(folder))
+    file = files.parse_dump_name(str(debug), "Opdebug.Node_OpDebug.1.2.3", str(folder))
     assert file
     wrong: dict[str, str] = {}
-    with files.noted(wrong, str(debug)):
-        assert all(report.status for report in op_debug.read(file))
+    with files.collect_problem(wrong, str(debug)):
+        assert all(report.status for report in op_debug.read_reports(file))
     assert all(wrong.values())
     index = folder / "index" / "index.json"
     index.parent.mkdir(exist_ok=True)
     index.write_bytes(_mutated(b'{"schema_version": 1, "outputs": [{"op": "a", "file": "a.npy"}]}', place, junk, cut))
     problems: dict[str, str] = {}
-    found = reference.read(str(index.parent), problems)
+    found = reference.read_step(str(index.parent), problems)
     assert found.indexed != bool(problems)
 
 
@@ -186,7 +186,7 @@ def test_a_graph_with_many_open_blocks_is_an_error(tmp_path: pathlib.Path) -> No
     path = tmp_path / "ge_proto_1_Build.txt"
     path.write_text("a {\n" * 70, encoding="utf-8")
     with pytest.raises(ValueError, match="line 65 in 64 open blocks"):
-        list(graph_files.read(str(path)))
+        list(graph_files.read_graph_ops(str(path)))
 
 
 def test_a_reference_comes_back(tmp_path: pathlib.Path) -> None:
@@ -197,19 +197,23 @@ def test_a_reference_comes_back(tmp_path: pathlib.Path) -> None:
     ]
     write_reference(str(tmp_path), given)
     problems: dict[str, str] = {}
-    found = reference.read(str(tmp_path), problems)
+    found = reference.read_step(str(tmp_path), problems)
     assert [(each.op, each.output, each.line, each.inputs, each.band) for each in found.outputs] == [
         ("a/b", 1, "t.py:3", ["x:0"], 0.25),
         (long, 0, "", [], None),
     ]
-    np.testing.assert_array_equal(found.load(0), np.arange(3))
-    assert found.outputs[1].shape == [2, 0] and found.position("a_b", 1) == 0 and found.position("a/b", 0) is None
+    np.testing.assert_array_equal(found.load_output(0), np.arange(3))
+    assert (
+        found.outputs[1].shape == [2, 0]
+        and found.position_of_output("a_b", 1) == 0
+        and found.position_of_output("a/b", 0) is None
+    )
     (tmp_path / "index.json").unlink()  # as tfdbg writes it
-    named = reference.read(str(tmp_path), problems)
-    assert {each.op for each in named.outputs} == {"a_b", files.flat(long)} and not named.indexed
+    named = reference.read_step(str(tmp_path), problems)
+    assert {each.op for each in named.outputs} == {"a_b", files.name_in_files(long)} and not named.indexed
     (tmp_path / "other.npy").write_bytes(b"")
     (tmp_path / "a_b.1.9999999999999999.npy").write_bytes(b"no array")
-    again = reference.read(str(tmp_path), problems)
+    again = reference.read_step(str(tmp_path), problems)
     with pytest.raises(ValueError, match="is no array of NumPy"):
-        again.load(again.position("a/b", 1) or 0)
+        again.load_output(again.position_of_output("a/b", 1) or 0)
     assert [text[:15] for text in problems.values()] == ["its name is not"]

@@ -53,9 +53,9 @@ def test_a_layout_comes_back(
     array = values(shape, dtype)
     path = tmp_path / "Op.op.1.2.3"
     path.write_bytes(dump_bytes("op", [tensor(array, layout, letters)]))
-    found = dump.read(str(path)).outputs[0]
-    np.testing.assert_array_equal(dump.original(found, letters), array)
-    np.testing.assert_array_equal(dump.original(found), array)  # by the shapes
+    found = dump.read_dump(str(path)).outputs[0]
+    np.testing.assert_array_equal(dump.in_graph_shape(found, letters), array)
+    np.testing.assert_array_equal(dump.in_graph_shape(found), array)  # by the shapes
 
 
 def test_the_format_in_the_graph_decides_where_several_fit(tmp_path: pathlib.Path) -> None:
@@ -63,7 +63,7 @@ def test_the_format_in_the_graph_decides_where_several_fit(tmp_path: pathlib.Pat
     path = tmp_path / "Op.op.1.2.3"
     for letters in ("NHWC", "NCHW"):
         path.write_bytes(dump_bytes("op", [tensor(array, "NC1HWC0", letters, original_format=letters)]))
-        np.testing.assert_array_equal(dump.original(dump.read(str(path)).outputs[0]), array)
+        np.testing.assert_array_equal(dump.in_graph_shape(dump.read_dump(str(path)).outputs[0]), array)
 
 
 @pytest.mark.parametrize(("n", "c", "groups"), [(8, 1, 8), (32, 4, 2), (40, 1, 20), (6, 5, 3)])
@@ -71,7 +71,7 @@ def test_weights_of_a_convolution_with_groups_come_back(n: int, c: int, groups: 
     array = np.arange(3 * 2 * c * n, dtype=np.float32).reshape(3, 2, c, n)
     path = tmp_path / "Op.op.1.2.3"
     path.write_bytes(dump_bytes("op", [tensor(array, "FRACTAL_Z", "HWCN", groups=groups)]))
-    np.testing.assert_array_equal(dump.original(dump.read(str(path)).outputs[0]), array)
+    np.testing.assert_array_equal(dump.in_graph_shape(dump.read_dump(str(path)).outputs[0]), array)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -81,11 +81,11 @@ def test_a_type_comes_back(dtype: str, inside: bool, tmp_path: pathlib.Path) -> 
     path = tmp_path / "Op.op.1.2.3"
     given = [tensor(values((7,), "int16")), tensor(array, dtype=dtype)]
     path.write_bytes(dump_bytes("scope/op", given, [tensor(values((2, 2), "float64"))], {"a": "b"}, inside))
-    found = dump.read(str(path))
+    found = dump.read_dump(str(path))
     assert (found.op_name, found.attributes, len(found.inputs), len(found.outputs)) == ("scope/op", {"a": "b"}, 1, 2)
     assert dump.type_name(found.outputs[1]) == dtype
-    np.testing.assert_array_equal(dump.values(found.outputs[1]), array)
-    np.testing.assert_array_equal(dump.values(found.inputs[0]), values((2, 2), "float64"))
+    np.testing.assert_array_equal(dump.elements_in_memory(found.outputs[1]), array)
+    np.testing.assert_array_equal(dump.elements_in_memory(found.inputs[0]), values((2, 2), "float64"))
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_type_or_shape_that_cannot_be_read_is_an_error(kind: int, message: str
     path = tmp_path / "Op.op.1.2.3"
     path.write_bytes(dump_bytes("op", [{"raw": b"1234", "type": kind, "shape": [4]}]))
     with pytest.raises(DumpError, match=message):
-        dump.values(dump.read(str(path)).outputs[0])
+        dump.elements_in_memory(dump.read_dump(str(path)).outputs[0])
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_type_that_numpy_lacks_comes_back(
         expected = [0, 2.0**-22, 2.0**-16, 1, 1.125, 2, 0.5, 2.0**15, np.inf, 2.0**-15, 1.5 * 2.0**-15, -1, -np.inf]
     path = tmp_path / "Op.op.1.2.3"
     path.write_bytes(dump_bytes("op", [{"raw": bytes(raw), "type": kind, "shape": [len(expected)]}]))
-    np.testing.assert_array_equal(dump.values(dump.read(str(path)).outputs[0]), expected)
+    np.testing.assert_array_equal(dump.elements_in_memory(dump.read_dump(str(path)).outputs[0]), expected)
 
 
 if LIBRARY:  # later versions of TensorFlow install it
@@ -132,15 +132,15 @@ if LIBRARY:  # later versions of TensorFlow install it
     def test_tensorflow_writes_what_numpy_lacks_as_float32(name: str, tmp_path: pathlib.Path) -> None:
         array = np.array([1, -2, 3]).astype(getattr(LIBRARY, name))
         write(str(tmp_path), [(reference.Output("op"), array)])
-        found = reference.read(str(tmp_path), {})
+        found = reference.read_step(str(tmp_path), {})
         assert found.outputs[0].dtype == name
-        np.testing.assert_array_equal(found.load(0), [1, -2, 3])
+        np.testing.assert_array_equal(found.load_output(0), [1, -2, 3])
 
     @pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn"])
     def test_floats_of_8_bits_are_those_of_the_library_for_them(name: str) -> None:
         codes = np.arange(256, dtype=np.uint8)
         theirs = codes.view(getattr(LIBRARY, name)).astype(np.float32)
-        np.testing.assert_array_equal(small_types.decoded(name, codes), theirs)
+        np.testing.assert_array_equal(small_types.decode_numbers(name, codes), theirs)
 
 
 @pytest.mark.parametrize(
@@ -162,4 +162,4 @@ def test_a_layout_that_does_not_fit_is_an_error(
     layout: str, array_shape: tuple[int, ...], shape: tuple[int, ...], message: str
 ) -> None:
     with pytest.raises(DumpError, match=message):
-        formats.to_original(np.zeros(array_shape), layout, shape)
+        formats.to_graph_shape(np.zeros(array_shape), layout, shape)

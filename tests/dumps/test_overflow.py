@@ -60,7 +60,7 @@ def write(root: pathlib.Path, step: int, name: str, raw: bytes, given: np.ndarra
 )
 def test_a_report_names_unit_operator_and_ranges(raw: bytes, unit: str, status: int, tmp_path: pathlib.Path) -> None:
     write(tmp_path, 4, "scope/mul", raw)
-    (found,) = device_overflows.run(str(tmp_path), [], None).overflows
+    (found,) = device_overflows.find_overflows(str(tmp_path), [], None).overflows
     assert (found.unit, found.status, found.task, found.stream) == (unit, status, 7, 3)
     assert (found.operator, found.type, found.step, found.first) == ("scope/mul", "Mul", 4, True)
     assert (found.inputs[0].low, found.inputs[0].high) == (1.0, 60000.0)
@@ -84,9 +84,9 @@ def test_json_of_the_vendor_counts_where_its_dump_is_not_there(made: dict[str, A
     write(tmp_path, 0, "scope/mul", old_report(7, 3, 2, 32))
     dump = next(tmp_path.rglob("Opdebug*"))
     (dump.parent / f"{dump.name}.output.0.json").write_text(json.dumps(made), encoding="utf-8")
-    assert len(device_overflows.run(str(tmp_path), [], None).overflows) == 1
+    assert len(device_overflows.find_overflows(str(tmp_path), [], None).overflows) == 1
     dump.unlink()
-    (found,) = device_overflows.run(str(tmp_path), [], None).overflows
+    (found,) = device_overflows.find_overflows(str(tmp_path), [], None).overflows
     assert found.operator == "scope/mul" and found.status in (8, 32)
 
 
@@ -111,7 +111,7 @@ def test_the_verdict_follows_from_the_loss_scale(
 ) -> None:
     for step in steps:
         write(tmp_path, step, name, old_report(7, 3, 2, 32), given)
-    found = device_overflows.run(str(tmp_path), [], scale)
+    found = device_overflows.find_overflows(str(tmp_path), [], scale)
     assert {each.verdict for each in found.overflows} == {verdict}
     assert reason in found.overflows[0].reason
 
@@ -130,7 +130,7 @@ def test_an_overflow_of_what_fills_a_format_up_differs_from_others(
     (file,) = tmp_path.rglob("Log.log.*")
     given = tensor(np.abs(np.where(np.isinf(numbers), 2, numbers)), "FRACTAL_NZ")
     file.write_bytes(dump_bytes("log", [{**nz, "raw": stored.tobytes()}], [given]))
-    (overflow,) = device_overflows.run(str(tmp_path), [], {3: 1024.0}).overflows
+    (overflow,) = device_overflows.find_overflows(str(tmp_path), [], {3: 1024.0}).overflows
     assert overflow.verdict == device_overflows.NOT_NORMAL and reason in overflow.reason
 
 
@@ -141,7 +141,7 @@ def test_an_operator_after_the_first_has_its_overflow_from_there(tmp_path: pathl
     raw = old_report(8, 3, 2, 32)
     report = dump_bytes("Node_OpDebug", [{"raw": raw, "type": "uint8", "shape": [len(raw)]}])
     (folder / "Opdebug.Node_OpDebug.9.9.1700000000000010").write_bytes(report)
-    first, after = device_overflows.run(str(tmp_path), [], {1: 2.0}).overflows
+    first, after = device_overflows.find_overflows(str(tmp_path), [], {1: 2.0}).overflows
     assert (first.first, after.first, after.operator) == (True, False, "gradients/next")
     assert after.reason == "input 0 has overflown before: see the first of the step"
 

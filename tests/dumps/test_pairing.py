@@ -29,7 +29,7 @@ def write(folder: pathlib.Path, name: str, array: np.ndarray, number: int = 1, e
 
 def run(card: pathlib.Path, cpu: pathlib.Path, **more: Any) -> Any:
     """Return the result of a comparison."""
-    return dump_comparison.run(str(card), str(cpu), **more)
+    return dump_comparison.compare_dumps(str(card), str(cpu), **more)
 
 
 def test_the_op_that_a_dump_names_counts_without_a_graph(tmp_path: pathlib.Path) -> None:
@@ -126,8 +126,8 @@ def test_perturbed_runs_give_each_output_its_band(tmp_path: pathlib.Path) -> Non
     for folder, share in zip([str(tmp_path / "cpu"), *names], (0.0, 1e-3, -1e-3, 1e-3, -1e-3)):
         made = [("a", exact * np.float32(1 + share)), ("same", exact), ("count", np.arange(3)), ("zero", exact * 0)]
         write_reference(f"{folder}/0", [(reference.Output(op), array) for op, array in made])
-    bands.add(str(tmp_path / "cpu"), [*names, str(tmp_path / "missing")], "float16")
-    found = {each.op: each.band for each in reference.read(str(tmp_path / "cpu" / "0"), {}).outputs}
+    bands.add_bands(str(tmp_path / "cpu"), [*names, str(tmp_path / "missing")], "float16")
+    found = {each.op: each.band for each in reference.read_step(str(tmp_path / "cpu" / "0"), {}).outputs}
     assert found["a"] == pytest.approx(8.61e-3 + 2**-11, rel=1e-4) and found["same"] == 2**-11
     assert found["count"] is None and found["zero"] == 2**-11
     assert os.listdir(str(tmp_path / "cpu")) == ["0"]

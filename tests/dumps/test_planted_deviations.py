@@ -14,7 +14,7 @@ import pytest
 
 from npu_shim.cli import main
 from npu_shim.dumps import dump_comparison, reference
-from npu_shim.dumps.reports.comparison_text import answers
+from npu_shim.dumps.reports.comparison_text import answer_sentences
 from tests.dumps.engine import Engine
 from tests.dumps.messages import tensor
 
@@ -118,7 +118,7 @@ def recorded(script: pathlib.Path, folder: pathlib.Path) -> Engine:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    engine = Engine(reference.read(str(folder / "cpu"), {}))
+    engine = Engine(reference.read_step(str(folder / "cpu"), {}))
     engine.write(folder / "card", with_inputs=False)
     return engine
 
@@ -135,7 +135,7 @@ def step(
 
 def compared(card: pathlib.Path, cpu: pathlib.Path) -> Any:
     """Return the result of a comparison."""
-    return dump_comparison.run(str(card), str(cpu))
+    return dump_comparison.compare_dumps(str(card), str(cpu))
 
 
 def test_clean_dumps_agree(step: tuple[pathlib.Path, Engine, pathlib.Path], tmp_path: pathlib.Path) -> None:
@@ -164,7 +164,7 @@ def planted(names: list[str], step: tuple[pathlib.Path, Engine, pathlib.Path], f
             operator, change, _ = PLANTED[name]
             made = engine.operators[operator]
             array = made.arrays[0]
-            place = engine.reference.position(made.originals[-1], 0)
+            place = engine.reference.position_of_output(made.originals[-1], 0)
             assert place is not None
             if "of float16" in name:  # the reference has numbers that float16 lacks
                 np.save(folder / "cpu" / engine.reference.outputs[place].file, at(2, 7e4)(array))
@@ -188,7 +188,7 @@ def check(found: Any, names: list[str], engine: Engine) -> None:
     first = found.first_departure
     assert first.operator == min(departing, key=order.index) and first.path[-1].operator == first.operator
     assert first.line.startswith("original.py:") and first.inputs in ("agree", "not compared")
-    assert f"{first.operator} ({engine.operators[first.operator].op_type}), original.py" in answers(found)[0]
+    assert f"{first.operator} ({engine.operators[first.operator].op_type}), original.py" in answer_sentences(found)[0]
 
 
 @pytest.mark.parametrize("names", rounds(), ids=lambda names: f"{len(names)} deviations")

@@ -14,5 +14,5 @@ def write(folder: str, outputs: Iterable[tuple[Output, np.ndarray]]) -> None:
     """Write the outputs of a step, in the order of the graph, and their index."""
     writer = Writer(folder)
     for place, (entry, array) in enumerate(outputs):
-        writer.add(place, entry, array)
+        writer.write_output(place, entry, array)
     writer.close()

@@ -47,25 +47,25 @@ def changes(*events: Deliberate) -> Changes:
 
 
 def test_the_statements_of_training_batches_are_found(tmp_path: pathlib.Path, monkeypatch: Any) -> None:
-    tool.load()
+    tool.make_importable()
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text(SCRIPT)
     args = argparse.Namespace(
         select=None, ignore=None, distributed="", compat_v1=None, tf=None, facts=None, no_facts_for=None
     )
-    results = migrated_run.conversions(["train.py"], args, None, [str(tmp_path)]).convert_all()
+    results = migrated_run.make_conversions(["train.py"], args, None, [str(tmp_path)]).convert_all()
     assert deliberate_changes.deliberate_places(results) == {"NPU109": [("train.py", 4, 6)]}
 
 
 def test_each_deliberate_rule_says_in_a_clause_what_it_changes() -> None:
-    tool.load()
+    tool.make_importable()
     found = deliberate_changes.sentence_by_rule()
     assert {"NPU103", "NPU108", "NPU109", "NPU114", "NPU116", "NPU123"} <= set(found)
     assert all(re.fullmatch(r"[a-z][^.]{10,90}", text) for text in found.values())
 
 
 def test_half_precision_does_not_name_the_policy() -> None:
-    tool.load()
+    tool.make_importable()
     event = Deliberate("given", code="NPU116", place="train.py:4")
     assert deliberate_changes.deliberate_changes_of([recording(event)], in_half=True) == []
     assert [each.code for each in deliberate_changes.deliberate_changes_of([recording(event)])] == ["NPU116"]
@@ -106,7 +106,7 @@ def test_the_original_takes_keras_of_tensorflow_where_the_package_is_another_lib
 
 @pytest.mark.parametrize("state, text", [("agree", "The two scripts agree."), ("differ", "The two scripts differ.")])
 def test_the_verdict_names_each_change_once(state: str, text: str) -> None:
-    tool.load()
+    tool.make_importable()
     event = Deliberate("given", code="NPU109", cost="4 of 100 examples", place="train.py:4")
     named = deliberate_changes.deliberate_changes_of([recording(event, event, replace(event, cost=""))])
     change = "NPU109 leaves out the partial training batches"

@@ -90,7 +90,7 @@ def test_a_dump_with_a_pickled_object_is_refused(tmp_path: pathlib.Path) -> None
     trace, path = tmp_path / "trace", tmp_path / "MatMul.dense.1.2.1700000000000.output.0.npy"
     np.save(path, np.array([Exploding(trace)], object), allow_pickle=True)
     with pytest.raises(ValueError):
-        dump.read(str(path))
+        dump.read_dump(str(path))
     assert not trace.exists()
 
 

@@ -108,7 +108,7 @@ def write_index(folder: pathlib.Path) -> pathlib.Path:
 
 def read_index(folder: pathlib.Path) -> str:
     problems: files.Problems = {}
-    assert {output.op for output in reference.read(str(folder), problems).outputs} <= {"a", "another"}
+    assert {output.op for output in reference.read_step(str(folder), problems).outputs} <= {"a", "another"}
     return "; ".join(problems.values())
 
 
@@ -120,7 +120,7 @@ def write_draws(folder: pathlib.Path) -> pathlib.Path:
 
 def read_draws(folder: pathlib.Path) -> str:
     problems: files.Problems = {}
-    dump_comparison._shared_draws(str(folder), problems)
+    dump_comparison._read_shared_draws(str(folder), problems)
     return "; ".join(problems.values())
 
 
@@ -135,7 +135,7 @@ def write_diagnosis(folder: pathlib.Path) -> pathlib.Path:
 
 
 def read_diagnosis(folder: pathlib.Path) -> str:
-    is_read = stage_results.read(str(folder / "diagnosis.json")) is not None
+    is_read = stage_results.read_diagnosis(str(folder / "diagnosis.json")) is not None
     return "" if is_read else "changed: all stages run again"  # as the command says
 
 
@@ -148,7 +148,7 @@ def write_assessment(folder: pathlib.Path) -> pathlib.Path:
 
 def read_assessment(folder: pathlib.Path) -> str:
     profile = profile_reader.Profile(str(folder))
-    profile_reader._lines(str(folder), [str(folder)], profile)
+    profile_reader._lines_of_ops(str(folder), [str(folder)], profile)
     return "; ".join(profile.problems.values())
 
 

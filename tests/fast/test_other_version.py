@@ -32,7 +32,7 @@ def test_a_name_of_the_other_version(
     compat = types.SimpleNamespace(v1=v1, v2=types.SimpleNamespace(new=None))
     fake = types.SimpleNamespace(__version__=version, compat=compat)
     monkeypatch.setitem(sys.modules, "tensorflow", fake)  # type: ignore[arg-type]
-    found = other_version.advice(AttributeError(error))
+    found = other_version.version_advice(AttributeError(error))
     assert (
         found is None
         if text is None

@@ -50,7 +50,7 @@ def test_functions_and_code_keep_their_lines(title: str, code: str, before: str,
         assert how == "behind letters beyond ASCII"
         return
     assert migrated.text == result.new.decode("utf-8")
-    was, now = compile(text, "x.py", "exec", dont_inherit=True), migrated.code("x.py")
+    was, now = compile(text, "x.py", "exec", dont_inherit=True), migrated.compile_text("x.py")
     starts = first_lines(now)
     for path, lines in first_lines(was).items():
         if path in starts and len(starts[path]) == len(lines):
@@ -76,7 +76,7 @@ def test_unchanged_code_keeps_its_columns(how: str) -> None:
         return [instruction.positions for instruction in dis.get_instructions(code) if instruction.argval == name]
 
     was = dict(codes(compile(text, "x.py", "exec", dont_inherit=True)))["f",]
-    now = dict(codes(migrated.code("x.py")))["f",]
+    now = dict(codes(migrated.compile_text("x.py")))["f",]
     for name in ("run", "c", "a", "äö") if sys.version_info >= (3, 11) else ("",):
         assert places(was, name) and set(places(was, name)) <= set(places(now, name)), name
 

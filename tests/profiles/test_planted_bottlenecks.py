@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from npu_shim.profiles import profile_reader
-from npu_shim.profiles.profile_summary import to_result
+from npu_shim.profiles.profile_summary import to_page
 from tests.profiles import card
 from tests.profiles.planted import PLANTED, slow_link, slow_rank, told_waits
 from tests.profiles.recompute import differences
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.once
 
 def result(folder: pathlib.Path) -> dict[str, Any]:
     """Return the page of a profile without problems."""
-    found = to_result(profile_reader.read(str(folder)), "profile").to_json()
+    found = to_page(profile_reader.read_profile(str(folder)), "profile").to_json()
     assert found["problems"] == []
     return found
 

@@ -17,9 +17,9 @@ from npu_shim.cli import main
 from npu_shim.options.page import described
 from npu_shim.profiles import op_kinds, profile_reader, steps, table_forms, tables
 from npu_shim.profiles.devices import Profile
-from npu_shim.profiles.findings import reason
+from npu_shim.profiles.findings import reason_for_kind
 from npu_shim.profiles.op_kinds import KINDS, Signature
-from npu_shim.profiles.profile_summary import significance, to_result
+from npu_shim.profiles.profile_summary import probability_by_chance, to_page
 from npu_shim.profiles.table_forms import ProfileFile
 from npu_shim.rehearsal.assess.products import Product
 from tests.profiles import card
@@ -40,12 +40,12 @@ def exports(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 
 def test_a_broken_row_is_named_and_the_rest_is_read(exports: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    whole = to_result(profile_reader.read(str(exports / "tables")), "whole").to_json()
+    whole = to_page(profile_reader.read_profile(str(exports / "tables")), "whole").to_json()
     shutil.copytree(str(exports / "tables"), str(tmp_path / "copy"))
     (table,) = (tmp_path / "copy").rglob("op_summary*.csv")
     lines = table.read_text(encoding="utf-8").splitlines()
     table.write_text("\n".join([*lines[:5], lines[5][:40], *lines[6:], "0,1,2"]), encoding="utf-8")
-    found = to_result(profile_reader.read(str(tmp_path / "copy")), "copy").to_json()
+    found = to_page(profile_reader.read_profile(str(tmp_path / "copy")), "copy").to_json()
     (problem,) = found["problems"]
     assert problem["problem"].startswith("2 rows are broken and skipped, the last at line")
     assert found["devices"][0]["runs"] == whole["devices"][0]["runs"] - 1
@@ -90,7 +90,7 @@ def test_lines_of_the_script_stand_beside_ops_and_fused_ops(exports: pathlib.Pat
         'op {\n name: "forward/layer_1/MatMul"\n type: "MatMulV2"\n attr {\n  key: "_datadump_original_op_names"\n'
         '  value {\n list {\n s: "y"\n s: "x"\n }\n }\n }\n}\n'
     )
-    found = to_result(profile_reader.read(str(tmp_path / "copy")), "copy").to_json()
+    found = to_page(profile_reader.read_profile(str(tmp_path / "copy")), "copy").to_json()
     assert found["findings"][0]["evidence"][0]["line"] == "train.py:12 (loss)"
     assert {row["line"] for row in found["ops"] if row["name"] == "forward/layer_1/MatMul"} == {"train.py:3 (net)"}
     assert {row["line"] for row in found["ops"] if row["name"] == "forward/layer_0/MatMul"} == {"train.py:3 (net)"}
@@ -106,7 +106,7 @@ def test_a_profile_of_the_cpu_and_an_assessment_know_lines_too(exports: pathlib.
     (tmp_path / "assess.json").write_text(json.dumps(assessed), encoding="utf-8")
     (tmp_path / "other.json").write_text("[1]", encoding="utf-8")
     (tmp_path / "lines_20240101000000.csv").write_text("op name,line\nforward/layer_0/MatMul,train.py:3 (net)\n")
-    found = to_result(profile_reader.read(str(exports / "tables"), [str(tmp_path)]), "").to_json()
+    found = to_page(profile_reader.read_profile(str(exports / "tables"), [str(tmp_path)]), "").to_json()
     assert found["findings"][0]["evidence"][0]["line"] == "train.py:12 (loss)"
     assert {row["line"] for row in found["ops"] if row["name"] == "forward/layer_0/MatMul"} == {"train.py:3 (net)"}
     assert found["problems"] == []
@@ -117,7 +117,7 @@ def test_a_profile_of_the_cpu_and_an_assessment_know_lines_too(exports: pathlib.
     [("Task Start Time", "1043640017380.831", 3), ("Task Start Time", "17000", 0), ("FP Start(ns)", "1.5", 0)],
 )
 def test_a_time_without_a_unit_is_in_microseconds_if_it_has_a_point(head: str, cell: str, digits: int) -> None:
-    assert table_forms.digits(head, cell) == digits
+    assert table_forms.nanosecond_digits(head, cell) == digits
 
 
 def test_a_pyarrow_that_cannot_be_imported_is_reported(
@@ -126,7 +126,7 @@ def test_a_pyarrow_that_cannot_be_imported_is_reported(
     (tmp_path / "pyarrow.py").write_text("raise ImportError('pyarrow requires NumPy 2.0 or newer')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "pyarrow", raising=False)
-    found = to_result(profile_reader.read(str(exports / "tables")), "").to_json()
+    found = to_page(profile_reader.read_profile(str(exports / "tables")), "").to_json()
     why = "cannot be imported: pyarrow requires NumPy 2.0 or newer"
     problem = f"{why}. Python's csv reads tables, about 4 times slower"
     assert found["problems"] == [{"file": "pyarrow", "problem": problem}] and found["step"]["number"] == 3
@@ -138,8 +138,8 @@ def test_of_two_exports_the_last_is_read(name: str, ending: str, exports: pathli
     for export in list((tmp_path / "copy").rglob(f"*_20240101{ending}")):
         shutil.copy(str(export), str(export.with_name(export.name.replace("_20240101", "_20231231"))))
     assert (
-        to_result(profile_reader.read(str(tmp_path / "copy")), "").to_json()
-        == to_result(profile_reader.read(str(exports / name)), "").to_json()
+        to_page(profile_reader.read_profile(str(tmp_path / "copy")), "").to_json()
+        == to_page(profile_reader.read_profile(str(exports / name)), "").to_json()
     )
 
 
@@ -154,7 +154,7 @@ def test_the_messages_of_a_step_trace_are_read_where_the_exporter_subtracts_them
     path.write_text(f"{heads}\n{','.join(map(str, cells))},{wrapped // 1000}.{wrapped % 1000:03d}\n")
     made = Profile([])
     tables.read_rows(ProfileFile(str(path), "step_trace", "", ""), made)
-    assert steps.traced(made.rows["step_trace"])[1] == [(start, took)] and not made.problems
+    assert steps.steps_of_trace(made.rows["step_trace"])[1] == [(start, took)] and not made.problems
 
 
 def test_the_step_is_named_as_slower_only_if_it_is(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,12 +173,14 @@ def test_significance_is_that_of_the_rank_sum_test() -> None:
     found = []
     for _ in range(400):
         first, second = chance.normal(size=(2, 15))
-        probability = significance(first, second)
+        probability = probability_by_chance(first, second)
         assert probability is not None
         found.append(probability)
     assert 0.02 < np.mean(np.array(found) < 0.05) < 0.09  # of equal distributions
-    assert (significance(np.arange(10.0), np.arange(10.0) + 100) or 1) < 1e-3
-    assert significance(np.ones(6), np.ones(6)) == 1.0 and significance(np.ones(3), np.ones(9)) is None
+    assert (probability_by_chance(np.arange(10.0), np.arange(10.0) + 100) or 1) < 1e-3
+    assert (
+        probability_by_chance(np.ones(6), np.ones(6)) == 1.0 and probability_by_chance(np.ones(3), np.ones(9)) is None
+    )
 
 
 def test_ranked_by_gain_a_fix_leaves_the_time_that_its_product_needs(tmp_path: pathlib.Path) -> None:
@@ -211,13 +213,13 @@ def test_ranked_by_gain_a_fix_leaves_the_time_that_its_product_needs(tmp_path: p
 def test_of_two_runs_in_one_folder_the_last_is_read(tmp_path: pathlib.Path) -> None:
     for number, (name, begin) in enumerate({"Where": card.BEGIN, "casts": card.BEGIN + 10**12}.items()):
         card.write(tmp_path / f"run_{number}", card.run(PLANTED[name].make, begin=begin))
-    found = to_result(profile_reader.read(str(tmp_path)), "").to_json()
+    found = to_page(profile_reader.read_profile(str(tmp_path)), "").to_json()
     assert [each["id"] for each in found["findings"]] == ["casts"] and found["device"] == "0"
     (problem,) = found["problems"]
     assert problem["file"].startswith("run_0") and "earlier run and was left out" in problem["problem"]
     for rank in range(2):
         (tmp_path / f"run_{rank}").rename(tmp_path / f"rank_{rank}")
-    found = to_result(profile_reader.read(str(tmp_path)), "").to_json()
+    found = to_page(profile_reader.read_profile(str(tmp_path)), "").to_json()
     assert [each["device"] for each in found["devices"]] == ["0", "1"] and found["problems"] == []
 
 
@@ -239,9 +241,9 @@ def test_the_bound_of_an_op_is_that_of_its_operations_and_bytes(
     assert op_kinds.matrix_flops(op) == pytest.approx(flops)
     if type == "MatMulV2":
         moved = 2 * (4096 * 1024 + 1024 * 512) + 4 * 4096 * 512
-        assert op_kinds.moved(op) == moved
-        assert op_kinds.bound(op, Product("", 1e12, 1.0, 0, "")) == pytest.approx(1e9 * moved)
-        assert op_kinds.bound(op, Product("", 1e12, 1e30, 0, "")) == pytest.approx(1e9 * flops / 1e12)
+        assert op_kinds.bytes_moved(op) == moved
+        assert op_kinds.least_nanoseconds(op, Product("", 1e12, 1.0, 0, "")) == pytest.approx(1e9 * moved)
+        assert op_kinds.least_nanoseconds(op, Product("", 1e12, 1e30, 0, "")) == pytest.approx(1e9 * flops / 1e12)
 
 
 def test_a_single_run_without_a_duration_is_a_profile(tmp_path: pathlib.Path) -> None:
@@ -285,7 +287,7 @@ def test_fixes_name_what_exists(repo_root: pathlib.Path) -> None:
     ],
 )
 def test_an_op_on_the_ai_cpu_has_a_reason_and_what_to_use_instead(type: str, types: str, words: str) -> None:
-    assert reason(Signature(name="a", type=type, core="AI_CPU", types=types)) == words
+    assert reason_for_kind(Signature(name="a", type=type, core="AI_CPU", types=types)) == words
 
 
 def test_the_page_shows_a_timeline_without_the_network(exports: pathlib.Path, tmp_path: pathlib.Path) -> None:
@@ -310,7 +312,7 @@ def test_slow_first_steps_are_left_out(export: str, tmp_path: pathlib.Path) -> N
         card.write(tmp_path, rank)
     if export == "op_summary":
         next(iter(tmp_path.rglob("step_trace*"))).unlink()
-    found = to_result(profile_reader.read(str(tmp_path)), "").to_json()
+    found = to_page(profile_reader.read_profile(str(tmp_path)), "").to_json()
     first = 2 if export == "op_summary" else 1  # a step trace and marks do not count the first one at all
     assert (found["step"]["number"], found["step"]["left_out"], found["findings"]) == (10, first, [])
     assert found["step"]["longest_ms"] < 1.02 * found["step"]["shortest_ms"]
@@ -322,11 +324,11 @@ def test_the_steps_that_a_run_names_are_read(tmp_path: pathlib.Path) -> None:
     spans = {"4 to 6": (rank.steps[3][-1], rank.steps[6][-1]), "none": (0, 10)}
     for name, (begin, end) in spans.items():
         (tmp_path / "rank_0" / "profiled_steps.csv").write_text(f"begin,end\n{begin - 1000},{end + 1000}\n")
-        step = to_result(profile_reader.read(str(tmp_path)), "").to_json()["step"]
+        step = to_page(profile_reader.read_profile(str(tmp_path)), "").to_json()["step"]
         assert (step["number"], step["left_out"]) == ((3, 3) if name == "4 to 6" else (11, 0))
     card.write(tmp_path / "rank_10", rank)
     (tmp_path / "rank_0").rename(tmp_path / "rank_1")
     begin, end = spans["4 to 6"]
     for name, until in (("rank_1", rank.steps[4][-1]), ("rank_10", end)):
         (tmp_path / name / "profiled_steps.csv").write_text(f"begin,end\n{begin - 1000},{until + 1000}\n")
-    assert [len(each.steps.edges) for each in profile_reader.read(str(tmp_path)).devices] == [1, 3]
+    assert [len(each.steps.edges) for each in profile_reader.read_profile(str(tmp_path)).devices] == [1, 3]

@@ -20,7 +20,7 @@ from npu_shim.rehearsal.migrating.plan import Migrating, NotObserved
 from npu_shim.rehearsal.migrating.program import OutputExists, Program
 from npu_shim.rehearsal.result import AGREE, DIFFER, Result
 
-tool.load()
+tool.make_importable()
 
 NAMES = [f"NPU{number}:train.py:{number}" for number in range(101, 108)]
 

@@ -13,7 +13,7 @@ from msprof_analyze.prof_exports.hccl_sum_export import HcclSumExport
 
 from npu_shim.profiles import profile_reader, tables
 from npu_shim.profiles.op_kinds import COMMUNICATION
-from npu_shim.profiles.profile_summary import to_result
+from npu_shim.profiles.profile_summary import to_page
 from tests.profiles import card
 from tests.profiles.planted import PLANTED
 
@@ -21,7 +21,7 @@ from tests.profiles.planted import PLANTED
 def test_calls_and_times_are_those_of_the_vendor(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "rank0_ascend_pt" / "ASCEND_PROFILER_OUTPUT" / "ascend_pytorch_profiler_0.db"
     card.write_database(path, card.run(PLANTED["messages by the hundred"].make, steps=4))
-    (device,) = profile_reader.read(str(tmp_path)).devices
+    (device,) = profile_reader.read_profile(str(tmp_path)).devices
     ours: dict[tuple[str, str], list[int]] = {}
     for number, each in enumerate(device.signatures):
         runs = device.code == number
@@ -42,9 +42,9 @@ def test_calls_and_times_are_those_of_the_vendor(tmp_path: pathlib.Path) -> None
 @pytest.mark.parametrize("version", [5, 7, 9])
 def test_pyarrow_and_csv_read_the_same(version: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     card.write(tmp_path, card.run(PLANTED["casts"].make), version)
-    found = to_result(profile_reader.read(str(tmp_path)), "").to_json()
+    found = to_page(profile_reader.read_profile(str(tmp_path)), "").to_json()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert to_result(profile_reader.read(str(tmp_path)), "").to_json() == found and found["problems"] == []
+    assert to_page(profile_reader.read_profile(str(tmp_path)), "").to_json() == found and found["problems"] == []
 
 
 def test_csv_reads_on_where_pyarrow_meets_a_broken_row(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +52,7 @@ def test_csv_reads_on_where_pyarrow_meets_a_broken_row(tmp_path: pathlib.Path, m
     (path,) = card.write(tmp_path, card.run(PLANTED["casts"].make)).glob("op_summary*")
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join([*lines[:300], lines[300][:40], "", *lines[301:]]), encoding="utf-8")
-    found = to_result(profile_reader.read(str(tmp_path)), "").to_json()
+    found = to_page(profile_reader.read_profile(str(tmp_path)), "").to_json()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert to_result(profile_reader.read(str(tmp_path)), "").to_json() == found
+    assert to_page(profile_reader.read_profile(str(tmp_path)), "").to_json() == found
     assert [each["problem"][:20] for each in found["problems"]] == ["1 rows are broken an"]

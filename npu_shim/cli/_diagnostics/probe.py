@@ -15,7 +15,7 @@ from npu_shim._host import host_env
 from npu_shim._host.packages import install_command
 from npu_shim._tensorflow.types import JsonObject
 from npu_shim.cli._diagnostics import card_steps
-from npu_shim.import_hook.tool import with_package
+from npu_shim.import_hook.tool import with_package_path
 
 TIMEOUT_S = 600.0  # the NPU compiles the graph first
 _MARK = "npu_shim probe: "
@@ -51,7 +51,7 @@ def run_marked(command: Sequence[str], environ: Mapping[str, str], mark: str, ti
         mark: begins the text of a result.
         timeout_s: the time limit of the process.
     """
-    env, pipe, none = with_package(environ), subprocess.PIPE, subprocess.DEVNULL
+    env, pipe, none = with_package_path(environ), subprocess.PIPE, subprocess.DEVNULL
     try:
         done = subprocess.run(command, env=env, stdin=none, stdout=pipe, stderr=subprocess.STDOUT, timeout=timeout_s)
         code, output = done.returncode, done.stdout

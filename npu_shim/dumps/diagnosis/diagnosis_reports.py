@@ -19,7 +19,7 @@ _VERDICTS = {
 
 def to_text(result: Diagnosis) -> str:
     """Return the page as text that ends with a line feed."""
-    return "\n".join(_lines(result)) + "\n"
+    return "\n".join(_text_lines(result)) + "\n"
 
 
 def to_html(result: Diagnosis) -> str:
@@ -27,10 +27,10 @@ def to_html(result: Diagnosis) -> str:
     footer = f"npu-shim diagnose {npu_shim.__version__}"
     about = " ".join([result.script, *result.arguments])
     title = f"Diagnosis of {result.script}"
-    return page_html(title, "Diagnosis on the card", [about, result.recording], _body(result), footer)
+    return page_html(title, "Diagnosis on the card", [about, result.recording], _html_body(result), footer)
 
 
-def _lines(result: Diagnosis) -> Iterator[str]:
+def _text_lines(result: Diagnosis) -> Iterator[str]:
     cause = result.cause
     yield f"cause: {cause.title}" if cause else _VERDICTS[result.verdict]
     if cause:
@@ -45,7 +45,7 @@ def _lines(result: Diagnosis) -> Iterator[str]:
         yield from (f"  {finding.place}: {finding.code} {finding.message}" for finding in result.findings)
 
 
-def _body(result: Diagnosis) -> Iterator[str]:
+def _html_body(result: Diagnosis) -> Iterator[str]:
     cause = result.cause
     state = "agree" if result.verdict == "agrees" else "differ"
     yield from verdict_html(state, cause.title if cause else _VERDICTS[result.verdict])

@@ -12,7 +12,15 @@ import time
 from dataclasses import dataclass, replace
 from typing import Callable, Sequence
 
-from npu_shim.dumps.diagnosis.stage_results import NONE, Cause, Diagnosis, Facts, StageResult, ToolFinding, read
+from npu_shim.dumps.diagnosis.stage_results import (
+    NONE,
+    Cause,
+    Diagnosis,
+    Facts,
+    StageResult,
+    ToolFinding,
+    read_diagnosis,
+)
 from npu_shim.dumps.dump_settings import Dumping
 from npu_shim.rehearsal import recorded_original, result
 from npu_shim.rehearsal.failures import failure_sentences, read_recordings
@@ -91,13 +99,13 @@ class Ladder:
         self.facts = Facts()
         self.stage = ""
 
-    def walk(self, stages: Sequence[Stage]) -> Diagnosis:
+    def run_stages(self, stages: Sequence[Stage]) -> Diagnosis:
         """Return the diagnosis, which is written after each stage."""
         path = os.path.join(self.given.folder, RESULT)
-        diagnosis = read(path)
+        diagnosis = read_diagnosis(path)
         if diagnosis is None or diagnosis.key != self.given.key:
-            diagnosis = self._begin(stages, os.path.exists(path))
-            _write(path, diagnosis)
+            diagnosis = self._begin_diagnosis(stages, os.path.exists(path))
+            _write_diagnosis(path, diagnosis)
         before = {stage.name for stage in diagnosis.stages}
         for row in diagnosis.stages:
             self.facts = row.facts or self.facts
@@ -106,29 +114,29 @@ class Ladder:
             if diagnosis.verdict:
                 break
             if stage.name not in before:
-                self._act(stage, stages[number:], diagnosis)
-                _write(path, diagnosis)
+                self._run_stage(stage, stages[number:], diagnosis)
+                _write_diagnosis(path, diagnosis)
         diagnosis.verdict = diagnosis.verdict or NONE
-        _write(path, diagnosis)
+        _write_diagnosis(path, diagnosis)
         return diagnosis
 
-    def _act(self, stage: Stage, left: Sequence[Stage], diagnosis: Diagnosis) -> None:
+    def _run_stage(self, stage: Stage, left: Sequence[Stage], diagnosis: Diagnosis) -> None:
         self.stage = stage.name
         one = self.facts.seconds
         most = sum(later.runs for later in left)
         about = f"; {most} runs of {one:.0f} s are left at most, {one * most / 60:.0f} min" if one else ""
         self.given.report(f"{stage.name}: {stage.title}{about}")
-        shutil.rmtree(self.path(), ignore_errors=True)  # of a run that was interrupted
+        shutil.rmtree(self.stage_path(), ignore_errors=True)  # of a run that was interrupted
         begin = time.monotonic()
         outcome = stage.act(self)
         self.facts = outcome.facts or self.facts
         self.given.report(f"{stage.name}: {outcome.text}")
         diagnosis.verdict, diagnosis.cause = outcome.verdict, outcome.cause
         seconds = round(time.monotonic() - begin, 1)
-        row = StageResult(stage.name, stage.title, outcome.text, outcome.facts, seconds, self.path())
+        row = StageResult(stage.name, stage.title, outcome.text, outcome.facts, seconds, self.stage_path())
         diagnosis.stages.append(row)
 
-    def _begin(self, stages: Sequence[Stage], changed: bool) -> Diagnosis:
+    def _begin_diagnosis(self, stages: Sequence[Stage], changed: bool) -> Diagnosis:
         """Remove what another script, recording or release left, and return a diagnosis without stages."""
         given = self.given
         if changed:
@@ -139,11 +147,11 @@ class Ladder:
         arguments = list(given.run.arguments)
         return Diagnosis(given.key, given.run.script, arguments, given.reference.folder, findings=given.findings)
 
-    def path(self, *names: str) -> str:
+    def stage_path(self, *names: str) -> str:
         """Return a path in the folder of the stage."""
         return os.path.join(self.given.folder, self.stage, *names)
 
-    def compare(
+    def run_and_compare(
         self, name: str, given: Dumping | None = None, *, on_host: bool = False, alone: bool = False
     ) -> result.Result:
         """Run the script and compare it with the recording.
@@ -157,34 +165,34 @@ class Ladder:
         run = self._planned_run(name, given, on_host, alone)
         settings = Settings(self.given.tolerance(run.on_host))
         verified = recorded_original.verify_against(
-            self.given.reference, run, settings, self._progress, not run.on_host
+            self.given.reference, run, settings, self._report_progress, not run.on_host
         )
         write_reports(verified, run.folder, WRITERS)
         return verified
 
-    def start(
+    def run_script(
         self, name: str, given: Dumping | None = None, on_host: bool = False, steps: int | None = None
     ) -> str | None:
         """Run the script, or some steps of it. Return why it did not run to its end, None if it did."""
         run = self._planned_run(name, given, on_host)
         run = run if steps is None else replace(run, steps=steps)
-        self._progress(run.start_text)
+        self._report_progress(run.start_text)
         part = result.run_part(run, run.start(), read_recordings(run))
         return None if part.completed else failure_sentences(part)
 
     def _planned_run(self, name: str, given: Dumping | None, on_host: bool, alone: bool = False) -> Run:
         dumping = replace(given or Dumping(), draws=self.given.reference.seed)
-        run = replace(self.given.run, folder=self.path(name), dumping=dumping, on_host=on_host)
+        run = replace(self.given.run, folder=self.stage_path(name), dumping=dumping, on_host=on_host)
         if alone or self.facts.alone:
             run = replace(run, ranks=None, of_ranks=False)
         os.makedirs(run.folder, exist_ok=True)
         return run
 
-    def _progress(self, line: str) -> None:
+    def _report_progress(self, line: str) -> None:
         self.given.report(f"{self.stage}: {line}")
 
 
-def _write(path: str, diagnosis: Diagnosis) -> None:
+def _write_diagnosis(path: str, diagnosis: Diagnosis) -> None:
     with open(path + ".new", "w", encoding="utf-8") as stream:
         stream.write(to_json(diagnosis.to_json()))
     os.replace(path + ".new", path)  # so that an interruption leaves one of the two

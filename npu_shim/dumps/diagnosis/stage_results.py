@@ -90,7 +90,7 @@ class Diagnosis:
         return {**report_head("diagnose"), **asdict(self), "stages": [stage.to_json() for stage in self.stages]}
 
 
-def read(path: str) -> Diagnosis | None:
+def read_diagnosis(path: str) -> Diagnosis | None:
     """Return the diagnosis in a file; None without one that this release can read."""
     try:
         with open(path, encoding="utf-8") as stream:

@@ -6,8 +6,15 @@ import os
 from typing import Iterator, Sequence
 
 import npu_shim
-from npu_shim.dumps.comparison_result import AGREES, DEPARTS, NOT_COMPARED, ComparedTensor, DumpComparison, finite
-from npu_shim.dumps.reports.comparison_text import answers, sections
+from npu_shim.dumps.comparison_result import (
+    AGREES,
+    DEPARTS,
+    NOT_COMPARED,
+    ComparedTensor,
+    DumpComparison,
+    finite_or_none,
+)
+from npu_shim.dumps.reports.comparison_text import answer_sentences, report_sections
 from npu_shim.rehearsal.sections import to_html as html_of
 from npu_shim.rehearsal.web import escape_html, page_html, verdict_html
 
@@ -23,22 +30,22 @@ def to_html(result: DumpComparison) -> str:
         script = stream.read()
     about, footer = f"{result.device}, {result.reference}", f"npu-shim dumps compare {npu_shim.__version__}"
     heading = "Dumps of the device and what TensorFlow computes"
-    return page_html("Comparison of dumps", heading, [about], _body(result), footer, script)
+    return page_html("Comparison of dumps", heading, [about], _html_body(result), footer, script)
 
 
-def _body(result: DumpComparison) -> Iterator[str]:
-    yield from verdict_html("agree" if result.verdict == AGREES else "differ", *answers(result))
+def _html_body(result: DumpComparison) -> Iterator[str]:
+    yield from verdict_html("agree" if result.verdict == AGREES else "differ", *answer_sentences(result))
     if result.first_departure:
         yield "<h2>Path to the first departure</h2>"
-        yield from _drawn(result.first_departure.path)
-    *others, tensors = sections(result)
+        yield from _path_boxes(result.first_departure.path)
+    *others, tensors = report_sections(result)
     yield from (*html_of(others), _SEARCH, *html_of([tensors]), "</div>")
 
 
-def _drawn(path: Sequence[ComparedTensor]) -> Iterator[str]:
+def _path_boxes(path: Sequence[ComparedTensor]) -> Iterator[str]:
     """Yield the path as boxes, from an input of the graph down to the departure."""
     for place, row in enumerate(path):
-        distance = finite(row.figures.relative_euclidean) if row.figures else None
+        distance = finite_or_none(row.figures.relative_euclidean) if row.figures else None
         detail = [row.type, row.state, "" if distance is None else f"distance {distance:.1e}", row.line]
         style = f"border:2px solid {_COLOURS[row.state]};border-radius:4px;padding:4px 12px;max-width:40rem"
         text = f"{escape_html(row.operator)}<br><small>{escape_html(', '.join(filter(None, detail)))}</small>"

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Iterator, Sequence
 
-from npu_shim.dumps.comparison_result import AGREES, DEPARTS, NOT_COMPARED, ComparedTensor, DumpComparison, finite
+from npu_shim.dumps.comparison_result import (
+    AGREES,
+    DEPARTS,
+    NOT_COMPARED,
+    ComparedTensor,
+    DumpComparison,
+    finite_or_none,
+)
 from npu_shim.dumps.files import Problem
 from npu_shim.rehearsal.sections import Section, to_lines
 
@@ -20,10 +27,15 @@ def to_text(result: DumpComparison, all_rows: bool = False) -> str:
         result: of the comparison.
         all_rows: list all tensors, files and names, not the first of them.
     """
-    return "\n".join([*answers(result), *to_lines(sections(result, all_rows), None if all_rows else _MOST)]) + "\n"
+    return (
+        "\n".join(
+            [*answer_sentences(result), *to_lines(report_sections(result, all_rows), None if all_rows else _MOST)]
+        )
+        + "\n"
+    )
 
 
-def answers(result: DumpComparison) -> list[str]:
+def answer_sentences(result: DumpComparison) -> list[str]:
     """Return the sentences that the report begins with."""
     states, first = result.states, result.first_departure
     departing = states.get(DEPARTS, 0)
@@ -41,10 +53,10 @@ def answers(result: DumpComparison) -> list[str]:
     return lines
 
 
-def sections(result: DumpComparison, all_rows: bool = True) -> Iterator[Section]:
+def report_sections(result: DumpComparison, all_rows: bool = True) -> Iterator[Section]:
     """Yield the tables of the report, at last that of the tensors: without all_rows, those that do not agree."""
     rows = [
-        [of.type, str(of.outputs), str(of.departing), *_figures(of.largest_distance, of.least_cosine)]
+        [of.type, str(of.outputs), str(of.departing), *_figure_texts(of.largest_distance, of.least_cosine)]
         for of in result.types
     ]
     yield Section("by type", (), _TYPES, rows, (1, 2, 3, 4))
@@ -52,28 +64,28 @@ def sections(result: DumpComparison, all_rows: bool = True) -> Iterator[Section]
         most = None if all_rows else _MOST_NAMES
         rows = [[of.side, of.cause, str(of.number), ", ".join(of.names[:most])] for of in result.unpaired]
         yield Section("without a pair", (), ("side", "cause", "number", "names"), rows, (2,))
-    yield from unread(result.problems)
+    yield from unread_section(result.problems)
     title = "all tensors" if all_rows else "tensors that do not agree"
-    rows = [_row(tensor) for tensor in result.tensors if all_rows or tensor.state != AGREES]
+    rows = [_tensor_row(tensor) for tensor in result.tensors if all_rows or tensor.state != AGREES]
     if rows:
         yield Section(title, (), _TENSORS, rows, (6, 7))
 
 
-def unread(problems: Sequence[Problem]) -> Iterator[Section]:
+def unread_section(problems: Sequence[Problem]) -> Iterator[Section]:
     """Yield the table of the files that were not read, if there are any."""
     if problems:
         rows = [[unread_file.file, unread_file.problem] for unread_file in problems]
         yield Section("files that were not read", (), ("file", "problem"), rows)
 
 
-def _row(tensor: ComparedTensor) -> list[str]:
+def _tensor_row(tensor: ComparedTensor) -> list[str]:
     cells = [tensor.state, tensor.operator, tensor.type, tensor.slot, tensor.op]
     types = f"{tensor.device_type}, {tensor.reference_type}"
-    figures = _figures(tensor.figures.relative_euclidean, tensor.figures.cosine) if tensor.figures else ["", ""]
+    figures = _figure_texts(tensor.figures.relative_euclidean, tensor.figures.cosine) if tensor.figures else ["", ""]
     return [*cells, types, *figures, tensor.cause or "; ".join(tensor.why), tensor.line]
 
 
-def _figures(distance: float, cosine: float) -> list[str]:
+def _figure_texts(distance: float, cosine: float) -> list[str]:
     """Return a distance and a cosine as text, empty if they are not finite."""
     both = (("{:.1e}", distance), ("{:.6f}", cosine))
-    return ["" if finite(number) is None else form.format(number) for form, number in both]
+    return ["" if finite_or_none(number) is None else form.format(number) for form, number in both]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, Iterator, Mapping
 
 from npu_shim.dumps.device_overflows import NOT_NORMAL, Overflow, OverflowReport, TensorRange
-from npu_shim.dumps.reports.comparison_text import unread
+from npu_shim.dumps.reports.comparison_text import unread_section
 from npu_shim.rehearsal.reports import to_json
 from npu_shim.rehearsal.sections import to_lines
 
@@ -14,31 +14,32 @@ _MOST = 20
 
 def to_text(result: OverflowReport, all_rows: bool = False) -> str:
     """Return the report as text that ends with a line feed."""
-    return "\n".join(_lines(result, None if all_rows else _MOST)) + "\n"
+    return "\n".join(_text_lines(result, None if all_rows else _MOST)) + "\n"
 
 
-def _lines(result: OverflowReport, most: int | None) -> Iterator[str]:
+def _text_lines(result: OverflowReport, most: int | None) -> Iterator[str]:
     overflows = result.overflows
     if not overflows:
         yield "no overflow: the folder has no op debug files. Check that it is the dump_path of the run."
     bad = [overflow for overflow in overflows if overflow.verdict == NOT_NORMAL]
     for overflow in (bad or overflows)[:1]:
         of_step = f"step {overflow.step}, " if overflow.step >= 0 else ""
-        yield f"first overflow{' that is not normal' if bad else ''}: {of_step}{_name(overflow)}\n  {overflow.reason}"
+        name = _overflow_name_text(overflow)
+        yield f"first overflow{' that is not normal' if bad else ''}: {of_step}{name}\n  {overflow.reason}"
     for overflow in overflows[:most]:
         if overflow.first:
             scale = "" if overflow.loss_scale is None else f", loss scale {overflow.loss_scale:g}"
             yield f"step {overflow.step}{scale}:" if overflow.step >= 0 else "step unknown:"
         of_unit = f"{overflow.unit}, status {overflow.status:#x}, {overflow.verdict}"
-        yield f"  {_name(overflow)}: {of_unit}\n    {overflow.reason}"
+        yield f"  {_overflow_name_text(overflow)}: {of_unit}\n    {overflow.reason}"
         for side, tensors in (("input", overflow.inputs), ("output", overflow.outputs)):
             yield from (f"    {side} {place}: {_range_text(tensor)}" for place, tensor in enumerate(tensors))
     if len(overflows[:most]) < len(overflows):
         yield f"... and {len(overflows) - len(overflows[:most])} more: see -r DIR"
-    yield from to_lines(unread(result.problems), most)
+    yield from to_lines(unread_section(result.problems), most)
 
 
-def _name(overflow: Overflow) -> str:
+def _overflow_name_text(overflow: Overflow) -> str:
     if not overflow.operator:
         return f"task {overflow.task} of stream {overflow.stream}"
     made_from = f" from {', '.join(overflow.originals)}" if overflow.originals not in ([], [overflow.operator]) else ""

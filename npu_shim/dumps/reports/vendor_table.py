@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from npu_shim.dumps.comparison_result import ComparedTensor, DumpComparison, finite
+from npu_shim.dumps.comparison_result import ComparedTensor, DumpComparison, finite_or_none
 from npu_shim.dumps.figures import FIGURES
 from npu_shim.dumps.limits import LARGEST_HALF
 
@@ -22,7 +22,7 @@ def to_csv(result: DumpComparison) -> str:
     stream = io.StringIO()
     writer = csv.DictWriter(stream, _HEADS, restval="NaN")
     writer.writerow({**dict(zip(_HEADS, _HEADS)), "Type": "DataType"})  # the second column of this name
-    rows = [(tensor.operator, _row(tensor)) for tensor in result.tensors]
+    rows = [(tensor.operator, _tensor_row(tensor)) for tensor in result.tensors]
     for group in result.unpaired:
         names = ("NPUDump", "GroundTruth") if group.side == "device" else ("GroundTruth", "NPUDump")
         for name in group.names:
@@ -30,20 +30,20 @@ def to_csv(result: DumpComparison) -> str:
     numbers: dict[str, int] = {}
     for key, row in rows:
         index = numbers.setdefault(key, len(numbers))
-        writer.writerow({"Index": index, **{head: _safe(cell) for head, cell in row.items()}})
+        writer.writerow({"Index": index, **{head: _escape_formula(cell) for head, cell in row.items()}})
     return stream.getvalue()
 
 
-def _row(tensor: ComparedTensor) -> dict[str, str]:
+def _tensor_row(tensor: ComparedTensor) -> dict[str, str]:
     figures = tensor.figures
     row = {"OpType": tensor.type, "NPUDump": tensor.operator, "DataType": tensor.device_type}
     row.update(GroundTruth=tensor.op.rpartition(":")[0], TensorIndex=f"{tensor.operator}:{tensor.slot}")
     row.update(Shape=str(tensor.shape).replace(" ", ""), CompareFailReason="" if figures else "; ".join(tensor.why))
     row.update({"Type": tensor.reference_type} if tensor.reference_type else {})
     if figures:
-        numbers = {head: finite(getattr(figures, name)) for head, name in _FIGURES.items()}
+        numbers = {head: finite_or_none(getattr(figures, name)) for head, name in _FIGURES.items()}
         row.update((head, f"{number:.6f}") for head, number in numbers.items() if number is not None)
-        if None not in map(finite, figures.deviations):
+        if None not in map(finite_or_none, figures.deviations):
             row["StandardDeviation"] = "({:.3f};{:.3f}),({:.3f};{:.3f})".format(*figures.deviations)
         if tensor.device_type == "float16":
             is_over = figures.not_finite > 0 or figures.largest >= LARGEST_HALF
@@ -51,6 +51,6 @@ def _row(tensor: ComparedTensor) -> dict[str, str]:
     return row
 
 
-def _safe(cell: str) -> str:
+def _escape_formula(cell: str) -> str:
     """Return a cell that a spreadsheet does not take for a formula."""
     return f" {cell}" if cell[:1] in "=+-@" and cell[1:2].isalpha() else cell

@@ -33,7 +33,7 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
     files.append(pathlib.Path(options.out, options.name + ".atc.sh"))
     text = "#!/bin/sh\n# Run in this folder, in the environment of CANN.\n" + " \\\n  ".join(words) + "\n"
     files[-1].write_text(text, encoding="utf-8")
-    tool.load()
+    tool.make_importable()
     lists = operators.read_cann_lists(options.opp) if options.opp else operators.built_in_lists()
     lines = [" ".join(words), *_unlisted(model, lists)]
     if not options.dynamic_batch:

@@ -161,7 +161,7 @@ def _precision_flag(entry: JsonObject) -> Value:
 
 def _unclear_operators(device: Iterable[str]) -> frozenset[str]:
     """Return the operators that the tables of the migration tool exclude or limit by the names of their functions."""
-    tool.load()
+    tool.make_importable()
     from convert_tf2npu.api import names_of_unclear_support
 
     names = names_of_unclear_support()

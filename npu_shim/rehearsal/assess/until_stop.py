@@ -31,7 +31,7 @@ def run_until_stop(capture: Capture, path: str, arguments: list[str], alias: boo
     if "NPU_SHIM_KERNELS" not in host_env.process_environ():
         set_variables({"NPU_SHIM_KERNELS": "plain"})  # a card does not run what npu_shim compiles for the CPU
     sys.dont_write_bytecode = True
-    script.enter([path])
+    script.enter_script_folder([path])
     with restoring_files():
         try:
             with _stdout_to_stderr():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._host import host_env
 from npu_shim.distributed.ranktable.model import count_text
-from npu_shim.import_hook.tool import with_package
+from npu_shim.import_hook.tool import with_package_path
 from npu_shim.rehearsal.files.kept import leftover_stores, restore_files
 from npu_shim.rehearsal.migrating.bisection import departing_rewrites
 from npu_shim.rehearsal.migrating.migration import FACTS, Migration, Observed, Rewrite
@@ -156,7 +156,7 @@ class Migrating:
             try:
                 code = subprocess.run(
                     arguments,
-                    env={**with_package(host_env.process_environ()), "TMPDIR": own},
+                    env={**with_package_path(host_env.process_environ()), "TMPDIR": own},
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,

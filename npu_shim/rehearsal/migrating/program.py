@@ -29,7 +29,7 @@ class Program:
     """
 
     def __init__(self, script: str, rules: argparse.Namespace, observed: Sequence[str]) -> None:
-        conversions = migrated_run.conversions([script], rules)
+        conversions = migrated_run.make_conversions([script], rules)
         self._root = conversions.files.root
         if not os.path.isdir(self._root):
             self._root = os.path.dirname(self._root)

@@ -25,7 +25,7 @@ class Observation:
     """
 
     def __init__(self, answers: Mapping[str, Answer]) -> None:
-        tool.load()
+        tool.make_importable()
         from convert_tf2npu.api import Seen, Watched
 
         self._answers = answers

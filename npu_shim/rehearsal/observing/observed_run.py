@@ -69,19 +69,19 @@ def run_and_write_facts(target: Sequence[str], is_module: bool, settings: Observ
         at_end.append(of_tensorflow.watch_uses(recorder))
 
     after_tensorflow(begin)
-    migrated_run.use_forms()
+    migrated_run.use_cpu_forms()
     if host_env.is_alias_wanted():
         migrated_run.serve_vendor_packages()
-    files = migrated_run.enter(target[0], is_module)
+    files = migrated_run.enter_script_folder(target[0], is_module)
     observation = Observation(answers)
-    conversions = migrated_run.conversions(
+    conversions = migrated_run.make_conversions(
         files, settings.rules, settings.project, sys.path, edits=observation.watching_edits
     )
     conversions.convert_all()
     observation.serve_watched_code()
     recorder = start_counting_steps(settings.steps)
     after_tensorflow(watch)
-    finder = hook.install(conversions, watch_shapes=False)
+    finder = hook.install_finder(conversions, watch_shapes=False)
     ended = "error"
     try:
         with restoring_files() if settings.takes_back else contextlib.nullcontext():

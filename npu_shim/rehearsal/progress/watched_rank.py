@@ -33,11 +33,11 @@ def main(arguments: list[str]) -> int:
         watch_and_report(pipe, watching.folder)
     if watching.profile is not None:
         watching.profile()
-    script.enter(target)
+    script.enter_script_folder(target)
     if host_env.is_alias_wanted():
-        migrated_run.use_forms()
+        migrated_run.use_cpu_forms()
         migrated_run.serve_vendor_packages()
-    script.run(target)
+    script.run_unconverted(target)
     return 0
 
 
