@@ -19,6 +19,7 @@ sys.path.insert(0, HERE)
 import api_pages  # noqa: E402
 import make  # noqa: E402
 import screenshots  # noqa: E402
+import site_versions  # noqa: E402
 
 # Pages of the checkout that are not in docs/, and their names in the site
 OUTSIDE = {
@@ -34,6 +35,13 @@ _log = logging.getLogger("mkdocs.plugins.site_hooks")  # its warnings fail a str
 _HOMES = {"en": "index.html", "zh": "zh/index.html"}
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)#:\s]*)(#[^)\s]*)?\)")
 _CODE_OF_RULE = re.compile(r"(?<![\w/\[`#])NPU[123]\d\d(?!\w|\.md)")
+
+
+def on_config(config: Any) -> Any:
+    """Give the site of a release the switch between versions, if docs/site_versions.py builds it."""
+    if os.path.exists(os.path.join(os.path.dirname(config.site_dir), site_versions.VERSIONS)):
+        config.extra["version"] = {"provider": "mike"}  # the form of versions.json
+    return config
 
 
 def on_files(files: Files, config: Any) -> Files:

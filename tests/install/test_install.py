@@ -16,7 +16,6 @@ import pytest
 
 pytestmark = pytest.mark.nightly
 
-ENVIRONMENTS = ("plain_tf115", "plain_tf26", "plain_tf215", "plain_tf221")
 USES = {  # what works afterwards
     "": "import npu_shim.npu_init",
     "[mpi]": "import mpi4py",
@@ -46,15 +45,6 @@ def wheel(repo_root: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> 
     built = pip(pathlib.Path(sys.executable), "wheel", "--no-deps", "--no-build-isolation", "-w", str(out), str(source))
     assert built.returncode == 0, built.stdout
     return next(out.glob("npu_shim-*.whl"))
-
-
-@pytest.fixture(scope="module", params=ENVIRONMENTS)
-def plain(request: pytest.FixtureRequest, repo_root: pathlib.Path) -> pathlib.Path:
-    """The folder of an environment with TensorFlow alone."""
-    make = 'root="$1"; source "$root/tests/envs/make.sh"; make_env "$2"'
-    made = subprocess.run(["bash", "-c", make, "-", str(repo_root), request.param], stdout=subprocess.PIPE, text=True)
-    assert made.returncode == 0, made.stdout
-    return pathlib.Path(made.stdout.strip())
 
 
 def copied(plain: pathlib.Path, out: pathlib.Path) -> pathlib.Path:

@@ -85,7 +85,14 @@ def test_a_used_port_is_one_line(repo_root: pathlib.Path, address: str) -> None:
 @pytest.fixture(scope="module")
 def address(site: pathlib.Path) -> Iterator[str]:
     """The address of a server of the site on this machine."""
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
+    with serving(site) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def serving(folder: pathlib.Path) -> Iterator[str]:
+    """Yield the address of a server of a folder."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}/"
@@ -114,6 +121,36 @@ def test_pages_need_no_network_follow_the_color_scheme_and_are_found(address: st
         assert results.count()
         page.close()
     assert wrong == []
+
+
+@pytest.mark.nightly
+def test_the_site_of_a_tag_has_a_switch_between_versions(
+    repo_root: pathlib.Path, tmp_path: pathlib.Path, browser: Browser
+) -> None:
+    checkout, out = tmp_path / "checkout", tmp_path / "versions"
+    checkout.mkdir()
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=repo_root, stdout=subprocess.PIPE, check=True).stdout
+    subprocess.run(["xargs", "-0", "cp", "--parents", "-t", str(checkout)], cwd=repo_root, input=listed, check=True)
+    who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "gc.auto=0"]
+    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "x"], ["tag", "v0.10.0"]):
+        subprocess.run(["git", *who, *arguments], cwd=checkout, check=True)
+    for name in ("0.9.0", "0.10.0"):  # the second one is replaced
+        (out / name).mkdir(parents=True)
+        (out / name / "index.html").write_text("")
+    command = [sys.executable, str(checkout / "docs" / "site_versions.py")]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    wrong = subprocess.run([*command, "v7", str(out)], cwd=checkout, stderr=subprocess.PIPE, text=True)
+    assert wrong.returncode == 1 and "there is no tag v7" in wrong.stderr and "Traceback" not in wrong.stderr
+    subprocess.run([*command, "v0.10.0", str(out)], cwd=checkout, env=environment, check=True)
+    assert "url=0.10.0/index.html" in (out / "index.html").read_text()
+    with serving(out) as address:
+        page = browser.new_page()
+        page.goto(address + "0.10.0/zh/start.html")
+        page.locator(".md-version__current").wait_for(state="attached", timeout=60_000)
+        assert page.locator(".md-version__current").inner_text().strip() == "0.10.0"
+        links = page.locator(".md-version__link").evaluate_all("links => links.map(link => link.href)")
+        assert [link.split("/")[3] for link in links] == ["0.10.0", "0.9.0"]
+        page.close()
 
 
 @pytest.mark.nightly
