@@ -7,6 +7,7 @@ The copies are hard links: pip replaces files and does not write to them.
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import shlex
 import subprocess
@@ -30,7 +31,9 @@ KEPT = ("tensorflow", "tf-nightly", "keras", "numpy", "protobuf")  # also a seco
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    """Run a command that sees the packages of its Python only, not the checkout."""
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
+    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def pip(python: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
