@@ -34,6 +34,7 @@ from npu_shim.rehearsal.recording.digest import (
 )
 from npu_shim.rehearsal.recording.entropy import Entropy, is_from_clock
 from npu_shim.rehearsal.recording.kinds import (
+    FETCH,
     FINAL,
     GRADIENT,
     INPUT,
@@ -427,6 +428,28 @@ def test_logs_of_another_version_of_keras_pair_by_name(tmp_path: pathlib.Path) -
         logged(tmp_path / "c", ("auc", 0.25), ("auc_1", 0.5)), logged(tmp_path / "d", ("auc_1", 0.25), ("auc_2", 0.5))
     )
     assert found.first_departure is None and len(found.compared) == 2
+
+
+def fetched(folder: pathlib.Path, mean: str, accuracy: str) -> Recording:
+    """Return a run that fetches a mean at each of three steps, and an accuracy at the last."""
+    folder.mkdir()
+    writer = Writer(str(folder))
+    for step in (1, 2, 3):
+        writer.write_rows(step, [(LOSS, "loss", np.array(1.0)), (FETCH, mean, np.array(0.1 * step))])
+    writer.write_rows(3, [(FETCH, accuracy, np.array(0.9))])
+    return read_recording(str(folder))
+
+
+def test_a_rewrite_may_renumber_the_names_after_it(tmp_path: pathlib.Path) -> None:
+    original = fetched(tmp_path / "original", "Mean_1", "Mean_2")
+    migrated = fetched(tmp_path / "migrated", "truediv", "Mean_1")
+    assert compare_recordings(original, migrated).departures == []
+    other = fetched(tmp_path / "other", "Mean_1", "loss_1")
+    assert compare_recordings(original, other).departures == []
+    cut = fetched(tmp_path / "cut", "Mean_1", "Mean_2")
+    del cut.streams_of_kind(FETCH)[0].values[1:]
+    departures = compare_recordings(original, cut).departures
+    assert [(departure.kind, departure.name) for departure in departures] == [(FETCH, "Mean_1")]
 
 
 def test_variables_of_one_name_are_apart(tmp_path: pathlib.Path) -> None:

@@ -27,7 +27,8 @@ def match_streams(original: Recording, migrated: Recording) -> Matches:
     numbers layers anew for each model. Names of logs and metrics must be equal but for such numbers. Otherwise a stream
     without a partner pairs with the first other one of equal kind and shape, if possible with the same last part of the
     name: an optimizer that scales the loss makes beta1_power in a scope. What a session is fed and fetches must
-    have the same number of values, too. An input pairs so only if there is one other like it.
+    have the same number of values, too, and the same name counts only with values of the same steps if another one has
+    those: an op that a rewrite replaces renumbers the names after it. An input pairs so only if there is one like it.
     """
     pairs: list[tuple[Stream, Stream]] = []
     only_original: list[Stream] = []
@@ -51,22 +52,33 @@ def match_streams(original: Recording, migrated: Recording) -> Matches:
             continue
         left = []
         for stream in ours:
-            partner = by_name.pop(stream.name, None)
-            if partner is None:
+            partner = by_name.get(stream.name)
+            if partner is None or (kind in _ANY and _steps(stream) != _steps(partner)):
                 left.append(stream)
             else:
-                pairs.append((stream, partner))
+                pairs.append((stream, by_name.pop(stream.name)))
         for condition in (_has_equal_last_name, _has_equal_type_and_shape):
             alone, left = left, []
             for stream in alone:
                 like = [other for other in by_name.values() if condition(stream, other)]
+                if kind in _ANY:
+                    same = [other for other in like if _steps(stream) == _steps(other)]
+                    like = same or ([] if stream.name in by_name else like)
                 if like and (kind != INPUT or len(like) == 1):  # images and masks may be alike
                     pairs.append((stream, by_name.pop(like[0].name)))
                 else:
                     left.append(stream)
-        only_original += left
+        for stream in left:
+            if stream.name in by_name:
+                pairs.append((stream, by_name.pop(stream.name)))
+            else:
+                only_original.append(stream)
         only_migrated += by_name.values()
     return Matches(pairs, only_original, only_migrated)
+
+
+def _steps(stream: Stream) -> list[int]:
+    return [value.step for value in stream.values]
 
 
 def _stream_names(streams: list[Stream]) -> set[str]:
