@@ -147,7 +147,9 @@ def test_random_numbers_are_not_compared_nor_what_follows(tmp_path: pathlib.Path
     assert run(tmp_path / "card", tmp_path / "cpu").first_departure.operator == "scaled"
     write(tmp_path / "card", "scaled", _A * 2, 2)
     draws = tmp_path / "card" / "draws.json"
-    draws.write_text('{"shared": ["draw"], "left": []}', encoding="utf-8")  # and those of the host excuse nothing
+    draws.write_text(
+        '{"schema_version": 1, "shared": ["draw"], "left": []}', encoding="utf-8"
+    )  # and those of the host excuse nothing
     next((tmp_path / "card").glob("RandomUniform*")).unlink()
     assert run(tmp_path / "card", tmp_path / "cpu").first_departure.operator == "scaled"
     draws.write_text("[]", encoding="utf-8")
