@@ -77,7 +77,7 @@ def failure_sentences(part: RunPart) -> str:
     how, fix = _end_and_fix(part.exit_code)
     return (
         f"{part.script} ended with {how} after {part.steps} recorded steps. {_last_output_sentence(output, fix)}"
-        f"{_fix_for_missing_package(output)}{_other_tensorflow_sentences(output)}{_fix_for_waiting_rank(output)}"
+        f"{advice_on_output(output)}{_fix_for_waiting_rank(output)}"
         f"{fix}See its output in {part.log}."
     )
 
@@ -130,6 +130,11 @@ def _fix_for_waiting_rank(output: str) -> str:
         f"{waiting.capitalize()} waits in {kind}, and {other} is {where}: give all ranks the same number of steps, and "
         "the same collectives in each. "
     )
+
+
+def advice_on_output(output: str) -> str:
+    """Return what to do about the errors in the output of a script that npu_shim knows, with a space at the end."""
+    return _fix_for_missing_package(output) + _other_tensorflow_sentences(output)
 
 
 def _other_tensorflow_sentences(output: str) -> str:

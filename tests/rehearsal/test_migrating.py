@@ -6,6 +6,7 @@ import argparse
 import itertools
 import json
 import pathlib
+import re
 from typing import Any, Sequence
 
 import pytest
@@ -150,7 +151,9 @@ def test_a_rewrite_that_departs_is_taken_back(
     if departs == "NPU103":
         assert bases == {"NPU101": SOURCE, "NPU102": FACTS, "NPU103": TAKEN_BACK, "NPU104": FACTS}
         assert result.verified.verdict == AGREE
-        assert result.notes[1:] == ["Taken back, because the program computes something else with it: train.py:3:1."]
+        assert result.notes[1:] == [
+            "Taken back, because the program computes something else with it: NPU103 at train.py:3:1."
+        ]
     else:  # a rewrite that the source proves is not taken back
         assert TAKEN_BACK not in bases.values() and len(bases) == 4
         assert result.verified.verdict == (DIFFER if departs else AGREE)
@@ -158,17 +161,24 @@ def test_a_rewrite_that_departs_is_taken_back(
     text, page = reports.to_text(result), reports.to_html(result)
     assert "seen in 1 run" in page and ("taken back" in page) == (departs == "NPU103")
     assert (
-        text.startswith("out: 2 files, 0 changed; ")
+        re.match(r"out: 2 files, 0 changed; \d rewrites, \d by what 1 observed run showed\.\n", text)
         and "To change by hand: 1 place in code that ran, 0 not reached." in text
     )
 
 
-def test_an_original_that_fails_is_named_with_its_last_lines(folder: pathlib.Path) -> None:
-    (folder / "train.py").write_text("raise ValueError('no data')\n")
+@pytest.mark.parametrize(
+    "line, advice",
+    [
+        ("raise ValueError('no data')", ""),
+        ("import horovod.nothing", "horovod is not installed: set NPU_SHIM_ALIAS=1, and npu_shim serves it. "),
+    ],
+)
+def test_an_original_that_fails_is_named_with_its_last_lines(folder: pathlib.Path, line: str, advice: str) -> None:
+    (folder / "train.py").write_text(line + "\n")
     (folder / "reports").mkdir()
     given = Migrating("train.py", [], "out", "reports", rules(), None, False, 600.0, lambda line: None)
     with pytest.raises(
-        NotObserved, match="train.py ended with exit code 1; the whole output is in reports/observe.log"
+        NotObserved, match=f"train.py ended with exit code 1. {advice}The whole output is in reports/observe.log"
     ):
         given.migrate()
     assert not (folder / "out").exists()

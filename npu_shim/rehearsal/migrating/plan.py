@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Callable, Sequence
 from npu_shim._host import host_env
 from npu_shim.distributed.ranktable.model import count_text
 from npu_shim.import_hook.tool import with_package_path
+from npu_shim.rehearsal.failures import advice_on_output
 from npu_shim.rehearsal.files.kept import leftover_stores, restore_files
 from npu_shim.rehearsal.migrating.bisection import departing_rewrites
 from npu_shim.rehearsal.migrating.migration import FACTS, Migration, Observed, Rewrite
@@ -106,7 +107,8 @@ class Migrating:
             else:
                 back = marked_taken_back([rewrite for name in left_out for rewrite in of_facts[name]])
                 notes += [
-                    f"Taken back, because the program computes something else with it: {r.place_text}." for r in back
+                    f"Taken back, because the program computes something else with it: {r.code} at {r.place_text}."
+                    for r in back
                 ]
                 rules = self._rules_with_facts(path, left_out)
                 program = Program(self.script, rules, observed)
@@ -174,8 +176,12 @@ class Migrating:
                 shutil.rmtree(own, ignore_errors=True)
         if code:
             with open(log, encoding="utf-8", errors="replace") as output_text:
-                last = "".join(output_text.readlines()[-_LINES_SHOWN:]).rstrip()
-            raise NotObserved(f"{self.script} ended with exit code {code}; the whole output is in {log}:\n{last}")
+                text = output_text.read()
+            last = "\n".join(text.rstrip().split("\n")[-_LINES_SHOWN:])
+            advice = advice_on_output(text)
+            raise NotObserved(
+                f"{self.script} ended with exit code {code}. {advice}The whole output is in {log}:\n{last}"
+            )
         return path
 
     def _is_long_enough(self, run: ObservedRun) -> bool:

@@ -43,7 +43,8 @@ def _summary_lines(result: Migration) -> Iterator[str]:
     ran, others = _split_by_reached(result.left)
     yield (
         f"{result.output}: {count_text(result.files, 'file')}, {result.changed_files} changed; "
-        f"{count_text(len(kept), 'rewrite')}, {of_facts} rest on {count_text(len(result.observed), 'observed run')}."
+        f"{count_text(len(kept), 'rewrite')}, {of_facts or 'none'} by what "
+        f"{count_text(len(result.observed), 'observed run')} showed."
     )
     yield f"To change by hand: {count_text(len(ran), 'place')} in code that ran, {len(others)} not reached."
 
