@@ -4,8 +4,8 @@
 For each it brings the files of its commit, observes runs of the original, converts it with what they show and
 verifies the result (``npu-shim migrate``). Where the list has them, it also verifies a planted defect, ranks and an
 export. It writes the row in record/results.tsv, and makes the page docs/record.md anew. A row that got worse is
-printed, the one before stays, and the exit code is 1; ``--accept`` keeps the new one. ``--help`` has the other
-options. record/programs.toml names the packages that the programs need besides.
+printed and written, with the figures that it had, and the exit code is 1. ``--help`` has the options.
+record/programs.toml names the packages that the programs need besides.
 """
 
 from __future__ import annotations
@@ -27,7 +27,18 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import record_page  # noqa: E402
 import verified  # noqa: E402
 from record_list import Edit, Program, read_programs  # noqa: E402
-from record_page import AGREE, FAILS, NOT_RUN, ORIGINAL_FAILS, Result, kept  # noqa: E402
+from record_results import (  # noqa: E402
+    AGREE,
+    FAILS,
+    NOT_RUN,
+    ORIGINAL_FAILS,
+    TRAINS_NOTHING,
+    Result,
+    is_missing,
+    kept,
+    with_former_figures,
+    worse,
+)
 
 _TIMEOUT = 1800  # seconds of a run
 _TIMEOUT_ALONE = 600  # of the original without npu_shim
@@ -72,25 +83,36 @@ class Measuring:
             known: a result that keeps its planted defect, ranks and export; None to measure these, too.
         Raises:
             MissingModule: a package is not installed.
-            RuntimeError: a command of npu-shim fails otherwise than with its exit codes.
+            RuntimeError: the data of the program cannot be made.
             ValueError: an edit changes nothing.
         """
         begin = time.time()
         commit = self._project("original")
         version = subprocess.check_output(["git", "-C", verified.ROOT, "rev-parse", "--short", "HEAD"]).decode().strip()
         head = Result(self._program.name, commit, date=datetime.date.today().isoformat(), version=version)
-        result = self._as_port(head) if self._program.plain else self._migrated(head)
+        try:
+            result = self._as_port(head) if self._program.plain else self._migrated(head)
+        except RuntimeError as error:
+            result = head._replace(verdict=NOT_RUN, reason=last_line(str(error)))
         if result.verdict == NOT_RUN:
             result = self._alone(result)
-        if result.verdict not in (FAILS, ORIGINAL_FAILS):
-            known = known or Result("", "")
-            result = result._replace(
-                defect=known.defect or (self._found_defect() if self._program.defect else ""),
-                ranks=known.ranks or (self._on_ranks() if self._program.ranks else ""),
-                export=known.export or (self._exported() if self._program.export else ""),
-            )
+        if result.original_trains and result.verdict != FAILS:
+            try:
+                result = self._with_further_figures(result, known or Result("", ""))
+            except RuntimeError as error:
+                result = result._replace(verdict=FAILS, reason=last_line(str(error)))
         result = result._replace(seconds=round(time.time() - begin))
-        return Result(*(self._relative(value) if isinstance(value, str) else value for value in result))
+        named = zip(result._fields, result)
+        texts: dict[str, Any] = {name: self._relative(text) for name, text in named if isinstance(text, str)}
+        return result._replace(**texts)
+
+    def _with_further_figures(self, result: Result, known: Result) -> Result:
+        """Return a result with the planted defect, the ranks and the export that the list declares."""
+        return result._replace(
+            defect=known.defect or (self._found_defect() if self._program.defect else ""),
+            ranks=known.ranks or (self._on_ranks() if self._program.ranks else ""),
+            export=known.export or (self._exported() if self._program.export else ""),
+        )
 
     def _relative(self, text: str) -> str:
         """Return a text without the folders of this machine."""
@@ -187,7 +209,7 @@ class Measuring:
                     f"{reason}. record/programs.toml names packages for TensorFlow {program.tensorflow}"
                 )
             return result._replace(verdict=ORIGINAL_FAILS, reason=reason)
-        return result._replace(verdict=FAILS)
+        return result._replace(verdict=TRAINS_NOTHING if _records_nothing(result.reason) else FAILS)
 
     def _found_defect(self) -> str:
         """Return the verdict on the original and a conversion of it with the planted defect."""
@@ -235,6 +257,13 @@ def with_verdict(head: Result, verification: Any) -> Result:
     )
 
 
+def _records_nothing(reason: str) -> bool:
+    """Return True for the reason of verify that the original shows nothing to compare."""
+    from npu_shim.rehearsal.verifying import NOTHING_COMPARED, NOTHING_RECORDED
+
+    return reason in (NOTHING_COMPARED, NOTHING_RECORDED)
+
+
 def last_line(text: str) -> str:
     """Return the last line of an output that is not empty."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -250,23 +279,21 @@ def chosen(
         programs: all.
         version: of TensorFlow.
         only: a regular expression that names match.
-        missing: only those without a result, or with one from before calls and rewrites were counted.
+        missing: only those without a result, or with one that lacks a figure which the list declares.
         sample: that many, others each day; None for all.
+    Raises:
+        ValueError: no program of this version that runs here matches.
     """
-    results = kept(programs).read() if missing else {}
-    complete = {
-        program.name
-        for program in programs
-        if program.name in results and (program.plain or results[program.name].is_complete)
-    }
+    results = kept(programs).read()
     rows = [
         program
         for program in programs
-        if version.startswith(program.tensorflow + ".")
-        and not program.reason
-        and re.search(only, program.name)
-        and program.name not in complete
+        if version.startswith(program.tensorflow + ".") and not program.reason and re.search(only, program.name)
     ]
+    if not rows:
+        raise ValueError(f"no program matches {only!r} that runs here with TensorFlow {version}")
+    if missing:
+        rows = [program for program in rows if is_missing(program, results.get(program.name))]
     if sample is not None and sample < len(rows):
         rows = random.Random(datetime.date.today().isoformat()).sample(rows, sample)
     return rows
@@ -274,18 +301,21 @@ def chosen(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure programs, keep their results, and make the page."""
-    parser = verified.parser(__doc__)
+    parser = verified.parser(__doc__, "only entries without a result, or without counts or a declared figure")
     parser.add_argument("--sample", type=int, metavar="N", help="only N of the programs, others each day")
     parser.add_argument("--quick", action="store_true", help="measure no planted defects, ranks and exports anew")
-    parser.add_argument("--accept", action="store_true", help="keep rows that got worse")
     parser.add_argument("--check", action="store_true", help="write nothing")
     options = parser.parse_args(arguments)
-    programs, worse = read_programs(), 0
+    programs, failures = read_programs(), 0
     if not options.table:
         import tensorflow as tf
 
+        try:
+            rows = chosen(programs, tf.__version__, options.only, options.missing, options.sample)
+        except ValueError as error:
+            parser.error(str(error))
         verified.use_stand_ins()
-        for program in chosen(programs, tf.__version__, options.only, options.missing, options.sample):
+        for program in rows:
             before = kept(programs).read().get(program.name)
             try:
                 with verified.folder_of(program.name, options.keep) as work:
@@ -297,16 +327,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 continue
             except (RuntimeError, ValueError) as error:
                 print(f"{program.name}: not measured. {error}", file=sys.stderr, flush=True)
-                worse += not isinstance(error, MissingModule)
+                failures += not isinstance(error, MissingModule)
                 continue
-            changes = record_page.worse(before, result)
+            changes = worse(before, result)
             print(result.line, *changes, sep="\n    ", file=sys.stderr, flush=True)
-            worse += bool(changes)
-            if not options.check and (options.accept or not changes):
-                kept(programs).add(result)
+            failures += bool(changes)
+            if not options.check:
+                kept(programs).add(with_former_figures(before, result))
     if not options.check:
         record_page.write(programs)
-    return 1 if worse else 0
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

@@ -1,17 +1,17 @@
-"""Results of the record: what a row has, if it got worse, and the page docs/record.md in both languages."""
+"""The page of the record, docs/record.md in both languages, and the sentence of the README about it."""
 
 from __future__ import annotations
 
 import os
-from typing import Callable, Mapping, NamedTuple, Sequence
+from typing import NamedTuple, Sequence
 
 import verified
-from record_list import DRAWN, Program
+from record_list import DRAWN, SEED, Program
+from record_results import AGREE, DIFFER, FAILS, GOOD, NOT_REPRODUCIBLE, NOT_RUN, VERDICTS, Result, kept
 
-AGREE, DIFFER, NOT_REPRODUCIBLE, NOT_RUN = "agree", "differ", "not reproducible", "not run"
-FAILS, ORIGINAL_FAILS = "conversion does not run", "original does not run"
-_VERDICTS = [ORIGINAL_FAILS, FAILS, NOT_RUN, DIFFER, NOT_REPRODUCIBLE, AGREE]  # from the worst
+NOT_HERE = "not run here"  # a program of the list with a reason
 _BEGIN, _END = "<!-- made by docs/make_record.py -->\n", "<!-- end of the record -->\n"
+_LIST = os.path.join(verified.HERE, "record")
 _READMES = [os.path.join(verified.ROOT, name) for name in ("README.md", "README.zh-CN.md")]
 _PAGES = [os.path.join(verified.HERE, *names) for names in (("record.md",), ("zh", "record.md"))]
 _COLUMNS = (
@@ -19,7 +19,7 @@ _COLUMNS = (
     ("kind", "类型"),
     ("TensorFlow", "TensorFlow"),
     ("calls", "调用"),
-    ("rewrites, by facts", "改写，其中依据事实"),
+    ("rewrites, by facts", "改写，其中依据观察结果"),
     ("left: before, reached, not reached", "需手工修改：此前、已执行、未执行"),
     ("verdict", "结论"),
     ("steps, names", "步数、名称"),
@@ -32,160 +32,169 @@ _COLUMNS = (
 )
 
 
-class Result(NamedTuple):
-    """The result of a program, a row of results.tsv.
+class _Entry(NamedTuple):
+    """A program of a repository, at one path, with its worst result.
 
     Attributes:
-        name: of the program.
-        ran: the commit that ran.
-        calls: of TensorFlow in its files.
-        rewrites, by_facts: all of them, and those that rest on observed runs.
-        reached, unreached: places that are left to people, in code that the observed runs reached or did not reach.
-        before: places that are left without facts.
-        steps, names: that were compared.
-        verdict: of verify; FAILS or ORIGINAL_FAILS where it compared nothing.
-        reason: the first value that departs, or the error.
-        defect: the verdict on the planted defect, "" without one.
-        ranks: the verdict on several ranks, "" without them.
-        export: of the trained model, "" without one.
-        seconds: of all.
-        date, version: of the measurement, the commit of npu_shim.
+        program: of the list, with the version of TensorFlow in which it did worst.
+        result: None if it is not measured.
     """
 
-    name: str
-    ran: str
-    calls: int | None = None
-    rewrites: int | None = None
-    by_facts: int | None = None
-    reached: int | None = None
-    unreached: int | None = None
-    before: int | None = None
-    steps: int | None = None
-    names: int | None = None
-    verdict: str = ""
-    reason: str = ""
-    defect: str = ""
-    ranks: str = ""
-    export: str = ""
-    seconds: int | None = None
-    date: str = ""
-    version: str = ""
+    program: Program
+    result: Result | None
 
     @property
-    def is_complete(self) -> bool:
-        """True if calls and rewrites were counted, or nothing could run."""
-        return self.calls is not None or self.verdict in (FAILS, ORIGINAL_FAILS)
+    def is_running(self) -> bool:
+        """True if the original trains here."""
+        return self.result is not None and self.result.original_trains
 
     @property
-    def line(self) -> str:
-        """The result as text."""
-        pairs = zip(self._fields[1:], self[1:])
-        return f"{self.name}: " + ", ".join(f"{name} {value}" for name, value in pairs if value not in (None, ""))
+    def is_migrated(self) -> bool:
+        """True if ``npu-shim migrate`` ran, not ``npu-shim verify`` alone."""
+        result = self.result
+        return self.is_running and result is not None and (result.calls is not None or self._failed_in_migrate)
+
+    @property
+    def _failed_in_migrate(self) -> bool:
+        return not self.program.plain and self.result is not None and self.result.verdict == FAILS
+
+    def total(self, name: str) -> int:
+        """Return a count of the result."""
+        return getattr(self.result, name) or 0
 
 
-def kept(programs: Sequence[Program]) -> verified.Kept:
-    """Return the results of a list."""
-    return verified.Kept(os.path.join("record", "results.tsv"), Result, [program.name for program in programs])
+def _entries(programs: Sequence[Program]) -> list[_Entry]:
+    """Return an entry for each repository and path, which the list may have with several versions of TensorFlow."""
+    results = kept(programs).read()
+    by_path: dict[tuple[str, str], list[_Entry]] = {}
+    for program in programs:
+        entry = _Entry(program, results.get(program.name))
+        by_path.setdefault((program.repository, program.path), []).append(entry)
+    return [min(entries, key=_badness) for entries in by_path.values()]
 
 
-def worse(before: Result | None, now: Result) -> list[str]:
-    """Return what got worse since an earlier result, a sentence each."""
-    if before is None:
-        return []
-    sentences = []
-    if _VERDICTS.index(now.verdict) < _VERDICTS.index(before.verdict):
-        sentences.append(f"The verdict was {before.verdict!r} and is {now.verdict!r}: {now.reason}")
-    if isinstance(before.reached, int) and (now.reached or 0) > before.reached:
-        sentences.append(f"{before.reached} places in reached code were left, now {now.reached}.")
-    for name, is_good in _GOOD.items():
-        was, is_now = (getattr(result, name) for result in (before, now))
-        if is_good(was) and is_now and not is_good(is_now):
-            sentences.append(f"{name.capitalize()}: it was {was!r} and is {is_now!r}.")
-    return sentences
+def _badness(entry: _Entry) -> int:
+    return len(VERDICTS) if entry.result is None else VERDICTS.index(entry.result.verdict)
 
 
-_GOOD: Mapping[str, Callable[[str], bool]] = {
-    "defect": lambda text: text.startswith("differ"),
-    "ranks": lambda text: text.startswith(AGREE),
-    "export": lambda text: text.startswith("equal"),
-}
-
-
-# --- the page ----------------------------------------------------------------------------------------------------
 def _share(part: int, whole: int) -> str:
     return f"{part} / {whole} ({100 * part / whole:.1f} %)" if whole else "0 / 0"
 
 
+def _counts(entries: Sequence[_Entry], chinese: bool) -> list[str]:
+    """Return the counts of some entries, in the order of `_HEADLINE`."""
+    running = [entry for entry in entries if entry.is_running]
+    migrated = [entry for entry in running if entry.is_migrated]
+    counted = [entry for entry in migrated if entry.result and entry.result.calls is not None]
+    reasons = sum(bool(entry.program.reason) for entry in entries)
+    verdicts = [entry.result.verdict for entry in running if entry.result]
+    causes = sum(v == NOT_REPRODUCIBLE and bool(e.program.cause) for v, e in zip(verdicts, running))
+
+    def totals(*names: str) -> str:
+        numbers = ", ".join(str(sum(entry.total(name) for entry in counted)) for name in names)
+        return f"{numbers}（{len(counted)} 个程序）" if chinese else f"{numbers} in {len(counted)} programs"
+
+    def declared(name: str) -> str:
+        asked = [entry for entry in running if getattr(entry.program, name)]
+        return _share(sum(GOOD[name](getattr(entry.result, name)) for entry in asked), len(asked))
+
+    return [
+        f"{len(entries)}, {len({entry.program.repository for entry in entries})}",
+        _share(len(migrated), len(entries)),
+        _share(len(running) - len(migrated), len(entries)),
+        _share(sum(bool(entry.result) and not entry.is_running for entry in entries), len(entries)),
+        _share(reasons, len(entries)),
+        _share(sum(not entry.result and not entry.program.reason for entry in entries), len(entries)),
+        _share(len(running) - sum(v in (FAILS, NOT_RUN) for v in verdicts), len(running)),
+        _share(verdicts.count(AGREE) + causes, len(running)),
+        str(verdicts.count(DIFFER)),
+        totals("calls"),
+        totals("rewrites", "by_facts"),
+        totals("before", "reached", "unreached"),
+        *(declared(name) for name in GOOD),
+    ]
+
+
+_HEADLINE = (  # English, Chinese, goal
+    ("programs, repositories", "程序、仓库", "200, 120"),
+    ("run here with `npu-shim migrate`", "在此用 `npu-shim migrate` 运行", ""),
+    ("run here with `npu-shim verify` alone", "在此只用 `npu-shim verify` 运行", ""),
+    ("original fails here, or trains nothing", "原程序在此失败或不训练", ""),
+    ("not run here, with the reason", "未在此运行，有原因", ""),
+    ("not measured yet", "尚未测量", ""),
+    ("conversions that run", "转换后可运行", "97 %"),
+    ("agree, or irreproducible with the cause", "一致，或不可复现且原因已知", "95 %"),
+    ("compute something else", "计算结果不同", "0"),
+    ("calls of TensorFlow", "TensorFlow 调用", ""),
+    ("rewrites, by facts", "改写，其中依据观察结果", ""),
+    ("places left: without facts, reached, not reached", "需手工修改：无观察结果时、已执行、未执行", ""),
+    ("planted defects found", "发现的植入缺陷", "100 %"),
+    ("agree on several ranks", "多个 rank 上一致", ""),
+    ("exported and equal", "导出且相等", ""),
+)
+
+
 def headline(programs: Sequence[Program], chinese: bool) -> str:
     """Return the counts, and those of the goals, as a table."""
-    results = kept(programs).read()
-    measured = [(program, results[program.name]) for program in programs if program.name in results]
-    running = [(program, result) for program, result in measured if result.verdict != ORIGINAL_FAILS]
-    tried = len(measured) + sum(bool(program.reason) for program in programs)
-    verdicts = [result.verdict for _, result in running]
-    explained = sum(r.verdict == AGREE or (r.verdict == NOT_REPRODUCIBLE and bool(p.cause)) for p, r in running)
-    defects = [result.defect for _, result in measured if result.defect]
-    ranks = [result.ranks for _, result in measured if result.ranks]
-    exports = [result.export for _, result in measured if result.export]
+    entries = _entries(programs)
+    drawn = [entry for entry in entries if entry.program.origin == DRAWN]
+    earlier = [entry for entry in entries if entry.program.origin != DRAWN]
+    counts = zip(*(_counts(part, chinese) for part in (drawn, earlier, entries)))
+    columns = (
+        ("", "抽取的", "此前选择的", "总数", "目标") if chinese else ("", "drawn", "chosen before", "total", "goal")
+    )
+    return verified.markdown(columns, [(row[chinese], *cells, row[2]) for row, cells in zip(_HEADLINE, counts)])
 
-    def total(name: str) -> int:
-        return sum(getattr(result, name) or 0 for _, result in measured)
 
-    rows = [
-        (
-            "programs, repositories",
-            "程序、仓库",
-            f"{len(programs)}, {len({p.repository for p in programs})}",
-            "200, 120",
-        ),
-        ("of these drawn", "其中抽取的", str(sum(p.origin == DRAWN for p in programs)), ""),
-        ("tried", "已尝试", _share(tried, len(programs)), ""),
-        ("originals that run here", "原程序在此可运行", _share(len(running), tried), ""),
-        (
-            "conversions that run",
-            "转换后可运行",
-            _share(len(running) - sum(v in (FAILS, NOT_RUN) for v in verdicts), len(running)),
-            "97 %",
-        ),
-        (
-            "agree, or irreproducible with the cause",
-            "一致，或不可复现且原因已知",
-            _share(explained, len(running)),
-            "95 %",
-        ),
-        ("compute something else", "计算结果不同", str(verdicts.count(DIFFER)), "0"),
-        ("calls of TensorFlow", "TensorFlow 调用", str(total("calls")), ""),
-        ("rewrites, by facts", "改写，其中依据事实", f"{total('rewrites')}, {total('by_facts')}", ""),
-        (
-            "places left: without facts, reached, not reached",
-            "需手工修改：无事实时、已执行、未执行",
-            f"{total('before')}, {total('reached')}, {total('unreached')}",
-            "",
-        ),
-        ("planted defects found", "发现的植入缺陷", _share(sum(map(_GOOD["defect"], defects)), len(defects)), "100 %"),
-        ("agree on several ranks", "多个 rank 上一致", _share(sum(map(_GOOD["ranks"], ranks)), len(ranks)), ""),
-        ("exported and equal", "导出且相等", _share(sum(map(_GOOD["export"], exports)), len(exports)), ""),
-    ]
-    columns = ("", "数量", "目标") if chinese else ("", "count", "goal")
-    return verified.markdown(columns, [(row[chinese], *row[2:]) for row in rows])
+def introduction(programs: Sequence[Program], chinese: bool) -> str:
+    """Return the sentences that say what ran, and how large the lists are from which programs were drawn."""
+    entries = _entries(programs)
+    migrated = sum(entry.is_migrated for entry in entries)
+    verified_only = sum(entry.is_running for entry in entries) - migrated
+    frame, drawn, zoo, zoo_drawn = map(_lines, ("frame.txt", "draw.tsv", "frame_zoo.txt", "draw_zoo.tsv"))
+    drawn, zoo_drawn = drawn - 1, zoo_drawn - 1  # a line of names
+    if chinese:
+        return (
+            f"列表有 {len(entries)} 个程序：{migrated} 个在此用 `npu-shim migrate` 运行过，{verified_only} 个只用 "
+            f"`npu-shim verify` 运行过，其余未在此训练。\n"
+            f"frame.txt 有 {frame:,} 个仓库，抽取前 {drawn} 个；frame_zoo.txt 有 {zoo:,} 个程序，"
+            f"抽取前 {zoo_drawn} 个；次序由 `random.Random({SEED}).shuffle` 给出。\n"
+        )
+    return (
+        f"The list has {len(entries)} programs. {migrated} ran here with `npu-shim migrate`, {verified_only} with "
+        "`npu-shim verify` alone; the others did not train here.\n"
+        f"frame.txt has {frame:,} repositories, of which the first {drawn} are drawn; frame_zoo.txt has {zoo:,} "
+        f"programs, of which the first {zoo_drawn} are drawn. `random.Random({SEED}).shuffle` gives the order.\n"
+    )
+
+
+def _lines(name: str) -> int:
+    with open(os.path.join(_LIST, name), encoding="utf-8") as stream:
+        return sum(1 for _ in stream)
 
 
 def sentence(programs: Sequence[Program], chinese: bool) -> str:
     """Return the sentence of the README about the record."""
-    results = [row for row in kept(programs).read().values() if row.verdict != ORIGINAL_FAILS and row.is_complete]
-    agree = sum(result.verdict == AGREE for result in results)
-    before, reached = (sum(getattr(result, name) or 0 for result in results) for name in ("before", "reached"))
+    migrated = [entry for entry in _entries(programs) if entry.is_migrated]
+    agree = sum(entry.result is not None and entry.result.verdict == AGREE for entry in migrated)
+    before, reached, unreached = (sum(e.total(name) for e in migrated) for name in ("before", "reached", "unreached"))
     if chinese:
         return (
-            f"[记录](docs/zh/record.md)中有 {len(results)} 个在此可运行的公开程序：经 `npu-shim migrate` 迁移后，"
-            f"{agree} 个的计算与原来相同；\n"
-            f"需手工修改的位置，只看源码时有 {before} 处，运行一次后在已执行的代码中剩 {reached} 处。\n"
+            f"[记录](docs/zh/record.md)中有 {len(migrated)} 个公开程序各用一次运行迁移：{agree} 个的计算与原来相同。\n"
+            f"只看源码时，有 {before} 处需手工修改；运行一次后，已执行的代码中剩 {reached} 处，"
+            f"未执行的代码中剩 {unreached} 处。\n"
         )
     return (
-        f"[The record](docs/record.md) has {len(results)} public programs that run here: after `npu-shim migrate`, "
+        f"[The record](docs/record.md) has {len(migrated)} public programs that were migrated with one run each: "
         f"{agree} compute the same.\n"
-        f"Source alone leaves {before} places in them to people; one run leaves {reached} in code that ran.\n"
+        f"Source alone leaves {before} places in them to people; with one run, {reached} remain in code that ran and "
+        f"{unreached} in code that did not run.\n"
     )
+
+
+def page(programs: Sequence[Program], chinese: bool) -> str:
+    """Return what the page has from the results."""
+    return "\n".join(part(programs, chinese) for part in (introduction, headline, table))
 
 
 def table(programs: Sequence[Program], chinese: bool) -> str:
@@ -195,8 +204,10 @@ def table(programs: Sequence[Program], chinese: bool) -> str:
     for program in programs:
         result = results.get(program.name, Result(program.name, program.commit))
         link = f"[{program.repository}]({program._replace(commit=result.ran).link}) `{program.path}`"
-        verdict = ORIGINAL_FAILS if program.reason else result.verdict
-        reason = program.reason or " ".join(filter(None, (result.reason, program.cause)))
+        verdict = NOT_HERE if program.reason else result.verdict
+        reason = program.reason or " ".join(
+            filter(None, (result.reason, program.cause, result.was and f"({result.was})"))
+        )
         defect = f"{program.defect.kind}: {result.defect}" if program.defect else ""
         rows.append(
             (
@@ -226,6 +237,6 @@ def _cell(*numbers: int | None) -> str:
 def write(programs: Sequence[Program]) -> None:
     """Put the results in order, and write the counts and the table into the page and its Chinese form."""
     kept(programs).add()
-    for chinese, page in enumerate(_PAGES):
+    for chinese, path in enumerate(_PAGES):
         verified.put(sentence(programs, bool(chinese)), _BEGIN, _END, [_READMES[chinese]])
-        verified.put(f"{headline(programs, bool(chinese))}\n{table(programs, bool(chinese))}", _BEGIN, _END, [page])
+        verified.put(page(programs, bool(chinese)), _BEGIN, _END, [path])

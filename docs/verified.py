@@ -228,11 +228,16 @@ def put(text: str, begin: str, end: str, pages: Sequence[str] = PAGES) -> None:
 
 
 # --- the command line --------------------------------------------------------------------------------------------
-def parser(doc: str | None) -> argparse.ArgumentParser:
-    """Return the options that all of these scripts have; the first line of `doc` describes them."""
+def parser(doc: str | None, missing: str = "only entries without a result") -> argparse.ArgumentParser:
+    """Return the options that all of these scripts have.
+
+    Args:
+        doc: its first line describes the script.
+        missing: the help of ``--missing``.
+    """
     made = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     made.add_argument("--only", default="", metavar="NAME", help="entries whose names match this regular expression")
-    made.add_argument("--missing", action="store_true", help="only entries without a result")
+    made.add_argument("--missing", action="store_true", help=missing)
     made.add_argument("--sources", default=SOURCES, metavar="DIR", help="bare clones at OWNER/NAME (%(default)s)")
     made.add_argument("--keep", metavar="DIR", help="keep what an entry makes in DIR/NAME")
     made.add_argument("--table", action="store_true", help="only make the table")

@@ -20,6 +20,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from npu_shim.rehearsal import verifying
+
 pytestmark = pytest.mark.once
 
 
@@ -55,6 +57,12 @@ def record_page(make_record: Any) -> Any:
     return make_record.record_page
 
 
+@pytest.fixture
+def record_results(make_record: Any) -> Any:
+    """The module of the results, which the script uses."""
+    return sys.modules["record_results"]
+
+
 def entry(record_list: Any, **changes: Any) -> Any:
     """A program with a planted defect."""
     defect = record_list.Defect("rate 2 % higher", [record_list.Edit("train.py", r"rate = 0\.1", "rate = 0.102")])
@@ -73,27 +81,29 @@ def test_the_pages_have_the_tables_of_all_kept_results(
     docs = repo_root / "docs"
     programs = record_list.read_programs()
     for chinese, name in enumerate(("record.md", "zh/record.md")):
-        expected = f"{record_page.headline(programs, bool(chinese))}\n{record_page.table(programs, bool(chinese))}"
+        expected = record_page.page(programs, bool(chinese))
         assert table_of(docs / name, record_page) == expected, "Run python docs/make_record.py --table"
+        readme = repo_root / ("README.zh-CN.md" if chinese else "README.md")
+        assert table_of(readme, record_page) == record_page.sentence(programs, bool(chinese)), "Run it with --table"
     later, exports = load(repo_root, "make_later_names"), load(repo_root, "make_exports")
     assert table_of(docs / "public-code.md", later) == later.table()
     assert table_of(docs / "public-models.md", exports) == exports.table()
 
 
 def test_each_result_belongs_to_a_program_and_has_what_its_program_asks_for(
-    repo_root: pathlib.Path, record_list: Any, record_page: Any
+    repo_root: pathlib.Path, record_list: Any, record_results: Any
 ) -> None:
     programs = record_list.read_programs()
-    results = record_page.kept(programs).read()
+    results = record_results.kept(programs).read()
     rows = (repo_root / "docs" / "record" / "results.tsv").read_text(encoding="utf-8").splitlines()
     assert [row.split("\t")[0] for row in rows[1:]] == list(results)
     for program in programs:
         result = results.get(program.name)
-        if result and result.verdict not in (record_page.FAILS, record_page.ORIGINAL_FAILS):
+        if result and result.original_trains and result.verdict != record_results.FAILS:
             assert bool(result.defect) == bool(program.defect), program.name
         if result:
-            assert result.verdict in record_page._VERDICTS and not program.reason, program.name
-            assert result.verdict == record_page.AGREE or result.reason, program.name
+            assert result.verdict in record_results.VERDICTS and not program.reason, program.name
+            assert result.verdict == record_results.AGREE or result.reason, program.name
             texts = result.reason, result.defect, result.ranks, result.export
             assert not any(re.search(r"(?:^|[\s'\"(])/\w+/", text) for text in texts), "a path of one machine"
 
@@ -188,47 +198,84 @@ def test_a_mistake_of_the_list_names_row_and_key(
 
 
 def test_programs_are_chosen_by_version_name_missing_result_and_sample(
-    make_record: Any, record_list: Any, record_page: Any, tmp_path: pathlib.Path, monkeypatch: Any
+    make_record: Any, record_list: Any, record_results: Any, tmp_path: pathlib.Path, monkeypatch: Any
 ) -> None:
     first, second = entry(record_list), entry(record_list, script="other.py")
     programs = [first, second, entry(record_list, tensorflow="2.15"), entry(record_list, script="b.py", reason="No.")]
-    results(record_page, tmp_path, monkeypatch, programs, record_page.Result(first.name, "abc1234", verdict="agree"))
+    agrees = record_results.Result(first.name, "abc1234", verdict="agree")
+    results(record_results, tmp_path, monkeypatch, programs, agrees)
     assert make_record.chosen(programs, "1.15.5", "", False, None) == [first, second]
     assert make_record.chosen(programs, "1.15.5", "train", False, None) == [first]
     assert make_record.chosen(programs, "1.15.5", "", True, None) == [first, second]  # without counts
-    results(
-        record_page, tmp_path, monkeypatch, programs, record_page.Result(first.name, "abc1234", 50, verdict="agree")
-    )
+    results(record_results, tmp_path, monkeypatch, programs, agrees._replace(calls=50))
+    assert make_record.chosen(programs, "1.15.5", "", True, None) == [first, second]  # without its planted defect
+    results(record_results, tmp_path, monkeypatch, programs, agrees._replace(calls=50, defect="differ at step 1: rate"))
     assert make_record.chosen(programs, "1.15.5", "", True, None) == [second]
     assert len(make_record.chosen(programs, "1.15.5", "", False, 1)) == 1
     assert make_record.chosen(programs, "1.15.5", "", False, 9) == [first, second]
 
 
-def results(record_page: Any, tmp_path: pathlib.Path, monkeypatch: Any, programs: Any, *rows: Any) -> None:
+def test_a_name_that_no_program_has_is_an_error(
+    make_record: Any, record_list: Any, monkeypatch: Any, capsys: Any
+) -> None:
+    monkeypatch.setitem(sys.modules, "tensorflow", types.SimpleNamespace(__version__="1.15.5"))
+    monkeypatch.setattr(make_record, "read_programs", lambda: [entry(record_list)])
+    with pytest.raises(SystemExit, match="2"):
+        make_record.main(["--only", "nosuch"])
+    assert "no program matches 'nosuch' that runs here with TensorFlow 1.15.5" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("program", "result", "expected"),
+    [
+        ({"defect": None}, {"calls": 5}, False),
+        ({"defect": None}, {}, True),
+        ({"defect": None, "plain": ["an edit"]}, {}, False),
+        ({}, {"calls": 5}, True),
+        ({}, {"calls": 5, "defect": "agree"}, False),
+        ({"defect": None, "ranks": 2}, {"calls": 5}, True),
+        ({"defect": None, "ranks": 2}, {"calls": 5, "ranks": "agree"}, False),
+        ({"defect": None, "export": "model.h5"}, {"calls": 5}, True),
+        ({"defect": None, "export": "model.h5"}, {"calls": 5, "export": "equal: 0"}, False),
+        ({}, {"verdict": "conversion does not run"}, False),
+        ({}, {"verdict": "original trains nothing here"}, False),
+    ],
+)
+def test_a_row_without_a_declared_figure_is_missing(
+    record_list: Any, record_results: Any, program: Any, result: Any, expected: bool
+) -> None:
+    measured = record_results.Result("a", "b", verdict="agree")._replace(**result)
+    assert record_results.is_missing(entry(record_list, **program), measured) is expected
+    assert record_results.is_missing(entry(record_list, **program), None)
+
+
+def results(record_results: Any, tmp_path: pathlib.Path, monkeypatch: Any, programs: Any, *rows: Any) -> None:
     """Keep results of some programs in a folder of the test."""
-    monkeypatch.setattr(record_page.verified, "HERE", str(tmp_path))
+    monkeypatch.setattr(record_results.verified, "HERE", str(tmp_path))
     (tmp_path / "record").mkdir(exist_ok=True)
     for row in rows:
-        record_page.kept(programs).add(row)
+        record_results.kept(programs).add(row)
 
 
 def test_a_kept_result_leaves_the_others_and_makes_a_row_and_the_counts(
-    record_list: Any, record_page: Any, tmp_path: pathlib.Path, monkeypatch: Any
+    record_list: Any, record_page: Any, record_results: Any, tmp_path: pathlib.Path, monkeypatch: Any
 ) -> None:
     first, second = entry(record_list), entry(record_list, script="other.py", defect=None, cause="It races.")
     third = entry(record_list, script="third.py", defect=None, reason="It needs a display.")
     programs = [first, second, third]
-    chance = record_page.Result(second.name, "abc1234", verdict="not reproducible", reason="Loss.", steps=20, names=31)
-    agrees = record_page.Result(
+    chance = record_results.Result(
+        second.name, "abc1234", verdict="not reproducible", reason="Loss.", steps=20, names=31
+    )
+    agrees = record_results.Result(
         first.name, "1234567", 50, 4, 1, 2, 3, 7, 20, 30, "agree", defect="differ at step 1: rate"
     )
-    results(record_page, tmp_path, monkeypatch, programs, chance, agrees._replace(seconds=8, date="2026-01-02"))
+    results(record_results, tmp_path, monkeypatch, programs, chance, agrees._replace(seconds=8, date="2026-01-02"))
     path = tmp_path / "record" / "results.tsv"
     head, *lines = path.read_text(encoding="utf-8").splitlines(True)
     path.write_text("".join([head, *lines[::-1], lines[0].replace("1234567", "abc1234"), lines[0]]), encoding="utf-8")
-    record_page.kept(programs).add()  # puts what a merge of branches made in order
+    record_results.kept(programs).add()  # puts what a merge of branches made in order
     assert path.read_text(encoding="utf-8") == "".join([head, *lines])
-    read = record_page.kept(programs).read()
+    read = record_results.kept(programs).read()
     assert read[first.name].ran == "1234567" and read[first.name].calls == 50
     rows = [row.split(" | ")[1:] for row in record_page.table(programs, False).splitlines()[2:]]
     assert rows[0] == (
@@ -236,17 +283,45 @@ def test_a_kept_result_leaves_the_others_and_makes_a_row_and_the_counts(
         + ["rate 2 % higher: differ at step 1: rate", "8", "2026-01-02 |"]
     )
     assert "blob/1234567/examples/train.py" in record_page.table(programs, False).splitlines()[2]
-    assert (
-        rows[1][5] == "not reproducible: Loss. It races." and rows[2][5] == "original does not run: It needs a display."
+    assert rows[1][5] == "not reproducible: Loss. It races." and rows[2][5] == "not run here: It needs a display."
+
+
+def test_the_headline_counts_programs_once_and_by_what_they_declare(
+    record_list: Any, record_page: Any, record_results: Any, tmp_path: pathlib.Path, monkeypatch: Any
+) -> None:
+    first = entry(record_list, ranks=2, export="model.h5")
+    twice = first._replace(tensorflow="2.15")
+    old, fails = entry(record_list, script="old.py", defect=None), entry(record_list, script="fails.py")
+    read = entry(record_list, script="read.py", reason="It needs a display.", defect=None)
+    later = entry(record_list, script="later.py", origin=record_list.CHOSEN)
+    programs = [first, twice, old, fails, read, later]
+    agrees = record_results.Result(first.name, "abc1234", 50, 4, 1, 2, 3, 7, 20, 30, "agree", defect="differ at 1")
+    rows = [
+        agrees._replace(ranks="agree"),
+        agrees._replace(name=twice.name, verdict="differ", reason="Loss.", export="not exported: no", calls=60),
+        record_results.Result(old.name, "abc1234", verdict="agree"),
+        record_results.Result(fails.name, "abc1234", verdict="original trains nothing here"),
+    ]
+    results(record_results, tmp_path, monkeypatch, programs, *rows)
+    head, _, *lines = record_page.headline(programs, False).splitlines()
+    assert head == "|  | drawn | chosen before | total | goal |"
+    counts = {line.split(" | ")[0].strip("| "): line.split(" | ")[1:4] for line in lines}
+    assert counts["programs, repositories"] == ["4, 1", "1, 1", "5, 1"]
+    total = {name: cells[2] for name, cells in counts.items()}
+    assert total["run here with `npu-shim migrate`"] == "1 / 5 (20.0 %)"
+    assert total["run here with `npu-shim verify` alone"] == "1 / 5 (20.0 %)"
+    assert total["original fails here, or trains nothing"] == "1 / 5 (20.0 %)"
+    assert total["not run here, with the reason"] == total["not measured yet"] == "1 / 5 (20.0 %)"
+    assert total["agree, or irreproducible with the cause"] == "1 / 2 (50.0 %)"
+    assert total["compute something else"] == "1"  # the worse of both versions
+    assert total["calls of TensorFlow"] == "60 in 1 programs"
+    assert total["planted defects found"] == "1 / 1 (100.0 %)"
+    assert (total["agree on several ranks"], total["exported and equal"]) == ("0 / 1 (0.0 %)", "0 / 1 (0.0 %)")
+    assert counts["not measured yet"][1] == "1 / 1 (100.0 %)"
+    assert "| TensorFlow 调用 | 60（1 个程序） |" in record_page.headline(programs, True)
+    assert "has 1 public programs that were migrated with one run each: 0 compute the same." in record_page.sentence(
+        programs, False
     )
-    counts = record_page.headline(programs, False)
-    assert (
-        "| programs, repositories | 3, 1 | 200, 120 |" in counts
-        and "| originals that run here | 2 / 3 (66.7 %) |" in counts
-    )
-    assert "| agree, or irreproducible with the cause | 2 / 2 (100.0 %) | 95 % |" in counts
-    assert "| planted defects found | 1 / 1 (100.0 %) | 100 % |" in counts
-    assert "| 一致，或不可复现且原因已知 | 2 / 2 (100.0 %) | 95 % |" in record_page.headline(programs, True)
 
 
 @pytest.mark.parametrize(
@@ -266,32 +341,41 @@ def test_a_kept_result_leaves_the_others_and_makes_a_row_and_the_counts(
         ({"defect": "", "ranks": "", "export": ""}, []),
     ],
 )
-def test_a_row_that_got_worse_says_in_what(record_page: Any, changes: Any, sentences: list[str]) -> None:
-    before = record_page.Result("a", "b", reached=2, verdict="not reproducible")
+def test_a_row_that_got_worse_says_in_what(record_results: Any, changes: Any, sentences: list[str]) -> None:
+    before = record_results.Result("a", "b", reached=2, verdict="not reproducible")
     before = before._replace(defect="differ at step 1", ranks="agree", export="equal: 1e-7")
-    assert record_page.worse(before, before._replace(**changes)) == sentences
-    assert record_page.worse(None, before) == []
+    assert record_results.worse(before, before._replace(**changes)) == sentences
+    assert record_results.worse(None, before) == []
 
 
-def test_a_worse_row_is_shown_and_not_kept(
+def test_a_row_that_got_worse_has_its_former_figures_until_it_gets_better(record_results: Any) -> None:
+    before = record_results.Result("a", "b", reached=1, verdict="agree", date="2026-11-28", version="0b7387c2")
+    now = before._replace(verdict="differ", reason="Loss.", reached=3, date="2026-11-29", version="3cbdd9a8")
+    shown = record_results.with_former_figures(before, now)
+    assert shown.was == "was agree; 1 left in reached code on 2026-11-28 0b7387c2"
+    assert record_results.with_former_figures(shown, now._replace(date="2026-11-30")).was == shown.was
+    assert record_results.with_former_figures(shown, before).was == ""
+    assert record_results.with_former_figures(None, now) == now
+
+
+def test_a_worse_row_is_printed_and_kept_with_its_former_verdict(
     make_record: Any, record_list: Any, record_page: Any, tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any
 ) -> None:
-    programs = [entry(record_list)]
-    before = record_page.Result(programs[0].name, "abc1234", verdict="agree")
-    now = before._replace(verdict="differ", reason="At step 1: loss.", date="2026-01-03")
-    results(record_page, tmp_path, monkeypatch, programs, before)
+    programs, kept = [entry(record_list)], make_record.kept
+    before = make_record.Result(programs[0].name, "abc1234", verdict="agree", date="2026-01-02", version="0b7387c2")
+    now = before._replace(verdict="differ", reason="At step 1: loss.", date="2026-01-03", version="3cbdd9a8")
+    results(sys.modules["record_results"], tmp_path, monkeypatch, programs, before)
     monkeypatch.setitem(sys.modules, "tensorflow", types.SimpleNamespace(__version__="1.15.5"))
     monkeypatch.setattr(make_record, "read_programs", lambda: programs)
     monkeypatch.setattr(make_record.Measuring, "measure", lambda self, known: now)
     monkeypatch.setattr(record_page, "write", lambda programs: None)
     monkeypatch.setattr(make_record.verified, "use_stand_ins", lambda: None)
-    assert make_record.main(["--keep", str(tmp_path / "kept")]) == 1
+    assert make_record.main(["--keep", str(tmp_path / "kept"), "--check"]) == 1
     assert "The verdict was 'agree' and is 'differ': At step 1: loss." in capsys.readouterr().err
-    assert record_page.kept(programs).read()[programs[0].name] == before
-    assert make_record.main(["--keep", str(tmp_path / "kept"), "--accept", "--check"]) == 1
-    assert record_page.kept(programs).read()[programs[0].name] == before
-    assert make_record.main(["--keep", str(tmp_path / "kept"), "--accept"]) == 1
-    assert record_page.kept(programs).read()[programs[0].name].verdict == "differ"
+    assert kept(programs).read()[programs[0].name] == before
+    assert make_record.main(["--keep", str(tmp_path / "kept")]) == 1
+    assert kept(programs).read()[programs[0].name] == now._replace(was="was agree on 2026-01-02 0b7387c2")
+    assert "| differ: At step 1: loss. (was agree on 2026-01-02 0b7387c2) |" in record_page.table(programs, False)
 
 
 def test_a_missing_checkout_is_named_with_the_command_that_brings_it(
@@ -311,13 +395,13 @@ def test_a_missing_checkout_is_named_with_the_command_that_brings_it(
 
 
 def test_a_failure_is_that_of_the_original_a_package_or_the_conversion(
-    make_record: Any, record_list: Any, record_page: Any, tmp_path: pathlib.Path, monkeypatch: Any
+    make_record: Any, record_list: Any, tmp_path: pathlib.Path, monkeypatch: Any
 ) -> None:
     program = entry(record_list, defect=None)
-    head = record_page.Result(program.name, "abc1234", verdict=record_page.NOT_RUN, reason="train.py ended.")
+    head = make_record.Result(program.name, "abc1234", verdict=make_record.NOT_RUN, reason="train.py ended.")
     monkeypatch.setattr(make_record.verified, "project", lambda program, sources, target: "abc1234")
 
-    def alone(error: Exception | None) -> Any:
+    def alone(error: Exception | None, head: Any = head) -> Any:
         def run(*_: Any, **__: Any) -> str:
             if error:
                 raise error
@@ -332,6 +416,34 @@ def test_a_failure_is_that_of_the_original_a_package_or_the_conversion(
     assert (failed.verdict, failed.reason) == ("original does not run", "ValueError: no data")
     with pytest.raises(make_record.MissingModule, match="No module named 'gym'. record/programs.toml names packages"):
         alone(RuntimeError("run ended with code 1:\nModuleNotFoundError: No module named 'gym'"))
+    for reason in (verifying.NOTHING_RECORDED, verifying.NOTHING_COMPARED):
+        assert alone(None, head._replace(reason=reason)).verdict == "original trains nothing here"
+
+
+@pytest.mark.parametrize("failing", ["observe", "verify", "main.py"])
+def test_a_command_that_fails_inside_a_row_is_a_failure_of_the_conversion(
+    make_record: Any, record_list: Any, tmp_path: pathlib.Path, monkeypatch: Any, failing: str
+) -> None:
+    def run(arguments: Any, *_: Any, **__: Any) -> str:
+        if any(word.endswith(failing) for word in arguments):
+            raise RuntimeError(f"{failing} ended with code 1:\nTraceback\nKeyError: 'loss'\n")
+        return ""
+
+    def project(program: Any, sources: str, target: str) -> str:
+        os.makedirs(target)
+        return "abc1234"
+
+    result = make_record.Result("", "abc1234", verdict="agree", calls=5)
+    monkeypatch.setattr(make_record.verified, "run", run)
+    monkeypatch.setattr(make_record.verified, "project", project)
+    monkeypatch.setattr(make_record.verified, "edit", lambda folder, edits: None)
+    if failing == "main.py":  # the tool, for the planted defect
+        monkeypatch.setattr(make_record.Measuring, "_migrated", lambda self, head: result)
+    program = entry(record_list, further_runs=["--evaluate"])
+    if failing == "verify":
+        program = program._replace(plain=[record_list.Edit("train.py", "a", "b")])
+    measured = make_record.Measuring(program, "", str(tmp_path)).measure(None)
+    assert (measured.verdict, measured.reason) == ("conversion does not run", "KeyError: 'loss'")
 
 
 def test_a_port_is_compared_with_its_form_without_npu_code(
@@ -481,7 +593,7 @@ def test_the_draw_follows_its_list_and_each_drawn_program_has_its_row(
     for name, frame, zoo in (("draw", "frame", False), ("draw_zoo", "frame_zoo", True)):
         order = (folder / f"{frame}.txt").read_text(encoding="utf-8").splitlines()
         assert order == sorted(order) and len(order) == len(set(order))
-        random.Random(65).shuffle(order)
+        random.Random(record_list.SEED).shuffle(order)
         _, *lines = (folder / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
         for number, (line, entry) in enumerate(zip(lines, order), 1):
             place, what, *found = line.split("\t")
