@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
 from exported_models import MODELS, ZOO, Model  # noqa: E402
-from verified import Kept, checkout, edit, folder_of, git, markdown, parser, put, read, run  # noqa: E402
+from verified import Kept, check_only, checkout, edit, folder_of, git, markdown, parser, put, read, run  # noqa: E402
 
 PAGE = os.path.join(HERE, "public-models.md")
 _BEGIN, _END = "<!-- made by docs/make_exports.py -->\n", "<!-- end of exports -->\n"
@@ -178,7 +178,9 @@ def _is_equal(text: str) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Export the models that run with this TensorFlow, and write the table."""
-    options = parser(__doc__).parse_args(arguments)
+    options_parser = parser(__doc__)
+    options = options_parser.parse_args(arguments)
+    check_only(options_parser, options.only, MODELS)
     if not options.table:
         import tensorflow as tf
 

@@ -109,6 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = verified.parser(__doc__)
     parser.add_argument("pythons", nargs="*", metavar="PYTHON", help="with TensorFlow 2.15 or 2.21")
     options = parser.parse_args(arguments)
+    verified.check_only(parser, options.only, [script.name for script in SCRIPTS])
     verified.use_stand_ins()
     pythons = {version(each): each for each in options.pythons}
     for script in () if options.table else SCRIPTS:

@@ -41,7 +41,7 @@ from record_results import (  # noqa: E402
 )
 
 _TIMEOUT = 1800  # seconds of a run
-_TIMEOUT_ALONE = 600  # of the original without npu_shim
+_TIMEOUT_ALONE = 600  # of the original without a conversion
 _PLAIN = Edit(
     "**/*.py",
     r"(?m)^(?:from|import) (?:npu_bridge|npu_device|hccl)\b.*",

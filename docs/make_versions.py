@@ -96,6 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = verified.parser(__doc__)
     parser.add_argument("pythons", nargs="*", metavar="PYTHON", help="with TensorFlow 1.15, 2.6 or 2.15")
     options = parser.parse_args(arguments)
+    verified.check_only(parser, options.only, map(name, PAIRS))
     pythons = {version(each): each for each in options.pythons}
     rows = known()
     for pair in () if options.table else PAIRS:

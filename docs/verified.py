@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from typing import Any, Container, Iterator, Sequence
+from typing import Any, Container, Iterable, Iterator, Sequence
 
 from record_list import Edit, Program
 
@@ -242,6 +242,12 @@ def parser(doc: str | None, missing: str = "only entries without a result") -> a
     made.add_argument("--keep", metavar="DIR", help="keep what an entry makes in DIR/NAME")
     made.add_argument("--table", action="store_true", help="only make the table")
     return made
+
+
+def check_only(made: argparse.ArgumentParser, only: str, names: Iterable[str]) -> None:
+    """End the script with exit code 2 if no entry has a name that ``--only`` matches."""
+    if not any(re.search(only, name) for name in names):
+        made.error(f"no entry matches {only!r}")
 
 
 @contextlib.contextmanager

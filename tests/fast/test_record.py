@@ -225,6 +225,13 @@ def test_a_name_that_no_program_has_is_an_error(
     assert "no program matches 'nosuch' that runs here with TensorFlow 1.15.5" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["make_exports", "make_later_names", "make_versions"])
+def test_other_scripts_name_an_entry_that_they_do_not_have(repo_root: pathlib.Path, capsys: Any, name: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        load(repo_root, name).main(["--only", "nosuch"])
+    assert "no entry matches 'nosuch'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("program", "result", "expected"),
     [
