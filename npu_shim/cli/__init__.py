@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import npu_shim
-from npu_shim.cli._guard import PIPE_CLOSED, WrongUsage, close_output, exit_code, guarded
+from npu_shim.cli._guard import PIPE_CLOSED, WrongUsage, close_output, exit_code, run_guarded
 from npu_shim.import_hook.tool import ToolMissing
 
 if TYPE_CHECKING:
@@ -46,23 +46,23 @@ def main(argv: list[str] | None = None) -> int:
         arguments = [arguments[1], "--help"]
     name = arguments[0] if arguments else "--help"
     if name not in verb_names():
-        return guarded("npu-shim", lambda: _about(name))
+        return run_guarded("npu-shim", lambda: _answer_without_verb(name))
     module = verb(name)
     if not getattr(module, "IS_SCRIPT", False):
-        return guarded(f"npu-shim {name}", lambda: module.main(arguments[1:]))
+        return run_guarded(f"npu-shim {name}", lambda: module.main(arguments[1:]))
     try:
         return module.main(arguments[1:])
     except (WrongUsage, ToolMissing) as error:
         return exit_code(f"npu-shim {name}", error)
 
 
-def _about(name: str) -> int:
+def _answer_without_verb(name: str) -> int:
     """Print what the first argument asks for if it is no verb, or that it is wrong."""
     if name in ("-h", "--help", "help"):
-        return show(_help())
+        return print_output(_help_text())
     if name == "--version":
-        return show(f"npu_shim {npu_shim.__version__}")
-    print(f"npu-shim: error: {_unknown(name)}", file=sys.stderr)
+        return print_output(f"npu_shim {npu_shim.__version__}")
+    print(f"npu-shim: error: {_unknown_verb_text(name)}", file=sys.stderr)
     return USAGE_ERROR
 
 
@@ -84,7 +84,7 @@ def parser_of(verb_name: str, description: str, usage: str | None = None) -> Par
     return Parser(prog=f"npu-shim {verb_name}", usage=usage, description=description, epilog=example)
 
 
-def show(text: str, code: int = 0) -> int:
+def print_output(text: str, code: int = 0) -> int:
     """Print the output of a verb.
 
     Args:
@@ -101,7 +101,7 @@ def show(text: str, code: int = 0) -> int:
     return code
 
 
-def _help() -> str:
+def _help_text() -> str:
     modules = {name: verb(name) for name in verb_names()}
     width = max(map(len, modules))
     lines = ["usage: npu-shim VERB ..."]
@@ -116,7 +116,7 @@ def _help() -> str:
     return "\n".join(lines)
 
 
-def _unknown(name: str) -> str:
+def _unknown_verb_text(name: str) -> str:
     from npu_shim.options.near import closest
 
     if name.startswith("-"):

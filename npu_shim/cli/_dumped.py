@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(
         parser,
         _OPTIONS,
-        dump_steps={"type": steps},
+        dump_steps={"type": parse_steps},
         dump_layers={"type": lambda text: text.replace(",", " ").split()},
         fusion={"choices": ("off",)},
     )
@@ -53,7 +53,7 @@ def check(args: argparse.Namespace) -> None:
             raise WrongUsage(str(error))
 
 
-def settings(args: argparse.Namespace, deterministic: bool) -> Dumping | None:
+def dump_settings(args: argparse.Namespace, deterministic: bool) -> Dumping | None:
     """Return the settings, None if nothing of it is asked for."""
     if not (args.dump or args.fusion or args.precision or deterministic):
         return None
@@ -68,7 +68,7 @@ def settings(args: argparse.Namespace, deterministic: bool) -> Dumping | None:
     )
 
 
-def steps(text: str) -> list[int]:
+def parse_steps(text: str) -> list[int]:
     """Return the numbers of steps in an argument, such as 0,5,10-12."""
     chosen: set[int] = set()
     for part in text.replace("|", ",").split(","):

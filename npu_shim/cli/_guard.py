@@ -20,7 +20,7 @@ class WrongUsage(Exception):
     """Raised for arguments that a verb cannot use; the text says what is wrong, and then the fix."""
 
 
-def guarded(command: str, run: Callable[[], int]) -> int:
+def run_guarded(command: str, run: Callable[[], int]) -> int:
     """Run a verb and flush its output.
 
     Args:

@@ -12,7 +12,7 @@ from npu_shim.import_hook.rank_names import files_training_alone
 from npu_shim.launching.preload import start_files
 
 
-def warning(target: Sequence[str], ranks: int) -> str | None:
+def independence_warning(target: Sequence[str], ranks: int) -> str | None:
     """Return the warning with the command that converts the script, None for a script that knows ranks.
 
     Args:

@@ -10,7 +10,7 @@ from npu_shim.cli._guard import NOT_RUN
 QUIET = "-q --quiet  print the result and errors only, no progress"  # for add_options()
 
 
-def progress(command: str, quiet: bool = False) -> Callable[[str], None]:
+def line_printer(command: str, quiet: bool = False) -> Callable[[str], None]:
     """Return a function that prints a line.
 
     Args:
@@ -18,14 +18,14 @@ def progress(command: str, quiet: bool = False) -> Callable[[str], None]:
         quiet: True for a function that prints nothing.
     """
 
-    def show(line: str) -> None:
+    def print_line(line: str) -> None:
         if not quiet:
             print(f"{command}: {line}", file=sys.stderr, flush=True)
 
-    return show
+    return print_line
 
 
-def fail(command: str, text: str) -> int:
+def print_error(command: str, text: str) -> int:
     """Print an error. Return the exit code."""
-    progress(command)(f"error: {text}")
+    line_printer(command)(f"error: {text}")
     return NOT_RUN

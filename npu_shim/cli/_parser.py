@@ -6,7 +6,7 @@ import argparse
 from typing import NoReturn, Sequence
 
 from npu_shim._tensorflow.types import Value
-from npu_shim.cli._guard import guarded
+from npu_shim.cli._guard import run_guarded
 from npu_shim.options.near import closest
 
 _REQUIRED = "the following arguments are required"  # argparse's own words
@@ -25,17 +25,17 @@ class Parser(argparse.ArgumentParser):
         self._given = [] if args is None else list(args)
         parsed, rest = super().parse_known_args(args, namespace)
         if rest:
-            self.error(self._unknown(rest))
+            self.error(self._unknown_text(rest))
         return parsed, []
 
     def print_help(self, file: Value = None) -> None:
         """Print the help, which may be longer than its reader wants."""
 
-        def show() -> int:
+        def print_text() -> int:
             print(self.format_help(), end="", file=file)  # argparse's own ignores a full disk
             return 0
 
-        code = guarded(self.prog, show)
+        code = run_guarded(self.prog, print_text)
         if code:
             self.exit(code)
 
@@ -43,7 +43,7 @@ class Parser(argparse.ArgumentParser):
         """End with exit code 2 and one line. --help prints the usage."""
         if message.startswith(_REQUIRED):
             options = self._unknown_options(self._given)
-            message = self._unknown(options) if options else f"{message}. See {self.prog} --help."
+            message = self._unknown_text(options) if options else f"{message}. See {self.prog} --help."
         self.exit(2, f"{self.prog}: error: {message}\n")
 
     def _check_value(self, action: argparse.Action, value: Value) -> None:
@@ -53,7 +53,7 @@ class Parser(argparse.ArgumentParser):
                 action, f"invalid choice: {value!r}.{closest(str(value), names)} The choices are {', '.join(names)}."
             )
 
-    def _unknown(self, rest: Sequence[str]) -> str:
+    def _unknown_text(self, rest: Sequence[str]) -> str:
         options = self._unknown_options(rest)
         if not options:
             return f"unexpected argument {rest[0]!r}. See {self.prog} --help."

@@ -22,7 +22,7 @@ profile:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options to a parser."""
-    add_options(parser, _OPTIONS, profile_steps={"type": _dumped.steps})
+    add_options(parser, _OPTIONS, profile_steps={"type": _dumped.parse_steps})
 
 
 def check(args: argparse.Namespace) -> None:
@@ -36,7 +36,7 @@ def check(args: argparse.Namespace) -> None:
     check_output_folder("--profile", args.profile, empty=True)
 
 
-def settings(args: argparse.Namespace) -> Profiling | None:
+def profile_settings(args: argparse.Namespace) -> Profiling | None:
     """Return the settings, None if no profile is asked for."""
     steps = args.profile_steps and (args.profile_steps[0], args.profile_steps[-1])
     return Profiling(os.path.abspath(args.profile), steps) if args.profile else None

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, _OPTIONS)
 
 
-def watch(shows: bool, folder: str | None) -> None:
+def watch_progress(shows: bool, folder: str | None) -> None:
     """Watch this process: show its progress, and write event files to a folder."""
     display = Display("npu-shim run") if shows else None
     if display is not None:

@@ -56,7 +56,7 @@ def check_needs(args: argparse.Namespace, other: str, *names: str) -> None:
             raise WrongUsage(f"--{name.replace('_', '-')} needs --{other}. Add it.")
 
 
-def above_zero(text: str, what: str = "a positive number") -> float:
+def parse_positive(text: str, what: str = "a positive number") -> float:
     """Return a finite number above 0."""
     try:
         value = float(text)
@@ -67,7 +67,7 @@ def above_zero(text: str, what: str = "a positive number") -> float:
     return value
 
 
-def number(text: str) -> float:
+def parse_finite(text: str) -> float:
     """Return a finite number."""
     try:
         value = float(text)
@@ -78,11 +78,11 @@ def number(text: str) -> float:
     return value
 
 
-def integer(least: int, most: int | None = None) -> Callable[[str], int]:
+def integer_parser(least: int, most: int | None = None) -> Callable[[str], int]:
     """Return the type of integers from ``least`` to ``most``, which is no limit if None."""
     allowed = f"an integer of at least {least}" if most is None else f"an integer from {least} to {most}"
 
-    def of(text: str) -> int:
+    def parse_integer(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
@@ -91,10 +91,10 @@ def integer(least: int, most: int | None = None) -> Callable[[str], int]:
             raise argparse.ArgumentTypeError(f"{text!r} is not allowed: it must be {allowed}")
         return value
 
-    return of
+    return parse_integer
 
 
-def split(arguments: list[str]) -> tuple[list[str], list[str]]:
+def split_at_dashes(arguments: list[str]) -> tuple[list[str], list[str]]:
     """Return the arguments before and after ``--``."""
     place = arguments.index("--") if "--" in arguments else len(arguments)
     return arguments[:place], arguments[place + 1 :]

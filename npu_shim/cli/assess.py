@@ -16,11 +16,11 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from npu_shim._host.process_settings import from_text, to_text
-from npu_shim.cli import MIGRATE, parser_of, show
+from npu_shim.cli import MIGRATE, parser_of, print_output
 from npu_shim.cli._guard import leave, need_tensorflow
-from npu_shim.cli._lines import fail
+from npu_shim.cli._lines import print_error
 from npu_shim.cli._paths import check_file, check_output_file
-from npu_shim.cli._values import MOST_RANKS, add_options, integer, split
+from npu_shim.cli._values import MOST_RANKS, add_options, integer_parser, split_at_dashes
 from npu_shim.distributed.world import world
 from npu_shim.import_hook import tool
 
@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
         0, or 1 with ``--strict`` if something would not run on the card, or 2 for wrong usage and for a script that
         ends without a training step in a graph.
     """
-    own, rest = split(arguments)
+    own, rest = split_at_dashes(arguments)
     args = _parser().parse_args(own)
     check_file(args.script, "Give a Python script.")
     check_output_file("--json", args.json)
@@ -63,29 +63,29 @@ def main(arguments: list[str]) -> int:
     need_tensorflow()
     try:
         tool.make_importable()
-        settings = _settings(args)
+        settings = _assess_settings(args)
     except ValueError as error:
-        return fail(_COMMAND, str(error))
+        return print_error(_COMMAND, str(error))
     if args.ranks and not args.of_rank:
-        return _on_ranks(args, own, rest)
+        return _assess_ranks(args, own, rest)
     from npu_shim.rehearsal.assess import until_stop
     from npu_shim.rehearsal.assess.capture import Capture
 
     capture = Capture(os.path.dirname(os.path.abspath(args.script)))
     with until_stop.run_until_stop(capture, args.script, rest, args.alias):
         if not capture.graphs:
-            return fail(_COMMAND, _no_step(capture, args.script))
+            return print_error(_COMMAND, _no_step_text(capture, args.script))
         from npu_shim.rehearsal.assess.of_capture import assess_capture
 
         assessed = assess_capture(capture, settings, args.script, rest)
     if args.of_rank:
         with open(os.path.join(args.of_rank, _OF_RANK.format(world().rank)), "w", encoding="utf-8") as stream:
             stream.write(to_text(assessed))
-        return leave(show("", 0))
-    return _finish(_report(assessed, args), assessed, args.strict)
+        return leave(print_output("", 0))
+    return _print_and_exit(_write_report(assessed, args), assessed, args.strict)
 
 
-def _on_ranks(args: argparse.Namespace, own: list[str], rest: list[str]) -> int:
+def _assess_ranks(args: argparse.Namespace, own: list[str], rest: list[str]) -> int:
     """Assess the step of each rank of a job, and report that of rank 0."""
     from npu_shim.rehearsal.assess.assessment import Assessment, job_assessment
 
@@ -95,13 +95,15 @@ def _on_ranks(args: argparse.Namespace, own: list[str], rest: list[str]) -> int:
         code = subprocess.run([*command, *rest], stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode
         paths = [os.path.join(folder, _OF_RANK.format(rank)) for rank in range(args.ranks)]
         if code or not all(map(os.path.exists, paths)):
-            return fail(_COMMAND, f"not all of the {args.ranks} ranks reached a training step. Their output is above")
+            return print_error(
+                _COMMAND, f"not all of the {args.ranks} ranks reached a training step. Their output is above"
+            )
         ranks = []
         for path in paths:
             with open(path, encoding="utf-8") as stream:
                 ranks.append(from_text(stream.read(), Assessment))
     assessed = job_assessment(ranks)
-    return _finish(_report(assessed, args), assessed, args.strict)
+    return _print_and_exit(_write_report(assessed, args), assessed, args.strict)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -119,13 +121,13 @@ def _parser() -> argparse.ArgumentParser:
         parser,
         _OPTIONS.format(products),
         opp={"action": "append"},
-        ranks={"type": integer(2, MOST_RANKS), "default": 0},
+        ranks={"type": integer_parser(2, MOST_RANKS), "default": 0},
     )
     parser.add_argument("--of-rank", metavar="FOLDER", help=argparse.SUPPRESS)
     return parser
 
 
-def _settings(args: argparse.Namespace) -> Settings:
+def _assess_settings(args: argparse.Namespace) -> Settings:
     from npu_shim.rehearsal.assess import operators, products
 
     lists = operators.read_cann_lists(args.opp) if args.opp else operators.built_in_lists()
@@ -137,7 +139,7 @@ def _settings(args: argparse.Namespace) -> Settings:
     return Settings(lists, product, os.path.dirname(os.path.abspath(args.script)))
 
 
-def _no_step(capture: Capture, path: str) -> str:
+def _no_step_text(capture: Capture, path: str) -> str:
     if capture.eager_line:
         return (
             f"{path} trains in eager mode, at {capture.eager_line}, so there is no graph of a step. Put the step "
@@ -153,7 +155,7 @@ def _no_step(capture: Capture, path: str) -> str:
     )
 
 
-def _report(assessed: Assessment, args: argparse.Namespace) -> str:
+def _write_report(assessed: Assessment, args: argparse.Namespace) -> str:
     from npu_shim.rehearsal.assess import report
 
     if args.html:
@@ -164,5 +166,5 @@ def _report(assessed: Assessment, args: argparse.Namespace) -> str:
     return text if args.json == "-" else report.to_text(assessed)
 
 
-def _finish(text: str, assessed: Assessment, strict: bool) -> int:
-    return leave(show(text, 1 if strict and assessed.problems else 0))
+def _print_and_exit(text: str, assessed: Assessment, strict: bool) -> int:
+    return leave(print_output(text, 1 if strict and assessed.problems else 0))

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import npu_shim
 from npu_shim._host import host_device
-from npu_shim.cli import NUMBERS, USAGE_ERROR, parser_of, show
+from npu_shim.cli import NUMBERS, USAGE_ERROR, parser_of, print_output
 from npu_shim.cli._guard import WrongUsage
-from npu_shim.cli._lines import QUIET, fail, progress
+from npu_shim.cli._lines import QUIET, line_printer, print_error
 from npu_shim.cli._paths import check_file, check_folder, check_output_folder
-from npu_shim.cli._values import MOST_RANKS, above_zero, add_options, integer, split
+from npu_shim.cli._values import MOST_RANKS, add_options, integer_parser, parse_positive, split_at_dashes
 from npu_shim.import_hook import migrated_run, tool
 
 if TYPE_CHECKING:
@@ -58,10 +58,10 @@ def main(arguments: list[str]) -> int:
     from npu_shim.rehearsal.planning import Plan, tolerance_against
     from npu_shim.rehearsal.reports import write_reports
 
-    own, of_script = split(arguments)
+    own, of_script = split_at_dashes(arguments)
     args = _parser().parse_args(own)
-    _check(args)
-    note = progress(_COMMAND, args.quiet)
+    _check_arguments(args)
+    note = line_printer(_COMMAND, args.quiet)
     try:
         reference = portable.load_recording(args.against)
         rules = migrated_run.rule_arguments()
@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> int:
             begins_as_recorded=True,
             display=None if args.quiet else _COMMAND,
         ).run_against(reference)
-        findings, source = _about_script(args.migrated, rules)
+        findings, source = _findings_and_source(args.migrated, rules)
         options = args.ranks, args.tolerance, args.dumps
         parts = (npu_shim.__version__, source, base.arguments, reference.manifest.to_json(), *options)
         given = ladder.Subject(
@@ -95,11 +95,11 @@ def main(arguments: list[str]) -> int:
         diagnosis = ladder.Ladder(given).run_stages(stages.STAGES)
         note(f"wrote {', '.join(write_reports(diagnosis, args.report, diagnosis_reports.WRITERS))}")
     except (UsageError, portable.RecordingError) as error:
-        return fail(_COMMAND, str(error))
+        return print_error(_COMMAND, str(error))
     except KeyboardInterrupt:
-        progress(_COMMAND)("interrupted. Give the same command to go on")
+        line_printer(_COMMAND)("interrupted. Give the same command to go on")
         return 130
-    return show(diagnosis_reports.to_text(diagnosis).rstrip("\n"), _CODES.get(diagnosis.verdict, USAGE_ERROR))
+    return print_output(diagnosis_reports.to_text(diagnosis).rstrip("\n"), _CODES.get(diagnosis.verdict, USAGE_ERROR))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -117,14 +117,14 @@ def _parser() -> argparse.ArgumentParser:
         _OPTIONS,
         against={"required": True},
         report={"default": "npu_diagnosis"},
-        ranks={"type": integer(2, MOST_RANKS)},
-        tolerance={"type": above_zero},
-        timeout={"type": above_zero},
+        ranks={"type": integer_parser(2, MOST_RANKS)},
+        tolerance={"type": parse_positive},
+        timeout={"type": parse_positive},
     )
     return parser
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check_arguments(args: argparse.Namespace) -> None:
     """Raise WrongUsage if the arguments cannot be used."""
     from npu_shim.dumps.diagnosis.ladder import RESULT
 
@@ -143,7 +143,7 @@ def _check(args: argparse.Namespace) -> None:
         )
 
 
-def _about_script(script: str, rules: argparse.Namespace) -> tuple[list[ToolFinding], str]:
+def _findings_and_source(script: str, rules: argparse.Namespace) -> tuple[list[ToolFinding], str]:
     """Return the findings of the migration tool in the script and the files that it imports, and their source."""
     from npu_shim.dumps.diagnosis.stage_results import ToolFinding
 

@@ -16,9 +16,9 @@ import os
 import sys
 from typing import Iterator
 
-from npu_shim.cli import LOOK_UP, parser_of, show
+from npu_shim.cli import LOOK_UP, parser_of, print_output
 from npu_shim.cli._diagnostics import log_report
-from npu_shim.cli._diagnostics.card_check import Outcome, check_card, lines
+from npu_shim.cli._diagnostics.card_check import Outcome, check_card, outcome_lines
 from npu_shim.cli._diagnostics.diagnosis import Diagnosis, diagnose
 from npu_shim.distributed.ranktable.model import count_text
 from npu_shim.troubles.logs import explain_logs
@@ -47,18 +47,18 @@ def main(arguments: list[str]) -> int:
             parser.error(f"not found or not readable: {', '.join(missing)}. {_GIVE_LOGS}")
         progress = log_report.ReadProgress(sys.stderr)
         try:
-            explanation = explain_logs(args.log, progress.add)
+            explanation = explain_logs(args.log, progress.count_bytes)
         finally:
-            progress.close()
+            progress.remove_line()
         if not explanation.paths:
             parser.error(f"no file with the name of a log in {', '.join(args.log)}. {_GIVE_LOGS}")
-        report = log_report.to_json(explanation) if args.json else log_report.text(explanation)
-        return show(report, 1 if explanation.sightings else 2 if explanation.problems else 0)
+        report = log_report.to_json(explanation) if args.json else log_report.to_text(explanation)
+        return print_output(report, 1 if explanation.sightings else 2 if explanation.problems else 0)
     if args.card_check:
         return _check_card(args.json)
     diagnosis = diagnose()
     code = 1 if diagnosis["problems"] else 0
-    return show(json.dumps(diagnosis, indent=2) if args.json else page(diagnosis), code)
+    return print_output(json.dumps(diagnosis, indent=2) if args.json else page_text(diagnosis), code)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -90,28 +90,30 @@ def _check_card(as_json: bool) -> int:
 
     def report(outcome: Outcome) -> None:
         if not as_json:
-            print("\n".join(lines(outcome)), flush=True)
+            print("\n".join(outcome_lines(outcome)), flush=True)
 
     outcomes = check_card(report)
     code = 1 if any(outcome.state == "failed" for outcome in outcomes) else 0
     if not as_json:
         counts = collections.Counter(outcome.state for outcome in outcomes)
-        return show(", ".join(f"{counts[state]} {state}" for state in ("passed", "failed", "not run")) + ".", code)
+        return print_output(
+            ", ".join(f"{counts[state]} {state}" for state in ("passed", "failed", "not run")) + ".", code
+        )
     rows = [
         {"name": one.name, "claim": one.claim, "command": one.command, "state": state, "found": text, "advice": advice}
         for one, state, text, advice in outcomes
     ]
-    return show(json.dumps(rows, indent=2), code)
+    return print_output(json.dumps(rows, indent=2), code)
 
 
-def page(diagnosis: Diagnosis) -> str:
+def page_text(diagnosis: Diagnosis) -> str:
     """Return the diagnosis as text."""
     lines: list[str] = []
     for title, part in (
-        ("versions", _versions(diagnosis)),
-        ("device", _device(diagnosis)),
-        ("environment", _environment(diagnosis)),
-        ("host", _host(diagnosis["host"])),
+        ("versions", _version_rows(diagnosis)),
+        ("device", _device_rows(diagnosis)),
+        ("environment", _environment_rows(diagnosis)),
+        ("host", _host_rows(diagnosis["host"])),
     ):
         lines += [title] + [f"  {name.ljust(_WIDTH)}  {text}" for name, text in part] + [""]
     lines += [f"note: {note}" for note in diagnosis["notes"]]
@@ -122,7 +124,7 @@ def page(diagnosis: Diagnosis) -> str:
     return "\n".join(lines)
 
 
-def _versions(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+def _version_rows(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     versions, tensorflow = diagnosis["versions"], diagnosis["tensorflow"]
     yield "npu_shim", f"{versions['npu_shim']} ({versions['npu_shim_path']})"
     yield "Python", f"{versions['python']} ({versions['python_path']})"
@@ -132,28 +134,30 @@ def _versions(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         return
     path, seconds = tensorflow["tensorflow_path"], tensorflow["import_seconds"]
     yield "TensorFlow", f"{tensorflow['tensorflow']} ({path}), imported in {seconds:g} s"
-    features = f"Estimator: {_yes(tensorflow['estimator'])}; Keras sessions: {_yes(tensorflow['keras_sessions'])}"
+    features = (
+        f"Estimator: {_yes_or_no(tensorflow['estimator'])}; Keras sessions: {_yes_or_no(tensorflow['keras_sessions'])}"
+    )
     yield "", f"{features}; numpy {tensorflow['numpy']}, protobuf {tensorflow['protobuf']}"
     if "trained_on" in tensorflow:
         yield "one step", f"trained on the {tensorflow['trained_on']} in {tensorflow['step_seconds']:g} s"
 
 
-def _device(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+def _device_rows(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     device, vendor = diagnosis["device"], diagnosis["vendor"]
     yield "here", f"{device['kind'] or 'unknown'}: {device['reason']}"
     product = f" ({vendor['product']})" if vendor["product"] else ""
     yield "cards", (", ".join(vendor["cards"]) or "none") + product
     for name in ("driver", "toolkit"):
-        yield name, _component(vendor[name])
+        yield name, _component_text(vendor[name])
     for package in vendor["packages"]:
-        yield package["name"], _component(package if package["path"] else None)
+        yield package["name"], _component_text(package if package["path"] else None)
 
 
-def _component(installed: dict[str, str | None] | None) -> str:
+def _component_text(installed: dict[str, str | None] | None) -> str:
     return f"{installed['version'] or 'unknown version'} ({installed['path']})" if installed else "missing"
 
 
-def _environment(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+def _environment_rows(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     environment, table = diagnosis["environment"], diagnosis["rank_table"]
     for name, value in environment["set"].items():
         yield name, repr(value)
@@ -172,19 +176,19 @@ def _environment(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         yield "contradiction", environment["error"]
 
 
-def _host(host: dict[str, int | None]) -> Iterator[tuple[str, str]]:
+def _host_rows(host: dict[str, int | None]) -> Iterator[tuple[str, str]]:
     yield "CPUs", f"{host['cpus']}, usable {host['cpus_usable']}"
     yield (
         "memory",
-        f"{_size(host['memory_bytes'])}, available {_size(host['memory_available_bytes'])}"
-        + (f", limited to {_size(host['memory_limit_bytes'])}" if host["memory_limit_bytes"] else ""),
+        f"{_size_text(host['memory_bytes'])}, available {_size_text(host['memory_available_bytes'])}"
+        + (f", limited to {_size_text(host['memory_limit_bytes'])}" if host["memory_limit_bytes"] else ""),
     )
-    yield "shared memory", f"free {_size(host['shared_memory_free_bytes'])}"
+    yield "shared memory", f"free {_size_text(host['shared_memory_free_bytes'])}"
 
 
-def _size(number: int | None) -> str:
+def _size_text(number: int | None) -> str:
     return "unknown" if number is None else f"{number / 1e9:.1f} GB"
 
 
-def _yes(value: bool) -> str:
+def _yes_or_no(value: bool) -> str:
     return "yes" if value else "no"

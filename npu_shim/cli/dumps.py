@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import argparse
 
-from npu_shim.cli import NUMBERS, USAGE_ERROR, parser_of, show
-from npu_shim.cli._lines import fail
+from npu_shim.cli import NUMBERS, USAGE_ERROR, parser_of, print_output
+from npu_shim.cli._lines import print_error
 from npu_shim.cli._paths import check_folder, check_output_folder
-from npu_shim.cli._values import above_zero, integer
+from npu_shim.cli._values import integer_parser, parse_positive
 
 GROUP = NUMBERS
 EXAMPLE = "npu-shim dumps compare card_dumps cpu_dumps"
@@ -32,9 +32,9 @@ def main(arguments: list[str]) -> int:
         check_folder(folder, "Give the dump_path of the run.")
     check_output_folder("--report", args.report)
     try:
-        return _compare(args) if args.verb == "compare" else _overflow(args)
+        return _run_compare(args) if args.verb == "compare" else _run_overflow(args)
     except ValueError as error:
-        return fail(f"npu-shim dumps {args.verb}", str(error))
+        return print_error(f"npu-shim dumps {args.verb}", str(error))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -51,9 +51,9 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument(
         "reference", metavar="CPU_DIR", help="folder of the reference, or the dump_path of another run"
     )
-    compare.add_argument("--step", type=integer(0), metavar="N", help="compare this step only")
+    compare.add_argument("--step", type=integer_parser(0), metavar="N", help="compare this step only")
     compare.add_argument(
-        "--tolerance", type=above_zero, default=1.0, metavar="FACTOR", help="of all limits (default: 1)"
+        "--tolerance", type=parse_positive, default=1.0, metavar="FACTOR", help="of all limits (default: 1)"
     )
     overflow = verbs.add_parser(
         "overflow",
@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _compare(args: argparse.Namespace) -> int:
+def _run_compare(args: argparse.Namespace) -> int:
     from npu_shim.dumps import dump_comparison, reports
     from npu_shim.dumps.reports.comparison_text import to_text
     from npu_shim.rehearsal.reports import write_reports
@@ -81,12 +81,12 @@ def _compare(args: argparse.Namespace) -> int:
     if args.report:
         write_reports(compared, args.report, reports.WRITERS)
     written = f"reports: {args.report}\n" if args.report else ""
-    return show(
+    return print_output(
         (to_text(compared) + written).rstrip("\n"), _DEPARTS if compared.verdict == dump_comparison.DEPARTS else 0
     )
 
 
-def _overflow(args: argparse.Namespace) -> int:
+def _run_overflow(args: argparse.Namespace) -> int:
     from npu_shim.dumps import device_overflows
     from npu_shim.dumps.reports.overflows import WRITERS, to_text
     from npu_shim.rehearsal.reports import write_reports
@@ -96,5 +96,7 @@ def _overflow(args: argparse.Namespace) -> int:
     if args.report:
         write_reports(explained, args.report, WRITERS)
     if not explained.overflows:
-        return show(to_text(explained).rstrip("\n"), USAGE_ERROR)
-    return show(to_text(explained).rstrip("\n"), _DEPARTS if explained.verdict == device_overflows.NOT_NORMAL else 0)
+        return print_output(to_text(explained).rstrip("\n"), USAGE_ERROR)
+    return print_output(
+        to_text(explained).rstrip("\n"), _DEPARTS if explained.verdict == device_overflows.NOT_NORMAL else 0
+    )

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from npu_shim._host.host_env import process_environ
 from npu_shim._tensorflow.types import Graph, Value
-from npu_shim.cli import EXPORT, parser_of, show
+from npu_shim.cli import EXPORT, parser_of, print_output
 from npu_shim.cli._guard import leave, need_tensorflow
-from npu_shim.cli._lines import fail
+from npu_shim.cli._lines import print_error
 from npu_shim.cli._paths import check_file, check_output_folder
-from npu_shim.cli._values import integer, number, split
+from npu_shim.cli._values import integer_parser, parse_finite, split_at_dashes
 
 if TYPE_CHECKING:
     from npu_shim.exporting.ports import Port
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
         0 if the exported model equals the source, 1 if it differs, 2 if there is no model to run.
     """
     parser = _parser()
-    own, rest = split(arguments)
+    own, rest = split_at_dashes(arguments)
     args = parser.parse_args(own)
     args.arguments = rest
     missing = args.source and not os.path.exists(args.source) and not os.path.exists(args.source + ".index")
@@ -67,11 +67,11 @@ def main(arguments: list[str]) -> int:
 
     tf_api.logging.set_verbosity(tf_api.logging.ERROR)
     try:
-        source = _source(args)
+        source = _open_source(args)
         graph = tf_capture.import_into_new_graph(source.graph)
-        return leave(_list(source, graph) if args.list else _export(args, source, graph))
+        return leave(_print_signatures(source, graph) if args.list else _export_model(args, source, graph))
     except (ExportError, tf_api.tf.errors.NotFoundError) as error:
-        return fail("npu-shim export", str(error))
+        return print_error("npu-shim export", str(error))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -98,22 +98,24 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--data", metavar="FILE.npz", help="inputs of the proof, an array for each; else they are drawn"
     )
-    parser.add_argument("--range", nargs=2, type=number, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help="of inputs")
     parser.add_argument(
-        "--opset", type=integer(1), metavar="N", help="version of ONNX's operators (default: that of tf2onnx)"
+        "--range", nargs=2, type=parse_finite, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help="of inputs"
+    )
+    parser.add_argument(
+        "--opset", type=integer_parser(1), metavar="N", help="version of ONNX's operators (default: that of tf2onnx)"
     )
     card = parser.add_argument_group("--for atc, npu, serving")
     card.add_argument("--soc-version", metavar="NAME", help="processor of the device, as npu-smi info shows it")
     precision = "of the operators on the device (default: %(default)s)"
     card.add_argument("--precision-mode", default="force_fp16", metavar="MODE", help=precision)
     batches = "batch sizes of an input with ? as its batch"
-    card.add_argument("--dynamic-batch", nargs="+", type=integer(1), default=[], metavar="N", help=batches)
+    card.add_argument("--dynamic-batch", nargs="+", type=integer_parser(1), default=[], metavar="N", help=batches)
     card.add_argument("--aipp", action="store_true", help="write a file for preprocessing of images on the device")
     card.add_argument("--opp", metavar="FILE", action="append", default=[], help="list of an installed CANN")
     return parser
 
 
-def _constants(texts: list[str]) -> dict[str, Value]:
+def _parse_constants(texts: list[str]) -> dict[str, Value]:
     from npu_shim.exporting.graph_defs import ExportError
 
     constants = {}
@@ -126,38 +128,38 @@ def _constants(texts: list[str]) -> dict[str, Value]:
     return constants
 
 
-def _source(args: argparse.Namespace) -> Source:
+def _open_source(args: argparse.Namespace) -> Source:
     from npu_shim.exporting import scripts, sources
 
     given = args.script, args.arguments, args.source, args.alias
     return scripts.open_script(*given) if args.script else sources.open_source(args.source, args.tags)
 
 
-def _list(source: Source, graph: Graph) -> int:
+def _print_signatures(source: Source, graph: Graph) -> int:
     from npu_shim.exporting import ports
 
     lines = [f"{source.path}: {source.kind}"]
     for name in source.signatures:
         inputs, outputs = ports.choose(source, graph, name)
-        lines += ["", f"signature {name}", *_side("inputs", inputs), *_side("outputs", outputs)]
+        lines += ["", f"signature {name}", *_port_lines("inputs", inputs), *_port_lines("outputs", outputs)]
     if not source.signatures:
         outputs = ports.candidate_outputs(graph)
         inputs = ports.candidate_inputs(source.graph, graph, [port.tensor for port in outputs])
-        lines += ["", "candidates", *_side("inputs", inputs), *_side("outputs", outputs)]
-    return show("\n".join(lines))
+        lines += ["", "candidates", *_port_lines("inputs", inputs), *_port_lines("outputs", outputs)]
+    return print_output("\n".join(lines))
 
 
-def _side(title: str, ports: list[Port]) -> list[str]:
+def _port_lines(title: str, ports: list[Port]) -> list[str]:
     return [f"  {title}", *(f"    {port.text()}" for port in ports)] if ports else [f"  {title}: none"]
 
 
-def _export(args: argparse.Namespace, source: Source, graph: Graph) -> int:
+def _export_model(args: argparse.Namespace, source: Source, graph: Graph) -> int:
     from npu_shim.exporting import inference_model, ports, proof
     from npu_shim.exporting.graph_defs import ExportError
     from npu_shim.rehearsal.files.taken_back import restoring_files
 
     asked_in, asked_out = map(ports.asked, args.inputs), [ports.asked_output(text) for text in args.outputs]
-    constants = {**source.constants, **_constants(args.set)}
+    constants = {**source.constants, **_parse_constants(args.set)}
     inputs, outputs = ports.choose(source, graph, args.signature, asked_in, asked_out, constants)
     outputs, dropped = ports.without_strings(outputs, bool(asked_out), args.target)
     try:
@@ -176,10 +178,13 @@ def _export(args: argparse.Namespace, source: Source, graph: Graph) -> int:
             there = os.path.relpath(changed[0])
             raise ExportError(f"{there} is another export. Give --force to overwrite it, or another -o or --name.")
         files.stays = equal
-    lines = [f"{source.path}: {source.kind}, {len(exported.graph.node)} nodes", *_side("inputs", exported.inputs)]
-    lines += [*_side("outputs", exported.outputs), *(f"  {note}" for note in dropped + exported.notes + written.lines)]
+    lines = [f"{source.path}: {source.kind}, {len(exported.graph.node)} nodes", *_port_lines("inputs", exported.inputs)]
+    lines += [
+        *_port_lines("outputs", exported.outputs),
+        *(f"  {note}" for note in dropped + exported.notes + written.lines),
+    ]
     lines += [f"  wrote {path}" for path in written.files if equal]
     lines += [f"  {difference.text()}" for difference in differences]
     differs = f"differs from the source by more than {most:g}: no file was written"
     lines.append("equal to the source" if equal else differs)
-    return show("\n".join(lines), 0 if equal else _DIFFERS)
+    return print_output("\n".join(lines), 0 if equal else _DIFFERS)

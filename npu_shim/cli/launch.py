@@ -16,10 +16,10 @@ import time
 
 from npu_shim._host import host_device, host_env, whole_file
 from npu_shim._host.process_settings import to_text
-from npu_shim.cli import RANKS, _independent, _profiled, _progress, parser_of, show
-from npu_shim.cli._lines import QUIET, fail, progress
+from npu_shim.cli import RANKS, _independent, _profiled, _progress, parser_of, print_output
+from npu_shim.cli._lines import QUIET, line_printer, print_error
 from npu_shim.cli._paths import check_output_folder, check_script
-from npu_shim.cli._values import MOST_RANKS, MOST_RANKS_OF_JOB, above_zero, add_options, integer
+from npu_shim.cli._values import MOST_RANKS, MOST_RANKS_OF_JOB, add_options, integer_parser, parse_positive
 from npu_shim.distributed.ranktable import hostfile
 from npu_shim.distributed.ranktable.generate import parse_hosts
 from npu_shim.distributed.ranktable.reader import read_table_text
@@ -28,7 +28,7 @@ from npu_shim.launching.across_hosts import mpirun_process
 from npu_shim.launching.follow import ALL, FIRST
 from npu_shim.launching.host_memory import memory_warning
 from npu_shim.launching.job import TIMED_OUT, Job
-from npu_shim.launching.plan import RankProcess, processes, share_threads
+from npu_shim.launching.plan import RankProcess, rank_processes, share_threads
 from npu_shim.launching.preload import preload_environment
 from npu_shim.launching.progress.display import Display
 from npu_shim.launching.table_wait import TABLE_TIMEOUT_S, TableTimeout, wait_for_table
@@ -39,7 +39,7 @@ GROUP = RANKS
 EXAMPLE = "npu-shim launch --ranks 4 train.py --batch_size 64"
 
 _COMMAND = "npu-shim launch"
-_report = progress(_COMMAND)
+_report = line_printer(_COMMAND)
 _OPTIONS = f"""
 --log-dir DIR  folder for the logs rank_0.log and so on (server_0_rank_0.log with --rehearse), which grow with each
     run; by default npu_shim_logs/JOB_ID
@@ -79,15 +79,15 @@ def main(arguments: list[str]) -> int:
         The result of Job.run(); 2 for wrong usage.
     """
     args = _parser().parse_args(arguments)
-    device = modelarts.other_device(host_env.process_environ())
+    device = modelarts.device_of_other_launcher(host_env.process_environ())
     if device:
         _report(f"ModelArts has started this command for device {device}, too; the one for device 0 starts all ranks")
         return 0
     try:
         _profiled.check(args)
         check_output_folder("--tensorboard", args.tensorboard)
-        command = _command(args)
-        given = args.job_id or _variable("JOB_ID")
+        command = _command_of_rank(args)
+        given = args.job_id or _environment_variable("JOB_ID")
         job_id = given or f"launch-{int(time.time())}-{os.getpid()}"
         host_env.read_environment({"JOB_ID": job_id})
         log_dir = args.log_dir or os.path.join("npu_shim_logs", job_id)
@@ -99,12 +99,12 @@ def main(arguments: list[str]) -> int:
         if assignment.hosts and args.progress:
             raise ValueError("--progress needs all ranks on this host: mpirun starts those of several. Leave it out.")
         devices = [slot.device for slot in assignment.slots]
-        shares = cores.shares(available, devices) if args.bind_cores else None
+        shares = cores.share_processors(available, devices) if args.bind_cores else None
         threads = (
             None if host_device.detect_without_import().is_npu else share_threads(available, len(assignment.slots))
         )
     except ValueError as error:
-        return fail(_COMMAND, str(error))
+        return print_error(_COMMAND, str(error))
     except TableTimeout as error:
         _report(f"error: {error}")
         return TIMED_OUT
@@ -118,17 +118,17 @@ def main(arguments: list[str]) -> int:
                 mpirun_process(assignment.hosts, command, job_id, log_dir, table, environ, args.bind_cores, args.output)
             ]
         except ValueError as error:
-            return fail(_COMMAND, str(error))
+            return print_error(_COMMAND, str(error))
     else:
-        plan = processes(
+        plan = rank_processes(
             assignment.slots, assignment.world_size, command, job_id, log_dir, assignment.table, shares, threads=threads
         )
     if args.dry_run:
-        lines = [process.as_shell() for process in plan]
+        lines = [process.shell_command() for process in plan]
         if assignment.text is not None:
             lines.insert(0, f"printf %s {shlex.quote(assignment.text)} > {shlex.quote(str(assignment.table))}")
-        return show("\n".join(lines))
-    return _run(plan, args, log_dir, assignment, environ)
+        return print_output("\n".join(lines))
+    return _run_job(plan, args, log_dir, assignment, environ)
 
 
 def _job_of_table(assignment: job_ranks.JobRanks) -> str:
@@ -137,7 +137,7 @@ def _job_of_table(assignment: job_ranks.JobRanks) -> str:
     return "table-" + hashlib.blake2b(text.encode("utf-8"), digest_size=8).hexdigest()
 
 
-def _run(
+def _run_job(
     plan: list[RankProcess],
     args: argparse.Namespace,
     log_dir: str,
@@ -149,14 +149,16 @@ def _run(
         whole_file.write_atomically(assignment.text, str(assignment.table))
     warnings = [None if assignment.hosts else memory_warning(len(plan))]
     if plan[0].rank == 0:
-        warnings.append(_independent.warning(_target(args), assignment.world_size))
+        warnings.append(_independent.independence_warning(_script_and_arguments(args), assignment.world_size))
     for warning in filter(None, warnings):
         _report(warning)
-    note = progress(_COMMAND, args.quiet)
+    note = line_printer(_COMMAND, args.quiet)
     shown = "all ranks" if args.output == ALL else f"rank {plan[0].rank}"
-    note(f"job {plan[0].environment['JOB_ID']}: {_ranks_here(plan, assignment)}, logs in {log_dir}; showing {shown}")
+    note(
+        f"job {plan[0].environment['JOB_ID']}: {_ranks_here_text(plan, assignment)}, logs in {log_dir}; showing {shown}"
+    )
     begin = time.monotonic()
-    preload = None if args.no_preload else preload_environment(_target(args), plan, environ, note)
+    preload = None if args.no_preload else preload_environment(_script_and_arguments(args), plan, environ, note)
     display = Display("npu-shim launch") if args.progress else None
     code = Job(
         plan,
@@ -174,7 +176,7 @@ def _run(
     return code
 
 
-def _ranks_here(plan: list[RankProcess], assignment: job_ranks.JobRanks) -> str:
+def _ranks_here_text(plan: list[RankProcess], assignment: job_ranks.JobRanks) -> str:
     """Return the ranks that this command starts, for the first line of a job."""
     if assignment.hosts:
         return f"{assignment.world_size} ranks on {len(assignment.hosts)} hosts"
@@ -200,13 +202,13 @@ def _parser() -> argparse.ArgumentParser:
     add_options(
         parser,
         _OPTIONS,
-        ranks={"type": integer(1, MOST_RANKS_OF_JOB)},
-        server_index={"type": integer(0)},
-        table_timeout={"type": _seconds, "default": TABLE_TIMEOUT_S},
-        devices={"type": _devices},
+        ranks={"type": integer_parser(1, MOST_RANKS_OF_JOB)},
+        server_index={"type": integer_parser(0)},
+        table_timeout={"type": _parse_seconds, "default": TABLE_TIMEOUT_S},
+        devices={"type": _parse_devices},
         output={"choices": (FIRST, ALL), "default": FIRST},
-        timeout={"type": _seconds},
-        max_restarts={"type": integer(0), "default": 0},
+        timeout={"type": _parse_seconds},
+        max_restarts={"type": integer_parser(0), "default": 0},
     )
     _progress.add_arguments(parser)
     _profiled.add_arguments(parser)
@@ -215,29 +217,29 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command(args: argparse.Namespace) -> list[str]:
+def _command_of_rank(args: argparse.Namespace) -> list[str]:
     python = [sys.executable, "-m", "npu_shim", "run", "--alias"] if host_env.is_alias_wanted() else [sys.executable]
     if args.progress or args.tensorboard or args.profile:
         folder = os.path.abspath(args.tensorboard) if args.tensorboard else None
-        profiling = _profiled.settings(args)
+        profiling = _profiled.profile_settings(args)
         watching = Watching(folder, profiling.start if profiling is not None else None)
         python = [sys.executable, "-m", watched_rank.__name__, to_text(watching)]
-    return [*python, *_target(args)]
+    return [*python, *_script_and_arguments(args)]
 
 
-def _target(args: argparse.Namespace) -> list[str]:
+def _script_and_arguments(args: argparse.Namespace) -> list[str]:
     """Return the script, or -m and the module, with its arguments."""
     if args.module:
         return ["-m", *args.module]
     if args.script and _PYTHON.match(args.script[0]):
-        return _target(_after_python(args))
+        return _script_and_arguments(_strip_python(args))
     if not args.script:
         raise ValueError("no script is given. Pass a script, or -m and a module, after the options.")
     check_script(args.script[0])
     return list(args.script)
 
 
-def _after_python(args: argparse.Namespace) -> argparse.Namespace:
+def _strip_python(args: argparse.Namespace) -> argparse.Namespace:
     """Return the arguments without ``python`` and ``-u`` before the script or -m; ranks run this Python, unbuffered."""
     rest = args.script[1:]
     while rest[:1] == ["-u"]:
@@ -276,7 +278,7 @@ def _ranks_of_job(args: argparse.Namespace, log_dir: str) -> job_ranks.JobRanks:
         if args.ranks > MOST_RANKS:
             raise ValueError(f"--ranks {args.ranks} is not allowed: this host starts at most {MOST_RANKS} ranks.")
         return job_ranks.ranks_here(args.ranks, args.devices, log_dir)
-    path = args.ranktable or modelarts.rank_table(host_env.process_environ())
+    path = args.ranktable or modelarts.rank_table_path(host_env.process_environ())
     if not path:
         raise ValueError(
             "the number of ranks is unknown. Pass --ranks N for this host alone, or --ranktable FILE "
@@ -290,14 +292,14 @@ def _ranks_of_job(args: argparse.Namespace, log_dir: str) -> job_ranks.JobRanks:
     return job_ranks.ranks_in_table(table, path, args.server_index, modelarts.pod_name(host_env.process_environ()))
 
 
-def _variable(name: str) -> str:
+def _environment_variable(name: str) -> str:
     """Return an environment variable without surrounding spaces; an empty string if it is not set."""
     return host_env.process_environ().get(name, "").strip()
 
 
-def _devices(text: str) -> list[int]:
-    return [integer(0)(part) for part in text.split(",")]
+def _parse_devices(text: str) -> list[int]:
+    return [integer_parser(0)(part) for part in text.split(",")]
 
 
-def _seconds(text: str) -> float:
-    return above_zero(text, "a number of seconds above 0")
+def _parse_seconds(text: str) -> float:
+    return parse_positive(text, "a number of seconds above 0")

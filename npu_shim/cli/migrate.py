@@ -8,12 +8,12 @@ from __future__ import annotations
 import argparse
 import os
 
-from npu_shim.cli import MIGRATE, parser_of, show
-from npu_shim.cli._copies import check_copies
+from npu_shim.cli import MIGRATE, parser_of, print_output
+from npu_shim.cli._copies import print_copies
 from npu_shim.cli._guard import need_tensorflow
-from npu_shim.cli._lines import QUIET, fail, progress
+from npu_shim.cli._lines import QUIET, line_printer, print_error
 from npu_shim.cli._paths import check_file, check_output_folder
-from npu_shim.cli._values import above_zero, add_options, integer, split
+from npu_shim.cli._values import add_options, integer_parser, parse_positive, split_at_dashes
 from npu_shim.import_hook import tool
 
 GROUP = MIGRATE
@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
     from npu_shim.rehearsal.migrating.program import OutputExists
     from npu_shim.rehearsal.reports import WRITERS, write_reports
 
-    own, of_script = split(arguments)
+    own, of_script = split_at_dashes(arguments)
     args = _parser().parse_args(own)
     folder = args.report or os.path.normpath(args.output) + "_report"
     check_file(args.script, "Give the script that trains.")
@@ -56,8 +56,8 @@ def main(arguments: list[str]) -> int:
     check_output_folder("--report", folder)
     need_tensorflow()
     os.makedirs(folder, exist_ok=True)
-    check_copies(_COMMAND, *(os.path.join(folder, part) for part in (VERIFY, BISECTION)))
-    note = progress(_COMMAND, args.quiet)
+    print_copies(_COMMAND, *(os.path.join(folder, part) for part in (VERIFY, BISECTION)))
+    note = line_printer(_COMMAND, args.quiet)
     shown = None if args.quiet else _COMMAND
     plan = Migrating(
         args.script, of_script, args.output, folder, args, args.steps, args.force, args.timeout, note, shown
@@ -68,9 +68,9 @@ def main(arguments: list[str]) -> int:
         paths = write_reports(result, folder, reports.WRITERS)
         paths += write_reports(result.verified, os.path.join(folder, VERIFY), WRITERS)
     except (UsageError, NotObserved, OutputExists) as error:
-        return fail(_COMMAND, str(error))
+        return print_error(_COMMAND, str(error))
     note(f"wrote {', '.join(paths)}")
-    return show(reports.to_text(result).rstrip("\n"), _CODES.get(result.verified.verdict, 2))
+    return print_output(reports.to_text(result).rstrip("\n"), _CODES.get(result.verified.verdict, 2))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -89,8 +89,8 @@ def _parser() -> argparse.ArgumentParser:
         parser,
         _OPTIONS,
         output={"required": True},
-        steps={"type": integer(1)},
-        timeout={"type": above_zero},
+        steps={"type": integer_parser(1)},
+        timeout={"type": parse_positive},
     )
     add_rule_arguments(parser)
     parser.set_defaults(distributed="auto")

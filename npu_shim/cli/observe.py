@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from npu_shim.cli import MIGRATE, parser_of
 from npu_shim.cli._guard import exit_code, need_tensorflow
-from npu_shim.cli._lines import fail
+from npu_shim.cli._lines import print_error
 from npu_shim.cli._paths import check_folder, check_output_file, check_script
-from npu_shim.cli._values import add_options, integer
+from npu_shim.cli._values import add_options, integer_parser
 from npu_shim.import_hook import tool
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> int:
         settings = Observing(args, output, args.steps, args.take_back, args.project)
         run_and_write_facts(target, bool(args.module), settings)
     except UsageError as error:  # of the facts or the configuration; the script's own errors go on
-        return fail("npu-shim observe", str(error))
+        return print_error("npu-shim observe", str(error))
     return 0
 
 
@@ -73,6 +73,6 @@ def _parser() -> Parser:
     )
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
     parser.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
-    add_options(parser, _OPTIONS, steps={"type": integer(1)})
+    add_options(parser, _OPTIONS, steps={"type": integer_parser(1)})
     add_rule_arguments(parser)
     return parser

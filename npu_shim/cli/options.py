@@ -9,7 +9,7 @@ import argparse
 import json
 from typing import Sequence
 
-from npu_shim.cli import LOOK_UP, parser_of, show
+from npu_shim.cli import LOOK_UP, parser_of, print_output
 from npu_shim.cli._guard import WrongUsage
 from npu_shim.options import page
 from npu_shim.options.near import closest
@@ -31,25 +31,25 @@ def main(arguments: list[str]) -> int:
     args = _parser().parse_args(arguments)
     chosen: list[Option] = []
     for name in args.name:
-        rows = named(name)
+        rows = options_by_name(name)
         if not rows:
             known = [row.name for row in TABLE] + [row.arg for row in TABLE if row.arg]
             raise WrongUsage(f"unknown option {name!r}.{closest(name, known)} List all with npu-shim options.")
         chosen += [row for row in rows if row not in chosen]
     if args.json:
-        return show(json.dumps([page.record(row) for row in chosen or page.described()], indent=2))
+        return print_output(json.dumps([page.record(row) for row in chosen or page.described()], indent=2))
     if chosen:
-        return show("\n\n".join(page.paragraph(row) for row in chosen))
-    return show("\n".join(listed(page.described())))
+        return print_output("\n\n".join(page.paragraph(row) for row in chosen))
+    return print_output("\n".join(option_lines(page.described())))
 
 
-def named(name: str) -> list[Option]:
+def options_by_name(name: str) -> list[Option]:
     """Return the rows with a name: of an option, or of the argument that gives it."""
     exact = [row for row in TABLE if row.name == name]
     return exact or [row for row in TABLE if name in (row.arg, row.tf2_path)]
 
 
-def listed(rows: Sequence[Option]) -> list[str]:
+def option_lines(rows: Sequence[Option]) -> list[str]:
     """Return a line for each option: name, type, what it does."""
     width = max(len(row.name) for row in rows)
     return [

@@ -8,8 +8,8 @@ from __future__ import annotations
 import argparse
 import pathlib
 
-from npu_shim.cli import NUMBERS, parser_of, show
-from npu_shim.cli._lines import fail
+from npu_shim.cli import NUMBERS, parser_of, print_output
+from npu_shim.cli._lines import print_error
 from npu_shim.cli._paths import check_folder, check_output_file
 
 GROUP = NUMBERS
@@ -53,9 +53,9 @@ def main(arguments: list[str]) -> int:
         if args.html and isinstance(shown, ProfilePage):
             pathlib.Path(args.html).write_text(profile_reports.to_html(shown), encoding="utf-8")
     except ValueError as error:
-        return fail("npu-shim profile", str(error))
+        return print_error("npu-shim profile", str(error))
     slower = isinstance(shown, ProfileChanges) and shown.step.verdict == SLOWER
-    return show(profile_reports.to_text(shown).rstrip("\n"), int(slower))
+    return print_output(profile_reports.to_text(shown).rstrip("\n"), int(slower))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -14,8 +14,8 @@ from typing import Callable, Mapping, Sequence
 
 from npu_shim._host import host_env, whole_file
 from npu_shim._host.host_device import ASCEND_A5
-from npu_shim.cli import RANKS, USAGE_ERROR, parser_of, show
-from npu_shim.cli._lines import fail, progress
+from npu_shim.cli import RANKS, USAGE_ERROR, parser_of, print_output
+from npu_shim.cli._lines import line_printer, print_error
 from npu_shim.cli._paths import check_output_file
 from npu_shim.cli._values import add_options
 from npu_shim.distributed.addresses import is_this_host
@@ -28,7 +28,7 @@ GROUP = RANKS
 EXAMPLE = "npu-shim ranktable make --hosts 10.0.0.1:8,10.0.0.2:8 -o ranktable.json"
 
 _COMMAND = "npu-shim ranktable"
-_report = progress(_COMMAND)
+_report = line_printer(_COMMAND)
 PROBLEMS_FOUND = 1
 _THIS_HOST = "127.0.0.1"
 _CPU = "cpu"  # instead of a product: no device rules
@@ -73,10 +73,10 @@ def main(arguments: list[str]) -> int:
     try:
         return args.run(args)
     except ValueError as error:
-        return fail(_COMMAND, str(error))
+        return print_error(_COMMAND, str(error))
 
 
-def _make(args: argparse.Namespace) -> int:
+def _run_make(args: argparse.Namespace) -> int:
     dialect = args.dialect or dialect_of(args.product)
     if args.product is not None and (dialect == model.RANK_LIST) != (dialect_of(args.product) == model.RANK_LIST):
         needed = (
@@ -92,8 +92,8 @@ def _make(args: argparse.Namespace) -> int:
             raise ValueError(
                 f"{option} is not for --dialect {dialect}. Pass each host's {source.path}: {source.option} HOST=FILE."
             )
-    hosts, texts = _hosts(args, source)
-    devices = _host_files(given[source.option] or [], [host.name for host in hosts], source, texts)
+    hosts, texts = _hosts_and_texts(args, source)
+    devices = _devices_of_hosts(given[source.option] or [], [host.name for host in hosts], source, texts)
     table, placeholders = source.generate(hosts, devices)
     table, _ = conversion.convert_table(table, dialect)
     if placeholders:
@@ -101,10 +101,12 @@ def _make(args: argparse.Namespace) -> int:
             f"the {source.facts} of {', '.join(placeholders)} are placeholders, which work on the CPU only. For NPUs "
             f"pass each host's {source.path}: {source.option} HOST=FILE."
         )
-    return _output(table, args)
+    return _print_or_write(table, args)
 
 
-def _hosts(args: argparse.Namespace, source: generate.Source) -> tuple[Sequence[generate.Host], dict[str, str]]:
+def _hosts_and_texts(
+    args: argparse.Namespace, source: generate.Source
+) -> tuple[Sequence[generate.Host], dict[str, str]]:
     """Return the hosts of the options, and the texts of their files if --slurm or --mpi gathers them."""
     given = [name for name in ("hosts", "hostfile") if getattr(args, name) is not None]
     if len(given) > 1 or (args.slurm and (given or args.mpi)):
@@ -122,7 +124,7 @@ def _hosts(args: argparse.Namespace, source: generate.Source) -> tuple[Sequence[
     return hosts, {}
 
 
-def _host_files(
+def _devices_of_hosts(
     given: Sequence[str], names: Sequence[str], source: generate.Source, texts: Mapping[str, str]
 ) -> dict[str, Mapping[int, object]]:
     """Return the devices of the hosts whose files are passed as [HOST=]FILE, are on this machine, or were gathered."""
@@ -144,36 +146,38 @@ def _host_files(
     return {**gathered, **{name: source.parse(read_table_text(path), path) for name, path in files.items()}}
 
 
-def _check(args: argparse.Namespace) -> int:
+def _run_check(args: argparse.Namespace) -> int:
     table, problems = read_with_problems(read_table_text(args.file), None if args.product == _CPU else args.product)
     if args.json:
         listed = [dataclasses.asdict(problem) for problem in problems]
-        return show(json.dumps({"file": args.file, "problems": listed}, indent=2), _code_of_check(table, problems))
+        return print_output(
+            json.dumps({"file": args.file, "problems": listed}, indent=2), _exit_code_of_check(table, problems)
+        )
     lines = [f"{args.file}: {problem.severity}: {problem}" for problem in problems]
     if not problems and table is not None:
-        lines = [f"{args.file}: {_summary(table)}; no problems found"]
-    return show("\n".join(lines), _code_of_check(table, problems))
+        lines = [f"{args.file}: {_summary_text(table)}; no problems found"]
+    return print_output("\n".join(lines), _exit_code_of_check(table, problems))
 
 
-def _code_of_check(table: model.RankTable | None, problems: Sequence[model.Problem]) -> int:
+def _exit_code_of_check(table: model.RankTable | None, problems: Sequence[model.Problem]) -> int:
     if table is None and all(problem.path.startswith("line ") for problem in problems):
         return USAGE_ERROR  # not JSON
     return PROBLEMS_FOUND if problems else 0
 
 
-def _show(args: argparse.Namespace) -> int:
+def _run_show(args: argparse.Namespace) -> int:
     table = read_table(args.file)
     if args.json:
-        return show(json.dumps(dataclasses.asdict(table), indent=2))
+        return print_output(json.dumps(dataclasses.asdict(table), indent=2))
     address = "address" if table.dialect == model.RANK_LIST else "device_ip"
     rows = [("rank", "server", "device", address)] + [
         (str(device.rank), server.server_id, str(device.device_id), ",".join(device.addresses) or "-")
         for server, device in table.placements()
     ]
-    return show("\n".join([f"{args.file}: {_summary(table)}", "", *table_lines(rows)]))
+    return print_output("\n".join([f"{args.file}: {_summary_text(table)}", "", *table_lines(rows)]))
 
 
-def _convert(args: argparse.Namespace) -> int:
+def _run_convert(args: argparse.Namespace) -> int:
     table, problems = read_with_problems(read_table_text(args.file))
     if table is None:
         raise model.RankTableError(args.file, model.only_errors(problems))
@@ -182,23 +186,23 @@ def _convert(args: argparse.Namespace) -> int:
     if dropped:
         kind = "dialect" if target in model.DIALECTS else "version"
         _report(f"dropped {', '.join(dropped)}: the {kind} {target} has no such keys.")
-    return _output(converted, args)
+    return _print_or_write(converted, args)
 
 
-def _summary(table: model.RankTable) -> str:
+def _summary_text(table: model.RankTable) -> str:
     servers = len({server.server_id for server in table.servers})
     version = f" {table.version}" if table.version else ""
     counts = f"{model.count_text(table.size, 'rank')} on {model.count_text(servers, 'server')}"
     return f"{counts}, {table.dialect}{version}, {table.status}"
 
 
-def _output(table: model.RankTable, args: argparse.Namespace) -> int:
+def _print_or_write(table: model.RankTable, args: argparse.Namespace) -> int:
     """Print a table, or write the whole file or nothing."""
     text = writer.table_text(table)
     if args.output is None:
-        return show(text.rstrip("\n"))
+        return print_output(text.rstrip("\n"))
     if os.path.exists(args.output) and not args.force and read_table_text(args.output) != text:
-        return fail(_COMMAND, f"{args.output} already exists and differs. Write another file, or use --force.")
+        return print_error(_COMMAND, f"{args.output} already exists and differs. Write another file, or use --force.")
     whole_file.write_atomically(text, args.output)
     return 0
 
@@ -211,16 +215,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     verbs = parser.add_subparsers(dest="what", metavar="make|check|show|convert")
     verbs.required = True
-    make = _verb(verbs, "make", _make, "write a rank table for hosts and their devices")
+    make = _add_verb(verbs, "make", _run_make, "write a rank table for hosts and their devices")
     files = {"action": "append"}
     dialects, products = {"choices": model.DIALECTS}, {"choices": PRODUCTS}
     add_options(make, _OF_MAKE + _TO_WRITE, hccn=files, rootinfo=files, product=products, dialect=dialects)
-    check = _verb(verbs, "check", _check, "list the problems of a file, with path and fix")
+    check = _add_verb(verbs, "check", _run_check, "list the problems of a file, with path and fix")
     rules = {"choices": PRODUCTS + (_CPU,), "default": BY_VERSION}
     add_options(check, _OF_CHECK + _AS_JSON, product=rules)
-    view = _verb(verbs, "show", _show, "list the ranks of a file")
-    convert = _verb(
-        verbs, "convert", _convert, "write a file in another dialect or version, without comments and commas"
+    view = _add_verb(verbs, "show", _run_show, "list the ranks of a file")
+    convert = _add_verb(
+        verbs, "convert", _run_convert, "write a file in another dialect or version, without comments and commas"
     )
     for verb in (check, view, convert):
         own = host_env.process_environ().get("RANK_TABLE_FILE") or None
@@ -232,7 +236,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _verb(
+def _add_verb(
     verbs: argparse._SubParsersAction, name: str, run: Callable[[argparse.Namespace], int], summary: str
 ) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = verbs.add_parser(

@@ -15,7 +15,7 @@ from importlib.util import MAGIC_NUMBER
 from npu_shim._host import host_env
 from npu_shim.cli import MIGRATE, _dumped, _half, _profiled, _progress, parser_of
 from npu_shim.cli._guard import WrongUsage, exit_code
-from npu_shim.cli._lines import fail
+from npu_shim.cli._lines import print_error
 from npu_shim.cli._paths import check_output_file, check_output_folder, check_script
 from npu_shim.cli._values import add_options
 from npu_shim.import_hook import migrated_run, script, tool
@@ -69,13 +69,13 @@ def main(arguments: list[str]) -> int:
     if precision is not None:
         _half.start(precision)
     if args.numerics:
-        _watch(args.numerics)
+        _watch_numbers(args.numerics)
     finder: Finder | None = None
     try:
         migrated_run.use_cpu_forms()
         if args.progress or args.tensorboard:
-            _progress.watch(args.progress, args.tensorboard)
-        dumping, profiling = _dumped.settings(args, args.deterministic), _profiled.settings(args)
+            _progress.watch_progress(args.progress, args.tensorboard)
+        dumping, profiling = _dumped.dump_settings(args, args.deterministic), _profiled.profile_settings(args)
         if dumping is not None:
             dumping.start_alone()
         if profiling is not None:
@@ -87,7 +87,7 @@ def main(arguments: list[str]) -> int:
             report = migrated_run.Report(args.verbose, args.quiet)
             finder = migrated_run.install_conversion(files, args, args.input, report, not args.no_shape_watch)
     except (UsageError, ValueError) as error:
-        return fail("npu-shim run", str(error))
+        return print_error("npu-shim run", str(error))
     except (KeyboardInterrupt, OSError, ImportError) as error:  # before the script begins
         return exit_code("npu-shim run", error)
     try:
@@ -100,15 +100,15 @@ def main(arguments: list[str]) -> int:
         else:
             script.run_file(target[0], target[1:], finder)
     except UsageError as error:  # of the facts
-        return fail("npu-shim run", str(error))
+        return print_error("npu-shim run", str(error))
     except SystemExit as end:
         if end.code or dumping is None:  # with a dump it ends so after the last step
             raise
     missing = dumping.why_nothing_dumped() if dumping is not None else None
-    return fail("npu-shim run", missing) if missing else 0
+    return print_error("npu-shim run", missing) if missing else 0
 
 
-def _watch(folder: str) -> None:
+def _watch_numbers(folder: str) -> None:
     """Watch the numbers of the script as soon as it has imported TensorFlow."""
 
     def begin() -> None:

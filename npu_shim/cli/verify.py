@@ -11,12 +11,12 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from npu_shim.cli import MIGRATE, _dumped, _half, parser_of, show
-from npu_shim.cli._copies import check_copies
+from npu_shim.cli import MIGRATE, _dumped, _half, parser_of, print_output
+from npu_shim.cli._copies import print_copies
 from npu_shim.cli._guard import WrongUsage, need_tensorflow
-from npu_shim.cli._lines import QUIET, fail, progress
+from npu_shim.cli._lines import QUIET, line_printer, print_error
 from npu_shim.cli._paths import check_file, check_output_folder
-from npu_shim.cli._values import MOST_RANKS, above_zero, add_options, check_needs, integer, split
+from npu_shim.cli._values import MOST_RANKS, add_options, check_needs, integer_parser, parse_positive, split_at_dashes
 from npu_shim.import_hook import tool
 from npu_shim.rehearsal.comparing import ELSEWHERE, TOLERANCE
 
@@ -78,35 +78,35 @@ def main(arguments: list[str]) -> int:
     from npu_shim.rehearsal.reports import WRITERS, write_reports
     from npu_shim.rehearsal.reports.text import to_text
 
-    own, scripts_arguments = split(arguments)
+    own, scripts_arguments = split_at_dashes(arguments)
     args = _parser().parse_args(_half.with_type_of_half(own))
-    _check(args)
+    _check_arguments(args)
     need_tensorflow()
-    note = progress(_COMMAND, args.quiet)
-    check_copies(_COMMAND, args.report or "")
+    note = line_printer(_COMMAND, args.quiet)
+    print_copies(_COMMAND, args.report or "")
     try:
         with temporary.exit_on_signals() if args.report else temporary.command_folder("npu_shim_verify_") as new:
             folder = str(args.report or new)
             for part in ("original", "migrated"):
                 shutil.rmtree(os.path.join(folder, part), ignore_errors=True)
-            plan = _plan(args, scripts_arguments, folder)
+            plan = _plan_of_arguments(args, scripts_arguments, folder)
             compared = plan.verify_against(args.against, note) if args.against else plan.verify(note)
             if args.record and args.dump and args.half:
                 _add_bands_to_dumps(plan)
             code = _CODES.get(compared.verdict, 2)
-            dumping = _dumped.settings(args, args.deterministic)
+            dumping = _dumped.dump_settings(args, args.deterministic)
             missing = dumping.why_nothing_dumped() if dumping is not None and code != 2 else None
             if missing:
-                return fail(_COMMAND, missing)
+                return print_error(_COMMAND, missing)
             if args.report:
                 note(f"wrote {', '.join(write_reports(compared, folder, WRITERS))}")
             elif code == 2:
                 note(f"the output of the scripts is in {folder}")
     except (UsageError, portable.RecordingError) as error:
-        return fail(_COMMAND, str(error))
+        return print_error(_COMMAND, str(error))
     if not args.report and code != 2:
         shutil.rmtree(folder, ignore_errors=True)
-    return show(to_text(compared).rstrip("\n"), code)
+    return print_output(to_text(compared).rstrip("\n"), code)
 
 
 def _add_bands_to_dumps(plan: Plan) -> None:
@@ -121,7 +121,7 @@ def _add_bands_to_dumps(plan: Plan) -> None:
     bands.add_bands(folder, [os.path.join(folder, name) for name in names], plan.half.dtype)
 
 
-def _plan(args: argparse.Namespace, arguments: list[str], folder: str) -> Plan:
+def _plan_of_arguments(args: argparse.Namespace, arguments: list[str], folder: str) -> Plan:
     """Return the plan that the arguments ask for."""
     from npu_shim.rehearsal.planning import Plan
 
@@ -149,7 +149,7 @@ def _plan(args: argparse.Namespace, arguments: list[str], folder: str) -> Plan:
         tensors=args.tensors or (),
         most_bytes=(args.most or 1) * 1e9,
         begins_as_recorded=args.initial_variables,
-        dumping=_dumped.settings(args, args.deterministic),
+        dumping=_dumped.dump_settings(args, args.deterministic),
         display=None if args.quiet else _COMMAND,
     )
 
@@ -175,16 +175,16 @@ def _parser() -> argparse.ArgumentParser:
     add_options(
         parser,
         _OPTIONS,
-        tensors={"type": _steps},
-        most={"type": above_zero},
-        seeds={"type": integer(2)},
-        seed={"type": integer(0), "default": 1},
-        tolerance={"type": above_zero},
-        every={"type": integer(1), "default": 1},
-        steps={"type": integer(1)},
-        ranks={"type": integer(2, MOST_RANKS)},
-        perturbed={"type": integer(2)},
-        timeout={"type": above_zero},
+        tensors={"type": _parse_steps},
+        most={"type": parse_positive},
+        seeds={"type": integer_parser(2)},
+        seed={"type": integer_parser(0), "default": 1},
+        tolerance={"type": parse_positive},
+        every={"type": integer_parser(1), "default": 1},
+        steps={"type": integer_parser(1)},
+        ranks={"type": integer_parser(2, MOST_RANKS)},
+        perturbed={"type": integer_parser(2)},
+        timeout={"type": parse_positive},
     )
     _half.add_arguments(parser)
     _dumped.add_arguments(parser)
@@ -192,11 +192,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _steps(text: str) -> list[int]:
-    return [integer(1)(part) for part in text.split(",")]
+def _parse_steps(text: str) -> list[int]:
+    return [integer_parser(1)(part) for part in text.split(",")]
 
 
-def _check_recording(args: argparse.Namespace) -> None:
+def _check_recording_options(args: argparse.Namespace) -> None:
     """Raise WrongUsage if the options of recordings cannot be used."""
     if args.dump and not (args.record or args.against):
         which = "--record, which dumps the original, or --against, which dumps the migrated script"
@@ -204,7 +204,7 @@ def _check_recording(args: argparse.Namespace) -> None:
     check_needs(args, "record", "tensors", "most")
     check_needs(args, "against", "initial_variables")
     if args.record:
-        dumping = _dumped.settings(args, args.deterministic)
+        dumping = _dumped.dump_settings(args, args.deterministic)
         if args.steps and dumping is not None and args.steps < (dumping.last_step or 0):
             raise WrongUsage(f"--dump-steps has a step after the last one of --steps {args.steps}. Raise --steps.")
         if args.seeds:
@@ -224,9 +224,9 @@ def _check_recording(args: argparse.Namespace) -> None:
                 raise WrongUsage(f"{option} comes from the recording. Leave it out with --against.")
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check_arguments(args: argparse.Namespace) -> None:
     """Raise WrongUsage if the arguments cannot be used."""
-    _check_recording(args)
+    _check_recording_options(args)
     for path in filter(None, (args.original, args.migrated)):
         check_file(path, "Give the script that trains.")
     check_output_folder("--report", args.report)

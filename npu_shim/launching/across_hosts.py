@@ -12,7 +12,7 @@ from npu_shim.distributed.ranktable.generate import Host
 from npu_shim.launching import host_rank
 from npu_shim.launching.follow import FIRST
 from npu_shim.launching.job import RESTART_VARIABLE
-from npu_shim.launching.plan import RankProcess, RankSlot, Share, processes
+from npu_shim.launching.plan import RankProcess, RankSlot, Share, rank_processes
 
 _OF_RANK = ("RANK_ID", "RANK_SIZE", "ASCEND_DEVICE_ID", "DEVICE_ID")  # which mpirun gives
 _FORWARDED = ("PYTHON", "NPU_SHIM_", "HCCL_", "TF_", "OMP_", "KERAS_", "PATH", "LD_LIBRARY_PATH", "UCX_", "FI_")
@@ -44,7 +44,7 @@ def mpirun_process(
     """
     environ = host_env.process_environ() if environ is None else environ
     size = sum(len(host.devices or ()) for host in hosts)
-    (rank,) = processes([RankSlot(0, 0)], size, command, job_id, log_dir, rank_table, environ=environ)
+    (rank,) = rank_processes([RankSlot(0, 0)], size, command, job_id, log_dir, rank_table, environ=environ)
     own = {name: value for name, value in rank.environment.items() if name not in _OF_RANK}
     forwarded = {
         name: environ[name] for name in sorted(environ) if name.startswith(_FORWARDED) and name not in rank.removed

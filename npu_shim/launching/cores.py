@@ -9,7 +9,7 @@ from npu_shim._host import host_device, numa
 from npu_shim.launching.plan import Share, share_cores
 
 
-def shares(available: Sequence[int], devices: Sequence[int], root: str = "/") -> list[Share]:
+def share_processors(available: Sequence[int], devices: Sequence[int], root: str = "/") -> list[Share]:
     """Divide the processors of this host among ranks.
 
     Ranks whose devices have the same processors near them share these. If those of any device are unknown, or this
@@ -26,20 +26,20 @@ def shares(available: Sequence[int], devices: Sequence[int], root: str = "/") ->
     if not all(near):
         by_node = {core: node for node, cores in nodes.items() for core in cores}
         ordered = sorted(available, key=lambda core: (by_node.get(core, 0), core))
-        return [_share(cores, nodes) for cores in share_cores(ordered, len(devices))]
+        return [_share_of_cores(cores, nodes) for cores in share_cores(ordered, len(devices))]
     shares_of_ranks = []
     for place, own in enumerate(near):
         parts = share_cores(sorted(own), near.count(own))
-        shares_of_ranks.append(_share(parts[near[:place].count(own)], nodes))
+        shares_of_ranks.append(_share_of_cores(parts[near[:place].count(own)], nodes))
     return shares_of_ranks
 
 
-def _share(cores: Sequence[int], nodes: dict[int, frozenset[int]]) -> Share:
+def _share_of_cores(cores: Sequence[int], nodes: dict[int, frozenset[int]]) -> Share:
     home = [node for node, own in nodes.items() if own.issuperset(cores)] if len(nodes) > 1 else []
     return Share(tuple(sorted(cores)), home[0] if home else None)
 
 
-def bind(share: Share) -> None:
+def bind_process(share: Share) -> None:
     """Bind this process, and those that it starts, to its share."""
     if share.cores:
         os.sched_setaffinity(0, share.cores)

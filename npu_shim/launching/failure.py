@@ -46,7 +46,7 @@ def failure_lines(output: str) -> list[str]:
         and not _NOT_RAISED.match(lines[index - 1] if index else "")
         and lines[index + 1 : index + 2] != [""]  # TensorFlow writes so that of a Python function into its message
     ]
-    return _folded(lines[_first_of_chain(lines, starts) :]) if starts else lines[-10:]
+    return _fold_library_frames(lines[_first_of_chain(lines, starts) :]) if starts else lines[-10:]
 
 
 def advice_lines(output: str) -> list[str]:
@@ -70,7 +70,7 @@ def reported_failure(rank: int, host: str, code: int, log: str) -> str:
         code: its exit code, 128 + N if signal N ended it.
         log: path of its log.
     """
-    return f"{_REPORT} rank {rank} on {host} {ending(code)}. Its log is {log}"
+    return f"{_REPORT} rank {rank} on {host} {ending_text(code)}. Its log is {log}"
 
 
 def reported_code(output: str) -> int | None:
@@ -86,13 +86,13 @@ def reported_code(output: str) -> int | None:
     return int(code) if code else 128 + signal.Signals[name]
 
 
-def finished(rank: int, host: str) -> str:
-    """Return the line that a rank under mpirun prints when it has finished; unfinished() reads it."""
+def finished_line(rank: int, host: str) -> str:
+    """Return the line that a rank under mpirun prints when it has finished; unfinished_ranks() reads it."""
     return f"{_REPORT} rank {rank} on {host} finished\n"
 
 
-def unfinished(output: str, ranks: int) -> list[int]:
-    """Return the ranks without a line of finished() in an output.
+def unfinished_ranks(output: str, ranks: int) -> list[int]:
+    """Return the ranks without a line of finished_line() in an output.
 
     Args:
         output: of mpirun, whose exit code is 0 also if it loses the daemon of a host (Open MPI 5.0).
@@ -101,7 +101,7 @@ def unfinished(output: str, ranks: int) -> list[int]:
     return sorted(set(range(ranks)) - {int(rank) for rank in _FINISHED.findall(output)})
 
 
-def ending(code: int) -> str:
+def ending_text(code: int) -> str:
     """Return how a process ended that has an exit code other than 0."""
     name = signal_name(code - 128)
     return f"was ended by {name}" if name else f"failed with exit code {code}"
@@ -123,7 +123,7 @@ def _first_of_chain(lines: list[str], starts: list[int]) -> int:
     return starts[index]
 
 
-def _folded(lines: list[str]) -> list[str]:
+def _fold_library_frames(lines: list[str]) -> list[str]:
     """Return the lines of tracebacks with one line in place of each sequence of frames of a library."""
     kept: list[str] = []
     hidden: list[str] = []  # the libraries of the frames since the last line that is kept
@@ -135,7 +135,7 @@ def _folded(lines: list[str]) -> list[str]:
             blank = True
             continue
         if frame:
-            indent, library = frame.group("indent"), _library(frame.group("path"))
+            indent, library = frame.group("indent"), _library_of_file(frame.group("path"))
         elif line is None or blank or (indent and not line.startswith((indent + " ", indent + "[Previous line"))):
             indent, library = "", None
         if library:
@@ -153,7 +153,7 @@ def _folded(lines: list[str]) -> list[str]:
     return kept
 
 
-def _library(path: str) -> str | None:
+def _library_of_file(path: str) -> str | None:
     """Return the name of the library that has a source file, or None for a file of the user."""
     if path.startswith(_PACKAGE):
         return "npu_shim"

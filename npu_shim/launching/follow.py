@@ -33,7 +33,7 @@ class Follower:
         self._position += len(new)
         if self._prefix and new:
             *lines, self._part = (self._part + new).split(b"\n")
-            new = b"".join(self._prefix + _shown(line) + b"\n" for line in lines)
+            new = b"".join(self._prefix + _last_form_of_line(line) + b"\n" for line in lines)
         self._write(new)
 
     def finish(self) -> None:
@@ -41,7 +41,7 @@ class Follower:
         self.copy()
         last, self._part = self._part, b""
         if last:
-            self._write(self._prefix + _shown(last) + b"\n")
+            self._write(self._prefix + _last_form_of_line(last) + b"\n")
 
     def _write(self, new: bytes) -> None:
         if not new:
@@ -53,11 +53,11 @@ class Follower:
             self._stream = open(os.devnull, "wb")
 
 
-def prefix_of(rank: int) -> str:
+def line_prefix_of_rank(rank: int) -> str:
     """Return the beginning of each line of a rank where the output of all is shown."""
     return f"[rank {rank}] "
 
 
-def _shown(line: bytes) -> bytes:
+def _last_form_of_line(line: bytes) -> bytes:
     """Return the last form of a line: a bar that draws itself again begins after a carriage return."""
     return line.rstrip(b"\r").rpartition(b"\r")[2]

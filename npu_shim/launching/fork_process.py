@@ -63,24 +63,24 @@ def main(before: Collection[str]) -> None:
     link = socket.socket(fileno=int(sys.argv[1]))
     environ = dict(host_env.process_environ())
     script.enter_script_folder(sys.argv[2:])
-    problem = _import_tensorflow(before) or _threads()
-    link.sendall(_line(Answer(problem)))
+    problem = _import_tensorflow(before) or _other_threads()
+    link.sendall(_answer_line(Answer(problem)))
     added = {name: value for name, value in host_env.process_environ().items() if environ.get(name) != value}
     gc.collect()
     gc.freeze()  # a collection would write to the memory that forks share
     while True:
-        line, guardian = _receive(link)
+        line, guardian = _receive_request(link)
         if not line:
             os._exit(0)
-        if _fork(link, guardian):
+        if _fork_from_child(link, guardian):
             break
         if guardian is not None:
             os.close(guardian)
     link.close()
     request = from_text(line.decode("ascii"), ForkRequest)
-    printed, command = _become(request), request.command
+    printed, command = _take_over_request(request), request.command
     preloaded = Preloaded(
-        before, environ, added, lambda reason: _start_again(reason, request), lambda: _write(2, printed)
+        before, environ, added, lambda reason: _replace_process(reason, request), lambda: _write_all(2, printed)
     )
     preloaded.hide_modules()
     script.enter_script_folder(command)
@@ -109,7 +109,7 @@ def _import_tensorflow(before: Collection[str]) -> str | None:
     return None
 
 
-def _threads() -> str | None:
+def _other_threads() -> str | None:
     """Return the threads that a fork would lose, None if there are none."""
     child = os.fork()  # OpenBLAS ends its threads at a fork, and starts them when it needs them
     if not child:
@@ -119,7 +119,7 @@ def _threads() -> str | None:
     return None if count == 1 else f"the import of TensorFlow starts {count - 1} threads"
 
 
-def _receive(link: socket.socket) -> tuple[bytes, int | None]:
+def _receive_request(link: socket.socket) -> tuple[bytes, int | None]:
     """Return the next request and the file descriptor of the pipe to the guardian, if any; no bytes at the end."""
     line, descriptors = b"", array.array("i")
     while not line.endswith(b"\n"):
@@ -132,7 +132,7 @@ def _receive(link: socket.socket) -> tuple[bytes, int | None]:
     return line, descriptors[0] if descriptors else None
 
 
-def _fork(link: socket.socket, guardian: int | None) -> bool:
+def _fork_from_child(link: socket.socket, guardian: int | None) -> bool:
     """Fork from a process that ends, so that the other side adopts the fork. Return True in the fork."""
     read, write = os.pipe()
     forking = os.fork()
@@ -148,7 +148,7 @@ def _fork(link: socket.socket, guardian: int | None) -> bool:
     except OSError as error:
         pid, problem = -1, f"the process cannot be forked: {error.strerror}"
     if pid:
-        _write(write, _line(Answer(problem, pid)))
+        _write_all(write, _answer_line(Answer(problem, pid)))
         os._exit(0)
     os.close(read)
     os.close(write)
@@ -163,7 +163,7 @@ def _fork(link: socket.socket, guardian: int | None) -> bool:
     return True
 
 
-def _become(request: ForkRequest) -> bytes:
+def _take_over_request(request: ForkRequest) -> bytes:
     """Give this process its own streams, variables, folder and random numbers.
 
     Returns:
@@ -192,19 +192,19 @@ def _become(request: ForkRequest) -> bytes:
     return printed
 
 
-def _start_again(reason: str, request: ForkRequest) -> None:
+def _replace_process(reason: str, request: ForkRequest) -> None:
     """Replace this process by a new Python."""
-    _write(2, f"npu-shim: {request.name} starts again as a plain process: {reason}\n".encode())
+    _write_all(2, f"npu-shim: {request.name} starts again as a plain process: {reason}\n".encode())
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     os.chdir(request.folder)
     os.execve(sys.executable, [sys.executable, *request.command], request.environment)
 
 
-def _line(answer: Answer) -> bytes:
+def _answer_line(answer: Answer) -> bytes:
     return to_text(answer).encode("ascii") + b"\n"
 
 
-def _write(descriptor: int, text: bytes) -> None:
+def _write_all(descriptor: int, text: bytes) -> None:
     while text:
         text = text[os.write(descriptor, text) :]

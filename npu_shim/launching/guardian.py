@@ -18,7 +18,7 @@ from typing import Iterable
 TERMINATE_TIMEOUT_S = 5.0
 
 
-def _send(groups: Iterable[int], number: int) -> list[int]:
+def _signal_groups(groups: Iterable[int], number: int) -> list[int]:
     """Send a signal to the groups; return the groups that still exist."""
     left: list[int] = []
     for group in groups:
@@ -39,12 +39,12 @@ def main() -> None:
     groups: set[int] = set()
     for line in sys.stdin:
         (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
-    left = _send(groups, signal.SIGTERM)
+    left = _signal_groups(groups, signal.SIGTERM)
     end = time.monotonic() + TERMINATE_TIMEOUT_S
     while left and time.monotonic() < end:
         time.sleep(0.05)
-        left = _send(left, 0)
-    _send(left, signal.SIGKILL)
+        left = _signal_groups(left, 0)
+    _signal_groups(left, signal.SIGKILL)
 
 
 if __name__ == "__main__":

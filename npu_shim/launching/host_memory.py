@@ -19,7 +19,7 @@ def memory_warning(ranks: int, available: int | None = None) -> str | None:
     Returns:
         The warning; None if the memory suffices, or its size is unknown.
     """
-    available = meminfo().get("MemAvailable") if available is None else available
+    available = read_meminfo().get("MemAvailable") if available is None else available
     needed = ranks * RANK_BYTES
     if available is None or needed <= available:
         return None
@@ -29,7 +29,7 @@ def memory_warning(ranks: int, available: int | None = None) -> str | None:
     )
 
 
-def meminfo(path: str = "/proc/meminfo") -> dict[str, int]:
+def read_meminfo(path: str = "/proc/meminfo") -> dict[str, int]:
     """Return the sizes that the kernel reports, in bytes; nothing without the file."""
     try:
         with open(path, encoding="ascii", errors="replace") as stream:

@@ -16,8 +16,15 @@ from typing import Mapping
 from npu_shim._host import host_env
 from npu_shim.distributed.world import world
 from npu_shim.launching import cores
-from npu_shim.launching.failure import CAUSE_WAIT_S, advice_lines, failure_lines, finished, lost_rank, reported_failure
-from npu_shim.launching.follow import ALL, Follower, prefix_of
+from npu_shim.launching.failure import (
+    CAUSE_WAIT_S,
+    advice_lines,
+    failure_lines,
+    finished_line,
+    lost_rank,
+    reported_failure,
+)
+from npu_shim.launching.follow import ALL, Follower, line_prefix_of_rank
 from npu_shim.launching.plan import OP_THREADS, share_threads
 
 _POLL_INTERVAL_S = 0.05
@@ -39,7 +46,7 @@ def main(log_dir: str, command: list[str], bind_cores: bool = False, shows_all: 
         The exit code of the command, 128 + N if signal N ended it. The command ends with the daemon that started this
         process.
     """
-    starters, daemon = _starters(), os.getppid()
+    starters, daemon = _starting_processes(), os.getppid()
     here = world()
     device = str(here.device_id)
     ranks = {"RANK_ID": str(here.rank), "RANK_SIZE": str(here.size), "ASCEND_DEVICE_ID": device, "DEVICE_ID": device}
@@ -49,7 +56,7 @@ def main(log_dir: str, command: list[str], bind_cores: bool = False, shows_all: 
     if threads is not None:
         environ.setdefault(OP_THREADS, str(threads))
     if bind_cores:
-        cores.bind(cores.shares(available, here.local_devices)[here.local_rank])
+        cores.bind_process(cores.share_processors(available, here.local_devices)[here.local_rank])
     os.makedirs(log_dir, exist_ok=True)
     path = os.path.join(log_dir, f"rank_{here.rank}.log")
     ended: list[int] = []
@@ -60,7 +67,7 @@ def main(log_dir: str, command: list[str], bind_cores: bool = False, shows_all: 
         begin = log.tell()
         # MPICH connects its processes by an open file, which the command needs.
         process = subprocess.Popen(command, env=environ, stdout=log, stderr=subprocess.STDOUT, close_fds=False)
-    prefix = prefix_of(here.rank) if shows_all else ""
+    prefix = line_prefix_of_rank(here.rank) if shows_all else ""
     follower = Follower(path, begin, sys.stdout.buffer, prefix) if here.rank == 0 or shows_all else None
     code, kill_at = None, None
     while code is None:
@@ -98,13 +105,13 @@ def main(log_dir: str, command: list[str], bind_cores: bool = False, shows_all: 
         lines += ["  " + line for line in advice_lines(output)]
         sys.stderr.write("\n".join(lines) + "\n")
     if not code:
-        sys.stderr.write(finished(here.rank, here.servers[here.rank]))
+        sys.stderr.write(finished_line(here.rank, here.servers[here.rank]))
     if code and starters:
-        _end_later(starters)
+        _kill_starters_later(starters)
     return code
 
 
-def _end_later(starters: Mapping[int, str]) -> None:
+def _kill_starters_later(starters: Mapping[int, str]) -> None:
     """Kill the processes that started a rank which failed if they have not ended after a while.
 
     mpirun and its daemons end a job when one rank fails, but they wait for a host that is unreachable.
@@ -121,7 +128,7 @@ def _end_later(starters: Mapping[int, str]) -> None:
     deadline = time.monotonic() + _GRACE_S
     while starters and time.monotonic() < deadline:
         # The number of one that has ended may belong to another process now.
-        starters = {pid: begin for pid, begin in starters.items() if _status(pid)[2] == begin}
+        starters = {pid: begin for pid, begin in starters.items() if _process_status(pid)[2] == begin}
         time.sleep(_POLL_INTERVAL_S)
     for pid in starters:
         with contextlib.suppress(ProcessLookupError):  # it ends with the one before
@@ -129,19 +136,19 @@ def _end_later(starters: Mapping[int, str]) -> None:
     os._exit(0)
 
 
-def _starters() -> dict[int, str]:
+def _starting_processes() -> dict[int, str]:
     """Return the daemon and the mpirun above this process, as far as they are on this host, with their start times."""
     begins: dict[int, str] = {}
     pid = os.getppid()
     while True:
-        name, parent, begin = _status(pid)
+        name, parent, begin = _process_status(pid)
         if name not in _STARTERS:
             return begins
         begins[pid] = begin
         pid = parent
 
 
-def _status(pid: int) -> tuple[str, int, str]:
+def _process_status(pid: int) -> tuple[str, int, str]:
     """Return name, parent and start time of a process; empty values if there is none."""
     try:
         with open(f"/proc/{pid}/stat") as file:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Callable, Iterator, Mapping, Sequence
 
 from npu_shim.launching import failure, guardian
-from npu_shim.launching.follow import ALL, FIRST, Follower, prefix_of
+from npu_shim.launching.follow import ALL, FIRST, Follower, line_prefix_of_rank
 from npu_shim.launching.fork_server import ForkServer
 from npu_shim.launching.plan import RankProcess
 from npu_shim.launching.progress.display import Display
@@ -66,8 +66,8 @@ class Job:
         try:
             with self._collect_signals(), self._start_fork_server() as fork_server:
                 for restarts in range(self.max_restarts + 1):
-                    with _guardian() as pipe:
-                        code, again = self._once(restarts, pipe, fork_server)
+                    with _running_guardian() as pipe:
+                        code, again = self._run_ranks_once(restarts, pipe, fork_server)
                     if not again or restarts == self.max_restarts:
                         break
                     self.report(
@@ -105,23 +105,23 @@ class Job:
         is_late = self.timeout is not None and time.monotonic() - self._begin > self.timeout
         return is_late or any(number in ENDING_SIGNALS for number in self._signals)
 
-    def _once(self, restarts: int, pipe: int, fork_server: ForkServer | None) -> tuple[int, bool]:
+    def _run_ranks_once(self, restarts: int, pipe: int, fork_server: ForkServer | None) -> tuple[int, bool]:
         """Start all ranks and wait for them. Return the exit code, and True if a restart may help."""
         environ = {**self.variables, RESTART_VARIABLE: str(restarts)}
         self._ranks = []
         if fork_server is not None and self._is_over():
-            return self._end_early(), False
+            return self._report_early_end(), False
         progress = None if self.display is None else self.display.pipe
         try:
             for process in self.processes:
                 header = (
-                    f"== {process.name or _ranks([process.rank])} of job {process.environment['JOB_ID']}, "
+                    f"== {process.name or _ranks_text([process.rank])} of job {process.environment['JOB_ID']}, "
                     f"{time.strftime('%Y-%m-%d %H:%M:%S')}" + (f", restart {restarts}" if restarts else "")
                 )
                 self._ranks.append(Rank(process, environ, pipe, header, progress, fork_server))
-            self._followers = self._follow()
+            self._followers = self._make_followers()
             try:
-                return self._watch()
+                return self._watch_ranks()
             finally:
                 for follower in self._followers:
                     follower.finish()
@@ -131,10 +131,10 @@ class Job:
         finally:
             self._end_all(signal.SIGTERM)
 
-    def _follow(self) -> list[Follower]:
+    def _make_followers(self) -> list[Follower]:
         """Return what shows the output of the ranks. mpirun is one process, which prefixes the lines of its ranks."""
         if self.shows == ALL and not self._ranks[0].process.name:
-            shown = [(rank, prefix_of(rank.process.rank)) for rank in self._ranks]
+            shown = [(rank, line_prefix_of_rank(rank.process.rank)) for rank in self._ranks]
         else:
             shown = [(self._ranks[0], "")]
         return [Follower(rank.process.log, rank.begin, self.output, prefix) for rank, prefix in shown]
@@ -143,14 +143,14 @@ class Job:
         for follower in self._followers:
             follower.copy()
 
-    def _end_early(self) -> int:
+    def _report_early_end(self) -> int:
         """Report the end of a job before its ranks have started. Return the exit code."""
         number = next((received for received in self._signals if received in ENDING_SIGNALS), None)
         how = f"timeout after {self.timeout:g} s (--timeout)" if number is None else signal.Signals(number).name
         self.report(f"{how}: the ranks have not started")
         return TIMED_OUT if number is None else 128 + number
 
-    def _watch(self) -> tuple[int, bool]:
+    def _watch_ranks(self) -> tuple[int, bool]:
         while True:
             self._copy_output()
             if self._signals:
@@ -168,7 +168,9 @@ class Job:
                 # Poll again: the rank that caused this failure may have ended just before.
                 failed = [rank for rank in self._ranks if rank.poll()]
                 # Of several failures, a rank that a signal ended is the cause: the others lost it.
-                first = self._cause(max(failed, key=lambda rank: bool(failure.signal_name((rank.code or 0) - 128))))
+                first = self._first_failed_rank(
+                    max(failed, key=lambda rank: bool(failure.signal_name((rank.code or 0) - 128)))
+                )
                 self._copy_output()
                 self._report_failure(first)
                 self._end_all(signal.SIGTERM)
@@ -179,23 +181,23 @@ class Job:
             if all(code == 0 for code in codes):
                 self._copy_output()
                 process = self._ranks[0].process
-                lost = failure.unfinished(self._ranks[0].output(), process.starts)
+                lost = failure.unfinished_ranks(self._ranks[0].output(), process.starts)
                 if lost:
                     seconds = time.monotonic() - self._begin
                     self.report(
-                        f"{process.name} ended after {seconds:.0f} s, but {_ranks(lost)} did not finish. Its log is "
-                        f"{process.log}"
+                        f"{process.name} ended after {seconds:.0f} s, but {_ranks_text(lost)} did not finish. "
+                        f"Its log is {process.log}"
                     )
                 return int(bool(lost)), bool(lost)
             if self.timeout is not None and time.monotonic() - self._begin > self.timeout:
                 left = [rank.process.rank for rank in self._ranks if rank.poll() is None]
-                self.report(f"timeout after {self.timeout:g} s (--timeout): ending {_ranks(left)}")
+                self.report(f"timeout after {self.timeout:g} s (--timeout): ending {_ranks_text(left)}")
                 self._end_all(signal.SIGTERM)
                 self._copy_output()
                 return TIMED_OUT, False
             time.sleep(_POLL_INTERVAL_S)
 
-    def _cause(self, failed: Rank) -> Rank:
+    def _first_failed_rank(self, failed: Rank) -> Rank:
         """Return the rank whose failure is the cause of another's, which may still be ending."""
         deadline = time.monotonic() + failure.CAUSE_WAIT_S
         seen = [failed]
@@ -220,9 +222,9 @@ class Job:
             and output.rstrip().endswith("\n".join(lines))
         )  # and nothing was left out
         self.report(
-            f"{rank.process.name or _ranks([rank.process.rank])} {failure.ending(code)} after "
+            f"{rank.process.name or _ranks_text([rank.process.rank])} {failure.ending_text(code)} after "
             f"{time.monotonic() - self._begin:.0f} s"
-            + (f"; ending {_ranks(others)}" if others else "")
+            + (f"; ending {_ranks_text(others)}" if others else "")
             + f". Its log is {rank.process.log}"
             + ("" if shown else " and ends with:")
         )
@@ -241,7 +243,7 @@ class Job:
             left = [rank for rank in left if rank.poll() is None]
         if left:
             self.report(
-                f"{_ranks([rank.process.rank for rank in left])} did not end and "
+                f"{_ranks_text([rank.process.rank for rank in left])} did not end and "
                 f"{'are' if len(left) > 1 else 'is'} killed"
             )
         for rank in left:
@@ -265,7 +267,7 @@ class Job:
 
 
 @contextmanager
-def _guardian() -> Iterator[int]:
+def _running_guardian() -> Iterator[int]:
     """Run a guardian, and yield the file descriptor of the pipe to it."""
     process = subprocess.Popen(
         [sys.executable, "-I", guardian.__file__],
@@ -281,5 +283,5 @@ def _guardian() -> Iterator[int]:
         process.wait()
 
 
-def _ranks(numbers: Sequence[int]) -> str:
+def _ranks_text(numbers: Sequence[int]) -> str:
     return ("rank " if len(numbers) == 1 else "ranks ") + ", ".join(map(str, numbers))

@@ -58,7 +58,7 @@ def ranks_in_table(table: RankTable, path: str, server_index: int | None, pod_na
     """
     pods = any(server.pod_name or server.pod_address for server in table.servers)
     if server_index is None and len(table.servers) > 1 and not pods and not host_device.detect_without_import().is_npu:
-        return _over_mpi(table, path, None)
+        return _ranks_over_mpi(table, path, None)
     return JobRanks(assign_server_ranks(table, server_index, path, pod_name), table.size, path)
 
 
@@ -119,10 +119,10 @@ def ranks_of_hosts(hosts: Sequence[Host], server_index: int | None, log_dir: str
     if server_index is not None:
         raise ValueError("--server-index is not allowed: mpirun starts the ranks of all hosts. Leave it out.")
     table, _ = generate.generate_server_list(hosts, {})
-    return _over_mpi(table, os.path.join(log_dir, _TABLE_FILE), writer.table_text(table))
+    return _ranks_over_mpi(table, os.path.join(log_dir, _TABLE_FILE), writer.table_text(table))
 
 
-def _over_mpi(table: RankTable, path: str, text: str | None) -> JobRanks:
+def _ranks_over_mpi(table: RankTable, path: str, text: str | None) -> JobRanks:
     """Return all ranks of a table, for mpirun."""
     devices = [device for server in table.servers for device in server.devices]
     hosts = tuple(
@@ -168,28 +168,28 @@ def assign_server_ranks(table: RankTable, index: int | None, name: str, pod_name
         ValueError: the server does not exist, or none of them is this host.
     """
     if index is None:
-        index = 0 if len(table.servers) == 1 else _this_pod(table.servers, pod_name, name)
+        index = 0 if len(table.servers) == 1 else _index_of_this_pod(table.servers, pod_name, name)
         if index is None:
-            index = _this_host(table.servers)
+            index = _index_of_this_host(table.servers)
         if index is None:
             raise ValueError(
-                f"{name} has {len(table.servers)} servers ({_names(table.servers)}), and none of them is recognized as "
-                "this host. Pass --server-index K, counted from 0."
+                f"{name} has {len(table.servers)} servers ({_server_names_text(table.servers)}), and none of them is "
+                "recognized as this host. Pass --server-index K, counted from 0."
             )
     if index >= len(table.servers):
         raise ValueError(
             f"--server-index {index} is not allowed: {name} has {len(table.servers)} servers "
-            f"({_names(table.servers)}). Pass 0 to {len(table.servers) - 1}."
+            f"({_server_names_text(table.servers)}). Pass 0 to {len(table.servers) - 1}."
         )
     devices = sorted(table.servers[index].devices, key=lambda device: device.rank)
     return [RankSlot(device.rank, device.device_id) for device in devices]
 
 
-def _names(servers: Sequence[Server]) -> str:
+def _server_names_text(servers: Sequence[Server]) -> str:
     return ", ".join(server.server_id for server in servers)
 
 
-def _this_pod(servers: Sequence[Server], pod_name: str, name: str) -> int | None:
+def _index_of_this_pod(servers: Sequence[Server], pod_name: str, name: str) -> int | None:
     """Return the index of the pod with this name; None if the pods or this pod have no name."""
     pods = [server.pod_name for server in servers]
     if not pod_name or not any(pods):
@@ -202,7 +202,7 @@ def _this_pod(servers: Sequence[Server], pod_name: str, name: str) -> int | None
     return pods.index(pod_name)
 
 
-def _this_host(servers: Sequence[Server]) -> int | None:
+def _index_of_this_host(servers: Sequence[Server]) -> int | None:
     """Return the index of the only server with an address of this host or pod; None if there is none or several."""
     for addresses in ([server.pod_address for server in servers], [server.address for server in servers]):
         indices = [index for index, address in enumerate(addresses) if address and is_this_host(address)]

@@ -12,7 +12,7 @@ from typing import Mapping
 TABLE = "/user/config/jobstart_hccl.json"
 
 
-def has(environ: Mapping[str, str]) -> bool:
+def is_training_container(environ: Mapping[str, str]) -> bool:
     """Return True in a training container of ModelArts.
 
     Args:
@@ -21,20 +21,24 @@ def has(environ: Mapping[str, str]) -> bool:
     return bool(environ.get("MA_JOB_DIR"))
 
 
-def rank_table(environ: Mapping[str, str], path: str = TABLE) -> str:
+def rank_table_path(environ: Mapping[str, str], path: str = TABLE) -> str:
     """Return the path of the rank table; an empty string if the platform writes none."""
-    return environ.get("RANK_TABLE_FILE", "").strip() or (path if has(environ) and os.path.isfile(path) else "")
+    return environ.get("RANK_TABLE_FILE", "").strip() or (
+        path if is_training_container(environ) and os.path.isfile(path) else ""
+    )
 
 
 def pod_name(environ: Mapping[str, str]) -> str:
     """Return the name of this pod, which is that of its host; an empty string if it is not known."""
-    return environ.get("POD_NAME", "").strip() or (environ.get("HOSTNAME", "").strip() if has(environ) else "")
+    return environ.get("POD_NAME", "").strip() or (
+        environ.get("HOSTNAME", "").strip() if is_training_container(environ) else ""
+    )
 
 
-def other_device(environ: Mapping[str, str]) -> str | None:
+def device_of_other_launcher(environ: Mapping[str, str]) -> str | None:
     """Return the device that this process was started for, if another one starts the ranks of the host.
 
     A preset image with NPUs starts its boot file once for each device.
     """
     device = environ.get("ASCEND_DEVICE_ID", "").strip()
-    return device if has(environ) and environ.get("RANK_ID") and device not in ("", "0") else None
+    return device if is_training_container(environ) and environ.get("RANK_ID") and device not in ("", "0") else None

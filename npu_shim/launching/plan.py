@@ -85,7 +85,7 @@ class RankProcess:
         kept = {name: value for name, value in environ.items() if name not in self.removed}
         return {**kept, **self.environment}
 
-    def as_shell(self) -> str:
+    def shell_command(self) -> str:
         """Return the shell command that starts the same process."""
         words = ["env"] + [f"-u {name}" for name in self.removed]
         words += [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
@@ -97,7 +97,7 @@ class RankProcess:
         return " ".join(words + [">>", shlex.quote(self.log), "2>&1"])
 
 
-def processes(
+def rank_processes(
     slots: Sequence[RankSlot],
     world_size: int,
     command: Sequence[str],

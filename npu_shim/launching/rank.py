@@ -46,7 +46,7 @@ class Rank:
                 # Runs in the child, which leads its own session. The guardian must know the group even if the launcher
                 # is killed at this moment.
                 os.write(guardian, b"+%d\n" % os.getpid())
-                cores.bind(process.share)
+                cores.bind_process(process.share)
 
             variables = process.full_environment(environ)
             if progress is not None:

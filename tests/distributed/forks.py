@@ -20,7 +20,7 @@ import uuid
 from typing import Any, Mapping, Sequence
 
 from npu_shim._host.packages import tensorflow_version
-from npu_shim.launching.plan import RankSlot, processes as planned, share_threads
+from npu_shim.launching.plan import RankSlot, rank_processes as planned, share_threads
 
 # Nothing has run in the process that is forked. These are read when TensorFlow and NumPy are imported.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", TF_CPP_MIN_LOG_LEVEL="3")

@@ -11,8 +11,8 @@ from typing import Sequence
 import pytest
 
 from npu_shim._host import host_device, numa
-from npu_shim.launching.cores import shares
-from npu_shim.launching.plan import RankSlot, Share, processes
+from npu_shim.launching.cores import share_processors
+from npu_shim.launching.plan import RankSlot, Share, rank_processes
 
 pytestmark = pytest.mark.once
 
@@ -74,19 +74,19 @@ def host(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pat
 def test_ranks_get_the_processors_near_their_devices(
     devices: Sequence[int], wanted: list[tuple[tuple[int, ...], int]], host: pathlib.Path
 ) -> None:
-    assert shares(ALL, devices, str(host)) == wanted
+    assert share_processors(ALL, devices, str(host)) == wanted
 
 
 def test_a_rank_uses_only_processors_of_the_launcher(host: pathlib.Path) -> None:
-    assert shares([2, 3, 9, 10], [0, 2], str(host)) == [((9, 10), 2), ((2, 3), 0)]
+    assert share_processors([2, 3, 9, 10], [0, 2], str(host)) == [((9, 10), 2), ((2, 3), 0)]
 
 
 @pytest.mark.parametrize("devices", [[0, 7], [0, 1]], ids=["an unknown device", "a device without processors"])
 def test_even_shares_go_from_node_to_node(devices: list[int], host: pathlib.Path) -> None:
     available = [core for core in ALL if core not in range(8, 12)]
     half = ((0, 1, 2, 3, 16, 17, 18, 19, 4, 5), (6, 7, 20, 21, 22, 23, 12, 13, 14, 15))
-    assert shares(available, devices, str(host)) == [Share(tuple(sorted(cores))) for cores in half]
-    assert shares(ALL, range(4), str(host))[0] == ((0, 1, 2, 3, 16, 17), 0)
+    assert share_processors(available, devices, str(host)) == [Share(tuple(sorted(cores))) for cores in half]
+    assert share_processors(ALL, range(4), str(host))[0] == ((0, 1, 2, 3, 16, 17), 0)
 
 
 @pytest.mark.parametrize("numbers,devices", [(("Phy-ID", "4", "5"), [4, 5]), (("      ", " ", " "), [0, 1])])
@@ -95,17 +95,17 @@ def test_the_pci_bus_knows_the_node_of_a_device(
 ) -> None:
     (host / "-ttopo").unlink()
     (host / "cards").write_text(CARDS.format(phy=numbers[0], first=numbers[1], second=numbers[2]))
-    assert shares(ALL, devices, str(host)) == [((12, 13, 14, 15), 3), ((4, 5, 6, 7, 20, 21, 22, 23), 1)]
+    assert share_processors(ALL, devices, str(host)) == [((12, 13, 14, 15), 3), ((4, 5, 6, 7, 20, 21, 22, 23), 1)]
 
 
 def test_ranks_without_a_card_get_even_shares(host: pathlib.Path) -> None:
     (host / "davinci0").unlink()
-    assert [len(cores) for cores, _ in shares(ALL, [0, 1, 2], str(host))] == [8, 8, 8]
+    assert [len(cores) for cores, _ in share_processors(ALL, [0, 1, 2], str(host))] == [8, 8, 8]
 
 
 def test_the_shell_line_binds_memory_and_processors() -> None:
-    (made,) = processes([RankSlot(0, 0)], 1, ["a"], "j", "logs", shares=[Share((4, 5), 1)], environ={})
-    assert " numactl --preferred=1 taskset -c 4,5 a >> logs/rank_0.log" in made.as_shell()
+    (made,) = rank_processes([RankSlot(0, 0)], 1, ["a"], "j", "logs", shares=[Share((4, 5), 1)], environ={})
+    assert " numactl --preferred=1 taskset -c 4,5 a >> logs/rank_0.log" in made.shell_command()
 
 
 def test_the_system_knows_the_call_that_prefers_memory() -> None:

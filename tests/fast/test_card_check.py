@@ -12,7 +12,15 @@ import pytest
 from npu_shim import cli
 from npu_shim._host import host_device
 from npu_shim.cli._diagnostics import card_check
-from npu_shim.cli._diagnostics.card_check import CHECKS, Check, Failure, Outcome, check_card, in_process, lines
+from npu_shim.cli._diagnostics.card_check import (
+    CHECKS,
+    Check,
+    Failure,
+    Outcome,
+    check_card,
+    outcome_lines,
+    run_in_process,
+)
 from npu_shim.cli._diagnostics.card_steps import MARK, STEPS
 from npu_shim.distributed.ranktable import generate, rootinfo
 from npu_shim.troubles.logs import explain
@@ -48,7 +56,7 @@ def test_each_check_is_on_the_page_and_needs_earlier_ones() -> None:
     for check in CHECKS:
         assert set(check.needs) <= seen and check.name not in seen
         seen.add(check.name)
-        assert f"| {check.claim} | `{check.command}` |" in card_check.markdown()
+        assert f"| {check.claim} | `{check.command}` |" in card_check.checks_as_markdown()
 
 
 def passes() -> str:
@@ -67,7 +75,7 @@ def test_checks_run_in_order_and_stop_behind_a_failure() -> None:
     outcomes = check_card(reported.append, (first, second, third))
     assert outcomes == reported
     assert [outcome.state for outcome in outcomes] == ["passed", "failed", "not run"]
-    assert [list(lines(outcome)) for outcome in outcomes] == [
+    assert [list(outcome_lines(outcome)) for outcome in outcomes] == [
         ["passed  it is there: fine"],
         ["failed  it works: broken", "        Repair it.", "        To see it yourself: run"],
         ["not run it is fast: needs second"],
@@ -161,17 +169,17 @@ def test_the_checks_of_the_host_fail(host: pathlib.Path, monkeypatch: Any) -> No
 )
 def test_a_step_in_a_process_of_its_own(code: str, found: Any, advice: Any) -> None:
     if found is None:
-        assert in_process([sys.executable, "-c", code]) == "w: 3"
+        assert run_in_process([sys.executable, "-c", code]) == "w: 3"
         return
     with pytest.raises(Failure) as raised:
-        in_process([sys.executable, "-c", code])
+        run_in_process([sys.executable, "-c", code])
     assert str(raised.value).startswith(found)
     assert [advice in text for text in raised.value.advice] == ([True] if advice else [])
 
 
 def test_a_step_that_hangs_is_ended() -> None:
     with pytest.raises(Failure, match="no result within 0.5 seconds"):
-        in_process([sys.executable, "-c", "import time; time.sleep(60)"], timeout_s=0.5)
+        run_in_process([sys.executable, "-c", "import time; time.sleep(60)"], timeout_s=0.5)
 
 
 def test_each_step_belongs_to_a_check() -> None:

@@ -14,11 +14,11 @@ from npu_shim import cli
 from npu_shim._host import host_device, host_env, mpirun
 from npu_shim._host.packages import install_command, version_of
 from npu_shim.cli._diagnostics import diagnosis
-from npu_shim.cli._diagnostics.environment import HIDDEN, rank_table, variables, visibility_contradictions
-from npu_shim.cli._diagnostics.host import host
-from npu_shim.cli._diagnostics.node import root_info
+from npu_shim.cli._diagnostics.environment import HIDDEN, environment_facts, rank_table_facts, visibility_contradictions
+from npu_shim.cli._diagnostics.host import host_facts
+from npu_shim.cli._diagnostics.node import root_info_facts
 from npu_shim.cli._diagnostics.probe import probe
-from npu_shim.cli._diagnostics.vendor import PACKAGES, vendor
+from npu_shim.cli._diagnostics.vendor import PACKAGES, vendor_facts
 
 pytestmark = pytest.mark.smoke
 
@@ -171,7 +171,7 @@ def test_the_list_of_variables_is_complete() -> None:
 
 
 def test_secrets_are_not_shown() -> None:
-    found = variables(
+    found = environment_facts(
         {
             "ASCEND_TOKEN": "abc",
             "HCCL_ACCESS_KEY": "abc",
@@ -204,10 +204,10 @@ def test_secrets_are_not_shown() -> None:
 def test_errors_of_a_rank_table(content: str, error: Any, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "table.json"
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
-    found = rank_table({"RANK_TABLE_FILE": str(path)})
+    found = rank_table_facts({"RANK_TABLE_FILE": str(path)})
     assert found is not None and found.path == str(path)
     assert found.error is None if error is None else str(found.error).startswith(error)
-    assert rank_table({"RANK_TABLE_FILE": " "}) is None
+    assert rank_table_facts({"RANK_TABLE_FILE": " "}) is None
 
 
 def test_an_ascend_host(tmp_path: pathlib.Path, monkeypatch: Any) -> None:
@@ -229,7 +229,7 @@ def test_an_ascend_host(tmp_path: pathlib.Path, monkeypatch: Any) -> None:
 
         monkeypatch.setattr(pkg_resources, "working_set", pkg_resources.WorkingSet())
         monkeypatch.setattr(pkg_resources, "get_distribution", lambda name: pkg_resources.working_set.require(name)[0])
-    found = vendor({}, root)
+    found = vendor_facts({}, root)
     assert found["cards"] == [os.path.join(root, "dev", name) for name in ("davinci0", "davinci1")]
     assert found["product"] is None
     assert found["driver"]["version"] == "23.0.3" and found["toolkit"]["version"] == "8.0.RC1"
@@ -255,15 +255,17 @@ def test_the_product_is_that_of_the_pci_devices(devices: list[str], product: Any
         files[f"sys/bus/pci/devices/{number}/vendor"] = "0x19e5\n"
         files[f"sys/bus/pci/devices/{number}/device"] = f"0x{device}\n"
     (tmp_path / "sys/bus/pci/devices/removed").mkdir(parents=True)
-    assert vendor({}, write(tmp_path, files))["product"] == product
+    assert vendor_facts({}, write(tmp_path, files))["product"] == product
 
 
 def on_npus(monkeypatch: Any, product: str | None, node_files: str = "/no/such/folder") -> None:
     """Make the machine one with NPUs of a product."""
     monkeypatch.setattr(
-        diagnosis, "vendor", lambda environ: {**vendor(environ), "product": product, "cards": ["/dev/davinci0"]}
+        diagnosis,
+        "vendor_facts",
+        lambda environ: {**vendor_facts(environ), "product": product, "cards": ["/dev/davinci0"]},
     )
-    monkeypatch.setattr(diagnosis, "root_info", lambda product: root_info(product, node_files))
+    monkeypatch.setattr(diagnosis, "root_info_facts", lambda product: root_info_facts(product, node_files))
 
 
 NPU = {**TRAINED, "trained_on": "npu", "device": {"kind": "npu", "reason": "r", "unused_card": None}}
@@ -319,7 +321,7 @@ def test_a_root_info_that_the_npus_refuse(
     assert out.splitlines()[-1].startswith("Training can run here." if error is None else f"  {path}: {error}")
     on_npus(monkeypatch, "A2", root)  # its HCCL does not read the file
     assert doctor(probe=NPU)[0] == 0
-    assert root_info("A5", str(tmp_path / "nothing")) is None
+    assert root_info_facts("A5", str(tmp_path / "nothing")) is None
     if error is None:
         assert f"  root info         {path}: 1 device, version 2.0" in out.splitlines()
 
@@ -378,11 +380,11 @@ def test_visible_devices_are_noted(doctor: Any, tmp_path: pathlib.Path) -> None:
 
 def test_a_toolkit_in_another_folder_and_one_without_a_version(tmp_path: pathlib.Path) -> None:
     root = write(tmp_path, {"opt/cann/version.cfg": "[info]\nversion = 7.0\n", "opt/empty/readme": ""})
-    assert vendor({"ASCEND_TOOLKIT_HOME": root + "/opt/cann"}, root)["toolkit"] == {
+    assert vendor_facts({"ASCEND_TOOLKIT_HOME": root + "/opt/cann"}, root)["toolkit"] == {
         "path": root + "/opt/cann",
         "version": "7.0",
     }
-    assert vendor({"ASCEND_HOME_PATH": root + "/opt/empty"}, root)["toolkit"] == {
+    assert vendor_facts({"ASCEND_HOME_PATH": root + "/opt/empty"}, root)["toolkit"] == {
         "path": root + "/opt/empty",
         "version": None,
     }
@@ -418,7 +420,7 @@ def test_processors_and_memory(tmp_path: pathlib.Path) -> None:
             "sys/fs/cgroup/memory.max": "4096000\n",
         },
     )
-    found = host(root)
+    found = host_facts(root)
     assert (found["memory_bytes"], found["memory_available_bytes"], found["memory_limit_bytes"]) == (
         16000 * 1024,
         9000 * 1024,
@@ -427,9 +429,9 @@ def test_processors_and_memory(tmp_path: pathlib.Path) -> None:
     assert found["cpus"] >= found["cpus_usable"] >= 1
     assert found["shared_memory_free_bytes"] is None
     (tmp_path / "sys/fs/cgroup/memory.max").write_text("max\n")
-    assert host(root)["memory_limit_bytes"] is None
-    assert host(str(tmp_path / "nothing"))["memory_bytes"] is None
-    real: Iterator[Any] = (host()[key] for key in ("cpus", "memory_bytes", "memory_available_bytes"))
+    assert host_facts(root)["memory_limit_bytes"] is None
+    assert host_facts(str(tmp_path / "nothing"))["memory_bytes"] is None
+    real: Iterator[Any] = (host_facts()[key] for key in ("cpus", "memory_bytes", "memory_available_bytes"))
     assert all(value > 0 for value in real)
 
 

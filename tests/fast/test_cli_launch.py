@@ -19,7 +19,7 @@ from npu_shim._host import host_device
 from npu_shim.distributed.ranktable import generate, rootinfo
 from npu_shim.distributed.ranktable.reader import parse_table
 from npu_shim.launching.job_ranks import assign_local_ranks, assign_server_ranks
-from npu_shim.launching.plan import OP_THREADS, RankSlot, Share, processes, share_cores, share_threads
+from npu_shim.launching.plan import OP_THREADS, RankSlot, Share, rank_processes, share_cores, share_threads
 from npu_shim.launching.table_wait import TableTimeout, wait_for_table
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
@@ -35,7 +35,7 @@ MARK = "LAUNCH_TEST_MARK"
 # --- the plan -------------------------------------------------------
 def test_rank_gets_its_variables_and_none_of_another_job() -> None:
     outer = {"PATH": "/bin", "RANK_ID": "7", "CM_CHIEF_IP": "1.2.3.4", "POD_NAME": "x", "TF_CONFIG": "{}", "KEPT": "1"}
-    made = processes(
+    made = rank_processes(
         [RankSlot(2, 4), RankSlot(3, 5)],
         4,
         ["python", "a.py"],
@@ -60,7 +60,7 @@ def test_rank_gets_its_variables_and_none_of_another_job() -> None:
     }
     assert (
         "PYTHONUNBUFFERED"
-        not in processes([RankSlot(0, 0)], 1, ["x"], "j", "", environ={"PYTHONUNBUFFERED": ""})[0].environment
+        not in rank_processes([RankSlot(0, 0)], 1, ["x"], "j", "", environ={"PYTHONUNBUFFERED": ""})[0].environment
     )
 
 
@@ -79,7 +79,7 @@ def test_ranks_on_the_same_processors_share_op_threads(
 ) -> None:
     assert share_threads(available, count) == threads
     for said in ({}, {OP_THREADS: "5"}):
-        (made,) = processes([RankSlot(0, 0)], 1, ["a"], "j", "", environ=said, threads=threads)
+        (made,) = rank_processes([RankSlot(0, 0)], 1, ["a"], "j", "", environ=said, threads=threads)
         wanted = said.get(OP_THREADS, threads and str(threads))
         assert made.full_environment(said).get(OP_THREADS) == wanted
 

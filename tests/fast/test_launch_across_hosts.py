@@ -17,7 +17,7 @@ import pytest
 from npu_shim import cli
 from npu_shim.distributed.ranktable import allocation
 from npu_shim.launching import host_rank
-from npu_shim.launching.failure import finished
+from npu_shim.launching.failure import finished_line
 from npu_shim.launching.follow import FIRST
 from npu_shim.launching.plan import share_cores
 
@@ -54,7 +54,7 @@ def test_mpirun_starts_the_ranks_of_several_hosts(
 ) -> None:
     """The mpirun of the test starts one of the three ranks, and may print that the others finished."""
     monkeypatch.chdir(tmp_path)
-    others = "".join(finished(rank, "127.0.0.1") for rank in (0, 1))
+    others = "".join(finished_line(rank, "127.0.0.1") for rank in (0, 1))
     run = f'while [ "$1" != env ]; do shift; done\nprintf "$OTHERS"\n{open_mpi(2, 3, 0, 1)} exec "$@"'
     mpirun = starter(tmp_path, version, run, monkeypatch)
     names = ("JOB_ID", "RANK_ID", "RANK_SIZE", "ASCEND_DEVICE_ID", "NPU_SHIM_FALLBACK")
@@ -144,8 +144,10 @@ def test_ranks_of_a_table_in_another_order_than_its_hosts(
 
 def test_only_processes_of_mpi_are_ended_with_a_failed_rank(tmp_path: pathlib.Path) -> None:
     """The rank has a daemon and mpirun above it, and above these the test."""
-    assert host_rank._starters() == {}
-    (tmp_path / "rank.py").write_text("from npu_shim.launching import host_rank\nprint(host_rank._starters())")
+    assert host_rank._starting_processes() == {}
+    (tmp_path / "rank.py").write_text(
+        "from npu_shim.launching import host_rank\nprint(host_rank._starting_processes())"
+    )
     last = f'"{sys.executable}" "{tmp_path / "rank.py"}"'
     for name in ("hydra_pmi_proxy", "mpirun"):
         last = program(tmp_path / name, f"echo $$\n{last}\necho end")
@@ -153,7 +155,7 @@ def test_only_processes_of_mpi_are_ended_with_a_failed_rank(tmp_path: pathlib.Pa
     mpirun, daemon, starters = done.stdout.splitlines()[:3]
     found = ast.literal_eval(starters)
     assert list(found) == [int(daemon), int(mpirun)] and all(begin.isdigit() for begin in found.values())
-    assert host_rank._status(int(mpirun)) == ("", 0, "")
+    assert host_rank._process_status(int(mpirun)) == ("", 0, "")
 
 
 def test_a_rank_ends_with_the_daemon_that_started_it(tmp_path: pathlib.Path) -> None:

@@ -62,11 +62,11 @@ def test_one_process_of_a_host_starts_the_ranks(device: str, lines: int, dry: An
 
 def test_the_table_of_the_platform_is_found(tmp_path: pathlib.Path) -> None:
     path = str(tmp_path / "jobstart_hccl.json")
-    assert modelarts.rank_table(ON_MODELARTS, path) == ""
+    assert modelarts.rank_table_path(ON_MODELARTS, path) == ""
     pathlib.Path(path).write_text(TABLE)
-    assert modelarts.rank_table(ON_MODELARTS, path) == path
-    assert modelarts.rank_table({**ON_MODELARTS, "RANK_TABLE_FILE": "/t.json"}, path) == "/t.json"
-    assert modelarts.rank_table({"HOSTNAME": "job-1"}, path) == modelarts.pod_name({"HOSTNAME": "job-1"}) == ""
+    assert modelarts.rank_table_path(ON_MODELARTS, path) == path
+    assert modelarts.rank_table_path({**ON_MODELARTS, "RANK_TABLE_FILE": "/t.json"}, path) == "/t.json"
+    assert modelarts.rank_table_path({"HOSTNAME": "job-1"}, path) == modelarts.pod_name({"HOSTNAME": "job-1"}) == ""
 
 
 def test_the_boot_script_of_the_samples_copies_trains_and_copies_back(

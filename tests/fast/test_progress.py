@@ -34,30 +34,30 @@ EIGHT = [Status(rank, 100, 9.0, 10.0, 0.09 + 0.03 * (rank == 5), 0.25, 800_000_0
 
 # --- lines -------------------------------------------------------------------
 def test_slowest_rank_is_that_which_waits_least_for_others() -> None:
-    lines = board.lines(EIGHT)
+    lines = board.rank_lines(EIGHT)
     assert lines[0] == "rank 0  step 100  10.0 steps/s  loss 0.25  800 MB"
     assert lines[5] == "rank 5  step 100  10.0 steps/s  loss 0.25  800 MB  slowest by 30 ms a step, 33%"
     assert sum("slowest" in line for line in lines) == 1
-    assert board.slowest(EIGHT[:5]) is None and board.slowest(EIGHT[5:6]) is None
+    assert board.slowest_rank(EIGHT[:5]) is None and board.slowest_rank(EIGHT[5:6]) is None
 
 
 def test_rank_that_others_wait_for_is_named_with_its_line() -> None:
     waiting = Status(0, 7, 60.0, 5.0, idle_s=12.0, collective="gradient of w", place="at /a/train.py:50")
     late = Status(1, 7, 60.0, 5.0, idle_s=13.0, place="at /a/data.py:33 in load")
-    assert board.lines([waiting, late, Status(2, 7, 60.0, 5.0, idle_s=1.0)]) == [
+    assert board.rank_lines([waiting, late, Status(2, 7, 60.0, 5.0, idle_s=1.0)]) == [
         "rank 0  step 7  5.0 steps/s  waits for rank 1 for 12 s in gradient of w",
         "rank 1  step 7  5.0 steps/s  no step for 13 s, at data.py:33 in load",
         "rank 2  step 7  5.0 steps/s",
     ]
-    assert board.lines([Status(0, idle_s=8.0)]) == ["rank 0  no step yet  for 8 s"]
+    assert board.rank_lines([Status(0, idle_s=8.0)]) == ["rank 0  no step yet  for 8 s"]
     assert not board.is_idle(Status(0, 7, rate=0.1, idle_s=60.0))  # a step takes ten seconds
 
 
 def test_ends_of_ranks_are_shown() -> None:
     ended = [Status(0, 7, 60.0, idle_s=50.0, code=0), Status(1, 7, 60.0, code=137)]
     done = [Status(rank, 7, 60.0, own_step_s=0.1 + 0.1 * rank, code=0) for rank in range(2)]
-    assert board.lines(done)[1].endswith("finished after 60 s, slowest by 100 ms a step, 100%")
-    assert [line[14:].strip() for line in board.lines(ended)] == [
+    assert board.rank_lines(done)[1].endswith("finished after 60 s, slowest by 100 ms a step, 100%")
+    assert [line[14:].strip() for line in board.rank_lines(ended)] == [
         "finished after 60 s",
         "ended by SIGKILL",
     ]
@@ -65,19 +65,19 @@ def test_ends_of_ranks_are_shown() -> None:
 
 @pytest.mark.parametrize("width", [20, 30, 45, 60, 80])
 def test_lines_fit_a_narrow_terminal(width: int) -> None:
-    lines = board.lines(EIGHT, width)
+    lines = board.rank_lines(EIGHT, width)
     assert max(map(len, lines)) <= width and lines[5].startswith("rank 5  step 100")
     assert ("slowest by" in lines[5]) == (width >= 30)
 
 
 def test_ranks_that_do_not_fit_are_counted_and_the_slowest_is_shown() -> None:
-    lines = board.lines(EIGHT, height=4)
+    lines = board.rank_lines(EIGHT, height=4)
     assert [line[:6] for line in lines] == ["rank 0", "rank 1", "rank 5", "and 5 "]
-    assert board.lines([]) == []
+    assert board.rank_lines([]) == []
 
 
 def test_wide_characters_take_two_columns() -> None:
-    assert board.fit("训练ab", 5) == "训练a"
+    assert board.cut_to_width("训练ab", 5) == "训练a"
 
 
 def test_status_is_one_short_line_and_unknown_fields_are_left_out() -> None:
@@ -129,7 +129,7 @@ print("after")
 
 def test_run_of_verify_is_shown_by_its_recording(tmp_path: pathlib.Path) -> None:
     run = RecordedRun("migrated", 1, str(tmp_path), 40)
-    assert board.lines([run.status()]) == ["migrated, rank 1  no step yet  0 s"]
+    assert board.rank_lines([run.status()]) == ["migrated, rank 1  no step yet  0 s"]
     writer = Writer(str(tmp_path))
     writer.write_rows(1, [("input", "x", np.ones([4, 3])), ("loss", "loss", np.array(2.0))])
     assert (run.status().step, run.status().loss, run.status().left_s) == (1, 2.0, None)
@@ -138,10 +138,10 @@ def test_run_of_verify_is_shown_by_its_recording(tmp_path: pathlib.Path) -> None
     writer.write_rows(11, [("input", "x", np.ones([4, 3])), ("loss", "loss", np.array(-1.5))])
     status = run.status()
     assert (status.step, status.loss) == (11, -1.5) and 0 < status.left_s <= 29 / status.rate <= 29
-    assert board.lines([Status(0, 11, 3.2, 50.0, loss=-1.5, name="migrated", left_s=0.58)]) == [
+    assert board.rank_lines([Status(0, 11, 3.2, 50.0, loss=-1.5, name="migrated", left_s=0.58)]) == [
         "migrated  step 11  50.0 steps/s  loss -1.5  3 s  1 s left"
     ]
-    assert run.status(1).left_s is None and board.lines([run.status(1)])[0].endswith("failed with exit code 1")
+    assert run.status(1).left_s is None and board.rank_lines([run.status(1)])[0].endswith("failed with exit code 1")
 
 
 def test_run_of_verify_gets_a_line_in_a_pipe(tmp_path: pathlib.Path) -> None:

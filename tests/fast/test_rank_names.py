@@ -11,7 +11,7 @@ from typing import Sequence
 import pytest
 
 import npu_shim
-from npu_shim.cli._independent import warning
+from npu_shim.cli._independent import independence_warning
 
 pytestmark = pytest.mark.once
 
@@ -24,7 +24,7 @@ def warned(folder: pathlib.Path, *arguments: str, ranks: int = 8, **files: str) 
         path = folder / (name.replace("__", "/") + ".py")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    return warning(arguments or [str(folder / "train.py")], ranks)
+    return independence_warning(arguments or [str(folder / "train.py")], ranks)
 
 
 @pytest.mark.parametrize(
@@ -114,6 +114,6 @@ def test_a_converted_script_gets_no_warning(tmp_path: pathlib.Path, repo_root: p
 
     for name in ("digits_estimator", "digits_session", "text_keras", "digits_fit", "digits_loop"):
         source = repo_root / "samples" / name / "original.py"
-        assert "independent copies" in (warning([str(source)], 2) or "")
+        assert "independent copies" in (independence_warning([str(source)], 2) or "")
         assert main(["-i", str(source), "-o", str(tmp_path / name), "-d", "tf_strategy"]) == 0
-        assert warning([str(tmp_path / name / "original.py")], 2) is None
+        assert independence_warning([str(tmp_path / name / "original.py")], 2) is None

@@ -17,7 +17,7 @@ from npu_shim.distributed.ranktable import reader
 from npu_shim.distributed.world import world
 from npu_shim.launching.host_memory import RANK_BYTES, memory_warning
 from npu_shim.launching.job_ranks import ranks_in_rehearsal, ranks_in_table
-from npu_shim.launching.plan import processes
+from npu_shim.launching.plan import rank_processes
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
 
@@ -69,7 +69,7 @@ def test_a_rank_has_the_environment_of_its_real_server_and_one_variable_more(tab
     servers, path = reader.read_table(str(table)), str(table)
 
     def environments(ranks: Any) -> dict[int, dict[str, str]]:
-        made = processes(ranks.slots, ranks.world_size, ["a"], "j", "logs", ranks.table, environ={})
+        made = rank_processes(ranks.slots, ranks.world_size, ["a"], "j", "logs", ranks.table, environ={})
         return {process.rank: dict(process.environment) for process in made}
 
     rehearsed = environments(ranks_in_rehearsal(servers, path))
@@ -91,7 +91,7 @@ def test_ranks_of_several_servers_share_memory_only_in_a_rehearsal(table: pathli
 def test_variables_of_an_outer_rehearsal_are_removed(table: pathlib.Path) -> None:
     outer = {"NPU_SHIM_REHEARSAL": "1"}
     (first, *_) = ranks_in_table(reader.read_table(str(table)), str(table), 0, "").slots
-    (made,) = processes([first], 5, ["a"], "j", "logs", environ=outer)
+    (made,) = rank_processes([first], 5, ["a"], "j", "logs", environ=outer)
     assert "NPU_SHIM_REHEARSAL" not in made.full_environment(outer)
 
 

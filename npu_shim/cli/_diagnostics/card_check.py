@@ -13,7 +13,7 @@ from npu_shim._host.packages import tensorflow_version
 from npu_shim.cli._diagnostics import card_steps
 from npu_shim.cli._diagnostics.card_steps import MARK
 from npu_shim.cli._diagnostics.probe import run_marked
-from npu_shim.cli._diagnostics.vendor import vendor
+from npu_shim.cli._diagnostics.vendor import vendor_facts
 from npu_shim.distributed.ranktable import generate, reader
 from npu_shim.distributed.ranktable.products import dialect_of
 from npu_shim.troubles.logs import explain
@@ -54,25 +54,25 @@ class Outcome(NamedTuple):
     advice: tuple[str, ...] = ()
 
 
-def _cards() -> str:
+def _check_cards() -> str:
     device = host_device.detect_without_import()
     if not device.cards:
-        raise Failure(device.reason, *_advice(device.reason))
+        raise Failure(device.reason, *_advice_lines(device.reason))
     return ", ".join(device.cards)
 
 
-def _access() -> str:
+def _check_access() -> str:
     files = [*host_device.detect_without_import().cards, *(path for path in _MANAGER_FILES if os.path.exists(path))]
     closed = [path for path in files if not os.access(path, os.R_OK | os.W_OK)]
     if closed:
-        raise Failure(f"this user cannot read and write {', '.join(closed)}", *_advice("EL0007"))
+        raise Failure(f"this user cannot read and write {', '.join(closed)}", *_advice_lines("EL0007"))
     return f"this user can read and write {len(files)} device files"
 
 
-def _toolkit() -> str:
+def _check_toolkit() -> str:
     folder = host_env.opp_path()
     if not folder:
-        raise Failure("ASCEND_OPP_PATH is not set", *_advice("libascendcl.so: cannot open shared object file"))
+        raise Failure("ASCEND_OPP_PATH is not set", *_advice_lines("libascendcl.so: cannot open shared object file"))
     lists = [path for part in _OP_LISTS for path in glob.glob(os.path.join(folder, part, "*.json"))]
     if not lists:
         raise Failure(
@@ -82,8 +82,8 @@ def _toolkit() -> str:
     return f"operators in {folder}"
 
 
-def _versions() -> str:
-    installed = vendor(host_env.process_environ())
+def _check_versions() -> str:
+    installed = vendor_facts(host_env.process_environ())
     missing = [name for name in ("driver", "toolkit") if not installed[name]]
     if missing:
         raise Failure(
@@ -94,33 +94,33 @@ def _versions() -> str:
     return "; ".join(f"{name} {installed[name]['version'] or 'of unknown version'}" for name in ("driver", "toolkit"))
 
 
-def _network() -> str:
+def _check_network() -> str:
     source = generate.file_source(dialect_of(host_device.card_product()))
     path = source.path
     try:
         addresses = source.parse(reader.read_table_text(path), path)
     except (OSError, ValueError) as error:
-        raise Failure(f"{path}: {error}", *_advice(f"{path} not found")) from None
+        raise Failure(f"{path}: {error}", *_advice_lines(f"{path} not found")) from None
     numbers = {
         int(number) for card in host_device.detect_without_import().cards for number in re.findall(r"\d+$", card)
     }
     lacking = sorted(numbers - set(addresses))
     if lacking:
         text = f"{path} has no address of NPU {', '.join(map(str, lacking))}"
-        raise Failure(text, *_advice(text))
+        raise Failure(text, *_advice_lines(text))
     return f"{len(addresses)} addresses in {path}"
 
 
-def _step(name: str, *launcher: str) -> Callable[[], str]:
+def _step_runner(name: str, *launcher: str) -> Callable[[], str]:
     """Return a check that runs a step of card_steps in a process of its own, which may not use the CPU."""
 
-    def run() -> str:
-        return in_process([sys.executable, *launcher, "-m", card_steps.__name__, name])
+    def run_step() -> str:
+        return run_in_process([sys.executable, *launcher, "-m", card_steps.__name__, name])
 
-    return run
+    return run_step
 
 
-def in_process(command: list[str], timeout_s: float = TIMEOUT_S, environ: Mapping[str, str] | None = None) -> str:
+def run_in_process(command: list[str], timeout_s: float = TIMEOUT_S, environ: Mapping[str, str] | None = None) -> str:
     """Run a step and return its result.
 
     Args:
@@ -135,44 +135,44 @@ def in_process(command: list[str], timeout_s: float = TIMEOUT_S, environ: Mappin
     if ended.code == 0 and ended.results:
         return ended.results[-1]
     problem = f"no result within {timeout_s:g} seconds" if ended.code is None else ended.last_error
-    raise Failure(problem, *_advice(ended.text))
+    raise Failure(problem, *_advice_lines(ended.text))
 
 
-def _advice(text: str) -> list[str]:
+def _advice_lines(text: str) -> list[str]:
     return [trouble.advice() for trouble in explain(text)]
 
 
-def _of_step(name: str, claim: str, command: str, *needs: str) -> Check:
+def _check_of_step(name: str, claim: str, command: str, *needs: str) -> Check:
     """Return the check that runs the step of this name."""
-    return Check(name, claim, command, _step(name), needs)
+    return Check(name, claim, command, _step_runner(name), needs)
 
 
 _DOCTOR, _SAMPLE = "npu-shim doctor", "bash samples/digits_{}/train_1p.sh"
 CHECKS = (
-    Check("cards", "the driver shows the NPUs", "npu-smi info; ls -l /dev/davinci*", _cards),
-    Check("access", "this user may use them", "id; ls -l /dev/davinci*", _access, ("cards",)),
-    Check("toolkit", "CANN's environment is set", "ls $ASCEND_OPP_PATH", _toolkit),
-    Check("versions", "driver and toolkit are installed", _DOCTOR, _versions),
+    Check("cards", "the driver shows the NPUs", "npu-smi info; ls -l /dev/davinci*", _check_cards),
+    Check("access", "this user may use them", "id; ls -l /dev/davinci*", _check_access, ("cards",)),
+    Check("toolkit", "CANN's environment is set", "ls $ASCEND_OPP_PATH", _check_toolkit),
+    Check("versions", "driver and toolkit are installed", _DOCTOR, _check_versions),
     Check(
         "package",
         "the vendor's package for this TensorFlow loads",
         "python -c 'import npu_shim; print(npu_shim.device())'",
-        _step("load"),
+        _step_runner("load"),
         ("cards", "toolkit"),
     ),
-    _of_step("session", "a step in a session trains on the NPU", _DOCTOR, "access", "package"),
-    _of_step(
+    _check_of_step("session", "a step in a session trains on the NPU", _DOCTOR, "access", "package"),
+    _check_of_step(
         "function", "a step in tf.function trains on the NPU", _SAMPLE.format("loop"), "access", "package"
     )._replace(versions=("2.6",)),
-    _of_step("operators", "gelu and dropout agree with their formulas", "python -m pytest tests/ops", "session"),
-    _of_step("loop", "ten steps in one run equal ten single steps", _SAMPLE.format("session"), "session"),
-    _of_step("estimator", "NPUEstimator trains and writes checkpoints", _SAMPLE.format("estimator"), "session"),
-    Check("network", "each NPU has a network address", "cat /etc/hccn.conf", _network, ("cards",)),
+    _check_of_step("operators", "gelu and dropout agree with their formulas", "python -m pytest tests/ops", "session"),
+    _check_of_step("loop", "ten steps in one run equal ten single steps", _SAMPLE.format("session"), "session"),
+    _check_of_step("estimator", "NPUEstimator trains and writes checkpoints", _SAMPLE.format("estimator"), "session"),
+    Check("network", "each NPU has a network address", "cat /etc/hccn.conf", _check_network, ("cards",)),
     Check(
         "collectives",
         "two NPUs sum a tensor",
         "npu-shim launch --ranks 2 samples/digits_session/distributed_npu.py",
-        _step("collectives", "-m", "npu_shim", "launch", "--ranks", "2"),
+        _step_runner("collectives", "-m", "npu_shim", "launch", "--ranks", "2"),
         ("session", "network"),
     ),
 )
@@ -213,7 +213,7 @@ def _run_check(check: Check, states: Mapping[str, str]) -> Outcome:
         return Outcome(check, "failed", str(failure), failure.advice)
 
 
-def lines(outcome: Outcome) -> Iterator[str]:
+def outcome_lines(outcome: Outcome) -> Iterator[str]:
     """Return the outcome as lines of text: the claim, what was found, and what to do."""
     yield f"{outcome.state.ljust(8)}{outcome.check.claim}: {outcome.text}"
     if outcome.state == "failed":
@@ -222,7 +222,7 @@ def lines(outcome: Outcome) -> Iterator[str]:
         yield f"        To see it yourself: {outcome.check.command}"
 
 
-def markdown() -> str:
+def checks_as_markdown() -> str:
     """Return the checks as a table of Markdown."""
     rows = [
         f"| {number} | {check.claim} | `{check.command}` | {', '.join(check.versions)} |"

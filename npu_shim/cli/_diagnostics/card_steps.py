@@ -25,17 +25,17 @@ def load() -> str:
 
 def session() -> str:
     """Train w in (2 w - 6)^2 in a session: one step with the rate 1/8 leads to 3."""
-    _graph_mode()
-    return _near(trained(), 3.0, 1e-3, "w after a step in a session")
+    _switch_to_graph_mode()
+    return _check_near(train_one_step(), 3.0, 1e-3, "w after a step in a session")
 
 
-def trained() -> float:
+def train_one_step() -> float:
     """Return w after one step of gradient descent in a session, from w = 0: the gradient is -24."""
     from npu_shim._tensorflow import tf_api
     from npu_shim.config.session import session_config
 
     with tf_api.tf.Graph().as_default(), tf_api.v1.Session(config=session_config()) as run:
-        step, w = _parabola()
+        step, w = _make_parabola_step()
         run.run(tf_api.v1.global_variables_initializer())
         run.run(step)
         return float(run.run(w))
@@ -43,17 +43,17 @@ def trained() -> float:
 
 def loop() -> str:
     """Train ten steps with the rate 1/80 in one run of the session: w = 3 (1 - 0.9^10)."""
-    _graph_mode()
+    _switch_to_graph_mode()
     from npu_shim._tensorflow import tf_api
     from npu_shim.config.session import session_config
     from npu_shim.estimator.npu.util import set_iteration_per_loop
 
     with tf_api.tf.Graph().as_default(), tf_api.v1.Session(config=session_config(iterations_per_loop=_STEPS)) as run:
-        step, w = _parabola(0.0125)
+        step, w = _make_parabola_step(0.0125)
         run.run(tf_api.v1.global_variables_initializer())
         several = set_iteration_per_loop(run, step, _STEPS)
         run.run(several)
-        return _near(float(run.run(w)), 3.0 * (1 - 0.9**_STEPS), 1e-2, f"w after {_STEPS} steps in one run")
+        return _check_near(float(run.run(w)), 3.0 * (1 - 0.9**_STEPS), 1e-2, f"w after {_STEPS} steps in one run")
 
 
 def function() -> str:
@@ -72,12 +72,12 @@ def function() -> str:
         w.assign_sub(0.125 * tape.gradient(loss, w))
 
     step()
-    return _near(float(w.numpy()), 3.0, 1e-3, f"w after a step in tf.function on {w.device}")
+    return _check_near(float(w.numpy()), 3.0, 1e-3, f"w after a step in tf.function on {w.device}")
 
 
 def operators() -> str:
     """Compare gelu with its tanh formula, and the kept share and mean of dropout with their expectation."""
-    _graph_mode()
+    _switch_to_graph_mode()
     import numpy as np
 
     from npu_shim._tensorflow import tf_api
@@ -89,20 +89,20 @@ def operators() -> str:
     wanted = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
     with tf_api.tf.Graph().as_default(), tf_api.v1.Session(config=session_config()) as run:
         y, dropped = run.run([npu_unary_ops.gelu(tf_api.tf.constant(x)), dropout(tf_api.tf.ones([100, 1000]), 0.75)])
-    first = _near(float(np.abs(y - wanted).max()), 0.0, 5e-3, "largest error of gelu")
-    _near(float((dropped != 0).mean()), 0.75, 0.02, "share that dropout keeps")
-    return f"{first}; {_near(float(dropped.mean()), 1.0, 0.03, 'mean after dropout')}"
+    first = _check_near(float(np.abs(y - wanted).max()), 0.0, 5e-3, "largest error of gelu")
+    _check_near(float((dropped != 0).mean()), 0.75, 0.02, "share that dropout keeps")
+    return f"{first}; {_check_near(float(dropped.mean()), 1.0, 0.03, 'mean after dropout')}"
 
 
 def estimator() -> str:
     """Train NPUEstimator for two steps and read its checkpoint."""
-    _graph_mode()
+    _switch_to_graph_mode()
     from npu_shim._tensorflow import tf_api
     from npu_shim.estimator.npu.npu_config import NPURunConfig
     from npu_shim.estimator.npu.npu_estimator import NPUEstimator, NPUEstimatorSpec
 
     def model_fn(features: Structure, labels: Structure, mode: str) -> EstimatorSpec:
-        step, w = _parabola()
+        step, w = _make_parabola_step()
         return NPUEstimatorSpec(mode, loss=tf_api.tf.reduce_mean(features) * 0 + w, train_op=step)
 
     with tempfile.TemporaryDirectory() as folder:
@@ -110,12 +110,14 @@ def estimator() -> str:
             model_fn, folder, NPURunConfig(save_checkpoints_steps=1, enable_data_pre_proc=False)
         )
         npu_estimator.train(lambda: tf_api.tf.data.Dataset.from_tensors([1.0]).repeat(), steps=2)
-        return _near(float(npu_estimator.get_variable_value("w")), 3.0, 1e-3, "w in the checkpoint of NPUEstimator")
+        return _check_near(
+            float(npu_estimator.get_variable_value("w")), 3.0, 1e-3, "w in the checkpoint of NPUEstimator"
+        )
 
 
 def collectives() -> str:
     """Sum the rank numbers over all ranks."""
-    _graph_mode()
+    _switch_to_graph_mode()
     from npu_shim._tensorflow import tf_api
     from npu_shim.config.resource import init_resource
     from npu_shim.config.session import session_config
@@ -126,10 +128,10 @@ def collectives() -> str:
     size = get_rank_size()
     with tf_api.tf.Graph().as_default(), tf_api.v1.Session(config=session_config()) as run:
         total = run.run(hccl_ops.allreduce(tf_api.tf.constant([float(get_rank_id())]), "sum"))
-    return _near(float(total[0]), size * (size - 1) / 2, 1e-3, f"sum of {size} rank numbers")
+    return _check_near(float(total[0]), size * (size - 1) / 2, 1e-3, f"sum of {size} rank numbers")
 
 
-def _graph_mode() -> None:
+def _switch_to_graph_mode() -> None:
     """Switch TensorFlow 2 to graph mode, as its scripts with sessions do."""
     from npu_shim._tensorflow import tf_api
 
@@ -139,7 +141,7 @@ def _graph_mode() -> None:
         enable_v1()
 
 
-def _parabola(rate: float = 0.125) -> tuple[Operation, Variable]:
+def _make_parabola_step(rate: float = 0.125) -> tuple[Operation, Variable]:
     """Return a training step of (2 w - 6)^2 from w = 0, and w."""
     from npu_shim._tensorflow import tf_api
 
@@ -148,7 +150,7 @@ def _parabola(rate: float = 0.125) -> tuple[Operation, Variable]:
     return optimizer.minimize(tf_api.tf.square(2.0 * w - 6.0), tf_api.v1.train.get_or_create_global_step()), w
 
 
-def _near(value: float, wanted: float, tolerance: float, what: str) -> str:
+def _check_near(value: float, wanted: float, tolerance: float, what: str) -> str:
     if abs(value - wanted) <= tolerance:
         return f"{what}: {value:.4g}"
     raise RuntimeError(f"{what} is {value!r}, but must be {wanted:g} (tolerance {tolerance:g}).")

@@ -55,7 +55,7 @@ class RankTableFacts:
     warnings: list[str] = field(default_factory=list)
 
 
-def variables(environ: Mapping[str, str]) -> dict[str, dict | list | int | str | None]:
+def environment_facts(environ: Mapping[str, str]) -> dict[str, dict | list | int | str | None]:
     """Return the relevant variables and contradictions between them.
 
     Args:
@@ -65,7 +65,7 @@ def variables(environ: Mapping[str, str]) -> dict[str, dict | list | int | str |
         if it is unknown. ``error``: the first contradiction, None if there is none.
     """
     values = {
-        name: _without_secrets(name, value)
+        name: _hide_secret(name, value)
         for name, value in sorted(environ.items())
         if name in host_env.VARIABLES or name in _NAMES or name.startswith(_PREFIXES)
     }
@@ -80,11 +80,11 @@ def variables(environ: Mapping[str, str]) -> dict[str, dict | list | int | str |
         if host_env.read_environment(environ).cm_chief_ip is None:  # otherwise the NPUs number the ranks
             world(environ)
     except ValueError as error:
-        facts["error"] = _without_login(str(error))
+        facts["error"] = _hide_login(str(error))
     return facts
 
 
-def rank_table(environ: Mapping[str, str], product: str | None = None) -> RankTableFacts | None:
+def rank_table_facts(environ: Mapping[str, str], product: str | None = None) -> RankTableFacts | None:
     """Return facts about the file that RANK_TABLE_FILE names, None if it is not set.
 
     Args:
@@ -126,9 +126,9 @@ def visibility_contradictions(environ: Mapping[str, str]) -> list[str]:
     return visibility_problems(environ, table)
 
 
-def _without_secrets(name: str, value: str) -> str:
-    return HIDDEN if _SECRET.search(name) and name != "TF_CONFIG" else _without_login(value)
+def _hide_secret(name: str, value: str) -> str:
+    return HIDDEN if _SECRET.search(name) and name != "TF_CONFIG" else _hide_login(value)
 
 
-def _without_login(text: str) -> str:
+def _hide_login(text: str) -> str:
     return _LOGIN.sub(r"\1***@", text)

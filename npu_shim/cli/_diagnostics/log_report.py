@@ -30,7 +30,7 @@ class ReadProgress:
         self._can_draw = stream.isatty() and host_env.process_environ().get("TERM", "dumb") != "dumb"
         self._next_s = time.monotonic() + _WAIT_S
 
-    def add(self, size: int) -> None:
+    def count_bytes(self, size: int) -> None:
         """Count bytes that were read, and draw the line unless it was drawn a moment ago."""
         self._size += size
         if self._can_draw and time.monotonic() >= self._next_s:
@@ -39,14 +39,14 @@ class ReadProgress:
             self._stream.flush()
             self._is_shown = True
 
-    def close(self) -> None:
+    def remove_line(self) -> None:
         """Remove the line."""
         if self._is_shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
 
 
-def text(explanation: Explanation) -> str:
+def to_text(explanation: Explanation) -> str:
     """Return the report as text."""
     sightings, paths, problems = explanation
     lines = [f"note: {path} was not read to its end: {problem}" for path, problem in problems.items()]
@@ -54,14 +54,14 @@ def text(explanation: Explanation) -> str:
         return "\n".join([*lines, "No known error in what was read."])
     if not sightings:
         return "\n".join([*lines, f"No known error in {count_text(len(paths), 'file')}."])
-    first, *others = _first_of_each(sightings)
+    first, *others = _first_sighting_of_each(sightings)
     lines.append(_HEADS[first.trouble.kind])
-    lines += [f"  {_place(first)}", f"    {first.text}"]
+    lines += [f"  {_place_text(first)}", f"    {first.text}"]
     lines += [f"  {part}: {getattr(first.trouble, part).en.replace('`', '')}" for part in _PARTS]
     if others:
         lines += ["", "Also found, causes first:"]
     for sighting in others[:_MORE]:
-        lines += [f"  {_place(sighting)}", f"    {sighting.trouble.symptom.en}".replace("`", "")]
+        lines += [f"  {_place_text(sighting)}", f"    {sighting.trouble.symptom.en}".replace("`", "")]
     if others[_MORE:]:
         lines.append(f"  and {len(others) - _MORE} more; --json lists them")
     return "\n".join(lines)
@@ -84,10 +84,10 @@ def to_json(explanation: Explanation) -> str:
     return json.dumps({"troubles": rows, "files": explanation.paths, "problems": explanation.problems}, indent=2)
 
 
-def _first_of_each(sightings: list[Sighting]) -> list[Sighting]:
+def _first_sighting_of_each(sightings: list[Sighting]) -> list[Sighting]:
     """Return the first sighting of each trouble: ranks repeat each other."""
     return list({sighting.trouble.id: sighting for sighting in reversed(sightings)}.values())[::-1]
 
 
-def _place(sighting: Sighting) -> str:
+def _place_text(sighting: Sighting) -> str:
     return f"{sighting.path}:{sighting.line}" + (f", {sighting.time[:-3]}" if sighting.time else "")

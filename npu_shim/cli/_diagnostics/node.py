@@ -32,7 +32,7 @@ class RootInfoFacts:
     error: str | None = None
 
 
-def root_info(product: str | None, root: str = "/") -> RootInfoFacts | None:
+def root_info_facts(product: str | None, root: str = "/") -> RootInfoFacts | None:
     """Return facts about the node's hccl_rootinfo.json, None if it does not exist.
 
     Args:
@@ -61,7 +61,7 @@ def root_info(product: str | None, root: str = "/") -> RootInfoFacts | None:
     return facts
 
 
-def visible_devices(text: str) -> tuple[int, ...]:
+def parse_visible_devices(text: str) -> tuple[int, ...]:
     """Return the devices of a value of ASCEND_RT_VISIBLE_DEVICES: those before the first part that is not a number."""
     devices: list[int] = []
     for part in text.split(","):
@@ -81,18 +81,20 @@ def visibility_problems(environ: Mapping[str, str], table: RankTable | None) -> 
     text = environ.get(VISIBLE)
     if text is None:
         return []
-    visible, named = visible_devices(text), f"{VISIBLE}={text!r}"
+    visible, named = parse_visible_devices(text), f"{VISIBLE}={text!r}"
     if len(visible) != len(text.split(",")):
         part = text.split(",")[len(visible)]
-        read = f"names {_listed(visible)} only" if visible else "names no device"
+        read = f"names {_numbers_text(visible)} only" if visible else "names no device"
         return [f"{named} {read}: {part!r} is not a device number. Write numbers and commas, such as 0,1."]
     if list(visible) != sorted(set(visible)):
         ordered = ",".join(map(str, sorted(set(visible))))
         return [f"{named} is not in ascending order, each device once; NPUs refuse it (EE2002). Write {ordered}."]
-    return _selection(environ, visible, named, table)
+    return _selection_problems(environ, visible, named, table)
 
 
-def _selection(environ: Mapping[str, str], visible: Sequence[int], named: str, table: RankTable | None) -> list[str]:
+def _selection_problems(
+    environ: Mapping[str, str], visible: Sequence[int], named: str, table: RankTable | None
+) -> list[str]:
     """Return the contradictions of the device of this rank, or of the devices of a table of one server."""
     position, rank = (environ.get(name, "").strip() for name in ("ASCEND_DEVICE_ID", "RANK_ID"))
     selected = None
@@ -128,5 +130,5 @@ def _selection(environ: Mapping[str, str], visible: Sequence[int], named: str, t
     return []
 
 
-def _listed(numbers: Sequence[int]) -> str:
+def _numbers_text(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers))

@@ -83,10 +83,10 @@ def probe(
         facts.update(json.loads(line))
     if ended.code is None:
         return {**facts, "error": f"TensorFlow did not train a step within {timeout_s:g} seconds"}
-    return {**facts, "error": _reason(ended, facts) if ended.code else None}
+    return {**facts, "error": _failure_text(ended, facts) if ended.code else None}
 
 
-def _reason(ended: Ended, facts: JsonObject) -> str:
+def _failure_text(ended: Ended, facts: JsonObject) -> str:
     version = facts.get("tensorflow")
     action = f"training a step with TensorFlow {version}" if version else "importing TensorFlow"
     if ended.code and ended.code < 0:
@@ -128,7 +128,7 @@ def main() -> None:
     )
     device = host_device.device_after_fallback()
     begin = time.time()
-    value = card_steps.trained()
+    value = card_steps.train_one_step()
     if abs(value - 3.0) > 1e-3:
         raise RuntimeError(f"a step of gradient descent on {device.kind} led to {value!r} instead of 3.0")
     _print_facts(trained_on=device.kind, step_seconds=round(time.time() - begin, 2))

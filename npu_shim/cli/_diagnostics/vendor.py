@@ -18,7 +18,7 @@ _INSTALLED = "usr/local/Ascend"
 _VERSION = re.compile(r"^\s*version\s*=\s*(\S+)", re.IGNORECASE | re.MULTILINE)
 
 
-def vendor(environ: Mapping[str, str], root: str = "/") -> JsonObject:
+def vendor_facts(environ: Mapping[str, str], root: str = "/") -> JsonObject:
     """Return the vendor's packages, driver, toolkit, cards, and their product (None if unknown).
 
     Args:
@@ -31,19 +31,19 @@ def vendor(environ: Mapping[str, str], root: str = "/") -> JsonObject:
         packages.append({"name": name, "path": path, "version": version_of(name) if path else None})
     return {
         "packages": packages,
-        "driver": _component(os.path.join(root, _INSTALLED, "driver"), "version.info"),
-        "toolkit": _component(_toolkit(environ, root), "version.cfg", "*/ascend_toolkit_install.info"),
+        "driver": _component_facts(os.path.join(root, _INSTALLED, "driver"), "version.info"),
+        "toolkit": _component_facts(_toolkit_folder(environ, root), "version.cfg", "*/ascend_toolkit_install.info"),
         "product": card_product(root),
         "cards": sorted(glob.glob(os.path.join(root, DEVICE_FILES.lstrip("/")))),
     }
 
 
-def _toolkit(environ: Mapping[str, str], root: str) -> str:
+def _toolkit_folder(environ: Mapping[str, str], root: str) -> str:
     homes = [environ[name] for name in _TOOLKIT_HOMES if environ.get(name)]
     return homes[0] if homes else os.path.join(root, _INSTALLED, "ascend-toolkit", "latest")
 
 
-def _component(folder: str, *files: str) -> dict[str, str | None] | None:
+def _component_facts(folder: str, *files: str) -> dict[str, str | None] | None:
     """Return an installed folder and the version in one of its files, None if the folder does not exist."""
     if not os.path.isdir(folder):
         return None

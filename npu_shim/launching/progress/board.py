@@ -17,7 +17,7 @@ _KEPT = 2  # columns that are never left out: rank and step
 _FOLDERS = re.compile(r"at .*/(?=[^/]+:\d+)")
 
 
-def lines(ranks: Sequence[Status], width: int | None = None, height: int | None = None) -> list[str]:
+def rank_lines(ranks: Sequence[Status], width: int | None = None, height: int | None = None) -> list[str]:
     """Return one line for each rank.
 
     Args:
@@ -28,19 +28,19 @@ def lines(ranks: Sequence[Status], width: int | None = None, height: int | None 
     """
     shown = list(ranks)
     if height is not None and len(shown) > height:
-        shown = _most_telling(shown, height - 1)
-    remarks = {status.rank: _remark(status, ranks) for status in ranks}
-    rows = [_cells(status) for status in shown]
-    drawn = _joined(rows, [remarks[status.rank] for status in shown])
+        shown = _most_telling_ranks(shown, height - 1)
+    remarks = {status.rank: _remark_text(status, ranks) for status in ranks}
+    rows = [_cell_texts(status) for status in shown]
+    drawn = _joined_lines(rows, [remarks[status.rank] for status in shown])
     while width is not None and max(map(len, drawn), default=0) > width and len(rows[0]) > _KEPT:
         rows = [cells[:-1] for cells in rows]
-        drawn = _joined(rows, [remarks[status.rank] for status in shown])
+        drawn = _joined_lines(rows, [remarks[status.rank] for status in shown])
     if len(shown) < len(ranks):
         drawn.append(f"and {len(ranks) - len(shown)} more ranks")
-    return drawn if width is None else [fit(line, width) for line in drawn]
+    return drawn if width is None else [cut_to_width(line, width) for line in drawn]
 
 
-def slowest(ranks: Sequence[Status]) -> tuple[int, float, float] | None:
+def slowest_rank(ranks: Sequence[Status]) -> tuple[int, float, float] | None:
     """Return the rank with the longest steps, without the time in which it waits for others.
 
     Returns:
@@ -56,7 +56,7 @@ def slowest(ranks: Sequence[Status]) -> tuple[int, float, float] | None:
     return (rank, excess, excess / others) if excess > _BALANCED * others else None
 
 
-def fit(line: str, width: int) -> str:
+def cut_to_width(line: str, width: int) -> str:
     """Return a line cut to a number of columns."""
     columns = 0
     for place, character in enumerate(line):
@@ -71,7 +71,7 @@ def is_idle(status: Status) -> bool:
     return status.code is None and status.idle_s > max(IDLE_S, 10.0 / status.rate if status.rate else 0.0)
 
 
-def _joined(rows: Sequence[Sequence[str]], remarks: Sequence[str]) -> list[str]:
+def _joined_lines(rows: Sequence[Sequence[str]], remarks: Sequence[str]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows)]
     return [
         _GAP.join([*(cell.ljust(size) for cell, size in zip(cells, widths) if size), remark]).rstrip()
@@ -79,27 +79,27 @@ def _joined(rows: Sequence[Sequence[str]], remarks: Sequence[str]) -> list[str]:
     ]
 
 
-def _cells(status: Status) -> list[str]:
+def _cell_texts(status: Status) -> list[str]:
     return [
         status.name or f"rank {status.rank}",
         "no step yet" if status.step is None else f"step {status.step}",
-        "" if status.rate is None else f"{_number(status.rate)} steps/s",
+        "" if status.rate is None else f"{_number_text(status.rate)} steps/s",
         "" if status.loss is None else f"loss {status.loss:.4g}",
-        "" if status.memory_bytes is None else _memory(status.memory_bytes),
+        "" if status.memory_bytes is None else _size_text(status.memory_bytes),
         f"{status.seconds:.0f} s" if status.name and status.code is None else "",
         "" if status.left_s is None else f"{status.left_s:.0f} s left",
     ]
 
 
-def _remark(status: Status, ranks: Sequence[Status]) -> str:
-    straggler = slowest(ranks)
+def _remark_text(status: Status, ranks: Sequence[Status]) -> str:
+    straggler = slowest_rank(ranks)
     excess = (
         f"slowest by {straggler[1] * 1000:.3g} ms a step, {straggler[2]:.0%}"
         if straggler and straggler[0] == status.rank
         else ""
     )
     if status.code is not None:
-        return ", ".join(filter(None, [_ending(status.code, status.seconds), excess]))
+        return ", ".join(filter(None, [_ending_text(status.code, status.seconds), excess]))
     if is_idle(status):
         if status.collective:
             missing = [other.rank for other in ranks if other.code is None and is_idle(other) and not other.collective]
@@ -110,7 +110,7 @@ def _remark(status: Status, ranks: Sequence[Status]) -> str:
     return excess
 
 
-def _ending(code: int, seconds: float) -> str:
+def _ending_text(code: int, seconds: float) -> str:
     if not code:
         return f"finished after {seconds:.0f} s"
     try:
@@ -119,18 +119,18 @@ def _ending(code: int, seconds: float) -> str:
         return f"failed with exit code {code}"
 
 
-def _most_telling(ranks: list[Status], count: int) -> list[Status]:
+def _most_telling_ranks(ranks: list[Status], count: int) -> list[Status]:
     """Return the ranks that have ended, are idle or are the slowest, and the first ones."""
-    straggler = slowest(ranks)
+    straggler = slowest_rank(ranks)
     order = sorted(
         ranks, key=lambda status: not (is_idle(status) or status.code or (straggler or [-1])[0] == status.rank)
     )
     return sorted(order[: max(count, 0)], key=lambda status: status.rank)
 
 
-def _number(value: float) -> str:
+def _number_text(value: float) -> str:
     return f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
-def _memory(size: int) -> str:
+def _size_text(size: int) -> str:
     return f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"

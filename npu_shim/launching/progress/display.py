@@ -86,7 +86,7 @@ class _Drawing:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE, signal.SIGTTOU):
             signal.signal(number, signal.SIG_IGN)
         self._command, self._stream, self._owner, self._pipe = command, stream, owner, pipe
-        self._region = Region(stream) if _draws_on(stream) else None
+        self._region = Region(stream) if _can_draw_on(stream) else None
         self._ranks: dict[int, Status] = {}
         self._left = b""
         self._at_eof = False
@@ -98,7 +98,7 @@ class _Drawing:
         shown = 0.0
         while True:
             self._read_available()
-            state = "" if self._at_eof else _state(self._owner)
+            state = "" if self._at_eof else _process_state(self._owner)
             if state in ("", "Z"):
                 break
             if time.monotonic() - shown >= DRAW_INTERVAL_S:
@@ -106,7 +106,7 @@ class _Drawing:
                 self._show(state in "tT")
         if self._region:
             self._region.release()
-        self._print()
+        self._print_ranks()
 
     def _read_available(self) -> None:
         """Read what has arrived, after a wait."""
@@ -133,30 +133,30 @@ class _Drawing:
     def _show(self, is_stopped: bool) -> None:
         size = self._region.size() if self._region else None
         if self._region and size and not is_stopped:
-            self._region.draw(board.lines(self._sorted(), size[1], max(1, size[0] // 2)))
+            self._region.draw(board.rank_lines(self._ranks_in_order(), size[1], max(1, size[0] // 2)))
             return
         if self._region:
             self._region.release()
         if time.monotonic() - self._printed >= PRINT_INTERVAL_S and not is_stopped:
-            self._print()
+            self._print_ranks()
 
-    def _print(self) -> None:
+    def _print_ranks(self) -> None:
         self._printed = time.monotonic()
-        text = "".join(f"{self._command}: {line}\n" for line in board.lines(self._sorted()))
+        text = "".join(f"{self._command}: {line}\n" for line in board.rank_lines(self._ranks_in_order()))
         try:
             os.write(self._stream, text.encode("utf-8", "replace"))
         except OSError:  # nobody reads it any more
             return
 
-    def _sorted(self) -> list[Status]:
+    def _ranks_in_order(self) -> list[Status]:
         return [self._ranks[rank] for rank in sorted(self._ranks)]
 
 
-def _draws_on(stream: int) -> bool:
+def _can_draw_on(stream: int) -> bool:
     return os.isatty(stream) and host_env.process_environ().get("TERM", "dumb") != "dumb"
 
 
-def _state(process: int) -> str:
+def _process_state(process: int) -> str:
     """Return the state of a process as in /proc/PID/stat: T for one that is stopped; empty if there is none."""
     try:
         with open(f"/proc/{process}/stat") as file:

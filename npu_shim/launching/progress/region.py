@@ -43,21 +43,21 @@ class Region:
             return
         text = ""
         if (size[0], len(lines)) != (self._rows, self._count):
-            text = self._released() + self._reserved(size[0], len(lines))
+            text = self._release_sequence() + self._reserve_sequence(size[0], len(lines))
         top = self._rows - self._count
         rows = "".join(f"\x1b[{top + number + 1};1H\x1b[2K{line}" for number, line in enumerate(lines))
         self._write(text + _SAVE + rows + _RESTORE)
 
     def release(self) -> None:
         """Remove the lines, and give the terminal all its rows back."""
-        self._write(self._released())
+        self._write(self._release_sequence())
 
-    def _reserved(self, rows: int, count: int) -> str:
+    def _reserve_sequence(self, rows: int, count: int) -> str:
         """Return the sequences that scroll the last rows free, without a change of the cursor's column."""
         self._rows, self._count = rows, count
         return "\x1bD" * count + f"\x1b[{count}A" + _SAVE + f"\x1b[1;{rows - count}r" + _RESTORE
 
-    def _released(self) -> str:
+    def _release_sequence(self) -> str:
         if not self._count:
             return ""
         top, self._count = self._rows - self._count + 1, 0
