@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
     given = read_initial_variables(run.initial) if run.initial else None
     hooks = HookSettings(run.seed, run.by_call_site, run.deliberate, run.initial is not None, given, apart)
     install_hooks(recorder, hooks)
-    begun = _begin_half_rehearsal(run.half, writer, folder) if run.half else []
+    begun = _begin_half_rehearsal_after_tensorflow(run.half, writer, folder) if run.half else []
     ended = "error"
     _watch_files(run)
     if host_env.is_alias_wanted():
@@ -97,7 +97,7 @@ def _record_end(recorder: Recorder, rank: int | None) -> str:
     return "returned"
 
 
-def _begin_half_rehearsal(given: HalfRun, writer: Writer, folder: str) -> list[Rehearsal]:
+def _begin_half_rehearsal_after_tensorflow(given: HalfRun, writer: Writer, folder: str) -> list[Rehearsal]:
     """Begin the part of half precision when TensorFlow is imported. Return a list that has it from then on."""
     begun: list[Rehearsal] = []
 

@@ -146,8 +146,7 @@ def test_mixed_precision_reaches_what_follows_a_matrix_operator() -> None:
         z = tf.reduce_mean(y) + tf.exp(tf.reduce_sum(x))
         nodes = flat.flatten(graph, [z.op], {}).nodes
     half = {
-        node.op: is_half
-        for node, is_half in zip(nodes, precision.is_computed_in_half(nodes, operators.built_in_lists()))
+        node.op: is_half for node, is_half in zip(nodes, precision.are_nodes_in_half(nodes, operators.built_in_lists()))
     }
     assert half["MatMul"] and half["Relu"]
     assert not half["Mean"] and not half["Sum"] and not half["Exp"]

@@ -35,7 +35,7 @@ def mixed_precision_of(
     nodes: Sequence[Node], done: work.Work, lists: Lists, parameters: dict[str, Value]
 ) -> MixedPrecision:
     """Return the operators that mixed precision reduces and keeps."""
-    half = precision.is_computed_in_half(nodes, lists)
+    half = precision.are_nodes_in_half(nodes, lists)
     mode = parameters.get("precision_mode_v2") or parameters.get("precision_mode") or b""
     matrix = [(n, is_half) for n, node, is_half in zip(done.flops, nodes, half) if work.MATRIX.match(node.op)]
     total = sum(n for n, _ in matrix)

@@ -11,7 +11,7 @@ _SOURCES = frozenset({"Const", "Placeholder", "PlaceholderWithDefault", "VarHand
 _SAME = frozenset({"Identity", "ReadVariableOp", "Enter", "Exit", "Switch", "Merge", "NextIteration"})
 
 
-def is_computed_in_half(nodes: Sequence[Node], lists: Lists) -> list[bool]:
+def are_nodes_in_half(nodes: Sequence[Node], lists: Lists) -> list[bool]:
     """Return for each node whether mixed precision computes it in 16 bits.
 
     An operator of the list "reduce" does, one of "keep" does not. Any other follows the operator before it, which makes

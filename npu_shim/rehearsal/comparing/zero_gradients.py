@@ -59,7 +59,7 @@ class ZeroGradients:
             first = min(self._inexact.values(), default=math.inf)
         return _ENLARGED if first <= step else 1.0
 
-    def explains_departure(self, stream: Stream, a: Value, b: Value) -> bool:
+    def note_and_explain_departure(self, stream: Stream, a: Value, b: Value) -> bool:
         """Return True if a departure is that of a gradient that is zero but for rounding, or follows from such ones.
 
         Args:

@@ -43,6 +43,6 @@ def watch_uses(recorder: Recorder) -> Callable[[], None]:
     def note_open_uses() -> None:
         uses.note_open_loops()
         steps.trace_steps()
-        doubles.doubles_of_run().note_regions()
+        doubles.doubles_of_run().note_connected_regions()
 
     return note_open_uses

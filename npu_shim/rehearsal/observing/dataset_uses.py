@@ -127,7 +127,7 @@ class DatasetUses:
     def note_open_loops(self) -> None:
         """Note the uses by loops that have not ended."""
         for key in list(self._open):
-            self._end_reading(key)
+            self._end_reading_and_note_use(key)
 
     # Eager code.
 
@@ -143,7 +143,7 @@ class DatasetUses:
             return iterator
         reading.made, reading.gradients = self._number, self._gradients
         self._open[id(iterator)] = reading
-        weakref.finalize(iterator, self._end_reading, id(iterator)).atexit = False
+        weakref.finalize(iterator, self._end_reading_and_note_use, id(iterator)).atexit = False
         return iterator
 
     def _watch_next_batch(self, original: Function, iterator: Iterator, *args: object, **kwargs: object) -> Result:
@@ -162,7 +162,7 @@ class DatasetUses:
             with self._recorder.inside("next"):
                 return original(iterator, *args, **kwargs)
         except (StopIteration, tf.errors.OutOfRangeError):
-            self._end_reading(id(iterator))
+            self._end_reading_and_note_use(id(iterator))
             raise
 
     def _end_batch(self, reading: _Reading) -> None:
@@ -181,7 +181,7 @@ class DatasetUses:
         reading.steps, reading.at = steps, self._number
         reading.batches += 1
 
-    def _end_reading(self, key: int) -> None:
+    def _end_reading_and_note_use(self, key: int) -> None:
         reading = self._open.pop(key, None)
         if reading is not None and reading.batches > 1 and not reading.trains:
             # Code that differentiates without an optimizer may update variables itself.

@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Iterator
 
 from npu_shim._tensorflow import script_frames, tf_api, tf_graph, tf_recording
-from npu_shim.rehearsal.observing.sizes import note_type
+from npu_shim.rehearsal.observing.sizes import note_type_and_place
 
 if TYPE_CHECKING:
     from convert_tf2npu.api import Seen
@@ -22,7 +22,7 @@ _OF_VARIABLES = ("optimizer", "slot_creator", "moving_averages", "variable", "in
 
 def note_dtype(seen: Seen, value: Value) -> Value:
     """Note type and place of a value; of float64 in a graph see Doubles.end."""
-    note_type(seen, value)
+    note_type_and_place(seen, value)
     if isinstance(value, (tf.Tensor, tf.Variable)) and value.dtype.base_dtype == tf.float64:
         if not tf.executing_eagerly() and tf_graph.is_in_plain_graph():
             doubles_of_run().remember_double(seen, value)
@@ -47,7 +47,7 @@ class Doubles:
         """Remember a tensor or a variable of float64 in a graph."""
         self._seeds.setdefault(value.graph, []).append((seen, value.op))
 
-    def note_regions(self) -> None:
+    def note_connected_regions(self) -> None:
         """Note of each seed the number of its ``region``, and ``mixed``, if that has float64 of other origin.
 
         A region has all ops that float64 connects, also through variables.

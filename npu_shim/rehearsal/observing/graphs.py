@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 tf = tf_api.tf
 
 
-def place_of_ops() -> str:
+def context_of_new_ops() -> str:
     """Return where a new op is created: ``eager``, ``graph``, ``function``, or ``data`` for functions of tf.data."""
     if tf_data.is_tracing_dataset_function():
         return "data"
@@ -25,5 +25,5 @@ def place_of_ops() -> str:
 
 def note_op(seen: Seen, value: Value) -> Value:
     """Note where the op that returns a value was created, as ``in``."""
-    seen.note("in", place_of_ops())
+    seen.note("in", context_of_new_ops())
     return value

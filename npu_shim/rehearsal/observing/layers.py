@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_api
-from npu_shim.rehearsal.observing.graphs import place_of_ops
+from npu_shim.rehearsal.observing.graphs import context_of_new_ops
 from npu_shim.rehearsal.recording import methods
 
 if TYPE_CHECKING:
@@ -34,6 +34,6 @@ def _note_layer_call(original: Function, layer: KerasLayer, inputs: Value, train
     seen = getattr(layer, _SEEN, None)
     if seen is not None:
         is_python = training is None or isinstance(training, (bool, int))
-        seen.note("in", place_of_ops())
+        seen.note("in", context_of_new_ops())
         seen.note("training", "tensor" if not is_python else None if training is None else bool(training))
     return original(layer, inputs, training=training)

@@ -25,7 +25,7 @@ def note_rows(seen: Seen, value: Value) -> Value:
         return value._replace(**{value._fields[0]: note_rows(seen, value[0])})
     if isinstance(value, (list, tuple)):
         return type(value)(note_rows(seen, part) for part in value)
-    note_type(seen, value)
+    note_type_and_place(seen, value)
     if not isinstance(value, tf.Tensor):
         if isinstance(value, np.ndarray):
             _note_shape(seen, value.shape)
@@ -54,7 +54,7 @@ def _note_shape(seen: Seen, shape: list[int] | tuple[int, ...]) -> None:
         seen.note("last", int(shape[-1]))
 
 
-def note_type(seen: Seen, value: Value) -> Value:
+def note_type_and_place(seen: Seen, value: Value) -> Value:
     """Note the ``dtype`` of a tensor, a variable or an array, and its ``place``.
 
     The place is ``graph``, ``eager``, ``data`` for functions of tf.data, or ``numpy``; ``python`` for other objects,

@@ -50,7 +50,7 @@ class Updates(Watch):
         progress = self._progress
         if progress.is_inside("fit", "train_on_batch"):  # which count themselves
             return
-        _show_learning_rate(progress, optimizer)
+        _give_learning_rate_reader(progress, optimizer)
         progress.count(number)
         if progress.is_due():
             progress.show_loss()
@@ -64,7 +64,7 @@ class Updates(Watch):
         """Remember the update, which runs with its graph or its function."""
         if getattr(graph, "building_function", False):
             self._functions.remember_update(number, Steps(optimizer))
-            _show_learning_rate(self._progress, optimizer)
+            _give_learning_rate_reader(self._progress, optimizer)
             return result
         ops = tuple(tf_recording.ops_of_update(result))
         losses = [(LOSS, "loss", loss) for loss in self.losses_of(graph, pairs)]
@@ -81,7 +81,7 @@ def updates_in_graph(graph: Graph) -> list[Update]:
     return getattr(graph, _UPDATES, [])
 
 
-def _show_learning_rate(progress: Progress, optimizer: Optimizer) -> None:
+def _give_learning_rate_reader(progress: Progress, optimizer: Optimizer) -> None:
     """Let the progress read the learning rate of a Keras optimizer."""
     kept = weakref.ref(optimizer)
 

@@ -50,7 +50,7 @@ class Watcher(Calls):
         self.final_step = self.steps
         self.values(FINAL, values)
 
-    def begins_sample(self) -> bool:
+    def take_sample_once(self) -> bool:
         """Return True once for each step at which variables without an optimizer are wanted."""
         return False
 
@@ -162,7 +162,7 @@ class Recorder(Watcher):
         known = self._trained.get(id(variable))
         return known is not None and known() is variable
 
-    def begins_sample(self) -> bool:
+    def take_sample_once(self) -> bool:
         """Return True once for each step at which variables without an optimizer are wanted."""
         step, last = self.steps, self._sampled
         self._sampled = step

@@ -124,7 +124,7 @@ def data_words_of_dataset(node: ast.AST, names: Names) -> list[str]:
             maker = last_name(node.func)
             if maker.startswith("from_") or maker.endswith("Dataset") or maker == "list_files":
                 for value in node.args + [k.value for k in node.keywords]:
-                    words += data_words(value)
+                    words += words_in_expression(value)
             todo.append(node.func)
         elif isinstance(node, ast.Name):
             todo += [
@@ -135,7 +135,7 @@ def data_words_of_dataset(node: ast.AST, names: Names) -> list[str]:
     return words
 
 
-def data_words(node: ast.AST) -> list[str]:
+def words_in_expression(node: ast.AST) -> list[str]:
     """Return the names and short strings in an expression, except those of numbers and choices."""
     words = []
     for part in ast.walk(node):

@@ -24,7 +24,6 @@ from .phase_evidence import (
     OPEN,
     TAKERS,
     Phase,
-    data_words,
     data_words_of_dataset,
     is_call_mention,
     is_in_tests,
@@ -32,6 +31,7 @@ from .phase_evidence import (
     passes_phase_on,
     phase_with_evidence,
     tested_phase,
+    words_in_expression,
 )
 from .phase_words import EVAL, OTHER, PREDICT, TRAIN, phase_in, phases_after_exits
 
@@ -210,6 +210,6 @@ class _Search:
                 return phase
             values = call.args + [k.value for k in call.keywords]
             return phase_with_evidence(
-                phase_in(" ".join(w for v in values for w in data_words(v))), "the names of its data"
+                phase_in(" ".join(w for v in values for w in words_in_expression(v))), "the names of its data"
             )
         return self.phase_around(use.node, use.names)

@@ -157,7 +157,7 @@ class Project(ModuleIndex):
         if self._prepare and path not in self._fixed:
             self._prepare(self, source, names)
         if path:
-            self._defined[path] = names.names_only_defined()
+            self._defined[path] = names.names_bound_by_one_definition()
         return Module(path, source, names, TypeInference(names))
 
     # The names of modules.

@@ -134,7 +134,9 @@ def _import_edit(source: Source, names: Names, place: ast.stmt, uses: set[str], 
     uses = uses.difference(DEVICE_IMPORTS)
     what = "*" if at_top and _star_is_safe(names) else ", ".join(sorted(uses))
     line = "\n".join(others + ([f"from {MODULE} import {what}"] if uses else []))
-    if before or not (_is_import_like(place) or _is_docstring(place) or is_setting(names, place)):  # nothing to follow
+    if before or not (
+        _is_import_like(place) or _is_string_statement(place) or is_setting(names, place)
+    ):  # nothing to follow
         start = source.start_with_decorators(place)
         indent = source.text[source.line_start(start) : start]
         line = line.replace("\n", source.newline + indent if not indent.strip() else "; ")
@@ -269,7 +271,7 @@ def _last_of_file_head(source: Source, names: Names, first: int) -> ast.stmt:
             break
         if _imported_modules(statement) and not isinstance(statement, ast.If):
             chosen = index
-        elif not (is_harmless(names, statement) or _is_docstring(statement)) or is_flag(names, statement):
+        elif not (is_harmless(names, statement) or _is_string_statement(statement)) or is_flag(names, statement):
             break
     return _last_setting_or_first_statement(source, names, body[chosen:], first)
 
@@ -278,5 +280,5 @@ def _is_import_like(statement: ast.AST) -> bool:
     return isinstance(statement, ast.stmt) and bool(_imported_modules(statement))
 
 
-def _is_docstring(statement: ast.AST) -> bool:
+def _is_string_statement(statement: ast.AST) -> bool:
     return isinstance(statement, ast.Expr) and isinstance((constant(statement.value) or (None,))[0], str)

@@ -67,13 +67,13 @@ class Registry:
             for rule in self._by_method.get(method.attr, ()):
                 if unplaced:
                     if _rule_reports_method_call(rule, context, call, method):
-                        yield rule, _unconverted_call_finding(call.node, f"{method.attr}()")
+                        yield rule, _finding_of_call_in_fstring(call.node, f"{method.attr}()")
                     continue
                 for result in rule.module.check_method(context, call, method):
                     yield rule, result
         for rule in self._by_call.get(name, ()):
             if unplaced:
-                yield rule, _unconverted_call_finding(call.node, name)
+                yield rule, _finding_of_call_in_fstring(call.node, name)
                 continue
             for result in rule.module.check_call(context, call, name):
                 yield rule, result
@@ -105,7 +105,7 @@ def _rule_reports_method_call(rule: Rule, context: Context, call: Call, method: 
         return True
 
 
-def _unconverted_call_finding(node: ast.Call, name: str) -> Finding:
+def _finding_of_call_in_fstring(node: ast.Call, name: str) -> Finding:
     return Finding(node, "{0} inside an f-string cannot be converted. Move it to a separate line", name)
 
 

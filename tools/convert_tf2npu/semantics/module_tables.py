@@ -45,7 +45,7 @@ class ModuleTables(Once):
         self._call_places: dict[ast.AST, Where] | None = None
         self._call_numbers: dict[ast.AST, int] | None = None
 
-    def names_only_defined(self) -> frozenset[str]:
+    def names_bound_by_one_definition(self) -> frozenset[str]:
         """Return the names of the functions and classes of the module that nothing else binds."""
         return frozenset(
             name
