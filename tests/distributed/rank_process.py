@@ -66,7 +66,7 @@ def _serve(pipe: Connection, rank: int, size: int, job: str, options: dict[str, 
             exec(TENSORFLOW, names)
         else:
             module = importlib.import_module(f"npu_shim.distributed.{options.pop('backend')}")
-            names["join"] = functools.partial(module.join, rank, size, job, **options)
+            names["join"] = functools.partial(module.join_job, rank, size, job, **options)
             names["backend"] = backend = names["join"]()
             names["world"] = backend.world
             names["wait_for_pending"] = functools.partial(_wait_for_pending, backend.world._backend)
