@@ -324,6 +324,71 @@ def test_a_loop_that_trains_for_some_arguments_has_the_phase_of_its_call(body: s
     assert kind != CHANGE and message.startswith("this dataset feeds training and evaluation (see the loop, line")
 
 
+@pytest.mark.parametrize("given", ["True", "flag", "learns=False"])
+@pytest.mark.parametrize("body", BODIES.values(), ids=list(BODIES))
+def test_a_loop_whose_calls_do_not_show_if_it_trains_stays_a_finding(body: str, given: str) -> None:
+    text = PASS.format(parameter="learns", given=given, body=body.format(parameter="learns"))
+    for more in ("", "model.fit(d)\n"):
+        ((kind, message),) = messages(text + more)
+        assert kind != CHANGE
+        assert message.startswith(
+            "unclear if this dataset feeds training or evaluation (not all of the calls of one_pass show it)"
+        )
+    ((kind, _),) = messages(
+        text.replace("one_pass(d, ", "one_pass(").replace("(data, ", "(").replace("in data", "in d")
+    )
+    assert kind != CHANGE
+
+
+@pytest.mark.parametrize(
+    "parameters, given, said",
+    [
+        ("training=False", "", "this dataset feeds evaluation (see the loop, line"),
+        ("training=True", "", "training batches made static (see the loop, line"),
+        ("*, training=True", "", "training batches made static (see the loop, line"),
+        ("training=True", ", training=False", "this dataset feeds evaluation (see the loop, line"),
+        ("training=True", ", **options", "unclear if this dataset feeds"),
+        ("training=True", ", *options", "unclear if this dataset feeds"),
+        ("training=None, is_test=False", "", "unclear if this dataset feeds"),
+        ("training=None, split='train'", "", "unclear if this dataset feeds"),
+    ],
+)
+def test_a_loop_that_trains_by_default_has_the_phase_of_the_default(parameters: str, given: str, said: str) -> None:
+    text = PASS.replace("one_pass(data, {parameter})", f"one_pass(data, {parameters})")
+    text = text.replace("one_pass(d, {given})", f"one_pass(d{given})")
+    ((_, message),) = messages(text.format(body=BODIES["a test"].format(parameter="training")))
+    assert message.startswith(said)
+
+
+LEARNER = """
+class Learner:
+    def walk(self, rows, training):
+        for a, b in rows:
+            self.see(a, training)
+    def see(self, a, training):
+        if training:
+            with tf.GradientTape() as tape:
+                loss = model(a)
+            optimizer.apply_gradients(tape.gradient(loss, variables))
+learner = Learner()
+d = MADE
+"""
+
+
+@pytest.mark.parametrize(
+    "calls, said",
+    [
+        ("learner.walk(d, training=False)", "this dataset feeds evaluation (see the loop, line"),
+        ("learner.walk(d, True)", "training batches made static (see the loop, line"),
+        ("learner.walk(d, True)\nlearner.walk(d, False)", "this dataset feeds training and evaluation (see the loop,"),
+        ("Learner().walk(d, training=flag)", "unclear if this dataset feeds training or evaluation (not all of the"),
+    ],
+)
+def test_a_dataset_is_followed_into_the_methods_of_an_object(calls: str, said: str) -> None:
+    ((_, message),) = messages(LEARNER + calls)
+    assert message.startswith(said)
+
+
 def test_a_loop_that_trains_for_all_arguments_trains() -> None:
     lines = EITHER.format(parameter="clips")
     ((kind, _),) = messages(PASS.format(parameter="clips", given="3", body=lines))

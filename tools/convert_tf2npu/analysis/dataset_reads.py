@@ -50,10 +50,14 @@ class Shared(NamedTuple):
 
 
 class Uses(NamedTuple):
-    """The reads of a dataset; ``complete`` if no other is possible."""
+    """The reads of a dataset; ``complete`` if no other is possible.
+
+    ``undecided`` is the name of a function that trains on it for some arguments only, if a call does not show which.
+    """
 
     reads: tuple[Use, ...]
     complete: bool
+    undecided: str = ""
 
     @property
     def phases(self) -> frozenset[str]:

@@ -10,11 +10,11 @@ import ast
 from typing import Iterable, Tuple, Union
 
 from ..semantics.mentions import Mention, mentions_of_function, reads_of_assigned_attribute, reads_of_assigned_name
-from ..semantics.module_index import Names
+from ..semantics.module_index import Definition, Instance, Names
 from ..semantics.tf_types import DATASET_METHODS
 from ..syntax.expressions import constant, last_name
 from .dataset_reads import FLOWS_ON, HARMLESS, ITERATOR, READS, SHAPES, Use, Uses, phase_of_argument
-from .phase_evidence import argument_pairs, is_call_mention, is_in_tests, passed_phase
+from .phase_evidence import argument_pairs, is_call_mention, is_in_tests, passed_or_default_phase, passed_phase
 from .phase_words import PREPARE, phase_in
 from .reading_loops import BY_CALL, PEEK, UNKNOWN, phase_of_loop, phase_of_run, phase_of_step
 
@@ -35,7 +35,7 @@ def uses_of_dataset(node: ast.AST, names: Names, only: str | None = None) -> Use
     """
     search = _Search(only, {p for p in names.ancestors(node) if isinstance(p, _FUNCTIONS)})
     search.follow_value(node, names, (), ())
-    return Uses(tuple(search.reads), search.complete and bool(search.reads))
+    return Uses(tuple(search.reads), search.complete and bool(search.reads), search.undecided)
 
 
 class _Search:
@@ -44,6 +44,7 @@ class _Search:
     def __init__(self, only: str | None, makers: set[ast.AST]) -> None:
         self.reads: list[Use] = []
         self.complete = True
+        self.undecided = ""
         self._only = only
         self._makers = makers  # functions in which the dataset is made
         self._seen: set[tuple[int, tuple[ast.AST, ...], Part]] = set()
@@ -162,7 +163,7 @@ class _Search:
         self, call: ast.Call, value: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part
     ) -> bool:
         """Follow an argument into a function or class of the project. Return True if it is read there."""
-        definition = names.definition(call.func, names.place(call)) if _is_name_or_attribute(call.func) else None
+        definition = _called_definition(call, names)
         if definition is None:
             return False
         function, theirs = definition
@@ -274,18 +275,32 @@ class _Search:
     def _add_read_by_call(self, node: ast.AST, names: Names, by: str, sites: tuple[ast.AST, ...]) -> None:
         """Add a read of a function that trains for some of its arguments only."""
         function = next((parent for parent in names.ancestors(node) if isinstance(parent, _FUNCTIONS)), None)
-        call = self._calls.get(function) if function is not None else None
-        phase = passed_phase(function, call) if call is not None else None
-        if function is not None and (node, names) not in self._by_call.setdefault(function, []):
+        if function is None:  # only parameters make it depend on the call
+            self.complete = False
+            return
+        call = self._calls.get(function)
+        phase = passed_or_default_phase(function, call) if call is not None else None
+        if (node, names) not in self._by_call.setdefault(function, []):
             self._by_call[function].append((node, names))
         if phase is None:
             self.complete = False
+            self.undecided = function.name
         else:
             self._add_read(phase, node, names, by, sites)
 
 
-def _is_name_or_attribute(node: ast.AST) -> bool:
-    return isinstance(node, (ast.Name, ast.Attribute))
+def _called_definition(call: ast.Call, names: Names) -> Definition | None:
+    """Return the function or class of the project that a call names, or the method of an object."""
+    function, where = call.func, names.place(call)
+    if not isinstance(function, (ast.Name, ast.Attribute)):
+        return None
+    definition = names.definition(function, where)
+    kind = names.types.of(function.value, where) if isinstance(function, ast.Attribute) else None
+    if definition is None and isinstance(function, ast.Attribute) and isinstance(kind, Instance):
+        held = kind.names.attribute_bindings(kind.owner, function.attr)
+        if len(held) == 1 and held[0].binding.node is not None:
+            return Definition(held[0].binding.node, held[0].names)
+    return definition
 
 
 def _reads_of_same_expression(value: ast.AST, names: Names) -> list[ast.AST]:

@@ -5,12 +5,21 @@ from __future__ import annotations
 import ast
 import os
 import re
-from typing import NamedTuple
+from typing import Iterator, NamedTuple
 
 from ..semantics.mentions import Mention
 from ..semantics.module_index import Names
 from ..syntax.expressions import constant, last_name
-from .phase_words import EVAL, PREDICT, TRAIN, branch_phases, is_phase_switch, parameters_of, phase_of_parameter_value
+from .phase_words import (
+    EVAL,
+    PREDICT,
+    TRAIN,
+    branch_phases,
+    is_phase_switch,
+    parameters_of,
+    phase_in,
+    phase_of_parameter_value,
+)
 
 TAKERS = {
     "train": TRAIN,
@@ -79,6 +88,35 @@ def passed_phase(function: ast.AST | None, call: ast.Call) -> str | None:
     """Return the phase in the arguments of a call: ``is_training=True``, ``mode='eval'``."""
     phases = {phase_of_parameter_value(name, value) for name, value in argument_pairs(function, call)} - {None}
     return phases.pop() if len(phases) == 1 else None
+
+
+def passed_or_default_phase(function: ast.AST, call: ast.Call) -> str | None:
+    """Return the phase in the arguments of a call; without one there, in the defaults of those that it does not pass.
+
+    Of the defaults only those of parameters such as ``training`` count: ``is_test=False`` is no sign of training.
+    """
+    pairs = argument_pairs(function, call)
+    phases = {phase_of_parameter_value(name, value) for name, value in pairs} - {None}
+    if not phases and not any(isinstance(one, ast.Starred) for one in call.args) and all(k.arg for k in call.keywords):
+        given = {name for name, _ in pairs}
+        phases = {
+            phase_of_parameter_value(name, value)
+            for name, value in _defaults(function)
+            if name not in given and is_phase_switch(name) and phase_in(name) == TRAIN
+        } - {None}
+    return phases.pop() if len(phases) == 1 else None
+
+
+def _defaults(function: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the parameters of a function that have a default, with it."""
+    arguments = getattr(function, "args", None)
+    if isinstance(arguments, ast.arguments):
+        positional = [*getattr(arguments, "posonlyargs", ()), *arguments.args]
+        defaults = [
+            *zip(reversed(positional), reversed(arguments.defaults)),
+            *zip(arguments.kwonlyargs, arguments.kw_defaults),
+        ]
+        yield from ((parameter.arg, default) for parameter, default in defaults if default is not None)
 
 
 def passes_phase_on(function: ast.AST | None, call: ast.Call) -> bool:

@@ -56,6 +56,9 @@ def phase_of(node: ast.AST, names: Names, text: str) -> Phase:
     uses = uses_of_dataset(node, names, _conditional_phase(node, names))
     if uses.complete and uses.phases != {OTHER}:
         return _phase_of_reads(uses, names)
+    undecided = Phase(frozenset({TRAIN}), Message("the calls of {0}", uses.undecided), False)
+    if uses.undecided and uses.phases == {TRAIN}:
+        return undecided
     phase = _Search().phase_around(node, names)
     if uses.phases:
         used = _phase_of_reads(uses, names)
@@ -71,11 +74,9 @@ def phase_of(node: ast.AST, names: Names, text: str) -> Phase:
     if not _TRAINS.search(text):
         file = phase_in(os.path.splitext(os.path.basename(names.path))[0])
         return phase_with_evidence(file, "the name of the file") if file in (EVAL, PREDICT) else phase
-    return (
-        phase
-        if phase.phases or _OTHER_PHASE.search(text)
-        else phase_with_evidence(TRAIN, "the file, which only trains")
-    )
+    if phase.phases or _OTHER_PHASE.search(text):
+        return phase
+    return undecided if uses.undecided else phase_with_evidence(TRAIN, "the file, which only trains")
 
 
 def _phase_of_reads(uses: Uses, names: Names) -> Phase:
