@@ -123,7 +123,20 @@ print("ended")
 """
 
 
-@pytest.mark.parametrize("text", [OWN_UPDATES, OWN_UPDATES.replace("@tf.function\n", "")])
+OWN_LOOPS = {
+    "traced": OWN_UPDATES,
+    "eager": OWN_UPDATES.replace("@tf.function\n", ""),
+    "inside": OWN_UPDATES.replace(
+        "return tape.gradient(loss, w)", "w.assign_sub(0.1 * tape.gradient(loss, w))"
+    ).replace("w.assign(w - 0.1 * gradient())", "gradient()"),
+    "concrete": OWN_UPDATES.replace("\n\nfor", "\n\ngradient = gradient.get_concrete_function()\nfor"),
+    "nested": OWN_UPDATES.replace(
+        "\n\nfor", "\n\ninner = gradient\ninner()\ngradient = tf.function(lambda: 1.0 * inner())\nfor"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", OWN_LOOPS.values(), ids=list(OWN_LOOPS))
 def test_steps_of_a_script_without_an_optimizer_count(python: Python, tmp_path: pathlib.Path, text: str) -> None:
     (tmp_path / "own.py").write_text(text)
     run = python(tmp_path, "-m", "npu_shim", "observe", "--steps", "3", "own.py")
@@ -138,6 +151,54 @@ def test_steps_of_a_script_without_an_optimizer_are_verified(python: Python, tmp
     assert run.returncode == 0, run.stdout[-3000:]
     steps = json.loads((tmp_path / "reports" / "verify.json").read_text())["original"]["steps"]
     assert steps == 3
+
+
+SAVES = """
+import subprocess
+import sys
+import tensorflow as tf
+
+tf.compat.v1.enable_eager_execution()
+PATH = "saved"
+
+
+class Model(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = tf.Variable([[1.0], [2.0]])
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32)])
+    def train(self, x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(x @ self.w)
+        self.w.assign_sub(0.1 * tape.gradient(loss, self.w))
+        return {"loss": loss}
+
+
+if "load" in sys.argv:
+    model = tf.compat.v2.saved_model.load(PATH)
+    print("loaded", float(model.train(tf.ones([4, 2]))["loss"]) != 0.0)
+else:
+    model = Model()
+    SAVE
+    print("went", subprocess.call([sys.executable, __file__, "load"]))
+"""
+TRAINS_AND_SAVES = """for _ in range(3):
+        model.train(tf.ones([4, 2]))
+    tf.saved_model.save(model, PATH, signatures={"train": model.train.get_concrete_function()})"""
+SAVES_AND_TRAINS = """tf.saved_model.save(model, PATH)
+    for _ in range(3):
+        model.train(tf.ones([4, 2]))"""
+
+
+@pytest.mark.parametrize("save", [TRAINS_AND_SAVES, SAVES_AND_TRAINS], ids=["trained", "first"])
+def test_models_that_a_script_saves_have_no_note(python: Python, tmp_path: pathlib.Path, save: str) -> None:
+    (tmp_path / "saves.py").write_text(SAVES.replace("SAVE\n", save + "\n"))
+    run = python(tmp_path, "-m", "npu_shim", "observe", "saves.py")
+    assert run.returncode == 0 and "went 0" in run.stdout and "loaded True" in run.stdout, run.stdout[-3000:]
+    assert b"PyFunc" not in (tmp_path / "saved" / "saved_model.pb").read_bytes()
+    (facts,) = json.loads((tmp_path / "facts.json").read_text())["runs"]
+    assert facts["steps"] == 2  # the first values of the variables are those of the first call
 
 
 def test_npu_shim_run_observes_too(python: Python, tmp_path: pathlib.Path) -> None:

@@ -45,7 +45,7 @@ def start_counting_steps(limit: int | None) -> Recorder:
         if ending is not None:
             ending.watch_sessions()
         counting.install()
-        count_updates_by_script(recorder, counting.has_optimizer)
+        count_updates_by_script(recorder, counting)
         watch_keras_models(recorder)
         watch_estimators(recorder)
         if ending is not None:

@@ -36,7 +36,7 @@ class Steps:
         return reached
 
 
-class Functions(TracedUpdates[Steps]):
+class Functions(TracedUpdates[int, Steps]):
     """The tf.functions that train.
 
     A function may make several steps in a loop. Keras optimizers count their steps in a variable, which is read now and

@@ -6,7 +6,7 @@ variables at the end.
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Callable, Hashable, Iterator
 
 import tensorflow as tf
 
@@ -20,17 +20,13 @@ from npu_shim.rehearsal.recording.traced_updates import TracedUpdates
 from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs
 
 
-class _Functions(TracedUpdates[None]):
+class CountedFunctions(TracedUpdates[Hashable, Callable[[], object]]):
     """Count a step for each call of a tf.function that trains, also if it makes several in a loop."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        super().__init__(recorder)
-        self._recorder = recorder
 
     def count_call(self, function: Function, result: Result) -> None:
         """Count the step."""
-        for number in self._training[function]:
-            self._recorder.update(number, [])
+        for count in list(self._training[function].values()):
+            count()
 
 
 class HostUpdates(Watch):
@@ -38,14 +34,17 @@ class HostUpdates(Watch):
 
     Args:
         recorder: counts.
+
+    Attributes:
+        functions: the tf.functions that train.
     """
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()
         self._recorder = recorder
         recorder.records_tensors = False
-        self._functions = _Functions(recorder)
-        self._functions.watch()
+        self.functions = CountedFunctions(recorder)
+        self.functions.watch()
         self._saved: tuple[str | None, int] = (None, 0)  # the last checkpoint, and the step in which it was written
         methods.wrap_methods(tf_recording.BaseSession, ("run",), self._run_and_count)
         methods.wrap_methods(tf.compat.v1.train.Saver, ("save",), self._note_checkpoint)
@@ -77,7 +76,8 @@ class HostUpdates(Watch):
             if not tf.executing_eagerly():
                 graph = tf.compat.v1.get_default_graph()
                 updating.remember_update(graph, result)
-                self._functions.remember_update(self.number_of_optimizer(optimizer, graph), None)
+                number = self.number_of_optimizer(optimizer, graph)
+                self.functions.remember_update(number, lambda: self._recorder.update(number, []))
             elif not self._recorder.is_inside("fit", "train_on_batch"):  # which count themselves
                 self._recorder.update(self.number_of_optimizer(optimizer, None), [])
         return result

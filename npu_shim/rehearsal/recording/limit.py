@@ -65,7 +65,8 @@ class Limit:
 
     def watch(self) -> None:
         """Watch everything else. Call it after the hooks that record."""
-        methods.wrap_methods(tf_session.FUNCTION, ("__call__",), self._limit_call)
+        for owner in tf_session.FUNCTION, tf_recording.ConcreteFunction:
+            methods.wrap_methods(owner, ("__call__",), self._limit_call)
         methods.wrap_methods(tf.keras.Model, ("train_on_batch",), self._limit_call)
         methods.wrap_methods(tf.keras.Model, ("fit", "fit_generator"), self._limit_training)
         owner = estimator_class()

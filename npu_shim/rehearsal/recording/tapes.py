@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Callable
 
 import numpy as np
@@ -12,6 +13,7 @@ from npu_shim._tensorflow.types import Function, GradientTape, Graph, KerasModel
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.evaluation import arrays_of, record_call
 from npu_shim.rehearsal.recording.graph_inputs import named_inputs_and_draws
+from npu_shim.rehearsal.recording.host_values import HostUpdates
 from npu_shim.rehearsal.recording.kinds import INPUT, LOSS, TAPE, TAPES, VARIABLE
 from npu_shim.rehearsal.recording.losses import FIRST
 from npu_shim.rehearsal.recording.names import plain_name
@@ -96,45 +98,45 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
     methods.wrap_methods(tf.keras.Model, ("__call__",), call)
 
 
-def count_updates_by_script(recorder: Recorder, has_optimizer: Callable[[], bool]) -> None:
+def count_updates_by_script(recorder: Recorder, optimizers: HostUpdates) -> None:
     """Count the steps of loops whose script updates the variables itself. Nothing else is recorded.
+
+    A graph gets no op for it, because the script may save it: the calls of a function with gradients are counted.
 
     Args:
         recorder: counts.
-        has_optimizer: returns True if the updates are those of an optimizer, which are counted otherwise.
+        optimizers: count their updates themselves.
     """
 
     def gradient(
         original: Function, tape: GradientTape, target: Structure, sources: Structure, *args: object, **kwargs: object
     ) -> Result:
         gradients = original(tape, target, sources, *args, **kwargs)
-        if has_optimizer() or recorder.is_inside("fit", "train_on_batch"):
+        if optimizers.has_optimizer() or recorder.is_inside("fit", "train_on_batch"):
             return gradients
         record = _updates_by_script(recorder, sources)
-        if record is None:
-            return gradients
-        if tf.executing_eagerly():
+        if record is not None and tf.executing_eagerly():
             record()
-            return gradients
-
-        def count() -> np.ndarray:
-            return np.zeros((), np.int64) if has_optimizer() else record()
-
-        with tf_op_creation.suspend_hooks():
-            return _after(tf.numpy_function(count, [], tf.int64), gradients)
+        elif record is not None:
+            names = frozenset(plain_name(source) for source in tf.nest.flatten(sources) if hasattr(source, "assign"))
+            optimizers.functions.remember_update(names, lambda: optimizers.has_optimizer() or record())
+        return gradients
 
     methods.wrap_methods(tf.GradientTape, ("gradient",), gradient)
 
 
-def _updates_by_script(recorder: Recorder, sources: Structure) -> Callable[[], np.ndarray] | None:
+def _updates_by_script(recorder: Recorder, sources: Structure) -> Callable[[], None] | None:
     """Return a function that counts an update by the script; None without variables, or in a graph of a session."""
-    own = [source for source in tf.nest.flatten(sources) if hasattr(source, "assign")]
+    own = [weakref.ref(source) for source in tf.nest.flatten(sources) if hasattr(source, "assign")]
     if not own or not tf_graph.is_eager_outermost():
         return None
 
-    def count() -> np.ndarray:
-        recorder.update_by_script(lambda: [(VARIABLE, plain_name(variable), array_of(variable)) for variable in own])
-        return np.zeros((), np.int64)
+    def count() -> None:
+        variables = [reference() for reference in own]
+        if not any(variable is None for variable in variables):
+            recorder.update_by_script(
+                lambda: [(VARIABLE, plain_name(variable), array_of(variable)) for variable in variables]
+            )
 
     return count
 
