@@ -193,6 +193,54 @@ def test_a_placeholder_with_a_feed_that_no_run_reached_stays(other: str) -> None
     assert converted(FED % other, once, again, again)[0] == []
 
 
+KEYED = """import tensorflow.compat.v1 as tf
+
+def inputs():
+    return x, model.labels
+
+def batches():
+    return x
+
+x = tf.placeholder(tf.float32, [None, 3])
+with tf.Session() as session:
+    session.run(train, feed_dict={x: batch})
+
+%s
+"""
+OTHERS = {
+    "a loop variable": "def count(words):\n    seen = {}\n    for x in words:\n        seen[x] = seen.get(x, 0) + 1",
+    "of a comprehension": "def count(words):\n    return {x: len(x) for x in words}\ntable = {y: 1 for y in ()}",
+    "a literal": "def table():\n    x = 'a'\n    return {x: 1}",
+    "a known call": "def table(word):\n    x = tf.constant(word)\n    return {x: 1}",
+    "another placeholder": "def other():\n    x = tf.placeholder(tf.float32, [4, 3])\n    session.run(y, {x: rows})",
+    "an argument": "def table(x):\n    return {x: 1}\nif stats:\n    table('a')",
+}
+FEEDS = {
+    "the global": "def test():\n    session.run(y, {x: rows})",
+    "an argument": "def test(x):\n    session.run(y, {x: rows})\ntest(x)",
+    "an argument without a call": "def test(x):\n    session.run(y, {x: rows})",
+    "a result": "def test():\n    x = batches()\n    session.run(y, {x: rows})",
+    "a part of a result": "def test():\n    x, z = inputs()\n    session.run(y, {x: rows})",
+    "an unknown result": "def test():\n    x = graph.get_tensor_by_name('x:0')\n    session.run(y, {x: rows})",
+    "an attribute": "def test():\n    x = model.x\n    session.run(y, {x: rows})",
+    "in a loop": "for rows in tests:\n    session.run(y, {x: rows})",
+}
+
+
+@pytest.mark.parametrize("code", OTHERS.values(), ids=list(OTHERS))
+def test_a_key_of_the_same_name_in_another_scope_is_no_feed(code: str) -> None:
+    fed = {"shape": (8, 3)}
+    said, text = converted(KEYED % code, fed, fed)
+    assert (said, text) == ([], (KEYED % code).replace("[None, 3]", "[8, 3]"))
+
+
+@pytest.mark.parametrize("code", FEEDS.values(), ids=list(FEEDS))
+def test_a_key_that_may_hold_the_placeholder_is_a_feed(code: str) -> None:
+    fed = {"shape": (8, 3)}
+    (message,), text = converted(KEYED % code, fed, fed, {})
+    assert "no observed run reached the feed at line" in message and text == KEYED % code
+
+
 MODEL = b"""import tensorflow.compat.v1 as tf
 
 class Model:

@@ -8,6 +8,7 @@ from typing import Iterable, Iterator, NamedTuple
 from ..project.context import Context
 from ..semantics.mentions import Mention, reads_of_assigned_attribute, reads_of_assigned_name
 from ..semantics.module_index import Names
+from ..semantics.value_flow import origins
 from ..syntax.expressions import last_name
 
 
@@ -20,7 +21,27 @@ def fed_values(context: Context, placeholder: ast.AST) -> list[ast.expr]:
     """
     parent = context.names.parents.get(placeholder)
     targets = parent.targets if isinstance(parent, ast.Assign) else ()
-    return [value for target in targets for value in context.once(_values_by_name).get(last_name(target), ())]
+    return [
+        value
+        for target in targets
+        for key, value in context.once(_pairs_by_name).get(last_name(target), ())
+        if isinstance(key, ast.Attribute) or _may_be(placeholder, key, context.names)
+    ]
+
+
+def _may_be(placeholder: ast.AST, key: ast.expr, names: Names) -> bool:
+    """Return False for a name that is something else where it is a key, as a loop variable or another placeholder."""
+    for origin in origins(key, names.place(key), names):
+        node = origin.node
+        if node is placeholder or isinstance(node, (ast.Attribute, ast.Subscript)):
+            return True
+        if isinstance(node, ast.Call) and origin.resolve() is None:
+            return True
+        if isinstance(node, ast.Name):
+            bindings = origin.names.lookup(node.id, origin.names.place(node)) or ()
+            if not bindings or any(binding.kind != "other" for binding in bindings):
+                return True
+    return False
 
 
 class Feed(NamedTuple):
@@ -53,9 +74,9 @@ def _is_key(parent: ast.AST | None, node: ast.AST) -> bool:
     return isinstance(parent, ast.Dict) and node in parent.keys
 
 
-def _values_by_name(context: Context) -> dict[str, list[ast.expr]]:
-    """Return the values of dictionaries by the last names of their keys."""
-    values: dict[str, list[ast.expr]] = {}
+def _pairs_by_name(context: Context) -> dict[str, list[tuple[ast.expr, ast.expr]]]:
+    """Return the keys and values of dictionaries by the last names of the keys."""
+    by_name: dict[str, list[tuple[ast.expr, ast.expr]]] = {}
     for node in ast.walk(context.names.tree):
         pairs: list[tuple[ast.AST | None, ast.expr]] = []
         if isinstance(node, ast.Dict):
@@ -65,8 +86,8 @@ def _values_by_name(context: Context) -> dict[str, list[ast.expr]]:
             pairs = [(_without_index(key), node.value) for key in keys]
         for key, value in pairs:
             if isinstance(key, (ast.Name, ast.Attribute)):
-                values.setdefault(last_name(key), []).append(value)
-    return values
+                by_name.setdefault(last_name(key), []).append((key, value))
+    return by_name
 
 
 def _without_index(key: ast.AST) -> ast.AST:
