@@ -23,6 +23,7 @@ except ImportError:  # TF 1.15
 
 v1 = tf.compat.v1
 _Node = TypeVar("_Node")
+AS_GRAPH_DEF = "_as_graph_def"  # method of a graph: returns its protobuf message, and its version
 OLD_CONTROL_FLOW = frozenset({"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"})  # of version 1
 _REHEARSAL_OPS = "npu_shim_rehearsal_ops"  # attribute of a graph: the number of ops that rehearsals have added
 

@@ -170,7 +170,7 @@ class Model(tf.Module):
     @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32)])
     def train(self, x):
         with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(x @ self.w)
+            loss = tf.reduce_sum(tf.boolean_mask(x, x[:, 0] > 0.0) @ self.w)
         self.w.assign_sub(0.1 * tape.gradient(loss, self.w))
         return {"loss": loss}
 
@@ -197,8 +197,10 @@ def test_models_that_a_script_saves_have_no_note(python: Python, tmp_path: pathl
     run = python(tmp_path, "-m", "npu_shim", "observe", "saves.py")
     assert run.returncode == 0 and "went 0" in run.stdout and "loaded True" in run.stdout, run.stdout[-3000:]
     assert b"PyFunc" not in (tmp_path / "saved" / "saved_model.pb").read_bytes()
-    (facts,) = json.loads((tmp_path / "facts.json").read_text())["runs"]
-    assert facts["steps"] == 2  # the first values of the variables are those of the first call
+    facts = json.loads((tmp_path / "facts.json").read_text())
+    (rows,) = [fact["values"]["rows"] for fact in facts["files"]["saves.py"]["facts"] if fact["kind"] == "rows"]
+    assert rows["distinct"] == [4]  # the calls of this process noted it
+    assert facts["runs"][0]["steps"] == 2  # the first values of the variables are those of the first call
 
 
 def test_npu_shim_run_observes_too(python: Python, tmp_path: pathlib.Path) -> None:

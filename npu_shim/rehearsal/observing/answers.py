@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable
 
-from npu_shim.rehearsal.observing import dataset_uses, doubles, graphs, layers, sessions, shapes, sizes, steps, values
+from npu_shim.rehearsal.observing import (
+    dataset_uses,
+    doubles,
+    graphs,
+    layers,
+    saved_graphs,
+    sessions,
+    shapes,
+    sizes,
+    steps,
+    values,
+)
 from npu_shim.rehearsal.recording.functions import without_xla
 
 if TYPE_CHECKING:
@@ -39,6 +50,7 @@ def watch_uses(recorder: Recorder) -> Callable[[], None]:
     shapes.watch_feeds()
     layers.watch_layers()
     sessions.watch_sessions()
+    saved_graphs.watch_saved_graphs()
 
     def note_open_uses() -> None:
         uses.note_open_loops()

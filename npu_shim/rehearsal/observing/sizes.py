@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Value
 
 tf = tf_api.tf
+SCOPE = "npu_shim_observe"  # of the ops that note, so that the names of the script's own ops stay
 
 
 def note_rows(seen: Seen, value: Value) -> Value:
@@ -40,7 +41,7 @@ def note_rows(seen: Seen, value: Value) -> Value:
         _note_shape(seen, shape.tolist())
 
     # The value depends on the note, so that it is made whenever the value is computed.
-    with tf.name_scope("npu_shim_observe"):  # the names of the script's own ops stay
+    with tf.name_scope(SCOPE):
         with tf.control_dependencies([tf.numpy_function(note, [tf.shape(value)], [])]):
             return tf.identity(value)
 
