@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import linecache
 import os
 import sys
 import sysconfig
@@ -79,12 +80,30 @@ def is_called_directly_by_script() -> bool:
     return False
 
 
-def is_in_for_statement() -> bool:
-    """Return True if a ``for`` statement or a comprehension reads an iterator, whose method calls this function."""
+def _caller_of_npu_shim() -> FrameType | None:
+    """Return the innermost frame outside of npu_shim."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(LIBRARIES[1]):
         frame = frame.f_back
+    return frame
+
+
+def is_in_for_statement() -> bool:
+    """Return True if a ``for`` statement or a comprehension reads an iterator, whose method calls this function."""
+    frame = _caller_of_npu_shim()
     return frame is not None and dis.opname[frame.f_code.co_code[frame.f_lasti]] == "FOR_ITER"
+
+
+def is_called_by_library() -> bool:
+    """Return True if code of TensorFlow, Python or an installed package has called npu_shim."""
+    frame = _caller_of_npu_shim()
+    return frame is None or is_library(frame.f_code.co_filename)
+
+
+def is_in_line_with(words: str) -> bool:
+    """Return True if the line of source that has called npu_shim has these words."""
+    frame = _caller_of_npu_shim()
+    return frame is not None and words in linecache.getline(frame.f_code.co_filename, frame.f_lineno)
 
 
 def main_thread_line_text() -> str:

@@ -215,6 +215,12 @@ def tensorflow_variable(variable: Variable) -> Variable:
     return variable if value is None or callable(value) else value
 
 
+def iterations_variable(optimizer: Optimizer) -> Variable | None:
+    """Return the variable in which an optimizer counts its steps; None if it has none yet."""
+    iterations = getattr(optimizer, "_iterations", None)  # the public attribute would create it
+    return None if iterations is None else tensorflow_variable(iterations)
+
+
 def optimizer_classes() -> tuple[type, ...]:
     """Return the base classes of Keras' optimizers."""
     legacy = getattr(tf.keras.optimizers, "legacy", None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -111,6 +113,50 @@ if not tf.__version__.startswith("1."):
             sizes.append((number, len(x)))
         assert sizes == [(0, 8), (1, 8), (2, 8), (3, 8)]
         assert [len(x) for x in other] == [8, 8, 4] * 2
+
+    def sizes_of_training(data, step):
+        """Return the sizes of the batches of a loop that trains."""
+        sizes = []
+        for x in data:
+            step(tf.ones([len(x), 2]))
+            sizes.append(len(x))
+        return sizes
+
+    def test_steps_that_may_change_the_rows_keep_all_batches(step):
+        x = tf.ones([20, 2])
+        data = drop_in_training(tf.data.Dataset.from_tensor_slices(x).batch(8))
+        assert sizes_of_training(data, step) == [8, 8]  # and creates the optimizer's variables
+        assert sizes_of_training(data.map(lambda x: x + 1), step) == [8, 8]
+        transposed = data.map(lambda x: tf.transpose(tf.ensure_shape(x, [None, 2])))
+        assert sizes_of_training(transposed, step) == [2, 2, 2]
+        cropped = drop_in_training(tf.data.Dataset.from_tensor_slices(tf.ones([20, 9, 2])).batch(8)).map(
+            lambda x: tf.transpose(x, [1, 0, 2])[: tf.random.uniform([], 4, 9, tf.int32)]
+        )
+        assert len(sizes_of_training(cropped, step)) == 3
+        assert sizes_of_training(data.repeat().take(5), step) == [8, 8, 4, 8, 8]
+        assert sizes_of_training(data.take(3).repeat(2), step) == [8] * 4
+
+    def test_a_dead_optimizer_and_one_of_a_graph_are_no_training(step):
+        data = drop_in_training(tf.data.Dataset.from_tensor_slices(tf.ones([20, 2])).batch(8))
+        weight, optimizer = tf.Variable(tf.ones([2, 1])), tf.keras.optimizers.SGD(0.01)
+        trained(tf.ones([8, 2]), optimizer, weight)
+        if int(tf.__version__.split(".")[1]) < 16:  # Keras 3 has no optimizers in graphs
+            with tf.Graph().as_default():
+                sgd = getattr(tf.keras.optimizers, "legacy", tf.keras.optimizers).SGD(0.1)
+                sgd.apply_gradients([(tf.ones([]), tf.Variable(1.0))])
+        sizes = []
+        for x in data:
+            sizes.append(len(x))
+            optimizer = None
+            gc.collect()
+        assert sizes == [8, 8, 4]
+        assert sizes_of_training(data, step) == [8, 8]
+
+    def test_an_optimizer_of_a_function_that_was_traced_before_counts(step):
+        step(tf.ones([8, 2]))
+        npu_shim.uninstall()
+        data = drop_in_training(tf.data.Dataset.from_tensor_slices(tf.ones([20, 2])).batch(8))
+        assert sizes_of_training(data, step) == [8, 8]
 
     def test_other_elements_are_not_dropped(step):
         data = drop_in_training(tf.data.Dataset.range(20).map(lambda n: tf.ones([2])).batch(8))

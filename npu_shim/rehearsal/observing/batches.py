@@ -64,7 +64,7 @@ class Batches:
             first.set_shape(parts[dense[0]].shape)
             return tf.nest.pack_sequence_as(element, [*parts[: dense[0]], first, *parts[dense[0] + 1 :]])
 
-        stepped = dataset.map(step)
+        stepped = dataset.map(step, num_parallel_calls=1)
         for name, value in vars(dataset).items():  # such as class_names, which Keras adds
             if not hasattr(stepped, name):
                 setattr(stepped, name, value)

@@ -24,6 +24,7 @@ from npu_shim._tensorflow.types import (
     Session,
     Value,
 )
+from npu_shim.data import training_passes
 from npu_shim.data.reading_call import reading_call
 from npu_shim.rehearsal.observing.batches import Batches
 from npu_shim.rehearsal.recording import methods, updating
@@ -44,8 +45,8 @@ def note_dataset(seen: Seen, value: Value) -> Value:
     """Note the uses of a dataset, and of those that are made from it, as ``used``.
 
     What trains on it is noted as ``trained_by``: keras, estimator, session, a ``for`` statement, calls of next(), or
-    hand where the script updates variables without an optimizer. It is ``counted`` if the script asks for its length.
-    See Batches, too.
+    hand where the script updates variables without an optimizer of Keras. It is ``counted`` if the script asks for its
+    length, or counts its batches with ``enumerate``. See Batches, too.
     """
     if not isinstance(value, (tf.compat.v2.data.Dataset, tf_api.v1.data.Dataset)):
         return value
@@ -75,6 +76,7 @@ class _Reading:
         self.batches = self.steps = 0  # its own batches, and the steps at the last of them
         self.gradients = 0  # the number of gradients of tapes before it
         self.is_mixed = self.trains = False
+        self.optimizer_steps = training_passes.steps_by_optimizer()
 
     def note_use(self, use: str) -> None:
         """Note a use."""
@@ -120,6 +122,7 @@ class DatasetUses:
         methods.wrap_methods(tf_data.DEVICE_ITERATOR, ("__init__",), self._note_device_iterator)
         methods.wrap_methods(tf_session.FUNCTION, ("__call__",), self._note_function_arguments)
         methods.wrap_methods(tf.GradientTape, ("gradient",), self._note_tape)
+        training_passes.watch(lambda dataset: False)
         methods.wrap_methods(tf.compat.v2.data.Dataset, ("__len__", "cardinality"), self._count)
         count = tf.data.experimental.cardinality
         setattr(tf.data.experimental, "cardinality", functools.partial(self._count, count))
@@ -142,6 +145,8 @@ class DatasetUses:
             reading.note_use(OTHER)
             return iterator
         reading.made, reading.gradients = self._number, self._gradients
+        if script_frames.is_in_line_with("enumerate("):
+            self._note_count(dataset)
         self._open[id(iterator)] = reading
         weakref.finalize(iterator, self._end_reading_and_note_use, id(iterator)).atexit = False
         return iterator
@@ -170,7 +175,7 @@ class DatasetUses:
         steps = self._recorder.updates
         if reading.batches and steps > reading.steps and not reading.trains:
             reading.trains = True
-            if not self._recorder.has_optimizer():
+            if not training_passes.have_stepped_since(reading.optimizer_steps):
                 reading.by = "hand"
             reading.note_use(OTHER if reading.is_mixed else TRAINING)
         self._number += 1
@@ -196,10 +201,13 @@ class DatasetUses:
         return original(tape, *args, **kwargs)
 
     def _count(self, original: Function, dataset: Dataset) -> Result:
-        if script_frames.is_called_directly_by_script():
-            for batches in _watched_batches(dataset):
-                batches.seen.note("counted", True)
+        if not script_frames.is_called_by_library():
+            self._note_count(dataset)
         return original(dataset)
+
+    def _note_count(self, dataset: Dataset) -> None:
+        for batches in _watched_batches(dataset):
+            batches.seen.note("counted", True)
 
     def _note_reduce(self, original: Function, dataset: Dataset, *args: object, **kwargs: object) -> Result:
         _Reading(_watched_batches(dataset), OTHER).note_use(OTHER)
