@@ -76,7 +76,7 @@ def main(_):
     dataset = dataset.shuffle(len(images), seed=FLAGS.seed).repeat()
     dataset, batch_size = npu.distribute.shard_and_rebatch_dataset(
         dataset, FLAGS.batch_size * ranks.workers_num)
-    dataset = dataset.batch(batch_size, drop_remainder=True).take_features(FLAGS.steps)
+    dataset = dataset.batch(batch_size, drop_remainder=True).take(FLAGS.steps)
 
     model = Net()
     model(images[:1])  # makes its variables

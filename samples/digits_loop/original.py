@@ -69,7 +69,7 @@ def main(_):
     (images, labels), (test_images, test_labels) = load_data()
     dataset = tf.data.Dataset.from_tensor_slices((images, labels))
     dataset = dataset.shuffle(len(images), seed=FLAGS.seed).repeat()
-    dataset = dataset.batch(FLAGS.batch_size).take_features(FLAGS.steps)
+    dataset = dataset.batch(FLAGS.batch_size).take(FLAGS.steps)
 
     model = Net()
     optimizer = tf.keras.optimizers.Adam(FLAGS.learning_rate)

@@ -484,9 +484,9 @@ def test_a_run_that_is_ended_removes_its_unfinished_files(project, tmp_path) -> 
     tools = str(pathlib.Path(convert_tf2npu.__file__).parent.parent)
     code = (
         "import os, signal, sys\nfrom convert_tf2npu import main; from convert_tf2npu.files import writer\n"
-        "build = writer.build\n"
-        "def ended(*a):\n    build(*a)\n    os.kill(os.getpid(), signal.SIGTERM)\n"
-        "writer.build = ended\n"
+        "write = writer.build_copy\n"
+        "def ended(*a):\n    write(*a)\n    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "writer.build_copy = ended\n"
         'sys.exit(main.main(["-i", "src", "-o", "out"]))\n'
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=str(tmp_path), env=dict(os.environ, PYTHONPATH=tools))

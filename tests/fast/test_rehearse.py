@@ -81,7 +81,7 @@ def test_a_rank_has_the_environment_of_its_real_server_and_one_variable_more(tab
 
 def test_ranks_of_several_servers_share_memory_only_in_a_rehearsal(table: pathlib.Path, monkeypatch: Any) -> None:
     for transport in (shm, mpi):
-        monkeypatch.setattr(transport, "join", lambda *_, made=transport.__name__, **__: made)
+        monkeypatch.setattr(transport, "join_job", lambda *_, made=transport.__name__, **__: made)
     variables = {"RANK_TABLE_FILE": str(table), "RANK_ID": "3"}
     for more, transport in (({}, mpi), ({"NPU_SHIM_REHEARSAL": "1"}, shm)):
         environ = {**variables, **more}
