@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.results import TOOL_FAILS
-from convert_tf2npu.engine.run import convert_source, write
+from convert_tf2npu.engine.run import convert_source, write_migrated_copy
 from option_table import ROWS, settings
 
 
@@ -72,7 +72,7 @@ def test_a_package_with_all_options(folder: str, row: str, tmp_path: pathlib.Pat
     run = convert_source(os.path.join(PACKAGES, folder), settings(row), jobs=1)
     copy = tmp_path / folder  # with the names of the folders around it, by which its files import each other
     copy.parent.mkdir(parents=True)
-    assert write(run, str(copy), force=False) == []
+    assert write_migrated_copy(run, str(copy), force=False) == []
     again = convert_source(str(copy), settings(row), jobs=1)
     said = [(e.relative, d.message) for each in (run, again) for e, r in each.results for d in r.diagnostics]
     assert [each for each in said if TOOL_FAILS in each[1]] == []
