@@ -612,6 +612,24 @@ def test_the_draw_follows_its_list_and_each_drawn_program_has_its_row(
     assert drawn == rows
 
 
+def test_the_picture_of_the_readme_has_the_counts_of_its_row(
+    repo_root: pathlib.Path, record_list: Any, record_results: Any
+) -> None:
+    picture = ElementTree.parse(str(repo_root / "docs" / "images" / "migrate.svg"))
+    words = " ".join("".join(node.itertext()) for node in picture.iter() if node.tag.endswith("}text"))
+    text = " ".join(words.replace("\xa0", " ").split())
+    (name,) = {program.name for program in record_list.read_programs()} & set(text.split())
+    row = record_results.kept(record_list.read_programs()).read()[name]
+    facts = re.search(r"(\d+) rewrites?, (\d+|none) by what \d+ observed runs? showed\.", text)
+    left = re.search(r"To change by hand: (\d+) places? in code that ran, (\d+) not reached\.", text)
+    assert facts and left, f"the picture has other sentences than migrate prints now. Run docs/make_picture.py: {text}"
+    counts = [int(number.replace("none", "0")) for number in (*facts.groups(), *left.groups())]
+    assert counts == [row.rewrites, row.by_facts, row.reached, row.unreached], (
+        f"Run docs/make_picture.py, and measure {name} anew"
+    )
+    assert f"The two scripts {row.verdict}." in text
+
+
 def test_lines_of_atc_agree_in_any_order_of_inputs(repo_root: pathlib.Path) -> None:
     maker = load(repo_root, "make_exports")
     page = '```\natc --model=a.pb --framework=3 \\\n  --input_shape="b:1,2; a:3" --out_nodes="prob:0"\n```\n'
