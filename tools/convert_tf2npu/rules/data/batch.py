@@ -29,10 +29,10 @@ The rule reports all other datasets with a dynamic last batch:
 With facts of ``npu-shim observe``, datasets on which Keras or ``for`` loops trained get
 ``npu_shim.data.drop_in_training``, which drops partial batches in training only, also in later runs that evaluate with
 them, unless a run had no full batch, or would drop the same rows in each epoch, or a loop's script asks for the length
-of the dataset. The rule says nothing of datasets that fed only evaluation and prediction, whose last batch costs one
-compilation and no example, nor of those that only Estimators trained on, because NPUEstimator drops partial batches in
-training only. Of datasets that sessions and calls of ``next()`` only trained on, the finding says so: a later run may
-evaluate with them, and would lose examples without an error.
+of the dataset or numbers its batches with ``enumerate``. The rule says nothing of datasets that fed only evaluation and
+prediction, whose last batch costs one compilation and no example, nor of those that only Estimators trained on, because
+NPUEstimator drops partial batches in training only. Of datasets that sessions and calls of ``next()`` only trained on,
+the finding says so: a later run may evaluate with them, and would lose examples without an error.
 
 These datasets are not changed and not reported: a ``drop_remainder`` that the script computes, batches that the
 script unbatches again, batches for ``adapt`` of a preprocessing layer or for a vocabulary, batches that are only
