@@ -62,6 +62,17 @@ for pair in zip(made("third", 5), made("third", 5)):
     step(*pair[0])
 """
 )
+TRACED_LOOP = """
+@tf.function
+def epoch(data):
+    for a, b in data:
+        step(a, b)
+
+
+epoch(made("second", 6))
+with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    session.run(tf.compat.v1.data.make_one_shot_iterator(made("second", 6)).get_next())
+"""
 BY_HAND = (
     DATA
     + """
@@ -189,3 +200,9 @@ if not ONE:  # which has no tape
         ]
         assert (seen["first"]["trained_by"], seen["third"]["trained_by"]) == (["hand"], ["hand"])
         assert "drop_in_training" not in converted(python, tmp_path)  # which asks optimizers for their steps
+
+    def test_a_function_may_read_a_dataset_on_which_a_loop_has_trained(python: Python, tmp_path: pathlib.Path) -> None:
+        text = LOOP.replace("for pair in zip", TRACED_LOOP + "for pair in zip")
+        seen = observed(python, tmp_path, text)
+        assert (seen["first"]["used"], seen["second"]["used"]) == (["training"], ["evaluation", "other"])
+        assert "drop_in_training" in converted(python, tmp_path)

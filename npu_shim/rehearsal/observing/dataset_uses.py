@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from typing import TYPE_CHECKING, List, Sequence, Tuple
+from typing import TYPE_CHECKING, List, Mapping, Sequence, Tuple
 
 from npu_shim._tensorflow import script_frames, tf_api, tf_data, tf_graph, tf_session
 from npu_shim._tensorflow.tf_estimator import estimator_class
@@ -20,6 +20,7 @@ from npu_shim._tensorflow.types import (
     GradientTape,
     Graph,
     Iterator,
+    Optimizer,
     Result,
     Session,
     Value,
@@ -76,7 +77,7 @@ class _Reading:
         self.batches = self.steps = 0  # its own batches, and the steps at the last of them
         self.gradients = 0  # the number of gradients of tapes before it
         self.is_mixed = self.trains = False
-        self.optimizer_steps = training_passes.steps_by_optimizer()
+        self.optimizer_steps: Mapping[weakref.ref[Optimizer], int] = {}  # when a loop of eager code began
 
     def note_use(self, use: str) -> None:
         """Note a use."""
@@ -145,6 +146,7 @@ class DatasetUses:
             reading.note_use(OTHER)
             return iterator
         reading.made, reading.gradients = self._number, self._gradients
+        reading.optimizer_steps = training_passes.steps_by_optimizer()
         if script_frames.is_in_line_with("enumerate("):
             self._note_count(dataset)
         self._open[id(iterator)] = reading
