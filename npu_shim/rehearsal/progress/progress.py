@@ -7,6 +7,7 @@ from typing import Callable, Iterable
 
 import numpy as np
 
+from npu_shim._host import host_device
 from npu_shim._tensorflow.types import Tensor, Value
 from npu_shim.rehearsal.recording.kinds import FETCH, LOG, LOSS, METRIC, RATE, SUMMARY
 from npu_shim.rehearsal.recording.recorder import Watcher
@@ -37,6 +38,11 @@ class Progress(Watcher):
         self._counts: dict[int, int] = {}
         self._due = 0.0
         self._certainty = 0  # of the loss
+
+    @property
+    def adds_summary_ops(self) -> bool:
+        """True on the CPU. On a device nothing is added to a graph."""
+        return not host_device.detect_without_import().is_npu
 
     def count(self, source: int = 0, number: int = 1) -> None:
         """Count training steps. The steps are those of the source with most of them.

@@ -41,6 +41,11 @@ class Watcher(Calls):
         """Take named values of one kind, of the current step if it is None."""
         raise NotImplementedError
 
+    @property
+    def adds_summary_ops(self) -> bool:
+        """True if a summary in a tf.function gets an op that records it."""
+        return self.records_tensors
+
     def is_done(self) -> bool:
         """Return True if the script has made all steps that are wanted."""
         return False

@@ -43,7 +43,7 @@ def watch_summaries(recorder: Watcher) -> None:
         graph = tf.compat.v1.get_default_graph()
         if tf.executing_eagerly():
             record(np.asarray(data))
-        elif recorder.records_tensors and getattr(graph, "building_function", False):
+        elif recorder.adds_summary_ops and getattr(graph, "building_function", False):
             with tf.control_dependencies(tf_recording.function_call_ops(graph)):
                 tf.numpy_function(record, [data], tf.int64)
         return original(name, data, *args, **kwargs)
