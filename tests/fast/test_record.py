@@ -357,7 +357,7 @@ def test_a_row_that_got_worse_says_in_what(record_results: Any, changes: Any, se
 
 def test_a_row_that_got_worse_has_its_former_figures_until_it_gets_better(record_results: Any) -> None:
     before = record_results.Result("a", "b", reached=1, verdict="agree", date="2026-11-28", version="0b7387c2")
-    now = before._replace(verdict="differ", reason="Loss.", reached=3, date="2026-11-29", version="3cbdd9a8")
+    now = before._replace(verdict="differ", reason="Loss.", reached=3, date="2026-11-29", version="92ce5016")
     shown = record_results.with_former_figures(before, now)
     assert shown.was == "was agree; 1 left in reached code on 2026-11-28 0b7387c2"
     assert record_results.with_former_figures(shown, now._replace(date="2026-11-30")).was == shown.was
@@ -370,7 +370,7 @@ def test_a_worse_row_is_printed_and_kept_with_its_former_verdict(
 ) -> None:
     programs, kept = [entry(record_list)], make_record.kept
     before = make_record.Result(programs[0].name, "abc1234", verdict="agree", date="2026-01-02", version="0b7387c2")
-    now = before._replace(verdict="differ", reason="At step 1: loss.", date="2026-01-03", version="3cbdd9a8")
+    now = before._replace(verdict="differ", reason="At step 1: loss.", date="2026-01-03", version="92ce5016")
     results(sys.modules["record_results"], tmp_path, monkeypatch, programs, before)
     monkeypatch.setitem(sys.modules, "tensorflow", types.SimpleNamespace(__version__="1.15.5"))
     monkeypatch.setattr(make_record, "read_programs", lambda: programs)
