@@ -25,7 +25,7 @@ from npu_shim._tensorflow.types import (
     Session,
     Value,
 )
-from npu_shim.data import training_passes
+from npu_shim.data import dropped_in_training, training_passes
 from npu_shim.data.reading_call import reading_call
 from npu_shim.rehearsal.observing.batches import Batches
 from npu_shim.rehearsal.recording import methods, updating
@@ -123,7 +123,7 @@ class DatasetUses:
         methods.wrap_methods(tf_data.DEVICE_ITERATOR, ("__init__",), self._note_device_iterator)
         methods.wrap_methods(tf_session.FUNCTION, ("__call__",), self._note_function_arguments)
         methods.wrap_methods(tf.GradientTape, ("gradient",), self._note_tape)
-        training_passes.watch(lambda dataset: False)
+        training_passes.watch(dropped_in_training.is_marked)
         methods.wrap_methods(tf.compat.v2.data.Dataset, ("__len__", "cardinality"), self._count)
         count = tf.data.experimental.cardinality
         setattr(tf.data.experimental, "cardinality", functools.partial(self._count, count))
