@@ -19,7 +19,9 @@ from typing import Iterator
 from npu_shim.cli import LOOK_UP, parser_of, print_output
 from npu_shim.cli._diagnostics import log_report
 from npu_shim.cli._diagnostics.card_check import Outcome, check_card, outcome_lines
-from npu_shim.cli._diagnostics.diagnosis import Diagnosis, diagnose
+from npu_shim.cli._diagnostics.diagnosis import Diagnosis, diagnose, note_texts, problem_texts
+from npu_shim.cli._diagnostics.host import HostFacts
+from npu_shim.cli._diagnostics.vendor import Component, Package
 from npu_shim.distributed.ranktable.model import count_text
 from npu_shim.troubles.logs import explain_logs
 
@@ -57,8 +59,8 @@ def main(arguments: list[str]) -> int:
     if args.card_check:
         return _check_card(args.json)
     diagnosis = diagnose()
-    code = 1 if diagnosis["problems"] else 0
-    return print_output(json.dumps(diagnosis, indent=2) if args.json else page_text(diagnosis), code)
+    code = 1 if problem_texts(diagnosis) else 0
+    return print_output(json.dumps(diagnosis.to_json(), indent=2) if args.json else page_text(diagnosis), code)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -99,96 +101,88 @@ def _check_card(as_json: bool) -> int:
         return print_output(
             ", ".join(f"{counts[state]} {state}" for state in ("passed", "failed", "not run")) + ".", code
         )
-    rows = [
-        {"name": one.name, "claim": one.claim, "command": one.command, "state": state, "found": text, "advice": advice}
-        for one, state, text, advice in outcomes
-    ]
-    return print_output(json.dumps(rows, indent=2), code)
+    return print_output(json.dumps([outcome.to_json() for outcome in outcomes], indent=2), code)
 
 
 def page_text(diagnosis: Diagnosis) -> str:
     """Return the diagnosis as text."""
-    lines: list[str] = []
+    lines, problems = [], problem_texts(diagnosis)
     for title, part in (
         ("versions", _version_rows(diagnosis)),
         ("device", _device_rows(diagnosis)),
         ("environment", _environment_rows(diagnosis)),
-        ("host", _host_rows(diagnosis["host"])),
+        ("host", _host_rows(diagnosis.host)),
     ):
         lines += [title] + [f"  {name.ljust(_WIDTH)}  {text}" for name, text in part] + [""]
-    lines += [f"note: {note}" for note in diagnosis["notes"]]
-    if not diagnosis["problems"]:
+    lines += [f"note: {note}" for note in note_texts(diagnosis)]
+    if not problems:
         lines.append("Training can run here.")
     else:
-        lines += ["Training cannot run here:"] + [f"  {problem}" for problem in diagnosis["problems"]]
+        lines += ["Training cannot run here:"] + [f"  {problem}" for problem in problems]
     return "\n".join(lines)
 
 
 def _version_rows(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
-    versions, tensorflow = diagnosis["versions"], diagnosis["tensorflow"]
-    yield "npu_shim", f"{versions['npu_shim']} ({versions['npu_shim_path']})"
-    yield "Python", f"{versions['python']} ({versions['python_path']})"
-    yield "system", f"{versions['system']}, {versions['machine']}"
-    if "tensorflow" not in tensorflow:
-        yield "TensorFlow", tensorflow["error"]
+    versions, tensorflow = diagnosis.versions, diagnosis.tensorflow
+    yield "npu_shim", f"{versions.npu_shim} ({versions.npu_shim_path})"
+    yield "Python", f"{versions.python} ({versions.python_path})"
+    yield "system", f"{versions.system}, {versions.machine}"
+    if tensorflow.tensorflow is None:
+        yield "TensorFlow", tensorflow.error or "unknown"
         return
-    path, seconds = tensorflow["tensorflow_path"], tensorflow["import_seconds"]
-    yield "TensorFlow", f"{tensorflow['tensorflow']} ({path}), imported in {seconds:g} s"
-    features = (
-        f"Estimator: {_yes_or_no(tensorflow['estimator'])}; Keras sessions: {_yes_or_no(tensorflow['keras_sessions'])}"
+    yield (
+        "TensorFlow",
+        f"{tensorflow.tensorflow} ({tensorflow.tensorflow_path}), imported in {tensorflow.import_seconds:g} s",
     )
-    yield "", f"{features}; numpy {tensorflow['numpy']}, protobuf {tensorflow['protobuf']}"
-    if "trained_on" in tensorflow:
-        yield "one step", f"trained on the {tensorflow['trained_on']} in {tensorflow['step_seconds']:g} s"
+    features = f"Estimator: {_yes_or_no(tensorflow.estimator)}; Keras sessions: {_yes_or_no(tensorflow.keras_sessions)}"
+    yield "", f"{features}; numpy {tensorflow.numpy}, protobuf {tensorflow.protobuf}"
+    if tensorflow.trained_on:
+        yield "one step", f"trained on the {tensorflow.trained_on} in {tensorflow.step_seconds:g} s"
 
 
 def _device_rows(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
-    device, vendor = diagnosis["device"], diagnosis["vendor"]
-    yield "here", f"{device['kind'] or 'unknown'}: {device['reason']}"
-    product = f" ({vendor['product']})" if vendor["product"] else ""
-    yield "cards", (", ".join(vendor["cards"]) or "none") + product
-    for name in ("driver", "toolkit"):
-        yield name, _component_text(vendor[name])
-    for package in vendor["packages"]:
-        yield package["name"], _component_text(package if package["path"] else None)
+    device, vendor = diagnosis.device, diagnosis.vendor
+    yield "here", f"{device.kind or 'unknown'}: {device.reason}"
+    product = f" ({vendor.product})" if vendor.product else ""
+    yield "cards", (", ".join(vendor.cards) or "none") + product
+    yield "driver", _component_text(vendor.driver)
+    yield "toolkit", _component_text(vendor.toolkit)
+    for package in vendor.packages:
+        yield package.name, _component_text(package if package.path else None)
 
 
-def _component_text(installed: dict[str, str | None] | None) -> str:
-    return f"{installed['version'] or 'unknown version'} ({installed['path']})" if installed else "missing"
+def _component_text(installed: Package | Component | None) -> str:
+    return f"{installed.version or 'unknown version'} ({installed.path})" if installed else "missing"
 
 
 def _environment_rows(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
-    environment, table = diagnosis["environment"], diagnosis["rank_table"]
-    for name, value in environment["set"].items():
+    environment, table, node = diagnosis.environment, diagnosis.rank_table, diagnosis.root_info
+    for name, value in environment.values.items():
         yield name, repr(value)
     if table:
-        version = f", version {table['version']}" if table["version"] else ""
+        version = f", version {table.version}" if table.version else ""
         ranks = (
-            table["error"]
-            or f"{count_text(table['ranks'], 'rank')} on {count_text(table['servers'], 'server')}{version}"
+            table.error
+            or f"{count_text(table.ranks or 0, 'rank')} on {count_text(table.servers or 0, 'server')}{version}"
         )
-        yield "rank table", f"{table['path']}: {ranks}"
-    if diagnosis["root_info"]:
-        node = diagnosis["root_info"]
-        yield "root info", f"{node['path']}: {count_text(len(node['devices']), 'device')}, version {node['version']}"
-    yield "not set", ", ".join(environment["not_set"]) or "no variable that npu_shim reads"
-    if environment["error"]:
-        yield "contradiction", environment["error"]
+        yield "rank table", f"{table.path}: {ranks}"
+    if node:
+        yield "root info", f"{node.path}: {count_text(len(node.devices), 'device')}, version {node.version}"
+    yield "not set", ", ".join(environment.not_set) or "no variable that npu_shim reads"
+    if environment.error:
+        yield "contradiction", environment.error
 
 
-def _host_rows(host: dict[str, int | None]) -> Iterator[tuple[str, str]]:
-    yield "CPUs", f"{host['cpus']}, usable {host['cpus_usable']}"
-    yield (
-        "memory",
-        f"{_size_text(host['memory_bytes'])}, available {_size_text(host['memory_available_bytes'])}"
-        + (f", limited to {_size_text(host['memory_limit_bytes'])}" if host["memory_limit_bytes"] else ""),
-    )
-    yield "shared memory", f"free {_size_text(host['shared_memory_free_bytes'])}"
+def _host_rows(host: HostFacts) -> Iterator[tuple[str, str]]:
+    yield "CPUs", f"{host.cpus}, usable {host.cpus_usable}"
+    limit = f", limited to {_size_text(host.memory_limit_bytes)}" if host.memory_limit_bytes else ""
+    yield "memory", f"{_size_text(host.memory_bytes)}, available {_size_text(host.memory_available_bytes)}{limit}"
+    yield "shared memory", f"free {_size_text(host.shared_memory_free_bytes)}"
 
 
 def _size_text(number: int | None) -> str:
     return "unknown" if number is None else f"{number / 1e9:.1f} GB"
 
 
-def _yes_or_no(value: bool) -> str:
+def _yes_or_no(value: bool | None) -> str:
     return "yes" if value else "no"

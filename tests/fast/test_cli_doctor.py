@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -17,8 +18,8 @@ from npu_shim.cli._diagnostics import diagnosis
 from npu_shim.cli._diagnostics.environment import HIDDEN, environment_facts, rank_table_facts, visibility_contradictions
 from npu_shim.cli._diagnostics.host import host_facts
 from npu_shim.cli._diagnostics.node import root_info_facts
-from npu_shim.cli._diagnostics.probe import probe
-from npu_shim.cli._diagnostics.vendor import PACKAGES, vendor_facts
+from npu_shim.cli._diagnostics.probe import TensorFlowFacts, probe
+from npu_shim.cli._diagnostics.vendor import PACKAGES, Component, vendor_facts
 
 pytestmark = pytest.mark.smoke
 
@@ -51,7 +52,7 @@ def doctor(monkeypatch: Any, capsys: Any) -> Callable[..., Any]:
                 monkeypatch.delenv(name)
         for name, value in env.items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr(diagnosis, "probe", lambda: probe)
+        monkeypatch.setattr(diagnosis, "probe", lambda: TensorFlowFacts.from_json(probe))
         return cli.main(["doctor", *arguments]), capsys.readouterr().out
 
     return run
@@ -182,8 +183,8 @@ def test_secrets_are_not_shown() -> None:
             "JOB_ID": "7",
         }
     )
-    assert "abc" not in json.dumps(found)
-    assert found["set"] == {
+    assert "abc" not in json.dumps(found.to_json())
+    assert found.values == {
         "ASCEND_TOKEN": HIDDEN,
         "HCCL_ACCESS_KEY": HIDDEN,
         "JOB_ID": "7",
@@ -230,12 +231,12 @@ def test_an_ascend_host(tmp_path: pathlib.Path, monkeypatch: Any) -> None:
         monkeypatch.setattr(pkg_resources, "working_set", pkg_resources.WorkingSet())
         monkeypatch.setattr(pkg_resources, "get_distribution", lambda name: pkg_resources.working_set.require(name)[0])
     found = vendor_facts({}, root)
-    assert found["cards"] == [os.path.join(root, "dev", name) for name in ("davinci0", "davinci1")]
-    assert found["product"] is None
-    assert found["driver"]["version"] == "23.0.3" and found["toolkit"]["version"] == "8.0.RC1"
-    bridge = found["packages"][0]
-    assert (bridge["name"], bridge["version"]) == ("npu_bridge", "1.15.0")
-    assert bridge["path"] == os.path.join(root, "site", "npu_bridge", "__init__.py")
+    assert found.cards == [os.path.join(root, "dev", name) for name in ("davinci0", "davinci1")]
+    assert found.product is None and found.driver is not None and found.toolkit is not None
+    assert found.driver.version == "23.0.3" and found.toolkit.version == "8.0.RC1"
+    bridge = found.packages[0]
+    assert (bridge.name, bridge.version) == ("npu_bridge", "1.15.0")
+    assert bridge.path == os.path.join(root, "site", "npu_bridge", "__init__.py")
 
 
 @pytest.mark.parametrize(
@@ -255,7 +256,7 @@ def test_the_product_is_that_of_the_pci_devices(devices: list[str], product: Any
         files[f"sys/bus/pci/devices/{number}/vendor"] = "0x19e5\n"
         files[f"sys/bus/pci/devices/{number}/device"] = f"0x{device}\n"
     (tmp_path / "sys/bus/pci/devices/removed").mkdir(parents=True)
-    assert vendor_facts({}, write(tmp_path, files))["product"] == product
+    assert vendor_facts({}, write(tmp_path, files)).product == product
 
 
 def on_npus(monkeypatch: Any, product: str | None, node_files: str = "/no/such/folder") -> None:
@@ -263,7 +264,7 @@ def on_npus(monkeypatch: Any, product: str | None, node_files: str = "/no/such/f
     monkeypatch.setattr(
         diagnosis,
         "vendor_facts",
-        lambda environ: {**vendor_facts(environ), "product": product, "cards": ["/dev/davinci0"]},
+        lambda environ: dataclasses.replace(vendor_facts(environ), product=product, cards=["/dev/davinci0"]),
     )
     monkeypatch.setattr(diagnosis, "root_info_facts", lambda product: root_info_facts(product, node_files))
 
@@ -380,14 +381,10 @@ def test_visible_devices_are_noted(doctor: Any, tmp_path: pathlib.Path) -> None:
 
 def test_a_toolkit_in_another_folder_and_one_without_a_version(tmp_path: pathlib.Path) -> None:
     root = write(tmp_path, {"opt/cann/version.cfg": "[info]\nversion = 7.0\n", "opt/empty/readme": ""})
-    assert vendor_facts({"ASCEND_TOOLKIT_HOME": root + "/opt/cann"}, root)["toolkit"] == {
-        "path": root + "/opt/cann",
-        "version": "7.0",
-    }
-    assert vendor_facts({"ASCEND_HOME_PATH": root + "/opt/empty"}, root)["toolkit"] == {
-        "path": root + "/opt/empty",
-        "version": None,
-    }
+    assert vendor_facts({"ASCEND_TOOLKIT_HOME": root + "/opt/cann"}, root).toolkit == Component(
+        root + "/opt/cann", "7.0"
+    )
+    assert vendor_facts({"ASCEND_HOME_PATH": root + "/opt/empty"}, root).toolkit == Component(root + "/opt/empty", None)
 
 
 @pytest.mark.parametrize("error", [None, "training a step failed: RuntimeError: the card is not used"])
@@ -421,17 +418,17 @@ def test_processors_and_memory(tmp_path: pathlib.Path) -> None:
         },
     )
     found = host_facts(root)
-    assert (found["memory_bytes"], found["memory_available_bytes"], found["memory_limit_bytes"]) == (
+    assert (found.memory_bytes, found.memory_available_bytes, found.memory_limit_bytes) == (
         16000 * 1024,
         9000 * 1024,
         4096000,
     )
-    assert found["cpus"] >= found["cpus_usable"] >= 1
-    assert found["shared_memory_free_bytes"] is None
+    assert (found.cpus or 0) >= (found.cpus_usable or 0) >= 1
+    assert found.shared_memory_free_bytes is None
     (tmp_path / "sys/fs/cgroup/memory.max").write_text("max\n")
-    assert host_facts(root)["memory_limit_bytes"] is None
-    assert host_facts(str(tmp_path / "nothing"))["memory_bytes"] is None
-    real: Iterator[Any] = (host_facts()[key] for key in ("cpus", "memory_bytes", "memory_available_bytes"))
+    assert host_facts(root).memory_limit_bytes is None
+    assert host_facts(str(tmp_path / "nothing")).memory_bytes is None
+    real: Iterator[Any] = (getattr(host_facts(), name) for name in ("cpus", "memory_bytes", "memory_available_bytes"))
     assert all(value > 0 for value in real)
 
 
@@ -469,7 +466,7 @@ def test_a_version_is_read_from_metadata() -> None:
     ],
 )
 def test_the_probe_reports_how_it_ended(code: str, error: Any) -> None:
-    assert probe([sys.executable, "-c", code])["error"] == error
+    assert probe([sys.executable, "-c", code]).error == error
 
 
 @pytest.mark.once
@@ -482,4 +479,4 @@ def test_a_probe_that_hangs_is_stopped_and_its_facts_are_kept() -> None:
         ],
         timeout_s=5,
     )
-    assert found == {"tensorflow": "9.9", "error": "TensorFlow did not train a step within 5 seconds"}
+    assert found.to_json() == {"tensorflow": "9.9", "error": "TensorFlow did not train a step within 5 seconds"}

@@ -10,6 +10,7 @@ from typing import Callable, Iterator, Mapping, NamedTuple
 
 from npu_shim._host import host_device, host_env
 from npu_shim._host.packages import tensorflow_version
+from npu_shim._tensorflow.types import JsonObject
 from npu_shim.cli._diagnostics import card_steps
 from npu_shim.cli._diagnostics.card_steps import MARK
 from npu_shim.cli._diagnostics.probe import run_marked
@@ -53,6 +54,12 @@ class Outcome(NamedTuple):
     text: str
     advice: tuple[str, ...] = ()
 
+    def to_json(self) -> JsonObject:
+        """Return the row of the check."""
+        check, state, text, advice = self
+        row = {"name": check.name, "claim": check.claim, "command": check.command}
+        return {**row, "state": state, "found": text, "advice": advice}
+
 
 def _check_cards() -> str:
     device = host_device.detect_without_import()
@@ -83,15 +90,18 @@ def _check_toolkit() -> str:
 
 
 def _check_versions() -> str:
-    installed = vendor_facts(host_env.process_environ())
-    missing = [name for name in ("driver", "toolkit") if not installed[name]]
+    vendor = vendor_facts(host_env.process_environ())
+    installed = {"driver": vendor.driver, "toolkit": vendor.toolkit}
+    missing = [name for name, component in installed.items() if not component]
     if missing:
         raise Failure(
             f"no {' and no '.join(missing)} in the usual folders",
             "Install them, or export ASCEND_TOOLKIT_HOME as the folder of the toolkit.",
             "In a container, mount the folder of the driver.",
         )
-    return "; ".join(f"{name} {installed[name]['version'] or 'of unknown version'}" for name in ("driver", "toolkit"))
+    return "; ".join(
+        f"{name} {component.version or 'of unknown version'}" for name, component in installed.items() if component
+    )
 
 
 def _check_network() -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Mapping
+from typing import Mapping, Sequence
 
 from npu_shim._host import host_env, mpirun
+from npu_shim._tensorflow.types import JsonObject
 from npu_shim.cli._diagnostics.node import visibility_problems
 from npu_shim.distributed.ranktable.model import RankTableError
 from npu_shim.distributed.ranktable.products import BY_VERSION, refusal_problem
@@ -34,6 +35,27 @@ _LOGIN = re.compile(r"(://)[^/@\s]+@")
 HIDDEN = "(set, not shown)"
 
 
+@dataclass(frozen=True)
+class EnvironmentFacts:
+    """The relevant variables.
+
+    Attributes:
+        values: by name, without secrets.
+        not_set: other names that npu_shim reads.
+        rank_size: None if it is unknown.
+        error: the first contradiction, None if there is none.
+    """
+
+    values: Mapping[str, str]
+    not_set: Sequence[str]
+    rank_size: int | None
+    error: str | None
+
+    def to_json(self) -> JsonObject:
+        """Return the part of the report."""
+        return {"set": self.values, "not_set": self.not_set, "rank_size": self.rank_size, "error": self.error}
+
+
 @dataclass
 class RankTableFacts:
     """Facts about the file that RANK_TABLE_FILE names.
@@ -55,33 +77,26 @@ class RankTableFacts:
     warnings: list[str] = field(default_factory=list)
 
 
-def environment_facts(environ: Mapping[str, str]) -> dict[str, dict | list | int | str | None]:
+def environment_facts(environ: Mapping[str, str]) -> EnvironmentFacts:
     """Return the relevant variables and contradictions between them.
 
     Args:
         environ: the variables of the process.
-    Returns:
-        ``set``: values by name, without secrets. ``not_set``: other names that npu_shim reads. ``rank_size``: None
-        if it is unknown. ``error``: the first contradiction, None if there is none.
     """
     values = {
         name: _hide_secret(name, value)
         for name, value in sorted(environ.items())
         if name in host_env.VARIABLES or name in _NAMES or name.startswith(_PREFIXES)
     }
-    facts: dict[str, dict | list | int | str | None] = {
-        "set": values,
-        "not_set": [name for name in host_env.VARIABLES if not environ.get(name)],
-        "rank_size": None,
-        "error": None,
-    }
+    not_set = [name for name in host_env.VARIABLES if not environ.get(name)]
+    rank_size = error = None
     try:
-        facts["rank_size"] = world_size(environ)
+        rank_size = world_size(environ)
         if host_env.read_environment(environ).cm_chief_ip is None:  # otherwise the NPUs number the ranks
             world(environ)
-    except ValueError as error:
-        facts["error"] = _hide_login(str(error))
-    return facts
+    except ValueError as problem:
+        error = _hide_login(str(problem))
+    return EnvironmentFacts(values, not_set, rank_size, error)
 
 
 def rank_table_facts(environ: Mapping[str, str], product: str | None = None) -> RankTableFacts | None:

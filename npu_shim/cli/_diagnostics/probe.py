@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict, dataclass, replace
 from typing import Mapping, NamedTuple, Sequence
 
 from npu_shim._host import host_env
@@ -24,6 +25,61 @@ _HINTS = {
     "Descriptors cannot": "install 'protobuf<3.21', which this TensorFlow needs",
 }
 _ERROR = re.compile(r"[\w.]*(Error|Exception|Interrupt)(:|$)")
+
+
+@dataclass(frozen=True)
+class DeviceFacts:
+    """The device that trains.
+
+    Attributes:
+        kind: 'npu' or 'cpu', None if the environment contradicts itself.
+        reason: why it is this one.
+        unused_card: the sentence about a card that is there and not used, else None.
+    """
+
+    kind: str | None
+    reason: str
+    unused_card: str | None
+
+
+@dataclass(frozen=True)
+class TensorFlowFacts:
+    """What a process printed that imports TensorFlow and trains a step; None for what it did not get to.
+
+    Attributes:
+        tensorflow, numpy, protobuf: versions.
+        tensorflow_path: folder of TensorFlow.
+        import_seconds: time of its import.
+        estimator: True if it has tf.estimator.
+        keras_sessions: True if Keras has sessions.
+        device: that TensorFlow sees.
+        trained_on: kind of the device of the step.
+        step_seconds: time of the step.
+        error: why it cannot train, None if it can.
+    """
+
+    tensorflow: str | None = None
+    tensorflow_path: str | None = None
+    import_seconds: float | None = None
+    numpy: str | None = None
+    protobuf: str | None = None
+    estimator: bool | None = None
+    keras_sessions: bool | None = None
+    device: DeviceFacts | None = None
+    trained_on: str | None = None
+    step_seconds: float | None = None
+    error: str | None = None
+
+    def to_json(self) -> JsonObject:
+        """Return the part of the report: the facts that the process printed but for the device, and the error."""
+        facts = {name: value for name, value in asdict(self).items() if value is not None and name != "device"}
+        return {**facts, "error": self.error}
+
+    @classmethod
+    def from_json(cls, facts: JsonObject) -> TensorFlowFacts:
+        """Return the facts that main() printed."""
+        device = facts.get("device")
+        return cls(**{**facts, "device": device and DeviceFacts(**device)})
 
 
 class Ended(NamedTuple):
@@ -66,28 +122,27 @@ def run_marked(command: Sequence[str], environ: Mapping[str, str], mark: str, ti
 
 def probe(
     command: list[str] | None = None, timeout_s: float = TIMEOUT_S, environ: Mapping[str, str] | None = None
-) -> JsonObject:
+) -> TensorFlowFacts:
     """Try in a new process to import TensorFlow and to train.
 
     Args:
         command: starts the process; by default this module.
         timeout_s: the time limit of the process.
         environ: its environment; that of this process if None.
-    Returns:
-        The facts that main() prints until it ends, and ``error``: why it cannot train, None if it can.
     """
     command = command or [sys.executable, "-m", "npu_shim.cli._diagnostics.probe"]
     ended = run_marked(command, host_env.process_environ() if environ is None else environ, _MARK, timeout_s)
-    facts: JsonObject = {}
+    printed: JsonObject = {}
     for line in ended.results:
-        facts.update(json.loads(line))
+        printed.update(json.loads(line))
+    facts = TensorFlowFacts.from_json(printed)
     if ended.code is None:
-        return {**facts, "error": f"TensorFlow did not train a step within {timeout_s:g} seconds"}
-    return {**facts, "error": _failure_text(ended, facts) if ended.code else None}
+        return replace(facts, error=f"TensorFlow did not train a step within {timeout_s:g} seconds")
+    return replace(facts, error=_failure_text(ended, facts.tensorflow)) if ended.code else facts
 
 
-def _failure_text(ended: Ended, facts: JsonObject) -> str:
-    version = facts.get("tensorflow")
+def _failure_text(ended: Ended, version: str | None) -> str:
+    """Return why the process did not train; the version is None if it could not import TensorFlow."""
     action = f"training a step with TensorFlow {version}" if version else "importing TensorFlow"
     if ended.code and ended.code < 0:
         name = signal.Signals(-ended.code).name
@@ -119,13 +174,8 @@ def main() -> None:
         keras_sessions=tf_api.has_keras_sessions(),
     )
     available = host_device.device()
-    _print_facts(
-        device={
-            "kind": available.kind,
-            "reason": available.reason,
-            "unused_card": host_device.unused_card_text(available),
-        }
-    )
+    seen = DeviceFacts(available.kind, available.reason, host_device.unused_card_text(available))
+    _print_facts(device=asdict(seen))
     device = host_device.device_after_fallback()
     begin = time.time()
     value = card_steps.train_one_step()

@@ -62,6 +62,12 @@ class StageResult:
             "folder": self.folder,
         }
 
+    @classmethod
+    def from_json(cls, row: JsonObject) -> StageResult:
+        """Return the stage of a row."""
+        facts = Facts(**row["facts"]) if row["facts"] else None
+        return cls(row["name"], row["title"], row["found"], facts, row["seconds"], row["folder"])
+
 
 @dataclass(frozen=True)
 class ToolFinding:
@@ -89,6 +95,15 @@ class Diagnosis:
         """Return what docs/diagnose.schema.json describes."""
         return {**report_head("diagnose"), **asdict(self), "stages": [stage.to_json() for stage in self.stages]}
 
+    @classmethod
+    def from_json(cls, content: JsonObject) -> Diagnosis:
+        """Return what to_json wrote."""
+        parts = {name: value for name, value in content.items() if name not in report_head("diagnose")}
+        parts["cause"] = parts["cause"] and Cause(**parts["cause"])
+        parts["stages"] = [StageResult.from_json(row) for row in parts["stages"]]
+        parts["findings"] = [ToolFinding(**row) for row in parts["findings"]]
+        return cls(**parts)
+
 
 def read_diagnosis(path: str) -> Diagnosis | None:
     """Return the diagnosis in a file; None without one that this release can read."""
@@ -97,16 +112,6 @@ def read_diagnosis(path: str) -> Diagnosis | None:
             content = json.load(stream)
         if content["schema_version"] != report_head("diagnose")["schema_version"]:
             return None
-        content = {name: value for name, value in content.items() if name not in report_head("diagnose")}
-        content["cause"] = content["cause"] and Cause(**content["cause"])
-        content["stages"] = [
-            StageResult(
-                row["name"], row["title"], row["found"], facts and Facts(**facts), row["seconds"], row["folder"]
-            )
-            for row in content["stages"]
-            for facts in [row["facts"] or None]
-        ]
-        content["findings"] = [ToolFinding(**row) for row in content["findings"]]
-        return Diagnosis(**content)
+        return Diagnosis.from_json(content)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
