@@ -145,6 +145,31 @@ def test_steps_of_a_script_without_an_optimizer_count(python: Python, tmp_path: 
     assert (run["steps"], run["ended"]) == (3, "stopped")
 
 
+def test_code_after_the_last_step_is_not_reached(python: Python, tmp_path: pathlib.Path) -> None:
+    text = OWN_UPDATES.replace(
+        "for step in range(1000):\n    w", "def train():\n    for step in range(1000):\n        w"
+    )
+    masks = "tf.boolean_mask(w, w > 0.0)\n"
+    (tmp_path / "own.py").write_text(text.replace("print", f"    {masks}{masks}train()\n{masks}print"))
+    for options in ["--steps", "3"], []:
+        run = python(tmp_path, "-m", "npu_shim", "observe", *options, "own.py")
+        assert run.returncode == 0, run.stdout[-3000:]
+        convert = (
+            "-m",
+            "npu_shim",
+            "convert",
+            "own.py",
+            "--facts",
+            "facts.json",
+            "-v",
+            "--select",
+            "NPU231",
+            "--no-cache",
+        )
+        said = [line for line in python(tmp_path, *convert).stdout.splitlines() if "NPU231" in line]
+        assert ["no observed run" in line for line in said] == ([False, True, True] if options else [False] * 3), said
+
+
 def test_steps_of_a_script_without_an_optimizer_are_verified(python: Python, tmp_path: pathlib.Path) -> None:
     (tmp_path / "own.py").write_text(OWN_UPDATES)
     run = python(tmp_path, "-m", "npu_shim", "verify", "--steps", "3", "-r", "reports", "own.py")

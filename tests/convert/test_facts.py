@@ -47,6 +47,11 @@ def test_facts_are_read_as_they_were_written(tmp_path: pathlib.Path) -> None:
     assert [facts.files["train.py"].runs_at(line) for line in (2, 5)] == [1, 0]
 
 
+def test_runs_that_ended_inside_of_a_block_count_for_its_first_lines() -> None:
+    blocks = {Block(1, 20): 1, Block(1, 9): 2, Block(4, 6): 0}
+    assert [FileFacts("", blocks).runs_at(line) for line in (2, 5, 9, 10)] == [3, 0, 3, 1]
+
+
 def test_it_is_unknown_if_lines_ran_that_were_not_watched() -> None:
     assert FileFacts(digest(SCRIPT)).runs_at(1) is None
 
@@ -148,6 +153,17 @@ def test_findings_that_no_run_reached_are_apart_and_last(tmp_path: pathlib.Path,
     assert 'id="unreached-NPU231"' in page and 'id="manual-NPU231"' in page
     sections = (reports / "report.txt").read_text()
     assert sections.index("Manual changes: 1") < sections.index("Not reached by the observed runs: 1")
+
+
+@pytest.mark.parametrize("folder, kind", [("project", "unreached"), ("other", "finding")])
+def test_findings_in_files_of_the_project_that_no_run_loaded_are_not_reached(
+    tmp_path: pathlib.Path, folder: str, kind: str
+) -> None:
+    facts = facts_of(tmp_path / "project", 3)
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "layers.py").write_bytes(MASKS)
+    result = Converter(Settings(facts=facts, select=("NPU231",))).convert(MASKS, str(tmp_path / folder / "layers.py"))
+    assert [d.kind for d in result.diagnostics] == [kind] * 2
 
 
 @pytest.mark.parametrize(

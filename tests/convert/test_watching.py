@@ -68,9 +68,36 @@ def test_the_script_computes_the_same_on_the_same_lines(numbers: Any) -> None:
     assert space["out"] == [1, 3]
     assert space["C"]()._C__g() == 2
     assert (space["f"](0), space["out"][2:]) == (-1, ["none", "end"])
-    lines = {number: block.first for number, (_, block) in enumerate(watched.blocks)}
+    lines = {number: block.lines.first for number, block in enumerate(watched.blocks)}
     assert sorted(set(lines.values()) - {lines[number] for number in ran}) == [14]
     assert [(watched.places[number][1].line, value) for number, value in seen] == [(24, 2)]
+
+
+LEFT = """
+def f(n):
+    if n == 1:
+        return 1
+    out.append(n)
+    for i in 1, 2:
+        if i == n: break
+        out.append(i)
+    return 2
+out = []
+if f(1) == 2: raise ValueError
+def after(): pass
+"""
+
+
+def test_another_block_begins_after_a_branch_with_a_return_or_a_break(numbers: Any) -> None:
+    watched, new = watched_code(LEFT)
+    space: dict[str, Any] = {}
+    exec(new, space)
+    lines = [(1, 12), (3, 4), (4, 4), (5, 8), (7, 7), (8, 8), (9, 9), (11, 11), (12, 12)]
+    assert [block.lines for block in watched.blocks] == lines
+    assert numbers[0] == {0, 1, 2}
+    space["f"](2)
+    assert numbers[0] == {0, 1, 2, 3, 4, 5, 6}
+    assert watched.blocks[3].beginning_until(5) == (5, 5) and watched.blocks[3].beginning_until(6) == (5, 8)
 
 
 def test_an_expression_of_several_lines_is_watched(numbers: Any) -> None:
@@ -89,4 +116,4 @@ if sys.version_info >= (3, 10):  # which has match
         space: dict[str, Any] = {}
         exec(new, space)
         assert space["f"](1) == 1
-        assert [block.first for number, (_, block) in enumerate(watched.blocks) if number not in numbers[0]] == [6]
+        assert [block.lines.first for number, block in enumerate(watched.blocks) if number not in numbers[0]] == [6]

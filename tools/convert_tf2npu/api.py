@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple, Sequ
 
 from .engine.results import CHANGE, Diagnostic, FileResult
 from .facts.facts import Facts, FileFacts, ObservedRun, Seen, digest, read_facts
+from .facts.seen import Block
 from .files.errors import UsageError
 from .rewrite.watching import Watched
 from .syntax.decoding import text_of
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .engine.settings import Settings
 
 __all__ = ["Configuration", "UsageError", "add_rule_arguments", "configuration", "main", "rule_options"]
-__all__ += ["Facts", "FileFacts", "ObservedRun", "Seen", "Watched", "digest", "read_facts"]
+__all__ += ["Block", "Facts", "FileFacts", "ObservedRun", "Seen", "Watched", "digest", "read_facts"]
 __all__ += ["Diagnostic", "Edit", "FileResult", "imported_modules", "ordered", "text_of"]
 __all__ += ["Deliberate", "deliberate_changes", "deliberate_rules", "names_of_unclear_support"]
 __all__ += ["html_page", "html_text", "print_line", "print_results"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import builtins
 import os
+from types import TracebackType
 from typing import TYPE_CHECKING, Callable, Mapping
 
 from npu_shim.import_hook import tool
 
 if TYPE_CHECKING:
-    from convert_tf2npu.api import Edit, Facts, FileFacts, FileResult, ObservedRun, Seen
+    from convert_tf2npu.api import Block, Edit, Facts, FileFacts, FileResult, ObservedRun, Seen
 
     from npu_shim._tensorflow.types import Value
 
@@ -31,7 +32,8 @@ class Observation:
         self._answers = answers
         self._watched = Watched()
         self._seen: dict[int, Seen] = {}
-        self._ran: set[int] = set()
+        self._ran: dict[int, int] = {}  # how often each block ran
+        self._left: dict[int, Block] = {}  # the beginnings of those that ran once, and that the end of the run left
         self._failed: set[int] = set()  # numbers of expressions that could not be judged
         self._digests: dict[str, str] = {}
         self._make = Seen
@@ -49,7 +51,20 @@ class Observation:
         setattr(builtins, self._watched.seen, self._note_value)
 
     def _note_block(self, number: int) -> None:
-        self._ran.add(number)
+        self._ran[number] = self._ran.get(number, 0) + 1
+
+    def note_end(self, trace: TracebackType | None) -> None:
+        """Note which statements an exception left that ended the script: those after them did not run."""
+        while trace is not None:
+            code = trace.tb_frame.f_code
+            path = os.path.realpath(code.co_filename)
+            first = 0 if code.co_name == "<module>" else code.co_firstlineno
+            for number, block in enumerate(self._watched.blocks):
+                lines = block.lines
+                is_around = first < lines.first <= trace.tb_lineno <= lines.last
+                if is_around and self._ran.get(number) == 1 and block.path == path:
+                    self._left[number] = block.beginning_until(trace.tb_lineno)
+            trace = trace.tb_next
 
     def _note_value(self, number: int, value: Value) -> Value:
         seen = self._seen.get(number)
@@ -76,8 +91,11 @@ class Observation:
 
         root = os.path.realpath(root)
         of_paths: dict[str, FileFacts] = {path: FileFacts(digest) for path, digest in self._digests.items()}
-        for number, (path, block) in enumerate(self._watched.blocks):
-            of_paths[path].blocks[block] = int(number in self._ran)
+        for number, (path, lines, _) in enumerate(self._watched.blocks):
+            blocks = of_paths[path].blocks
+            blocks[lines] = int(number in self._ran and number not in self._left)
+            if number in self._left:
+                blocks[self._left[number]] = 1
         for number, (path, place) in enumerate(self._watched.places):
             if number in self._seen and number not in self._failed:
                 of_paths[path].seen[place] = self._seen[number]

@@ -96,6 +96,7 @@ def run_and_write_facts(target: Sequence[str], is_module: bool, settings: Observ
     finally:
         for end in at_end:
             end()
+        observation.note_end(sys.exc_info()[2])
         root = conversions.files.root
         run = ObservedRun(tuple(target), tensorflow_version() or "", platform.python_version(), recorder.steps, ended)
         seen = observation.facts_of_run(root if os.path.isdir(root) else os.path.dirname(root), run)

@@ -249,7 +249,7 @@ def _diagnostic_of_result(context: Context, rule: Rule, result: Result) -> Diagn
         if runs is not None:
             message = Message("{0} (seen in one run)" if runs == 1 else "{0} (seen in {1} runs)", message, runs)
         return Diagnostic(line, col, rule.code, CHANGE, message, runs=runs)
-    runs = context.facts.runs_at(line) if context.facts is not None else None
+    runs = context.runs_at(line)
     if result.unused:
         runs = 0
     return Diagnostic(line, col, rule.code, UNREACHED if runs == 0 else FINDING, result.message, runs=runs)

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import posixpath
 from typing import Any, NamedTuple
 
 from ..files.errors import UsageError
@@ -55,6 +56,11 @@ class Facts:
     def relative_path_of(self, path: str) -> str:
         """Return the relative path by which the facts know a file."""
         return os.path.relpath(os.path.realpath(path), self.root).replace(os.sep, "/")
+
+    def is_never_loaded(self, path: str) -> bool:
+        """Return True if no run loaded a file of the project, nor may have. Of files elsewhere that is not known."""
+        name = self.relative_path_of(path)
+        return name not in self.files and not posixpath.isabs(name) and name.split("/")[0] != ".."
 
     def stale_files(self) -> list[str]:
         """Return the relative paths of files that have changed since they were observed, or that are gone."""

@@ -150,14 +150,15 @@ class FileFacts:
         self.sha256, self.blocks, self.seen = sha256, blocks or {}, seen or {}
 
     def runs_at(self, line: int) -> int | None:
-        """Return the number of runs that reached a line: those of the innermost block around it.
+        """Return the number of runs that reached a line: those of the innermost block around it, and of its beginnings.
 
         None for a file of which no line was watched, because the rules of the run had no finding in it.
         """
         if not self.blocks:
             return None
         around = [block for block in self.blocks if block.first <= line <= block.last]
-        return self.blocks[max(around, key=lambda block: (block.first, -block.last))] if around else 0
+        innermost = max((block.first for block in around), default=0)
+        return sum(self.blocks[block] for block in around if block.first == innermost)
 
     def update(self, other: FileFacts) -> None:
         """Add what other runs of the same file saw."""
@@ -183,7 +184,11 @@ class FileFacts:
 
 
 class Block(NamedTuple):
-    """Lines that run together: of a file, a function body or a branch, without the blocks in it."""
+    """Lines that run together: of a file, a function body or a branch, without the blocks in it.
+
+    After a branch or a loop that may leave the block, as with ``return``, another block begins. Runs that ended inside
+    of a block count for a block of its first lines.
+    """
 
     first: int
     last: int

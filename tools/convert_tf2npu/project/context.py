@@ -96,6 +96,12 @@ class Context(Once):
             return None
         return self.facts.seen.get(place)
 
+    def runs_at(self, line: int) -> int | None:
+        """Return the number of observed runs that reached a line of the file; None if that is not known."""
+        if self.facts is not None:
+            return self.facts.runs_at(line)
+        return 0 if self.program_facts is not None and self.program_facts.is_never_loaded(self.names.path) else None
+
     def is_unreached(self, names: Names, line: int) -> bool:
         """Return True if observed runs reached the program, but not a line, which may be in another file."""
         if self.program_facts is None or names.project is None:

@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import ast
-from typing import Iterator, Sequence
+from typing import Iterator, NamedTuple, Sequence
 
 from ..facts.seen import Block, Place
 from ..syntax.edits import Edit
 from ..syntax.source import Source
+from ..syntax.walk import walk_nodes
 
 # Builtins of the process that observes. Names that begin and end so are not mangled in classes.
 SEEN, RAN = "__npu_shim_seen__", "__npu_shim_ran__"
 _SKIPPED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)  # a mark before them would part their decorators
 _HEADERS = {"If": "test", "While": "test", "For": "iter", "AsyncFor": "iter", "Match": "subject"}
 _BODIES = "body", "orelse", "finalbody"
+_EXITS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+
+
+class WatchedBlock(NamedTuple):
+    """A block of a watched script.
+
+    Attributes:
+        path: of the script.
+        lines: its first and last.
+        ends: the last line of each of its statements.
+    """
+
+    path: str
+    lines: Block
+    ends: tuple[int, ...]
+
+    def beginning_until(self, line: int) -> Block:
+        """Return the first lines of the block, to the end of the statement at a line."""
+        return Block(self.lines.first, min((end for end in self.ends if end >= line), default=self.lines.last))
 
 
 class Watched:
@@ -22,14 +42,14 @@ class Watched:
     Attributes:
         ran, seen: the builtins that the edits call, with the number of a block, and of an expression and its value.
         places: path and place of each expression.
-        blocks: path and lines of each block.
+        blocks: the blocks of all scripts.
     """
 
     ran, seen = RAN, SEEN
 
     def __init__(self) -> None:
         self.places: list[tuple[str, Place]] = []
-        self.blocks: list[tuple[str, Block]] = []
+        self.blocks: list[WatchedBlock] = []
 
     def edits(self, path: str, raw: bytes, asked: Sequence[tuple[int, int, Place]]) -> list[Edit]:
         """Return the edits of a script, and number what they watch.
@@ -41,9 +61,9 @@ class Watched:
         """
         source = Source(raw)
         edits: list[Edit] = []
-        for block, mark in _blocks_with_marks(source.tree.body, 1, source):
+        for block, ends, mark in _blocks_with_marks(source.tree.body, 1, source):
             number = len(self.blocks)
-            self.blocks.append((path, block))
+            self.blocks.append(WatchedBlock(path, block, ends))
             if isinstance(mark, ast.stmt):
                 start = source.start(mark)
                 edits.append(Edit(start, start, f"{RAN}({number}); "))
@@ -60,23 +80,51 @@ def _edits_around(start: int, end: int, opening: str) -> list[Edit]:
     return [Edit(start, start, opening), Edit(end, end, ")" * (opening.count("(") - opening.count(")")), closing=True)]
 
 
-def _blocks_with_marks(statements: Sequence[ast.stmt], first: int, source: Source) -> Iterator[tuple[Block, ast.AST]]:
-    """Yield the block of some statements and those in it, each with the statement or expression that marks it.
+def _blocks_with_marks(
+    statements: Sequence[ast.stmt], first: int, source: Source
+) -> Iterator[tuple[Block, tuple[int, ...], ast.AST]]:
+    """Yield the blocks of some statements and those in them, each with the last lines of its statements and its mark.
+
+    The mark is a statement or an expression. Blocks of one line with what they are in belong to that.
 
     Args:
-        statements: of one block.
+        statements: of one body.
         first: its first line.
         source: of the script.
     """
-    mark = _marking_node(statements)
-    if mark is not None:
-        yield Block(first, source.first_and_last_line(statements[-1])[1]), mark
-    for statement in statements:
-        for part in [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]:
-            for name in _BODIES:
-                inner = getattr(part, name, None)
-                if isinstance(inner, list) and inner:
-                    yield from _blocks_with_marks(inner, inner[0].lineno, source)
+    for part in _parts_without_exits(statements):
+        mark = _marking_node(part)
+        ends = tuple(source.first_and_last_line(statement)[1] for statement in part)
+        if mark is not None:
+            yield Block(first, ends[-1]), ends, mark
+        for statement in part:
+            for branch in [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]:
+                for name in _BODIES:
+                    inner = getattr(branch, name, None)
+                    if isinstance(inner, list) and inner and inner[0].lineno > first:
+                        yield from _blocks_with_marks(inner, inner[0].lineno, source)
+        first = ends[-1] + 1
+
+
+def _parts_without_exits(statements: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
+    """Yield the parts of a body: each but the last ends with a statement in which the body may be left."""
+    start = 0
+    for index in range(1, len(statements)):
+        if (
+            _may_leave(statements[index - 1])
+            and _marking_node(statements[start:index])
+            and _marking_node(statements[index:])
+        ):
+            yield statements[start:index]
+            start = index
+    yield statements[start:]
+
+
+def _may_leave(statement: ast.stmt) -> bool:
+    """Return True if a branch, a loop or the like may leave the body that it is in."""
+    return not isinstance(statement, (*_SKIPPED, *_EXITS)) and any(
+        isinstance(node, _EXITS) for node in walk_nodes(statement)
+    )
 
 
 def _marking_node(statements: Sequence[ast.stmt]) -> ast.AST | None:
