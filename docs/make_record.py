@@ -93,14 +93,14 @@ class Measuring:
         try:
             result = self._as_port(head) if self._program.plain else self._migrated(head)
         except RuntimeError as error:
-            result = head._replace(verdict=NOT_RUN, reason=last_line(str(error)))
+            result = head._replace(verdict=NOT_RUN, reason=failure(str(error)))
         if result.verdict == NOT_RUN:
             result = self._alone(result)
         if result.original_trains and result.verdict != FAILS:
             try:
                 result = self._with_further_figures(result, known or Result("", ""))
             except RuntimeError as error:
-                result = result._replace(verdict=FAILS, reason=last_line(str(error)))
+                result = result._replace(verdict=FAILS, reason=failure(str(error)))
         result = result._replace(seconds=round(time.time() - begin))
         named = zip(result._fields, result)
         texts: dict[str, Any] = {name: self._relative(text) for name, text in named if isinstance(text, str)}
@@ -137,7 +137,7 @@ class Measuring:
             codes=range(4),
         )
         if not os.path.exists(os.path.join(reports, "migrate.json")):
-            return head._replace(verdict=NOT_RUN, reason=last_line(output))
+            return head._replace(verdict=NOT_RUN, reason=failure(output))
         migration = verified.read(os.path.join(reports, "migrate.json"))
         calls, before = self._counts()
         bases = [rewrite["basis"] for rewrite in migration["rewrites"]]
@@ -203,7 +203,7 @@ class Measuring:
         except subprocess.TimeoutExpired:
             return result._replace(verdict=FAILS)
         except RuntimeError as error:
-            reason = last_line(str(error))
+            reason = failure(str(error))
             if reason.startswith("ModuleNotFoundError"):
                 raise MissingModule(
                     f"{reason}. record/programs.toml names packages for TensorFlow {program.tensorflow}"
@@ -245,7 +245,7 @@ class Measuring:
             command = ["-m", "npu_shim", "export", "-o", self._path("exported"), *export]
             return "equal: " + last_line(verified.run(command, start, codes=(0,)))
         except RuntimeError as error:
-            return "not exported: " + last_line(str(error))
+            return "not exported: " + failure(str(error))
 
 
 def with_verdict(head: Result, verification: Any) -> Result:
@@ -268,6 +268,15 @@ def last_line(text: str) -> str:
     """Return the last line of an output that is not empty."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][:300] if lines else ""
+
+
+def failure(text: str) -> str:
+    """Return the line of an output that names its last error, or the last line.
+
+    TensorFlow adds lines about the graph to its errors.
+    """
+    errors = re.findall(r"(?m)^[\w.]*(?:Error|Exception)\b.*", text)
+    return last_line(errors[-1] if errors else text)
 
 
 def chosen(

@@ -210,10 +210,17 @@ def folders(folder: str, number: str, size: str, *names: str) -> None:
 
 
 def _write(path: str, image: Any) -> None:
+    with open(path, "wb") as stream:
+        stream.write(_jpeg(image))
+
+
+def _jpeg(image: Any) -> bytes:
+    """Return pixels as JPEG."""
     import tensorflow as tf
 
-    with open(path, "wb") as stream:
-        stream.write(tf.io.encode_jpeg(np.clip(image, 0, 255).astype(np.uint8)).numpy())
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:  # TensorFlow 1 has no eager mode by default
+        data: bytes = session.run(tf.io.encode_jpeg(np.clip(image, 0, 255).astype(np.uint8)))
+    return data
 
 
 def volumes(folder: str, number: str, size: str) -> None:
@@ -278,7 +285,7 @@ def examples(folder: str, names: str, number: str, *features: str) -> None:
         if kind == "int":
             return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
         if kind == "jpeg":
-            data = tf.io.encode_jpeg(values.astype(np.uint8)).numpy()
+            data = _jpeg(values)
         else:
             data = _png(values) if kind == "png" else values.astype(kind).tobytes()
         return tf.train.Feature(bytes_list=tf.train.BytesList(value=[data]))

@@ -427,6 +427,14 @@ def test_a_failure_is_that_of_the_original_a_package_or_the_conversion(
         assert alone(None, head._replace(reason=reason)).verdict == "original trains nothing here"
 
 
+def test_the_reason_is_the_line_of_the_error(make_record: Any) -> None:
+    graph = "\n\t [[node embedding]]\n\nFunction call stack:\ntrain_function\n"
+    error = "tensorflow.python.framework.errors_impl.InvalidArgumentError:  indices[7] = 9 is not in [0, 9)"
+    assert make_record.failure(f"KeyError: 'a'\nTraceback\n  File\n{error}{graph}") == error
+    assert make_record.failure("Traceback\n    assert x\nAssertionError\n") == "AssertionError"
+    assert make_record.failure("An Error: no\nverify did not run.\n\n") == "verify did not run."
+
+
 @pytest.mark.parametrize("failing", ["observe", "verify", "main.py"])
 def test_a_command_that_fails_inside_a_row_is_a_failure_of_the_conversion(
     make_record: Any, record_list: Any, tmp_path: pathlib.Path, monkeypatch: Any, failing: str

@@ -58,6 +58,19 @@ def test_a_program_is_migrated_with_its_defect_ranks_and_export(
     assert result.ranks == "agree" and result.export.startswith("equal: ")
 
 
+def test_pictures_are_encoded_where_no_code_runs_eagerly(make_record: Any, tmp_path: pathlib.Path) -> None:
+    import public_data
+    import tensorflow as tf
+
+    with tf.Graph().as_default():  # as in TensorFlow 1
+        public_data.main(["folders", str(tmp_path), "2", "8", "cat", "dog"])
+        public_data.main(["examples", str(tmp_path), "a.tfrecord", "1", "image=jpeg:256:8,8,3"])
+    assert tf.io.decode_jpeg((tmp_path / "dog" / "0001.jpg").read_bytes()).shape == (8, 8, 3)
+    record = next(iter(tf.data.TFRecordDataset(str(tmp_path / "a.tfrecord")))).numpy()
+    data = tf.train.Example.FromString(record).features.feature["image"].bytes_list.value[0]
+    assert tf.io.decode_jpeg(data).shape == (8, 8, 3)
+
+
 def test_a_sample_of_the_record_is_not_worse_than_its_rows(make_record: Any) -> None:
     command = [sys.executable, str(ROOT / "docs" / "make_record.py"), "--check", "--quick", "--sample", str(_NIGHTLY)]
     done = subprocess.run(
