@@ -11,7 +11,7 @@ import functools
 from typing import Callable, Mapping
 
 from npu_shim._host import host_device, patches
-from npu_shim._tensorflow.types import ConfigProto, Function, JsonObject, OptionValue, Session
+from npu_shim._tensorflow.types import ConfigProto, Function, OptionValue, Session
 from npu_shim.config import parameter_map
 from npu_shim.options.check import check_session_options
 from npu_shim.options.table import KEYS
@@ -19,7 +19,7 @@ from npu_shim.options.table import KEYS
 
 def apply_to_new_sessions(
     options: Mapping[str, OptionValue],
-    note: Callable[[JsonObject], None] = lambda options: None,
+    note: Callable[[Mapping[str, OptionValue]], None] = lambda options: None,
     of_device: Mapping[str, OptionValue] | None = None,
 ) -> None:
     """Give options to the sessions that are made from now on, and to the device of TensorFlow 2.
@@ -68,7 +68,7 @@ def config_with_options(config: ConfigProto, options: Mapping[str, OptionValue])
 
 
 def _wrap_session_init(
-    original: Function, options: Mapping[str, OptionValue], note: Callable[[JsonObject], None]
+    original: Function, options: Mapping[str, OptionValue], note: Callable[[Mapping[str, OptionValue]], None]
 ) -> Function:
     @functools.wraps(original)
     def init(self: Session, target: str = "", graph: object = None, config: ConfigProto | None = None) -> None:
@@ -82,7 +82,10 @@ def _wrap_session_init(
 
 
 def _wrap_as_dict(
-    original: Function, options: Mapping[str, OptionValue], owner: type, note: Callable[[JsonObject], None]
+    original: Function,
+    options: Mapping[str, OptionValue],
+    owner: type,
+    note: Callable[[Mapping[str, OptionValue]], None],
 ) -> Function:
     @functools.wraps(original)
     def as_dict(self: object) -> dict[str, str]:

@@ -9,10 +9,10 @@ import shutil
 import sys
 import tempfile
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Mapping, Sequence
 
 from npu_shim._host import host_device, host_env
-from npu_shim._tensorflow.types import JsonObject, OptionValue
+from npu_shim._tensorflow.types import OptionValue
 from npu_shim.distributed.world import world
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal import dumping
@@ -125,7 +125,7 @@ class Dumping(dumping.Dumping):
             host_env.process_environ().update(_graph_variables(os.path.join(folder, _GRAPHS)))
         options = self.options(folder)
 
-        def note(npu_options: JsonObject) -> None:
+        def note(npu_options: Mapping[str, OptionValue]) -> None:
             if recorder is not None:
                 recorder.writer.write_event("note", npu_options=npu_options)
 
