@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple, Sequence
 
+import record_vendor
 import verified
 from record_list import DRAWN, SEED, Program
 from record_results import AGREE, DIFFER, FAILS, GOOD, NOT_REPRODUCIBLE, NOT_RUN, VERDICTS, Result, kept
@@ -29,6 +30,8 @@ _COLUMNS = (
     ("planted defect", "植入的缺陷"),
     ("seconds", "秒"),
     ("measured", "测量"),
+    ("vendor's tool", "厂商工具"),
+    ("wrong, needless changes: vendor's tool; npu_shim", "错误、多余的更改：厂商工具；npu_shim"),
 )
 
 
@@ -194,14 +197,16 @@ def sentence(programs: Sequence[Program], chinese: bool) -> str:
 
 def page(programs: Sequence[Program], chinese: bool) -> str:
     """Return what the page has from the results."""
-    return "\n".join(part(programs, chinese) for part in (introduction, headline, table))
+    parts = introduction, headline, record_vendor.totals, table
+    return "\n".join(part(programs, chinese) for part in parts)
 
 
 def table(programs: Sequence[Program], chinese: bool) -> str:
     """Return a row for each program."""
-    results = kept(programs).read()
+    results, of_vendor = kept(programs).read(), record_vendor.kept(programs).read()
     rows = []
     for program in programs:
+        vendor = of_vendor.get(program.name, record_vendor.VendorResult(program.name, ""))
         result = results.get(program.name, Result(program.name, program.commit))
         link = f"[{program.repository}]({program._replace(commit=result.ran).link}) `{program.path}`"
         verdict = NOT_HERE if program.reason else result.verdict
@@ -225,6 +230,8 @@ def table(programs: Sequence[Program], chinese: bool) -> str:
                 defect,
                 _cell(result.seconds),
                 " ".join(filter(None, (result.date, result.version))),
+                f"{vendor.verdict}: {vendor.reason}" if vendor.reason else vendor.verdict,
+                vendor.cell,
             )
         )
     return verified.markdown([names[chinese] for names in _COLUMNS], rows)

@@ -46,6 +46,12 @@ def make_record(repo_root: pathlib.Path) -> Any:
 
 
 @pytest.fixture
+def make_vendor(repo_root: pathlib.Path) -> Any:
+    """The script that measures the vendor's tool."""
+    return load(repo_root, "make_vendor")
+
+
+@pytest.fixture
 def record_list(make_record: Any) -> Any:
     """The module of the list, which the script uses."""
     return sys.modules["record_list"]
@@ -287,7 +293,7 @@ def test_a_kept_result_leaves_the_others_and_makes_a_row_and_the_counts(
     rows = [row.split(" | ")[1:] for row in record_page.table(programs, False).splitlines()[2:]]
     assert rows[0] == (
         ["session", "1.15", "50", "4, 1", "7, 2, 3", "agree", "20, 30", "script and conversion", "", ""]
-        + ["rate 2 % higher: differ at step 1: rate", "8", "2026-01-02 |"]
+        + ["rate 2 % higher: differ at step 1: rate", "8", "2026-01-02", "", " |"]
     )
     assert "blob/1234567/examples/train.py" in record_page.table(programs, False).splitlines()[2]
     assert rows[1][5] == "not reproducible: Loss. It races." and rows[2][5] == "not run here: It needs a display."
@@ -649,3 +655,211 @@ def test_lines_of_atc_agree_in_any_order_of_inputs(repo_root: pathlib.Path) -> N
         "same inputs and shapes; outputs differ: `prob:0`, here `c:0`"
     )
     assert maker.agreement({"model": "a.pb"}, ours) == ""
+
+
+# --- the vendor's tool -------------------------------------------------------------------------------------------
+@pytest.fixture
+def changes_of(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> Any:
+    """A function that counts the changes from one text of a file to another."""
+    module = load(repo_root, "record_changes")
+
+    def count(before: str, after: str, script: str = "train.py", is_distributed: bool = False) -> Any:
+        for folder, text in (("before", before), ("after", after)):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            (tmp_path / folder / "model.py").write_bytes(text.encode())
+        folders = [str(tmp_path / folder) for folder in ("before", "after")]
+        changes = module.count(*folders, ["model.py"], script, is_distributed)
+        assert set(changes.kinds) <= set(module.KINDS)
+        return changes.lines, changes.kinds
+
+    return count
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lines", "kinds"),
+    [
+        ("x = 1\n", "x = 1\n\n", 1, {"lines without a change of code": 1}),
+        ("x = 'a'\ny = 1\n", 'x = "a"\ny = 2\n', 2, {"lines without a change of code": 1}),
+        ("x = f(1,\n  2)\n", "x = f(1, 2, c=3)\n", 2, {}),
+        ("if a:\n  x = 1\n", "if a:\n  pass\nx = 1\n", 2, {}),
+        ("x = 1  # one\n", "x = 1\n", 1, {"lines without a change of code": 1, "comments lost": 1}),
+        ("x = 1\r\n", "x = 1\n", 1, {"files with other line ends": 1}),
+        ("x = 1\n", "from npu_bridge.npu_init import *\nx = 1\n", 1, {"unused imports": 1}),
+        ("x = 1\n", "import npu_device as npu\nx = 1\n", 1, {"unused imports": 1}),
+        ("x = 1\n", "from npu_bridge.npu_init import *\nx = npu_ops\n", 2, {}),
+        ("hvd.init()\n", "import npu_shim.horovod.tensorflow as hvd\nhvd.init()\n", 1, {}),
+        ("x = 1\n", "from npu_bridge.estimator.npu import npu_convert_dropout\nx = 1\n", 1, {}),
+    ],
+)
+def test_needless_changes_are_counted(changes_of: Any, before: str, after: str, lines: int, kinds: Any) -> None:
+    assert changes_of(before, after) == (lines if "\r" not in before else 0, kinds)
+
+
+def test_an_import_of_the_entry_script_is_not_needless(changes_of: Any) -> None:
+    assert changes_of("x = 1\n", "import npu_device\nx = 1\n", script="model.py") == (1, {})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [
+        ("test = d.batch(4)", "test = d.batch(4, drop_remainder=True)", "batches of evaluation cut"),
+        ("def eval_fn():\n  return d.batch(4)", "def eval_fn():\n  return d.batch(4, drop_remainder=True)", "cut"),
+        ("evalSet = d.batch(4, drop_remainder=False)", "evalSet = d.batch(4, drop_remainder=True)", "cut"),
+        ("x = d.batch(4, drop_remainder=t)", "x = d.batch(4, drop_remainder=True)", "computed drop_remainder replaced"),
+        ("def f():\n  train = d.batch(4)", "def f():\n  train = d.batch(4, drop_remainder=True)", ""),
+        ("def train_and_eval():\n  d.batch(4)", "def train_and_eval():\n  d.batch(4, drop_remainder=True)", ""),
+        ("def test():\n  train = d.batch(4)", "def test():\n  train = d.batch(4, drop_remainder=True)", ""),
+        ("latest = d.batch(4)", "latest = d.batch(4, drop_remainder=True)", ""),
+        ("test = d.batch(4, True)", "test = d.batch(4, True, drop_remainder=True)", "arguments given twice"),
+        ("Estimator(f, d, c)", "Estimator(f, d, c, config=npu_run_config_init())", "arguments given twice"),
+        ("Estimator(f, d)", "Estimator(f, d, config=npu_run_config_init())", ""),
+        ("Estimator(*a, f, d)", "Estimator(*a, f, d, config=npu_run_config_init())", ""),
+        ("m.compile('adam', 'mse')", "m.compile('mse', optimizer=w('adam'))", "positional arguments moved"),
+        ("m.compile('adam', loss=l)", "m.compile(loss=l, optimizer=w('adam'))", ""),
+        ("import requests\nrequests.Session()", "import requests\nrequests.Session(config=npu_c())", "other packages"),
+        ("import tensorflow as tf\ntf.Session()", "import tensorflow as tf\ntf.Session(config=npu_c())", ""),
+        ("class A:\n  def batch(s): s\n  def f(self): self.batch()", "", "other packages"),
+        ("from data import d\nd.batch(4)", "from data import d\nd.batch(4, drop_remainder=True)", ""),
+        ("import model\nmodel.batch(4)", "import model\nmodel.batch(4, drop_remainder=True)", "other packages"),
+        ("import model\nmodel.shard(n, i)", "import model\nmodel.shard(1, 0)", "calls of other packages changed"),
+        ("d.shard(n, i)", "d.shard(1, 0)", "shard of the user replaced"),
+        ("tf.device(None)", "tf.device('/cpu:0')", "device functions or None replaced"),
+        ("tf.device(t.replica_device_setter())", "tf.device('/cpu:0')", "device functions or None replaced"),
+        ("tf.device('/gpu:0')", "tf.device('/cpu:0')", ""),
+        ("tf.device(device)", "tf.device('/cpu:0')", ""),
+        ("import horovod as hvd\nhvd.rank()", "None\nhvd.rank()", "names without their import"),
+        ("import horovod as hvd\nhvd.rank()", "None\nrank()", ""),
+        ("x = tf.nn.dropout(x, rate=1-k)", "x = npu_ops.dropout(x, keep_prob=1-1-k)", "rates without parentheses"),
+        ("x = tf.nn.dropout(x, rate=1-k)", "x = npu_ops.dropout(x, keep_prob=1-(1-k))", ""),
+        ("o = Adam()\nm.compile(optimizer=o)", "", "optimizers wrapped twice"),
+    ],
+)
+def test_wrong_changes_are_counted_by_kind(changes_of: Any, before: str, after: str, kind: str) -> None:
+    wrapped = before.replace("Adam()", "{0}(Adam())").replace("=o", "={0}(o)")
+    after = after or wrapped.format("npu_distributed_optimizer_wrapper").replace(
+        "self.batch()", "self.batch(drop_remainder=True)"
+    )
+    _, kinds = changes_of(before + "\n", after + "\n")
+    wrong = [name for name in kinds if name not in ("lines without a change of code", "unused imports")]
+    assert len(wrong) == bool(kind) and all(kind in name and kinds[name] == 1 for name in wrong)
+
+
+def test_a_shard_that_distributed_training_asks_for_is_right(changes_of: Any) -> None:
+    assert changes_of("d.shard(n, i)\n", "d.shard(1, 0)\n", is_distributed=True) == (1, {})
+
+
+def test_a_lost_run_bit_is_needless(changes_of: Any, tmp_path: pathlib.Path) -> None:
+    changes_of("x = 1\n", "x = 2\n")
+    (tmp_path / "before" / "model.py").chmod(0o755)
+    assert changes_of("x = 1\n", "x = 2\n") == (1, {"run bits lost": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "version", "options"),
+    [
+        ("import tensorflow as tf", "1.15", []),
+        ("import horovod.tensorflow as hvd\nhvd.init()", "1.15", ["-d", "horovod"]),
+        ("    import horovod.tensorflow as hvd\n    hvd.size()", "1.15", []),
+        ("s = tf.distribute.MirroredStrategy()", "2.6", ["-d", "tf_strategy"]),
+        ("import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()", "1.15", []),
+        ("import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()", "2.6", ["-c"]),
+    ],
+)
+def test_the_tool_has_the_options_for_a_program(
+    repo_root: pathlib.Path, text: str, version: str, options: list[str]
+) -> None:
+    assert load(repo_root, "record_vendor").options_for(text, version) == options
+
+
+_VENDOR_TOOL = """
+import os, sys
+options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+assert os.path.dirname(options["-m"]) == options["-i"]
+while input("Enter 'continue' or 'c': ") != "c" or input("'y' or 'n': ") != "n":
+    pass
+target = os.path.join(options["-o"], "source_npu_1")
+os.makedirs(target)
+for name in os.listdir(options["-i"]):
+    with open(os.path.join(options["-i"], name)) as source, open(os.path.join(target, name), "w") as result:
+        text = source.read()
+        if "raise" in text:
+            sys.exit("\\nValueError: raise")
+        result.write("from npu_bridge.npu_init import *\\n" + text.replace("BROKEN", "("))
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "reason", "lines"),
+    [
+        ("x = 1\n", "differ", "TypeError: two values", 1),
+        ("x = BROKEN\n", "result does not parse", "train.py", 0),
+        ("raise_\n", "conversion fails", "ValueError: raise", None),
+        ("import npu_bridge\n", "port already", "", None),
+    ],
+)
+def test_a_conversion_of_the_vendors_tool_is_compared_with_the_original(
+    make_vendor: Any,
+    record_list: Any,
+    record_results: Any,
+    tmp_path: pathlib.Path,
+    monkeypatch: Any,
+    text: str,
+    verdict: str,
+    reason: str,
+    lines: int | None,
+) -> None:
+    def project(program: Any, sources: str, target: str) -> str:
+        os.makedirs(target)
+        pathlib.Path(target, "train.py").write_text(text, encoding="utf-8")
+        return "abc1234"
+
+    def verify(name: str, arguments: list[str], folder: str, report: str) -> Any:
+        converted = arguments[arguments.index("train.py") + 1]
+        assert "npu_bridge" in pathlib.Path(converted).read_text(encoding="utf-8")
+        problem = (
+            f"{converted} ended with exit code 1 after 0 recorded steps. Its error: {reason}. See its output in a."
+        )
+        run = {"steps": 3, "completed": True}
+        return {"verdict": "differ", "original": run, "streams": [], "problems": [problem]}
+
+    monkeypatch.setattr(make_vendor.verified, "project", project)
+    monkeypatch.setattr(make_vendor.verified, "verify", verify)
+    (tmp_path / "tool").mkdir()
+    (tmp_path / "tool" / "main.py").write_text(_VENDOR_TOOL, encoding="utf-8")
+    known = record_results.Result("", "", verdict="agree", steps=3)
+    measuring = make_vendor.VendorMeasuring(entry(record_list, defect=None), "", str(tmp_path))
+    result = measuring.compare(str(tmp_path / "tool"), known, None)
+    assert (result.verdict, result.reason, result.lines) == (verdict, reason, lines)
+
+
+def test_both_tools_are_counted_in_the_same_programs(
+    make_vendor: Any, record_list: Any, record_results: Any, tmp_path: pathlib.Path, monkeypatch: Any
+) -> None:
+    vendor = make_vendor.record_vendor
+    programs = [entry(record_list, script=f"{number}.py") for number in range(5)]
+    rows = [(p.name, "82957b9", "", verdict) for p, verdict in zip(programs, ("agree", "not run", "", "port already"))]
+    results(
+        record_results, tmp_path, monkeypatch, programs, record_results.Result(programs[0].name, "", verdict="agree")
+    )
+    record_results.kept(programs).add(record_results.Result(programs[1].name, "", verdict="not reproducible"))
+    kinds = "arguments given twice 2; unused imports 3"
+    vendor.kept(programs).add(*(vendor.VendorResult(*row, "", 1, 10, kinds, 4, "comments lost 1") for row in rows[:3]))
+    vendor.kept(programs).add(
+        vendor.VendorResult(*rows[3]), vendor.VendorResult(programs[4].name, "", "", vendor.FAILS)
+    )
+    lines = [[cell.strip("| ") for cell in line.split(" | ")] for line in vendor.totals(programs, False).splitlines()]
+    assert [cells[1:] for cells in lines[2:6]] == [
+        ["3 / 4", "4 / 4"],
+        ["1 / 2", "2 / 2"],
+        ["1 / 2", "1 / 2"],
+        ["30", "12"],
+    ]
+    assert lines[6:] == [
+        ["wrong changes", "6", "0"],
+        ["&emsp;arguments given twice", "6", "0"],
+        ["needless changes", "9", "3"],
+        ["&emsp;comments lost", "0", "3"],
+        ["&emsp;unused imports", "9", "0"],
+    ]
+    assert vendor.kept(programs).read()[programs[0].name].cell == "2, 3; 0, 1"
+    assert "| 错误的更改 | 6 | 0 |" in vendor.totals(programs, True)
