@@ -1,7 +1,8 @@
 """Import the NPU's operators where a graph is frozen.
 
 A graph that was trained on the NPU may have operators of the NPU. TensorFlow reads such a graph only if their module is
-imported. A session that restores variables and freezes the graph stays on the host (NPU101).
+imported. A session that restores variables and freezes the graph stays on the host (NPU101). Code that trains and then
+freezes its own graph needs no import: its sessions have the NPU configuration, whose module brings the operators.
 
 Before::
 
@@ -66,6 +67,14 @@ Untouched::
 
 Untouched::
 
+    import tensorflow as tf
+
+    def train(sess, loss):
+        sess.run(tf.train.AdamOptimizer().minimize(loss))
+        return tf.graph_util.convert_variables_to_constants(sess, sess.graph_def, ['logits'])
+
+Untouched::
+
     from mycompany.tools import freeze_graph
 
     freeze_graph.freeze_graph('graph.pb', checkpoint)
@@ -76,7 +85,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import is_first_call, is_in_test
+from ...analysis.device_placement import is_first_call, is_in_test, trains_itself
 from ...analysis.freezing import FREEZERS
 from ...analysis.tensorflow_version import is_tf2_program
 from ...semantics.model import Call
@@ -92,6 +101,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     if (
         not is_first
         or is_tf2_program(context)
+        or trains_itself(context)
         or is_in_test(context, call.node)
         or _imports_npu_operators(context.names.tree)
     ):
