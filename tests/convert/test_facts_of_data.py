@@ -256,22 +256,62 @@ def evaluate():
 """
 
 
-@pytest.mark.parametrize("times, said", [(0, "the feed at train.py:6. Observe a longer run"), (1, "")])
-def test_a_feed_in_another_file_that_no_run_reached_counts(times: int, said: str, tmp_path: pathlib.Path) -> None:
+BUILDER = b"""import tensorflow.compat.v1 as tf
+
+def inputs():
+    x = tf.placeholder(tf.float32, [None, 3])
+    return x, tf.placeholder(tf.int32, [8])
+"""
+CALLER = b"""import model
+
+images, labels = model.inputs()
+session.run(train, {images: batch, labels: numbers})
+def evaluate():
+    session.run(accuracy, {images: tests, labels: numbers})
+"""
+OWN = b"""import tensorflow.compat.v1 as tf
+
+def inputs():
+    x = tf.placeholder(tf.float32, [None, 3])
+    return x
+
+images = inputs()
+session.run(train, {images: batch})
+def evaluate():
+    session.run(accuracy, {images: tests})
+"""
+
+
+@pytest.mark.parametrize("times", [0, 1])
+@pytest.mark.parametrize(
+    "model, train, line",
+    [
+        pytest.param(MODEL, TRAIN, "train.py:6", id="of an attribute"),
+        pytest.param(BUILDER, CALLER, "train.py:6", id="of a part of a result"),
+        pytest.param(OWN, b"", "model.py:10", id="of a result in its file"),
+    ],
+)
+def test_a_feed_under_another_name_that_no_run_reached_counts(
+    model: bytes, train: bytes, line: str, times: int, tmp_path: pathlib.Path
+) -> None:
     paths = {name: str(tmp_path / name) for name in ("model.py", "train.py")}
-    for name, text in (("model.py", MODEL), ("train.py", TRAIN)):
+    for name, text in (("model.py", model), ("train.py", train)):
         (tmp_path / name).write_bytes(text)
-    ((_, _, place),) = Converter(Settings(**SELECT)).convert(MODEL, paths["model.py"]).asked
+    ((_, _, place),) = Converter(Settings(**SELECT)).convert(model, paths["model.py"]).asked
     seen = Seen(1, 1)
     seen.note("shape", (8, 3))
-    train = FileFacts(digest(TRAIN), {Block(1, 6): 1, Block(5, 6): times})
-    files = {"model.py": FileFacts(digest(MODEL), {}, {place: seen}), "train.py": train}
+    name, number = line.split(":")
+    blocks = {"model.py": {Block(1, 10): 1}, "train.py": {Block(1, 10): 1}}
+    blocks[name][Block(int(number) - 1, 10)] = times
+    files = {"model.py": FileFacts(digest(model), blocks["model.py"], {place: seen})}
+    files["train.py"] = FileFacts(digest(train), blocks["train.py"])
     settings = Settings(facts=Facts(str(tmp_path), (), files), **SELECT)
     result = Converter(settings, project_of(settings, [*paths.values()], [*paths.values()])).convert(
-        MODEL, paths["model.py"]
+        model, paths["model.py"]
     )
     (diagnostic,) = result.diagnostics
-    assert said in diagnostic.message and (diagnostic.kind == FINDING) == bool(said)
+    assert (f"the feed at {line}. Observe a longer run" in diagnostic.message) == (times == 0)
+    assert (diagnostic.kind == FINDING) == (times == 0)
 
 
 UNFED = "import tensorflow.compat.v1 as tf\n\nx = tf.placeholder(tf.float32, [None, 3])\n"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import Iterable, Iterator, NamedTuple
+from typing import Iterator, NamedTuple
 
 from ..project.context import Context
-from ..semantics.mentions import Mention, reads_of_assigned_attribute, reads_of_assigned_name
+from ..semantics.mentions import reads_of_assigned_attribute
 from ..semantics.module_index import Names
 from ..semantics.value_flow import origins
 from ..syntax.expressions import last_name
@@ -24,7 +24,7 @@ def fed_values(context: Context, placeholder: ast.AST) -> list[ast.expr]:
     return [
         value
         for target in targets
-        for key, value in context.once(_pairs_by_name).get(last_name(target), ())
+        for key, value in context.names.once(_pairs_by_name).get(last_name(target), ())
         if isinstance(key, ast.Attribute) or _may_be(placeholder, key, context.names)
     ]
 
@@ -52,17 +52,34 @@ class Feed(NamedTuple):
 
 
 def feeds_elsewhere(context: Context, placeholder: ast.AST) -> Iterator[Feed]:
-    """Yield the feeds by which other files feed a placeholder, as ``model.x`` in ``{model.x: batch}``."""
+    """Yield the feeds of a placeholder in other files, and those under another name, as where a function returns it."""
     names, parent = context.names, context.names.parents.get(placeholder)
-    for target in parent.targets if isinstance(parent, ast.Assign) else ():
-        reads: Iterable[Mention | None] = ()
-        if isinstance(target, ast.Name):
-            reads = reads_of_assigned_name(target, names) or ()
-        elif isinstance(target, ast.Attribute):
-            reads = reads_of_assigned_attribute(target, names)
-        for read in reads:
-            if read is not None and read.names is not names and _is_key(read.names.parents.get(read.node), read.node):
-                yield Feed(read.names, getattr(read.node, "lineno", 0))
+    targets = parent.targets if isinstance(parent, ast.Assign) else []
+    for target in targets:
+        if isinstance(target, ast.Attribute):
+            for read in reads_of_assigned_attribute(target, names):
+                if (
+                    read is not None
+                    and read.names is not names
+                    and _is_key(read.names.parents.get(read.node), read.node)
+                ):
+                    yield Feed(read.names, getattr(read.node, "lineno", 0))
+    own = {last_name(target) for target in targets}
+    for user in _names_of_users(names):
+        for name, pairs in user.once(_pairs_by_name).items():
+            for key, _ in pairs if user is not names or name not in own else ():
+                if any(origin.node is placeholder for origin in origins(key, user.place(key), user)):
+                    yield Feed(user, key.lineno)
+
+
+def _names_of_users(names: Names) -> Iterator[Names]:
+    """Yield the names of a file, and of the files of its project that import it."""
+    yield names
+    project = names.project
+    for path in sorted(project.with_importers([names.path])) if project is not None else ():
+        module = project.module(path) if project is not None and path != names.path else None
+        if module is not None:
+            yield module.names
 
 
 def _is_key(parent: ast.AST | None, node: ast.AST) -> bool:
@@ -74,10 +91,10 @@ def _is_key(parent: ast.AST | None, node: ast.AST) -> bool:
     return isinstance(parent, ast.Dict) and node in parent.keys
 
 
-def _pairs_by_name(context: Context) -> dict[str, list[tuple[ast.expr, ast.expr]]]:
+def _pairs_by_name(names: Names) -> dict[str, list[tuple[ast.expr, ast.expr]]]:
     """Return the keys and values of dictionaries by the last names of the keys."""
     by_name: dict[str, list[tuple[ast.expr, ast.expr]]] = {}
-    for node in ast.walk(context.names.tree):
+    for node in ast.walk(names.tree):
         pairs: list[tuple[ast.AST | None, ast.expr]] = []
         if isinstance(node, ast.Dict):
             pairs = list(zip(node.keys, node.values))
