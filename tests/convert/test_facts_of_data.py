@@ -280,6 +280,29 @@ session.run(train, {images: batch})
 def evaluate():
     session.run(accuracy, {images: tests})
 """
+LITERAL = b"""import tensorflow.compat.v1 as tf
+
+places = {'x': tf.placeholder(tf.float32, [None, 3]), 'y': tf.placeholder(tf.int32, [8])}
+feeds = {places['x']: batch, places['y']: numbers}
+session.run(train, feeds)
+def evaluate():
+    feeds[places['x']] = tests
+    session.run(accuracy, feeds)
+"""
+FILLED = b"""import tensorflow.compat.v1 as tf
+import train
+
+places = {}
+places['x'] = tf.placeholder(tf.float32, [None, 3])
+session.run(train, train.feeds(places, batch))
+train.feeds_of_tests(places, tests)
+"""
+FILLER = b"""def feeds(places, batch):
+    return {places['x']: batch}
+
+def feeds_of_tests(places, batch):
+    return {places['y']: 0, places['x']: batch}
+"""
 
 
 @pytest.mark.parametrize("times", [0, 1])
@@ -289,6 +312,8 @@ def evaluate():
         pytest.param(MODEL, TRAIN, "train.py:6", id="of an attribute"),
         pytest.param(BUILDER, CALLER, "train.py:6", id="of a part of a result"),
         pytest.param(OWN, b"", "model.py:10", id="of a result in its file"),
+        pytest.param(LITERAL, b"", "model.py:7", id="in a literal dictionary"),
+        pytest.param(FILLED, FILLER, "train.py:5", id="in a dictionary that is filled and passed"),
     ],
 )
 def test_a_feed_under_another_name_that_no_run_reached_counts(

@@ -9,7 +9,7 @@ from ..project.context import Context
 from ..semantics.mentions import reads_of_assigned_attribute
 from ..semantics.module_index import Names
 from ..semantics.value_flow import origins
-from ..syntax.expressions import last_name
+from ..syntax.expressions import constant, last_name
 
 
 def fed_values(context: Context, placeholder: ast.AST) -> list[ast.expr]:
@@ -20,7 +20,7 @@ def fed_values(context: Context, placeholder: ast.AST) -> list[ast.expr]:
         placeholder: the call that makes it.
     """
     parent = context.names.parents.get(placeholder)
-    targets = parent.targets if isinstance(parent, ast.Assign) else ()
+    targets = [target for target in parent.targets if last_name(target)] if isinstance(parent, ast.Assign) else []
     return [
         value
         for target in targets
@@ -52,7 +52,7 @@ class Feed(NamedTuple):
 
 
 def feeds_elsewhere(context: Context, placeholder: ast.AST) -> Iterator[Feed]:
-    """Yield the feeds of a placeholder in other files, and those under another name, as where a function returns it."""
+    """Yield the feeds of a placeholder in other files, and under other names: of a result, or in a dictionary."""
     names, parent = context.names, context.names.parents.get(placeholder)
     targets = parent.targets if isinstance(parent, ast.Assign) else []
     for target in targets:
@@ -64,22 +64,47 @@ def feeds_elsewhere(context: Context, placeholder: ast.AST) -> Iterator[Feed]:
                     and _is_key(read.names.parents.get(read.node), read.node)
                 ):
                     yield Feed(read.names, getattr(read.node, "lineno", 0))
-    own = {last_name(target) for target in targets}
+    own = {last_name(target) for target in targets} - {""}
     for user in _names_of_users(names):
         for name, pairs in user.once(_pairs_by_name).items():
             for key, _ in pairs if user is not names or name not in own else ():
-                if any(origin.node is placeholder for origin in origins(key, user.place(key), user)):
+                if _is_placeholder(key, user, placeholder, names):
                     yield Feed(user, key.lineno)
 
 
 def _names_of_users(names: Names) -> Iterator[Names]:
-    """Yield the names of a file, and of the files of its project that import it."""
+    """Yield the names of a file, of the files of its project that import it, and of those that it imports."""
     yield names
     project = names.project
-    for path in sorted(project.with_importers([names.path])) if project is not None else ():
-        module = project.module(path) if project is not None and path != names.path else None
-        if module is not None:
-            yield module.names
+    if project is not None:
+        others = project.with_importers([names.path]) | project.with_imports(names.path)
+        for module in map(project.module, sorted(others - {names.path})):
+            if module is not None:
+                yield module.names
+
+
+def _is_placeholder(key: ast.expr, user: Names, placeholder: ast.AST, names: Names) -> bool:
+    """Return True if the key of a feed is a placeholder, or a string gets it from the dictionary that has it."""
+    if not isinstance(key, ast.Subscript):
+        return any(origin.node is placeholder for origin in origins(key, user.place(key), user))
+    label, holders = _place_in_dictionary(placeholder, names)
+    return (
+        label is not None
+        and label == constant(_without_index(key.slice))
+        and not holders.isdisjoint(origin.node for origin in origins(key.value, user.place(key), user))
+    )
+
+
+def _place_in_dictionary(placeholder: ast.AST, names: Names) -> tuple[tuple[object] | None, frozenset[ast.AST]]:
+    """Return the literal key of a placeholder in a dictionary, in a tuple, and the origins of the dictionary."""
+    parent = names.parents.get(placeholder)
+    if isinstance(parent, ast.Dict):
+        return constant(parent.keys[parent.values.index(placeholder)]), frozenset({parent})  # type: ignore[arg-type]
+    for target in parent.targets if isinstance(parent, ast.Assign) else ():
+        if isinstance(target, ast.Subscript):
+            holders = origins(target.value, names.place(target), names)
+            return constant(_without_index(target.slice)), frozenset(origin.node for origin in holders)
+    return None, frozenset()
 
 
 def _is_key(parent: ast.AST | None, node: ast.AST) -> bool:
@@ -92,7 +117,7 @@ def _is_key(parent: ast.AST | None, node: ast.AST) -> bool:
 
 
 def _pairs_by_name(names: Names) -> dict[str, list[tuple[ast.expr, ast.expr]]]:
-    """Return the keys and values of dictionaries by the last names of the keys."""
+    """Return the keys and values of dictionaries by the last names of the keys; "" for parts of dictionaries."""
     by_name: dict[str, list[tuple[ast.expr, ast.expr]]] = {}
     for node in ast.walk(names.tree):
         pairs: list[tuple[ast.AST | None, ast.expr]] = []
@@ -102,7 +127,7 @@ def _pairs_by_name(names: Names) -> dict[str, list[tuple[ast.expr, ast.expr]]]:
             keys = [target.slice for target in node.targets if isinstance(target, ast.Subscript)]
             pairs = [(_without_index(key), node.value) for key in keys]
         for key, value in pairs:
-            if isinstance(key, (ast.Name, ast.Attribute)):
+            if isinstance(key, (ast.Name, ast.Attribute, ast.Subscript)):
                 by_name.setdefault(last_name(key), []).append((key, value))
     return by_name
 
