@@ -50,8 +50,8 @@ class VendorMeasuring(Measuring):
         self._project("original")
         paths = self._files()
         text = "\n".join(record_changes.text_of(os.path.join(self._path("source"), path)) for path in paths)
-        if record_vendor.is_port(text):
-            return head._replace(verdict=PORT)
+        if record_vendor.outside(text):
+            return head._replace(verdict=record_vendor.outside(text))
         script = os.path.join(program.start, program.script)
         options = record_vendor.options_for(text, program.tensorflow)
         head = head._replace(options=" ".join(options), files=len(paths))
@@ -77,8 +77,8 @@ class VendorMeasuring(Measuring):
         if known is None or not known.original_trains or not known.steps:
             return head
         verification = self._verify("original", "vendor", "reports")
-        if not verification["original"]["completed"]:
-            raise RuntimeError(verification["problems"][0])
+        if not (verification["original"]["completed"] and verification["original"]["steps"]):
+            raise RuntimeError(f"The original shows no training step. {verification['problems'][:1]}")
         outcome = with_verdict(Result("", ""), verification)
         reason = re.sub(r".* ended with exit code \d+.*? Its error: (.*)\. See its output in .*", r"\1", outcome.reason)
         return head._replace(verdict=outcome.verdict, reason=self._relative(reason))

@@ -15,7 +15,7 @@ import tokenize
 from collections import Counter
 from typing import Any, Container, Iterator, Mapping, NamedTuple, Sequence
 
-LAYOUT, COMMENTS, IMPORTS = "lines without a change of code", "comments lost", "unused imports"
+LAYOUT, COMMENTS, IMPORTS = "lines without a change of code", "comments and docstrings lost", "unused imports"
 RUN_BITS, LINE_ENDS = "run bits lost", "files with other line ends"
 EVALUATION, COMPUTED = "batches of evaluation cut", "computed drop_remainder replaced"
 TWICE, SHIFTED = "arguments given twice", "positional arguments moved"
@@ -34,7 +34,7 @@ KINDS = {  # and their Chinese names
     SHARD: "用户的 shard 被替换",
     RATES: "比率缺少括号",
     LAYOUT: "代码不变的行",
-    COMMENTS: "丢失的注释",
+    COMMENTS: "丢失的注释和文档字符串",
     IMPORTS: "未使用的导入",
     RUN_BITS: "丢失的可执行位",
     LINE_ENDS: "行尾改变的文件",
@@ -143,6 +143,7 @@ class _Source:
             elif isinstance(node, ast.arg):
                 self.bound.add(node.arg)
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                self.comments.update(filter(None, [ast.get_docstring(node)]))
                 self.bound.add(node.name)
                 self._functions.add(node.name)
             if isinstance(node, ast.Assign) and _is_wrapper(node.value):

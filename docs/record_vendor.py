@@ -19,7 +19,8 @@ from record_results import AGREE
 
 REPOSITORY, COMMIT = "hicann/tensorflow", "82957b9"
 VERSIONS = "1.15", "2.6"  # of TensorFlow, for which there is a tool
-FAILS, NO_SYNTAX, PORT = "conversion fails", "result does not parse", "port already"
+FAILS, NO_SYNTAX = "conversion fails", "result does not parse"
+PORT, NATIVE_KERAS = OUTSIDE = "port already", "native Keras"  # that its guide excludes
 
 _FOLDER = "convert_tf2npu"
 _RENAMED_FOR_2 = {  # as its build does for TensorFlow 2
@@ -42,8 +43,8 @@ class VendorResult(NamedTuple):
         name: of the program.
         commit: of the vendor's tool.
         options: of the vendor's tool.
-        verdict: of ``npu-shim verify`` on the original and the vendor's conversion, or FAILS, NO_SYNTAX, PORT; "" if
-            it is not run.
+        verdict: of ``npu-shim verify`` on the original and the vendor's conversion, or FAILS, NO_SYNTAX, or one of
+            OUTSIDE; "" if it is not run.
         reason: the first value that departs, or the error.
         files: of the program.
         lines, our_lines: that are changed; None without a conversion.
@@ -91,7 +92,7 @@ def _wrong_and_needless(text: str) -> str:
 
 def totals(programs: Sequence[Program], chinese: bool) -> str:
     """Return what both tools made of the same programs, as a table."""
-    rows = [row for row in kept(programs).read().values() if row.verdict != PORT]
+    rows = [row for row in kept(programs).read().values() if row.verdict not in OUTSIDE]
     results = record_results.kept(programs).read()
     ran = [(row, results[row.name]) for row in rows if row.verdict and row.name in results]
     verdicts = [[row.verdict for row, _ in ran], [result.verdict for _, result in ran]]
@@ -130,6 +131,7 @@ def write_tool(tensorflow: str, sources: str, folder: str) -> str:
     if tensorflow != "1.15":
         for name, new in _RENAMED_FOR_2.items():
             os.replace(os.path.join(root, name), os.path.join(root, new))
+        os.remove(os.path.join(root, "tf1.15_api_support_list.xlsx"))
     (path,) = glob.glob(os.path.join(root, "*_api_support_list.xlsx"))
     sheets = pandas.read_excel(path, sheet_name=None, nrows=1)
     with pandas.ExcelWriter(path) as book:
@@ -138,9 +140,14 @@ def write_tool(tensorflow: str, sources: str, folder: str) -> str:
     return root
 
 
-def is_port(text: str) -> bool:
-    """Return True for the source of a program that calls the vendor's packages already."""
-    return re.search(_IMPORT + r"(?:npu_bridge|npu_device|hccl)\b", text) is not None
+def outside(text: str) -> str:
+    """Return why the vendor's guide excludes the source of a program: PORT, NATIVE_KERAS or "".
+
+    A port calls the vendor's packages before any conversion.
+    """
+    if re.search(_IMPORT + r"(?:npu_bridge|npu_device|hccl)\b", text):
+        return PORT
+    return NATIVE_KERAS if re.search(_IMPORT + r"keras\b", text) else ""
 
 
 def options_for(text: str, tensorflow: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import importlib.util
 import os
@@ -682,7 +683,8 @@ def changes_of(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> Any:
         ("x = 'a'\ny = 1\n", 'x = "a"\ny = 2\n', 2, {"lines without a change of code": 1}),
         ("x = f(1,\n  2)\n", "x = f(1, 2, c=3)\n", 2, {}),
         ("if a:\n  x = 1\n", "if a:\n  pass\nx = 1\n", 2, {}),
-        ("x = 1  # one\n", "x = 1\n", 1, {"lines without a change of code": 1, "comments lost": 1}),
+        ("x = 1  # one\n", "x = 1\n", 1, {"lines without a change of code": 1, "comments and docstrings lost": 1}),
+        ("def f():\n  'Say.'\n  return 1\n", "def f():\n  return 1\n", 1, {"comments and docstrings lost": 1}),
         ("x = 1\r\n", "x = 1\n", 1, {"files with other line ends": 1}),
         ("x = 1\n", "from npu_bridge.npu_init import *\nx = 1\n", 1, {"unused imports": 1}),
         ("x = 1\n", "import npu_device as npu\nx = 1\n", 1, {"unused imports": 1}),
@@ -795,6 +797,7 @@ for name in os.listdir(options["-i"]):
         ("x = BROKEN\n", "result does not parse", "train.py", 0),
         ("raise_\n", "conversion fails", "ValueError: raise", None),
         ("import npu_bridge\n", "port already", "", None),
+        ("from keras.layers import Dense\n", "native Keras", "", None),
     ],
 )
 def test_a_conversion_of_the_vendors_tool_is_compared_with_the_original(
@@ -843,7 +846,9 @@ def test_both_tools_are_counted_in_the_same_programs(
     )
     record_results.kept(programs).add(record_results.Result(programs[1].name, "", verdict="not reproducible"))
     kinds = "arguments given twice 2; unused imports 3"
-    vendor.kept(programs).add(*(vendor.VendorResult(*row, "", 1, 10, kinds, 4, "comments lost 1") for row in rows[:3]))
+    vendor.kept(programs).add(
+        *(vendor.VendorResult(*row, "", 1, 10, kinds, 4, "comments and docstrings lost 1") for row in rows[:3])
+    )
     vendor.kept(programs).add(
         vendor.VendorResult(*rows[3]), vendor.VendorResult(programs[4].name, "", "", vendor.FAILS)
     )
@@ -858,8 +863,85 @@ def test_both_tools_are_counted_in_the_same_programs(
         ["wrong changes", "6", "0"],
         ["&emsp;arguments given twice", "6", "0"],
         ["needless changes", "9", "3"],
-        ["&emsp;comments lost", "0", "3"],
+        ["&emsp;comments and docstrings lost", "0", "3"],
         ["&emsp;unused imports", "9", "0"],
     ]
     assert vendor.kept(programs).read()[programs[0].name].cell == "2, 3; 0, 1"
     assert "| 错误的更改 | 6 | 0 |" in vendor.totals(programs, True)
+
+
+@pytest.mark.parametrize("version", ["1.15", "2.6"])
+def test_the_tool_is_laid_out_as_its_build_does(
+    make_vendor: Any, tmp_path: pathlib.Path, monkeypatch: Any, version: str
+) -> None:
+    names = ["ast_impl.py", "config.py", "main.py", "mappings/ast.json", "tf1.15_api_support_list.xlsx"]
+    names += ["v2/ast_impl_v2.py", "v2/config_v2.py", "v2/tf_func_def_v2.py", "v2/mappings/ast_v2.json"]
+    names += ["v2/TF2.6_api_support_list.xlsx"]
+    written: list[tuple[Any, ...]] = []
+
+    def checkout(repository: str, commit: str, folder: str, sources: str, target: str) -> None:
+        for name in names:
+            path = pathlib.Path(target, folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(name, encoding="utf-8")
+
+    class Sheet:
+        def to_excel(self, path: Any, **options: Any) -> None:
+            written.append((path.name, options["sheet_name"]))
+
+    @contextlib.contextmanager
+    def open_book(path: str) -> Any:
+        yield pathlib.Path(path)
+
+    sheets = {"calls": Sheet(), "names": Sheet()}
+    pandas = types.SimpleNamespace(read_excel=lambda path, **options: sheets, ExcelWriter=open_book)
+    monkeypatch.setitem(sys.modules, "pandas", pandas)
+    monkeypatch.setattr(make_vendor.verified, "checkout", checkout)
+    root = pathlib.Path(make_vendor.record_vendor.write_tool(version, "", str(tmp_path)))
+    lists = {"1.15": "tf1.15_api_support_list.xlsx", "2.6": "TF2.6_api_support_list.xlsx"}
+    assert written == [(lists[version], "calls"), (lists[version], "names")]
+    made = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in root.rglob("*.*")}
+    second = {"ast_impl.py": "v2/ast_impl_v2.py", "ast_impl_v1.py": "ast_impl.py", "config.py": "v2/config_v2.py"}
+    second["mappings/ast.json"] = "v2/mappings/ast_v2.json"
+    assert version == "1.15" or (second.items() <= made.items() and lists["1.15"] not in made)
+    assert version == "2.6" or set(made) == set(names)
+
+
+def test_a_version_without_a_tool_is_an_error(make_vendor: Any, monkeypatch: Any, capsys: Any) -> None:
+    monkeypatch.setitem(sys.modules, "tensorflow", types.SimpleNamespace(__version__="2.15.1"))
+    with pytest.raises(SystemExit, match="2"):
+        make_vendor.main([])
+    assert "the vendor's tool is for TensorFlow 1.15 and 2.6, not 2.15.1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [["--quick"], ["--missing"]])
+def test_known_verdicts_of_the_vendors_tool_stay(
+    make_vendor: Any,
+    record_list: Any,
+    record_results: Any,
+    tmp_path: pathlib.Path,
+    monkeypatch: Any,
+    options: list[str],
+) -> None:
+    vendor, programs = make_vendor.record_vendor, [entry(record_list, script=name) for name in ("a.py", "b.py")]
+    results(record_results, tmp_path, monkeypatch, programs)
+    vendor.kept(programs).add(vendor.VendorResult(programs[0].name, "", verdict="agree"))
+
+    def compare(self: Any, tool: str, known: Any, before: Any) -> Any:
+        if self._program == programs[1] and options == ["--missing"]:
+            raise RuntimeError("no data")
+        return vendor.VendorResult(self._program.name, "new", verdict="agree" if before else "")
+
+    monkeypatch.setitem(sys.modules, "tensorflow", types.SimpleNamespace(__version__="1.15.5"))
+    monkeypatch.setattr(make_vendor, "read_programs", lambda: programs)
+    monkeypatch.setattr(vendor, "write_tool", lambda version, sources, folder: folder)
+    monkeypatch.setattr(make_vendor.VendorMeasuring, "compare", compare)
+    monkeypatch.setattr(make_vendor.record_page, "write", lambda programs: None)
+    monkeypatch.setattr(make_vendor.verified, "use_stand_ins", lambda: None)
+    fails = make_vendor.main(options)
+    made = vendor.kept(programs).read()
+    if options == ["--quick"]:
+        assert [made[p.name].commit for p in programs] == ["new", "new"] and made[programs[0].name].verdict == "agree"
+        assert not fails
+    else:
+        assert list(made) == [programs[0].name] and made[programs[0].name].commit == "" and fails
