@@ -26,6 +26,7 @@ from npu_shim.rehearsal.half_run import Precision
 from npu_shim.rehearsal.recording.kinds import FINAL, INITIAL
 from npu_shim.rehearsal.recording.settings import Changes, WholeTensors
 from npu_shim.rehearsal.result import Result
+from npu_shim.rehearsal.run_arguments import FIRST_SEED
 from npu_shim.rehearsal.running import Run
 
 # Rules about the data of ranks and the averaging of gradients.
@@ -68,7 +69,7 @@ class Plan:
     original_arguments: str = ""
     migrated_arguments: str = ""
     tolerance: float | None = None
-    seed: int = 1
+    seed: int = FIRST_SEED
     seeds: int | None = None
     every: int = 1
     steps: int | None = None

@@ -20,6 +20,7 @@ from npu_shim.rehearsal.dumping import Dumping
 from npu_shim.rehearsal.files.kept import STORE, restore_files
 from npu_shim.rehearsal.half_run import HalfRun
 from npu_shim.rehearsal.recording.settings import Changes, WholeTensors
+from npu_shim.rehearsal.run_arguments import arguments_of_run
 
 PROCESS = "npu_shim.rehearsal.recorded_run"  # the module that runs a script and records it
 DEFAULTS = {  # what a user sets has precedence
@@ -34,7 +35,6 @@ _ON_HOST = {host_env.ON_HOST_VARIABLE: "1", "NPU_SHIM_FALLBACK": "silent"}
 _OF_HOST = ("TF_DETERMINISTIC_OPS",)  # not set on a device, where a recording changes nothing that TensorFlow runs
 TIMED_OUT = 124  # the exit code of a run that took longer than its timeout
 FILES = "files"  # the folder of a run for its own files
-RUN, SEED = "{run}", "{seed}"  # placeholders in arguments
 
 
 def _default_environment(on_host: bool) -> dict[str, str]:
@@ -137,7 +137,7 @@ class Run:
     def command(self) -> list[str]:
         """Return program and arguments of the process."""
         files = os.path.abspath(os.path.join(self.folder, FILES))
-        arguments = [argument.replace(RUN, files).replace(SEED, str(self.seed)) for argument in self.arguments]
+        arguments = arguments_of_run(self.arguments, files, self.seed)
         launch: list[str] = []
         if self.ranks is not None:
             logs = os.path.abspath(os.path.join(self.folder, "logs"))

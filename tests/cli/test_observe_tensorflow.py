@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import subprocess
 from typing import Any, Callable
@@ -101,6 +102,17 @@ def test_a_run_ends_after_its_steps_and_takes_its_files_back(python: Python, tmp
         assert [path.name for path in tmp_path.glob("w*")] == kept
     (first, second) = json.loads((tmp_path / "facts.json").read_text())["runs"]
     assert first == second == {**first, "steps": 3, "ended": "stopped"}
+
+
+def test_a_run_has_a_folder_of_its_own_and_a_seed(python: Python, tmp_path: pathlib.Path) -> None:
+    script = 'import os, sys, tensorflow\nopen(sys.argv[1], "w").close()\nprint(*sys.argv[1:], os.listdir("."))\n'
+    (tmp_path / "save.py").write_text(script)
+    run = python(tmp_path, "-m", "npu_shim", "observe", "save.py", "{run}/w.h5", "--seed={seed}")
+    path, seed, listed = run.stdout.splitlines()[-1].split(" ", 2)
+    assert seed == "--seed=1" and listed == "['save.py']", run.stdout[-3000:]
+    assert path.endswith("w.h5") and not os.path.exists(os.path.dirname(path))
+    (run,) = json.loads((tmp_path / "facts.json").read_text())["runs"]
+    assert run["command"] == ["save.py", "{run}/w.h5", "--seed={seed}"]  # as npu-shim migrate compares it
 
 
 OWN_UPDATES = """

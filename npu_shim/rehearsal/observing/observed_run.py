@@ -6,9 +6,11 @@ import argparse
 import contextlib
 import os
 import platform
+import shutil
 import sys
+import tempfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import TYPE_CHECKING, Callable, ContextManager, Iterator, Sequence
 
 from npu_shim._host import host_env, whole_file
 from npu_shim._host.packages import tensorflow_version
@@ -17,6 +19,7 @@ from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal.files.taken_back import restoring_files
 from npu_shim.rehearsal.observing.counted_steps import start_counting_steps
 from npu_shim.rehearsal.observing.observation import Answer, Observation
+from npu_shim.rehearsal.run_arguments import arguments_of_run
 
 if TYPE_CHECKING:
     from convert_tf2npu.api import Facts
@@ -45,7 +48,8 @@ def run_and_write_facts(target: Sequence[str], is_module: bool, settings: Observ
     """Run a script or a module, and write the facts, merged with those of earlier runs, however it ends.
 
     Args:
-        target: the script or module, and its arguments.
+        target: the script or module, and its arguments. ``{run}`` in them is a folder of the run, which is removed
+            after it, and ``{seed}`` its seed.
         is_module: True for a module.
         settings: of the run.
     Raises:
@@ -84,11 +88,12 @@ def run_and_write_facts(target: Sequence[str], is_module: bool, settings: Observ
     finder = hook.install_finder(conversions, watch_shapes=False)
     ended = "error"
     try:
-        with restoring_files() if settings.takes_back else contextlib.nullcontext():
+        with _own_folder() as folder, _taking_back(settings):
+            arguments = arguments_of_run(target[1:], folder)
             if is_module:
-                script.run_module(target[0], [*target[1:]])
+                script.run_module(target[0], arguments)
             else:
-                script.run_file(target[0], [*target[1:]], finder)
+                script.run_file(target[0], arguments, finder)
         ended = "stopped" if recorder.is_done() else "returned"
     except SystemExit as error:
         ended = "error" if error.code else "stopped" if recorder.is_done() else "returned"
@@ -105,6 +110,20 @@ def run_and_write_facts(target: Sequence[str], is_module: bool, settings: Observ
         else:
             facts.update(seen)
         whole_file.write_atomically(facts.to_text(output), output)
+
+
+@contextlib.contextmanager
+def _own_folder() -> Iterator[str]:
+    """Yield a folder, and remove it. The script may have threads that still write into it."""
+    folder = tempfile.mkdtemp(prefix="npu_shim_observe_")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _taking_back(settings: Observing) -> ContextManager[object]:
+    return restoring_files() if settings.takes_back else contextlib.nullcontext()
 
 
 def _read_earlier_facts(facts_path: str) -> Facts | None:
