@@ -131,7 +131,7 @@ def run(
         timeout=timeout,
         check=False,
     )
-    text = done.stdout.decode("utf-8", "replace")[-3000:]
+    text = done.stdout.decode("utf-8", "replace")[-20000:]
     if done.returncode not in codes:
         raise RuntimeError(f"{' '.join(arguments)} ended with code {done.returncode}:\n{text}")
     return text
