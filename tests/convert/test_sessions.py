@@ -239,6 +239,7 @@ def test_a_module_of_tests_gets_no_session_of_keras(user: str, codes: list[str],
 
 CONFIG = "import tensorflow as tf\nconfig = tf.compat.v1.ConfigProto()\n"
 SESSION = CONFIG + "s = tf.compat.v1.Session(config=config)\n"
+BARE = "import tensorflow as tf\ns = tf.compat.v1.Session()\n"
 INTERACTIVE = CONFIG + "s = tf.compat.v1.InteractiveSession(config=config)\n"
 SET = "tf.compat.v1.keras.backend.set_session(s)\n"
 FIT = "m = tf.keras.models.load_model('m')\nm.fit(x, y)\n"
@@ -251,6 +252,7 @@ STEP = "@tf.function\ndef step(x):\n    return x\n"
         (SESSION + FIT, ["NPU279", "NPU121"]),
         (SESSION + "s.close()\n" + FIT, ["NPU279", "NPU121"]),
         (CONFIG + "tf.compat.v1.Session(config=config)\n" + FIT, ["NPU279", "NPU121"]),
+        (BARE + FIT, ["NPU279", "NPU121"]),
         (INTERACTIVE + STEP + FIT, ["NPU279", "NPU121"]),
         (SESSION + SET + STEP + FIT, ["NPU279", "NPU121"]),
         # Keras takes these sessions in graph mode, and nothing shows that there is none.
@@ -258,6 +260,7 @@ STEP = "@tf.function\ndef step(x):\n    return x\n"
         (INTERACTIVE + FIT, ["NPU101", "NPU121"]),
         # The program runs them.
         (SESSION + "s.run(y)\n" + FIT, ["NPU101", "NPU105"]),
+        (BARE + "s.run(y)\n" + FIT, ["NPU101", "NPU105"]),
         (INTERACTIVE + "y.eval()\n" + FIT, ["NPU101", "NPU105"]),
         (CONFIG + "with tf.compat.v1.Session(config=config):\n    run()\n" + FIT, ["NPU101", "NPU105"]),
         (CONFIG + "s = tf.compat.v1.Session(graph=g, config=config)\n" + FIT, ["NPU101", "NPU105"]),

@@ -11,7 +11,8 @@ from ..semantics.module_index import Names
 from ..syntax.expressions import last_part
 from ..tf_api.canonical_names import canonical, is_tf1_name
 
-_MAKERS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession"})
+_SESSION = "tensorflow.Session"
+_MAKERS = frozenset({_SESSION, "tensorflow.InteractiveSession"})
 SET_SESSION = "tensorflow.keras.backend.set_session"
 # Calls that may use a session which they are not given.
 _DEFAULTS = frozenset({"get_default_session", "get_session", "eval"})
@@ -44,7 +45,8 @@ def _find_use_of_session(names: Names, node: ast.AST) -> Use:
     if name == SET_SESSION and len(node.args) == 1 and not node.keywords:
         use = _assigned_value(names, node.args[0], where)
         return Use.PROGRAM if use is None else use_of_session(names, use)
-    if name not in _MAKERS or node.args or [keyword.arg for keyword in node.keywords] != ["config"]:
+    given_config = [keyword.arg for keyword in node.keywords] == ["config"]
+    if name not in _MAKERS or node.args or not (given_config or name == _SESSION and not node.keywords):
         return Use.PROGRAM
     if any(getattr(call.node.func, "attr", getattr(call.node.func, "id", "")) in _DEFAULTS for call in names.calls):
         return Use.PROGRAM
