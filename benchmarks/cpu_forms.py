@@ -74,7 +74,7 @@ def measure(rounds: int) -> list[dict[str, Any]]:
     from npu_shim.ops.cpu_kernels import forms
 
     turns.quiet()
-    forms.use()
+    forms.use_cpu_forms()
     v1 = tf.compat.v1
     rows = []
     for name, (shapes, ours, by_hand) in blocks().items():

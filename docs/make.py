@@ -79,14 +79,16 @@ def rule_pages() -> dict[str, str]:
 def kept_pages() -> dict[str, str]:
     """Return the generated pages that are in git, by their file names in docs/."""
     return {
-        "options.md": _OPTIONS_NOTE + options_page.markdown(),
+        "options.md": _OPTIONS_NOTE + options_page.options_markdown(),
         "on_a_card.md": with_tables(
             "on_a_card.md", "npu_shim/cli/_diagnostics", checks=card_check.checks_as_markdown()
         ),
         "report-schema.md": _SCHEMA_NOTE + schema_page.markdown(),
-        "vendor-differences.md": with_tables("vendor-differences.md", "npu_shim/ops", names=npu_only.markdown()),
+        "vendor-differences.md": with_tables(
+            "vendor-differences.md", "npu_shim/ops", names=npu_only.npu_only_markdown()
+        ),
         **{
-            page: with_tables(page, "npu_shim/troubles", troubles=troubles_page.markdown(language))
+            page: with_tables(page, "npu_shim/troubles", troubles=troubles_page.troubles_markdown(language))
             for page, language in (("troubles.md", "en"), ("zh/troubles.md", "zh"))
         },
     }

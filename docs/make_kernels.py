@@ -101,7 +101,7 @@ def _on_cpu(op: str, types: set[str]) -> str:
         return f"an error: {refused.INSTEAD[op]}"
     if op in forms.CHOOSERS and not types:
         return "computed by other ops"
-    if types and op in halves.forms() and types <= {dtype.name for dtype in halves.HALVES}:
+    if types and op in halves.forms_for_half_types() and types <= {dtype.name for dtype in halves.HALVES}:
         return "computed in float32 and rounded"
     for name, reason in REASONS.items():
         if op == name or (name.endswith("*") and op.startswith(name[:-1])):

@@ -22,7 +22,7 @@ def lazy_names(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], o
         module: ``__name__`` of the module.
         homes: home module to the names that live there, separated by spaces. If the home is the name within this
             module, the name is that submodule. For the home ``package.module:table``, the name is what
-            ``package.module.function(table, name)`` returns.
+            ``package.module.npu_only_function(table, name)`` returns.
     """
     home_of: dict[str, str] = {name: home for home, names in homes.items() for name in names.split()}
     vars(sys.modules[module]).setdefault("__all__", sorted(home_of))
@@ -45,5 +45,5 @@ def _load_name(home: str, name: str, module: str) -> object:
     path, _, table = home.partition(":")
     loaded = importlib.import_module(path)
     if table:
-        return loaded.function(table, name)
+        return loaded.npu_only_function(table, name)
     return loaded if home == f"{module}.{name}" else getattr(loaded, name)

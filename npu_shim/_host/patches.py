@@ -26,7 +26,7 @@ def is_replaced(owner: type, name: str) -> bool:
     return (owner, name) in _original_attributes
 
 
-def set_variables(variables: Mapping[str, str]) -> None:
+def set_missing_environment_variables(variables: Mapping[str, str]) -> None:
     """Set variables that the environment does not have yet."""
     _set_variables.update(variables)
     host_env.process_environ().update(variables)

@@ -9,12 +9,12 @@ from typing import TypeVar
 _Settings = TypeVar("_Settings")
 
 
-def to_text(settings: object) -> str:
+def encode_settings(settings: object) -> str:
     """Return an object of a class with a name as a word of ASCII."""
     return base64.b64encode(pickle.dumps(settings)).decode("ascii")
 
 
-def from_text(text: str, kind: type[_Settings]) -> _Settings:
+def decode_settings(text: str, kind: type[_Settings]) -> _Settings:
     """Return the object of a class that to_text() has written."""
     settings = pickle.loads(base64.b64decode(text))
     assert isinstance(settings, kind)

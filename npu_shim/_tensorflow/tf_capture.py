@@ -57,7 +57,7 @@ def is_function(graph: Graph, op_type: str) -> bool:
     return bool(graph._is_function(op_type))
 
 
-def variable_of(graph: Graph, handle: Tensor) -> Variable | None:
+def captured_variable(graph: Graph, handle: Tensor) -> Variable | None:
     """Return the variable with this handle among those that the graph of a tf.function captures, or None."""
     for variable in getattr(graph, "variables", ()):
         if getattr(variable, "handle", None) is handle:

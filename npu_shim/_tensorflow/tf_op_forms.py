@@ -143,7 +143,7 @@ def create_form_in_graph(
         change: returns the inputs that the op gets instead of its own.
     """
     values = flatten_values(keywords.values())
-    given = _op_as_given(op_type, keywords) if not _STATE.is_plain and form.is_for(values) else None
+    given = _asked_op_of_keywords(op_type, keywords) if not _STATE.is_plain and form.is_for(values) else None
     if given is None or form.choose(given) is None:
         return None  # before anything is added to the graph
     with _ops._get_graph_from_inputs(values).as_default() as graph:
@@ -294,7 +294,7 @@ def run_form_eagerly(form: Form, op_type: str, arguments: Sequence[Structure]) -
     keywords.update(zip(map(tf.compat.as_str, rest[::2]), rest[1::2]))
     if any(isinstance(value, tf.Tensor) and not hasattr(value, "numpy") for value in flatten_values(keywords.values())):
         return None  # a tensor of a graph, which the caller adds the op to
-    given = _op_as_given(op_type, keywords)
+    given = _asked_op_of_keywords(op_type, keywords)
     return (
         None
         if given is None or form.choose(given) is None
@@ -392,7 +392,7 @@ class _Constant:
         self.value, self.shape = value, tf.TensorShape(np.shape(value))
 
 
-def _op_as_given(op_type: str, keywords: Mapping[str, Structure]) -> AskedOp | None:
+def _asked_op_of_keywords(op_type: str, keywords: Mapping[str, Structure]) -> AskedOp | None:
     """Return an op with its inputs as they are given; None if one is missing, which its creation reports."""
     definition = operator_definition(op_type)
     attributes = dict(_default_attributes(op_type))

@@ -17,7 +17,7 @@ import sys
 import textwrap
 from typing import Mapping, Sequence
 
-from npu_shim._vendor_paths.table import NPU_ONLY, ON_IMPORT, TABLE, names_of
+from npu_shim._vendor_paths.table import NPU_ONLY, ON_IMPORT, TABLE, names_of_row
 
 _ROOMS = ("estimator", "npu_device")
 _MODULES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules")
@@ -34,7 +34,7 @@ def render_module_files(module: str) -> dict[str, str]:
     path = module_path(module)
     home = module if module.startswith("npu_device.") else f"npu_bridge.{module}"
     title = f'"""The vendor\'s {home}. Generated from npu_shim/_vendor_paths/modules.json; do not edit."""\n'
-    homes = {f"npu_shim.{source}": names_of(source, names) for source, names in TABLE[module].items()}
+    homes = {f"npu_shim.{source}": names_of_row(source, names) for source, names in TABLE[module].items()}
     if not homes:
         return {path: title}
     names = "\n".join([title, *_import_lines(homes), "", *_all_lines(homes), ""])

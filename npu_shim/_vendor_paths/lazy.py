@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Callable
 
 from npu_shim._host.lazy_names import lazy_names
-from npu_shim._vendor_paths.table import ALWAYS_OWN, OUTSIDE_NPU_BRIDGE, TABLE, names_of
+from npu_shim._vendor_paths.table import ALWAYS_OWN, OUTSIDE_NPU_BRIDGE, TABLE, names_of_row
 
 _PACKAGE = "npu_shim."
 
@@ -23,7 +23,7 @@ def vendor_names(module: str) -> tuple[Callable[[str], object], Callable[[], lis
         module: ``__name__`` of the module, ``npu_shim`` and the vendor's path.
     """
     below = module[len(_PACKAGE) :]
-    homes = {source: names_of(source, names) for source, names in TABLE[below].items()}
+    homes = {source: names_of_row(source, names) for source, names in TABLE[below].items()}
     own_attribute, own_dir = lazy_names(module, {_PACKAGE + source: " ".join(names) for source, names in homes.items()})
     if below.startswith(OUTSIDE_NPU_BRIDGE):
         return own_attribute, own_dir

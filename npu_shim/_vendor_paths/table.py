@@ -39,7 +39,7 @@ IN_GRAPH_MODE = ("estimator", *(module for module in TABLE if not module.startsw
 ON_IMPORT = {"estimator.npu.npu_convert_dropout": "switch_keras_dropout()"}  # as in the vendor's module
 
 
-def names_of(source: str, names: str) -> list[str]:
+def names_of_row(source: str, names: str) -> list[str]:
     """Return the names of a row: those listed, or all of a table of ops/npu_only.py."""
     if names:
         return names.split()

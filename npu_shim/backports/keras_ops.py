@@ -140,7 +140,7 @@ def _full(shape: Unknown, fill_value: Unknown, dtype: DType | None = None) -> Te
     return tf.broadcast_to(tf.cast(fill_value, dtype or _floatx()), shape)
 
 
-def _image_axes(images: Tensor, data_format: str | None) -> bool:
+def _is_channels_first(images: Tensor, data_format: str | None) -> bool:
     return (data_format or tf.keras.backend.image_data_format()) == "channels_first"
 
 
@@ -152,7 +152,7 @@ def _resize(
     data_format: str | None = None,
 ) -> Tensor:
     images = _as_tensor(images)
-    first = _image_axes(images, data_format)
+    first = _is_channels_first(images, data_format)
     rank = len(images.shape)
     last = [*range(rank - 3), rank - 2, rank - 1, rank - 3]
     resized = tf.image.resize(tf.transpose(images, last) if first else images, size, interpolation, antialias=antialias)
@@ -247,11 +247,11 @@ def _where(condition: Unknown, x1: Unknown = None, x2: Unknown = None) -> Unknow
     return tf.where(condition, *_as_pair_of_one_type(x1, x2))
 
 
-def _parts(x: Tensor) -> tuple[Tensor, Tensor]:
+def _real_and_imaginary_parts(x: Tensor) -> tuple[Tensor, Tensor]:
     return _math.real(x), _math.imag(x)
 
 
-def _batch_loss(function: _Function) -> _Function:
+def _with_keras_loss_signature(function: _Function) -> _Function:
     return lambda target, output, from_logits=False, axis=-1: function(
         target, output, from_logits=from_logits, axis=axis
     )
@@ -346,13 +346,13 @@ OPS: dict[str, _Function] = {
     "normalize": lambda x, axis=-1, order=2: _as_real_tensor(x) / tf.maximum(_norm(x, order, axis, True), 1e-12),
     "var": _reduction_op(_math.reduce_variance),
     # spectra: pairs of real and imaginary parts
-    "fft": lambda x: _parts(tf.signal.fft(tf.complex(*map(_as_real_tensor, x)))),
-    "fft2": lambda x: _parts(tf.signal.fft2d(tf.complex(*map(_as_real_tensor, x)))),
+    "fft": lambda x: _real_and_imaginary_parts(tf.signal.fft(tf.complex(*map(_as_real_tensor, x)))),
+    "fft2": lambda x: _real_and_imaginary_parts(tf.signal.fft2d(tf.complex(*map(_as_real_tensor, x)))),
     # networks
     "binary_crossentropy": lambda target, output, from_logits=False: tf.keras.backend.binary_crossentropy(
         _as_tensor(target), _as_tensor(output), from_logits
     ),
-    "categorical_crossentropy": _batch_loss(tf.keras.backend.categorical_crossentropy),
+    "categorical_crossentropy": _with_keras_loss_signature(tf.keras.backend.categorical_crossentropy),
     "elu": lambda x, alpha=1.0: tf.keras.activations.elu(_as_real_tensor(x), alpha),
     "gelu": lambda x, approximate=True: _nn.gelu(_as_real_tensor(x), approximate),
     "leaky_relu": lambda x, negative_slope=0.2: _nn.leaky_relu(_as_real_tensor(x), negative_slope),
@@ -360,7 +360,7 @@ OPS: dict[str, _Function] = {
     "relu": _unary_op(_nn.relu),
     "silu": _unary_op(_nn.silu),
     "softmax": lambda x, axis=-1: _nn.softmax(_as_real_tensor(x), axis),
-    "sparse_categorical_crossentropy": _batch_loss(tf.keras.backend.sparse_categorical_crossentropy),
+    "sparse_categorical_crossentropy": _with_keras_loss_signature(tf.keras.backend.sparse_categorical_crossentropy),
     # control flow
     "cond": lambda pred, true_fn, false_fn: tf.cond(tf.cast(pred, tf.bool), true_fn, false_fn),
     "vectorized_map": lambda function, elements: tf.vectorized_map(function, elements),

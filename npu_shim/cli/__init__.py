@@ -117,8 +117,8 @@ def _help_text() -> str:
 
 
 def _unknown_verb_text(name: str) -> str:
-    from npu_shim.options.near import closest
+    from npu_shim.options.near import did_you_mean
 
     if name.startswith("-"):
         return f"{name!r} comes before a verb. Write npu-shim VERB ...; the verbs are {', '.join(verb_names())}."
-    return f"unknown verb {name!r}.{closest(name, verb_names())} The verbs are {', '.join(verb_names())}."
+    return f"unknown verb {name!r}.{did_you_mean(name, verb_names())} The verbs are {', '.join(verb_names())}."

@@ -7,7 +7,7 @@ from typing import NoReturn, Sequence
 
 from npu_shim._tensorflow.types import Value
 from npu_shim.cli._guard import run_guarded
-from npu_shim.options.near import closest
+from npu_shim.options.near import did_you_mean
 
 _REQUIRED = "the following arguments are required"  # argparse's own words
 
@@ -50,7 +50,8 @@ class Parser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             names = [str(choice) for choice in action.choices]
             raise argparse.ArgumentError(
-                action, f"invalid choice: {value!r}.{closest(str(value), names)} The choices are {', '.join(names)}."
+                action,
+                f"invalid choice: {value!r}.{did_you_mean(str(value), names)} The choices are {', '.join(names)}.",
             )
 
     def _unknown_text(self, rest: Sequence[str]) -> str:
@@ -58,7 +59,7 @@ class Parser(argparse.ArgumentParser):
         if not options:
             return f"unexpected argument {rest[0]!r}. See {self.prog} --help."
         name = options[0].partition("=")[0]
-        near = closest(name, (option for option in self._option_string_actions if option.startswith("--")), "--")
+        near = did_you_mean(name, (option for option in self._option_string_actions if option.startswith("--")), "--")
         return f"unknown option {name!r}.{near or f' List the options with {self.prog} --help.'}"
 
     def _unknown_options(self, arguments: Sequence[str]) -> list[str]:

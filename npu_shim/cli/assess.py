@@ -15,7 +15,7 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
-from npu_shim._host.process_settings import from_text, to_text
+from npu_shim._host.process_settings import decode_settings, encode_settings
 from npu_shim.cli import MIGRATE, parser_of, print_output
 from npu_shim.cli._guard import leave, need_tensorflow
 from npu_shim.cli._lines import print_error
@@ -80,7 +80,7 @@ def main(arguments: list[str]) -> int:
         assessed = assess_capture(capture, settings, args.script, rest)
     if args.of_rank:
         with open(os.path.join(args.of_rank, _OF_RANK.format(world().rank)), "w", encoding="utf-8") as stream:
-            stream.write(to_text(assessed))
+            stream.write(encode_settings(assessed))
         return leave(print_output("", 0))
     return _print_and_exit(_write_report(assessed, args), assessed, args.strict)
 
@@ -101,7 +101,7 @@ def _assess_ranks(args: argparse.Namespace, own: list[str], rest: list[str]) -> 
         ranks = []
         for path in paths:
             with open(path, encoding="utf-8") as stream:
-                ranks.append(from_text(stream.read(), Assessment))
+                ranks.append(decode_settings(stream.read(), Assessment))
     assessed = job_assessment(ranks)
     return _print_and_exit(_write_report(assessed, args), assessed, args.strict)
 

@@ -140,7 +140,7 @@ def _print_signatures(source: Source, graph: Graph) -> int:
 
     lines = [f"{source.path}: {source.kind}"]
     for name in source.signatures:
-        inputs, outputs = ports.choose(source, graph, name)
+        inputs, outputs = ports.choose_ports(source, graph, name)
         lines += ["", f"signature {name}", *_port_lines("inputs", inputs), *_port_lines("outputs", outputs)]
     if not source.signatures:
         outputs = ports.candidate_outputs(graph)
@@ -158,20 +158,29 @@ def _export_model(args: argparse.Namespace, source: Source, graph: Graph) -> int
     from npu_shim.exporting.graph_defs import ExportError
     from npu_shim.rehearsal.files.taken_back import restoring_files
 
-    asked_in, asked_out = map(ports.asked, args.inputs), [ports.asked_output(text) for text in args.outputs]
+    asked_in, asked_out = (
+        map(ports.parse_asked_input, args.inputs),
+        [ports.parse_asked_output(text) for text in args.outputs],
+    )
     constants = {**source.constants, **_parse_constants(args.set)}
-    inputs, outputs = ports.choose(source, graph, args.signature, asked_in, asked_out, constants)
-    outputs, dropped = ports.without_strings(outputs, bool(asked_out), args.target)
+    inputs, outputs = ports.choose_ports(source, graph, args.signature, asked_in, asked_out, constants)
+    outputs, dropped = ports.drop_string_outputs(outputs, bool(asked_out), args.target)
     try:
-        exported = inference_model.make(source, graph, inputs, outputs, constants, args.target == "onnx")
+        exported = inference_model.make_inference_model(
+            source, graph, inputs, outputs, constants, args.target == "onnx"
+        )
     except ValueError as error:  # of TensorFlow, which infers shapes
         raise ExportError(f"the graph does not fit the inputs: {str(error).splitlines()[0]} Give other --inputs.")
-    values = proof.load(args.data, exported.inputs) if args.data else proof.random_inputs(exported.inputs, *args.range)
+    values = (
+        proof.load_input_values(args.data, exported.inputs)
+        if args.data
+        else proof.random_inputs(exported.inputs, *args.range)
+    )
     with restoring_files() as files:
         os.makedirs(args.out, exist_ok=True)
         written = importlib.import_module(f"npu_shim.exporting.targets.{args.target}").write(exported, args, values)
         expected = proof.run_graph(exported.reference, exported.values, exported.inputs, exported.outputs, values)
-        differences, most = proof.compare(expected, written.outputs), proof.tolerance(exported)
+        differences, most = proof.output_differences(expected, written.outputs), proof.tolerance(exported)
         equal = all(difference.largest <= most for difference in differences)
         changed = [] if args.force or not equal else files.changed_files()
         if changed:

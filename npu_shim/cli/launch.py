@@ -15,7 +15,7 @@ import sys
 import time
 
 from npu_shim._host import host_device, host_env, whole_file
-from npu_shim._host.process_settings import to_text
+from npu_shim._host.process_settings import encode_settings
 from npu_shim.cli import RANKS, _independent, _profiled, _progress, parser_of, print_output
 from npu_shim.cli._lines import QUIET, line_printer, print_error
 from npu_shim.cli._paths import check_output_folder, check_script
@@ -223,7 +223,7 @@ def _command_of_rank(args: argparse.Namespace) -> list[str]:
         folder = os.path.abspath(args.tensorboard) if args.tensorboard else None
         profiling = _profiled.profile_settings(args)
         watching = Watching(folder, profiling.start if profiling is not None else None)
-        python = [sys.executable, "-m", watched_rank.__name__, to_text(watching)]
+        python = [sys.executable, "-m", watched_rank.__name__, encode_settings(watching)]
     return [*python, *_script_and_arguments(args)]
 
 

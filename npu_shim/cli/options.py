@@ -12,7 +12,7 @@ from typing import Sequence
 from npu_shim.cli import LOOK_UP, parser_of, print_output
 from npu_shim.cli._guard import WrongUsage
 from npu_shim.options import page
-from npu_shim.options.near import closest
+from npu_shim.options.near import did_you_mean
 from npu_shim.options.option import Option
 from npu_shim.options.table import TABLE
 
@@ -34,13 +34,15 @@ def main(arguments: list[str]) -> int:
         rows = options_by_name(name)
         if not rows:
             known = [row.name for row in TABLE] + [row.arg for row in TABLE if row.arg]
-            raise WrongUsage(f"unknown option {name!r}.{closest(name, known)} List all with npu-shim options.")
+            raise WrongUsage(f"unknown option {name!r}.{did_you_mean(name, known)} List all with npu-shim options.")
         chosen += [row for row in rows if row not in chosen]
     if args.json:
-        return print_output(json.dumps([page.record(row) for row in chosen or page.described()], indent=2))
+        return print_output(
+            json.dumps([page.option_record(row) for row in chosen or page.documented_options()], indent=2)
+        )
     if chosen:
-        return print_output("\n\n".join(page.paragraph(row) for row in chosen))
-    return print_output("\n".join(option_lines(page.described())))
+        return print_output("\n\n".join(page.option_paragraph(row) for row in chosen))
+    return print_output("\n".join(option_lines(page.documented_options())))
 
 
 def options_by_name(name: str) -> list[Option]:
@@ -53,7 +55,7 @@ def option_lines(rows: Sequence[Option]) -> list[str]:
     """Return a line for each option: name, type, what it does."""
     width = max(len(row.name) for row in rows)
     return [
-        f"{row.name.ljust(width)}  {page.kind(row).ljust(4)}  {row.doc}{' (deprecated)' if row.deprecated else ''}"
+        f"{row.name.ljust(width)}  {page.type_text(row).ljust(4)}  {row.doc}{' (deprecated)' if row.deprecated else ''}"
         for row in rows
     ]
 

@@ -10,7 +10,7 @@ import warnings
 from typing import Sequence
 
 from npu_shim._tensorflow.types import OptionValue as Value
-from npu_shim.options.near import closest
+from npu_shim.options.near import did_you_mean
 from npu_shim.options.option import Option
 from npu_shim.options.table import TABLE
 
@@ -109,7 +109,7 @@ class NpuBaseConfig:
         elif name in _REMOVED and hasattr(self, _REMOVED[name].split(".")[0]):
             warnings.warn(f"{name}={value!r} has no effect. Use {_REMOVED[name]}.", UserWarning, stacklevel=2)
         elif name not in known:
-            raise ValueError(f"{type(self).__name__} has no option {name!r}.{closest(name, known)}")
+            raise ValueError(f"{type(self).__name__} has no option {name!r}.{did_you_mean(name, known)}")
         elif isinstance(present, OptionValue):
             present.value = value
             if vars(self)["_is_read"]:
@@ -127,7 +127,7 @@ class NpuBaseConfig:
 
     def __getattr__(self, name: str) -> OptionValue:
         known = vars(self).get("_fixed_attrs", ())
-        raise AttributeError(f"{type(self).__name__} has no option {name!r}.{closest(name, known)}")
+        raise AttributeError(f"{type(self).__name__} has no option {name!r}.{did_you_mean(name, known)}")
 
     def set_read(self, is_read: bool) -> None:
         """Note that the device has read the options: what is set later has no effect on an NPU."""

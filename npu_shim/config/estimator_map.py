@@ -7,7 +7,7 @@ from typing import Collection, Mapping
 
 from npu_shim._tensorflow.types import OptionValue
 from npu_shim.options import option as o
-from npu_shim.options.table import KEYS, TABLE, arguments_of
+from npu_shim.options.table import KEYS, TABLE, options_by_argument
 
 Arguments = Mapping[str, OptionValue]  # of NPURunConfig, by name
 
@@ -23,7 +23,7 @@ def estimator_options(values: Arguments, tf_config: str | None = None) -> dict[s
         switch that is off is omitted if an option that it excludes is given,
         because the vendor's C++ refuses a map with both.
     """
-    held = _held(values)
+    held = _config_objects(values)
     written: dict[str, OptionValue] = {}
     for row in KEYS.values():
         if row.write == o.FORCED:
@@ -43,9 +43,11 @@ def estimator_options(values: Arguments, tf_config: str | None = None) -> dict[s
 
 def given_options(values: Arguments, names: Collection[str]) -> dict[str, OptionValue]:
     """Return the options that the user gave, by key, for the check of combinations."""
-    held = _held(values)
+    held = _config_objects(values)
     given = {
-        row.name: values[arg] for arg, row in arguments_of(None).items() if row.field and arg in names and arg in values
+        row.name: values[arg]
+        for arg, row in options_by_argument(None).items()
+        if row.field and arg in names and arg in values
     }
     for row in TABLE:
         if row.holder in held and row.name in KEYS:
@@ -53,14 +55,14 @@ def given_options(values: Arguments, names: Collection[str]) -> dict[str, Option
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _held(values: Arguments) -> dict[str, OptionValue]:
+def _config_objects(values: Arguments) -> dict[str, OptionValue]:
     """Return the config objects by class name, including nested ones."""
     by_class: dict[str, OptionValue] = {}
     waiting = [value for value in values.values() if hasattr(type(value), "__signature__") and value is not None]
     while waiting:
         one = waiting.pop()
         by_class[type(one).__name__] = one
-        for arg, row in arguments_of(type(one).__name__).items():
+        for arg, row in options_by_argument(type(one).__name__).items():
             if row.holds is not None and getattr(one, arg) is not None:
                 waiting.append(getattr(one, arg))
     return by_class
@@ -81,6 +83,6 @@ def _value_to_write(row: o.Option, values: Arguments, held: Mapping[str, OptionV
     if row.write == o.WITH_PROFILING:
         return (value or "") if source is not None and source.enable_profiling else None
     if row.write == o.HELD_TOGETHER:
-        together = [getattr(source, arg) for arg in arguments_of(row.holder)]
+        together = [getattr(source, arg) for arg in options_by_argument(row.holder)]
         return None if None in together else value
     return value

@@ -6,7 +6,7 @@ from npu_shim._tensorflow.types import ConfigProto, OptionValue, RunConfig
 from npu_shim.config import parameter_map
 from npu_shim.config.rewriters import estimator_base_config
 from npu_shim.config.session import session_config
-from npu_shim.options.check import check_together
+from npu_shim.options.check import check_combinations
 
 
 def estimator_session_config(run_config: RunConfig) -> ConfigProto:
@@ -23,11 +23,11 @@ def estimator_session_config(run_config: RunConfig) -> ConfigProto:
         ValueError: if the arguments contradict that entry.
     """
     config = session_config(estimator_base_config(run_config))
-    parameter_map.write_options(parameter_map.find_entry(config), npu_options_of(run_config))
+    parameter_map.write_options(parameter_map.find_entry(config), overriding_npu_options(run_config))
     return config
 
 
-def npu_options_of(run_config: RunConfig) -> dict[str, OptionValue]:
+def overriding_npu_options(run_config: RunConfig) -> dict[str, OptionValue]:
     """Return the options of an NPURunConfig that override the NpuOptimizer entry of its session config.
 
     Raises:
@@ -36,6 +36,6 @@ def npu_options_of(run_config: RunConfig) -> dict[str, OptionValue]:
     entry = parameter_map.find_entry(run_config.session_config)
     by_hand = {} if entry is None else parameter_map.read_options(entry)
     given = run_config.given_npu_options()
-    check_together({**by_hand, **given})
+    check_combinations({**by_hand, **given})
     options = run_config.npu_options()
     return {name: value for name, value in options.items() if name in given or name not in by_hand}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from npu_shim._tensorflow import tf_api, tf_graph
 from npu_shim._tensorflow.types import Fetches
 from npu_shim.config.nested import ExperimentalConfig
-from npu_shim.ops.node_attributes import ops_of
+from npu_shim.ops.node_attributes import ops_of_fetch
 
 _MODES = ("lazy_recompile", "dynamic_execute")
 
@@ -51,7 +51,7 @@ def set_graph_exec_config(
     memory = getattr(experimental_config, "graph_memory_optimize_config", None)
     if memory is not None and memory.recompute is not None:
         attributes["_recompute_mode"] = memory.recompute
-    for op in ops_of(fetch, "fetch"):
+    for op in ops_of_fetch(fetch, "fetch"):
         for name, value in attributes.items():
             tf_graph.set_op_attr(op, name, value)
     return fetch

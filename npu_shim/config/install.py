@@ -35,8 +35,8 @@ def install() -> None:
     if host_device.device_after_fallback().is_npu:
         patches.replace_attribute(tf_api.v1.train.Saver, "save", wrap_save_in_two_runs)
     else:
-        patches.set_variables(allocator.allocator_variables(host_env.process_environ()))
-        forms.use()
+        patches.set_missing_environment_variables(allocator.allocator_variables(host_env.process_environ()))
+        forms.use_cpu_forms()
     patch_gradient_clipping()
     tf_devices.patch_device_scopes_of_graphs()
     if not patches.is_replaced(tf_session.Session, "__init__"):

@@ -24,7 +24,7 @@ def set_keras_session_npu_config(config: ConfigProto | None = None) -> Session:
         TypeError: if config is not a ConfigProto.
         RuntimeError: if Keras has no sessions (Keras 3, TF 2.16 and later).
     """
-    backend = _backend_with_function("set_keras_session_npu_config")
+    backend = _backend_with_sessions("set_keras_session_npu_config")
     if tf_api.tf.executing_eagerly():
         warnings.warn(
             "set_keras_session_npu_config has no effect in eager mode. "
@@ -49,7 +49,7 @@ def npu_clear_session(config: ConfigProto | None = None) -> None:
         RuntimeError: if Keras has no sessions (Keras 3, TF 2.16 and later).
     """
     new_config = session_config(config)
-    _backend_with_function("npu_clear_session").clear_session()
+    _backend_with_sessions("npu_clear_session").clear_session()
     set_keras_session_npu_config(new_config)
 
 
@@ -58,10 +58,10 @@ def close_session(sess: Session) -> None:
     sess.close()
 
 
-def _backend_with_function(name: str) -> ModuleType:
+def _backend_with_sessions(caller: str) -> ModuleType:
     if not tf_api.has_keras_sessions():
         raise RuntimeError(
-            f"{name} needs Keras sessions, which the Keras 3 of TensorFlow {tf_api.tf.__version__} does not have. "
+            f"{caller} needs Keras sessions, which the Keras 3 of TensorFlow {tf_api.tf.__version__} does not have. "
             f"Install tensorflow=={tf_api.LAST_TF_WITH_ESTIMATOR}.*, the last version with them, "
             "or train with tf.compat.v1.Session."
         )

@@ -12,9 +12,9 @@ from npu_shim._host import host_device
 from npu_shim._tensorflow.types import OptionValue
 from npu_shim.options import page
 from npu_shim.options.check import check_value
-from npu_shim.options.near import closest
+from npu_shim.options.near import did_you_mean
 from npu_shim.options.option import ALWAYS, Option
-from npu_shim.options.table import KEYS, arguments_of, signature_of
+from npu_shim.options.table import KEYS, constructor_signature, options_by_argument
 
 _VENDORS = host_device.find_vendor_module("npu_bridge.estimator.npu.npu_config")
 
@@ -24,13 +24,13 @@ class NestedConfig:
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
-        cls.__signature__ = signature_of(cls.__name__)  # type: ignore[attr-defined]
-        cls.__doc__ = f"{cls.__doc__}\n\nArgs:\n{page.arguments(cls.__name__)}\n"
+        cls.__signature__ = constructor_signature(cls.__name__)  # type: ignore[attr-defined]
+        cls.__doc__ = f"{cls.__doc__}\n\nArgs:\n{page.arguments_docstring(cls.__name__)}\n"
 
     def __init__(self, *args: OptionValue, **kwargs: OptionValue) -> None:
         cls = type(self)
         for name, value in bind_arguments(cls.__name__, cls.__signature__, args, kwargs).arguments.items():  # type: ignore
-            setattr(self, name, check_argument(arguments_of(cls.__name__)[name], name, value))
+            setattr(self, name, check_argument(options_by_argument(cls.__name__)[name], name, value))
         vars(self).update(vendors_attributes(cls.__name__, vars(self)))
 
     def __repr__(self) -> str:
@@ -102,7 +102,7 @@ def bind_arguments(
     for name in kwargs:
         if name not in signature.parameters:
             gone = KEYS.get(name)
-            hint = f" {gone.deprecated}" if gone and gone.deprecated else closest(name, signature.parameters)
+            hint = f" {gone.deprecated}" if gone and gone.deprecated else did_you_mean(name, signature.parameters)
             raise TypeError(f"{owner} has no argument {name!r}.{hint}")
     try:
         bound = signature.bind(*args, **kwargs)

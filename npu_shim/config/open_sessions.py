@@ -26,10 +26,10 @@ def close_at_exit(session: Session) -> None:
 def register_closing_at_exit() -> None:
     """Close sessions when Python ends, before what was registered for its end until now; see close_at_exit()."""
     atexit.register(_close_all)
-    patches.register_undo(_leave_open)
+    patches.register_undo(_cancel_closing_at_exit)
 
 
-def _leave_open() -> None:
+def _cancel_closing_at_exit() -> None:
     atexit.unregister(_close_all)
 
 

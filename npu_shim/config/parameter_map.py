@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 
 from npu_shim._tensorflow.types import ConfigProto, CustomOptimizer, Message, OptionValue
-from npu_shim.options.check import check_together, check_value
-from npu_shim.options.near import closest
+from npu_shim.options.check import check_combinations, check_value
+from npu_shim.options.near import did_you_mean
 from npu_shim.options.option import Option
-from npu_shim.options.table import KEYS, find
+from npu_shim.options.table import KEYS, find_option
 
 NPU_OPTIMIZER = "NpuOptimizer"
 # Parameters of npu_shim itself, for sessions on the CPU; see graph_passes. The vendor's C++ skips them.
@@ -41,7 +41,7 @@ def read_options(entry: CustomOptimizer) -> dict[str, OptionValue]:
     """Return the known options of an entry whose values are in the right field."""
     options = {}
     for name, attr in sorted(entry.parameter_map.items()):
-        row = find(name)
+        row = find_option(name)
         if row is not None and attr.WhichOneof("value") == row.field:
             options[name] = _python_value(attr, row)
     return options
@@ -61,9 +61,9 @@ def check_entry(entry: CustomOptimizer) -> None:
     for name, attr in sorted(entry.parameter_map.items()):
         if name in _OWN:
             continue
-        row, field = find(name), attr.WhichOneof("value")
+        row, field = find_option(name), attr.WhichOneof("value")
         if row is None:
-            _warn(f"parameter_map[{name!r}] is not an NPU option and has no effect.{closest(name, KEYS)}")
+            _warn(f"parameter_map[{name!r}] is not an NPU option and has no effect.{did_you_mean(name, KEYS)}")
         elif field != row.field:
             text = (
                 f"parameter_map[{name!r}] is set in field {field or '(none)'}, but the NPU reads field {row.field}. "
@@ -82,7 +82,7 @@ def check_entry(entry: CustomOptimizer) -> None:
                 f"parameter_map[{name!r}] has no effect without {' and '.join(missing)}. Set it too, or remove {name}."
             )
             del given[name]
-    check_together(given)
+    check_combinations(given)
 
 
 def _check_option(row: Option, name: str, value: OptionValue) -> None:

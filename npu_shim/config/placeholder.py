@@ -7,7 +7,7 @@ from typing import NoReturn
 from npu_shim._tensorflow import tf_api
 
 
-def needs_estimator(name: str, doc: str) -> type:
+def make_placeholder_class(name: str, doc: str) -> type:
     """Return a class for imports and isinstance checks that raises RuntimeError when it is called."""
 
     def __new__(cls: type, *args: object, **kwargs: object) -> NoReturn:

@@ -10,14 +10,14 @@ from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import EstimatorModule, OptionValue, RunConfig
 from npu_shim.config.estimator_map import estimator_options, given_options
 from npu_shim.config.nested import bind_arguments, check_argument, vendors_attributes
-from npu_shim.config.placeholder import needs_estimator
+from npu_shim.config.placeholder import make_placeholder_class
 from npu_shim.config.session import copy_message
 from npu_shim.options import page
-from npu_shim.options.check import check_together, warn_if_deprecated
-from npu_shim.options.table import arguments_of, signature_of
+from npu_shim.options.check import check_combinations, warn_if_deprecated
+from npu_shim.options.table import constructor_signature, options_by_argument
 
 _API: EstimatorModule = tf_api.estimator_namespace()
-_ARGUMENTS = arguments_of(None)
+_ARGUMENTS = options_by_argument(None)
 _VENDORS = host_device.find_vendor_module("npu_bridge.estimator.npu.npu_config")
 _DATA_PARALLEL = (
     "For data-parallel training, unset TF_CONFIG, replace distribute with train_distribute=npu_strategy.NPUStrategy() "
@@ -69,7 +69,7 @@ if _API is not None:
         """
 
         def __init__(self, *args: OptionValue, **kwargs: OptionValue) -> None:
-            extra = {name: kwargs.pop(name) for name in list(kwargs) if name in _parent_only()}
+            extra = {name: kwargs.pop(name) for name in list(kwargs) if name in _arguments_of_parent_only()}
             names = tuple(_ARGUMENTS)[: len(args)] + tuple(kwargs)
             self._npu_given = frozenset(names)
             values = dict(bind_arguments("NPURunConfig", type(self).__signature__, args, kwargs).arguments)
@@ -81,7 +81,7 @@ if _API is not None:
             for name in names:
                 if checked.get(name) is not None:
                     warn_if_deprecated(_ARGUMENTS[name], name)
-            check_together(given_options(checked, names))
+            check_combinations(given_options(checked, names))
             copy_message(checked.get("session_config"), tf_api.ConfigProto, "session_config")  # checks it
             _check_cluster(checked)
             self._npu_values = {name: value for name, value in checked.items() if name not in _PARENT}
@@ -107,11 +107,13 @@ if _API is not None:
                 result._set_npu_values({**self._npu_values, **npu}, result._npu_given)
             return result
 
-    NPURunConfig.__signature__ = signature_of(None)
-    NPURunConfig.__doc__ = f"{inspect.cleandoc(NPURunConfig.__doc__ or '')}\n\nArgs:\n{page.arguments(None)}\n"
+    NPURunConfig.__signature__ = constructor_signature(None)
+    NPURunConfig.__doc__ = (
+        f"{inspect.cleandoc(NPURunConfig.__doc__ or '')}\n\nArgs:\n{page.arguments_docstring(None)}\n"
+    )
 
 else:
-    NPURunConfig = needs_estimator("NPURunConfig", "Run config of an NPUEstimator.")  # type: ignore[misc,assignment]
+    NPURunConfig = make_placeholder_class("NPURunConfig", "Run config of an NPUEstimator.")  # type: ignore[misc,assignment]
 
 
 def _vendor_only_attributes(values: dict[str, OptionValue]) -> dict[str, OptionValue]:
@@ -123,7 +125,7 @@ def _vendor_only_attributes(values: dict[str, OptionValue]) -> dict[str, OptionV
     return {name: value for name, value in attributes.items() if name not in vars(_API.RunConfig())}
 
 
-def _parent_only() -> Iterable[str]:
+def _arguments_of_parent_only() -> Iterable[str]:
     """Return the arguments of TensorFlow's RunConfig that the vendor's class does not have."""
     return [name for name in inspect.signature(_API.RunConfig.__init__).parameters if name not in _ARGUMENTS]
 

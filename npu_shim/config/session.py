@@ -6,7 +6,7 @@ from npu_shim._tensorflow import tf_api, tf_session
 from npu_shim._tensorflow.types import ConfigProto, CustomOptimizer, Message, OptionValue, RewriterConfig, Session
 from npu_shim.config import graph_passes, parameter_map
 from npu_shim.config.parameter_map import NPU_OPTIMIZER
-from npu_shim.options.check import check_session_options, check_together
+from npu_shim.options.check import check_combinations, check_session_options
 
 
 def session_config(config: ConfigProto | None = None, **options: OptionValue) -> ConfigProto:
@@ -41,7 +41,7 @@ def session_config(config: ConfigProto | None = None, **options: OptionValue) ->
     entry = _merge_into_one_entry(result.graph_options.rewrite_options)
     parameter_map.check_entry(entry)
     if checked:
-        check_together({**parameter_map.read_options(entry), **checked})
+        check_combinations({**parameter_map.read_options(entry), **checked})
         parameter_map.write_options(entry, checked)
     graph_passes.warn_of_missing_passes(result)
     graph_passes.turn_off_passes(result, has_own_entry)

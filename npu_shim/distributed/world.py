@@ -55,7 +55,7 @@ class World:
     @property
     def local_ranks(self) -> tuple[int, ...]:
         """Return the ranks on the server of this rank, ascending."""
-        return self.ranks_beside(self.rank)
+        return self.ranks_on_server_of(self.rank)
 
     @property
     def local_rank(self) -> int:
@@ -75,11 +75,11 @@ class World:
         devices = {device.rank: device.device_id for server in self.table.servers for device in server.devices}
         return tuple(devices[rank] for rank in self.local_ranks)
 
-    def folder_in(self, folder: str) -> str:
+    def rank_folder(self, folder: str) -> str:
         """Return the folder of this rank in that of the job; with one rank, that of the job."""
         return os.path.join(folder, f"rank_{self.rank}") if self.is_distributed else folder
 
-    def ranks_beside(self, rank: int) -> tuple[int, ...]:
+    def ranks_on_server_of(self, rank: int) -> tuple[int, ...]:
         """Return the ranks on the server of a rank, including that rank, ascending."""
         return tuple(r for r, server in enumerate(self.servers) if server == self.servers[rank])
 

@@ -66,7 +66,7 @@ class Dumping(dumping.Dumping):
             return None
         from npu_shim.dumps.files import name_in_files
 
-        paths = [os.path.join(world().folder_in(self.folder), str(step)) for step in self.steps]
+        paths = [os.path.join(world().rank_folder(self.folder), str(step)) for step in self.steps]
         names = [[name for name in _dump_names(path) if name.endswith(".npy")] for path in paths]
         empty = [str(step) for step, files in zip(self.steps, names) if not files]
         if empty and (len(empty) < len(names) or not self.layers):
@@ -102,7 +102,7 @@ class Dumping(dumping.Dumping):
         """
         folder = self.folder
         if folder:
-            folder = world().folder_in(folder)
+            folder = world().rank_folder(folder)
             os.makedirs(folder, exist_ok=True)
             if os.listdir(folder):  # an earlier run of the same command has dumped
                 folder = None

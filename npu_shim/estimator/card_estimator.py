@@ -5,7 +5,7 @@ from __future__ import annotations
 from npu_shim._host import host_device
 from npu_shim._tensorflow.types import CustomOptimizer, EstimatorClass, RunConfig
 from npu_shim.config import parameter_map
-from npu_shim.config.estimator_session import npu_options_of
+from npu_shim.config.estimator_session import overriding_npu_options
 from npu_shim.config.session import config_without_npu_optimizer
 from npu_shim.estimator.arguments import as_npu_run_config
 from npu_shim.options.table import KEYS
@@ -24,7 +24,7 @@ class CardEstimator(_Vendors):
     def __init__(self, *, config: RunConfig | None, **kwargs: object) -> None:
         config = as_npu_run_config(config)
         by_hand = parameter_map.find_entry(config.session_config)
-        options = npu_options_of(config)
+        options = overriding_npu_options(config)
         if config.session_config is not None:  # the vendor's class changes it, and adds an entry in any case
             config = config.replace(session_config=config_without_npu_optimizer(config.session_config))
         super().__init__(config=config, **kwargs)

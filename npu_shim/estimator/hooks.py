@@ -18,7 +18,7 @@ from npu_shim._tensorflow.types import (
     Value,
 )
 from npu_shim.optimizer import loop_variables
-from npu_shim.optimizer.iterations_per_loop import ITERATION_OP, StepRunner, iteration_op
+from npu_shim.optimizer.iterations_per_loop import ITERATION_OP, StepRunner, find_iteration_op
 
 Values = Dict[str, Value]  # of tensors, by tag
 Progress = Union[Tensor, str, float, None]  # a tensor, its name, or a number
@@ -66,7 +66,7 @@ class SetIterationsVarHook(tf_api.SessionRunHook):
         self._load = loop_variables.Loader()
         if self._iterations == 1:
             return
-        op = self._op or iteration_op(tf_api.v1.get_default_graph())
+        op = self._op or find_iteration_op(tf_api.v1.get_default_graph())
         if op is None:
             tf_api.logging.warning(
                 "npu_shim: SetIterationsVarHook(%d) finds no op named %s, so each run makes one step. Write "

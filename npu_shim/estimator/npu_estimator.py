@@ -15,7 +15,7 @@ from npu_shim._tensorflow.types import (
     SessionRunHook,
     WarmStartSettings,
 )
-from npu_shim.config.placeholder import needs_estimator
+from npu_shim.config.placeholder import make_placeholder_class
 from npu_shim.estimator import step_intervals
 from npu_shim.estimator.arguments import refuse_tpu_arguments
 
@@ -113,4 +113,4 @@ if _API is not None:
             return super().train(input_fn, hooks, steps, max_steps, saving_listeners)
 
 else:
-    NPUEstimator = needs_estimator("NPUEstimator", _DOC)  # type: ignore[misc,assignment]
+    NPUEstimator = make_placeholder_class("NPUEstimator", _DOC)  # type: ignore[misc,assignment]

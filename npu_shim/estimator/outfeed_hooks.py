@@ -7,7 +7,7 @@ from typing import Sequence, TextIO
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import Fetches, Operation, Queue, Session, Value
-from npu_shim.ops.outfeed import LOG_CHANNEL, existing_channel, outfeed_dequeue_op
+from npu_shim.ops.outfeed import LOG_CHANNEL, find_channel, outfeed_dequeue_op
 from npu_shim.ops.system import shutdown_system
 
 tf = tf_api.tf
@@ -60,7 +60,7 @@ class NPULogOutfeedSessionHook(_ReadingHook):
 
     def begin(self) -> None:
         """Create the op that reads the channel."""
-        queue = existing_channel(LOG_CHANNEL)
+        queue = find_channel(LOG_CHANNEL)
         texts = None if queue is None else outfeed_dequeue_op(LOG_CHANNEL, queue.dtypes, [None] * len(queue.dtypes))
         self._set_input(texts, queue)
 
@@ -86,7 +86,7 @@ class NPUInfeedOutfeedSessionHook(_ReadingHook):
 
     def begin(self) -> None:
         """Look up the channel."""
-        queue = existing_channel(self._name)
+        queue = find_channel(self._name)
         if queue is None:
             raise ValueError(
                 f"channel_name={self._name!r}: nothing is put on this channel. Call npu_ops.outfeed_enqueue_op first."

@@ -7,7 +7,7 @@ from typing import Callable, Sequence, Sized
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import EstimatorModule, Operation, Scaffold, SessionRunHook, Structure, Tensor
-from npu_shim.config.placeholder import needs_estimator
+from npu_shim.config.placeholder import make_placeholder_class
 
 _API: EstimatorModule = tf_api.estimator_namespace()
 
@@ -103,4 +103,5 @@ if _API is not None:
             return NPUEstimatorSpec(**dict(zip(fields._fields, fields)), host_call=host_call)
 
 else:
-    NPUEstimatorSpec = needs_estimator("NPUEstimatorSpec", "The result of a model_fn: an EstimatorSpec with host_call.")  # type: ignore[misc,assignment]
+    _DOC = "The result of a model_fn: an EstimatorSpec with host_call."
+    NPUEstimatorSpec = make_placeholder_class("NPUEstimatorSpec", _DOC)  # type: ignore[misc,assignment]

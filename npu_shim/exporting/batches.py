@@ -6,13 +6,13 @@ from typing import Sequence
 
 from npu_shim._tensorflow import tf_api, tf_capture
 from npu_shim._tensorflow.types import Graph, GraphDef, Operation
-from npu_shim.exporting.graph_defs import ExportError, by_name, set_constant, unused
+from npu_shim.exporting.graph_defs import ExportError, nodes_by_name, set_constant, unused_node_name
 from npu_shim.exporting.ports import Port
 
 tf = tf_api.tf
 
 
-def free_batch(part: GraphDef, graph: Graph, inputs: Sequence[Port], outputs: Sequence[Port]) -> list[str]:
+def fit_reshapes_to_batch(part: GraphDef, graph: Graph, inputs: Sequence[Port], outputs: Sequence[Port]) -> list[str]:
     """Write reshapes to the batch of training for the asked batch, in place.
 
     Args:
@@ -29,10 +29,10 @@ def free_batch(part: GraphDef, graph: Graph, inputs: Sequence[Port], outputs: Se
     if len(trained) != 1 or len(asked) != 1 or trained == asked:
         return []
     (old,), (new,) = trained, asked
-    nodes, there, written = by_name(part), {op.name: op for op in graph.get_operations()}, []
+    nodes, there, written = nodes_by_name(part), {op.name: op for op in graph.get_operations()}, []
     for name, op in there.items():
         if name in nodes and op.type == "Reshape" and _keeps_batch_dimension(op, old):
-            shape = part.node.add(name=unused(part, f"{name}/any_batch"))
+            shape = part.node.add(name=unused_node_name(part, f"{name}/any_batch"))
             set_constant(shape, [-1, *op.outputs[0].shape.as_list()[1:]], tf.int32)
             nodes[name].attr["Tshape"].type = tf.int32.as_datatype_enum
             nodes[name].input[1] = shape.name

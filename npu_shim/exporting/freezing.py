@@ -10,12 +10,19 @@ import numpy as np
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import GraphDef, Message
-from npu_shim.exporting.graph_defs import VARIABLES, attribute, by_name, set_constant, split, variable_of
+from npu_shim.exporting.graph_defs import (
+    VARIABLES,
+    attribute_or_default,
+    nodes_by_name,
+    set_constant,
+    split_tensor_name,
+    variable_of_tensor,
+)
 
 tf, v1 = tf_api.tf, tf_api.v1
 
 
-def freeze(graph: GraphDef, values: dict[str, np.ndarray], kept: Sequence[str]) -> GraphDef:
+def freeze_variables(graph: GraphDef, values: dict[str, np.ndarray], kept: Sequence[str]) -> GraphDef:
     """Return a graph with the values of variables, which are given by the names of nodes, in the place of variables.
 
     Args:
@@ -23,26 +30,29 @@ def freeze(graph: GraphDef, values: dict[str, np.ndarray], kept: Sequence[str]) 
         values: of the variables.
         kept: names of nodes that must stay.
     """
-    everything = by_name(graph)
+    everything = nodes_by_name(graph)
     for node in list(graph.node):
         node.op = re.sub("^Ref(?=Identity|Switch|Merge|Enter)", "", node.op)
         if node.op in VARIABLES and node.op != "VarHandleOp":
             node.op = "VariableV2"
         elif node.op == "VariableShape":
-            shape = values[str(variable_of(everything, node.input[0]))].shape
-            inputs, out = f"^{split(node.input[0])[0]}", attribute(node, "out_type", tf.int32.as_datatype_enum)
+            shape = values[str(variable_of_tensor(everything, node.input[0]))].shape
+            inputs, out = (
+                f"^{split_tensor_name(node.input[0])[0]}",
+                attribute_or_default(node, "out_type", tf.int32.as_datatype_enum),
+            )
             set_constant(node, shape, tf.as_dtype(out))
             node.input.append(inputs)
-        _gather_from_value(graph.node, node)
+        _make_gather_read_value(graph.node, node)
     for function in graph.library.function:
         for node in list(function.node_def):
-            _gather_from_value(function.node_def, node, ":value:0", ":output:0")
+            _make_gather_read_value(function.node_def, node, ":value:0", ":output:0")
     reads = {f"{name}{read}:0": value for name, value in values.items() for read in ("", "/Read/ReadVariableOp")}
     session = types.SimpleNamespace(run=lambda names: [reads[name] for name in names])  # all that TensorFlow asks of it
     return v1.graph_util.convert_variables_to_constants(session, graph, list(kept))
 
 
-def _gather_from_value(nodes: Message, node: Message, value_suffix: str = "", output_suffix: str = "") -> None:
+def _make_gather_read_value(nodes: Message, node: Message, value_suffix: str = "", output_suffix: str = "") -> None:
     """Let a gather from a variable, which TensorFlow does not freeze in loops, take what a new op reads from it.
 
     Args:
@@ -52,7 +62,7 @@ def _gather_from_value(nodes: Message, node: Message, value_suffix: str = "", ou
     """
     if node.op not in ("ResourceGather", "ResourceGatherNd"):
         return
-    dtype, batch = node.attr["dtype"].type, attribute(node, "batch_dims", 0)
+    dtype, batch = node.attr["dtype"].type, attribute_or_default(node, "batch_dims", 0)
     read = nodes.add(name=f"{node.name}/npu_shim_read", op="ReadVariableOp", input=[node.input[0]])
     read.attr["dtype"].type = dtype
     node.op = "GatherV2" if node.op == "ResourceGather" else "GatherNd"
@@ -64,6 +74,6 @@ def _gather_from_value(nodes: Message, node: Message, value_suffix: str = "", ou
         axis = nodes.add(name=f"{node.name}/npu_shim_axis")
         set_constant(axis, batch, tf.int32)
         if not output_suffix:  # a constant of a loop of TensorFlow 1 needs an input from the loop
-            axis.input.append(f"^{split(node.input[1])[0]}")
+            axis.input.append(f"^{split_tensor_name(node.input[1])[0]}")
         node.input.insert(2, axis.name + output_suffix)
         node.attr["Taxis"].type, node.attr["batch_dims"].i = tf.int32.as_datatype_enum, batch

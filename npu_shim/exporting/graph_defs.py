@@ -20,23 +20,23 @@ class ExportError(Exception):
     """Raised for a source that cannot be exported; the text says what to do."""
 
 
-def split(name: str) -> tuple[str, int]:
+def split_tensor_name(name: str) -> tuple[str, int]:
     """Return node and index of a tensor ``a:1``, of an input ``a`` or of a control input ``^a``."""
     node, _, index = name.partition(":")
     return (node[1:], CONTROL) if node.startswith("^") else (node, int(index or 0))
 
 
-def join(node: str, index: int = 0) -> str:
+def join_tensor_name(node: str, index: int = 0) -> str:
     """Return the input of a node, as a graph definition spells it."""
     return f"^{node}" if index == CONTROL else node if index == 0 else f"{node}:{index}"
 
 
-def key_of(tensor: str) -> str:
+def key_of_tensor(tensor: str) -> str:
     """Return the name of a tensor in signatures."""
-    return join(*split(tensor)).replace(":", "_")
+    return join_tensor_name(*split_tensor_name(tensor)).replace(":", "_")
 
 
-def by_name(graph: GraphDef) -> dict[str, Message]:
+def nodes_by_name(graph: GraphDef) -> dict[str, Message]:
     """Return the nodes of a graph by their names."""
     return {node.name: node for node in graph.node}
 
@@ -46,7 +46,7 @@ def data_inputs(node: Message) -> list[str]:
     return [name for name in node.input if not name.startswith("^")]
 
 
-def subgraph(graph: GraphDef, outputs: Iterable[str], stop: Iterable[str] = ()) -> GraphDef:
+def extract_subgraph(graph: GraphDef, outputs: Iterable[str], stop: Iterable[str] = ()) -> GraphDef:
     """Return the nodes that outputs need.
 
     Args:
@@ -54,15 +54,20 @@ def subgraph(graph: GraphDef, outputs: Iterable[str], stop: Iterable[str] = ()) 
         outputs: names of tensors.
         stop: names of tensors that are given, so that what makes them is not needed.
     """
-    nodes, given = by_name(graph), {key for tensor in stop for key in (split(tensor), (split(tensor)[0], CONTROL))}
-    stack, needed = [split(tensor) for tensor in outputs], set()
+    nodes, given = (
+        nodes_by_name(graph),
+        {key for tensor in stop for key in (split_tensor_name(tensor), (split_tensor_name(tensor)[0], CONTROL))},
+    )
+    stack, needed = [split_tensor_name(tensor) for tensor in outputs], set()
     # without branches and loops, a control input orders updates and checks, which inference does not have
     has_branches = any(node.op in _LOOPS_AND_BRANCHES for node in graph.node)
     while stack:
         name, index = stack.pop()
         if name not in needed and (name, index) not in given:
             needed.add(name)
-            stack += [split(tensor) for tensor in nodes[name].input if has_branches or not tensor.startswith("^")]
+            stack += [
+                split_tensor_name(tensor) for tensor in nodes[name].input if has_branches or not tensor.startswith("^")
+            ]
     kept = [node for node in graph.node if node.name in needed]
     part = tf_api.GraphDef(versions=graph.versions, library=graph.library, node=kept)
     for node in part.node:
@@ -75,13 +80,13 @@ def subgraph(graph: GraphDef, outputs: Iterable[str], stop: Iterable[str] = ()) 
     return part
 
 
-def rewire(graph: GraphDef, instead: Mapping[tuple[str, int], str]) -> None:
+def rewire_inputs(graph: GraphDef, new_inputs: Mapping[tuple[str, int], str]) -> None:
     """Give the consumers of tensors another input."""
     for node in graph.node:
-        node.input[:] = [instead.get(split(tensor), tensor) for tensor in node.input]
+        node.input[:] = [new_inputs.get(split_tensor_name(tensor), tensor) for tensor in node.input]
 
 
-def unused(graph: GraphDef, wanted: str) -> str:
+def unused_node_name(graph: GraphDef, wanted: str) -> str:
     """Return a name that no node has and that TensorFlow allows."""
     base = re.sub(r"[^\w.\-/]", "_", re.sub(r"^[^\w.]+", "", wanted)) or "tensor"
     taken = {node.name for node in graph.node}
@@ -89,7 +94,7 @@ def unused(graph: GraphDef, wanted: str) -> str:
     return next(name for name in names if name not in taken)
 
 
-def attribute(node: Message, name: str, default: Value = None) -> Value:
+def attribute_or_default(node: Message, name: str, default: Value = None) -> Value:
     """Return the value of an attribute, ``default`` without one. Only to read ``node.attr[name]`` would add it."""
     if name not in node.attr:
         return default
@@ -97,9 +102,9 @@ def attribute(node: Message, name: str, default: Value = None) -> Value:
     return getattr(value, value.WhichOneof("value") or "s")
 
 
-def is_of_training(node: Message) -> bool:
+def is_training_batch_norm(node: Message) -> bool:
     """Return True for a batch normalization with the statistics of the batch."""
-    return node.op in NORMS and bool(attribute(node, "is_training", True))
+    return node.op in NORMS and bool(attribute_or_default(node, "is_training", True))
 
 
 def set_constant(node: Message, value: Value, dtype: DType) -> None:
@@ -117,15 +122,15 @@ def set_identity(node: Message, source: str, dtype: DType) -> None:
     node.op, node.attr["T"].type = "Identity", dtype.as_datatype_enum
 
 
-def variable_of(nodes: Mapping[str, Message], name: str) -> str | None:
+def variable_of_tensor(nodes: Mapping[str, Message], name: str) -> str | None:
     """Return the variable whose handle or value a tensor is, None if it is another."""
-    node = nodes[split(name)[0]]
+    node = nodes[split_tensor_name(name)[0]]
     while re.match("(Ref)?(Identity|Switch|Enter)$|ReadVariableOp|AssignSub$", node.op):
-        node = nodes[split(node.input[0])[0]]
+        node = nodes[split_tensor_name(node.input[0])[0]]
     return str(node.name) if node.op in VARIABLES else None
 
 
-def variables_of(graph: GraphDef) -> list[str]:
+def variable_names(graph: GraphDef) -> list[str]:
     """Return the nodes of the variables."""
     return [node.name for node in graph.node if node.op in VARIABLES]
 

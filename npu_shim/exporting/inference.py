@@ -15,21 +15,21 @@ from npu_shim.exporting.graph_defs import (
     CONTROL,
     NORMS,
     ExportError,
-    attribute,
-    by_name,
+    attribute_or_default,
     constant_value,
     data_inputs,
-    is_of_training,
-    join,
-    rewire,
+    extract_subgraph,
+    is_training_batch_norm,
+    join_tensor_name,
+    nodes_by_name,
+    rewire_inputs,
     set_constant,
     set_identity,
-    split,
-    subgraph,
-    unused,
-    variable_of,
+    split_tensor_name,
+    unused_node_name,
+    variable_of_tensor,
 )
-from npu_shim.exporting.numbers import numbers
+from npu_shim.exporting.numbers import constant_numbers
 
 tf = tf_api.tf
 _BUILD = (
@@ -45,7 +45,7 @@ _VENDOR_DROPOUT = ("DropOutDoMask", "DropOutDoMaskV3")
 _ONE_INPUT_FREE = {"CheckNumerics": "T", "StopGradient": "T", "PreventGradient": "T", "PlaceholderWithDefault": "dtype"}
 
 
-def for_inference(graph: GraphDef, averages: dict[tuple[str, int], str]) -> list[str]:
+def remove_training_behavior(graph: GraphDef, averages: dict[tuple[str, int], str]) -> list[str]:
     """Replace the training-only parts of a graph in place.
 
     Args:
@@ -65,32 +65,32 @@ def for_inference(graph: GraphDef, averages: dict[tuple[str, int], str]) -> list
     return lines + [f"{norms} batch norm{'s' * (norms > 1)} use moving averages instead of the batch"] * (norms > 0)
 
 
-def refuse(graph: GraphDef, given: Container[str]) -> None:
+def raise_for_training_ops(graph: GraphDef, given: Container[str]) -> None:
     """Raise an error for what no frozen graph has, and what makes predictions depend on the batch or on chance.
 
     Args:
         graph: for inference.
         given: names of the placeholders that are inputs.
     """
-    nodes, functions = by_name(graph), {function.signature.name for function in graph.library.function}
+    nodes, functions = nodes_by_name(graph), {function.signature.name for function in graph.library.function}
     for node in [*graph.node, *(node for function in graph.library.function for node in function.node_def)]:
         op = "If" if node.op in functions else node.op
         for text in [text for pattern, text in _NEVER.items() if re.match(pattern, op) and node.name not in given]:
             raise ExportError(f"{node.name} ({node.op}) {text.format(node.name)}")
-        if is_of_training(node):
+        if is_training_batch_norm(node):
             raise ExportError(f"{node.name} uses statistics of the batch, and has no moving averages. {_BUILD}")
-        if node.op == "SquaredDifference" and node.name in nodes and _is_of_batch(graph, nodes, node):
+        if node.op == "SquaredDifference" and node.name in nodes and _is_batch_variance(graph, nodes, node):
             raise ExportError(f"{node.name} is the variance of a batch, and has no moving average. {_BUILD}")
 
 
-def _is_of_batch(graph: GraphDef, nodes: dict[str, Message], node: Message) -> bool:
+def _is_batch_variance(graph: GraphDef, nodes: dict[str, Message], node: Message) -> bool:
     """Return True for a variance, also over the batch, of what depends on an input."""
     for tensor in data_inputs(node):
-        mean = nodes[split(tensor)[0]]
-        mean = nodes[split(mean.input[0])[0]] if mean.op == "Identity" else mean
-        axes = constant_value(nodes[split(mean.input[1])[0]]) if mean.op == "Mean" else None
+        mean = nodes[split_tensor_name(tensor)[0]]
+        mean = nodes[split_tensor_name(mean.input[0])[0]] if mean.op == "Identity" else mean
+        axes = constant_value(nodes[split_tensor_name(mean.input[1])[0]]) if mean.op == "Mean" else None
         if axes is not None and 0 in axes.reshape(-1).tolist():
-            return any(source.op == "Placeholder" for source in subgraph(graph, mean.input[:1]).node)
+            return any(source.op == "Placeholder" for source in extract_subgraph(graph, mean.input[:1]).node)
     return False
 
 
@@ -101,23 +101,23 @@ def without_dead_branches(graph: GraphDef, kept: Sequence[str]) -> GraphDef:
         graph: with the branches of TensorFlow 1.
         kept: names of tensors that must stay.
     """
-    known, sides = numbers(graph), {}
+    known, sides = constant_numbers(graph), {}
     for node in list(graph.node):
-        side = known.get(split(node.input[1])[0]) if node.op in ("Switch", "RefSwitch") else None
+        side = known.get(split_tensor_name(node.input[1])[0]) if node.op in ("Switch", "RefSwitch") else None
         if node.op in ("Merge", "RefMerge"):  # TensorFlow keeps one with a control input
             node.input[:] = data_inputs(node)
         if side is not None and np.ndim(side) == 0:
-            predicate = graph.node.add(name=unused(graph, f"{node.name}/side"))
+            predicate = graph.node.add(name=unused_node_name(graph, f"{node.name}/side"))
             set_constant(predicate, bool(side), tf.bool)
-            predicate.input.append(join(split(node.input[0])[0], CONTROL))  # of the same loop
+            predicate.input.append(join_tensor_name(split_tensor_name(node.input[0])[0], CONTROL))  # of the same loop
             node.input[1], sides[node.name] = predicate.name, int(side)
-    graph = subgraph(tf_export.optimize_graph(graph, kept, ["loop"]) if sides else graph, kept)
-    used = {split(tensor) for node in graph.node for tensor in node.input}
+    graph = extract_subgraph(tf_export.optimize_graph(graph, kept, ["loop"]) if sides else graph, kept)
+    used = {split_tensor_name(tensor) for node in graph.node for tensor in node.input}
     for node in graph.node:
         if node.name in sides and (node.name, 1 - sides[node.name]) not in used:  # 1.15 keeps the switch
             set_identity(node, node.input[0], tf.as_dtype(node.attr["T"].type).base_dtype)
     kept_switches = {node.name for node in graph.node if node.op in ("Switch", "RefSwitch")}
-    rewire(graph, {(name, 1): name for name in sides if name not in kept_switches})
+    rewire_inputs(graph, {(name, 1): name for name in sides if name not in kept_switches})
     return graph
 
 
@@ -125,7 +125,7 @@ def without_dead_branches(graph: GraphDef, kept: Sequence[str]) -> GraphDef:
 
 
 def _replace_dropouts(graph: GraphDef) -> int:
-    nodes, known = by_name(graph), [numbers(graph, fed) for fed in (0.5, 0.75)]
+    nodes, known = nodes_by_name(graph), [constant_numbers(graph, fed) for fed in (0.5, 0.75)]
     instead = {node.name: source for node in graph.node for source in [_dropout_input(nodes, node, known)] if source}
     for name, source in instead.items():  # the name stays, because it may be an output
         node = nodes[name]
@@ -137,13 +137,13 @@ def _dropout_input(nodes: dict[str, Message], node: Message, known: Sequence[dic
     """Return what a dropout gets, None if a node is no dropout: an input, scaled, times a mask that is drawn."""
     if node.op in _VENDOR_DROPOUT:
         return str(node.input[0])
-    if node.op == "IdentityN" and _SHIM_DROPOUT.match(attribute(node, "_gradient_op_type", b"")):
+    if node.op == "IdentityN" and _SHIM_DROPOUT.match(attribute_or_default(node, "_gradient_op_type", b"")):
         return str(node.input[1])
     if node.op not in ("Mul", "Select", "SelectV2"):
         return None
     inputs, x = data_inputs(node), ""
     for number in known:  # with two values of numbers that are fed, such as keep_prob
-        factors: list[Value] = [number.get(split(tensor)[0]) for tensor in inputs]
+        factors: list[Value] = [number.get(split_tensor_name(tensor)[0]) for tensor in inputs]
         data = [at for at, factor in enumerate(factors) if factor is None]
         if len(data) != 1 or node.op != "Mul" and (data != [1] or np.any(factors[2])):
             return None
@@ -152,12 +152,12 @@ def _dropout_input(nodes: dict[str, Message], node: Message, known: Sequence[dic
         if len(levels) != 1:
             return None
         x, gain = inputs[data[0]], np.mean(mask)
-        scaling = nodes[split(x)[0]]
+        scaling = nodes[split_tensor_name(x)[0]]
         if abs(gain - 1) > _ROUNDING and scaling.op in ("Mul", "RealDiv", "Div", "DivNoNan"):
             one, two = scaling.input[:2]
-            if scaling.op == "Mul" and split(one)[0] in number:
+            if scaling.op == "Mul" and split_tensor_name(one)[0] in number:
                 one, two = two, one
-            scale = number.get(split(two)[0])
+            scale = number.get(split_tensor_name(two)[0])
             if scale is not None:
                 x, gain = one, gain * (scale if scaling.op == "Mul" else 1 / (scale or np.inf))
         if abs(gain - 1) > _ROUNDING:
@@ -172,25 +172,25 @@ def _dropout_input(nodes: dict[str, Message], node: Message, known: Sequence[dic
 # --- batch normalization
 
 
-def averages(graph: GraphDef) -> dict[tuple[str, int], str]:
+def averages_of_batch_statistics(graph: GraphDef) -> dict[tuple[str, int], str]:
     """Return each batch statistic, and what reads the variable that averages it: v -= (v - statistic) (1 - decay)."""
-    nodes, reads = by_name(graph), {}
+    nodes, reads = nodes_by_name(graph), {}
     unbiased = {}  # zero-debiased averages: v = biased / (1 - decay^step), where biased is the average
     for node in graph.node:
-        value = nodes[split(node.input[1])[0]] if node.op in ("Assign", "AssignVariableOp") else None
+        value = nodes[split_tensor_name(node.input[1])[0]] if node.op in ("Assign", "AssignVariableOp") else None
         if value is not None and value.op == "RealDiv":
-            unbiased[variable_of(nodes, value.input[0])] = variable_of(nodes, node.input[0])
+            unbiased[variable_of_tensor(nodes, value.input[0])] = variable_of_tensor(nodes, node.input[0])
     for node in [node for node in graph.node if node.op in ("AssignSub", "AssignSubVariableOp")]:
-        variable, product = variable_of(nodes, node.input[0]), nodes[split(node.input[1])[0]]
+        variable, product = variable_of_tensor(nodes, node.input[0]), nodes[split_tensor_name(node.input[1])[0]]
         if product.op in ("Select", "SelectV2"):  # Keras: no update by an empty batch
-            product = nodes[split(product.input[1])[0]]
+            product = nodes[split_tensor_name(product.input[1])[0]]
         for factor in data_inputs(product) if product.op == "Mul" and variable else ():
-            difference = nodes[split(factor)[0]]
-            if difference.op != "Sub" or variable_of(nodes, difference.input[0]) != variable:
+            difference = nodes[split_tensor_name(factor)[0]]
+            if difference.op != "Sub" or variable_of_tensor(nodes, difference.input[0]) != variable:
                 continue
-            chain = [split(difference.input[1])]
+            chain = [split_tensor_name(difference.input[1])]
             while nodes[chain[-1][0]].op in ("Identity", "Switch", "StopGradient", "Cast"):
-                chain.append(split(nodes[chain[-1][0]].input[0]))
+                chain.append(split_tensor_name(nodes[chain[-1][0]].input[0]))
             if nodes[chain[-1][0]].op in (*NORMS, "Mean", "Squeeze", "Reshape"):  # not the variables of an EMA
                 average = str(unbiased.get(variable) or variable)
                 read = f"{average}/Read/ReadVariableOp"
@@ -200,32 +200,33 @@ def averages(graph: GraphDef) -> dict[tuple[str, int], str]:
 
 def _replace_batch_statistics(graph: GraphDef, averages: dict[tuple[str, int], str]) -> int:
     """Replace the statistics that the source averages by the averages."""
-    nodes, done = by_name(graph), set()
-    for node in [node for node in graph.node if is_of_training(node)]:
+    nodes, done = nodes_by_name(graph), set()
+    for node in [node for node in graph.node if is_training_batch_norm(node)]:
         reads = [averages.get((node.name, index)) for index in (1, 2)]
         if all(reads):
             node.input[3:5] = reads
-        if all(reads) or all(variable_of(nodes, tensor) for tensor in node.input[3:5] or [""]):  # the op averages
+        is_averaged = all(reads) or all(variable_of_tensor(nodes, tensor) for tensor in node.input[3:5] or [""])
+        if is_averaged:  # by the source, or by the op
             node.attr["is_training"].b = False
             done.add(node.name)
     instead = {key: read for key, read in averages.items() if key[0] in nodes and nodes[key[0]].op not in NORMS}
-    rewire(graph, instead)
+    rewire_inputs(graph, instead)
     return len(done | {name.rpartition("/")[0] for name, _ in instead})
 
 
-def bind(part: GraphDef, values: dict[str, Value]) -> list[str]:
+def bind_placeholders(part: GraphDef, values: dict[str, Value]) -> list[str]:
     """Make placeholders constants: those that ``--set`` names, and those that tell training from inference."""
     lines = []
     for node in part.node:
-        if node.name in values or node.op != "PlaceholderWithDefault" and is_mode(node):
+        if node.name in values or node.op != "PlaceholderWithDefault" and is_mode_placeholder(node):
             value = values.get(node.name, False)
             set_constant(node, value, tf.as_dtype(node.attr["dtype"].type))
             lines.append(f"{node.name} is {value}")
     return lines
 
 
-def is_mode(node: Message) -> bool:
+def is_mode_placeholder(node: Message) -> bool:
     """Return True for a placeholder that tells training from inference."""
     if not node.op.startswith("Placeholder") or not _TRAINING.search(node.name):
         return False
-    return bool(attribute(node, "dtype") == tf.bool.as_datatype_enum)
+    return bool(attribute_or_default(node, "dtype") == tf.bool.as_datatype_enum)

@@ -41,7 +41,7 @@ class Model(NamedTuple):
     lines: Callable[[str], list[str]]
 
 
-def make(
+def make_inference_model(
     source: Source,
     graph: Graph,
     inputs: list[Port],
@@ -57,70 +57,70 @@ def make(
         constants: values of placeholders that are no inputs.
         for_onnx: True to keep loops of TensorFlow 2 as functions, and to write what tf2onnx does not have otherwise.
     """
-    averages = inference.averages(source.graph)
+    averages = inference.averages_of_batch_statistics(source.graph)
     needed = [*averages.values(), *(port.tensor for port in outputs)]
-    part = graph_defs.subgraph(source.graph, needed, [port.tensor for port in inputs])
+    part = graph_defs.extract_subgraph(source.graph, needed, [port.tensor for port in inputs])
     own = {node.name for node in source.graph.node if node.op.startswith("Placeholder")}
-    asked, inputs = inputs, [_as_placeholder(part, port, own) for port in inputs]
-    given, outputs = outputs, [_as_node(part, port) for port in outputs]
+    asked, inputs = inputs, [_replace_by_placeholder(part, port, own) for port in inputs]
+    given, outputs = outputs, [_give_own_node(part, port) for port in outputs]
     kept = [port.tensor for port in outputs]
     needed = [*kept, *averages.values()]
-    notes = batches.free_batch(part, graph, asked, given) + inference.bind(part, constants)
-    part = graph_defs.subgraph(part, needed)
+    notes = batches.fit_reshapes_to_batch(part, graph, asked, given) + inference.bind_placeholders(part, constants)
+    part = graph_defs.extract_subgraph(part, needed)
     if any(node.op in _CALLS for node in part.node):
         loops = not for_onnx or tf.__version__.startswith("1.")
         part = tf_export.inline_functions(part, [*needed, *(port.tensor for port in inputs)], loops)
     part = inference.without_dead_branches(part, needed)
-    notes += inference.for_inference(part, averages)
-    part = graph_defs.subgraph(part, kept)
-    names = graph_defs.variables_of(part)
+    notes += inference.remove_training_behavior(part, averages)
+    part = graph_defs.extract_subgraph(part, kept)
+    names = graph_defs.variable_names(part)
     values = source.read(names) if names else {}
     for name in set(names) - set(values):
         raise graph_defs.ExportError(
             f"{source.path} has no value for {name}. Give the checkpoint that belongs to the graph."
         )
     reference = tf_api.GraphDef.FromString(part.SerializeToString())
-    inputs = [port for port in inputs if graph_defs.split(port.tensor)[0] in graph_defs.by_name(part)]
+    inputs = [port for port in inputs if graph_defs.split_tensor_name(port.tensor)[0] in graph_defs.nodes_by_name(part)]
 
-    notes += plain_ops.write_plain(part, for_onnx)
-    frozen = graph_defs.subgraph(part, kept)
+    notes += plain_ops.replace_by_plain_ops(part, for_onnx)
+    frozen = graph_defs.extract_subgraph(part, kept)
     if not any(node.op in tf_export.LOOPS for node in frozen.node):
         frozen.library.Clear()
-    inference.refuse(frozen, {graph_defs.split(port.tensor)[0] for port in inputs})
+    inference.raise_for_training_ops(frozen, {graph_defs.split_tensor_name(port.tensor)[0] for port in inputs})
     kept += [port.tensor for port in inputs]
-    frozen = freezing.freeze(frozen, values, [graph_defs.split(tensor)[0] for tensor in kept])
-    frozen = _portable_graph_def(graph_defs.subgraph(tf_export.optimize_graph(frozen, kept, _FOLD), kept))
-    notes += later_than_1_15(frozen)
+    frozen = freezing.freeze_variables(frozen, values, [graph_defs.split_tensor_name(tensor)[0] for tensor in kept])
+    frozen = _portable_graph_def(graph_defs.extract_subgraph(tf_export.optimize_graph(frozen, kept, _FOLD), kept))
+    notes += ops_later_than_1_15(frozen)
     imported = tf_capture.import_into_new_graph(frozen)
     outputs = [port._replace(shape=shape_of(imported.get_tensor_by_name(port.tensor))) for port in outputs]
     return Model(frozen, inputs, outputs, reference, {name: values[name] for name in names}, notes, source.lines)
 
 
-def _as_placeholder(part: GraphDef, port: Port, own: set[str]) -> Port:
+def _replace_by_placeholder(part: GraphDef, port: Port, own: set[str]) -> Port:
     """Make an input a placeholder with the asked shape. A placeholder keeps its name; other tensors get the key."""
-    node, index = graph_defs.split(port.tensor)
-    name = node if node in own else graph_defs.unused(part, port.key)
+    node, index = graph_defs.split_tensor_name(port.tensor)
+    name = node if node in own else graph_defs.unused_node_name(part, port.key)
     placeholder = part.node.add(name=name, op="Placeholder")
     placeholder.attr["dtype"].type = port.dtype.as_datatype_enum
     placeholder.attr["shape"].shape.CopyFrom(tf.TensorShape(port.shape).as_proto())
     if name != node:
-        graph_defs.rewire(part, {(node, index): name})
+        graph_defs.rewire_inputs(part, {(node, index): name})
     return port._replace(tensor=f"{name}:0")
 
 
-def _as_node(part: GraphDef, port: Port) -> Port:
+def _give_own_node(part: GraphDef, port: Port) -> Port:
     """Give an output a node of its own where it is one of several results, or of a function."""
-    node, index = graph_defs.split(port.tensor)
-    if index or graph_defs.by_name(part)[node].op in _CALLS:
-        identity = part.node.add(name=graph_defs.unused(part, port.key))
+    node, index = graph_defs.split_tensor_name(port.tensor)
+    if index or graph_defs.nodes_by_name(part)[node].op in _CALLS:
+        identity = part.node.add(name=graph_defs.unused_node_name(part, port.key))
         graph_defs.set_identity(identity, port.tensor, port.dtype)
         node = identity.name
     return port._replace(tensor=f"{node}:0")
 
 
-def later_than_1_15(graph: GraphDef) -> list[str]:
+def ops_later_than_1_15(graph: GraphDef) -> list[str]:
     """Return a line for each type of op that TensorFlow 1.15 does not have, or not with these attributes."""
-    known, later = operators_of_1_15(), {}
+    known, later = operator_attributes_of_1_15(), {}
     for node in graph.node:
         attributes = ", ".join(sorted(set(node.attr) - known.get(node.op, set())))
         if node.op not in known or attributes:
@@ -128,7 +128,7 @@ def later_than_1_15(graph: GraphDef) -> list[str]:
     return [f"TensorFlow 1.15 has no {what}: the graph loads in later versions only" for what in later.values()]
 
 
-def operators_of_1_15() -> dict[str, set[str]]:
+def operator_attributes_of_1_15() -> dict[str, set[str]]:
     """Return the attributes of the operators of TensorFlow 1.15 that an exported graph may have."""
     text = pathlib.Path(__file__).with_name("ops_of_1_15.json").read_text(encoding="utf-8")
     return {name: set(attributes) for name, attributes in json.loads(text).items()}

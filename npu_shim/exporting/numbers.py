@@ -7,7 +7,13 @@ import re
 import numpy as np
 
 from npu_shim._tensorflow.types import GraphDef, Message, Value
-from npu_shim.exporting.graph_defs import attribute, by_name, constant_value, data_inputs, split
+from npu_shim.exporting.graph_defs import (
+    attribute_or_default,
+    constant_value,
+    data_inputs,
+    nodes_by_name,
+    split_tensor_name,
+)
 
 _UNIFORM = re.compile(r"(Stateless)?RandomUniform(V2)?$")
 _DRAWN = (np.arange(20_000) + 0.5) / 20_000  # all that may be drawn
@@ -23,7 +29,7 @@ _NUMPY = (
 _FUNCTIONS = {op: getattr(np, name) for op, name in (pair.split(":") for pair in _NUMPY.split())}
 
 
-def numbers(graph: GraphDef, fed: float | None = None) -> dict[str, Value]:
+def constant_numbers(graph: GraphDef, fed: float | None = None) -> dict[str, Value]:
     """Return the number that all elements of a result are, by the name of its node, where constants tell.
 
     What depends on random numbers is an array, with an element for each number that may be drawn.
@@ -32,7 +38,7 @@ def numbers(graph: GraphDef, fed: float | None = None) -> dict[str, Value]:
         graph: the nodes.
         fed: the value of numbers that are fed, such as keep_prob.
     """
-    nodes, before = by_name(graph), -1
+    nodes, before = nodes_by_name(graph), -1
     known: dict[str, Value] = {}
     while before != len(known):
         before = len(known)
@@ -44,9 +50,9 @@ def numbers(graph: GraphDef, fed: float | None = None) -> dict[str, Value]:
 
 
 def _number_of_node(nodes: dict[str, Message], node: Message, known: dict[str, Value], fed: float | None) -> Value:
-    inputs = [split(name)[0] for name in data_inputs(node)]
+    inputs = [split_tensor_name(name)[0] for name in data_inputs(node)]
     values: list[Value] = [known.get(name) for name in inputs]
-    if _PASS.match(node.op) or node.op == "Merge" and _stays(nodes, node):
+    if _PASS.match(node.op) or node.op == "Merge" and _is_loop_invariant(nodes, node):
         return values[0]
     if node.op in ("Fill", "ZerosLike"):
         return (*values, 0.0)[1]
@@ -57,7 +63,7 @@ def _number_of_node(nodes: dict[str, Message], node: Message, known: dict[str, V
         is_one = elements.size and elements.dtype != object and (elements == elements[0]).all()
         return float(elements[0]) if is_one else None
     if node.op == "StridedSlice" and nodes[inputs[0]].op == "Placeholder" and fed:  # such as keep_prob[0]
-        is_element = values[1] is not None and attribute(node, "shrink_axis_mask") == 1
+        is_element = values[1] is not None and attribute_or_default(node, "shrink_axis_mask") == 1
         return fed / (1 + abs(values[1])) if is_element else None
     if node.op.startswith("Placeholder"):
         return fed if "shape" in node.attr and not node.attr["shape"].shape.dim else None
@@ -70,9 +76,9 @@ def _number_of_node(nodes: dict[str, Message], node: Message, known: dict[str, V
         return _FUNCTIONS[node.op](*values)
 
 
-def _stays(nodes: dict[str, Message], merge: Message) -> bool:
+def _is_loop_invariant(nodes: dict[str, Message], merge: Message) -> bool:
     """Return True for a value of a loop that each step hands on as it is."""
-    begin, back = (nodes[split(tensor)[0]] for tensor in merge.input[:2])
+    begin, back = (nodes[split_tensor_name(tensor)[0]] for tensor in merge.input[:2])
     while back.op in ("NextIteration", "Identity", "Switch"):
-        back = nodes[split(back.input[0])[0]]
+        back = nodes[split_tensor_name(back.input[0])[0]]
     return begin.op == "Enter" and back.name == merge.name

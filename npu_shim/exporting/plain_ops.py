@@ -8,14 +8,14 @@ from typing import Callable
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import GraphDef, Message, Tensor, Value
 from npu_shim.exporting import graph_defs
-from npu_shim.exporting.numbers import numbers
+from npu_shim.exporting.numbers import constant_numbers
 
 tf, v1 = tf_api.tf, tf_api.v1
 _SHIM_GELU = (b"NpuShimGelu", b"NpuShimGeluWithSlope")
 _VENDOR_GELU = ("Gelu", "FastGelu", "FastGeluV2")
 
 
-def write_plain(graph: GraphDef, for_onnx: bool) -> list[str]:
+def replace_by_plain_ops(graph: GraphDef, for_onnx: bool) -> list[str]:
     """Replace ops in place.
 
     Args:
@@ -24,17 +24,17 @@ def write_plain(graph: GraphDef, for_onnx: bool) -> list[str]:
     Returns:
         Lines that say what was replaced.
     """
-    lines, nodes, known = {}, graph_defs.by_name(graph), numbers(graph)
+    lines, nodes, known = {}, graph_defs.nodes_by_name(graph), constant_numbers(graph)
     for node in list(graph.node):
-        is_own = node.op == "IdentityN" and graph_defs.attribute(node, "_gradient_op_type") in _SHIM_GELU
+        is_own = node.op == "IdentityN" and graph_defs.attribute_or_default(node, "_gradient_op_type") in _SHIM_GELU
         if is_own or node.op in _VENDOR_GELU:
             _set_result(graph, node, _gelu)
             lines["gelu is written with TensorFlow's ops"] = True
         elif _is_layer_norm(nodes, known, node):
-            _set_result(graph, node, _layer_norm, graph_defs.attribute(node, "epsilon", 1e-4))
+            _set_result(graph, node, _layer_norm, graph_defs.attribute_or_default(node, "epsilon", 1e-4))
             lines["layer normalization is written without batch normalization"] = True
         elif node.op == "Bucketize" and for_onnx:
-            _set_result(graph, node, _bucket_indices, list(graph_defs.attribute(node, "boundaries").f))
+            _set_result(graph, node, _bucket_indices, list(graph_defs.attribute_or_default(node, "boundaries").f))
             lines["buckets are counted by comparisons"] = True
     return list(lines)
 
@@ -56,13 +56,15 @@ def _bucket_indices(x: Tensor, borders: list[float]) -> Tensor:
 
 def _is_layer_norm(nodes: dict[str, Message], known: dict[str, Value], node: Message) -> bool:
     """Return True for a batch normalization of a batch of one whose channels are the rows, as Keras 2 has it."""
-    if not graph_defs.is_of_training(node) or graph_defs.attribute(node, "data_format") != b"NCHW":
+    if not graph_defs.is_training_batch_norm(node) or graph_defs.attribute_or_default(node, "data_format") != b"NCHW":
         return False
-    x, scale, offset = (nodes[graph_defs.split(tensor)[0]] for tensor in node.input[:3])
-    if x.op != "Reshape" or graph_defs.attribute(node, "T") != tf.float32.as_datatype_enum:
+    x, scale, offset = (nodes[graph_defs.split_tensor_name(tensor)[0]] for tensor in node.input[:3])
+    if x.op != "Reshape" or graph_defs.attribute_or_default(node, "T") != tf.float32.as_datatype_enum:
         return False
-    shape = nodes[graph_defs.split(x.input[1])[0]]
-    shape = graph_defs.constant_value(nodes[graph_defs.split(shape.input[0])[0]] if shape.op == "Pack" else shape)
+    shape = nodes[graph_defs.split_tensor_name(x.input[1])[0]]
+    shape = graph_defs.constant_value(
+        nodes[graph_defs.split_tensor_name(shape.input[0])[0]] if shape.op == "Pack" else shape
+    )
     is_plain = (known.get(scale.name), known.get(offset.name)) == (1.0, 0.0)
     return is_plain and shape is not None and bool(shape.reshape(-1)[0] == 1)
 
@@ -78,5 +80,5 @@ def _set_result(graph: GraphDef, node: Message, function: Callable[..., Tensor],
         new.name = f"{node.name}/{op.name}"
         new.input[:] = [x if name == "x" else f"{node.name}/{name}" for name in op.input]
         if not new.input:  # in a loop of TensorFlow 1, all inputs are of the loop
-            new.input.append(graph_defs.join(graph_defs.split(x)[0], graph_defs.CONTROL))
+            new.input.append(graph_defs.join_tensor_name(graph_defs.split_tensor_name(x)[0], graph_defs.CONTROL))
     graph_defs.set_identity(node, f"{node.name}/{result.op.name}", result.dtype)

@@ -7,8 +7,8 @@ from typing import Iterable, NamedTuple
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import DType, Graph, GraphDef, Operation, Tensor
-from npu_shim.exporting.graph_defs import VARIABLES, ExportError, key_of, split, subgraph
-from npu_shim.exporting.inference import is_mode
+from npu_shim.exporting.graph_defs import VARIABLES, ExportError, extract_subgraph, key_of_tensor, split_tensor_name
+from npu_shim.exporting.inference import is_mode_placeholder
 from npu_shim.exporting.sources import DEFAULT, Source
 
 tf = tf_api.tf
@@ -44,7 +44,7 @@ class Port(NamedTuple):
     def text(self) -> str:
         """Return it as ``--inputs`` takes it, with its type."""
         sizes = "?" if self.shape is None else ",".join("?" if size is None else str(size) for size in self.shape)
-        name = self.tensor if self.key == split(self.tensor)[0] else f"{self.key}={self.tensor}"
+        name = self.tensor if self.key == split_tensor_name(self.tensor)[0] else f"{self.key}={self.tensor}"
         return f"{re.sub(':0$', '', name)}:{sizes}  {self.dtype.name}"
 
 
@@ -56,7 +56,7 @@ class Asked(NamedTuple):
     shape: list[int | None] | None = None
 
 
-def asked(text: str) -> Asked:
+def parse_asked_input(text: str) -> Asked:
     """Read ``images:8,224,224,3``, ``images=IteratorGetNext:0:8,224,224,3`` or ``prob``.
 
     Raises:
@@ -71,13 +71,13 @@ def asked(text: str) -> Asked:
     return Asked(match.group("key"), match.group("tensor"), shape)
 
 
-def asked_output(text: str) -> Asked:
+def parse_asked_output(text: str) -> Asked:
     """Read ``prob``, ``split:1`` or ``prob=Softmax:0``."""
     key, equals, tensor = text.rpartition("=")
     return Asked(key if equals else None, tensor)
 
 
-def choose(
+def choose_ports(
     source: Source,
     graph: Graph,
     signature: str | None,
@@ -94,20 +94,26 @@ def choose(
         constants: placeholders that are no inputs.
     """
     outputs = list(outputs)
-    names_in, names_out = _signature(source, signature, bool(outputs))
-    outs = [_port(graph, output, names_out) for output in outputs or [Asked(*output) for output in names_out.items()]]
+    names_in, names_out = _signature_inputs_and_outputs(source, signature, bool(outputs))
+    outs = [
+        _find_port(graph, output, names_out) for output in outputs or [Asked(*output) for output in names_out.items()]
+    ]
     if not outs:
         candidates = "\n".join(f"  {port.text()}" for port in candidate_outputs(graph))
         raise ExportError(f"{source.path} has no signature. Give --outputs. Candidates:\n{candidates or '  none'}")
-    given = [_port(graph, wanted, names_in) for wanted in inputs]
-    rest = [_port(graph, Asked(*item), {}) for item in names_in.items()]
+    given = [_find_port(graph, wanted, names_in) for wanted in inputs]
+    rest = [_find_port(graph, Asked(*item), {}) for item in names_in.items()]
     rest = rest or candidate_inputs(source.graph, graph, [out.tensor for out in outs], given)
     taken = {port.tensor for port in given}
-    needed = {node.name for node in subgraph(source.graph, [port.tensor for port in outs], taken).node} - set(constants)
-    return given + [port for port in rest if port.tensor not in taken and split(port.tensor)[0] in needed], outs
+    needed = {node.name for node in extract_subgraph(source.graph, [port.tensor for port in outs], taken).node} - set(
+        constants
+    )
+    return given + [
+        port for port in rest if port.tensor not in taken and split_tensor_name(port.tensor)[0] in needed
+    ], outs
 
 
-def without_strings(outputs: list[Port], is_asked: bool, target: str) -> tuple[list[Port], list[str]]:
+def drop_string_outputs(outputs: list[Port], is_asked: bool, target: str) -> tuple[list[Port], list[str]]:
     """Return outputs that a target has, and lines for those of a signature that are left out.
 
     Args:
@@ -122,7 +128,9 @@ def without_strings(outputs: list[Port], is_asked: bool, target: str) -> tuple[l
     return kept, [f"{port.key} is left out: {target} has no strings" for port in strings]
 
 
-def _signature(source: Source, name: str | None, has_outputs: bool) -> tuple[dict[str, str], dict[str, str]]:
+def _signature_inputs_and_outputs(
+    source: Source, name: str | None, has_outputs: bool
+) -> tuple[dict[str, str], dict[str, str]]:
     there = source.signatures
     if name is not None and name not in there:
         raise ExportError(f"{source.path} has no signature {name}. It has: {', '.join(there) or 'none'}.")
@@ -133,11 +141,13 @@ def _signature(source: Source, name: str | None, has_outputs: bool) -> tuple[dic
     return there[name] if name is not None else ({}, {})
 
 
-def _port(graph: Graph, given: Asked, keys: dict[str, str]) -> Port:
+def _find_port(graph: Graph, given: Asked, keys: dict[str, str]) -> Port:
     """Return the port of a tensor, or of a key of the signature."""
     key = given.key or (given.tensor if given.tensor in keys else None)
-    key = key or next((key for key, tensor in keys.items() if split(tensor) == split(given.tensor)), None)
-    node, index = split(keys.get(given.tensor, given.tensor))
+    key = key or next(
+        (key for key, tensor in keys.items() if split_tensor_name(tensor) == split_tensor_name(given.tensor)), None
+    )
+    node, index = split_tensor_name(keys.get(given.tensor, given.tensor))
     try:
         tensor = graph.get_tensor_by_name(f"{node}:{index}")
     except (KeyError, ValueError):
@@ -145,7 +155,7 @@ def _port(graph: Graph, given: Asked, keys: dict[str, str]) -> Port:
     if given.shape is not None and not tensor.shape.is_compatible_with([None, *given.shape[1:]] if given.shape else []):
         raise ExportError(f"{given.tensor} has the shape {tensor.shape}, not {given.shape}. Give one that fits.")
     shape = shape_of(tensor) if given.shape is None else given.shape
-    return Port(key or key_of(f"{node}:{index}"), f"{node}:{index}", tensor.dtype.base_dtype, shape)
+    return Port(key or key_of_tensor(f"{node}:{index}"), f"{node}:{index}", tensor.dtype.base_dtype, shape)
 
 
 def shape_of(tensor: Tensor) -> list[int | None] | None:
@@ -158,16 +168,18 @@ def shape_of(tensor: Tensor) -> list[int | None] | None:
 
 def candidate_inputs(definition: GraphDef, graph: Graph, outputs: list[str], given: Iterable[Port] = ()) -> list[Port]:
     """Return what outputs need and is fed or read: placeholders, elements of iterators, of queues."""
-    part = subgraph(definition, outputs, [port.tensor for port in given])
-    used = {split(name) for node in part.node for name in node.input} | {split(name) for name in outputs}
+    part = extract_subgraph(definition, outputs, [port.tensor for port in given])
+    used = {split_tensor_name(name) for node in part.node for name in node.input} | {
+        split_tensor_name(name) for name in outputs
+    }
     names = [
         f"{node.name}:{index}"
         for node in part.node
-        if node.op in FED and node.op != "PlaceholderWithDefault" and not is_mode(node)
+        if node.op in FED and node.op != "PlaceholderWithDefault" and not is_mode_placeholder(node)
         for index in range(len(graph.get_operation_by_name(node.name).outputs))
         if (node.name, index) in used
     ]
-    return [_port(graph, Asked(None, name), {}) for name in names]
+    return [_find_port(graph, Asked(None, name), {}) for name in names]
 
 
 def candidate_outputs(graph: Graph) -> list[Port]:
@@ -194,13 +206,13 @@ def candidate_outputs(graph: Graph) -> list[Port]:
             continue
         is_likely = op.type in _LIKELY_TYPES or _LIKELY.search(op.name.rpartition("/")[2])
         is_side = op.type in ("Switch", "Enter")  # of a branch, or in a loop
-        for tensor in op.outputs[:1] if op.outputs and is_number(op.outputs[0]) and not is_side else ():
+        for tensor in op.outputs[:1] if op.outputs and is_number_tensor(op.outputs[0]) and not is_side else ():
             if is_likely or all(_NO_RESULT.match(consumer.name) for consumer in tensor.consumers()):
                 results[op.name] = op
     likely = [op for name, op in compared.items() if name in from_input & trained]
     likely += sorted(results.values(), key=lambda op: not _LIKELY.search(op.name))
     unique = {op.name: op for op in likely}
-    return [_port(graph, Asked(None, f"{name}:0"), {}) for name in list(unique)[:_MOST_LISTED]]
+    return [_find_port(graph, Asked(None, f"{name}:0"), {}) for name in list(unique)[:_MOST_LISTED]]
 
 
 def _op_behind_reshapes(tensor: Tensor) -> Operation:
@@ -211,6 +223,6 @@ def _op_behind_reshapes(tensor: Tensor) -> Operation:
     return op
 
 
-def is_number(tensor: Tensor) -> bool:
+def is_number_tensor(tensor: Tensor) -> bool:
     """Return True for real numbers and integers."""
     return bool(tensor.dtype.is_floating or tensor.dtype.is_integer)

@@ -8,7 +8,7 @@ import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_capture
 from npu_shim._tensorflow.types import GraphDef, Session, Tensor, Value
-from npu_shim.exporting.graph_defs import ExportError, split
+from npu_shim.exporting.graph_defs import ExportError, split_tensor_name
 from npu_shim.exporting.inference_model import Model
 from npu_shim.exporting.ports import Port
 
@@ -53,7 +53,7 @@ def random_inputs(inputs: list[Port], low: float, high: float, seed: int = 0) ->
     return arrays
 
 
-def load(path: str, inputs: list[Port]) -> Values:
+def load_input_values(path: str, inputs: list[Port]) -> Values:
     """Read inputs from a file of arrays, by key or name of a tensor."""
     try:
         with np.load(path, allow_pickle=False) as stream:
@@ -62,7 +62,7 @@ def load(path: str, inputs: list[Port]) -> Values:
         raise ExportError(f"{path}: {error}. Give a file that numpy.savez wrote.")
     arrays = {}
     for port in inputs:
-        name = port.key if port.key in there else split(port.tensor)[0]
+        name = port.key if port.key in there else split_tensor_name(port.tensor)[0]
         if name not in there:
             raise ExportError(f"{path} has no array {port.key}, only {', '.join(there)}. Name one {port.key}.")
         value = there[name].astype(port.dtype.as_numpy_dtype)
@@ -104,7 +104,7 @@ def tolerance(model: Model) -> float:
     return max([TOLERANCE, *(size for dtype, size in _HALF.items() if dtype.as_datatype_enum in types)])
 
 
-def compare(expected: Values, got: Values) -> list[Difference]:
+def output_differences(expected: Values, got: Values) -> list[Difference]:
     """Return the difference of each output."""
     differences = []
     for key, one in expected.items():

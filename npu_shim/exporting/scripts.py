@@ -27,8 +27,8 @@ from npu_shim._tensorflow.types import (
     Value,
 )
 from npu_shim.exporting import sources
-from npu_shim.exporting.graph_defs import VARIABLES, ExportError, key_of, variables_of
-from npu_shim.exporting.ports import FED, is_number
+from npu_shim.exporting.graph_defs import VARIABLES, ExportError, key_of_tensor, variable_names
+from npu_shim.exporting.ports import FED, is_number_tensor
 from npu_shim.exporting.sources import Source
 from npu_shim.rehearsal.assess import until_stop
 from npu_shim.rehearsal.assess.capture import Capture, Stop, python_function_name
@@ -75,7 +75,7 @@ class _Predicting(Capture):
         super().install()
         if not tf.__version__.startswith("1."):
             owner = next(kind for kind in tf.keras.Model.__mro__ if "__call__" in vars(kind))
-            patches.replace_attribute(owner, "__call__", self._model_call)
+            patches.replace_attribute(owner, "__call__", self._wrap_model_call)
 
     def _stop(self, make: Function, *arguments: object) -> None:
         self.make = functools.partial(make, self._path, *arguments)
@@ -101,16 +101,18 @@ class _Predicting(Capture):
         graph = session.graph
         definition = graph.as_graph_def()
         if self._checkpoint:
-            read = sources.checkpoint_reader(definition, sources.prefix_of(self._checkpoint))
+            read = sources.checkpoint_reader(definition, sources.checkpoint_prefix(self._checkpoint))
         else:
-            read = _read_variables(session, variables_of(definition), run)
+            read = _read_variables(session, variable_names(definition), run)
         signatures, constants = {}, {}
         if not has_gradient_updates(needed_ops_with_functions(ops)):  # else they are those of training
             fetched = tf_session.fetched_elements(session, fetches)
             results = [result for result in fetched if isinstance(result, tf.Tensor) and _is_prediction(result, feeds)]
             given = {tensor: value for tensor, value in feeds if np.ndim(value)}
             constants = {tensor.op.name: value for tensor, value in feeds if not np.ndim(value)}
-            inputs, outputs = ({key_of(tensor.name): tensor.name for tensor in side} for side in (given, results))
+            inputs, outputs = (
+                {key_of_tensor(tensor.name): tensor.name for tensor in side} for side in (given, results)
+            )
             signatures[sources.DEFAULT] = inputs, outputs
         kind, lines = f"graph at {self._running_line()}", functools.partial(_lines_of_node, graph, self._folder)
         self._stop(sources.Source, kind, definition, read, signatures, constants, lines)
@@ -120,7 +122,7 @@ class _Predicting(Capture):
 
     # --- TensorFlow 2
 
-    def _model_call(self, original: Function) -> Function:
+    def _wrap_model_call(self, original: Function) -> Function:
         def call(model: KerasModel, inputs: Structure = None, *args: object, **kwargs: object) -> Result:
             flat = tf.nest.flatten(inputs)
             is_symbolic = any(tf_keras.is_keras_tensor(tensor) for tensor in flat)
@@ -134,7 +136,7 @@ class _Predicting(Capture):
             if model.weights:  # else it only changes inputs
                 given = getattr(model, "inputs", None) or tf.nest.map_structure(_with_any_batch, inputs)
                 kind = f"{model.name} at {self._running_line()}"
-                self._stop(_keras_source, kind, _signatures(model, given), self._checkpoint)
+                self._stop(_keras_source, kind, _models_by_signature(model, given), self._checkpoint)
             return result
 
         return call
@@ -157,7 +159,7 @@ def _is_prediction(tensor: Tensor, feeds: Feeds) -> bool:
     """Return True for a result of variables and inputs."""
     ops, fed = needed_ops_with_functions([tensor.op]), {fed_tensor.op for fed_tensor, _ in feeds}
     of_both = any(op.type in VARIABLES for op in ops) and any(op.type in FED or op in fed for op in ops)
-    return of_both and is_number(tensor)
+    return of_both and is_number_tensor(tensor)
 
 
 def _read_variables(session: Session, names: list[str], run: Function) -> sources.Read:
@@ -165,7 +167,7 @@ def _read_variables(session: Session, names: list[str], run: Function) -> source
     values = {}
     for name in names:
         with contextlib.suppress(tf.errors.FailedPreconditionError):
-            values[name] = run(session, sources.value_of(session.graph, name))
+            values[name] = run(session, sources.value_tensor_of_variable(session.graph, name))
     return lambda wanted: values
 
 
@@ -176,7 +178,7 @@ def _lines_of_node(graph: Graph, folder: str, name: str) -> list[str]:
     return creating_lines(callers[-1], folder) if callers else []
 
 
-def _signatures(called: KerasModel, inputs: Structure) -> dict[str, tuple[KerasModel, Structure]]:
+def _models_by_signature(called: KerasModel, inputs: Structure) -> dict[str, tuple[KerasModel, Structure]]:
     """Return the models of the script, by the names of their signatures.
 
     The called one is the default if it has all others inside. A GAN has several, of which a person chooses.

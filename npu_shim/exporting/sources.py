@@ -12,7 +12,14 @@ import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_export, types
 from npu_shim._tensorflow.script_frames import is_library
-from npu_shim.exporting.graph_defs import ExportError, by_name, constant_value, data_inputs, split, variable_of
+from npu_shim.exporting.graph_defs import (
+    ExportError,
+    constant_value,
+    data_inputs,
+    nodes_by_name,
+    split_tensor_name,
+    variable_of_tensor,
+)
 from npu_shim.rehearsal.assess.lines import relative_path
 
 tf, v1 = tf_api.tf, tf_api.v1
@@ -53,12 +60,12 @@ def open_source(path: str, tags: str = "serve") -> Source:
         return _open_keras_model(path)
     if path.endswith(".pb") and os.path.isfile(path):
         return Source(path, "frozen graph", _parse_message_file(path, tf_api.GraphDef), lambda names: {}, {})
-    prefix = prefix_of(path)
+    prefix = checkpoint_prefix(path)
     if not os.path.isfile(prefix + ".meta"):
         instead = "Save with tf.compat.v1.train.Saver, or give a SavedModel, a Keras file, or --script too."
         raise ExportError(f"{prefix}.meta is missing: a checkpoint has no graph. {instead}")
     meta = _parse_message_file(prefix + ".meta", tf_export.MetaGraphDef)
-    return Source(path, "checkpoint", meta.graph_def, checkpoint_reader(meta.graph_def, prefix), _signatures(meta))
+    return Source(path, "checkpoint", meta.graph_def, checkpoint_reader(meta.graph_def, prefix), _signature_names(meta))
 
 
 def _parse_message_file(path: str, kind: types.Value) -> types.Message:
@@ -68,22 +75,22 @@ def _parse_message_file(path: str, kind: types.Value) -> types.Message:
         raise ExportError(f"{path} is no {kind.DESCRIPTOR.name}: {error}. Give {KINDS}.")
 
 
-def _signatures(meta: types.Message) -> dict[str, tuple[Names, Names]]:
+def _signature_names(meta: types.Message) -> dict[str, tuple[Names, Names]]:
     return {
-        name: (_names(signature.inputs), _names(signature.outputs))
+        name: (_tensor_names(signature.inputs), _tensor_names(signature.outputs))
         for name, signature in sorted(meta.signature_def.items())
         if signature.outputs and name != "__saved_model_init_op"
     }
 
 
-def _names(side: dict[str, types.Message]) -> Names:
+def _tensor_names(side: dict[str, types.Message]) -> Names:
     return {key: info.name for key, info in sorted(side.items())}
 
 
 # --- variables
 
 
-def prefix_of(path: str) -> str:
+def checkpoint_prefix(path: str) -> str:
     """Return the prefix of the checkpoint in a folder, or with the name of one of its files."""
     prefix = tf.train.latest_checkpoint(path) if os.path.isdir(path) else None
     for ending in ("", ".meta", ".index"):
@@ -96,12 +103,12 @@ def prefix_of(path: str) -> str:
 
 def checkpoint_reader(graph: types.GraphDef, prefix: str) -> Read:
     """Return a reader of the checkpoint of a graph. The graph's own ops that save say which key a variable has."""
-    nodes, keys = by_name(graph), {}
+    nodes, keys = nodes_by_name(graph), {}
     for node in [node for node in graph.node if node.op == "SaveV2"]:
         _, names, slices, *tensors = data_inputs(node)
-        spelled = [constant_value(nodes[split(constant)[0]]).reshape(-1) for constant in (names, slices)]
+        spelled = [constant_value(nodes[split_tensor_name(constant)[0]]).reshape(-1) for constant in (names, slices)]
         for tensor, name, part in zip(tensors, *spelled):
-            keys[variable_of(nodes, tensor)] = name.decode(), part
+            keys[variable_of_tensor(nodes, tensor)] = name.decode(), part
 
     def read(names: list[str]) -> dict[str, np.ndarray]:
         dtypes, restored = tf.train.load_checkpoint(prefix).get_variable_to_dtype_map(), {}
@@ -129,13 +136,13 @@ def _open_saved_model(path: str, tags: str, shown: str | None = None, kind: str 
     if any(node.op == "SaveV2" for node in metas[0].graph_def.node):
         prefix = os.path.join(path, "variables", "variables")
         read = checkpoint_reader(metas[0].graph_def, prefix)
-        return Source(shown or path, kind, metas[0].graph_def, read, _signatures(metas[0]))
+        return Source(shown or path, kind, metas[0].graph_def, read, _signature_names(metas[0]))
     with tf.Graph().as_default():
         session = v1.Session()
         meta = v1.saved_model.load(session, sorted(wanted), path)
     graph, read = session.graph.as_graph_def(), _session_reader(session)
     lines = _line_lookup(tf_export.creation_lines_of_nodes(path), shown or path)
-    return Source(shown or path, kind, graph, read, _signatures(meta), lines=lines)
+    return Source(shown or path, kind, graph, read, _signature_names(meta), lines=lines)
 
 
 def _line_lookup(traces: dict[str, list[tuple[str, int]]], shown: str) -> Callable[[str], list[str]]:
@@ -153,12 +160,12 @@ def _line_lookup(traces: dict[str, list[tuple[str, int]]], shown: str) -> Callab
 def _session_reader(session: types.Session) -> Read:
     def read(names: list[str]) -> dict[str, np.ndarray]:
         with session.graph.as_default():
-            return dict(session.run({name: value_of(session.graph, name) for name in names}))
+            return dict(session.run({name: value_tensor_of_variable(session.graph, name) for name in names}))
 
     return read
 
 
-def value_of(graph: types.Graph, name: str) -> types.Value:
+def value_tensor_of_variable(graph: types.Graph, name: str) -> types.Value:
     """Return a tensor with the value of a variable, which the graph has already: it may be finalized."""
     tensor = graph.get_tensor_by_name(f"{name}:0")
     return tensor if tensor.dtype != tf.resource else graph.get_tensor_by_name(f"{name}/Read/ReadVariableOp:0")
@@ -232,7 +239,7 @@ def restore_weights(model: types.KerasModel, path: str) -> bool:
     if path.endswith(KERAS_FILES):
         model.load_weights(path)
         return True
-    prefix = prefix_of(path)
+    prefix = checkpoint_prefix(path)
     keys = tf.train.load_checkpoint(prefix).get_variable_to_shape_map()
     names = sorted({key.split("/")[0] for key in keys if "/.ATTRIBUTES/" in key}, key=lambda name: name != model.name)
     loads = [tf.train.Checkpoint(**{name: model}).restore for name in names if name != "save_counter"]

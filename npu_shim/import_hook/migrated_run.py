@@ -58,7 +58,7 @@ def use_cpu_forms() -> None:
     def enable_forms() -> None:
         from npu_shim.ops.cpu_kernels import forms
 
-        forms.use()
+        forms.use_cpu_forms()
 
     after_tensorflow(enable_forms)
 

@@ -7,7 +7,7 @@ import re
 import signal
 import sysconfig
 
-from npu_shim.troubles.logs import explain
+from npu_shim.troubles.logs import troubles_in_text
 from npu_shim.troubles.table import HINT
 
 CAUSE_WAIT_S = 5.0  # for the end of the rank that the rank which failed first has lost
@@ -51,7 +51,7 @@ def failure_lines(output: str) -> list[str]:
 
 def advice_lines(output: str) -> list[str]:
     """Return what explains an error of the vendor's stack in the output of a process; no line if none is known."""
-    known = [trouble for trouble in explain(output) if trouble.kind != HINT]
+    known = [trouble for trouble in troubles_in_text(output) if trouble.kind != HINT]
     return [f"known error: {known[0].advice()}"] if known else []
 
 

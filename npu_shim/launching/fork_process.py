@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Collection, Mapping, Sequence
 
 from npu_shim._host import host_env
-from npu_shim._host.process_settings import from_text, to_text
+from npu_shim._host.process_settings import decode_settings, encode_settings
 from npu_shim.import_hook import script
 from npu_shim.import_hook.preloaded import TENSORFLOW, Preloaded, shadowing_file
 
@@ -77,7 +77,7 @@ def main(before: Collection[str]) -> None:
         if guardian is not None:
             os.close(guardian)
     link.close()
-    request = from_text(line.decode("ascii"), ForkRequest)
+    request = decode_settings(line.decode("ascii"), ForkRequest)
     printed, command = _take_over_request(request), request.command
     preloaded = Preloaded(
         before, environ, added, lambda reason: _replace_process(reason, request), lambda: _write_all(2, printed)
@@ -202,7 +202,7 @@ def _replace_process(reason: str, request: ForkRequest) -> None:
 
 
 def _answer_line(answer: Answer) -> bytes:
-    return to_text(answer).encode("ascii") + b"\n"
+    return encode_settings(answer).encode("ascii") + b"\n"
 
 
 def _write_all(descriptor: int, text: bytes) -> None:

@@ -18,7 +18,7 @@ import tempfile
 import time
 from typing import Callable, Mapping, Sequence
 
-from npu_shim._host.process_settings import from_text, to_text
+from npu_shim._host.process_settings import decode_settings, encode_settings
 from npu_shim.launching.fork_process import Answer, ForkRequest
 
 _SET_DEATH_SIGNAL, _SET_SUBREAPER = 1, 36  # of prctl
@@ -106,7 +106,7 @@ class ForkServer:
             OSError: it cannot be forked.
         """
         asked = ForkRequest(name, [*command], os.path.abspath(log), {**environ}, os.path.abspath(folder), [*cores])
-        request = to_text(asked).encode("ascii") + b"\n"
+        request = encode_settings(asked).encode("ascii") + b"\n"
         descriptors = [] if guardian is None else [guardian]
         descriptor = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd])) for fd in descriptors]
         try:
@@ -134,7 +134,7 @@ class ForkServer:
                 return None
             self._buffer += new
         line, _, self._buffer = self._buffer.partition(b"\n")
-        return from_text(line.decode("ascii"), Answer)
+        return decode_settings(line.decode("ascii"), Answer)
 
     def _last_lines(self) -> str:
         self._output.seek(0)

@@ -12,11 +12,11 @@ from npu_shim.ops import generated
 
 
 def __getattr__(name: str) -> Function:
-    return generated.operator(name, "npu.gen_npu_ops")
+    return generated.find_operator(name, "npu.gen_npu_ops")
 
 
 def __dir__() -> list[str]:
-    return generated.names()
+    return generated.operator_names()
 
 
 host_device.copy_vendor_names(__name__, "npu_device.npu_device", "gen_npu_ops")

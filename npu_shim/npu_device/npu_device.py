@@ -164,7 +164,7 @@ class NpuDeviceHandle:
         config (npu_shim.install). In both, ops that only GPUs and NPUs compute run in another form on the CPU.
         """
         STATE.default = self
-        forms.use()
+        forms.use_cpu_forms()
         if tf.executing_eagerly():
             tf.config.set_soft_device_placement(True)  # for the NPU's device name; off if a graph came first
             for owner in (tf, tf.compat.v2):

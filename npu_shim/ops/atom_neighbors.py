@@ -15,7 +15,7 @@ from npu_shim._tensorflow.types import Tensor
 _HEAD = 16  # numbers before the lists of a mesh
 
 
-def neighbors(
+def find_neighbors(
     coord: Tensor, types: Tensor, natoms: Tensor, cells: Tensor, mesh: Tensor, most: Sequence[int], cutoff: float
 ) -> tuple[Tensor, Tensor]:
     """Return the neighbors of atoms, and the lattice vectors to their images.

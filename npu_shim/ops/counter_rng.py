@@ -14,12 +14,12 @@ from npu_shim._tensorflow.types import Tensor
 tf = tf_api.tf
 
 
-def new_key(seed: int | None) -> Tensor:
+def new_random_key(seed: int | None) -> Tensor:
     """Return a random key, int32 [2], new in each run of the graph; seeds act as in TensorFlow's random ops."""
     return tf.random.uniform([2], minval=-(1 << 31), maxval=(1 << 31) - 1, dtype=tf.int32, seed=seed)
 
 
-def bits(key: Tensor, count: Tensor) -> Tensor:
+def random_int32(key: Tensor, count: Tensor) -> Tensor:
     """Return uniform random int32 [count] for the positions 0 to count - 1.
 
     Args:

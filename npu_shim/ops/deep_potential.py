@@ -57,7 +57,7 @@ def prod_env_mat_a_operator(
         types = tf.convert_to_tensor(type)
         frames, rows, places = tf.shape(given)[0], natoms[0], sum(sel_a)
         cells = tf.reshape(tf.cast(box, tf.float32), [-1, 3, 3])
-        nlist, shifts = atom_neighbors.neighbors(given, types, natoms, cells, mesh, list(sel_a), rcut_r)
+        nlist, shifts = atom_neighbors.find_neighbors(given, types, natoms, cells, mesh, list(sel_a), rcut_r)
         here = tf.reshape(tf.cast(given, tf.float32), [frames, -1, 3])
         lives = tf.expand_dims(nlist >= 0, -1)
         there = tf.gather(here, tf.maximum(nlist, 0), batch_dims=1) + tf.einsum("fijk,fkd->fijd", shifts, cells)

@@ -110,13 +110,13 @@ def _hashed_dropout_of(x: Tensor, keep_prob: float | Tensor, seed: int | None) -
     keep = tf.convert_to_tensor(_scalar(keep_prob, tf.float64), tf.float64)
     if x.shape.num_elements() is None and tf_graph.is_in_plain_graph():
         return _dropout_of_dynamic_shape(x, keep, seed)
-    key = counter_rng.new_key(seed)
+    key = counter_rng.new_random_key(seed)
     return tf_gradients.with_registered_gradient(_apply_hashed_dropout(x, key, keep), [x, key, keep], "NpuShimDropout")
 
 
 @tf.RegisterGradient("NpuShimDropout")
 @tf_gradients.make_registrable_gradient
-def _gradient(x: Tensor, key: Tensor, keep: Tensor, dy: Tensor) -> list[Tensor | None]:
+def _hashed_dropout_gradient(x: Tensor, key: Tensor, keep: Tensor, dy: Tensor) -> list[Tensor | None]:
     """Return dy with the same mask and scale."""
     dy.set_shape(x.shape)
     return [
@@ -159,7 +159,7 @@ def _dropout_of_dynamic_shape(x: Tensor, keep: Tensor, seed: int | None) -> Tens
         return with_factors(tf.cast(kept, _compute_dtype(x)) * _scale_of_kept(x, keep))
 
     def hashed() -> TwoTensors:
-        key = counter_rng.new_key(seed)
+        key = counter_rng.new_random_key(seed)
 
         def keyed() -> TwoTensors:
             return _apply_hashed_dropout(x, key, keep), tf.bitcast(
@@ -175,7 +175,9 @@ def _dropout_of_dynamic_shape(x: Tensor, keep: Tensor, seed: int | None) -> Tens
 
 @tf.RegisterGradient("NpuShimChosenDropout")
 @tf_gradients.make_registrable_gradient
-def _chosen_gradient(x: Tensor, mask: Tensor, is_keyed: Tensor, keep: Tensor, dy: Tensor) -> list[Tensor | None]:
+def _gradient_by_factors_or_key(
+    x: Tensor, mask: Tensor, is_keyed: Tensor, keep: Tensor, dy: Tensor
+) -> list[Tensor | None]:
     """Return dy with the mask, which is the factors or the key."""
 
     def keyed() -> Tensor:
@@ -234,7 +236,7 @@ def npu_shim_dropout(x: Tensor, key: Tensor, largest_kept: Tensor, scale: Tensor
     between product and zero would become a masked load and product on
     processors with AVX-512, which takes twice as long as all the rest.
     """
-    kept = tf.reshape(counter_rng.bits(key, tf.size(x)) <= largest_kept, tf.shape(x))
+    kept = tf.reshape(counter_rng.random_int32(key, tf.size(x)) <= largest_kept, tf.shape(x))
     y = tf.cast(x, scale.dtype) * scale
     word = tf.int64 if y.dtype == tf.float64 else tf.int32
     mask = _where(kept, tf.cast(word_of_ones, word), tf.constant(0, word))
@@ -243,7 +245,7 @@ def npu_shim_dropout(x: Tensor, key: Tensor, largest_kept: Tensor, scale: Tensor
 
 def npu_shim_dropout_factors(count: Tensor, key: Tensor, largest_kept: Tensor, scale: Tensor) -> Tensor:
     """Return the dropout factors of ``count`` elements, 0 or the scale. It is compiled, too."""
-    return _where(counter_rng.bits(key, count) <= largest_kept, scale, tf.zeros_like(scale))
+    return _where(counter_rng.random_int32(key, count) <= largest_kept, scale, tf.zeros_like(scale))
 
 
 _COMPILED = xla.Compiled(npu_shim_dropout)

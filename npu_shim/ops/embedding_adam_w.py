@@ -14,8 +14,8 @@ import numpy as np
 
 from npu_shim._tensorflow.tf_api import numpy_function, tf
 from npu_shim._tensorflow.types import Operation, Tensor, Variable
-from npu_shim.ops.embedding_tables import lock, table_of
-from npu_shim.ops.in_place import assigned, check_variable, scattered
+from npu_shim.ops.embedding_tables import lock, table_of_handle
+from npu_shim.ops.in_place import assign_and_read, check_variable, scatter_update
 
 
 def embedding_hash_table_apply_adam_w(
@@ -52,7 +52,7 @@ def embedding_hash_table_apply_adam_w(
 
     def find(handle: np.ndarray, wanted: np.ndarray) -> list[np.ndarray]:
         """Return which keys have a row, the rows' places and their values."""
-        table = table_of(np.ravel(handle)[0])
+        table = table_of_handle(np.ravel(handle)[0])
         with lock:
             known = np.array([key in table.places for key in wanted.tolist()], bool)
             places = np.array([table.places[key] for key in wanted[known].tolist()], np.int64)
@@ -60,7 +60,7 @@ def embedding_hash_table_apply_adam_w(
 
     def store(handle: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
         with lock:
-            table_of(np.ravel(handle)[0]).values[places] = rows
+            table_of_handle(np.ravel(handle)[0]).values[places] = rows
 
     with tf.name_scope(name or operator):
         known, places, rows = numpy_function(find, [table_handle, keys], [tf.bool, tf.int64, tf.float32])
@@ -75,13 +75,17 @@ def embedding_hash_table_apply_adam_w(
             largest = tf.maximum(_rows_at_places(max_grad_norm, places), new_v)
             changes.append((max_grad_norm, largest))
         power1, power2 = (
-            _scalar(assigned(operator, argument, variable, variable.read_value() * tf.cast(beta, variable.dtype)))
+            _scalar(
+                assign_and_read(operator, argument, variable, variable.read_value() * tf.cast(beta, variable.dtype))
+            )
             for argument, variable, beta in (("beta1_power", beta1_power, b1), ("beta2_power", beta2_power, b2))
         )
         step = new_m / (1 - power1) / (tf.sqrt((largest if amsgrad else new_v) / (1 - power2)) + eps)
         stored = numpy_function(store, [table_handle, places, rows * (1 - rate * decay) - rate * step], [])
         with tf.control_dependencies([value for _, value in changes]):
-            done = [scattered(target, places, tf.cast(value, target.dtype.base_dtype)) for target, value in changes]
+            done = [
+                scatter_update(target, places, tf.cast(value, target.dtype.base_dtype)) for target, value in changes
+            ]
         return tf.group(stored, *done)
 
 

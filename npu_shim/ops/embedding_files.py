@@ -12,7 +12,7 @@ import numpy as np
 
 from npu_shim._tensorflow.tf_api import numpy_function, tf
 from npu_shim._tensorflow.types import Operation, Tensor
-from npu_shim.ops.embedding_tables import op_of_graph
+from npu_shim.ops.embedding_tables import op_or_none_if_eager
 
 _PARTS = ("keys", "counters", "filter_flags", "values")
 
@@ -46,7 +46,7 @@ def embedding_hashmap_export(
 
     with tf.name_scope(name or "embedding_hashmap_export"):
         contents = [*keys, *counters, *filter_flags, *values]
-        return op_of_graph(numpy_function(write, [file_path, table_names, global_step, *contents], []))
+        return op_or_none_if_eager(numpy_function(write, [file_path, table_names, global_step, *contents], []))
 
 
 def embedding_hashmap_export_v2(

@@ -9,7 +9,7 @@ import numpy as np
 from npu_shim._tensorflow.tf_api import numpy_function, tf
 from npu_shim._tensorflow.types import DType, Operation, Tensor
 from npu_shim.ops import embedding_tables
-from npu_shim.ops.embedding_tables import lock, op_of_graph, table_of
+from npu_shim.ops.embedding_tables import lock, op_or_none_if_eager, table_of_handle
 from npu_shim.ops.lru_cache import LruCache
 
 _CONSTANT, _RANDOM = "constant", "random"
@@ -124,13 +124,13 @@ def embedding_hash_table_evict(
         )
 
     def evict(handle: np.ndarray, gone: np.ndarray) -> None:
-        table = table_of(np.ravel(handle)[0])
+        table = table_of_handle(np.ravel(handle)[0])
         with lock:
             for key in gone.ravel().tolist():
                 table.evict(key, const_val if init_mode == _CONSTANT else None)
 
     with tf.name_scope(name or "embedding_hash_table_evict"):
-        return op_of_graph(numpy_function(evict, [table_handle, keys], []))
+        return op_or_none_if_eager(numpy_function(evict, [table_handle, keys], []))
 
 
 def embedding_hashmap_size(

@@ -33,7 +33,7 @@ class _Table:
         self.counters: dict[int, int] = {}  # of keys with a row
         self.waiting: dict[int, int] = {}  # of keys without
 
-    def row(self, key: int) -> int:
+    def find_or_add_row(self, key: int) -> int:
         """Return the place of a key, which gets a row if it has none."""
         if key not in self.places:
             place, value = self.free.pop() if self.free else (self.used, None)
@@ -50,9 +50,9 @@ class _Table:
             self.counters[key] = self.waiting.pop(key, 0)
         return self.places[key]
 
-    def value(self, key: int) -> np.ndarray:
+    def row_of_key(self, key: int) -> np.ndarray:
         """Return the row of a key."""
-        place = self.row(key)  # may replace self.values
+        place = self.find_or_add_row(key)  # may replace self.values
         return self.values[place]
 
     def evict(self, key: int, value: float | None) -> None:
@@ -62,7 +62,7 @@ class _Table:
             del self.counters[key]
             self.free.append((self.places.pop(key), value))
 
-    def count(self, key: int) -> int:
+    def count_lookup(self, key: int) -> int:
         """Count a lookup of a key, and return the number of its lookups."""
         counters = self.counters if key in self.places else self.waiting
         if counters is self.waiting and key not in counters and len(counters) == self.size:
@@ -107,7 +107,7 @@ def table_to_resource_v2(
     """Return the handle of a table that init_embedding_hashmap_v2 has created; the other arguments have no effect."""
 
     def find(number: np.ndarray) -> np.int64:
-        table_of(number)
+        table_of_handle(number)
         return np.int64(number)
 
     return _scalar(numpy_function(find, [table_id], tf.int64))
@@ -117,11 +117,11 @@ def deinit_embedding_hashmap_v2(table_id: Tensor) -> Operation | None:
     """Remove a table. Return the op; None in eager code."""
 
     def remove(number: np.ndarray) -> None:
-        table_of(number)
+        table_of_handle(number)
         with lock:
             del _tables[int(number)]
 
-    return op_of_graph(numpy_function(remove, [table_id], []))
+    return op_or_none_if_eager(numpy_function(remove, [table_id], []))
 
 
 def init_embedding_hashtable(
@@ -154,11 +154,11 @@ def init_embedding_hashtable(
 
     def set_values(handle: np.ndarray, samples: np.ndarray) -> None:
         rows = samples.reshape(-1, embedding_dim) if initializer_mode == "random" else None
-        table = table_of(handle)
+        table = table_of_handle(handle)
         with lock:
             table.initial = np.full([1, embedding_dim], constant_value, np.float32) if rows is None else rows.copy()
 
-    return op_of_graph(numpy_function(set_values, [table_handle, tf.cast(sampled_values, tf.float32)], []))
+    return op_or_none_if_eager(numpy_function(set_values, [table_handle, tf.cast(sampled_values, tf.float32)], []))
 
 
 def embedding_hashtable_lookup_or_insert(
@@ -192,15 +192,15 @@ def embedding_hashtable_lookup_or_insert(
         )
 
     def look_up(handle: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-        table = table_of(handle)
+        table = table_of_handle(handle)
         rows = np.empty([wanted.size, embedding_dim], np.float32)
         with lock:
             for number, key in enumerate(wanted.ravel().tolist()):
-                admitted = table.count(key) >= filter_freq or filter_mode == "no_filter"
+                admitted = table.count_lookup(key) >= filter_freq or filter_mode == "no_filter"
                 if admitted and not (filter_key_flag and key == filter_key):
-                    rows[number] = table.value(key)
+                    rows[number] = table.row_of_key(key)
                 elif default_key_or_value:
-                    rows[number] = table.value(default_key)
+                    rows[number] = table.row_of_key(default_key)
                 else:
                     rows[number] = default_value
         return rows
@@ -225,7 +225,9 @@ def embedding_hashmap_table_size_v2(table_ids: Tensor, filter_export_flag: bool,
     _check_mode("embedding_hashmap_table_size_v2", export_mode)
 
     def count(numbers: np.ndarray) -> np.ndarray:
-        return np.array([len(_keys(table_of(number), filter_export_flag)) for number in numbers.ravel()], np.int64)
+        return np.array(
+            [len(_keys(table_of_handle(number), filter_export_flag)) for number in numbers.ravel()], np.int64
+        )
 
     sizes = numpy_function(count, [table_ids], tf.int64)
     sizes.set_shape([None])
@@ -260,7 +262,7 @@ def embedding_hash_table_export(
         raise ValueError("embedding_hash_table_export: the number of table_handles must be static.")
 
     def export(handle: np.ndarray) -> list[np.ndarray]:
-        table = table_of(handle)
+        table = table_of_handle(handle)
         keys = _keys(table, filter_export_flag)
         flags = np.array([key in table.places for key in keys], np.uint8)
         values = np.zeros([len(keys), table.dim], np.float32)
@@ -286,12 +288,12 @@ def embedding_hash_table_import(
     def load(
         handle: np.ndarray, own_keys: np.ndarray, own_counters: np.ndarray, flags: np.ndarray, rows: np.ndarray
     ) -> None:
-        table = table_of(handle)
+        table = table_of_handle(handle)
         rows = rows.reshape(-1, table.dim)
         with lock:
             for key, count, flag, row in zip(own_keys.tolist(), own_counters.tolist(), flags.tolist(), rows):
                 if flag:
-                    table.value(key)[:] = row
+                    table.row_of_key(key)[:] = row
                 (table.counters if flag else table.waiting)[key] = count
 
     ops = [
@@ -308,7 +310,7 @@ def _keys(table: _Table, only_admitted: bool) -> list[int]:
         return rows if only_admitted else [*rows, *table.waiting]
 
 
-def table_of(number: np.ndarray) -> _Table:
+def table_of_handle(number: np.ndarray) -> _Table:
     """Return the table of a number or handle.
 
     Raises:
@@ -330,6 +332,6 @@ def _scalar(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def op_of_graph(op: Operation) -> Operation | None:
+def op_or_none_if_eager(op: Operation) -> Operation | None:
     """Return an op; None in eager code, where it has run."""
     return None if tf.executing_eagerly() else op

@@ -193,14 +193,14 @@ def _multiply_slope(slope: Tensor, dy: Tensor) -> Tensor:
 
 def _second_gradient(x: Tensor, dy: Tensor, ddx: Tensor) -> Tensor:
     v = _cast_to_compute_dtype(x)
-    s, rest, spread = _gate(v)
+    s, rest, spread = _sigmoid_terms(v)
     d1, d2 = 3.0 * _2AB * tf.square(v) + _2A, 6.0 * _2AB * v
     bend = spread * (2.0 * d1 + v * ((rest - s) * tf.square(d1) + d2))
     bend = _where(tf.abs(v) > _LIMITS[v.dtype.name], tf.zeros_like(v), bend)
     return tf.cast(_cast_to_compute_dtype(dy) * _cast_to_compute_dtype(ddx) * bend, x.dtype)
 
 
-def _gate(v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _sigmoid_terms(v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return s, 1 - s and s (1 - s), each to full relative precision and without overflow."""
     t = v * (_2AB * tf.square(v) + _2A)
     e = tf.exp(-tf.abs(t))
@@ -214,7 +214,7 @@ def _gate(v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def npu_shim_gelu(x: Tensor) -> Tensor:
     """Return gelu(x); the name is that of the graph's function."""
     v = _cast_to_compute_dtype(x)
-    inside, is_high, is_nan = _ends(v)
+    inside, is_high, is_nan = _range_masks(v)
     c = _where(inside, v, tf.zeros_like(v))
     end = _where(tf.logical_or(is_high, is_nan), v, tf.zeros_like(v))
     return tf.cast(_where(inside, c / (1.0 + _exp_of_minus_t(c)), end), x.dtype)
@@ -223,7 +223,7 @@ def npu_shim_gelu(x: Tensor) -> Tensor:
 def npu_shim_gelu_gradient(x: Tensor, dy: Tensor) -> Tensor:
     """Return dy gelu'(x)."""
     v = _cast_to_compute_dtype(x)
-    inside, is_high, is_nan = _ends(v)
+    inside, is_high, is_nan = _range_masks(v)
     c = _where(inside, v, tf.zeros_like(v))
     e = _exp_of_minus_t(c)
     s = 1.0 / (1.0 + e)
@@ -235,7 +235,7 @@ def npu_shim_gelu_gradient(x: Tensor, dy: Tensor) -> Tensor:
 _COMPILED_VALUE, _COMPILED_SLOPE = xla.Compiled(npu_shim_gelu), xla.Compiled(npu_shim_gelu_gradient)
 
 
-def _ends(v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _range_masks(v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return three bool tensors for float32 v, from its bits: within the limit of exp, not negative, NaN."""
     bits = tf.bitcast(v, tf.int32)
     size = tf.bitwise.bitwise_and(bits, 0x7FFFFFFF)

@@ -11,7 +11,7 @@ from typing import Callable
 
 from npu_shim._tensorflow.types import Structure
 from npu_shim.ops import npu_only
-from npu_shim.options.near import closest
+from npu_shim.options.near import did_you_mean
 
 # The module below npu_shim.ops, and the name there, which is another one where the vendor has both
 _HOME_OF = {name: (home, name) for home, names in npu_only.TABLE["operators"].items() for name in names.split()}
@@ -19,12 +19,12 @@ _HOME_OF.update((name, tuple(path.split("."))) for name, path in npu_only.TABLE[
 _ONLY_ON_NPU = [name for name in npu_only.ROWS if name not in npu_only.NOT_OPERATORS]
 
 
-def names() -> list[str]:
+def operator_names() -> list[str]:
     """Return the names of all operators of the vendor's library."""
     return sorted([*_HOME_OF, *_ONLY_ON_NPU])
 
 
-def operator(name: str, owner: str) -> Callable[..., Structure]:
+def find_operator(name: str, owner: str) -> Callable[..., Structure]:
     """Return an operator. One that exists on the NPU only raises OnlyOnNPU when it is called.
 
     Args:
@@ -38,5 +38,5 @@ def operator(name: str, owner: str) -> Callable[..., Structure]:
         function: Callable[..., Structure] = getattr(importlib.import_module(f"npu_shim.ops.{home}"), own_name)
         return function
     if name not in _ONLY_ON_NPU:
-        raise AttributeError(f"{owner} has no operator {name!r}.{closest(name, names())}")
-    return npu_only.raising(owner, name)
+        raise AttributeError(f"{owner} has no operator {name!r}.{did_you_mean(name, operator_names())}")
+    return npu_only.make_raising_function(owner, name)

@@ -15,7 +15,7 @@ from typing import Callable
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import Tensor
-from npu_shim.ops.recurrent import check_unsupported, over_steps
+from npu_shim.ops.recurrent import raise_for_unsupported_arguments, run_over_steps
 
 
 def dynamic_gru_v2(
@@ -45,7 +45,9 @@ def dynamic_gru_v2(
     Raises:
         ValueError: an argument is not supported.
     """
-    check_unsupported("dynamic_gru_v2", cell_depth, keep_prob, cell_clip, num_proj, time_major, activation)
+    raise_for_unsupported_arguments(
+        "dynamic_gru_v2", cell_depth, keep_prob, cell_clip, num_proj, time_major, activation
+    )
     gates = _gru_step("dynamic_gru_v2", (weight_input, weight_hidden, bias_input, bias_hidden), gate_order, reset_after)
 
     def step(state: tuple[Tensor, ...], x_t: Tensor) -> tuple[Tensor, ...]:
@@ -53,7 +55,7 @@ def dynamic_gru_v2(
         return ((1 - z) * n + z * state[0], z, r, n, hidden)
 
     with tf.name_scope(name or "dynamic_gru_v2"):
-        return over_steps("dynamic_gru_v2", step, tf.convert_to_tensor(x), [init_h], 4, seq_length, direction)
+        return run_over_steps("dynamic_gru_v2", step, tf.convert_to_tensor(x), [init_h], 4, seq_length, direction)
 
 
 def dynamic_augru(
@@ -72,7 +74,7 @@ def dynamic_augru(
     Raises:
         ValueError: an argument is not supported.
     """
-    check_unsupported("dynamic_augru", cell_depth, keep_prob, cell_clip, num_proj, time_major, activation)
+    raise_for_unsupported_arguments("dynamic_augru", cell_depth, keep_prob, cell_clip, num_proj, time_major, activation)
     gates = _gru_step("dynamic_augru", (weight_input, weight_hidden, bias_input, bias_hidden), gate_order, reset_after)
 
     def step(state: tuple[Tensor, ...], x_t: Tensor) -> tuple[Tensor, ...]:
@@ -83,7 +85,7 @@ def dynamic_augru(
 
     with tf.name_scope(name or "dynamic_augru"):
         together = tf.concat([tf.expand_dims(weight_att, -1), x], -1)
-        return over_steps("dynamic_augru", step, together, [init_h], 5, seq_length, direction)
+        return run_over_steps("dynamic_augru", step, together, [init_h], 5, seq_length, direction)
 
 
 def _gru_step(

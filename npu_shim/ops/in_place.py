@@ -13,7 +13,7 @@ def check_variable(operator: str, argument: str, variable: Variable) -> None:
         raise TypeError(f"{operator}: {argument}={variable!r} is updated in place. Pass the variable itself.")
 
 
-def assigned(operator: str, argument: str, variable: Variable, value: Tensor) -> Tensor:
+def assign_and_read(operator: str, argument: str, variable: Variable, value: Tensor) -> Tensor:
     """Assign a value to a variable, and return the value that can be read after that.
 
     Raises:
@@ -23,6 +23,6 @@ def assigned(operator: str, argument: str, variable: Variable, value: Tensor) ->
     return tf_graph.assign_and_read(variable, value)
 
 
-def scattered(variable: Variable, indices: Tensor, values: Tensor) -> Operation | None:
+def scatter_update(variable: Variable, indices: Tensor, values: Tensor) -> Operation | None:
     """Replace elements along the first axis of a variable. Return the op; None in eager code."""
     return tf.group(tf.compat.v1.scatter_update(variable, indices, values))

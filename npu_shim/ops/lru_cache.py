@@ -46,7 +46,7 @@ class LruCache:
         """
         ids = tf.convert_to_tensor(ids)
         with tf.name_scope("cache_add"):
-            results = numpy_function(self._add, [ids], [ids.dtype] * 4)
+            results = numpy_function(self._add_ids, [ids], [ids.dtype] * 4)
             for result in results:
                 result.set_shape([None])
             return tuple(results)
@@ -61,18 +61,18 @@ class LruCache:
         """
         ids = tf.convert_to_tensor(ids)
         with tf.name_scope("cache_remote_index_to_local"):
-            places = numpy_function(self._find, [ids], ids.dtype)
+            places = numpy_function(self._places_of_ids, [ids], ids.dtype)
             places.set_shape(ids.shape)
             return places
 
     def cache_all_index_to_local(self) -> Tensor:
         """Return the places of all ids in the cache, the least recently used one first."""
         with tf.name_scope("cache_all_index_to_local"):
-            places = numpy_function(self._all, [], self._dtype)
+            places = numpy_function(self._all_places, [], self._dtype)
             places.set_shape([None])
             return places
 
-    def _add(self, ids: np.ndarray) -> list[np.ndarray]:
+    def _add_ids(self, ids: np.ndarray) -> list[np.ndarray]:
         wanted = list(dict.fromkeys(ids.ravel().tolist()))
         if len(wanted) > self._size:
             raise ValueError(f"LruCache: {len(wanted)} different ids for {self._size} places. Raise cache_size.")
@@ -93,13 +93,13 @@ class LruCache:
                 came.append((key, place))
         return [np.array([pair[part] for pair in pairs], ids.dtype) for pairs in (came, went) for part in (0, 1)]
 
-    def _find(self, ids: np.ndarray) -> np.ndarray:
+    def _places_of_ids(self, ids: np.ndarray) -> np.ndarray:
         with self._lock:
             unknown = [key for key in ids.ravel().tolist() if key not in self._places]
             if unknown:
                 raise ValueError(f"LruCache: id {unknown[0]} is not in the cache. Call cache_add first.")
             return np.array([self._places[key] for key in ids.ravel().tolist()], ids.dtype).reshape(ids.shape)
 
-    def _all(self) -> np.ndarray:
+    def _all_places(self) -> np.ndarray:
         with self._lock:
             return np.array(list(self._places.values()), self._dtype.as_numpy_dtype)

@@ -13,7 +13,7 @@ import numpy as np
 
 from npu_shim._tensorflow.tf_api import numpy_function, tf
 from npu_shim._tensorflow.types import Tensor, Variable
-from npu_shim.ops.in_place import check_variable, scattered
+from npu_shim.ops.in_place import check_variable, scatter_update
 
 _WAYS = 64
 _LAST_USE = "_npu_shim_last_use"  # attribute of the variable tag: the number of the call that used each place last
@@ -79,9 +79,9 @@ def lru_cache_v2(
         known = out >= 0
         with _run_after(rows, wanted):
             done = [
-                scattered(data, tf.boolean_mask(out, known), tf.boolean_mask(rows, known)),
-                scattered(cache, cells, tf.compat.v2.where(tf.equal(out, come)[:, None], rows, wanted)),
-                scattered(tag, changed, come),
+                scatter_update(data, tf.boolean_mask(out, known), tf.boolean_mask(rows, known)),
+                scatter_update(cache, cells, tf.compat.v2.where(tf.equal(out, come)[:, None], rows, wanted)),
+                scatter_update(tag, changed, come),
             ]
         with _run_after(*done):
             values = [data.read_value(), cache.read_value(), tag.read_value()]

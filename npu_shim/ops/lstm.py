@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import Tensor
-from npu_shim.ops.recurrent import check_only, check_unsupported, over_steps
+from npu_shim.ops.recurrent import check_only_values, raise_for_unsupported_arguments, run_over_steps
 
 
 def basic_lstm_cell(
@@ -37,8 +37,8 @@ def basic_lstm_cell(
     Raises:
         ValueError: an argument is not supported.
     """
-    check_only("basic_lstm_cell", activation=(activation, "tanh"), keep_prob=(keep_prob, 1.0))
-    check_only("basic_lstm_cell", state_is_tuple=(state_is_tuple, True))
+    check_only_values("basic_lstm_cell", activation=(activation, "tanh"), keep_prob=(keep_prob, 1.0))
+    check_only_values("basic_lstm_cell", state_is_tuple=(state_is_tuple, True))
     with tf.name_scope(name or "basic_lstm_cell"):
         return _lstm_step(x, h, c, w, b, forget_bias)
 
@@ -71,8 +71,8 @@ def dynamic_rnn(
     Raises:
         ValueError: an argument is not supported.
     """
-    check_only("dynamic_rnn", cell_type=(cell_type, "LSTM"), use_peephole=(use_peephole, False))
-    check_unsupported("dynamic_rnn", cell_depth, keep_prob, cell_clip, num_proj, time_major, activation)
+    check_only_values("dynamic_rnn", cell_type=(cell_type, "LSTM"), use_peephole=(use_peephole, False))
+    raise_for_unsupported_arguments("dynamic_rnn", cell_depth, keep_prob, cell_clip, num_proj, time_major, activation)
 
     def step(state: tuple[Tensor, ...], x_t: Tensor) -> tuple[Tensor, ...]:
         c, h, *gates = _lstm_step(x_t, state[0], state[1], w, b, forget_bias)
@@ -80,7 +80,7 @@ def dynamic_rnn(
 
     with tf.name_scope(name or "dynamic_rnn"):
         x = tf.convert_to_tensor(x)
-        return over_steps("dynamic_rnn", step, x, [init_h, init_c], 5, seq_length, direction)
+        return run_over_steps("dynamic_rnn", step, x, [init_h, init_c], 5, seq_length, direction)
 
 
 def dynamic_rnn_v2(

@@ -53,12 +53,12 @@ def npu_compile(sess: Session, *fetches: Fetches) -> None:
 
 
 def _set_attributes(tensor: Tensor, **attributes: bool | int | str) -> None:
-    for op in ops_of(tensor, "tensor"):
+    for op in ops_of_fetch(tensor, "tensor"):
         for name, value in attributes.items():
             tf_graph.set_op_attr(op, name, value)
 
 
-def ops_of(fetch: Fetches, name: str) -> list[Operation]:
+def ops_of_fetch(fetch: Fetches, name: str) -> list[Operation]:
     """Return the ops of one op or tensor, or of a list of them.
 
     Raises:

@@ -38,18 +38,18 @@ SIGNATURES: Mapping[str, Mapping[str, str]] = TABLE["npu_only_signatures"]
 NOT_OPERATORS = ("channel_get_next",)
 
 
-def message(owner: str, name: str) -> str:
+def npu_only_text(owner: str, name: str) -> str:
     """Return the text of the error of a name, which scripts call as owner.name."""
     row = ROWS[name]
     return f"{owner}.{name} {ONLY_ON_NPU}: it {row.what}. {row.reason}. {row.instead}."
 
 
-def function(module: str, name: str) -> Callable[..., NoReturn]:
+def npu_only_function(module: str, name: str) -> Callable[..., NoReturn]:
     """Return a function of a module of SIGNATURES that raises OnlyOnNPU."""
-    return raising(module, name, SIGNATURES[module][name])
+    return make_raising_function(module, name, SIGNATURES[module][name])
 
 
-def raising(owner: str, name: str, signature: str = "(*args, **kwargs)") -> Callable[..., NoReturn]:
+def make_raising_function(owner: str, name: str, signature: str = "(*args, **kwargs)") -> Callable[..., NoReturn]:
     """Return a function that raises OnlyOnNPU when it is called, so that a script which only imports the name runs.
 
     Args:
@@ -59,14 +59,14 @@ def raising(owner: str, name: str, signature: str = "(*args, **kwargs)") -> Call
     """
 
     def only_on_npu(*args: object, **kwargs: object) -> NoReturn:
-        raise OnlyOnNPU(message(owner, name))
+        raise OnlyOnNPU(npu_only_text(owner, name))
 
-    only_on_npu.__doc__ = message(owner, name)
+    only_on_npu.__doc__ = npu_only_text(owner, name)
     only_on_npu.__signature__ = _parse_signature(signature)  # type: ignore[attr-defined]
     return only_on_npu
 
 
-def markdown() -> str:
+def npu_only_markdown() -> str:
     """Return the list as a table for the docs."""
     lines = ["| name | what it does | why it has no form for the CPU | instead |", "| --- | --- | --- | --- |"]
     for name, row in sorted(ROWS.items()):

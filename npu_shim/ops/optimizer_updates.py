@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import Operation, Tensor, Variable
-from npu_shim.ops.in_place import assigned
+from npu_shim.ops.in_place import assign_and_read
 
 
 def adam_apply_one_assign(
@@ -86,8 +86,10 @@ def lamb_apply_optimizer_assign(
     """
     with tf.name_scope(name or "lamb_apply_optimizer_assign"):
         gradient = tf.convert_to_tensor(input0)
-        v = assigned("lamb_apply_optimizer_assign", "input1", input1, mul2_x * input1 + mul3_x * tf.square(gradient))
-        m = assigned("lamb_apply_optimizer_assign", "input2", input2, mul0_x * input2 + mul1_x * gradient)
+        v = assign_and_read(
+            "lamb_apply_optimizer_assign", "input1", input1, mul2_x * input1 + mul3_x * tf.square(gradient)
+        )
+        m = assign_and_read("lamb_apply_optimizer_assign", "input2", input2, mul0_x * input2 + mul1_x * gradient)
         unbiased_m, unbiased_v = m / (1 - tf.pow(mul0_x, steps)), v / (1 - tf.pow(mul2_x, steps))
         update = unbiased_m / (tf.sqrt(unbiased_v) + add2_y) + do_use_weight * weight_decay_rate * input3
         return update, v, m
@@ -114,7 +116,7 @@ def lamb_apply_weight_assign(
         w_norm, u_norm = tf.convert_to_tensor(input0), tf.convert_to_tensor(input1)
         both = tf.logical_and(w_norm > 0, u_norm > 0)
         ratio = _where(both, w_norm / _where(both, u_norm, tf.ones_like(u_norm)), tf.ones_like(w_norm))
-        return assigned("lamb_apply_weight_assign", "input4", input4, input4 - ratio * input2 * input3)
+        return assign_and_read("lamb_apply_weight_assign", "input4", input4, input4 - ratio * input2 * input3)
 
 
 _where = tf.compat.v2.where  # tf.where of TensorFlow 1 logs a deprecation
@@ -126,10 +128,10 @@ def _apply_adam(
 ) -> Operation | None:  # fmt: skip
     beta1, rest1, beta2, rest2, epsilon = factors
     with tf.name_scope(name or op):
-        new_v = assigned(op, "input1", v, beta2 * v + rest2 * tf.square(gradient))
-        new_m = assigned(op, "input2", m, beta1 * m + rest1 * gradient)
+        new_v = assign_and_read(op, "input1", v, beta2 * v + rest2 * tf.square(gradient))
+        new_m = assign_and_read(op, "input2", m, beta1 * m + rest1 * gradient)
         update = new_m / (tf.sqrt(new_v) + epsilon)
         if decay is not None:
             update += decay * w
-        new_w = assigned(op, "input3", w, w - rate * update)
+        new_w = assign_and_read(op, "input3", w, w - rate * update)
         return tf.group(new_v, new_m, new_w)

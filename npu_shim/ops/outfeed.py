@@ -29,7 +29,7 @@ def outfeed_enqueue_op(channel_name: str, inputs: Sequence[Tensor], name: str | 
         ValueError: if the channel carries other types already.
     """
     tensors = [_copy_of_reference(tf.convert_to_tensor(tensor)) for tensor in inputs]
-    return channel(channel_name, [tensor.dtype for tensor in tensors]).enqueue(tensors, name=name)
+    return find_or_create_channel(channel_name, [tensor.dtype for tensor in tensors]).enqueue(tensors, name=name)
 
 
 def outfeed_enqueue_operator(inputs: Sequence[Tensor], channel_name: str, name: str | None = None) -> Operation:
@@ -58,7 +58,7 @@ def outfeed_dequeue_op(
     Raises:
         ValueError: if the channel carries other types already.
     """
-    element = channel(channel_name, output_types).dequeue(name=name)
+    element = find_or_create_channel(channel_name, output_types).dequeue(name=name)
     tensors = element if isinstance(element, (list, tuple)) else [element]
     for tensor, shape in zip(tensors, output_shapes):
         tensor.set_shape(shape)
@@ -76,7 +76,7 @@ def stop_outfeed_dequeue_op(channel_name: str, name: str | None = None) -> Opera
     Raises:
         ValueError: if the default graph has no such channel.
     """
-    queue = existing_channel(channel_name)
+    queue = find_channel(channel_name)
     if queue is None:
         raise ValueError(
             f"stop_outfeed_dequeue_op: the graph has no channel {channel_name!r}. Call outfeed_enqueue_op first."
@@ -84,14 +84,14 @@ def stop_outfeed_dequeue_op(channel_name: str, name: str | None = None) -> Opera
     return queue.close(name=name)
 
 
-def channel(name: str, types: Sequence[DType]) -> Queue:
+def find_or_create_channel(name: str, types: Sequence[DType]) -> Queue:
     """Return the queue of a channel in the default graph; create it if there is none.
 
     Raises:
         ValueError: if it carries other types.
     """
     dtypes = [tf.as_dtype(dtype) for dtype in types]
-    queue = existing_channel(name)
+    queue = find_channel(name)
     if queue is None:
         with tf.control_dependencies(None):
             queue = tf_api.v1.FIFOQueue(-1, dtypes, shared_name="outfeed/" + name)
@@ -104,6 +104,6 @@ def channel(name: str, types: Sequence[DType]) -> Queue:
     return queue
 
 
-def existing_channel(name: str) -> Queue | None:
+def find_channel(name: str) -> Queue | None:
     """Return the queue of a channel in the default graph, or None if there is none."""
     return dict(tf_api.v1.get_collection(_CHANNELS)).get(name)

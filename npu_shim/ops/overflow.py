@@ -33,7 +33,7 @@ class Overflow:
         """Set the result of an overflow of ops that are made from now on: 0 for the largest number, 1 for infinity."""
         self.saturates = self.rehearsed and mode == 0
 
-    def take_flag(self) -> bool:
+    def read_and_clear_flag(self) -> bool:
         """Return the flag and clear it."""
         flag, self.flag = self.flag, False
         return flag
@@ -42,11 +42,11 @@ class Overflow:
 OVERFLOW = Overflow()
 
 
-def flag_is_clear(after: Sequence[Tensor]) -> Tensor:
+def is_overflow_flag_clear(after: Sequence[Tensor]) -> Tensor:
     """Return a bool scalar tensor: True if nothing has saturated until some tensors are there. The flag is cleared."""
 
     def read() -> list[np.ndarray]:
-        return [np.array(not OVERFLOW.take_flag())]
+        return [np.array(not OVERFLOW.read_and_clear_flag())]
 
     if tf.executing_eagerly():
         return tf.constant(read()[0])

@@ -24,7 +24,7 @@ def p_relu(x: Tensor, weight: Tensor, name: str | None = None) -> Tensor:
     """
     x, weight = tf.convert_to_tensor(x), tf.convert_to_tensor(weight)
     with tf.name_scope(name or "p_relu"):
-        return tf.compat.v2.where(x > 0, x, _for(x, weight) * x)
+        return tf.compat.v2.where(x > 0, x, _broadcastable_weight(x, weight) * x)
 
 
 prelu = p_relu
@@ -43,7 +43,7 @@ def p_relu_grad(grads: Tensor, features: Tensor, weights: Tensor, name: str | No
     """
     x, weight = tf.convert_to_tensor(features), tf.convert_to_tensor(weights)
     with tf.name_scope(name or "p_relu_grad"):
-        used = _for(x, weight)
+        used = _broadcastable_weight(x, weight)
         positive = x > 0
         elementwise = tf.compat.v2.where(positive, tf.zeros_like(x), grads * x)
         _, axes = tf.raw_ops.BroadcastGradientArgs(s0=tf.shape(x), s1=tf.shape(used))
@@ -51,7 +51,7 @@ def p_relu_grad(grads: Tensor, features: Tensor, weights: Tensor, name: str | No
         return dx, tf.reshape(tf.reduce_sum(elementwise, axes), tf.shape(weight))
 
 
-def _for(x: Tensor, weight: Tensor) -> Tensor:
+def _broadcastable_weight(x: Tensor, weight: Tensor) -> Tensor:
     """Return the weight in a shape that broadcasts to that of x. A vector that fits the last axis is that axis'."""
     sizes, rank = x.shape.as_list() if x.shape.rank is not None else [], weight.shape.rank
     if rank == 1 and len(sizes) > 2:

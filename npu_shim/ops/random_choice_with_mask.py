@@ -28,7 +28,7 @@ def random_choice_with_mask(
     with tf.name_scope(name or "random_choice_with_mask"):
         places = tf.compat.v2.where(tf.convert_to_tensor(x))
         keys = tf.raw_ops.RandomUniform(shape=tf.shape(places)[:1], dtype=tf.float32, seed=seed, seed2=seed2)
-        y, mask = _first(places, keys, count or tf.shape(places)[0])
+        y, mask = _first_by_key(places, keys, count or tf.shape(places)[0])
         y.set_shape([count or None, places.shape[1]])
         mask.set_shape([count or None])
         return y, mask
@@ -57,10 +57,10 @@ def stateless_random_choice_with_mask(
         places = tf.compat.v2.where(tf.convert_to_tensor(x))
         pair = tf.stack([tf.reshape(tf.cast(number, tf.int64), []) for number in (seed, offset)])
         keys = tf.random.stateless_uniform(tf.shape(places)[:1], pair)
-        return _first(places, keys, tf.reshape(tf.cast(count, tf.int32), []))
+        return _first_by_key(places, keys, tf.reshape(tf.cast(count, tf.int32), []))
 
 
-def _first(places: Tensor, keys: Tensor, count: int | Tensor) -> tuple[Tensor, Tensor]:
+def _first_by_key(places: Tensor, keys: Tensor, count: int | Tensor) -> tuple[Tensor, Tensor]:
     chosen = tf.gather(places, tf.argsort(keys)[:count])
     number = tf.shape(chosen)[0]
     y = tf.pad(tf.cast(chosen, tf.int32), [[0, count - number], [0, 0]])

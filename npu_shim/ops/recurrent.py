@@ -8,7 +8,7 @@ from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import Tensor
 
 
-def over_steps(
+def run_over_steps(
     name: str, step: Callable[[tuple[Tensor, ...], Tensor], tuple[Tensor, ...]], x: Tensor, states: list[Tensor],
     gates: int, seq_length: Tensor | None, direction: str,
 ) -> tuple[Tensor, ...]:  # fmt: skip
@@ -50,15 +50,15 @@ def without_first_axis(state: Tensor) -> Tensor:
     return state[0] if state.shape.rank == 3 else state
 
 
-def check_unsupported(
+def raise_for_unsupported_arguments(
     name: str, cell_depth: int, keep_prob: float, cell_clip: float, num_proj: int, time_major: bool, activation: str
 ) -> None:
     """Raise ValueError for an argument that no recurrent operator supports."""
-    check_only(name, cell_depth=(cell_depth, 1), keep_prob=(keep_prob, 1.0), cell_clip=(cell_clip, -1.0))
-    check_only(name, num_proj=(num_proj, 0), time_major=(time_major, True), activation=(activation, "tanh"))
+    check_only_values(name, cell_depth=(cell_depth, 1), keep_prob=(keep_prob, 1.0), cell_clip=(cell_clip, -1.0))
+    check_only_values(name, num_proj=(num_proj, 0), time_major=(time_major, True), activation=(activation, "tanh"))
 
 
-def check_only(name: str, **given: tuple[object, object]) -> None:
+def check_only_values(name: str, **given: tuple[object, object]) -> None:
     """Raise ValueError unless each argument has its only supported value.
 
     Args:

@@ -109,8 +109,8 @@ def dynamic_rnn_grad(
     """
     with tf.name_scope(name or "dynamic_rnn_grad"):
         first_h, first_c = without_first_axis(init_h), without_first_axis(init_c)
-        x, h, c, dy, *gates = _in_order(direction, x, h, c, dy, i, j, f, o, tanhc)
-        h_before, c_before = _shifted(first_h, h), _shifted(first_c, c)
+        x, h, c, dy, *gates = _reverse_if_backward(direction, x, h, c, dy, i, j, f, o, tanhc)
+        h_before, c_before = _states_before_steps(first_h, h), _states_before_steps(first_c, c)
         w_x, w_h = tf.split(w, [x.shape.as_list()[2], first_h.shape.as_list()[1]])
 
         def back(state: Tensors, now: Tensors) -> Tensors:
@@ -121,7 +121,7 @@ def dynamic_rnn_grad(
         start = (tf.convert_to_tensor(dh), tf.convert_to_tensor(dc), tf.zeros_like(tf.concat([first_h] * 4, 1)))
         dhs, dcs, dgates = tf.scan(back, (c_before, dy, *gates), start, reverse=True)
         dw = tf.tensordot(tf.concat([x, h_before], 2), dgates, [[0, 1], [0, 1]])
-        (dx,) = _in_order(direction, tf.tensordot(dgates, w_x, [[2], [1]]))
+        (dx,) = _reverse_if_backward(direction, tf.tensordot(dgates, w_x, [[2], [1]]))
         dh_prev, dc_prev = (tf.reshape(first, tf.shape(init_h)) for first in (dhs[0], dcs[0]))
         return dw, tf.reduce_sum(dgates, [0, 1]), dx, dh_prev, dc_prev
 
@@ -197,10 +197,12 @@ def _gru_grad(
     if dh.shape.rank == 3:
         dy, dh = dy + dh, tf.zeros_like(first)
     attended = tf.ones_like(lives) if attention is None else 1 - attention
-    x, h, dy, lives, attended, z, z_att, r, n, hidden = _in_order(direction, x, h, dy, lives, attended, *gates)
-    h_before = _shifted(first, h)
+    x, h, dy, lives, attended, z, z_att, r, n, hidden = _reverse_if_backward(
+        direction, x, h, dy, lives, attended, *gates
+    )
+    h_before = _states_before_steps(first, h)
     columns = dict(zip(gate_order, tf.split(w_h, 3, axis=1)))
-    joined = _joined(gate_order)
+    joined = _gate_concatenator(gate_order)
 
     def back(state: Tensors, now: Tensors) -> Tensors:
         h_t, dy_t, live, attend, z_t, z_att_t, r_t, n_t, hidden_t = now
@@ -227,20 +229,20 @@ def _gru_grad(
     dgates = {"z": dz, "r": dr, "h": dhidden}
     dw_h = tf.concat([tf.tensordot(parts[g], dgates[g], [[0, 1], [0, 1]]) for g in gate_order], 1)
     db_x, db_h = tf.reduce_sum(of_x, [0, 1]), tf.reduce_sum(of_h, [0, 1])
-    dx, dw_att = _in_order(direction, tf.tensordot(of_x, w_x, [[2], [1]]), -tf.reduce_sum(datt, 2))
+    dx, dw_att = _reverse_if_backward(direction, tf.tensordot(of_x, w_x, [[2], [1]]), -tf.reduce_sum(datt, 2))
     return dw_x, dw_h, db_x, db_h, dx, tf.reshape(dhs[0], tf.shape(init_h)), dw_att
 
 
-def _joined(gate_order: str) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+def _gate_concatenator(gate_order: str) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     return lambda z, r, h: tf.concat([{"z": z, "r": r, "h": h}[gate] for gate in gate_order], -1)
 
 
-def _in_order(direction: str, *sequences: Tensor) -> list[Tensor]:
+def _reverse_if_backward(direction: str, *sequences: Tensor) -> list[Tensor]:
     """Return sequences in the order in which the forward operator went through them; or back from it."""
     tensors = [tf.convert_to_tensor(sequence) for sequence in sequences]
     return [tf.reverse(sequence, [0]) for sequence in tensors] if direction == "REDIRECTIONAL" else tensors
 
 
-def _shifted(first: Tensor, states: Tensor) -> Tensor:
+def _states_before_steps(first: Tensor, states: Tensor) -> Tensor:
     """Return the states before each step."""
     return tf.concat([tf.expand_dims(first, 0), states[:-1]], 0)

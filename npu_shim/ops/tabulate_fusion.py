@@ -42,7 +42,8 @@ def tabulate_fusion_se_a(
         last = tf.cast(tf.shape(table)[0] - 1, dtype)
         in_fine = inside < middle
         place = tf.minimum(
-            _where(in_fine, _whole((inside - begin) / fine), first + _whole((inside - middle) / coarse)), last
+            _where(in_fine, _integer_part((inside - begin) / fine), first + _integer_part((inside - middle) / coarse)),
+            last,
         )
         start = _where(in_fine, begin + place * fine, middle + (place - first) * coarse)
         d = tf.expand_dims(inside - start, -1)
@@ -117,6 +118,6 @@ tabulatefusionsea, tabulatefusion = tabulate_fusion_se_a, tabulate_fusion
 _where = tf.compat.v2.where
 
 
-def _whole(number: Tensor) -> Tensor:
+def _integer_part(number: Tensor) -> Tensor:
     """Return the integer part of a number that is not negative. It has no gradient."""
     return tf.stop_gradient(tf.floor(number))

@@ -21,10 +21,10 @@ class Operators:
     def __getattr__(self, name: str) -> Callable[..., Structure]:
         if name.startswith("_"):
             raise AttributeError(f"{self._name} has no attribute {name!r}")
-        return generated.operator(name, self._name)
+        return generated.find_operator(name, self._name)
 
     def __dir__(self) -> list[str]:
-        return generated.names()
+        return generated.operator_names()
 
 
 npu_unary_ops = Operators("npu_unary_ops")

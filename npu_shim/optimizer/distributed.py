@@ -10,8 +10,8 @@ from npu_shim.optimizer.gradient_averaging import (
     GradientAndVariable,
     GradientsAndVariables,
     average_gradients,
-    gradients_are_reduced,
-    make_averaging,
+    gradients_marked_as_reduced,
+    patch_to_average,
     reduce_all,
 )
 from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
@@ -108,7 +108,7 @@ class NPUDistributedOptimizer(WrappingOptimizer):
         self, grads_and_vars: GradientsAndVariables, global_step: Variable | None = None, name: str | None = None
     ) -> Operation:
         """Apply gradients with the wrapped optimizer."""
-        with gradients_are_reduced():
+        with gradients_marked_as_reduced():
             return self._opt.apply_gradients(grads_and_vars, global_step=global_step, name=name)
 
 
@@ -129,5 +129,5 @@ def npu_distributed_optimizer_wrapper(optimizer: Optimizer | str) -> Optimizer:
     if isinstance(optimizer, str):
         optimizer = tf_api.v1.keras.optimizers.get(optimizer)
     if world_size() > 1:
-        make_averaging(optimizer)
+        patch_to_average(optimizer)
     return optimizer

@@ -47,14 +47,14 @@ def reduce_all(values: Sequence[Gradient], reduction: str, group: str = WORLD) -
     dense = [index for index, value in enumerate(values) if value is not None and not is_sparse(value)]
     tensors = {index: tf.convert_to_tensor(values[index]) for index in dense}
     last: list[Tensor] = []
-    for indices in messages(list(tensors.values()), group):
+    for indices in group_into_messages(list(tensors.values()), group):
         members = [dense[index] for index in indices]
         with tf.control_dependencies(last):
             reduced = graph_ops.allreduce(
                 [tensors[index] for index in members], "sum" if reduction == "mean" else reduction, group
             )
         last = reduced[:1]  # all are outputs of one op
-        results.update(zip(members, [mean(r, size) for r in reduced] if reduction == "mean" else reduced))
+        results.update(zip(members, [mean_of_total(r, size) for r in reduced] if reduction == "mean" else reduced))
     for index, value in enumerate(values):
         if is_sparse(value):
             with tf.control_dependencies(last):
@@ -75,7 +75,7 @@ def average_gradients(grads_and_vars: GradientsAndVariables) -> list[GradientAnd
 
 
 @contextlib.contextmanager
-def gradients_are_reduced() -> Iterator[None]:
+def gradients_marked_as_reduced() -> Iterator[None]:
     """Inside, NPUStrategy does not reduce applied gradients again."""
     replica = _strategy_in_replica()
     if replica is None or replica.gradients_are_reduced:
@@ -101,14 +101,14 @@ def is_sparse(value: Gradient) -> bool:
     return isinstance(value, tf.IndexedSlices)
 
 
-def mean(total: Tensor, size: int) -> Tensor:
+def mean_of_total(total: Tensor, size: int) -> Tensor:
     """Return a sum over ``size`` ranks divided by their number; integers round towards minus infinity."""
     if total.dtype.is_integer:
         return total // tf.constant(size, total.dtype)
     return total / tf.constant(size, total.dtype)
 
 
-def messages(tensors: Sequence[Tensor], group: str) -> list[list[int]]:
+def group_into_messages(tensors: Sequence[Tensor], group: str) -> list[list[int]]:
     """Return the indices of the tensors of each message: those of one bucket and one type.
 
     Args:
@@ -139,10 +139,10 @@ def _gather_slices(value: Gradient, reduction: str, group: str, size: int) -> Gr
     from npu_shim.distributed import uneven_ops
 
     rows, indices = (uneven_ops.allgather(part, group)[0] for part in (value.values, value.indices))
-    return tf.IndexedSlices(mean(rows, size) if reduction == "mean" else rows, indices, value.dense_shape)
+    return tf.IndexedSlices(mean_of_total(rows, size) if reduction == "mean" else rows, indices, value.dense_shape)
 
 
-def make_averaging(optimizer: Optimizer) -> None:
+def patch_to_average(optimizer: Optimizer) -> None:
     """Make an optimizer average its gradients over all ranks. A second call does nothing.
 
     A tf.compat.v1.train optimizer averages the result of compute_gradients, a Keras optimizer that of get_gradients
@@ -159,7 +159,7 @@ def make_averaging(optimizer: Optimizer) -> None:
                 lambda *args, **kwargs: average_gradients(compute(*args, **kwargs)), compute
             )
             optimizer.apply_gradients = _mark_as_averaging(
-                apply_reduced(optimizer.apply_gradients), optimizer.apply_gradients
+                wrap_apply_of_reduced_gradients(optimizer.apply_gradients), optimizer.apply_gradients
             )
         return
     apply = getattr(optimizer, "apply_gradients", None)
@@ -175,20 +175,20 @@ def make_averaging(optimizer: Optimizer) -> None:
                 setattr(optimizer, name, _mark_as_averaging(change(original), original))
 
 
-def _apply_averaged(apply: Callable[..., T]) -> Callable[..., T]:
+def _wrap_apply_gradients(apply: Callable[..., T]) -> Callable[..., T]:
     """Return a Keras apply_gradients that averages first what is not averaged, unless an NPUStrategy does."""
 
     def averaged(grads_and_vars: GradientsAndVariables, *args: object, **kwargs: object) -> T:
         pairs = list(grads_and_vars)
-        if world_size() > 1 and not strategy_reduces():
-            if not take_averaged([variable for gradient, variable in pairs if gradient is not None]):
+        if world_size() > 1 and not strategy_reduces_gradients():
+            if not pop_averaged_marks([variable for gradient, variable in pairs if gradient is not None]):
                 pairs = average_gradients(pairs)
         return apply(pairs, *args, **kwargs)
 
     return averaged
 
 
-def _get_averaged(get: Callable[..., list[Gradient]]) -> Callable[..., list[Gradient]]:
+def _wrap_get_gradients(get: Callable[..., list[Gradient]]) -> Callable[..., list[Gradient]]:
     """Return a Keras get_gradients with averages."""
 
     def averaged(loss: Tensor, params: Sequence[Variable]) -> list[Gradient]:
@@ -197,14 +197,14 @@ def _get_averaged(get: Callable[..., list[Gradient]]) -> Callable[..., list[Grad
     return averaged
 
 
-def _compute_averaged(compute: Callable[..., GradientsAndVariables]) -> Callable[..., GradientsAndVariables]:
+def _wrap_compute_gradients(compute: Callable[..., GradientsAndVariables]) -> Callable[..., GradientsAndVariables]:
     """Return the part of a Keras minimize that computes gradients, with averages."""
     return lambda *args, **kwargs: _average_pairs(compute(*args, **kwargs))
 
 
 def _average_pairs(computed: Iterable[GradientAndVariable]) -> list[GradientAndVariable]:
     pairs = list(computed)
-    if world_size() == 1 or strategy_reduces():
+    if world_size() == 1 or strategy_reduces_gradients():
         return pairs
     mark_averaged([variable for _, variable in pairs], True)
     return average_gradients(pairs)
@@ -212,9 +212,9 @@ def _average_pairs(computed: Iterable[GradientAndVariable]) -> list[GradientAndV
 
 # The methods of Keras optimizers that average: the vendor's wrappers change the first two
 KERAS_METHODS: dict[str, Callable[[Function], Function]] = {
-    "get_gradients": _get_averaged,
-    "_compute_gradients": _compute_averaged,
-    "apply_gradients": _apply_averaged,
+    "get_gradients": _wrap_get_gradients,
+    "_compute_gradients": _wrap_compute_gradients,
+    "apply_gradients": _wrap_apply_gradients,
 }
 
 
@@ -224,23 +224,23 @@ def mark_averaged(variables: Iterable[Variable], is_averaged: bool) -> None:
         setattr(variable, _IS_AVERAGED, is_averaged)
 
 
-def take_averaged(variables: Sequence[Variable]) -> bool:
+def pop_averaged_marks(variables: Sequence[Variable]) -> bool:
     """Return True if the last gradients of all these variables are averages, and forget it."""
     averaged = [variable for variable in variables if getattr(variable, _IS_AVERAGED, False)]
     mark_averaged(averaged, False)
     return 0 < len(averaged) == len(variables)
 
 
-def strategy_reduces() -> bool:
+def strategy_reduces_gradients() -> bool:
     """Return True if the current strategy adds up applied gradients over all ranks."""
     return hasattr(tf_api.tf.distribute.get_strategy().extended, "gradients_are_reduced")
 
 
-def apply_reduced(apply: Callable[..., T]) -> Callable[..., T]:
+def wrap_apply_of_reduced_gradients(apply: Callable[..., T]) -> Callable[..., T]:
     """Return an apply_gradients for gradients that are already reduced over all ranks."""
 
     def applied(*args: object, **kwargs: object) -> T:
-        with gradients_are_reduced():
+        with gradients_marked_as_reduced():
             return apply(*args, **kwargs)
 
     return applied

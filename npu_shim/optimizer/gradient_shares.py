@@ -57,7 +57,7 @@ def fair_division(inputs: list[GradDivisionItem], number: int) -> list[GradDivis
         if number == len(inputs):
             end = begin + 1
         else:
-            end = _end_of_share([item.size for item in inputs[begin:]], left) + begin
+            end = _count_of_first_share([item.size for item in inputs[begin:]], left) + begin
         for item in inputs[begin:end]:
             item.root_rank_id = rank
         begin = end
@@ -100,7 +100,7 @@ def get_value(key: Hashable, def_value: object = None) -> object:
     return _values.get(key, def_value)
 
 
-def _end_of_share(sizes: list[int], ranks: int) -> int:
+def _count_of_first_share(sizes: list[int], ranks: int) -> int:
     """Return how many of the items the first of the ranks gets. Each other rank gets one at least."""
     fair, most = _fair_size(sizes, ranks), len(sizes) - ranks + 1
     count, taken = 0, 0

@@ -72,7 +72,7 @@ class IterationPerLoop:
         _check_session_option(raw, iterations_per_loop)
         self._loader.load(raw, iterations_per_loop)
         self._runner.iterations = iterations_per_loop
-        self._runner.attach(raw)
+        self._runner.patch_session(raw)
 
 
 class StepRunner:
@@ -129,7 +129,7 @@ class StepRunner:
         given = {tensor.op.name for tensor, _ in tf_session.fed_values(session, feed_dict)}
         return [name for name in self._loop.placeholders if name not in given]
 
-    def attach(self, session: Session) -> None:
+    def patch_session(self, session: Session) -> None:
         """Make ``run`` and ``make_callable`` of a raw session run the first steps. A second call does nothing."""
         if getattr(session.run, "runner", None) is self:
             return
@@ -162,7 +162,7 @@ class StepRunner:
         session.run, session.make_callable = run, make_callable
 
 
-def iteration_op(graph: Graph) -> Operation | None:
+def find_iteration_op(graph: Graph) -> Operation | None:
     """Return the op of a graph that is named IterationOp, or None if there is none."""
     try:
         return graph.get_operation_by_name(ITERATION_OP)

@@ -23,7 +23,7 @@ def scale_loss(loss: Tensor | Callable[[], Tensor], scale: Tensor) -> Tensor | C
     return loss * tf.cast(scale, loss.dtype)
 
 
-def unscale(gradient: Gradient, scale: Tensor) -> Gradient:
+def unscale_gradient(gradient: Gradient, scale: Tensor) -> Gradient:
     """Return a gradient divided by the scale; None stays None.
 
     IndexedSlices become dense, as in the loss scale optimizers of TensorFlow 1 and of the vendor: the norm of rows that
@@ -38,7 +38,7 @@ def all_finite(grads_and_vars: GradientsAndVariables) -> Tensor:
     """Return a bool scalar tensor: True if no gradient has an Inf or NaN, and nothing saturated in a rehearsal."""
     values = [g.values if isinstance(g, tf.IndexedSlices) else g for g, _ in grads_and_vars if g is not None]
     finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(v)) for v in values])
-    return tf.logical_and(finite, overflow.flag_is_clear(values)) if overflow.OVERFLOW.saturates else finite
+    return tf.logical_and(finite, overflow.is_overflow_flag_clear(values)) if overflow.OVERFLOW.saturates else finite
 
 
 class NPULossScaleOptimizer(WrappingOptimizer):
@@ -76,7 +76,7 @@ class NPULossScaleOptimizer(WrappingOptimizer):
         """Return the gradients of the loss, computed with the scaled loss and divided by the scale."""
         scale = self._loss_scale_manager.get_loss_scale()
         pairs = self._opt.compute_gradients(scale_loss(loss, scale), *args, **kwargs)
-        return [(unscale(gradient, scale), variable) for gradient, variable in pairs]
+        return [(unscale_gradient(gradient, scale), variable) for gradient, variable in pairs]
 
     def apply_gradients(
         self, grads_and_vars: GradientsAndVariables, global_step: Variable | None = None, name: str | None = None

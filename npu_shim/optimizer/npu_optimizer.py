@@ -12,9 +12,9 @@ from npu_shim.optimizer.gradient_averaging import (
     GradientAndVariable,
     GradientsAndVariables,
     average_gradients,
-    gradients_are_reduced,
+    gradients_marked_as_reduced,
 )
-from npu_shim.optimizer.loss_scale_optimizer import apply_if_finite, scale_loss, unscale
+from npu_shim.optimizer.loss_scale_optimizer import apply_if_finite, scale_loss, unscale_gradient
 from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
 
 _GATE_OP: int = tf_api.v1.train.Optimizer.GATE_OP
@@ -75,14 +75,14 @@ class NPUOptimizer(WrappingOptimizer):
         pairs = self._opt.compute_gradients(loss if scale is None else scale_loss(loss, scale), **given)
         if self._is_distributed and world_size() > 1:
             pairs = average_gradients(pairs)
-        return pairs if scale is None else [(unscale(g, scale), v) for g, v in pairs]
+        return pairs if scale is None else [(unscale_gradient(g, scale), v) for g, v in pairs]
 
     def apply_gradients(
         self, grads_and_vars: GradientsAndVariables, global_step: Variable | None = None, name: str | None = None
     ) -> Operation:
         """Apply gradients with the wrapped optimizer; with loss scaling, only if all gradients are finite."""
         pairs = tuple(grads_and_vars)
-        with gradients_are_reduced() if self._is_distributed else contextlib.ExitStack():
+        with gradients_marked_as_reduced() if self._is_distributed else contextlib.ExitStack():
             if self._manager is None:
                 return self._opt.apply_gradients(pairs, global_step=global_step, name=name)
             return apply_if_finite(self._opt, self._manager, pairs, global_step, name, self._is_distributed)

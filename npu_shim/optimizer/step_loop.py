@@ -65,7 +65,7 @@ class StepLoop:
         return not any(tensor.op in self._step for tensor in fed)
 
 
-def _is_shared(op: Operation) -> bool:
+def _is_shared_by_steps(op: Operation) -> bool:
     """Return True for ops that the step and its copy both use; their value is the same for all steps."""
     if op.type in _PLACEHOLDERS:
         return True
@@ -86,7 +86,7 @@ def _step_ops(train_op: Operation) -> frozenset[Operation]:
     stack = [train_op]
     while stack:
         op = stack.pop()
-        if op in ops or _is_shared(op):
+        if op in ops or _is_shared_by_steps(op):
             continue
         ops.add(op)
         stack += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
@@ -135,11 +135,11 @@ class _Body:
 
     def graph_def(self, train_op: Operation, limit: Tensor) -> GraphDef:
         """Return the loop as a GraphDef; its node ``done`` runs after the last step."""
-        add = self._add
+        add = self._add_node
         add("Const", "zero", dtype=tf.int64, value=0)
         add("Enter", "first", "zero", T=tf.int64, frame_name=self._frame, is_constant=False, parallel_iterations=1)
         add("Merge", "count", "first", "next", T=tf.int64, N=2)
-        add("Less", "more", "count", self._enter(limit), T=tf.int64)
+        add("Less", "more", "count", self._enter_loop(limit), T=tf.int64)
         add("LoopCond", "condition", "more")
         add("Switch", "turn", "count", "condition", T=tf.int64)
         add("Identity", "step", "turn:1", T=tf.int64)
@@ -150,10 +150,10 @@ class _Body:
         add("Exit", "end", "turn", T=tf.int64)
         add("NoOp", "done", "^end")
         for op in self._copied:
-            self._copy(op)
+            self._copy_op(op)
         return self._nodes
 
-    def _copy(self, op: Operation) -> None:
+    def _copy_op(self, op: Operation) -> None:
         node = self._nodes.node.add()
         node.CopyFrom(op.node_def)
         node.name = "body/" + op.name
@@ -164,22 +164,22 @@ class _Body:
         before = [other for other in op.control_inputs if other in self._copied]
         inside = bool(before) or any(tensor.op in self._copied for tensor in op.inputs)
         del node.input[:]
-        node.input.extend(self._input(tensor) for tensor in op.inputs)
+        node.input.extend(self._input_in_loop(tensor) for tensor in op.inputs)
         node.input.extend("^body/" + other.name for other in before)
         if not inside:  # loop inputs also arrive in the last iteration, which makes no step
             node.input.append("^step")
 
-    def _input(self, tensor: Tensor) -> str:
-        return "body/" + tensor.name if tensor.op in self._copied else self._enter(tensor)
+    def _input_in_loop(self, tensor: Tensor) -> str:
+        return "body/" + tensor.name if tensor.op in self._copied else self._enter_loop(tensor)
 
-    def _enter(self, tensor: Tensor) -> str:
+    def _enter_loop(self, tensor: Tensor) -> str:
         """Return the name inside the loop of a tensor from outside."""
         if tensor.name not in self._entered:
             name = f"enter_{len(self._entered)}"
             source = f"outside_{len(self._entered)}"
             self._entered[tensor.name] = name
             self.outside[source + ":0"] = tensor
-            self._add(
+            self._add_node(
                 "RefEnter" if tf_graph.is_variable_reference(tensor) else "Enter",
                 name,
                 source,
@@ -190,7 +190,7 @@ class _Body:
             )
         return self._entered[tensor.name]
 
-    def _add(self, op: str, name: str, *inputs: str, **attrs: bool | int | str | DType) -> None:
+    def _add_node(self, op: str, name: str, *inputs: str, **attrs: bool | int | str | DType) -> None:
         node = self._nodes.node.add(op=op, name=name, input=inputs)
         for key, value in attrs.items():
             if isinstance(value, tf.DType):

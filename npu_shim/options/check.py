@@ -7,9 +7,9 @@ import warnings
 from typing import Mapping
 
 from npu_shim._tensorflow.types import OptionValue
-from npu_shim.options.near import closest
+from npu_shim.options.near import did_you_mean
 from npu_shim.options.option import Option
-from npu_shim.options.table import KEYS, RULES, find
+from npu_shim.options.table import KEYS, RULES, find_option
 
 
 def check_session_options(options: Mapping[str, OptionValue | None]) -> dict[str, OptionValue]:
@@ -26,14 +26,15 @@ def check_session_options(options: Mapping[str, OptionValue | None]) -> dict[str
     given = {name: value for name, value in options.items() if value is not None}
     checked = {}
     for name, value in given.items():
-        row = find(name)
+        row = find_option(name)
         if row is None:
             raise ValueError(
-                f"Unknown NPU option {name!r} (value {value!r}).{closest(name, KEYS)} List all with npu-shim options."
+                f"Unknown NPU option {name!r} (value {value!r}).{did_you_mean(name, KEYS)} "
+                "List all with npu-shim options."
             )
         warn_if_deprecated(row, name)
         checked[name] = check_value(row, value, name)
-    check_together(checked)
+    check_combinations(checked)
     return checked
 
 
@@ -67,7 +68,7 @@ def check_value(row: Option, value: OptionValue, name: str | None = None) -> Opt
             f"but is {_type_with_article(type(value))}.{_replacement_text(row, name, value)}"
         )
     if not row.allowed.accepts(value):
-        near = closest(str(value), row.allowed.values) if wanted is str else ""
+        near = did_you_mean(str(value), row.allowed.values) if wanted is str else ""
         raise ValueError(f"{name}={value!r} is not allowed: it must be {row.allowed.text}.{near} ({row.doc})")
     if row.content is not None:
         from npu_shim.options import precision_files
@@ -76,7 +77,7 @@ def check_value(row: Option, value: OptionValue, name: str | None = None) -> Opt
     return value
 
 
-def check_together(given: Mapping[str, OptionValue]) -> None:
+def check_combinations(given: Mapping[str, OptionValue]) -> None:
     """Check options against each other.
 
     Raises:
@@ -98,7 +99,7 @@ def check_together(given: Mapping[str, OptionValue]) -> None:
                     f"({KEYS[other].allowed.text}), or remove {name}."
                 )
     for rule in RULES:
-        if rule.broken(given):
+        if rule.is_broken(given):
             raise ValueError(rule.text)
 
 

@@ -16,7 +16,7 @@ class Domain(NamedTuple):
     values: tuple[OptionValue, ...] = ()
 
 
-def domain(form: Mapping[str, OptionValue]) -> Domain:
+def domain_of_option(form: Mapping[str, OptionValue]) -> Domain:
     """Return the domain that an option has in options.json.
 
     Args:

@@ -6,7 +6,7 @@ import difflib
 from typing import Iterable
 
 
-def closest(name: str, among: Iterable[str], prefix: str = "") -> str:
+def did_you_mean(name: str, among: Iterable[str], prefix: str = "") -> str:
     """Return 'Did you mean ...?' with up to three close names, or an empty string.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Mapping, NamedTuple
 
 from npu_shim._tensorflow.types import OptionValue
-from npu_shim.options.domain import BOOL, Domain, domain
+from npu_shim.options.domain import BOOL, Domain, domain_of_option
 
 ANYTHING = Domain("anything RunConfig takes", lambda v: True)
 FIELDS = {"bool": "b", "int": "i", "str": "s", "argument": None}  # of the parameter_map, by type
@@ -111,7 +111,7 @@ class Option(NamedTuple):
         return self.name if self.argument is SAME else self.argument
 
 
-def option(fields: Mapping[str, OptionValue]) -> Option:
+def option_from_fields(fields: Mapping[str, OptionValue]) -> Option:
     """Return the row of an object of options.json.
 
     Args:
@@ -132,5 +132,5 @@ def option(fields: Mapping[str, OptionValue]) -> Option:
     base: dict[str, OptionValue] = {"session": default, "estimator": default}
     if kind == "argument":  # of those only config classes also exist for TF 2
         base = {"estimator": default, "write": NEVER, "tf2": SAME if "holds" in given else None}
-    allowed = domain(given["allowed"]) if "allowed" in given else BOOL if kind == "bool" else ANYTHING
+    allowed = domain_of_option(given["allowed"]) if "allowed" in given else BOOL if kind == "bool" else ANYTHING
     return Option(**{**base, **given, "field": FIELDS[kind], "allowed": allowed})

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 from npu_shim.options.option import REQUIRED, Option
-from npu_shim.options.table import KEYS, RULES, TABLE, arguments_of
+from npu_shim.options.table import KEYS, RULES, TABLE, options_by_argument
 
 _WORDS = {"b": "bool", "i": "int", "s": "str"}
 
 
-def described() -> list[Option]:
+def documented_options() -> list[Option]:
     """Return the rows for sessions, Estimators and the package for TF 2, sorted by name."""
     rows = [
         row
@@ -20,7 +20,7 @@ def described() -> list[Option]:
     return sorted(rows, key=lambda row: row.name.lower())
 
 
-def markdown() -> str:
+def options_markdown() -> str:
     """Return the documentation page with a table of all options."""
     lines = [
         "# NPU options",
@@ -35,22 +35,22 @@ def markdown() -> str:
         "| option | allowed | other values | default | given by | effect | what it does |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    return "\n".join(lines + [_table_line(row) for row in described()]) + "\n"
+    return "\n".join(lines + [_table_line(row) for row in documented_options()]) + "\n"
 
 
-def paragraph(row: Option) -> str:
+def option_paragraph(row: Option) -> str:
     """Return everything about one option, one fact per line."""
     facts = [
         ("what", row.doc),
-        ("type", kind(row)),
+        ("type", type_text(row)),
         ("allowed", row.allowed.text),
         ("set by hand to another value", ("an error" if row.refused else "a warning") if row.field else ""),
         ("default in a session", default_text(row.session)),
-        ("given by", ", ".join(places(row))),
+        ("given by", ", ".join(ways_to_set(row))),
         ("default for TF 2", default_text(row.default_for_tf2) if row.tf2_path else ""),
         ("not with", ", ".join(row.excludes)),
         ("needs", ", ".join(row.requires)),
-        ("with others", " ".join(rules_of(row))),
+        ("with others", " ".join(rules_of_option(row))),
         ("cards", row.products),
         ("effect", row.cpu.replace("_", " ")),
         ("deprecated", row.deprecated),
@@ -60,12 +60,12 @@ def paragraph(row: Option) -> str:
     return "\n".join([row.name] + [f"  {what}: {text}" for what, text in facts if text])
 
 
-def record(row: Option) -> dict[str, object]:
+def option_record(row: Option) -> dict[str, object]:
     """Return everything about one option for JSON. Missing facts are None or empty."""
     return {
         "name": row.name,
         "what": row.doc,
-        "type": kind(row),
+        "type": type_text(row),
         "allowed": row.allowed.text,
         "values": list(row.allowed.values),
         "refused_by_card": row.refused,
@@ -77,10 +77,10 @@ def record(row: Option) -> dict[str, object]:
         "argument_default": None if row.estimator is REQUIRED else row.estimator,
         "tf2": row.tf2_path,
         "tf2_default": row.default_for_tf2 if row.tf2_path else None,
-        "given_by": places(row),
+        "given_by": ways_to_set(row),
         "not_with": list(row.excludes),
         "needs": list(row.requires),
-        "rules": rules_of(row),
+        "rules": rules_of_option(row),
         "cards": row.products,
         "effect": row.cpu,
         "deprecated": row.deprecated,
@@ -89,25 +89,25 @@ def record(row: Option) -> dict[str, object]:
     }
 
 
-def rules_of(row: Option) -> list[str]:
+def rules_of_option(row: Option) -> list[str]:
     """Return the rules between an option and other options, as sentences."""
     return [rule.text for rule in RULES if re.search(rf"\b{row.name}\b", rule.text)]
 
 
-def arguments(holder: str | None) -> str:
+def arguments_docstring(holder: str | None) -> str:
     """Return the arguments of a config class (None for NPURunConfig) for its docstring."""
     lines = []
-    for name, row in arguments_of(holder).items():
+    for name, row in options_by_argument(holder).items():
         domain = f", {row.allowed.text}" if row.field else ""
         default = "required" if row.estimator is REQUIRED else f"{row.estimator!r} by default"
         lines.append(
-            f"    {name}: {kind(row)}{domain}; {default}. {row.doc}"
+            f"    {name}: {type_text(row)}{domain}; {default}. {row.doc}"
             + (f" Deprecated: {row.deprecated}" if row.deprecated else "")
         )
     return "\n".join(lines)
 
 
-def kind(row: Option) -> str:
+def type_text(row: Option) -> str:
     """Return bool, int or str; the name of a config class; or 'any' for an argument that is not a key."""
     if row.field:
         return _WORDS[row.field]
@@ -119,7 +119,7 @@ def default_text(value: object) -> str:
     return "" if value is None else repr(value)
 
 
-def places(row: Option) -> list[str]:
+def ways_to_set(row: Option) -> list[str]:
     """Return the ways to set an option."""
     ways = []
     if row.name in KEYS:
@@ -143,10 +143,10 @@ def _table_line(row: Option) -> str:
     parts += [f"**Deprecated.** {row.deprecated}"] if row.deprecated else []
     cells = [
         f'<a id="{row.name}"></a>`{row.name}`',
-        f"{kind(row)}: {row.allowed.text}",
+        f"{type_text(row)}: {row.allowed.text}",
         "error" if row.refused else "warning",
         f"`{default_text(row.session)}`" if row.session is not None else "",
-        "<br>".join(f"`{one}`" for one in places(row)),
+        "<br>".join(f"`{one}`" for one in ways_to_set(row)),
         row.cpu.replace("_", " "),
         " ".join(parts),
     ]

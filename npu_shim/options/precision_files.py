@@ -15,7 +15,7 @@ import warnings
 from typing import Iterable
 
 from npu_shim._host import host_env
-from npu_shim.options.near import closest
+from npu_shim.options.near import did_you_mean
 
 _LISTS = ("black-list", "white-list", "gray-list")
 _MOVES = ("to-add", "to-remove")
@@ -84,7 +84,7 @@ def check_dtypes(path: str) -> None:
         for one in (types.group("inputs") + "," + types.group("outputs")).split(","):
             if one and one not in _TYPES:
                 raise ValueError(
-                    f"{where}: {one!r} is not a type.{closest(one, _TYPES)} Write one of {', '.join(_TYPES)}."
+                    f"{where}: {one!r} is not a type.{did_you_mean(one, _TYPES)} Write one of {', '.join(_TYPES)}."
                 )
         if typed:
             _check_operator_types([typed.group("name")], where)
@@ -109,7 +109,7 @@ def _check_object(value: object, path: str, where: str, allowed: Iterable[str]) 
         if key not in allowed:
             raise ValueError(
                 f"modify_mixlist={path!r}: {where + '.' if where else ''}{key} is unknown."
-                f"{closest(key, allowed)} Allowed are {', '.join(allowed)}."
+                f"{did_you_mean(key, allowed)} Allowed are {', '.join(allowed)}."
             )
     return value
 
@@ -122,7 +122,7 @@ def _check_operator_types(types: list[str], where: str) -> None:
     """Warn about operator types that look misspelt."""
     known = _operator_types()
     for one in types:
-        near = closest(one, known) if known and one not in known else ""
+        near = did_you_mean(one, known) if known and one not in known else ""
         if near:
             warnings.warn(
                 f"{where}: {one!r} is not a known operator type, so the entry may have no effect.{near}",

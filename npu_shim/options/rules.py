@@ -43,7 +43,7 @@ class Rule(NamedTuple):
     when: Mapping[str, Mapping[str, OptionValue]]
     text: str
 
-    def broken(self, options: Mapping[str, OptionValue]) -> bool:
+    def is_broken(self, options: Mapping[str, OptionValue]) -> bool:
         """Return True for options that break the rule."""
         return all(
             _TESTS[test](options.get(name), argument)

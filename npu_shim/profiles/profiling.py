@@ -35,7 +35,7 @@ class Profiling:
 
     def start(self) -> None:
         """Profile this process, as soon as the script has imported TensorFlow."""
-        folder = world().folder_in(self.folder)
+        folder = world().rank_folder(self.folder)
         os.makedirs(folder, exist_ok=True)
         if os.listdir(folder):  # an earlier run of the same command has profiled
             return

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from npu_shim._host import host_env
-from npu_shim._host.process_settings import from_text
+from npu_shim._host.process_settings import decode_settings
 from npu_shim.distributed.world import world
 from npu_shim.import_hook import migrated_run, script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> int:
     Returns:
         0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
     """
-    run, target = from_text(arguments[0], Run), arguments[1:]
+    run, target = decode_settings(arguments[0], Run), arguments[1:]
     folder = run.folder
     rank = world().rank if run.ranks is not None else None
     if rank is not None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from typing import Iterator, Sequence
 
 from npu_shim._host import host_device, host_env
-from npu_shim._host.process_settings import to_text
+from npu_shim._host.process_settings import encode_settings
 from npu_shim.import_hook.tool import package_root
 from npu_shim.launching.fork_server import ForkServer
 from npu_shim.rehearsal.dumping import Dumping
@@ -132,7 +132,7 @@ class Run:
     def settings_text(self) -> str:
         """Return what the process needs to know, as text."""
         values = {setting.name: getattr(self, setting.name) for setting in fields(Run)}
-        return to_text(Run(**{**values, "folder": os.path.abspath(self.folder), "server": None}))
+        return encode_settings(Run(**{**values, "folder": os.path.abspath(self.folder), "server": None}))
 
     def command(self) -> list[str]:
         """Return program and arguments of the process."""

@@ -94,7 +94,7 @@ def npu_hooks_append(hooks_list: Sequence[SessionRunHook] = ()) -> list[SessionR
     Raises:
         TypeError: if hooks_list is something else.
     """
-    return as_list(hooks_list, "hooks_list") + [
+    return copy_as_list(hooks_list, "hooks_list") + [
         host_device.vendor_object_or(NPUBroadcastGlobalVariablesHook, "npu_bridge.estimator.npu.npu_hook")(
             0, host_env.read_environment().rank_id
         )
@@ -111,15 +111,17 @@ def npu_callbacks_append(callbacks_list: Sequence[KerasCallback] = ()) -> list[K
     Raises:
         TypeError: if callbacks_list is something else.
     """
-    return as_list(callbacks_list, "callbacks_list") + [
+    return copy_as_list(callbacks_list, "callbacks_list") + [
         host_device.vendor_object_or(NPUBroadcastGlobalVariablesCallback, "npu_bridge.estimator.npu.npu_callbacks")(0)
     ]
 
 
-def as_list(given: Sequence[T] | None, name: str) -> list[T]:
-    """Return a list of the hooks or callbacks in the argument ``name``; raise TypeError if it is no list or tuple."""
+def copy_as_list(given: Sequence[T] | None, argument: str) -> list[T]:
+    """Return a list of the hooks or callbacks in an argument; raise TypeError if it is no list or tuple."""
     if given is None:
         return []
     if not isinstance(given, (list, tuple)):
-        raise TypeError(f"{name}={given!r} is {type(given).__name__}, but must be a list or tuple: write [{name}].")
+        raise TypeError(
+            f"{argument}={given!r} is {type(given).__name__}, but must be a list or tuple: write [{argument}]."
+        )
     return list(given)

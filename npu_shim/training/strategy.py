@@ -28,7 +28,12 @@ from npu_shim.distributed.world import world_size
 from npu_shim.optimizer.distributed import npu_allreduce
 from npu_shim.optimizer.gradient_averaging import is_sparse
 from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
-from npu_shim.training.strategy_data import every_nth_batch, reads_all_data, saves, slice_of_batches
+from npu_shim.training.strategy_data import (
+    every_nth_batch,
+    is_evaluating_or_predicting,
+    is_saving_model,
+    slice_each_batch,
+)
 
 tf = tf_api.tf
 _SUM, _MEAN = tf.distribute.ReduceOp.SUM, tf.distribute.ReduceOp.MEAN
@@ -93,13 +98,13 @@ class NPUExtended(tf_distribute.OneDeviceExtended):
         return super()._experimental_distribute_dataset(_dataset_of_rank(dataset), *options)
 
     def _make_input_fn_iterator(self, input_fn: InputFn, *mode: object, **more: object) -> Iterator[Structure]:
-        return super()._make_input_fn_iterator(_batches_of_rank(input_fn), *mode, **more)
+        return super()._make_input_fn_iterator(_wrap_input_fn_for_rank(input_fn), *mode, **more)
 
     def _experimental_distribute_datasets_from_function(self, dataset_fn: InputFn, *options: object) -> Dataset:
-        return super()._experimental_distribute_datasets_from_function(_batches_of_rank(dataset_fn), *options)
+        return super()._experimental_distribute_datasets_from_function(_wrap_input_fn_for_rank(dataset_fn), *options)
 
     def _distribute_datasets_from_function(self, dataset_fn: InputFn, *options: object) -> Dataset:
-        return super()._distribute_datasets_from_function(_batches_of_rank(dataset_fn), *options)
+        return super()._distribute_datasets_from_function(_wrap_input_fn_for_rank(dataset_fn), *options)
 
     def _experimental_distribute_values_from_function(self, value_fn: Callable[..., Structure]) -> Structure:
         return value_fn(tf.distribute.experimental.ValueContext(get_rank_id(), world_size()))
@@ -110,14 +115,14 @@ class NPUExtended(tf_distribute.OneDeviceExtended):
         self, fn: Callable[..., Structure], args: Sequence[object], kwargs: dict[str, object]
     ) -> Structure:
         with tf.device(self._device), _RankContext(self._container_strategy()):
-            return _with_broadcast(fn(*args, **kwargs))
+            return _add_broadcast_hook(fn(*args, **kwargs))
 
     def _reduce_to(self, reduce_op: ReduceOp, value: Structure, destinations: object, *options: object) -> Structure:
         parts = tf.nest.flatten(value)
         return tf.nest.pack_sequence_as(
             value,
             _reduce_in_process(reduce_op, parts)
-            if reads_all_data() or saves()
+            if is_evaluating_or_predicting() or is_saving_model()
             else _reduce_gradients(reduce_op, [_local_value(part) for part in parts]),
         )
 
@@ -196,7 +201,7 @@ class NPUStrategy(RankStrategy):
         super().__init__(device)
 
 
-def _with_broadcast(result: EstimatorSpec | Structure) -> EstimatorSpec | Structure:
+def _add_broadcast_hook(result: EstimatorSpec | Structure) -> EstimatorSpec | Structure:
     """Add the broadcast hook to a replica's result if it is the EstimatorSpec of a training."""
     if world_size() == 1 or getattr(result, "mode", None) != "train" or not hasattr(result, "training_hooks"):
         return result
@@ -251,12 +256,12 @@ def _local_value(value: Structure) -> Structure:
 
 def _dataset_of_rank(dataset: Dataset) -> Dataset:
     """Return this rank's part of a dataset with global batches."""
-    return dataset if reads_all_data() else slice_of_batches(dataset, get_rank_id(), world_size())
+    return dataset if is_evaluating_or_predicting() else slice_each_batch(dataset, get_rank_id(), world_size())
 
 
-def _batches_of_rank(input_fn: InputFn) -> InputFn:
+def _wrap_input_fn_for_rank(input_fn: InputFn) -> InputFn:
     """Return an input_fn with this rank's batches."""
-    size, whole = world_size(), reads_all_data()
+    size, whole = world_size(), is_evaluating_or_predicting()
 
     def batches(context: InputContext) -> Dataset:
         # One pipeline for all replicas, so that a script which shards by the number of pipelines does not shard twice.

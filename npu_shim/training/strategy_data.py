@@ -48,7 +48,7 @@ def every_nth_batch(dataset: Dataset, rank: int, size: int) -> Dataset:
     return dataset.window(size, drop_remainder=True).flat_map(batch_of_rank)
 
 
-def slice_of_batches(dataset: Dataset, rank: int, size: int, least: int = 0) -> Dataset:
+def slice_each_batch(dataset: Dataset, rank: int, size: int, least: int = 0) -> Dataset:
     """Return the rank-th of ``size`` slices of each batch; slices differ by at most one row.
 
     Args:
@@ -63,7 +63,7 @@ def slice_of_batches(dataset: Dataset, rank: int, size: int, least: int = 0) -> 
     """
     if size == 1 or is_sharded(dataset, size):
         return dataset
-    check_are_batches(dataset)
+    check_is_batched(dataset)
 
     def batch_slice(*element: Structure) -> Structure:
         rows = tf.nest.map_structure(lambda value: rows_of_rank(value, rank, size, least), element)
@@ -72,7 +72,7 @@ def slice_of_batches(dataset: Dataset, rank: int, size: int, least: int = 0) -> 
     return dataset.map(batch_slice)
 
 
-def check_are_batches(dataset: Dataset) -> None:
+def check_is_batched(dataset: Dataset) -> None:
     """Raise ValueError if a dataset has scalar elements."""
     for shape in tf.nest.flatten(tf_api.v1.data.get_output_shapes(dataset)):
         if shape.rank == 0:
@@ -106,7 +106,7 @@ def rows_of_rank(value: Tensor, rank: int, size: int, least: int = 0) -> Tensor:
         least: the least number of rows, if the tensor has as many.
     """
     rows = number_of_rows(value)
-    begin, end = bounds(rows, rank, size)
+    begin, end = slice_bounds(rows, rank, size)
     if least and not (isinstance(rows, int) and rows >= least * size):
         begin = tf.maximum(tf.minimum(begin, rows - least), 0)
         end = tf.maximum(end, begin + least)
@@ -128,12 +128,12 @@ def number_of_rows(value: Tensor) -> int | Tensor:
     return rows
 
 
-def bounds(rows: int | Tensor, rank: int, size: int) -> tuple[int | Tensor, int | Tensor]:
+def slice_bounds(rows: int | Tensor, rank: int, size: int) -> tuple[int | Tensor, int | Tensor]:
     """Return the first row of a rank and the row after its last one."""
     return rows * rank // size, rows * (rank + 1) // size
 
 
-def reads_all_data() -> bool:
+def is_evaluating_or_predicting() -> bool:
     """Return True if a Keras model or an Estimator is evaluating or predicting.
 
     Then each rank reads all data, so that it has all results, and one rank may run alone. Keras and Estimator do not
@@ -142,7 +142,7 @@ def reads_all_data() -> bool:
     return _is_called_by(_KERAS_AND_ESTIMATOR, _METHODS_ON_ALL_DATA)
 
 
-def saves() -> bool:
+def is_saving_model() -> bool:
     """Return True if a checkpoint or SavedModel is being written, as one rank alone may do."""
     return _is_called_by(_SAVING, None)
 

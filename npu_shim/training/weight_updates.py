@@ -12,7 +12,7 @@ import numpy as np
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import Session, Variable
-from npu_shim.options.near import closest
+from npu_shim.options.near import did_you_mean
 
 
 class WeightUpdater:
@@ -52,7 +52,7 @@ class WeightUpdater:
             ValueError: a name that is none of the variables, or an array of another shape or type.
         """
         for name, value in values.items():
-            self._check(name, np.asarray(value))
+            self._check_fits_variable(name, np.asarray(value))
         given = {self._updates[name][0]: value for name, value in values.items()}
         session.run([self._updates[name][1] for name in values], given)
 
@@ -73,10 +73,10 @@ class WeightUpdater:
             raise ValueError(f"{lacks}. Pass WeightUpdater the variables that it has")
         self.update(session, {name: reader.get_tensor(name) for name in self._updates})
 
-    def _check(self, name: str, value: np.ndarray) -> None:
+    def _check_fits_variable(self, name: str, value: np.ndarray) -> None:
         if name not in self._updates:
             raise ValueError(
-                f"{name!r} is no variable of this WeightUpdater.{closest(name, self._updates)} "
+                f"{name!r} is no variable of this WeightUpdater.{did_you_mean(name, self._updates)} "
                 f"It has {len(self._updates)}, such as {sorted(self._updates)[0]!r}"
             )
         shape, dtype = self._updates[name][0].shape, self._updates[name][0].dtype.as_numpy_dtype

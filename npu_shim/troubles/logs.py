@@ -68,7 +68,7 @@ def explain_logs(paths: Iterable[str], on_block: Callable[[int], None] = lambda 
     return Explanation(_sort_sightings(sightings), files, problems)
 
 
-def explain(text: str) -> list[Trouble]:
+def troubles_in_text(text: str) -> list[Trouble]:
     """Return the troubles whose symptoms the output of a process has, the first cause first."""
     log = _Log("")
     log.scan(text)
@@ -134,7 +134,7 @@ class _Log:
             self._first_time = _time_text(_TIME.search(text))
         for search, group_troubles in _search_patterns():
             for match in search.finditer(text):
-                self._see(group_troubles[(match.lastindex or 0) - 1], text, match.start())
+                self._add_first_sighting(group_troubles[(match.lastindex or 0) - 1], text, match.start())
         times = list(_TIME.finditer(text, max(0, len(text) - _BLOCK // 16)))
         self._last_time = _time_text(times[-1]) if times else self._last_time
         self._lines += text.count("\n")
@@ -143,7 +143,7 @@ class _Log:
         seen = sorted(self._sightings.values(), key=lambda sighting: sighting.line)
         return [sighting._replace(time=sighting.time or self._first_time) for sighting in seen]
 
-    def _see(self, trouble: Trouble, text: str, place: int) -> None:
+    def _add_first_sighting(self, trouble: Trouble, text: str, place: int) -> None:
         """Keep a sighting if it is the first one of its trouble."""
         begin = text.rfind("\n", 0, place) + 1
         head = text[begin : begin + _HEAD].split("\n")[0]

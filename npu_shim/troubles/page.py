@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npu_shim.troubles.table import Text, Trouble, titles, troubles
+from npu_shim.troubles.table import Text, Trouble, topic_titles, troubles
 
 _HEAD = Text(
     "| symptom | cause | fix | found by | source |\n| --- | --- | --- | --- | --- |",
@@ -17,14 +17,14 @@ _LOG = Text("`npu-shim doctor --log`", "`npu-shim doctor --log`")
 _PAGE_ONLY = Text("this page", "本页")
 
 
-def markdown(language: str) -> str:
+def troubles_markdown(language: str) -> str:
     """Return the tables in a language, a section for each topic.
 
     Args:
         language: "en" or "zh".
     """
     sections = []
-    for topic, title in titles().items():
+    for topic, title in topic_titles().items():
         rows = [_markdown_row(trouble, language) for trouble in troubles() if trouble.topic == topic]
         sections.append("\n".join([f"## {getattr(title, language)}", "", getattr(_HEAD, language), *rows]))
     return "\n\n".join(sections) + "\n"

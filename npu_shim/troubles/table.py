@@ -58,7 +58,7 @@ class Trouble(NamedTuple):
 
 
 @functools.lru_cache(maxsize=None)
-def titles() -> dict[str, Text]:
+def topic_titles() -> dict[str, Text]:
     """Return the title of each topic, in the order of the page."""
     return {topic: Text(**_read_topic_file(topic)["title"]) for topic in TOPICS}
 

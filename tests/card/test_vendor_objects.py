@@ -28,7 +28,7 @@ def _own() -> set[str]:
         for module, homes in table.TABLE.items()
         for home, names in homes.items()
         if home in table.ALWAYS_OWN
-        for name in table.names_of(home, names)
+        for name in table.names_of_row(home, names)
     }
 
 

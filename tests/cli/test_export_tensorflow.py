@@ -223,7 +223,7 @@ def test_a_keras_model_with_two_inputs_and_a_loop(tmp_path: pathlib.Path) -> Non
     again = ["--outputs", f"scores={scores['tensor']}", "--range", "0", "9"]
     assert cli.main(["export", str(out / "model.pb"), "-o", str(tmp_path / "again"), *again]) == 0
     assert not read(out).library.function
-    assert not [node.name for node in read(out).node if graph_defs.is_of_training(node)]
+    assert not [node.name for node in read(out).node if graph_defs.is_training_batch_norm(node)]
     tf.keras.backend.clear_session()
 
 
@@ -244,21 +244,21 @@ def test_sixteen_bits_round_more(
         path = tmp_path / f"{dtype.name}.pb"
         path.write_bytes(graph.as_graph_def().SerializeToString())
         source = sources.open_source(str(path))
-        made = inference_model.make(
-            source, graph, *ports.choose(source, graph, None, [], [ports.asked_output("y")]), {}
+        made = inference_model.make_inference_model(
+            source, graph, *ports.choose_ports(source, graph, None, [], [ports.parse_asked_output("y")]), {}
         )
         assert proof.tolerance(made) == most
 
 
 def test_strings_of_a_signature_are_left_out() -> None:
     classes, scores = ports.Port("classes", "a:0", tf.string, [2]), ports.Port("scores", "b:0", tf.float32, [2])
-    kept, lines = ports.without_strings([classes, scores], False, "onnx")
+    kept, lines = ports.drop_string_outputs([classes, scores], False, "onnx")
     assert kept == [scores] and lines == ["classes is left out: onnx has no strings"]
     for outputs, is_asked in (([classes, scores], True), ([classes], False)):
         with pytest.raises(
             graph_defs.ExportError, match="classes is a string, which onnx does not have. Give --outputs"
         ):
-            ports.without_strings(outputs, is_asked, "onnx")
+            ports.drop_string_outputs(outputs, is_asked, "onnx")
 
 
 def test_onnxruntime_runs_the_model(trained: pathlib.Path, tmp_path: pathlib.Path) -> None:
@@ -605,9 +605,11 @@ def test_the_batch_of_training_may_become_another(
 def test_a_model_that_computes_something_else_is_reported(
     trained: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    real = freezing.freeze
+    real = freezing.freeze_variables
     monkeypatch.setattr(
-        freezing, "freeze", lambda graph, values, kept: real(graph, {k: v * 1.01 for k, v in values.items()}, kept)
+        freezing,
+        "freeze_variables",
+        lambda graph, values, kept: real(graph, {k: v * 1.01 for k, v in values.items()}, kept),
     )
     assert cli.main(["export", str(trained / "saved"), "-o", str(tmp_path)]) == 1
     assert "differs from the source by more than 1e-05: no file was written" in capsys.readouterr().out
@@ -675,12 +677,12 @@ def test_each_version_loads_what_another_exported() -> None:
 def test_ops_that_1_15_does_not_have_are_named() -> None:
     graph = tf.Graph().as_graph_def()  # with the version of its operators
     graph.node.add(name="a", op="Abs").attr["T"].type = 1
-    assert inference_model.later_than_1_15(graph) == []
+    assert inference_model.ops_later_than_1_15(graph) == []
     graph.node.add(name="b", op="Abs").attr["later"].i = 1
     graph.node.add(name="c", op="BatchMatMulV3")
-    abs_, matmul = inference_model.later_than_1_15(graph)
+    abs_, matmul = inference_model.ops_later_than_1_15(graph)
     assert "no Abs with later: the graph" in abs_ and "no BatchMatMulV3: the graph" in matmul
-    known = inference_model.operators_of_1_15()
+    known = inference_model.operator_attributes_of_1_15()
     for op in tf_graph.operator_definitions():
         attributes = {each.name for each in op.attr}
         if op.name in known:
@@ -704,9 +706,13 @@ def test_a_frozen_layer_normalization_keeps_its_epsilon() -> None:
 
 
 def test_names_of_inputs_and_differences() -> None:
-    assert ports.asked("images=IteratorGetNext:0:8,?,3") == ("images", "IteratorGetNext:0", [8, None, 3])
-    assert ports.asked("x:8") == (None, "x", [8]) and ports.asked("a/b:1:") == (None, "a/b:1", [])
-    ((key, largest, _),) = proof.compare({"y": np.array([0.0, 4.0])}, {"y": np.array([0.0, 5.0])})
+    assert ports.parse_asked_input("images=IteratorGetNext:0:8,?,3") == ("images", "IteratorGetNext:0", [8, None, 3])
+    assert ports.parse_asked_input("x:8") == (None, "x", [8]) and ports.parse_asked_input("a/b:1:") == (
+        None,
+        "a/b:1",
+        [],
+    )
+    ((key, largest, _),) = proof.output_differences({"y": np.array([0.0, 4.0])}, {"y": np.array([0.0, 5.0])})
     assert (key, largest) == ("y", 0.25)
-    assert proof.compare({"y": np.array([np.nan])}, {"y": np.array([0.0])})[0].largest == float("inf")
-    assert proof.compare({"y": np.array([1, 2])}, {"y": np.array([1, 3])})[0].largest == 0.5
+    assert proof.output_differences({"y": np.array([np.nan])}, {"y": np.array([0.0])})[0].largest == float("inf")
+    assert proof.output_differences({"y": np.array([1, 2])}, {"y": np.array([1, 3])})[0].largest == 0.5

@@ -10,6 +10,6 @@ from npu_shim.ops.cpu_kernels import forms
 
 @pytest.fixture
 def in_use() -> Iterator[None]:
-    forms.use()
+    forms.use_cpu_forms()
     yield
     patches.restore_all()

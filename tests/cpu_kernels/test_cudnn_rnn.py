@@ -215,7 +215,7 @@ def test_a_frozen_graph_is_imported() -> None:
     patches.restore_all()
     with tf.Graph().as_default() as graph:
         build(v1.placeholder(tf.float32, [None, None, INPUTS], "value"))
-    forms.use()
+    forms.use_cpu_forms()
     with tf.Graph().as_default(), v1.Session() as session:
         (found,) = tf.import_graph_def(graph.as_graph_def(), {"value:0": value}, ["result:0"])
         np.testing.assert_allclose(*session.run([found, build(tf.constant(value))]), rtol=1e-5, atol=1e-6)
@@ -283,7 +283,7 @@ def test_a_graph_that_trains_is_imported(mode: str, dropout: float) -> None:
         build(v1.placeholder(tf.float32, value.shape, "x"), v1.placeholder(tf.float32, [size], "w"))
     graph_def = graph.as_graph_def()
     assert [each.op for each in graph_def.node].count("CudnnRNNBackprop") == 1
-    forms.use()
+    forms.use_cpu_forms()
     names = [f"result_{i}:0" for i in range(3)]
     with tf.Graph().as_default(), v1.Session() as session:
         found = session.run(tf.import_graph_def(graph_def, {"x:0": value, "w:0": params}, names))

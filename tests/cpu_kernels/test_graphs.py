@@ -23,7 +23,7 @@ IMAGES = np.random.RandomState(1).uniform(-1, 1, (4, 3, 8, 8)).astype(np.float32
 
 @pytest.fixture(autouse=True)
 def in_use() -> Iterator[None]:
-    forms.use()
+    forms.use_cpu_forms()
     yield
     patches.restore_all()
 
@@ -70,7 +70,7 @@ def frozen() -> tuple[Any, np.ndarray]:
         finally:
             v1.get_variable = original
         made = graph.as_graph_def()
-    forms.use()
+    forms.use_cpu_forms()
     return made, expected
 
 
@@ -145,7 +145,7 @@ def test_a_meta_graph_trains(tmp_path: pathlib.Path) -> None:
         with tf.name_scope("training"):
             v1.train.GradientDescentOptimizer(0.05).minimize(loss, name="train")
         v1.train.export_meta_graph(str(tmp_path / "model.meta"), saver_def=v1.train.Saver().saver_def)
-    forms.use()
+    forms.use_cpu_forms()
 
     def losses(is_imported: bool) -> list[float]:
         with tf.Graph().as_default() as graph, v1.Session() as session:
@@ -311,7 +311,7 @@ def test_a_graph_takes_an_eager_tensor_beside_the_result_of_a_form() -> None:
 def test_a_host_with_a_card_does_not_use_them(monkeypatch: pytest.MonkeyPatch) -> None:
     patches.restore_all()
     monkeypatch.setattr(host_device, "detect_without_import", lambda: host_device.Device("npu", "a test"))
-    forms.use()
+    forms.use_cpu_forms()
     assert not tf_op_creation._FORMS.of_graphs
 
 
@@ -354,7 +354,7 @@ if tf.__version__ >= "2":
         with context.eager_mode():
             patches.restore_all()
             tf.saved_model.save(module, str(tmp_path))
-            forms.use()
+            forms.use_cpu_forms()
             loaded = tf.saved_model.load(str(tmp_path))
             results = []
             for each in (module, loaded):

@@ -32,7 +32,7 @@ def as_written(build: Callable[[], Any]) -> Any:
     patches.restore_all()
     with tf.Graph().as_default() as graph:
         build()
-    forms.use()
+    forms.use_cpu_forms()
     return graph.as_graph_def()
 
 

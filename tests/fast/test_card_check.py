@@ -23,7 +23,7 @@ from npu_shim.cli._diagnostics.card_check import (
 )
 from npu_shim.cli._diagnostics.card_steps import MARK, STEPS
 from npu_shim.distributed.ranktable import generate, rootinfo
-from npu_shim.troubles.logs import explain
+from npu_shim.troubles.logs import troubles_in_text
 
 SYMPTOMS = {
     "libascend_hal.so: cannot open shared object file: No such file": "LD_LIBRARY_PATH",
@@ -47,7 +47,7 @@ SYMPTOMS = {
 
 @pytest.mark.parametrize("symptom", SYMPTOMS)
 def test_a_symptom_has_one_explanation(symptom: str) -> None:
-    (found,) = explain(symptom)
+    (found,) = troubles_in_text(symptom)
     assert SYMPTOMS[symptom] in found.fix.en
 
 

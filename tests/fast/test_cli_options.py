@@ -10,22 +10,22 @@ from typing import Any
 import pytest
 
 from npu_shim import cli
-from npu_shim.options.page import described, paragraph
+from npu_shim.options.page import documented_options, option_paragraph
 from npu_shim.options.table import KEYS, TABLE
 
 
 def test_without_a_name_each_option_is_listed(capsys: Any) -> None:
     assert cli.main(["options"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [row.name for row in described()]
-    for line, row in zip(lines, described()):
+    assert [line.split()[0] for line in lines] == [row.name for row in documented_options()]
+    for line, row in zip(lines, documented_options()):
         assert row.doc in line and line.endswith("(deprecated)") == bool(row.deprecated)
 
 
 def test_a_name_prints_everything_about_the_option(capsys: Any) -> None:
     assert cli.main(["options", "precision_mode", "modify_mixlist"]) == 0
     assert capsys.readouterr().out == "{}\n\n{}\n".format(
-        paragraph(KEYS["precision_mode"]), paragraph(KEYS["modify_mixlist"])
+        option_paragraph(KEYS["precision_mode"]), option_paragraph(KEYS["modify_mixlist"])
     )
 
 
@@ -69,7 +69,7 @@ def test_an_unknown_name_is_an_error_with_the_closest_names(capsys: Any) -> None
 def test_json_has_everything(names: Any, capsys: Any) -> None:
     assert cli.main(["options", "--json", *names]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [one["name"] for one in found] == (names or [row.name for row in described()])
+    assert [one["name"] for one in found] == (names or [row.name for row in documented_options()])
     for one in found:
         (row,) = [r for r in TABLE if r.name == one["name"]]
         assert (one["what"], one["allowed"], one["effect"]) == (row.doc, row.allowed.text, row.cpu)

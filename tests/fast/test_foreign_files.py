@@ -100,7 +100,7 @@ def test_inputs_with_a_pickled_object_are_refused(tmp_path: pathlib.Path) -> Non
     trace, path = tmp_path / "trace", tmp_path / "inputs.npz"
     np.savez(path, x=np.array([Exploding(trace)], object))
     with pytest.raises(graph_defs.ExportError, match="Give a file that numpy.savez wrote"):
-        proof.load(str(path), [])
+        proof.load_input_values(str(path), [])
     assert not trace.exists()
     assert pickle.loads(pickle.dumps(Exploding(trace))) and trace.exists()  # the object itself does it
 

@@ -216,7 +216,7 @@ STATE = {
     "rehearsal/observing/steps.py": {"_trials"},
     "rehearsal/recording/entropy.py": {"_assignments"},
     "troubles/logs.py": {"_search_patterns"},
-    "troubles/table.py": {"titles", "troubles"},
+    "troubles/table.py": {"topic_titles", "troubles"},
 }
 
 

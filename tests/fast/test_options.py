@@ -9,7 +9,7 @@ import pytest
 
 from npu_shim.options.check import check_session_options
 from npu_shim.options.option import REQUIRED
-from npu_shim.options.table import ARGUMENT_ORDER, KEYS, TABLE, arguments_of, signature_of
+from npu_shim.options.table import ARGUMENT_ORDER, KEYS, TABLE, constructor_signature, options_by_argument
 
 GIVEN = [pytest.param(row, id=row.name) for row in KEYS.values()]
 
@@ -181,8 +181,8 @@ def test_a_byte_count_may_be_a_number():
 def test_names_are_unique_and_constructors_have_the_arguments_of_the_rows():
     names = [row.name for row in TABLE]
     assert len(names) == len(set(names)) and len(KEYS) == 108
-    assert list(signature_of(None).parameters) == list(ARGUMENT_ORDER) and len(ARGUMENT_ORDER) == 88
-    assert list(arguments_of("DumpConfig")) == [
+    assert list(constructor_signature(None).parameters) == list(ARGUMENT_ORDER) and len(ARGUMENT_ORDER) == 88
+    assert list(options_by_argument("DumpConfig")) == [
         "enable_dump",
         "dump_path",
         "dump_step",
@@ -192,6 +192,6 @@ def test_names_are_unique_and_constructors_have_the_arguments_of_the_rows():
         "dump_data",
         "dump_layer",
     ]
-    assert str(signature_of("MemoryConfig")) == (
+    assert str(constructor_signature("MemoryConfig")) == (
         "(atomic_clean_policy=0, static_memory_policy=0, memory_optimization_policy=None, variable_use_1g_huge_page=0)"
     )

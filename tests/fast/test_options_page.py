@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from npu_shim.options.page import arguments, described, markdown, paragraph
-from npu_shim.options.table import KEYS, TABLE, arguments_of
+from npu_shim.options.page import arguments_docstring, documented_options, option_paragraph, options_markdown
+from npu_shim.options.table import KEYS, TABLE, options_by_argument
 
 pytestmark = pytest.mark.once
 
-LINES = {row.group(1): row.group() for row in re.finditer(r'^\| <a id="\w+"></a>`(\w+)`.*', markdown(), re.M)}
+LINES = {row.group(1): row.group() for row in re.finditer(r'^\| <a id="\w+"></a>`(\w+)`.*', options_markdown(), re.M)}
 
 
 @pytest.mark.parametrize("name", KEYS)
@@ -28,9 +28,9 @@ def test_the_page_is_sorted_and_complete():
     assert list(LINES) == sorted([*KEYS, "recompute", "overflow_flag", "execute_times"], key=str.lower)
 
 
-@pytest.mark.parametrize("row", described(), ids=lambda row: row.name)
+@pytest.mark.parametrize("row", documented_options(), ids=lambda row: row.name)
 def test_a_paragraph_has_every_fact(row):
-    text = paragraph(row)
+    text = option_paragraph(row)
     assert (
         text.startswith(row.name + "\n")
         and row.doc in text
@@ -46,7 +46,7 @@ def test_a_paragraph_has_every_fact(row):
 
 @pytest.mark.parametrize("holder", sorted({row.holder for row in TABLE}, key=str))
 def test_docstrings_have_every_argument(holder):
-    lines = {line.strip().split(":")[0]: line for line in arguments(holder).split("\n")}
-    assert list(lines) == list(arguments_of(holder))
-    for name, row in arguments_of(holder).items():
+    lines = {line.strip().split(":")[0]: line for line in arguments_docstring(holder).split("\n")}
+    assert list(lines) == list(options_by_argument(holder))
+    for name, row in options_by_argument(holder).items():
         assert row.doc in lines[name] and (not row.field or row.allowed.text in lines[name])

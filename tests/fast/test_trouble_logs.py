@@ -15,7 +15,7 @@ import pytest
 
 from npu_shim import cli
 from npu_shim.cli._diagnostics import log_report
-from npu_shim.troubles.logs import explain, explain_logs
+from npu_shim.troubles.logs import explain_logs, troubles_in_text
 
 MEMORY = "EL0004: Failed to allocate memory."
 WAITS = "EI0006: Getting socket times out. Reason: the remote rank did not start"
@@ -56,7 +56,7 @@ def test_interleaved_output_is_ordered_by_time(tmp_path: pathlib.Path) -> None:
 
 
 def test_without_times_the_order_of_lines_counts(tmp_path: pathlib.Path) -> None:
-    assert [trouble.id for trouble in explain(f"{INNER}\n{WAITS}\n{MEMORY}\nEJ0001: Failed\n")] == [
+    assert [trouble.id for trouble in troubles_in_text(f"{INNER}\n{WAITS}\n{MEMORY}\nEJ0001: Failed\n")] == [
         "device-memory", "hccp-running", "socket-timeout", "inner-error"
     ]  # fmt: skip
     (tmp_path / "a.log").write_text(f"ok\n{MEMORY}\n2024-05-01 08:00:00: E tf: EJ0001: Failed\n")
@@ -82,7 +82,7 @@ def test_without_times_the_order_of_lines_counts(tmp_path: pathlib.Path) -> None
     ],
 )
 def test_information_is_no_error(line: str) -> None:
-    assert explain(line) == []
+    assert troubles_in_text(line) == []
 
 
 def test_colors_are_no_part_of_a_line(tmp_path: pathlib.Path) -> None:

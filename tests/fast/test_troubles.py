@@ -13,8 +13,8 @@ import pytest
 from convert_tf2npu.rules.registry import Registry
 
 from npu_shim.troubles import page
-from npu_shim.troubles.logs import explain
-from npu_shim.troubles.table import FINDERS, KINDS, PATTERN_TEST, Text, Trouble, titles, troubles
+from npu_shim.troubles.logs import troubles_in_text
+from npu_shim.troubles.table import FINDERS, KINDS, PATTERN_TEST, Text, Trouble, topic_titles, troubles
 
 pytestmark = pytest.mark.once
 PLAIN = re.compile(r"(?:[\w /:'\"=,<>#%&;!@~`-]|\\[.\[\](){}+*?|$^-]){4}")
@@ -64,7 +64,7 @@ def test_a_row_that_is_not_complete_is_noticed() -> None:
 def test_ids_and_symptoms_are_unique() -> None:
     for values in ([row.id for row in troubles()], [row.symptom.en for row in troubles()]):
         assert [value for value, count in collections.Counter(values).items() if count > 1] == []
-    assert len(titles()) == len({title.zh for title in titles().values()})
+    assert len(topic_titles()) == len({title.zh for title in topic_titles().values()})
 
 
 def test_patterns_find_the_lines_of_their_row_only() -> None:
@@ -76,7 +76,9 @@ def test_patterns_find_the_lines_of_their_row_only() -> None:
     ] == []
     without = [pattern for row, pattern in patterns if not any(re.search(pattern, line) for line in row.lines)]
     assert without == [], "no line for these patterns"
-    found = {line: ([trouble.id for trouble in explain(line)], [row.id]) for row in troubles() for line in row.lines}
+    found = {
+        line: ([trouble.id for trouble in troubles_in_text(line)], [row.id]) for row in troubles() for line in row.lines
+    }
     assert {line: ids for line, ids in found.items() if ids[0] != ids[1]} == {}
 
 
@@ -136,13 +138,15 @@ def source_of(root: pathlib.Path, test: str) -> str:
 
 def test_the_pages_have_each_row() -> None:
     for language in ("en", "zh"):
-        text = page.markdown(language)
+        text = page.troubles_markdown(language)
         assert all(f'| <a id="{row.id}"></a>{getattr(row.symptom, language)} | ' in text for row in troubles())
-        assert re.findall(r"(?m)^## (.*)", text) == [getattr(title, language) for title in titles().values()]
+        assert re.findall(r"(?m)^## (.*)", text) == [getattr(title, language) for title in topic_titles().values()]
 
 
 def test_usual_lines_of_a_log_have_no_explanation() -> None:
     assert (
-        explain("step 100, loss 0.25, 31.2 examples/s\n2024-05-01 08:00:00.100000: I tensorflow/core/x.cc:10] ok\n")
+        troubles_in_text(
+            "step 100, loss 0.25, 31.2 examples/s\n2024-05-01 08:00:00.100000: I tensorflow/core/x.cc:10] ok\n"
+        )
         == []
     )

@@ -110,7 +110,7 @@ def test_rank_in_a_server_list(table: Any) -> None:
     assert found.device_id == 5  # the table beats ASCEND_DEVICE_ID
     assert found.servers == ("10.0.0.1",) * 2 + ("10.0.0.2",) * 3
     assert found.server_ids == ("10.0.0.1", "10.0.0.2")
-    assert found.local_ranks == (2, 3, 4) and found.ranks_beside(0) == (0, 1) and not found.is_one_host
+    assert found.local_ranks == (2, 3, 4) and found.ranks_on_server_of(0) == (0, 1) and not found.is_one_host
     assert found.source == f"RANK_TABLE_FILE={path}" and found.table is not None
     with pytest.raises(dataclasses.FrozenInstanceError):
         found.rank = 0  # type: ignore[misc]

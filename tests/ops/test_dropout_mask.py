@@ -20,7 +20,7 @@ KEYS = [(0, 0), (0, 1), (1, 0), (123456789, -987654321), (-(1 << 31), (1 << 31) 
 
 
 def _bits(run, key, count=N):
-    return run(lambda: counter_rng.bits(tf.constant(key, tf.int32), tf.constant(count))).view(np.uint32)
+    return run(lambda: counter_rng.random_int32(tf.constant(key, tf.int32), tf.constant(count))).view(np.uint32)
 
 
 def _z(share, count):
@@ -184,7 +184,7 @@ def test_keep_probabilities_are_exact_to_a_65536th(run):
         key = tf.constant(KEYS[3], tf.int32)
         y = npu_ops.dropout(tf.ones([N]), keep, seed=5)
         drawn = [op for op in tf.compat.v1.get_default_graph().get_operations() if op.type == "RandomUniformInt"][0]
-        return y, counter_rng.bits(drawn.outputs[0], tf.constant(N)), key
+        return y, counter_rng.random_int32(drawn.outputs[0], tf.constant(N)), key
 
     y, h, _ = run(build)
     np.testing.assert_array_equal(y != 0, h < round(keep * 2**32) - 2**31)

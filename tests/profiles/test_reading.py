@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from npu_shim.cli import main
-from npu_shim.options.page import described
+from npu_shim.options.page import documented_options
 from npu_shim.profiles import op_kinds, profile_reader, steps, table_forms, tables
 from npu_shim.profiles.devices import Profile
 from npu_shim.profiles.findings import reason_for_kind
@@ -269,7 +269,7 @@ def test_fixes_name_what_exists(repo_root: pathlib.Path) -> None:
         "work_path",
         "fusion_switch_file",
     }
-    assert options <= {row.name for row in described()}
+    assert options <= {row.name for row in documented_options()}
     used = {word for kind in KINDS.values() for word in re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", kind.fix)}
     assert options <= used
 

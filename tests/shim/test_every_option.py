@@ -10,7 +10,7 @@ import npu_shim
 from npu_shim.config import nested
 from npu_shim.npu_init import NPUEstimator, NPURunConfig
 from npu_shim.options.option import REQUIRED
-from npu_shim.options.table import KEYS, arguments_of
+from npu_shim.options.table import KEYS, options_by_argument
 
 # A value for each domain that is no list of values.
 TEXTS = {
@@ -103,10 +103,10 @@ def run_config(options):
         inner = nested.GraphMemoryOptimizeConfig(**held.pop("GraphMemoryOptimizeConfig"))
         held.setdefault("ExperimentalConfig", {})["graph_memory_optimize_config"] = inner
     for holder, values in held.items():
-        for name, row in arguments_of(holder).items():
+        for name, row in options_by_argument(holder).items():
             if row.estimator is REQUIRED:
                 values.setdefault(name, 0 if row.field == "i" else TEXTS[row.name])
-        argument = next(name for name, row in arguments_of(None).items() if row.holds == holder)
+        argument = next(name for name, row in options_by_argument(None).items() if row.holds == holder)
         arguments[argument] = getattr(nested, holder)(**values)
     return NPURunConfig(**arguments)
 

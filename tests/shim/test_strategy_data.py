@@ -50,13 +50,13 @@ def test_structures_are_distributed_whole():
 
 @pytest.mark.parametrize("rank, parts", [(0, [[0], [4], []]), (1, [[1], [5], []]), (2, [[2, 3], [6, 7], [8]])])
 def test_batches_are_split_as_evenly_as_possible(rank, parts):
-    assert lists(elements(lambda: strategy_data.slice_of_batches(tf.data.Dataset.range(9).batch(4), rank, 3))) == parts
+    assert lists(elements(lambda: strategy_data.slice_each_batch(tf.data.Dataset.range(9).batch(4), rank, 3))) == parts
 
 
 def test_parts_of_static_batches_are_static_and_structures_stay():
     def make():
         rows = tf.data.Dataset.from_tensor_slices((np.ones([6, 2], np.float32), {"label": np.arange(6)}))
-        return strategy_data.slice_of_batches(rows.batch(6, drop_remainder=True), 1, 3)
+        return strategy_data.slice_each_batch(rows.batch(6, drop_remainder=True), 1, 3)
 
     shapes = v1.data.get_output_shapes(make())
     assert shapes[0].as_list() == [2, 2] and shapes[1]["label"].as_list() == [2]
@@ -67,7 +67,7 @@ def test_parts_of_static_batches_are_static_and_structures_stay():
 def test_sparse_batches_are_split_too():
     def make():
         rows = tf.data.Dataset.from_tensors(tf.SparseTensor([[0, 1], [2, 0], [3, 2]], [1.0, 2.0, 3.0], [4, 3]))
-        return strategy_data.slice_of_batches(rows, 1, 2).map(tf.sparse.to_dense)
+        return strategy_data.slice_each_batch(rows, 1, 2).map(tf.sparse.to_dense)
 
     assert lists(elements(make)) == [[[2, 0, 0], [0, 0, 3]]]
 
@@ -78,7 +78,7 @@ def test_arrays_are_split_as_batches_of_a_dataset(rank, rows):
     assert isinstance(part, np.ndarray) and part.tolist() == rows
 
 
-@pytest.mark.parametrize("parted", [strategy_data.every_nth_batch, strategy_data.slice_of_batches])
+@pytest.mark.parametrize("parted", [strategy_data.every_nth_batch, strategy_data.slice_each_batch])
 @pytest.mark.parametrize("number, stays", [(2, True), (3, False)])
 def test_a_dataset_that_is_sharded_by_rank_is_unchanged(parted, number, stays):
     with tf.Graph().as_default():
@@ -89,7 +89,7 @@ def test_a_dataset_that_is_sharded_by_rank_is_unchanged(parted, number, stays):
 def test_other_things_than_batches_and_datasets_are_refused():
     with tf.Graph().as_default():
         with pytest.raises(ValueError, match="has scalar elements.*Call batch"):
-            strategy_data.slice_of_batches(tf.data.Dataset.range(4), 0, 2)
+            strategy_data.slice_each_batch(tf.data.Dataset.range(4), 0, 2)
         with pytest.raises(
             TypeError, match="the input_fn returns .*Tensor. With a strategy it must return a tf.data.Dataset"
         ):

@@ -146,9 +146,9 @@ def _literal(text: str) -> Any:
 
 @pytest.mark.parametrize("name", sorted(operators()))
 def test_operators_have_the_parameters_of_the_generated_functions(name: str) -> None:
-    served = generated.operator(name, "npu.gen_npu_ops")
+    served = generated.find_operator(name, "npu.gen_npu_ops")
     if name in npu_only.ROWS:
-        with pytest.raises(npu_only.OnlyOnNPU, match=re.escape(npu_only.message("npu.gen_npu_ops", name))):
+        with pytest.raises(npu_only.OnlyOnNPU, match=re.escape(npu_only.npu_only_text("npu.gen_npu_ops", name))):
             served()
         return
     assert served.__name__ != "only_on_npu"
@@ -156,7 +156,7 @@ def test_operators_have_the_parameters_of_the_generated_functions(name: str) -> 
 
 
 def test_all_operators_are_those_of_the_vendor() -> None:
-    assert set(generated.names()) == set(operators())
+    assert set(generated.operator_names()) == set(operators())
 
 
 def test_exactly_the_names_of_the_list_exist_on_the_npu_only() -> None:
@@ -173,9 +173,9 @@ def test_exactly_the_names_of_the_list_exist_on_the_npu_only() -> None:
             if getattr(served, "__name__", "") == "only_on_npu":
                 owner = module.rpartition(".")[2]
                 raising.add((owner, name))
-                with pytest.raises(npu_only.OnlyOnNPU, match=re.escape(npu_only.message(owner, name))):
+                with pytest.raises(npu_only.OnlyOnNPU, match=re.escape(npu_only.npu_only_text(owner, name))):
                     served()
     assert raising == {(owner, name) for owner, names in npu_only.SIGNATURES.items() for name in names}
     for name in npu_only.ROWS:
-        message = npu_only.message("npu_ops", name)
+        message = npu_only.npu_only_text("npu_ops", name)
         assert re.fullmatch(r"npu_ops\.\w+ exists on the NPU only: it [^.]+\. [A-Z][^.]+\. [A-Z].+\.", message), message

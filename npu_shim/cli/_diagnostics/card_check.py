@@ -17,7 +17,7 @@ from npu_shim.cli._diagnostics.probe import run_marked
 from npu_shim.cli._diagnostics.vendor import vendor_facts
 from npu_shim.distributed.ranktable import generate, reader
 from npu_shim.distributed.ranktable.products import dialect_of
-from npu_shim.troubles.logs import explain
+from npu_shim.troubles.logs import troubles_in_text
 
 TIMEOUT_S = 1200.0  # the first graph takes minutes to compile
 _MANAGER_FILES = ("/dev/davinci_manager", "/dev/devmm_svm", "/dev/hisi_hdc")
@@ -149,7 +149,7 @@ def run_in_process(command: list[str], timeout_s: float = TIMEOUT_S, environ: Ma
 
 
 def _advice_lines(text: str) -> list[str]:
-    return [trouble.advice() for trouble in explain(text)]
+    return [trouble.advice() for trouble in troubles_in_text(text)]
 
 
 def _check_of_step(name: str, claim: str, command: str, *needs: str) -> Check:

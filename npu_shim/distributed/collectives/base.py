@@ -23,7 +23,7 @@ class Collectives:
     def _run(self, key: str, request: str, work: Callable[[Transport], T]) -> T:
         return self._backend.run(key, request, request_digest(request), work)
 
-    def _reduction(self, what: str, reduction: str, arrays: list[Array]) -> str:
+    def _reduction_request(self, what: str, reduction: str, arrays: list[Array]) -> str:
         for name in {array.type_name for array in arrays} or {"float32"}:
             check_reduction(reduction, name)
         if len({array.type_name for array in arrays}) > 1:
@@ -33,7 +33,7 @@ class Collectives:
             )
         return f"{what} of {types_and_shapes_text(arrays)}"
 
-    def _member(self, rank: int, name: str) -> int:
+    def _check_rank_of_group(self, rank: int, name: str) -> int:
         if not 0 <= rank < self.size:
             raise ValueError(
                 f"{name}={rank!r} is not allowed. The ranks of group {self.name!r} are 0 to {self.size - 1}."

@@ -36,7 +36,7 @@ class RowCollectives(Collectives):
             [d0 // size, ...], or one row more.
         """
         array = Array(tensor, type_name)
-        request = self._reduction(f"reduce_scatter {reduction}", reduction, [array])
+        request = self._reduction_request(f"reduce_scatter {reduction}", reduction, [array])
         combine = combiner(reduction, array.type_name)
         if not array.shape or (array.shape[0] % self.size and not uneven):
             raise ValueError(

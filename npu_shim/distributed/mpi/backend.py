@@ -46,7 +46,7 @@ class Backend(JobBackend):
         self._here = [other for other, server in enumerate(servers) if server == servers[rank]]
         self._announcements: dict[int, Announcements] = {}  # of the groups that this rank leads
         self._segments: dict[int, Segment] = {}
-        self._wire = Wire(rank, self.size, servers, connect_timeout_s, self._reached, self._mark_failed)
+        self._wire = Wire(rank, self.size, servers, connect_timeout_s, self._announced_members, self._mark_failed)
         ranks = tuple(range(self.size))
         self.world = self._process_group(world_name, ranks, self._scheduler(local.segment, 0, ranks))
         atexit.register(self.close)
@@ -84,7 +84,7 @@ class Backend(JobBackend):
             self._segments[number] = segment
         return scheduler
 
-    def _reached(self, group: int, token: int, members: Sequence[int]) -> Reached:
+    def _announced_members(self, group: int, token: int, members: Sequence[int]) -> Reached:
         """Return which members on this host have announced a collective. See Wire."""
         if token and group in self._announcements:
             return self._announcements[group].announced_and_missing_ranks(struct.pack("<Q", token))

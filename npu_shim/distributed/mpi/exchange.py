@@ -48,7 +48,7 @@ class Exchange:
         self._span, self._links, self._own = span, links, span.own
         self._source, self._out, self._dtype, self._combine = source, out, dtype, combine
         self._step = min(source.count, _CHUNK_BYTES // dtype.itemsize)
-        low, high = self._blocks(0)[0]
+        low, high = self._block_bounds(0)[0]
         self._rooms = [[empty_aligned(high - low, dtype) for _ in span.hosts] for _ in range(2)]
         self._results: list[tuple[int, np.ndarray]] = []  # those that are received, and where they belong
         self._arriving: Transfers = []
@@ -57,22 +57,22 @@ class Exchange:
         """Reduce all chunks."""
         ahead: _Chunk | None = None
         for number, begin in enumerate(range(0, self._source.count, self._step)):
-            chunk = self._start(begin, number % 2)
+            chunk = self._start_chunk(begin, number % 2)
             if ahead is not None:
-                self._reduce(ahead, number % 2)
+                self._reduce_block(ahead, number % 2)
             ahead = chunk
         if ahead is not None:
-            self._reduce(ahead, 0)
+            self._reduce_block(ahead, 0)
         self._receive_results()
 
-    def _blocks(self, begin: int) -> list[tuple[int, int]]:
+    def _block_bounds(self, begin: int) -> list[tuple[int, int]]:
         count = min(self._step, self._source.count - begin)
         parts = split_chunk(count, len(self._span.hosts), self._dtype.itemsize)
         return [(begin + low, begin + high) for low, high in parts]
 
-    def _start(self, begin: int, turn: int) -> _Chunk:
+    def _start_chunk(self, begin: int, turn: int) -> _Chunk:
         """Send the blocks of a chunk to the hosts that reduce them, and start to receive those of this host."""
-        blocks = self._blocks(begin)
+        blocks = self._block_bounds(begin)
         self._links.flush(turn)
         for host in self._span.others:
             self._links.send(host, self._source.array(*blocks[host], self._dtype), turn)
@@ -81,18 +81,20 @@ class Exchange:
         transfers = self._links.start_receiving([(host, inputs[host]) for host in self._span.others])
         return _Chunk(blocks, inputs, transfers)
 
-    def _reduce(self, chunk: _Chunk, turn: int) -> None:
+    def _reduce_block(self, chunk: _Chunk, turn: int) -> None:
         """Reduce the block of this host, send it to the others, and start to receive their results."""
         low, high = chunk.blocks[self._own]
         chunk.inputs[self._own] = self._source.array(low, high, self._dtype)
         self._links.wait(chunk.transfers)
-        result = self._target(low, high)
+        result = self._result_memory(low, high)
         if low < high:
             self._combine(chunk.inputs, result)
         for host in self._span.others:
             self._links.send(host, result, turn)
         self._receive_results()
-        self._results = [(chunk.blocks[host][0], self._target(*chunk.blocks[host])) for host in self._span.others]
+        self._results = [
+            (chunk.blocks[host][0], self._result_memory(*chunk.blocks[host])) for host in self._span.others
+        ]
         self._arriving = self._links.start_receiving(
             [(host, target) for host, (_, target) in zip(self._span.others, self._results)]
         )
@@ -106,7 +108,7 @@ class Exchange:
                     self._out.write(begin, begin + result.size, result)
         self._arriving, self._results = [], []
 
-    def _target(self, low: int, high: int) -> np.ndarray:
+    def _result_memory(self, low: int, high: int) -> np.ndarray:
         """Return memory for a result: that of the caller if one array has it all."""
         view = None if self._out is None else self._out.view(low, high)
         return empty_aligned(high - low, self._dtype) if view is None else view

@@ -203,17 +203,17 @@ class _Chain:
         step = self._area_bytes // self._partial_dtype.itemsize
         waiting: _Chunk | None = None
         for begin in range(0, self._source.count, step):
-            chunk = self._reduce(begin, min(begin + step, self._source.count))
+            chunk = self._reduce_and_send(begin, min(begin + step, self._source.count))
             if self._is_last:
-                self._copy_out(chunk)
+                self._write_result(chunk)
             elif waiting is not None:
-                self._take_back(waiting)
+                self._receive_result(waiting)
             waiting = chunk
             self._barrier.switch_half()
         if waiting is not None and not self._is_last:
-            self._take_back(waiting)
+            self._receive_result(waiting)
 
-    def _reduce(self, begin: int, end: int) -> _Chunk:
+    def _reduce_and_send(self, begin: int, end: int) -> _Chunk:
         """Add the ranks of this host to a partial result, and send it on."""
         barrier, links, count = self._barrier, self._links, end - begin
         slots = barrier.slots(self._dtype, count)
@@ -241,16 +241,16 @@ class _Chain:
             links.send(self._span.own + 1, partial, barrier.half)
         return _Chunk(begin, end, slots[0], barrier.half)
 
-    def _take_back(self, chunk: _Chunk) -> None:
+    def _receive_result(self, chunk: _Chunk) -> None:
         """Receive the result of a chunk, and send it on to the host before."""
         if self._links is not None:
             self._links.receive([(self._span.own + 1, chunk.slot)])
         self._barrier.wait()
         if self._links is not None and not self._is_first:
             self._links.send(self._span.own - 1, chunk.slot, chunk.half)
-        self._copy_out(chunk)
+        self._write_result(chunk)
         self._barrier.wait()  # the next chunk but one is written into this slot
 
-    def _copy_out(self, chunk: _Chunk) -> None:
+    def _write_result(self, chunk: _Chunk) -> None:
         if self._out is not None:
             self._out.write(chunk.begin, chunk.end, chunk.slot)

@@ -72,13 +72,13 @@ class Links:
             requests = [request for _, request in transfers]
             wait_until(
                 lambda: self._wire.is_done(requests),
-                lambda waited_s: self._check(waited_s, transfers),
+                lambda waited_s: self._raise_for_failure_or_stall(waited_s, transfers),
                 SPINS,
                 _MAX_SLEEP_S,
             )
             self._receives = [request for request in self._receives if request]  # complete ones are null
 
-    def _check(self, waited_s: float, transfers: Transfers) -> None:
+    def _raise_for_failure_or_stall(self, waited_s: float, transfers: Transfers) -> None:
         self._wire.progress()
         error = self._peers.find_failure(self._segment) or self._order.find_failure()
         lost = self._peers.find_lost() or self._order.find_lost()
@@ -86,7 +86,7 @@ class Links:
             error = PeerLost(f"{lost} in the middle of a collective.")
         waits = [host for host, request in transfers if not self._wire.is_done([request])]
         if error is None and waits and waited_s > self._timeout_s:
-            name = self._wire.name(self._span.leaders[waits[0]])
+            name = self._wire.name_of_rank(self._span.leaders[waits[0]])
             error = Stalled(stopped_text(name, self._timeout_s, self._order.place(waits[0])))
         if error is not None and waits:
             raise error

@@ -49,7 +49,7 @@ class LeaderOrder(HostOrder):
             pending.digest,
             pending.key,
             pending.request[:_REQUEST_CHARACTERS],
-            self._wire.name(self._wire.rank),
+            self._wire.name_of_rank(self._wire.rank),
             different,
             self._wire.new_tag(),
         )
@@ -112,20 +112,20 @@ class LeaderOrder(HostOrder):
         for host in range(len(self._span.hosts)):
             answer = answers[host]
             if answer is None:
-                name = self._wire.name(self._span.leaders[host])
+                name = self._wire.name_of_rank(self._span.leaders[host])
                 missing.append((name, "without an answer", []))
                 silent += f"\n{name} does not answer: its process is stopped, or its host is off or unreachable."
             else:
                 present += answer[0]
                 missing += answer[1]
-        first = self._wire.name(self._span.leaders[0])
+        first = self._wire.name_of_rank(self._span.leaders[0])
         return stall_text(f"{pending.key} ({pending.request})", waited_s, present, missing, first) + silent
 
     def place(self, host: int) -> str:
         """Return where the leader of a host is in its script, for a collective that stopped."""
         leader = self._span.leaders[host]
         (answer,) = self._wire.ask(self._group, 0, [[leader]], _ANSWER_TIMEOUT_S)
-        places = [place for name, place, _ in answer[1] if name == self._wire.name(leader)] if answer else []
+        places = [place for name, place, _ in answer[1] if name == self._wire.name_of_rank(leader)] if answer else []
         return places[0] if places else "without an answer: its process is stopped, or its host is off or unreachable"
 
     def fail(self, error: CollectiveError) -> None:

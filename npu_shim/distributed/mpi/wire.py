@@ -193,7 +193,7 @@ class Wire:
 
     # ---- messages about collectives
 
-    def name(self, rank: int) -> str:
+    def name_of_rank(self, rank: int) -> str:
         """Return a name such as 'rank 3 (process 4711 on 10.0.0.2)'."""
         return errors.rank_name(rank, self._processes[rank], self._hosts[rank])
 
@@ -247,7 +247,7 @@ class Wire:
         """Return which of some ranks left the job, with the reason; None while all are there."""
         for rank in ranks:
             if rank in self._left and time.monotonic() - self._left[rank][1] > _LAST_WORDS_S:
-                return f"{self.name(rank)} {self._left[rank][0]}"
+                return f"{self.name_of_rank(rank)} {self._left[rank][0]}"
         return None
 
     def ask(self, group: int, token: int, members: Sequence[Sequence[int]], timeout_s: float) -> list[Reached | None]:

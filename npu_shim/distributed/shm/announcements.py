@@ -41,7 +41,7 @@ class Announcements:
 
     def announce(self, pending: PendingCollective) -> None:
         """Show the other ranks that a thread of this rank is ready."""
-        segment, at = self._segment, self._segment.record_at(self._rank, pending.entry)
+        segment, at = self._segment, self._segment.record_offset(self._rank, pending.entry)
         segment.memory[at : at + DIGEST_BYTES] = pending.digest
         segment.write_text(at + DIGEST_BYTES, pending.key, _KEY_BYTES)
         segment.write_text(at + DIGEST_BYTES + _KEY_BYTES, pending.request, RECORD_BYTES - DIGEST_BYTES - _KEY_BYTES)
@@ -65,7 +65,7 @@ class Announcements:
 
     def find_entry(self, other: int, packed_token: bytes) -> int:
         """Return the table entry in which another rank announced a token; -1 if it has not."""
-        begin = self._segment.tokens_at(other)
+        begin = self._segment.tokens_offset(other)
         at = begin - 1
         while True:
             at = self._segment.memory.find(packed_token, at + 1, begin + ENTRIES * WORD)
@@ -76,7 +76,7 @@ class Announcements:
         """Return name and request of the first rank whose request differs; None if all ranks agree."""
         memory = self._segment.memory
         for other, entry in zip(self._others, entries):
-            at = self._segment.record_at(other, entry)
+            at = self._segment.record_offset(other, entry)
             if memory[at : at + DIGEST_BYTES] != pending.digest:
                 return self._peers.name(other), self._segment.read_text(at + DIGEST_BYTES + _KEY_BYTES)
         return None
@@ -108,7 +108,7 @@ class Announcements:
         """Return the keys that another rank has announced."""
         tokens = self._segment.first_word_of_page(other) + TOKENS
         return [
-            self._segment.read_text(self._segment.record_at(other, entry) + DIGEST_BYTES)
+            self._segment.read_text(self._segment.record_offset(other, entry) + DIGEST_BYTES)
             for entry in range(ENTRIES)
             if self._segment.words[tokens + entry]
         ]

@@ -38,7 +38,7 @@ class Barrier:
         self.passes = 0
         self._segment, self._peers, self._timeout_s, self._spins = segment, peers, timeout_s, spins
         self._words = segment.words
-        counters = segment.counters()
+        counters = segment.barrier_counter_indices()
         self._own_index = counters[rank]
         self._others = [(index, other) for other, index in enumerate(counters) if other != rank]
         self.half = 0  # the current one
@@ -65,11 +65,13 @@ class Barrier:
         for index, other in self._others:
             if words[index] < number:
                 wait_until(
-                    lambda: words[index] >= number, lambda waited_s: self._check(waited_s, index, other), self._spins
+                    lambda: words[index] >= number,
+                    lambda waited_s: self._raise_for_failure_or_stall(waited_s, index, other),
+                    self._spins,
                 )
         fence()
 
-    def _check(self, waited_s: float, index: int, other: int) -> None:
+    def _raise_for_failure_or_stall(self, waited_s: float, index: int, other: int) -> None:
         number = self.passes
         error = self._peers.find_failure(self._segment)
         if error is None:

@@ -127,7 +127,7 @@ class Scheduler(GroupBackend):
             for pending in self._pending.values():
                 _wake_thread(pending)
         elif self._pending:
-            _wake_thread(self._oldest())
+            _wake_thread(self._oldest_pending())
         else:
             self._polling = False
 
@@ -143,7 +143,7 @@ class Scheduler(GroupBackend):
             if pending.is_scheduled:
                 return
             self._scheduled = None
-            wait_until(self._poll, self._check, self._spins)
+            wait_until(self._poll, self._raise_for_failure_or_stall, self._spins)
             scheduled = self._scheduled
             assert scheduled is not None
             scheduled.is_scheduled = True
@@ -201,9 +201,9 @@ class Scheduler(GroupBackend):
 
     # ---- failures
 
-    def _check(self, waited_s: float) -> None:
+    def _raise_for_failure_or_stall(self, waited_s: float) -> None:
         self._raise_failure()
-        pending = self._oldest()
+        pending = self._oldest_pending()
         error = self._peers.find_failure(self._segment)
         if error is None:
             lost = self._peers.find_lost()
@@ -217,7 +217,7 @@ class Scheduler(GroupBackend):
         if error is not None and self._words[layout.SCHEDULED_NUMBER] == self._sequence:  # else it was scheduled before
             raise error
 
-    def _oldest(self) -> PendingCollective:
+    def _oldest_pending(self) -> PendingCollective:
         return next(iter(list(self._pending.values())))
 
     def _raise_failure(self) -> None:

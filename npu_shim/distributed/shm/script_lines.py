@@ -25,7 +25,7 @@ class Answers:
         self._world, self._page, self._where = world, world.first_word_of_page(rank), where
         self._ended = threading.Event()
         world.words[self._page + ASKED] = world.words[self._page + ANSWERED] = 1
-        self._thread = threading.Thread(target=self._answer, name="npu_shim script line", daemon=True)
+        self._thread = threading.Thread(target=self._answer_requests, name="npu_shim script line", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
@@ -33,7 +33,7 @@ class Answers:
         self._ended.set()
         self._thread.join(_ANSWER_TIMEOUT_S)
 
-    def _answer(self) -> None:
+    def _answer_requests(self) -> None:
         words, page = self._world.words, self._page
         while not self._ended.wait(_LOOK_INTERVAL_S):
             asked = words[page + ASKED]

@@ -144,15 +144,15 @@ class Segment:
         """Return the index of the first word of a rank's pages."""
         return (PAGE + rank * _RANK_BYTES) // WORD
 
-    def counters(self) -> list[int]:
+    def barrier_counter_indices(self) -> list[int]:
         """Return the index of each rank's barrier counter."""
         return [self.first_word_of_page(rank) + COUNTER for rank in range(self.layout.size)]
 
-    def tokens_at(self, rank: int) -> int:
+    def tokens_offset(self, rank: int) -> int:
         """Return the byte offset of a rank's announcements."""
         return (self.first_word_of_page(rank) + TOKENS) * WORD
 
-    def record_at(self, rank: int, entry: int) -> int:
+    def record_offset(self, rank: int, entry: int) -> int:
         """Return the byte offset of the record of an announcement."""
         return self.layout.records_at + (rank * ENTRIES + entry) * RECORD_BYTES
 

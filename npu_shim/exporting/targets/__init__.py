@@ -30,7 +30,7 @@ class Written(NamedTuple):
     outputs: Values
 
 
-def filled(name: str, **values: object) -> str:
+def fill_template(name: str, **values: object) -> str:
     """Return the text of a template beside this file with values."""
     return string.Template(pathlib.Path(__file__).with_name(name).read_text(encoding="utf-8")).substitute(values)
 

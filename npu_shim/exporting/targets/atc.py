@@ -7,10 +7,10 @@ import shlex
 from argparse import Namespace
 
 from npu_shim._tensorflow import tf_capture
-from npu_shim.exporting.graph_defs import ExportError, attribute, split
+from npu_shim.exporting.graph_defs import ExportError, attribute_or_default, split_tensor_name
 from npu_shim.exporting.inference_model import Model
 from npu_shim.exporting.proof import Values
-from npu_shim.exporting.targets import Written, check_sizes, filled, tensorflow
+from npu_shim.exporting.targets import Written, check_sizes, fill_template, tensorflow
 from npu_shim.import_hook import tool
 from npu_shim.rehearsal.assess import operators
 from npu_shim.rehearsal.assess.operators import Lists
@@ -28,23 +28,23 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
     files = list(written.files)
     if options.aipp:
         files.append(pathlib.Path(options.out, options.name + ".aipp.cfg"))
-        files[-1].write_text(filled("aipp.cfg", **_image(model)), encoding="utf-8")
-    words = command(model, options)
+        files[-1].write_text(fill_template("aipp.cfg", **_image_input_size(model)), encoding="utf-8")
+    words = atc_command(model, options)
     files.append(pathlib.Path(options.out, options.name + ".atc.sh"))
     text = "#!/bin/sh\n# Run in this folder, in the environment of CANN.\n" + " \\\n  ".join(words) + "\n"
     files[-1].write_text(text, encoding="utf-8")
     tool.make_importable()
     lists = operators.read_cann_lists(options.opp) if options.opp else operators.built_in_lists()
-    lines = [" ".join(words), *_unlisted(model, lists)]
+    lines = [" ".join(words), *_lines_of_unlisted_ops(model, lists)]
     if not options.dynamic_batch:
         lines += _unknown_shapes(model)
     return Written(files, lines, written.outputs)
 
 
-def command(model: Model, options: Namespace) -> list[str]:
+def atc_command(model: Model, options: Namespace) -> list[str]:
     """Return the words of the command, quoted for a shell."""
     sizes = [",".join(str(-1 if size is None else size) for size in port.shape or []) for port in model.inputs]
-    shapes = [f"{split(port.tensor)[0]}:{shape}" for port, shape in zip(model.inputs, sizes)]
+    shapes = [f"{split_tensor_name(port.tensor)[0]}:{shape}" for port, shape in zip(model.inputs, sizes)]
     arguments = {
         "model": options.name + ".pb",
         "framework": "3",
@@ -78,7 +78,9 @@ def _unknown_shapes(model: Model) -> list[str]:
 def _layout_option(model: Model, aipp: bool) -> str:
     """Return the layout of the inputs: that of the ops for images, ND for other inputs."""
     ranks = {len(port.shape or []) for port in model.inputs}
-    layouts = {attribute(node, "data_format", b"NHWC").decode() for node in model.graph.node if node.op in _LAYOUTS}
+    layouts = {
+        attribute_or_default(node, "data_format", b"NHWC").decode() for node in model.graph.node if node.op in _LAYOUTS
+    }
     if ranks == {5}:
         return "NCDHW" if "NCDHW" in layouts else "NDHWC"
     if ranks == {4} and len(layouts) == 1 or aipp:
@@ -86,7 +88,7 @@ def _layout_option(model: Model, aipp: bool) -> str:
     return "ND"
 
 
-def _image(model: Model) -> dict[str, object]:
+def _image_input_size(model: Model) -> dict[str, object]:
     """Return number and size of the input that is an image in NHWC."""
     for number, port in enumerate(model.inputs):
         if port.dtype.is_floating and port.shape is not None and len(port.shape) == 4 and port.shape[3] == 3:
@@ -94,7 +96,7 @@ def _image(model: Model) -> dict[str, object]:
     raise ExportError("no input is an image of three channels in NHWC. Leave --aipp out.")
 
 
-def _unlisted(model: Model, lists: Lists) -> list[str]:
+def _lines_of_unlisted_ops(model: Model, lists: Lists) -> list[str]:
     """Return lines for the types of ops that the list of the device lacks."""
     nodes_of: dict[str, list[str]] = {}
     for node in model.graph.node:

@@ -19,11 +19,11 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
     check_sizes(model.inputs)
     written = tensorflow.write(model, options, values)
     path = pathlib.Path(options.out, options.name + ".config.pbtxt")
-    path.write_text(text_format.MessageToString(config(options)), encoding="utf-8")
+    path.write_text(text_format.MessageToString(inference_session_config(options)), encoding="utf-8")
     return Written([*written.files, path], written.lines, written.outputs)
 
 
-def config(options: Namespace, mixes: bool = False) -> ConfigProto:
+def inference_session_config(options: Namespace, mixes: bool = False) -> ConfigProto:
     """Return the configuration of a session that only predicts.
 
     Args:

@@ -12,7 +12,7 @@ from npu_shim._tensorflow import tf_api, tf_capture, tf_export
 from npu_shim.exporting import proof
 from npu_shim.exporting.inference_model import Model
 from npu_shim.exporting.proof import Values
-from npu_shim.exporting.targets import Written, filled, npu
+from npu_shim.exporting.targets import Written, fill_template, npu
 
 tf, v1 = tf_api.tf, tf_api.v1
 _TAG, _SIGNATURE = "serve", "serving_default"
@@ -33,8 +33,8 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
         for _ in range(_REQUESTS):
             writer.write(_request_bytes(options.name, values))
     platform = pathlib.Path(options.out, options.name + ".platform.pbtxt")
-    config = text_format.MessageToString(npu.config(options, mixes=True)).rstrip("\n")
-    platform.write_text(filled("platform.pbtxt", config=textwrap.indent(config, " " * 8)), encoding="utf-8")
+    config = text_format.MessageToString(npu.inference_session_config(options, mixes=True)).rstrip("\n")
+    platform.write_text(fill_template("platform.pbtxt", config=textwrap.indent(config, " " * 8)), encoding="utf-8")
     graph = tf_export.SavedModel.FromString(path.joinpath("saved_model.pb").read_bytes()).meta_graphs[0].graph_def
     command = f"tensorflow_model_server --model_name={options.name} --model_base_path={base.absolute()}"
     lines = [f"{command} --platform_config_file={platform.absolute()}"]

@@ -92,7 +92,7 @@ class HorovodBasics:
     def is_homogeneous(self) -> bool:
         """Return True if every host has the same number of ranks."""
         here = self._here()
-        return len({len(here.ranks_beside(rank)) for rank in range(here.size)}) == 1
+        return len({len(here.ranks_on_server_of(rank)) for rank in range(here.size)}) == 1
 
     def start_timeline(self, file_path: str, mark_cycles: bool = False) -> None:
         """Warn that there is no timeline."""
@@ -130,7 +130,7 @@ class HorovodBasics:
     def _peers(self) -> list[int]:
         here = self._here()
         number = here.local_rank
-        return [r for r in range(here.size) if here.ranks_beside(r).index(r) == number]
+        return [r for r in range(here.size) if here.ranks_on_server_of(r).index(r) == number]
 
 
 basics = HorovodBasics()

@@ -11,7 +11,7 @@ from npu_shim.horovod.common.process_sets import ProcessSet, group_of
 from npu_shim.horovod.common.util import split_list
 from npu_shim.horovod.tensorflow.mpi_ops import Adasum, Average, reduction_of
 from npu_shim.horovod.tensorflow.reductions import grouped_allreduce
-from npu_shim.optimizer.gradient_averaging import messages
+from npu_shim.optimizer.gradient_averaging import group_into_messages
 
 if TYPE_CHECKING:
     from npu_shim.horovod.tensorflow.reductions import AnyCompressor
@@ -124,7 +124,7 @@ class GradientReducer:
         sparse = [index for index in reduced if isinstance(gradients[index], tf.IndexedSlices)]
         dense = [index for index in reduced if index not in sparse]
         tensors = [gradients[index] for index in dense]
-        buckets = messages(tensors, group_of(self._process_set)) if tensors else []
+        buckets = group_into_messages(tensors, group_of(self._process_set)) if tensors else []
         return [[dense[i] for i in bucket] for bucket in buckets] + [[index] for index in sparse]
 
 

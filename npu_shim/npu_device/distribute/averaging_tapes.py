@@ -11,7 +11,7 @@ from npu_shim._tensorflow.types import Function, Gradient, GradientTape, Result,
 from npu_shim.npu_device.distribute.global_batches import weight_of_rows
 from npu_shim.npu_device.distribute.hccl import all_reduce
 from npu_shim.npu_device.npu_device import global_npu_ctx
-from npu_shim.optimizer.gradient_averaging import is_sparse, mark_averaged, reduce_all, strategy_reduces
+from npu_shim.optimizer.gradient_averaging import is_sparse, mark_averaged, reduce_all, strategy_reduces_gradients
 
 _OF_THIS_RANK = "_npu_shim_gradients_of_this_rank"
 
@@ -66,7 +66,7 @@ def _wrap_gradient_to_average(original: Function) -> Function:
         stays = (
             hasattr(tape, _OF_THIS_RANK)
             or tf_gradients.is_recorded_by_other_tape(tape)
-            or strategy_reduces()
+            or strategy_reduces_gradients()
             or global_npu_ctx() is None
         )
         mark_averaged([variables[index] for index in places], not stays)

@@ -35,4 +35,4 @@ if host_device.has_npu_device():
 
 def npu_callbacks_append(callbacks_list: Sequence[KerasCallback] = ()) -> list[KerasCallback]:
     """Return a new list: the callbacks, and a broadcast callback with root 0. See training.callbacks."""
-    return [*callbacks.as_list(callbacks_list, "callbacks_list"), NPUBroadcastGlobalVariablesCallback(0)]
+    return [*callbacks.copy_as_list(callbacks_list, "callbacks_list"), NPUBroadcastGlobalVariablesCallback(0)]

@@ -13,7 +13,7 @@ from npu_shim._tensorflow.types import Structure, Tensor
 from npu_shim.distributed.ranks import get_rank_id
 from npu_shim.npu_device.distribute.hccl import all_reduce, is_worker
 from npu_shim.npu_device.npu_device import global_npu_ctx
-from npu_shim.training.strategy_data import bounds, is_sharded, number_of_rows, rows_of_rank, slice_of_batches
+from npu_shim.training.strategy_data import is_sharded, number_of_rows, rows_of_rank, slice_bounds, slice_each_batch
 
 _weight: contextvars.ContextVar[Tensor | None] = contextvars.ContextVar("npu_shim_weight_of_rows", default=None)
 
@@ -43,7 +43,7 @@ def shard_batches(batches: Iterable[Structure]) -> Iterable[Structure]:
             RuntimeWarning,
             stacklevel=2,
         )
-    return slice_of_batches(batches, *place(), least=1)
+    return slice_each_batch(batches, *place(), least=1)
 
 
 def shard_batch(batch: Structure) -> Structure:
@@ -84,7 +84,7 @@ def slice_of_rank(batch: Structure) -> tuple[Structure, Tensor | None]:
     """
     rank, size = place()
     rows = next((number_of_rows(part) for part in tf.nest.flatten(batch) if _has_rows(part)), 0)
-    begin, end = bounds(rows, rank, size)
+    begin, end = slice_bounds(rows, rank, size)
     weight = None
     if not isinstance(rows, int) or rows % size:
         weight = tf.cast((end - begin) * size, tf.float32) / tf.cast(rows, tf.float32)

@@ -13,9 +13,9 @@ from npu_shim.npu_device.utils.scope import npu_optimizer_scope
 from npu_shim.optimizer.distributed import npu_allreduce
 from npu_shim.optimizer.gradient_averaging import (
     GradientAndVariable,
-    gradients_are_reduced,
-    strategy_reduces,
-    take_averaged,
+    gradients_marked_as_reduced,
+    pop_averaged_marks,
+    strategy_reduces_gradients,
 )
 
 
@@ -73,7 +73,7 @@ class _Sharing:
             return self._original(grads_and_vars, *args, **kwargs)
         pairs = list(grads_and_vars)
         gradients = self._averaged([gradient for gradient, _ in pairs], [variable for _, variable in pairs])
-        with npu_optimizer_scope(), gradients_are_reduced():
+        with npu_optimizer_scope(), gradients_marked_as_reduced():
             return self._original(list(zip(gradients, [variable for _, variable in pairs])), *args, **kwargs)
 
     def apply(
@@ -81,19 +81,21 @@ class _Sharing:
     ) -> Result:
         variables = None if trainable_variables is None else list(trainable_variables)
         gradients = self._averaged(list(grads), variables or [])
-        with npu_optimizer_scope(), gradients_are_reduced():
+        with npu_optimizer_scope(), gradients_marked_as_reduced():
             return self._original(gradients, variables, *args, **kwargs)
 
     def _averaged(self, gradients: list[Gradient], variables: list[Variable]) -> list[Gradient]:
         if self.is_inner:
             return gradients
-        if strategy_reduces():  # in a replica of NPUStrategy, whose losses are divided by the number of replicas
+        if (
+            strategy_reduces_gradients()
+        ):  # in a replica of NPUStrategy, whose losses are divided by the number of replicas
             return list(npu_allreduce(gradients, "sum"))
         own = [tf_keras.tensorflow_variable(variable) for variable in variables]
         if not self._is_broadcast and own:
             self._is_broadcast = True
             with tf.init_scope():  # once: while a tf.function is traced, before it runs
                 broadcast(own)
-        if take_averaged([variable for gradient, variable in zip(gradients, own) if gradient is not None]):
+        if pop_averaged_marks([variable for gradient, variable in zip(gradients, own) if gradient is not None]):
             return gradients
         return average_over_examples(gradients)

@@ -19,7 +19,7 @@ from npu_shim.npu_device.distribute.gradient_sharing import distributed_optimize
 from npu_shim.npu_device.distribute.hccl import is_worker
 from npu_shim.npu_device.distribute.rank_callbacks import for_this_rank, need_batch_metrics
 from npu_shim.npu_device.distribute.rank_metrics import RowsThatCount, figures, global_logs
-from npu_shim.training.strategy_data import check_are_batches, is_sharded, slice_of_batches
+from npu_shim.training.strategy_data import check_is_batched, is_sharded, slice_each_batch
 
 _MARK = "_npu_shim_data_parallel"
 
@@ -116,10 +116,10 @@ class _Parallel:
         x = given.get("x", args[0] if args else None)
         logs_every_step, expected = need_batch_metrics(given.get("callbacks")), _BATCHES
         if isinstance(x, tf.data.Dataset) and not self._is_of_strategy:
-            check_are_batches(x)
+            check_is_batched(x)
             if "x" in given and are_even(x):
                 expected = _EVEN_SLICES
-                given["x"] = slice_of_batches(x, *place())
+                given["x"] = slice_each_batch(x, *place())
             elif is_sharded(x, place()[1]):
                 expected = _SHARDS
         self._expect(expected, logs_every_step)

@@ -24,7 +24,7 @@ import tensorflow as tf
 from npu_shim._tensorflow import tf_api, tf_gradients
 from npu_shim._tensorflow.tf_op_forms import AskedOp, create_ops_without_forms, static_shape_from_sizes
 from npu_shim._tensorflow.types import Tensor, TensorShape
-from npu_shim.ops.cpu_kernels.layout import channels_last
+from npu_shim.ops.cpu_kernels.layout import channels_last_form
 
 v1 = tf_api.v1
 _DEPTHWISE = "DepthwiseConv2dNative"
@@ -53,21 +53,21 @@ class _Plan(NamedTuple):
         return self.groups == 1 and max(self.dilations) == 1 and (op_type != _DEPTHWISE or len(set(self.strides)) == 1)
 
 
-def convolution(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+def convolution_form(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of Conv2D, Conv3D or DepthwiseConv2dNative; None where the CPU computes it."""
-    moved = channels_last(asked)
+    moved = channels_last_form(asked)
     if moved is not None:
         return moved
     plan = _make_plan(asked, asked.type, asked.inputs["input"].shape[-1:], asked.inputs["filter"].shape)
     return None if plan.is_plain_for(asked.type) else lambda: [_convolve_or_gradient(asked, plan)]
 
 
-def gradient(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+def convolution_gradient_form(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of the gradient of a convolution with respect to its input or its filter.
 
     That of the input is a transposed convolution, too.
     """
-    moved = channels_last(asked)
+    moved = channels_last_form(asked)
     if moved is not None:
         return moved
     of, place = (OF_INPUT[asked.type], "input") if asked.type in OF_INPUT else (OF_FILTER[asked.type], "filter")

@@ -70,11 +70,11 @@ class _Network(NamedTuple):
             parts += one * self.directions
         return parts
 
-    def size(self) -> int:
+    def number_of_parameters(self) -> int:
         """Return the number of parameters."""
         return sum(matrix.rows * matrix.columns + matrix.biases for matrix in self.matrices())
 
-    def split(self, parameters: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    def split_parameters(self, parameters: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """Return the matrices and the biases in the parameters."""
         matrices = self.matrices()
         sizes = [matrix.rows * matrix.columns for matrix in matrices]
@@ -84,29 +84,31 @@ class _Network(NamedTuple):
         return weights, parts[len(sizes) :]
 
 
-def size(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+def params_size_form(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of CudnnRNNParamsSize."""
-    return lambda: [tf.constant([_network_of_size_inputs(asked).size()], asked.attributes.get("S", tf.int32))]
+    return lambda: [
+        tf.constant([_network_of_size_inputs(asked).number_of_parameters()], asked.attributes.get("S", tf.int32))
+    ]
 
 
-def parameters(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+def canonical_to_params_form(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of CudnnRNNCanonicalToParams: one vector of the matrices and biases."""
     return lambda: [
         tf.concat([tf.reshape(part, [-1]) for part in [*asked.inputs["weights"], *asked.inputs["biases"]]], 0)
     ]
 
 
-def matrices(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+def params_to_canonical_form(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of CudnnRNNParamsToCanonical: the matrices and biases of a vector."""
 
     def compute() -> list[Tensor]:
-        weights, biases = _network_of_size_inputs(asked).split(asked.inputs["params"])
+        weights, biases = _network_of_size_inputs(asked).split_parameters(asked.inputs["params"])
         return [*weights, *biases]
 
     return compute
 
 
-def network(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+def rnn_form(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of CudnnRNN, also of its second and third version."""
 
     def compute() -> list[Tensor]:
@@ -117,7 +119,7 @@ def network(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     return compute
 
 
-def gradient(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+def rnn_gradient_form(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of CudnnRNNBackprop, also of its later versions: the gradients of the steps, run once more."""
 
     def compute() -> list[Tensor]:
@@ -179,7 +181,7 @@ def _run_network(asked: AskedOp, masks: Tensor | None) -> tuple[list[Tensor], li
     rows = _static_size(asked, hidden, 0)
     directions = 2 if asked.attributes["direction"] == "bidirectional" else 1
     net = _make_network(asked, rows // directions, _static_size(asked, value, 2), _static_size(asked, cells, 2))
-    weights, biases = net.split(given["params"])
+    weights, biases = net.split_parameters(given["params"])
     gates = _GATES[net.mode]
     last: list[list[Tensor]] = []
     drawn: list[Tensor] = []

@@ -11,29 +11,29 @@ from npu_shim._tensorflow.types import Tensor
 from npu_shim.ops.cpu_kernels import convolution, cudnn_rnn, halves, layout, others, refused
 
 CHOOSERS: dict[str, Chooser] = {
-    **dict.fromkeys(layout.LAYOUTS, layout.channels_last),
-    **dict.fromkeys([*convolution.OF_INPUT, *convolution.OF_FILTER], convolution.gradient),
-    **dict.fromkeys(convolution.OF_INPUT.values(), convolution.convolution),
-    **dict.fromkeys(["CudnnRNN", "CudnnRNNV2", "CudnnRNNV3"], cudnn_rnn.network),
-    **dict.fromkeys(["CudnnRNNBackprop", "CudnnRNNBackpropV2", "CudnnRNNBackpropV3"], cudnn_rnn.gradient),
-    **dict.fromkeys(["CudnnRNNCanonicalToParams", "CudnnRNNCanonicalToParamsV2"], cudnn_rnn.parameters),
-    **dict.fromkeys(["CudnnRNNParamsToCanonical", "CudnnRNNParamsToCanonicalV2"], cudnn_rnn.matrices),
-    "CudnnRNNParamsSize": cudnn_rnn.size,
-    **dict.fromkeys(others.LATER_NAMES, others.later_name),
-    **dict.fromkeys(others.BYTES, others.no_bytes),
-    "CTCLossV2": others.ctc_loss,
-    "MaxPoolGradGradWithArgmax": others.max_pool_with_argmax_second,
-    **dict.fromkeys(refused.INSTEAD, refused.refuse),
+    **dict.fromkeys(layout.LAYOUTS, layout.channels_last_form),
+    **dict.fromkeys([*convolution.OF_INPUT, *convolution.OF_FILTER], convolution.convolution_gradient_form),
+    **dict.fromkeys(convolution.OF_INPUT.values(), convolution.convolution_form),
+    **dict.fromkeys(["CudnnRNN", "CudnnRNNV2", "CudnnRNNV3"], cudnn_rnn.rnn_form),
+    **dict.fromkeys(["CudnnRNNBackprop", "CudnnRNNBackpropV2", "CudnnRNNBackpropV3"], cudnn_rnn.rnn_gradient_form),
+    **dict.fromkeys(["CudnnRNNCanonicalToParams", "CudnnRNNCanonicalToParamsV2"], cudnn_rnn.canonical_to_params_form),
+    **dict.fromkeys(["CudnnRNNParamsToCanonical", "CudnnRNNParamsToCanonicalV2"], cudnn_rnn.params_to_canonical_form),
+    "CudnnRNNParamsSize": cudnn_rnn.params_size_form,
+    **dict.fromkeys(others.LATER_NAMES, others.later_op_form),
+    **dict.fromkeys(others.BYTES, others.zero_bytes_form),
+    "CTCLossV2": others.ctc_loss_form,
+    "MaxPoolGradGradWithArgmax": others.max_pool_second_gradient_form,
+    **dict.fromkeys(refused.INSTEAD, refused.raise_for_refused_op),
 }
 # They compute nothing that the CPU does not; they keep transposes out of a chain of ops.
-CHOOSERS_IN_GRAPHS: dict[str, Chooser] = dict.fromkeys(layout.ELEMENTWISE, layout.elementwise)
+CHOOSERS_IN_GRAPHS: dict[str, Chooser] = dict.fromkeys(layout.ELEMENTWISE, layout.elementwise_form)
 
 
-def use() -> None:
+def use_cpu_forms() -> None:
     """Compute ops in these forms from now on, until patches.restore_all(). On a card, do nothing."""
     if host_device.detect_without_import().is_npu:
         return
-    forms = halves.forms()
+    forms = halves.forms_for_half_types()
     _add_forms(forms, CHOOSERS)
     in_graphs = {op_type: forms[op_type] for op_type in set(forms) & set(CHOOSERS_IN_GRAPHS)}
     _add_forms(in_graphs, CHOOSERS_IN_GRAPHS)

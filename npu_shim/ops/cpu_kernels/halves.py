@@ -13,7 +13,7 @@ from npu_shim._tensorflow.types import DType, Tensor, Value
 HALVES = (tf.float16, tf.bfloat16)
 
 
-def forms() -> dict[str, Form]:
+def forms_for_half_types() -> dict[str, Form]:
     """Return the forms by the type of op, for those kernels that this TensorFlow lacks."""
     missing = tf_kernels.attributes_without_cpu_kernel(HALVES)
     return {

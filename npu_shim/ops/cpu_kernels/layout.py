@@ -61,7 +61,7 @@ ELEMENTWISE = (
 ).split()
 
 
-def channels_last(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+def channels_last_form(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of an op of LAYOUTS with channels first; None for channels last."""
     before = asked.attributes.get("data_format", "NHWC")
     after = CHANNELS_LAST.get(before)
@@ -76,21 +76,24 @@ def channels_last(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
 
     def compute() -> list[Tensor]:
         changes: dict[str, Value] = {"data_format": after}
-        changes.update((name, to_last(asked.inputs[name], rank)) for name in layout.data)
-        changes.update((name, _sizes_to_last(asked.inputs[name], rank)) for name in layout.sizes)
+        changes.update((name, to_channels_last(asked.inputs[name], rank)) for name in layout.data)
+        changes.update((name, _sizes_to_channels_last(asked.inputs[name], rank)) for name in layout.sizes)
         for name in _BY_AXIS:
             if name in asked.attributes:
-                changes[name] = _list_to_last(asked.attributes[name])
+                changes[name] = _values_to_channels_last(asked.attributes[name])
         if asked.attributes.get("explicit_paddings"):
             pairs = list(asked.attributes["explicit_paddings"])
-            changes["explicit_paddings"] = flatten_values(_list_to_last(list(zip(pairs[::2], pairs[1::2]))))
+            changes["explicit_paddings"] = flatten_values(_values_to_channels_last(list(zip(pairs[::2], pairs[1::2]))))
         outputs = asked.run(changes)
-        return [to_first(output, rank) if place in layout.outputs else output for place, output in enumerate(outputs)]
+        return [
+            to_channels_first(output, rank) if place in layout.outputs else output
+            for place, output in enumerate(outputs)
+        ]
 
     return compute
 
 
-def elementwise(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+def elementwise_form(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of an op of ELEMENTWISE that takes the result of a form with channels first; None for others."""
     values = flatten_values(asked.inputs.values())
     if not any(_is_transposed_to_first(tensor) for tensor in values):
@@ -101,23 +104,25 @@ def elementwise(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
 
     def compute() -> list[Tensor]:
         changes = {
-            name: [to_last(tensor, rank) for tensor in value] if isinstance(value, list) else to_last(value, rank)
+            name: [to_channels_last(tensor, rank) for tensor in value]
+            if isinstance(value, list)
+            else to_channels_last(value, rank)
             for name, value in asked.inputs.items()
         }
         (output,) = asked.run(changes)
-        return [to_first(output, rank)]
+        return [to_channels_first(output, rank)]
 
     return compute
 
 
-def to_last(value: Tensor, rank: int) -> Tensor:
+def to_channels_last(value: Tensor, rank: int) -> Tensor:
     """Return a tensor with the axis of channels at the end; a scalar as it is."""
     if value.shape.rank == 0:
         return value
     return tf.transpose(value, [0, *range(2, rank), 1])
 
 
-def to_first(value: Tensor, rank: int) -> Tensor:
+def to_channels_first(value: Tensor, rank: int) -> Tensor:
     """Return a tensor with the axis of channels behind that of the batch."""
     return tf.transpose(value, [0, rank - 1, *range(1, rank - 1)])
 
@@ -132,13 +137,15 @@ def _is_transposed_to_first(value: Tensor) -> bool:
     return rank in (4, 5) and order is not None and list(order) == [0, rank - 1, *range(1, rank - 1)]
 
 
-def _sizes_to_last(sizes: Tensor, rank: int) -> Tensor:
+def _sizes_to_channels_last(sizes: Tensor, rank: int) -> Tensor:
     if tf.executing_eagerly():
         return tf.gather(sizes, [0, *range(2, rank), 1])
     shape = tf_api.shape_from_sizes(sizes)
     known = [None] * rank if shape.rank is None else shape.as_list()
-    return tf.stack(_list_to_last([sizes[axis] if size is None else size for axis, size in enumerate(known)]))
+    return tf.stack(
+        _values_to_channels_last([sizes[axis] if size is None else size for axis, size in enumerate(known)])
+    )
 
 
-def _list_to_last(values: Sequence[Value]) -> list[Value]:
+def _values_to_channels_last(values: Sequence[Value]) -> list[Value]:
     return [values[0], *values[2:], values[1]] if len(values) in (4, 5) else list(values)

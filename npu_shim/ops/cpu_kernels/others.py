@@ -24,17 +24,17 @@ LATER_NAMES = {
 BYTES = ("BytesInUse", "BytesLimit", "MaxBytesInUse")
 
 
-def no_bytes(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+def zero_bytes_form(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of an op of BYTES: zero."""
     return lambda: [tf.zeros([], tf.int64)]
 
 
-def later_name(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+def later_op_form(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of an op of LATER_NAMES."""
     return lambda: asked.run({}, LATER_NAMES[asked.type])
 
 
-def ctc_loss(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+def ctc_loss_form(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of CTCLossV2: CTCLoss, whose blank is the last class and not the first."""
 
     def compute() -> list[Tensor]:
@@ -48,7 +48,7 @@ def ctc_loss(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     return compute
 
 
-def max_pool_with_argmax_second(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+def max_pool_second_gradient_form(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of MaxPoolGradGradWithArgmax: the gradient at each maximum."""
 
     def compute() -> list[Tensor]:

@@ -21,6 +21,6 @@ INSTEAD = {
 }
 
 
-def refuse(asked: AskedOp) -> NoReturn:
+def raise_for_refused_op(asked: AskedOp) -> NoReturn:
     """Raise the error for an op of INSTEAD."""
     raise NotImplementedError(f"{asked.type} runs on GPUs only. {INSTEAD[asked.type]}")

@@ -174,7 +174,7 @@ class _Flattening:
                 continue
             kind = tf_capture.variable_type_and_shape(outer) if outer.dtype == tf.resource else None
             if kind is not None:
-                variable = tf_capture.variable_of(graph, outer)
+                variable = tf_capture.captured_variable(graph, outer)
                 node.op = node.definition.op = "VarHandleOp"
                 node.definition.attr.clear()
                 node.definition.attr["dtype"].type = kind[0].as_datatype_enum

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from npu_shim.options.near import closest
+from npu_shim.options.near import did_you_mean
 
 
 class Product(NamedTuple):
@@ -64,6 +64,6 @@ def parse_product(text: str) -> Product:
     if len(parts) == 2 and flops > 0 and bandwidth > 0:
         return Product(text, flops * 1e12, bandwidth * 1e9, 0, "given with --product")
     raise ValueError(
-        f"--product {text}: no such product.{closest(text, list(PRODUCTS))} There are {', '.join(PRODUCTS)}. For "
+        f"--product {text}: no such product.{did_you_mean(text, list(PRODUCTS))} There are {', '.join(PRODUCTS)}. For "
         "another one, give the TFLOPS in float16 and the GB/s of its data sheet: --product 320,1600"
     )

@@ -39,7 +39,7 @@ class NumericsWatch:
     def __init__(self, folder: str, every: int, noted: Callable[[Step], None] | None = None) -> None:
         if not isinstance(every, int) or every < 1:
             raise ValueError(f"every={every!r} is not allowed: it must be an integer of at least 1.")
-        self.folder = world().folder_in(folder)
+        self.folder = world().rank_folder(folder)
         self._every = every
         self._noted = noted
         self.history = History()

@@ -6,7 +6,7 @@ import os
 import sys
 
 from npu_shim._host import host_env
-from npu_shim._host.process_settings import from_text
+from npu_shim._host.process_settings import decode_settings
 from npu_shim.import_hook import migrated_run, script
 from npu_shim.launching.progress.status import PIPE_VARIABLE
 from npu_shim.rehearsal.progress.watching import Watching
@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> int:
         watch_and_report,  # needs NumPy, which the verbs without a script do not
     )
 
-    watching, target = from_text(arguments[0], Watching), arguments[1:]
+    watching, target = decode_settings(arguments[0], Watching), arguments[1:]
     number = host_env.process_environ().pop(PIPE_VARIABLE, None)
     pipe = None if number is None else int(number)
     if pipe is not None:

@@ -62,7 +62,7 @@ def install_recording_hooks(recorder: Recorder, settings: HookSettings) -> None:
 
 def _make_reproducible(recorder: Recorder, settings: HookSettings) -> None:
     """Make the run reproducible. Graphs change by seeds and by forms of ops."""
-    forms.use()  # for a script that does not import npu_shim, too
+    forms.use_cpu_forms()  # for a script that does not import npu_shim, too
     if settings.by_call_site:
         random_seeds.seed_ops_by_call_site(settings.seed, recorder.seed, settings.apart)
     else:
