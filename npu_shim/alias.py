@@ -106,13 +106,13 @@ def home_of(name: str) -> str | None:
         return ""
     if not name.startswith(VENDOR_PACKAGE + "."):
         home = f"npu_shim._host.{name}" if name.split(".")[0] == _MODELARTS else f"npu_shim.{name}"
-        return home if _exists(home) else None
+        return home if _is_importable(home) else None
     module = name[len(VENDOR_PACKAGE) + 1 :]
     modules = [other for other in (*TABLE, "npu_init") if not other.startswith("npu_device.")]
     return f"npu_shim.{module}" if any(f"{other}.".startswith(f"{module}.") for other in modules) else None
 
 
-def _exists(module: str) -> bool:
+def _is_importable(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:  # of its package

@@ -49,9 +49,11 @@ def recording(folder: pathlib.Path, change: Change = unchanged, ended: str = "re
             rows += [(kind, name, random.rand(40, 3).astype("f4")) for name in ("first/kernel", "second/kernel")]
         rows.insert(4, (RATE, "learning_rate", np.float32(0.1)))
         changed = [(kind, name, change(step, kind, name, np.asarray(value))) for kind, name, value in rows]
-        recorder.update(0, [(kind, name, np.asarray(value)) for kind, name, value in changed if value is not None])
+        recorder.record_update(
+            0, [(kind, name, np.asarray(value)) for kind, name, value in changed if value is not None]
+        )
     accuracy = change(STEPS, METRIC, "evaluate accuracy", np.asarray(0.75))
-    recorder.values(METRIC, [("evaluate accuracy", accuracy)])
+    recorder.record_values(METRIC, [("evaluate accuracy", accuracy)])
     if ended:
         writer.write_event("end", ended=ended, steps=STEPS, seconds=1.5, peak_bytes=10**8)
     return read_recording(str(folder))

@@ -56,14 +56,14 @@ def check_needs(args: argparse.Namespace, other: str, *names: str) -> None:
             raise WrongUsage(f"--{name.replace('_', '-')} needs --{other}. Add it.")
 
 
-def parse_positive(text: str, what: str = "a positive number") -> float:
+def parse_positive(text: str, noun: str = "a positive number") -> float:
     """Return a finite number above 0."""
     try:
         value = float(text)
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not allowed: it must be {what}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed: it must be {noun}")
     return value
 
 

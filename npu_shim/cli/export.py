@@ -180,7 +180,7 @@ def _export_model(args: argparse.Namespace, source: Source, graph: Graph) -> int
         os.makedirs(args.out, exist_ok=True)
         written = importlib.import_module(f"npu_shim.exporting.targets.{args.target}").write(exported, args, values)
         expected = proof.run_graph(exported.reference, exported.values, exported.inputs, exported.outputs, values)
-        differences, most = proof.output_differences(expected, written.outputs), proof.tolerance(exported)
+        differences, most = proof.output_differences(expected, written.outputs), proof.output_tolerance(exported)
         equal = all(difference.largest <= most for difference in differences)
         changed = [] if args.force or not equal else files.changed_files()
         if changed:

@@ -14,7 +14,7 @@ from npu_shim.data.batching import (
     with_batch_dimension,
 )
 from npu_shim.data.dropping import COUNTER, DropCounter, DroppingStep, dropping_steps, number_of_examples
-from npu_shim.data.reading_call import ReadingCall, reading_call
+from npu_shim.data.reading_call import ReadingCall, current_reading_call
 
 tf = tf_api.tf
 
@@ -40,22 +40,24 @@ class DropWatch:
             ValueError: Keras reads the dataset, and it has fewer examples than one batch.
         """
         steps = list(dropping_steps(dataset))
-        call = (call or reading_call()) if steps else None
+        call = (call or current_reading_call()) if steps else None
         if call is None:
             return
         for step in steps:
             examples = number_of_examples(step.examples)
             if step.counter is not None:
-                step.counter.report = functools.partial(self._report, call, step, None)
+                step.counter.report = functools.partial(self._report_dropped_examples, call, step, None)
             elif examples is not None and examples < step.size:
                 text = _too_few_examples_text(call, step.size, f"{examples:,}")
                 if call.is_keras and tf.executing_eagerly() and tf_data.cardinality(dataset) == 0:
                     raise ValueError(text)
                 self._report_once(call, text, True)
             elif examples is not None and examples % step.size:
-                self._report(call, step, examples, examples % step.size, True)
+                self._report_dropped_examples(call, step, examples, examples % step.size, True)
 
-    def _report(self, call: ReadingCall, step: DroppingStep, examples: int | None, left: int, is_any: bool) -> None:
+    def _report_dropped_examples(
+        self, call: ReadingCall, step: DroppingStep, examples: int | None, left: int, is_any: bool
+    ) -> None:
         """Report the examples that a step drops.
 
         Args:
@@ -108,7 +110,7 @@ def count_drops_of_batch(original: Function) -> Function:
     @functools.wraps(original)
     def batch(self: Dataset, *args: object, **kwargs: object) -> Dataset:
         batched = original(self, *args, **kwargs)
-        call = reading_call() if tf.executing_eagerly() else None
+        call = current_reading_call() if tf.executing_eagerly() else None
         step = next(dropping_steps(batched), None) if call is not None else None
         if call is None or step is None:  # other code than the script batches, or it keeps all examples
             return batched

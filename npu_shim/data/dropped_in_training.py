@@ -36,19 +36,19 @@ def drop_in_training(dataset: Dataset) -> Dataset:
         ValueError: in ``fit``, if the dataset is known to have fewer examples than one batch.
     """
     check_dataset(dataset)
-    mark(dataset)
+    mark_as_dropping(dataset)
     tf_keras.patch_data_of_fit(_drop_partial_batches)
     if not tf.__version__.startswith("1."):
-        training_passes.watch(is_marked)
+        training_passes.patch_loops_that_train(is_marked_as_dropping)
     return dataset
 
 
-def mark(dataset: Dataset) -> None:
+def mark_as_dropping(dataset: Dataset) -> None:
     """Mark a dataset as one that drops partial batches in training."""
     setattr(tf_data.unwrap_dataset(dataset), _MARK, True)
 
 
-def is_marked(dataset: Dataset) -> bool:
+def is_marked_as_dropping(dataset: Dataset) -> bool:
     """Return True for a marked dataset; one that is made from it is none."""
     return hasattr(tf_data.unwrap_dataset(dataset), _MARK)
 
@@ -58,4 +58,4 @@ def _drop_partial_batches(data: object) -> object:
     if not isinstance(data, (tf.compat.v2.data.Dataset, tf_api.v1.data.Dataset)):
         return data
     sources = tf_graph.reachable_nodes([tf_data.unwrap_dataset(data)], tf_data.dataset_inputs)
-    return enforce_static_batch(data) if any(map(is_marked, sources)) else data
+    return enforce_static_batch(data) if any(map(is_marked_as_dropping, sources)) else data

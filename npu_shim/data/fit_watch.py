@@ -8,7 +8,7 @@ from typing import Counter
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import Dataset, DType, Function, Result, Structure, TensorShape
-from npu_shim.data.reading_call import reading_call
+from npu_shim.data.reading_call import current_reading_call
 
 tf = tf_api.tf
 _MAX_SHOWN = 4  # signatures of one call, in the summary
@@ -109,5 +109,5 @@ def _spec_text(dtype: DType, shape: TensorShape) -> str:
 
 def _training_call_text() -> str | None:
     """Return the method of Keras that trains now, with the line of the script that calls it; None if none does."""
-    call = reading_call()
+    call = current_reading_call()
     return str(call) if call is not None and call.trains else None

@@ -85,21 +85,21 @@ def pad_last_batch(dataset: Dataset, batch_size: int | None = None, mask: str = 
             return (dict(element[0], **{mask: real}),) + element[1:]
         return (element if isinstance(element, tuple) else (element,)) + (real,)
 
-    padded = padded_with_mask(dataset, batch_size).map(add_mask)
+    padded = pad_with_mask(dataset, batch_size).map(add_mask)
     tf_data.unwrap_dataset(padded).npu_shim_mask = mask
     return padded
 
 
-def mask_name_of(dataset: Dataset) -> str | None:
+def mask_name_of_pipeline(dataset: Dataset) -> str | None:
     """Return the name of the mask that pad_last_batch added anywhere in a pipeline, or None."""
     real = tf_data.unwrap_dataset(dataset)
     if hasattr(real, "npu_shim_mask"):
         return real.npu_shim_mask
-    masks = [mask_name_of(source) for source in tf_data.dataset_inputs(real)]
+    masks = [mask_name_of_pipeline(source) for source in tf_data.dataset_inputs(real)]
     return next((name for name in masks if name), None)
 
 
-def padded_with_mask(dataset: Dataset, batch_size: int | None = None) -> Dataset:
+def pad_with_mask(dataset: Dataset, batch_size: int | None = None) -> Dataset:
     """Return the dataset of pairs (element, mask); arguments and errors as in pad_last_batch."""
     _check_components(dataset)
     size = _full_batch_size(dataset, batch_size)

@@ -40,7 +40,7 @@ class ReadingCall(NamedTuple):
         return self.method in _TRAINING
 
 
-def reading_call() -> ReadingCall | None:
+def current_reading_call() -> ReadingCall | None:
     """Return the method of Keras, or the loop of the script, that reads a dataset now; None if other code reads it.
 
     Keras' iterators do not know for which method they are made, so the call stack is the source. The evaluation in

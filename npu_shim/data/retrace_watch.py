@@ -24,7 +24,7 @@ class RetraceWatch(SignatureCounts):
 
     _title, _noun = "traces of tf.functions. The NPU compiles a graph for each:", "traces"
 
-    def call(
+    def call_and_count(
         self, function: TracedFunction, original: Function, args: Sequence[object], kwargs: Mapping[str, object]
     ) -> Result:
         """Call a tf.function, and count the call if it traces. Return its result."""

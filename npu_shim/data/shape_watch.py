@@ -110,7 +110,7 @@ class ShapeWatch:
         metadata: object,
     ) -> Result:
         """Call ``run`` for a session, and count its shapes. Return the fetched values."""
-        iterators = self._iterators(session, fetches)
+        iterators = self._dynamic_iterator_outputs(session, fetches)
         fetched = {"user": fetches, "iterators": iterators} if iterators else fetches
         values = run(session, fetched, feed_dict, options, metadata)
         if feed_dict:
@@ -131,7 +131,7 @@ class ShapeWatch:
             names = tuple(sorted(shapes))
             self._count(_Source(session.graph, "fed", names), tuple(shapes[name] for name in names), ops[names[0]])
 
-    def _iterators(self, session: Session, fetches: Fetches) -> list[list[Tensor]]:
+    def _dynamic_iterator_outputs(self, session: Session, fetches: Fetches) -> list[list[Tensor]]:
         """Return the outputs of the iterators behind the fetches whose shapes are not static."""
         elements = tf_session.fetched_elements(session, fetches)
         ops = [element if isinstance(element, tf.Operation) else element.op for element in elements]
@@ -206,7 +206,7 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
             # A function that exec has defined has None as its module.
             if (getattr(self.python_function, "__module__", None) or "").startswith(KERAS_MODULES):
                 watch.training.count_call((args, kwargs))
-            return watch.functions.call(self, original, args, kwargs)
+            return watch.functions.call_and_count(self, original, args, kwargs)
 
         return call
 

@@ -15,7 +15,7 @@ from npu_shim._host import patches
 from npu_shim._tensorflow import tf_api, tf_data, tf_keras, tf_recording
 from npu_shim._tensorflow.types import Dataset, Function, Iterator, Optimizer, Result, Structure
 from npu_shim.data.dropping import BATCHES, KEEPS
-from npu_shim.data.reading_call import reading_call
+from npu_shim.data.reading_call import current_reading_call
 
 tf = tf_api.tf
 _PASS = "npu_shim_pass"  # attribute of an iterator
@@ -26,17 +26,17 @@ _MAPS = ("Map", "ParallelMap")
 _optimizers: weakref.WeakSet[Optimizer] = weakref.WeakSet()
 
 
-def watch(is_marked: Callable[[Dataset], bool]) -> None:
+def patch_loops_that_train(is_marked: Callable[[Dataset], bool]) -> None:
     """Drop partial batches of marked datasets in all loops that train, until ``npu_shim.uninstall()``."""
     if not patches.is_replaced(tf_data.EAGER_ITERATOR, "__next__"):  # a function may have been traced before
         classes = tf_keras.optimizer_classes()
         _optimizers.update(value for value in gc.get_objects() if issubclass(type(value), classes))
-    patches.replace_attribute(tf.compat.v2.data.Dataset, "__iter__", functools.partial(_iterating, is_marked))
-    patches.replace_attribute(tf_data.EAGER_ITERATOR, "__next__", _reading)
+    patches.replace_attribute(tf.compat.v2.data.Dataset, "__iter__", functools.partial(_wrap_iter, is_marked))
+    patches.replace_attribute(tf_data.EAGER_ITERATOR, "__next__", _wrap_next)
     for owner in tf_keras.optimizer_classes():
         for base in owner.__mro__:
             for name in {"apply_gradients", "apply"} & set(vars(base)):
-                patches.replace_attribute(base, name, _applying)
+                patches.replace_attribute(base, name, _wrap_apply)
 
 
 class _Pass:
@@ -51,7 +51,7 @@ class _Pass:
         self._batching, self._size = batching, size
         self._steps, self._any_full = steps_by_optimizer(), False
 
-    def drops(self, element: Structure) -> bool:
+    def is_dropped(self, element: Structure) -> bool:
         """Return True for a partial batch in a pass that trains."""
         rows = next((int(part.shape[0]) for part in tf.nest.flatten(element) if _has_rows(part)), self._size)
         self._any_full = self._any_full or rows == self._size
@@ -91,7 +91,7 @@ def _batching_step(is_marked: Callable[[Dataset], bool], dataset: Dataset) -> Da
         marked = marked or is_marked(step)
         kinds.append(tf_data.dataset_kind(step))
         (step,) = tf_data.dataset_inputs(step)
-    if not {*_MAPS}.isdisjoint(kinds) and not _has_rows_in_front(dataset):
+    if not {*_MAPS}.isdisjoint(kinds) and not _is_only_first_dimension_unknown(dataset):
         return None
     if "Take" in kinds and "Repeat" in kinds[kinds.index("Take") :]:
         return None  # its number of batches is given, with the partial ones
@@ -99,20 +99,20 @@ def _batching_step(is_marked: Callable[[Dataset], bool], dataset: Dataset) -> Da
     return step if is_batching and (marked or is_marked(step)) else None
 
 
-def _has_rows_in_front(dataset: Dataset) -> bool:
+def _is_only_first_dimension_unknown(dataset: Dataset) -> bool:
     """Return True if the first dimension of each component is the only unknown one, so that it is that of the rows."""
     shapes = [shape for shape in tf.nest.flatten(tf_data.element_structure(dataset)[0]) if shape.rank != 0]
     return all(shape.rank and shape[0] is None and shape[1:].is_fully_defined() for shape in shapes)
 
 
-def _iterating(is_marked: Callable[[Dataset], bool], original: Function) -> Function:
+def _wrap_iter(is_marked: Callable[[Dataset], bool], original: Function) -> Function:
     @functools.wraps(original)
     def iterate(dataset: Dataset) -> Iterator:
         iterator = original(dataset)
         if tf.executing_eagerly():
             batching = _batching_step(is_marked, dataset)
             size = tf_data.dataset_batch_size(batching) if batching is not None else None
-            call = reading_call() if size else None
+            call = current_reading_call() if size else None
             if size and not (call is not None and call.is_keras):
                 setattr(iterator, _PASS, _Pass(batching, size))
         return iterator
@@ -120,20 +120,20 @@ def _iterating(is_marked: Callable[[Dataset], bool], original: Function) -> Func
     return iterate
 
 
-def _reading(original: Function) -> Function:
+def _wrap_next(original: Function) -> Function:
     @functools.wraps(original)
     def read(iterator: Iterator) -> Structure:
         element = original(iterator)
         one_pass = getattr(iterator, _PASS, None)
         if one_pass is not None and tf.executing_eagerly():
-            while one_pass.drops(element):
+            while one_pass.is_dropped(element):
                 element = original(iterator)  # more follow after repeat()
         return element
 
     return read
 
 
-def _applying(original: Function) -> Function:
+def _wrap_apply(original: Function) -> Function:
     @functools.wraps(original)
     def apply(optimizer: Optimizer, *args: object, **kwargs: object) -> Result:
         _optimizers.add(optimizer)

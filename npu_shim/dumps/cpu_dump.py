@@ -26,7 +26,7 @@ from npu_shim.dumps import reference
 from npu_shim.dumps.reference_writer import Writer
 from npu_shim.rehearsal.assess.lines import creating_lines, running_script_line
 from npu_shim.rehearsal.recording import methods
-from npu_shim.rehearsal.recording.functions import without_xla
+from npu_shim.rehearsal.recording.functions import disable_xla
 from npu_shim.rehearsal.recording.names import fetches_with_values
 from npu_shim.rehearsal.recording.recorder import Watcher
 
@@ -66,7 +66,7 @@ class Dump(tf_op_creation.OpHook):
 
     def start(self) -> Dump:
         """Write what is created from now on."""
-        without_xla()
+        disable_xla()
         # TensorFlow's constant folding makes a circle of the ops that write and of those of a convolution's gradient.
         tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
         tf_op_creation.add_hook(self)

@@ -147,7 +147,7 @@ class SharedDraws(tf_op_creation.OpHook):
 
     def start(self, seed: int) -> None:
         """Begin with what is created from now on. Call it before the hooks of a recording are installed."""
-        random_seeds.seed_ops_by_call_site(seed, self._recorder.seed)
+        random_seeds.seed_ops_by_call_site(seed, self._recorder.record_seed)
         tf_op_creation.add_hook(self)
         tf_recording.serialize_loop_iterations()
         methods.wrap_methods(tf_recording.BaseSession, ("run",), self._run_session)
@@ -342,7 +342,7 @@ class SharedDraws(tf_op_creation.OpHook):
         firsts = [(draw.name, value if draw.counter is None else value[:1]) for draw, value in given.items()]
         rows = [(name, value.reshape(-1)[:FEW]) for name, value in firsts if value.size]
         if rows:
-            self._recorder.values(DRAW, rows, self._recorder.steps + 1)
+            self._recorder.record_values(DRAW, rows, self._recorder.steps + 1)
         return given
 
     def _skip_draws(self, draws: Iterable[_Draw], counts: Iterable[int]) -> None:

@@ -72,7 +72,7 @@ def compare_dumps(
         pairs, without = pairing.pair_outputs()
         here = [Compared(pair, _compare_pair(pair, sides[at], max(number, at), tolerance)) for pair in pairs]
         if not is_cpu:  # two runs on the CPU draw the same numbers
-            _leave_random(here, sides[at], shared)
+            _exclude_random_departures(here, sides[at], shared)
         first = first or _first_departure(here, pairing)
         compared += here
         for side, cause, name in without:
@@ -114,7 +114,7 @@ def _read_shared_draws(device: str, problems: files.Problems) -> set[str]:
     return names
 
 
-def _leave_random(compared: list[Compared], against: Reference, shared: set[str]) -> None:
+def _exclude_random_departures(compared: list[Compared], against: Reference, shared: set[str]) -> None:
     """Leave out what departs because it follows from random numbers, which the device draws itself."""
     equal = {pair.place for pair, row in compared if row.state == AGREES}
     drawn: set[str] = set()

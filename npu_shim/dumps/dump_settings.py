@@ -90,7 +90,7 @@ class Dumping(dumping.Dumping):
 
         recorder = Recorder(NoWriter(), limit=self.last_step)
         recorder.ends_after_training = True
-        random_seeds.seed_python(_SEED, recorder.seed)
+        random_seeds.seed_python(_SEED, recorder.record_seed)
         self.start(recorder)
         install_hooks(recorder, HookSettings(_SEED))
 
@@ -123,7 +123,7 @@ class Dumping(dumping.Dumping):
     def _start_on_npu(self, folder: str | None, recorder: Recorder | None) -> None:
         if folder:
             host_env.process_environ().update(_graph_variables(os.path.join(folder, _GRAPHS)))
-        options = self.options(folder)
+        options = self.npu_options(folder)
 
         def note(npu_options: Mapping[str, OptionValue]) -> None:
             if recorder is not None:
@@ -145,7 +145,7 @@ class Dumping(dumping.Dumping):
 
             after_tensorflow(share)
 
-    def options(self, folder: str | None) -> dict[str, OptionValue]:
+    def npu_options(self, folder: str | None) -> dict[str, OptionValue]:
         """Return the NPU options for dumps in a folder, or for none."""
         npu_options: dict[str, OptionValue] = {}
         if folder:

@@ -15,7 +15,7 @@ _API: EstimatorModule = tf_api.estimator_namespace()
 _TPU = ("use_tpu", "train_batch_size", "eval_batch_size", "predict_batch_size", "batch_axis", "eval_on_tpu")
 
 
-def refuse_tpu_arguments(init: Callable[..., None]) -> Callable[..., None]:
+def wrap_to_refuse_tpu_arguments(init: Callable[..., None]) -> Callable[..., None]:
     """Decorate the constructor of NPUEstimator: the error for an argument of TPUEstimator has the fix."""
 
     @functools.wraps(init)

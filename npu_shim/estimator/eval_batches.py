@@ -8,7 +8,7 @@ from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api, tf_data
 from npu_shim._tensorflow.types import Dataset, EstimatorSpec, Operation, Structure, Tensor
 from npu_shim.data.batching import find_batching_steps, has_dynamic_batch
-from npu_shim.data.padding import MASK, mask_name_of, pad_last_batch
+from npu_shim.data.padding import MASK, mask_name_of_pipeline, pad_last_batch
 from npu_shim.data.remainder import Remainder, count_remainder
 from npu_shim.data.static_batch import enforce_static_batch
 from npu_shim.estimator.row_graph import is_computed_from
@@ -37,7 +37,7 @@ def evaluation_dataset(dataset: Dataset, mode: str, log_cost: bool) -> Dataset:
             dataset = _pad_last_batch_with_mask(dataset)
         elif log_cost:
             _log_partial_batch_cost(dataset)
-    name = mask_name_of(dataset)
+    name = mask_name_of_pipeline(dataset)
     if name:
         tf_api.v1.add_to_collection(_COLLECTION, name)
     return dataset
@@ -87,7 +87,7 @@ def mask_feature_of_graph(features: Structure) -> Tensor | None:
     return features.get(names[-1]) if names and isinstance(features, dict) else None
 
 
-def check_mask_is_used(spec: EstimatorSpec, mask: Tensor, inputs: Sequence[object]) -> None:
+def raise_if_mask_is_unused(spec: EstimatorSpec, mask: Tensor, inputs: Sequence[object]) -> None:
     """Raise an error for an evaluation that counts rows of padding.
 
     Args:

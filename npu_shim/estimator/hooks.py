@@ -144,12 +144,12 @@ class NPUOutputTensorHook(tf_api.v1.train.LoggingTensorHook):
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         self._collected.append(run_values.results)
         if self._every and len(self._collected) >= self._every:
-            self._output()
+            self._call_output_fn()
 
     def end(self, session: Session) -> None:
-        self._output()
+        self._call_output_fn()
 
-    def _output(self) -> None:
+    def _call_output_fn(self) -> None:
         collected, self._collected = self._collected, []
         if collected and self._output_fn is not None:
             self._output_fn(collected)

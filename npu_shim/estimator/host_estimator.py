@@ -68,7 +68,9 @@ class HostEstimator(_API.Estimator):
 
     def _export_all_saved_models(self, export_dir_base: str, *args: object, **kwargs: object) -> bytes:
         base = (
-            rank_export_folder(export_dir_base) if self._rank_saver and not self._rank_saver.writes else export_dir_base
+            rank_export_folder(export_dir_base)
+            if self._rank_saver and not self._rank_saver.is_writer
+            else export_dir_base
         )
         return super()._export_all_saved_models(base, *args, **kwargs)
 

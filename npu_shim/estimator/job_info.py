@@ -83,7 +83,7 @@ class NPUBasics:
     """
 
     def __init__(self, file_name: str) -> None:
-        self._job_info = _read_job_info_file(file_name) or _job_info_of_variables()
+        self._job_info = _read_job_info_file(file_name) or _job_info_of_environment()
 
     @property
     def jobinfo(self) -> JobInfo:
@@ -122,7 +122,7 @@ def _read_job_info_file(name: str) -> JobInfo | None:
     )
 
 
-def _job_info_of_variables() -> JobInfo:
+def _job_info_of_environment() -> JobInfo:
     environment = host_env.read_environment()
     return JobInfo(
         job_id=environment.job_id,

@@ -17,7 +17,7 @@ from npu_shim._tensorflow.types import (
 )
 from npu_shim.config.placeholder import make_placeholder_class
 from npu_shim.estimator import step_intervals
-from npu_shim.estimator.arguments import refuse_tpu_arguments
+from npu_shim.estimator.arguments import wrap_to_refuse_tpu_arguments
 
 _API: EstimatorModule = tf_api.estimator_namespace()
 _DOC = "An Estimator that trains on the NPU, or on the CPU if there is no NPU."
@@ -70,7 +70,7 @@ if _API is not None:
         """
         )
 
-        @refuse_tpu_arguments
+        @wrap_to_refuse_tpu_arguments
         def __init__(
             self,
             model_fn: ModelFn | None = None,

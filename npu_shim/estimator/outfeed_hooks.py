@@ -19,7 +19,7 @@ class _ReadingHook(tf_api.SessionRunHook):
     _close: Operation | None = None
     _thread: threading.Thread | None = None
 
-    def _set_input(self, fetches: Fetches, queue: Queue | None) -> None:
+    def _set_fetches(self, fetches: Fetches, queue: Queue | None) -> None:
         """Set the op or tensors to run, and the channel; None if the graph never writes to it."""
         self._fetches = fetches
         self._close = None if queue is None else queue.close()
@@ -27,7 +27,7 @@ class _ReadingHook(tf_api.SessionRunHook):
     def after_create_session(self, session: Session, coord: object) -> None:
         """Start the thread, once per session."""
         if self._close is not None:
-            self._thread = threading.Thread(target=self._read, args=(session,), daemon=True)
+            self._thread = threading.Thread(target=self._read_until_closed, args=(session,), daemon=True)
             self._thread.start()
 
     def end(self, session: Session) -> None:
@@ -36,15 +36,15 @@ class _ReadingHook(tf_api.SessionRunHook):
             session.run(self._close)
             self._thread.join()
 
-    def _read(self, session: Session) -> None:
+    def _read_until_closed(self, session: Session) -> None:
         while True:
             try:
                 values = session.run(self._fetches)
             except (tf.errors.OutOfRangeError, tf.errors.CancelledError):
                 return  # the channel or the session is closed
-            self._use(values)
+            self._use_values(values)
 
-    def _use(self, values: Sequence[Value]) -> None:
+    def _use_values(self, values: Sequence[Value]) -> None:
         """Use the values of a run."""
 
 
@@ -62,9 +62,9 @@ class NPULogOutfeedSessionHook(_ReadingHook):
         """Create the op that reads the channel."""
         queue = find_channel(LOG_CHANNEL)
         texts = None if queue is None else outfeed_dequeue_op(LOG_CHANNEL, queue.dtypes, [None] * len(queue.dtypes))
-        self._set_input(texts, queue)
+        self._set_fetches(texts, queue)
 
-    def _use(self, values: Sequence[Value]) -> None:
+    def _use_values(self, values: Sequence[Value]) -> None:
         for value in values:
             for text in getattr(value, "flat", [value]):
                 self._stream.write(tf.compat.as_str(text) + "\n" if isinstance(text, bytes) else f"{text}\n")
@@ -91,7 +91,7 @@ class NPUInfeedOutfeedSessionHook(_ReadingHook):
             raise ValueError(
                 f"channel_name={self._name!r}: nothing is put on this channel. Call npu_ops.outfeed_enqueue_op first."
             )
-        self._set_input(self._ops, queue)
+        self._set_fetches(self._ops, queue)
 
 
 class NPUShutDownHook(tf_api.SessionRunHook):

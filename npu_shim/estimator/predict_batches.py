@@ -6,7 +6,7 @@ from typing import Callable, Iterator
 
 from npu_shim._tensorflow import tf_api, tf_data, types
 from npu_shim.data.batching import has_dynamic_batch
-from npu_shim.data.padding import padded_with_mask
+from npu_shim.data.padding import pad_with_mask
 from npu_shim.estimator.row_graph import is_computed_from, row_mixing_op_name
 
 tf = tf_api.tf
@@ -34,7 +34,7 @@ class RealRows(tf_api.SessionRunHook):
         self._real = 0
 
     @staticmethod
-    def of_graph() -> RealRows | None:
+    def of_default_graph() -> RealRows | None:
         """Return the object that padded the input of the default graph, None if there is none."""
         collected = tf_api.v1.get_collection(_COLLECTION)
         return collected[-1] if collected else None
@@ -54,7 +54,7 @@ class RealRows(tf_api.SessionRunHook):
                 return dataset  # Estimator raises its own error
             dataset = dataset.map(lambda features, labels: features)
         try:
-            pairs = padded_with_mask(dataset)
+            pairs = pad_with_mask(dataset)
         except (TypeError, ValueError) as error:
             tf_api.logging.info(
                 "npu_shim: predict does not pad its last batch, for which the NPU recompiles the graph: %s",
@@ -65,13 +65,13 @@ class RealRows(tf_api.SessionRunHook):
         tf_api.v1.add_to_collection(_COLLECTION, self)
         return pairs.map(lambda features, mask: {"features": features, "real": tf.cast(tf.reduce_sum(mask), tf.int32)})
 
-    def take_features(self, features: dict[str, types.Structure]) -> types.Structure:
+    def features_for_model(self, features: dict[str, types.Structure]) -> types.Structure:
         """Return the features for the model_fn."""
         self._count = features["real"]
         self._features = [t for t in tf.nest.flatten(features["features"]) if isinstance(t, tf.Tensor)]
         return features["features"]
 
-    def check(self, predictions: types.Tensor | dict[str, types.Tensor]) -> None:
+    def find_row_predictions(self, predictions: types.Tensor | dict[str, types.Tensor]) -> None:
         """Find the predictions that have a row for each example.
 
         Args:
@@ -106,7 +106,7 @@ class RealRows(tf_api.SessionRunHook):
         if self._count is not None:
             self._real = int(run_values.results)
 
-    def cut(self, values: types.Structure) -> types.Structure:
+    def remove_padding(self, values: types.Structure) -> types.Structure:
         """Return the values of one run without the padding."""
         if self._real == self._size:
             return values

@@ -35,7 +35,7 @@ class SharedFolder:
         self._all_flags = hccl_ops.allgather(self._flag, world_size())
         self._token = hccl_ops.broadcast([tf.constant([seed], tf.int32)], 0)[0]
 
-    def gather(self, session: Session, flag: int = 0) -> np.ndarray:
+    def gather_flags(self, session: Session, flag: int = 0) -> np.ndarray:
         """Wait for all ranks.
 
         Returns:
@@ -43,16 +43,16 @@ class SharedFolder:
         """
         return session.run(self._all_flags, {self._flag: [flag]})
 
-    def first_rank(self, session: Session) -> int:
+    def find_first_rank(self, session: Session) -> int:
         """Return the lowest rank that shares the folder with this one. All ranks must call this."""
         token = int(session.run(self._token)[0])
         tf.io.gfile.makedirs(self._path)
         mark = os.path.join(self._path, f".npu_shim_{token}_rank_{{}}")
         with tf.io.gfile.GFile(mark.format(self._rank), "w") as file:
             file.write("Ranks look for others that share this folder. This file is removed at once.\n")
-        self.gather(session)
+        self.gather_flags(session)
         first = next(rank for rank in range(world_size()) if tf.io.gfile.exists(mark.format(rank)))
-        self.gather(session)
+        self.gather_flags(session)
         tf.io.gfile.remove(mark.format(self._rank))
         return first
 
@@ -92,14 +92,14 @@ class RankCheckpointSaverHook(tf_estimator.CheckpointSaverHook):
 
     def after_create_session(self, session: Session, coord: object) -> None:
         """Find out which rank writes, and save the first checkpoint."""
-        intervals = self._folder.gather(session, self._interval)
+        intervals = self._folder.gather_flags(session, self._interval)
         if self._saves and len(set(intervals.tolist())) == 1:
-            self.first_rank = self._folder.first_rank(session)
-            self._waits = bool(self._folder.gather(session, int(not self.writes)).any())
+            self.first_rank = self._folder.find_first_rank(session)
+            self._waits = bool(self._folder.gather_flags(session, int(not self.is_writer)).any())
         if not self._saves:
             return
         self._together = self._waits
-        if self.writes:
+        if self.is_writer:
             super().after_create_session(session, coord)
         else:
             step = self.current_step(session)
@@ -108,7 +108,7 @@ class RankCheckpointSaverHook(tf_estimator.CheckpointSaverHook):
         self._together = self._waits and self._interval > 0
 
     @property
-    def writes(self) -> bool:
+    def is_writer(self) -> bool:
         """True if this rank writes checkpoints."""
         return self.first_rank == get_rank_id()
 
@@ -118,7 +118,7 @@ class RankCheckpointSaverHook(tf_estimator.CheckpointSaverHook):
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """As CheckpointSaverHook, if this rank saves during training."""
-        if self._saves and (self.writes or self._interval > 0):
+        if self._saves and (self.is_writer or self._interval > 0):
             super().after_run(run_context, run_values)
 
     def end(self, session: Session) -> None:
@@ -130,11 +130,11 @@ class RankCheckpointSaverHook(tf_estimator.CheckpointSaverHook):
             return
         step = self.current_step(session)
         new = step != self.last_saved_step()
-        if new and self.writes:
+        if new and self.is_writer:
             self.write(session, step)
-        self._folder.gather(session)
+        self._folder.gather_flags(session)
         for listener in self.listeners:
-            if new or not self.writes:
+            if new or not self.is_writer:
                 listener.after_save(session, step)
             listener.end(session, step)
 
@@ -142,10 +142,10 @@ class RankCheckpointSaverHook(tf_estimator.CheckpointSaverHook):
         """Save a checkpoint together with the other ranks. Return True if a listener asks to stop."""
         for listener in self.listeners:
             listener.before_save(session, step)
-        if self.writes:
+        if self.is_writer:
             self.write(session, step)
         if self._together:
-            self._folder.gather(session)
+            self._folder.gather_flags(session)
         stops = [listener.after_save(session, step) for listener in self.listeners]
         if any(stops):
             tf_api.logging.info("npu_shim: a checkpoint listener stops training at step %d.", step)

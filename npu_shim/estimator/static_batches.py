@@ -100,7 +100,7 @@ class StaticBatches(_Estimator):
                         yield_single_examples=False,
                     )
                 ) as batches:
-                    for values in map(rows.cut, batches):
+                    for values in map(rows.remove_padding, batches):
                         if yield_single_examples:
                             yield from iterate_rows(values, self._extract_batch_length)
                         else:
@@ -117,21 +117,21 @@ class StaticBatches(_Estimator):
         self, predictions: Tensor | dict[str, Tensor], predict_keys: str | Sequence[str] | None
     ) -> Tensor | dict[str, Tensor]:
         chosen = super()._extract_keys(predictions, predict_keys)
-        rows = RealRows.of_graph()
+        rows = RealRows.of_default_graph()
         if rows is not None:
-            rows.check(chosen)
+            rows.find_row_predictions(chosen)
         return chosen
 
     def _call_model_fn(self, features: Structure, labels: Structure, mode: str, config: RunConfig) -> EstimatorSpec:
-        rows = RealRows.of_graph()
+        rows = RealRows.of_default_graph()
         if rows is not None:
-            features = rows.take_features(features)
+            features = rows.features_for_model(features)
         mask = evaluation.mask_feature_of_graph(features) if mode == _EVAL else None
         # taken before the model_fn removes entries
         inputs = [] if mask is None else tf_api.tf.nest.flatten([features, labels], expand_composites=True)
         spec = super()._call_model_fn(features, labels, mode, config)
         if mask is not None:
-            evaluation.check_mask_is_used(spec, mask, inputs)
+            evaluation.raise_if_mask_is_unused(spec, mask, inputs)
         if mode == _TRAIN:
             return spec._replace(training_hooks=(*spec.training_hooks, DroppedExamplesHook()))
         return spec

@@ -94,7 +94,7 @@ def _set_variable(session: Session, variable: Tensor, value: Value) -> None:
     session.run(assign(**{"resource" if is_handle else "ref": variable, "value": given}), {given: value})
 
 
-def tolerance(model: Model) -> float:
+def output_tolerance(model: Model) -> float:
     """Return the largest difference of equal outputs, which is larger where the model computes with 16 bits.
 
     An op with the types of another form, such as that of an op without a kernel for bfloat16, casts its result to them.
@@ -104,11 +104,11 @@ def tolerance(model: Model) -> float:
     return max([TOLERANCE, *(size for dtype, size in _HALF.items() if dtype.as_datatype_enum in types)])
 
 
-def output_differences(expected: Values, got: Values) -> list[Difference]:
+def output_differences(expected: Values, computed: Values) -> list[Difference]:
     """Return the difference of each output."""
     differences = []
     for key, one in expected.items():
-        one, two, largest, shapes = np.asarray(one), np.asarray(got[key]), float("inf"), ""
+        one, two, largest, shapes = np.asarray(one), np.asarray(computed[key]), float("inf"), ""
         if one.shape != two.shape:
             shapes = f"shape {two.shape}, in the source {one.shape}"
         elif one.dtype.kind in "iubSO":

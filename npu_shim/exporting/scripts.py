@@ -83,7 +83,7 @@ class _Predicting(Capture):
 
     # --- sessions
 
-    def _replaces_run(self, graph: Graph, ops: list[Operation], feeds: Feeds) -> bool:
+    def _should_skip_run(self, graph: Graph, ops: list[Operation], feeds: Feeds) -> bool:
         tensors = [tensor for op in ops for tensor in op.outputs]
         return has_gradient_updates(needed_ops_with_functions(ops)) or any(
             tensor.dtype.is_floating and _is_prediction(tensor, feeds) for tensor in tensors
@@ -117,7 +117,7 @@ class _Predicting(Capture):
         kind, lines = f"graph at {self._running_line()}", functools.partial(_lines_of_node, graph, self._folder)
         self._stop(sources.Source, kind, definition, read, signatures, constants, lines)
 
-    def _train_until_stop(self, original: Function) -> Function:
+    def _wrap_train_to_stop(self, original: Function) -> Function:
         return original
 
     # --- TensorFlow 2
@@ -141,7 +141,7 @@ class _Predicting(Capture):
 
         return call
 
-    def _replaces_call(self, concrete: Value) -> bool:
+    def _should_skip_call(self, concrete: Value) -> bool:
         if has_gradient_updates(all_ops_with_functions(concrete.graph)):
             self.eager_line = self._running_line()
             raise Stop

@@ -84,10 +84,10 @@ class Conversions:
         return known.migrated
 
     def _convert_file(self, convert: Callable[[bytes, str], FileResult], raw: bytes, path: str) -> Conversion:
-        from convert_tf2npu.api import ordered, text_of
+        from convert_tf2npu.api import sort_edits, text_of
 
         result = convert(raw, path)
-        edits = ordered(self._edits(raw, path, result))
+        edits = sort_edits(self._edits(raw, path, result))
         return Conversion(raw, result, Migrated(text_of(raw), edits) if edits else None)
 
 

@@ -78,7 +78,7 @@ def main(before: Collection[str]) -> None:
             os.close(guardian)
     link.close()
     request = decode_settings(line.decode("ascii"), ForkRequest)
-    printed, command = _take_over_request(request), request.command
+    printed, command = _apply_request_and_read_printed(request), request.command
     preloaded = Preloaded(
         before, environ, added, lambda reason: _replace_process(reason, request), lambda: _write_all(2, printed)
     )
@@ -163,7 +163,7 @@ def _fork_from_child(link: socket.socket, guardian: int | None) -> bool:
     return True
 
 
-def _take_over_request(request: ForkRequest) -> bytes:
+def _apply_request_and_read_printed(request: ForkRequest) -> bytes:
     """Give this process its own streams, variables, folder and random numbers.
 
     Returns:

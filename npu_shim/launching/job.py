@@ -258,7 +258,7 @@ class Job:
         for collected in ENDING_SIGNALS + FORWARDED_SIGNALS:
             # under nohup, a hangup must not end the job
             if signal.getsignal(collected) is not signal.SIG_IGN:
-                old[collected] = signal.signal(collected, lambda got, frame: self._signals.append(got))
+                old[collected] = signal.signal(collected, lambda number, frame: self._signals.append(number))
         try:
             yield
         finally:

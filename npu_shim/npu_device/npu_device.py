@@ -25,10 +25,10 @@ from npu_shim.npu_device.functions import (
 )
 from npu_shim.npu_device.job_variables import get_ranksize, set_cm_chief_worksize_env, set_rank_table_file_env
 from npu_shim.npu_device.settings import (
+    as_own_options,
     global_options,
     is_inf_nan_enabled as is_inf_nan_enabled,
     npu_run_context as npu_run_context,
-    own_options,
     set_device_sat_mode as set_device_sat_mode,
     set_npu_loop_size as set_npu_loop_size,
 )
@@ -178,7 +178,7 @@ class NpuDeviceHandle:
 
             install()  # for sessions that follow, such as that of Keras after clear_session()
             STATE.keras_session = set_keras_session_npu_config(
-                session_config(**session_options(own_options(global_options())))
+                session_config(**session_options(as_own_options(global_options())))
             )
             atexit.register(_close)
         return self

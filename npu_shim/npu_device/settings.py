@@ -83,21 +83,21 @@ def npu_run_context(options: NpuRunContextOptions | None = None) -> Iterator[Non
         STATE.run_options = None
 
 
-def own_options(given: object) -> NpuConfig:
+def as_own_options(given: object) -> NpuConfig:
     """Return the options of npu.global_options() as a NpuConfig of npu_shim, on an NPU as a copy of the vendor's."""
     if isinstance(given, NpuConfig):
         return given
     own = NpuConfig()
-    take_over(own, given)
+    copy_vendor_options(own, given)
     return own
 
 
-def take_over(options: NpuBaseConfig, vendor: object) -> None:
+def copy_vendor_options(options: NpuBaseConfig, vendor: object) -> None:
     """Set the options to those that the script has changed in the vendor's options."""
     for name in options.names():
         part = getattr(vendor, name, None)
         if isinstance(getattr(options, name), NpuBaseConfig):
-            take_over(getattr(options, name), part)
+            copy_vendor_options(getattr(options, name), part)
         elif part is not None and part.value is not None:
             given = vars(part)["_OptionValue__value"]  # its property value is a text
             if given != part.default:

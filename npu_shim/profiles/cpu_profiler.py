@@ -24,7 +24,7 @@ from npu_shim.profiles.cpu_trace import HostSamples, SessionTrace
 from npu_shim.profiles.step_profiler import Profiler
 from npu_shim.rehearsal.assess.lines import creating_lines, running_script_line
 from npu_shim.rehearsal.recording import methods
-from npu_shim.rehearsal.recording.functions import without_xla
+from npu_shim.rehearsal.recording.functions import disable_xla
 
 _STEP = "step"  # the name of the span that ends one
 _INPUT = (ITERATOR, "OneShotIterator", "QueueDequeue", "ReaderRead")  # begin the types of ops of the input pipeline
@@ -54,7 +54,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
 
     def start(self) -> None:
         """Count from now on."""
-        without_xla()
+        disable_xla()
         tf_op_creation.add_hook(self)
         self._trace = SessionTrace() if tf.__version__.startswith("1.") else HostTrace()
         methods.wrap_methods(GroupBackend, ("run",), self._trace_collective)
@@ -77,10 +77,10 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
     def begin(self) -> None:
         gc.collect()  # takes half a second after the imports, which would be in one of the few steps
         self._trace.start()
-        self.ends_step()
+        self.note_step_end()
         self._samples = HostSamples(self._script)
 
-    def ends_step(self) -> None:
+    def note_step_end(self) -> None:
         with self._trace.span(_STEP):
             pass
 

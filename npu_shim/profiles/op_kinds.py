@@ -108,7 +108,7 @@ def parse_shapes(text: str) -> list[list[int]]:
     return [[int(size) for size in part.split(",")] if re.fullmatch(r"\d+(,\d+)*", part) else [] for part in parts]
 
 
-def size_of(name: str) -> float:
+def element_size_of_type(name: str) -> float:
     """Return the bytes of an element of a type: FLOAT16, DT_BF16, float32; 0 if it is not known."""
     plain = name.strip().upper().replace("DT_", "")
     bits = re.search(r"(\d+)$", plain)
@@ -119,7 +119,7 @@ def bytes_moved(signature: Signature) -> float:
     """Return the bytes that an op reads and writes at least; 0 if its shapes are not known."""
     tensors = [*zip(parse_shapes(signature.shapes), signature.types.split(";"))]
     tensors += zip(parse_shapes(signature.out_shapes), signature.out_types.split(";"))
-    return sum(product(shape) * size_of(name) for shape, name in tensors if shape)
+    return sum(product(shape) * element_size_of_type(name) for shape, name in tensors if shape)
 
 
 def matrix_flops(signature: Signature) -> float:

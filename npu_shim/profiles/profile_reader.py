@@ -55,7 +55,7 @@ def read_profile(folder: str, graphs: Sequence[str] = (), product: Product | Non
         if profile.runs[source]
         for device in _devices_of_source(source, profile)
     ]
-    _leave_earlier_runs(profile)
+    _drop_earlier_runs(profile)
     profile.lines = _lines_of_ops(folder, graphs, profile)
     if not (profile.devices or profile.rows["op_statistic"] or profile.rows["communication_statistic"]):
         collected = any(name.startswith("PROF_") for _, folders, _ in os.walk(folder) for name in folders)
@@ -96,7 +96,7 @@ def _devices_of_source(source: str, profile: Profile) -> Iterator[Device]:
             )
 
 
-def _leave_earlier_runs(profile: Profile) -> None:
+def _drop_earlier_runs(profile: Profile) -> None:
     """Leave out earlier runs of the same rank, and call devices by their ranks alone where these differ."""
     ranks = {
         device: table_forms.rank_of_run(device.source, device.name.rpartition(" ")[2]) for device in profile.devices

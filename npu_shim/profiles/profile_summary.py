@@ -216,10 +216,10 @@ def probability_by_chance(old: np.ndarray, new: np.ndarray) -> float | None:
     return math.erfc(distance / math.sqrt(2 * variance)) if variance > 0 else 1.0
 
 
-def _time_change(what: str, old: np.ndarray, new: np.ndarray) -> pages.Change:
+def _time_change(quantity: str, old: np.ndarray, new: np.ndarray) -> pages.Change:
     before, after = float(old.mean()) / 1e6, float(new.mean()) / 1e6
     chance = probability_by_chance(old, new)
     verdict = pages.FASTER if after < before else pages.SLOWER
     if chance is None or chance >= _LEVEL:
         verdict = pages.UNKNOWN if chance is None else pages.SAME
-    return pages.Change(what, before, after, after / before - 1 if before else None, chance, verdict)
+    return pages.Change(quantity, before, after, after / before - 1 if before else None, chance, verdict)

@@ -92,10 +92,10 @@ class Runs:
             code, start, took, *ratios = map(np.array, zip(*batch), (np.int32, np.int64, np.int64, *[np.float32] * 4))
             self.add_runs(code, start, took, ratios)
 
-    def add_link(self, what: Sequence[Value], took: float) -> None:
+    def add_link(self, link: Sequence[Value], took: float) -> None:
         """Add what went over a link, if anything did: source, target, transport and bytes; and nanoseconds."""
-        source, target, transport, size = what
-        if None not in what and float(size) > 0 and source != target:
+        source, target, transport, size = link
+        if None not in link and float(size) > 0 and source != target:
             self.links[int(source), int(target), str(transport)] += float(size), took
 
     def take_all_sorted(self) -> list[np.ndarray]:

@@ -39,14 +39,14 @@ class Profiler(Progress):
         """Return False: no values of the steps are wanted."""
         return False
 
-    def reach(self, source: int, step: int) -> None:
+    def set_step_count(self, source: int, step: int) -> None:
         """Set the number of steps of a source. The profiler begins and ends between two steps."""
         before = self.steps
-        super().reach(source, step)
+        super().set_step_count(source, step)
         if self._ended or self.steps <= before:
             return
         if self._began is not None:
-            self.ends_step()
+            self.note_step_end()
             if self.steps - self._began > self._last - self._first:
                 self._at_exit()
         elif self.steps >= self._first:
@@ -64,7 +64,7 @@ class Profiler(Progress):
     def begin(self) -> None:
         """Begin."""
 
-    def ends_step(self) -> None:
+    def note_step_end(self) -> None:
         """Take note of the end of a step."""
 
     def end(self) -> str:

@@ -27,7 +27,7 @@ _TIMES = ("start", "duration")
 _RATIOS = ("matrix", "vector", "memory", "memory of vectors")
 
 
-def _made_rows(
+def _parse_rows(
     file: ProfileFile, profile: Profile, make: Callable[[list[str]], _Made], after: int = 0
 ) -> Iterator[_Made]:
     """Yield what is made of the rows after some. A row of which nothing can be made is named and skipped."""
@@ -50,7 +50,7 @@ def _made_rows(
 
 def read_rows(file: ProfileFile, profile: Profile) -> None:
     """Read the rows of a table."""
-    heads = next(_made_rows(file, profile, list), [])
+    heads = next(_parse_rows(file, profile, list), [])
     columns = table_forms.column_places(heads, file.kind)
 
     def make(row: list[str]) -> TableRow:
@@ -65,12 +65,12 @@ def read_rows(file: ProfileFile, profile: Profile) -> None:
         }
         return TableRow(file.source, cells.get("device", file.device), cells, times)
 
-    profile.rows[file.kind].extend(_made_rows(file, profile, make, 1))
+    profile.rows[file.kind].extend(_parse_rows(file, profile, make, 1))
 
 
 def read_runs(file: ProfileFile, profile: Profile) -> None:
     """Read the runs of ops in a table."""
-    rows = _made_rows(file, profile, list)
+    rows = _parse_rows(file, profile, list)
     heads, first = next(rows, []), next(rows, [])
     columns = {column: places[0] for column, places in table_forms.column_places(heads, file.kind).items()}
     start, duration = columns["start"], columns["duration"]
@@ -88,7 +88,7 @@ def read_runs(file: ProfileFile, profile: Profile) -> None:
 
     done = _read_columns(file, profile, columns, len(heads), digits)
     if done is not None:
-        profile.runs[file.source].add_rows(_made_rows(file, profile, make, 1 + done), file.device)
+        profile.runs[file.source].add_rows(_parse_rows(file, profile, make, 1 + done), file.device)
 
 
 def _read_columns(

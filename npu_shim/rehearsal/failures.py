@@ -74,7 +74,7 @@ def failure_sentences(part: RunPart) -> str:
     """Return sentences about a run that did not end as it should: how it ended, its last output, and what to do."""
     with open(part.log, encoding="utf-8", errors="replace") as stream:
         output = stream.read()
-    how, fix = _end_and_fix(part.exit_code)
+    how, fix = _exit_text_and_fix(part.exit_code)
     return (
         f"{part.script} ended with {how} after {part.steps} recorded steps. {_last_output_sentence(output, fix)}"
         f"{advice_on_output(output)}{_fix_for_waiting_rank(output)}"
@@ -82,7 +82,7 @@ def failure_sentences(part: RunPart) -> str:
     )
 
 
-def _end_and_fix(code: int) -> tuple[str, str]:
+def _exit_text_and_fix(code: int) -> tuple[str, str]:
     """Return how a process ended, and what to do if the system or the timeout ended it."""
     if code == TIMED_OUT:
         return f"exit code {code}", "It took longer than --timeout: raise it, or record fewer steps with --steps. "
@@ -109,11 +109,11 @@ def _last_output_sentence(output: str, is_ended: str) -> str:
         return f"Its last lines: {last[-_MOST:].rstrip('.')}. " if last else "It printed nothing. "
     message = [number for number, line in enumerate(lines) if not line.startswith((" ", "\t"))][:1]
     if mark and message and len(lines) - message[0] <= _MOST_LINES:
-        return f"Its error: {_shortened(' '.join(lines[message[0] :]))}. "
-    return f"Its last line: {_shortened(lines[-1])}. " if lines else ""
+        return f"Its error: {_shorten(' '.join(lines[message[0] :]))}. "
+    return f"Its last line: {_shorten(lines[-1])}. " if lines else ""
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return textwrap.shorten(text, _MOST).rstrip(".")
 
 

@@ -8,7 +8,7 @@ from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.comparing.half_band import HalfBand
 from npu_shim.rehearsal.half_result import HalfPart, LargestLoss
 from npu_shim.rehearsal.result import HalfPoint, Result
-from npu_shim.rehearsal.result_values import shown_loss
+from npu_shim.rehearsal.result_values import loss_to_show
 
 
 def add_bands(result: Result, half: HalfPart, compared: Comparison, bands: HalfBand) -> None:
@@ -21,7 +21,7 @@ def add_bands(result: Result, half: HalfPart, compared: Comparison, bands: HalfB
             limit = bands.widened_limit(0.0, pair.original, place, step)
             if limit and difference != math.inf:
                 shares[step] = max(shares.get(step, 0.0), difference / limit)
-    shown = shown_loss(compared)
+    shown = loss_to_show(compared)
     loss: dict[int, tuple[float | None, float | None]] = {}
     if shown is not None and shown.differences:
         rows = [

@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
     recorder = Recorder(writer, run.every, run.steps)
     recorder.is_rank, recorder.of_ranks = rank is not None, run.of_ranks
     apart = Apart(rank, run.apart) if rank and run.apart is not None else None
-    random_seeds.seed_python(apart.seed_of_rank(run.seed) if apart else run.seed, recorder.seed)
+    random_seeds.seed_python(apart.seed_of_rank(run.seed) if apart else run.seed, recorder.record_seed)
     if run.dumping is not None:  # before the hooks, which run sessions of their own between two steps
         run.dumping.start(recorder)
     given = read_initial_variables(run.initial) if run.initial else None

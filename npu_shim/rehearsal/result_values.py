@@ -100,7 +100,7 @@ def _unmatched_names(streams: Sequence[Stream]) -> list[Alone]:
     return [Alone(stream.kind, stream.name, len(stream.values)) for stream in streams]
 
 
-def shown_loss(comparison: Comparison) -> Compared | None:
+def loss_to_show(comparison: Comparison) -> Compared | None:
     """Return what is shown as the loss: a loss, else a log, fetch or summary with this word, else any fetch."""
     several = losses_of(comparison)
     if several:
@@ -127,7 +127,7 @@ def losses_of(comparison: Comparison) -> list[Compared]:
 def _points_by_step(comparison: Comparison) -> list[Point]:
     """Return loss and largest difference of each step."""
     differences = comparison.largest_difference_by_step()
-    shown = shown_loss(comparison)
+    shown = loss_to_show(comparison)
     points = {} if shown is None else _values_by_step(shown)
     return [
         Point(step, *points.get(step, (None, None)), difference=_finite_or_none(differences.get(step, 0.0)))

@@ -44,7 +44,7 @@ from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import Writer
 recorder = Recorder(Writer(out))
 recorder.of_ranks = True
-random_seeds.seed_python(1, recorder.seed)  # from which Keras draws seeds
+random_seeds.seed_python(1, recorder.record_seed)  # from which Keras draws seeds
 recorder.writer.write_event("start", command=["train.py"])
 if where == "draws":
     from npu_shim.dumps.draws import SharedDraws

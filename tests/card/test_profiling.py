@@ -146,7 +146,7 @@ def test_the_profiler_starts_and_stops_between_steps(
     at: list[tuple[int, str]] = []
     for step in reached:
         before = len(calls)
-        steps.reach(0, step)
+        steps.set_step_count(0, step)
         at += [(step, call.path.rpartition(".")[2]) for call in calls[before:]]
     assert calls[0].arguments == {"level": "L1", "aic_metrics": "PipeUtilization", "output_path": "folder"}
     assert [each for each in at if each[1] != "__init__"] == [(2, "start"), (4, "stop")]
@@ -171,7 +171,7 @@ def test_all_steps_of_npu_device_are_profiled_and_the_wanted_ones_read(
     for step in range(1, 9):
         marks.append(time.time_ns())
         time.sleep(0.002)
-        steps.reach(0, step)
+        steps.set_step_count(0, step)
     assert not calls and "npu-shim profile reads these steps of it" in capsys.readouterr().err
     for number, (begin, end) in enumerate(zip(marks, marks[1:])):
         rank.runs.append(card.Run(card.matmul("a"), begin + 1000, end - 1000))

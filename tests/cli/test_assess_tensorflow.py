@@ -55,7 +55,7 @@ def test_flops_of_lenet_are_those_computed_by_hand() -> None:
     with tf.Graph().as_default() as graph:
         targets, given = lenet(16)
         made = flat.flatten(graph, targets, given)
-    done = work.work_of(made, {})
+    done = work.work_of_nodes(made, {})
     convolutions = sum(n for n, node in zip(done.flops, made.nodes) if node.op == "Conv2D")
     assert convolutions == 2 * 16 * (150 * 784 + 2400 * 100 + 48000)
     matrix = sum(n for n, node in zip(done.flops, made.nodes) if work.MATRIX.match(node.op))
@@ -75,7 +75,7 @@ def test_updates_read_and_write_the_variables_and_a_gather_the_rows(use_resource
             v1.train.AdagradOptimizer(0.1).minimize(loss, var_list=[rows]),
         ]
         made = flat.flatten(graph, targets, {})
-    moved = {node.op.replace("Resource", ""): n for n, node in zip(work.work_of(made, {}).bytes, made.nodes)}
+    moved = {node.op.replace("Resource", ""): n for n, node in zip(work.work_of_nodes(made, {}).bytes, made.nodes)}
     assert moved["ApplyAdam"] == 100 * 50 * (7 * 4) + 6 * 4, "weights and two slots, their gradient, and six scalars"
     assert moved["SparseApplyAdagrad"] == 3 * 8 * (5 * 4) + 4, "three rows and their slot, their gradient, and the rate"
     gather = "Gather" if use_resource else "GatherV2"
@@ -161,7 +161,7 @@ def test_a_loop_counts_as_often_as_it_runs() -> None:
         made = flat.flatten(graph, [end.op], {})
     trips = work.loop_trip_counts(made)
     assert list(trips.values()) == [7]
-    done = work.work_of(made, trips)
+    done = work.work_of_nodes(made, trips)
     assert sum(n for n, node in zip(done.flops, made.nodes) if node.op == "MatMul") == 7 * 2 * 8 * 8 * 8
 
 

@@ -168,7 +168,7 @@ def test_a_card_gets_the_names_in_its_own_form() -> None:
     for given, wanted in ((["--dump-layers", "dense/MatMul,loss"], "dense/MatMul loss"), ([], "")):
         settings = _dumped.dump_settings(parser.parse_args(["--dump", "card", *given]), False)
         assert settings is not None
-        options = settings.options("/card")
+        options = settings.npu_options("/card")
         assert (options["dump_layer"], options["dump_step"], options["dump_mode"]) == (wanted, "0", "all")
 
 

@@ -247,7 +247,7 @@ def test_sixteen_bits_round_more(
         made = inference_model.make_inference_model(
             source, graph, *ports.choose_ports(source, graph, None, [], [ports.parse_asked_output("y")]), {}
         )
-        assert proof.tolerance(made) == most
+        assert proof.output_tolerance(made) == most
 
 
 def test_strings_of_a_signature_are_left_out() -> None:

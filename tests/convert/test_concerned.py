@@ -8,7 +8,7 @@ import weakref
 from typing import Any
 
 import pytest
-from convert_tf2npu.engine.converter import Converter, project_of
+from convert_tf2npu.engine.converter import Converter, make_project
 from convert_tf2npu.engine.plan import Planner
 from convert_tf2npu.engine.results import UNTOUCHED, FileResult
 from convert_tf2npu.engine.settings import Settings
@@ -85,7 +85,7 @@ def test_only_what_may_concern_a_rule_is_understood(name: str, tmp_path: pathlib
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
         paths.append(str(path))
-    converter = Converter(Settings(), project_of(Settings(), paths))
+    converter = Converter(Settings(), make_project(Settings(), paths))
     seen: list[str] = []
     real = Planner.plan
 
@@ -129,7 +129,7 @@ def test_a_fork_is_reported_in_a_file_without_tensorflow(tmp_path: pathlib.Path)
 def _converted(files: dict[str, str], name: str, folder: pathlib.Path) -> FileResult:
     for relative, text in files.items():
         (folder / relative).write_text(text)
-    converter = Converter(Settings(), project_of(Settings(), [str(folder / each) for each in files]))
+    converter = Converter(Settings(), make_project(Settings(), [str(folder / each) for each in files]))
     return converter.convert(files[name].encode(), str(folder / name))
 
 

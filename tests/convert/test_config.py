@@ -9,7 +9,7 @@ import pytest
 from convert_tf2npu.cli.config import Config, _read_table, find_config
 from convert_tf2npu.cli.toml_subset import TomlError, read_table
 from convert_tf2npu.files.errors import UsageError
-from convert_tf2npu.files.globs import matches
+from convert_tf2npu.files.globs import matches_any_glob
 from convert_tf2npu.main import main
 
 pytestmark = pytest.mark.smoke
@@ -168,4 +168,4 @@ def test_patterns_start_from_the_folder_of_the_file_and_named_files_are_converte
     ids=str,
 )
 def test_patterns(path: str, pattern: str, expected: bool) -> None:
-    assert matches(path, [pattern]) is expected
+    assert matches_any_glob(path, [pattern]) is expected

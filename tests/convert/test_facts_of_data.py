@@ -6,7 +6,7 @@ import pathlib
 from typing import Any
 
 import pytest
-from convert_tf2npu.engine.converter import Converter, project_of
+from convert_tf2npu.engine.converter import Converter, make_project
 from convert_tf2npu.engine.results import FINDING, UNREACHED, FileResult
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.facts.facts import Facts, digest
@@ -331,7 +331,7 @@ def test_a_feed_under_another_name_that_no_run_reached_counts(
     files = {"model.py": FileFacts(digest(model), blocks["model.py"], {place: seen})}
     files["train.py"] = FileFacts(digest(train), blocks["train.py"])
     settings = Settings(facts=Facts(str(tmp_path), (), files), **SELECT)
-    result = Converter(settings, project_of(settings, [*paths.values()], [*paths.values()])).convert(
+    result = Converter(settings, make_project(settings, [*paths.values()], [*paths.values()])).convert(
         model, paths["model.py"]
     )
     (diagnostic,) = result.diagnostics

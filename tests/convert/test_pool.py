@@ -10,7 +10,7 @@ import time
 
 import pytest
 from convert_tf2npu.engine import pool
-from convert_tf2npu.engine.converter import project_of
+from convert_tf2npu.engine.converter import make_project
 from convert_tf2npu.engine.pool import Converting, convert_files, split_into_pieces
 from convert_tf2npu.engine.results import FileResult
 from convert_tf2npu.engine.settings import Settings
@@ -66,7 +66,7 @@ def project(tmp_path: pathlib.Path) -> tuple[list[str], Converting]:
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     paths = sorted(str(path) for path in tmp_path.iterdir())
-    converting = Settings(), project_of(Settings(), paths), True
+    converting = Settings(), make_project(Settings(), paths), True
     (tmp_path / "gone.py").unlink()
     return paths, converting
 

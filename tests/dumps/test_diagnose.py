@@ -112,21 +112,23 @@ class Card:
         writer.write_event("note", tensorflow="1.15.5", on_device=on_card, npu_options=options)
         planted = self.planted if factor != 1 else ""
         if not on_card:
-            recorder.values(INITIAL, [("w", np.float32(2 if planted == "seeds" else 1))])
+            recorder.record_values(INITIAL, [("w", np.float32(2 if planted == "seeds" else 1))])
         gets_draws = (
             self.draws and isinstance(run.dumping, Dumping) and run.dumping.draws == 1
         )  # the seed of the recording
         if (self.planted == "draws" or self.draws) and not on_card or gets_draws:
-            recorder.line(DRAW, "dropout/RandomUniform", "train.py:7")
-            recorder.values(DRAW, [("dropout/RandomUniform", np.ones(4, "f4"))], 1)
+            recorder.record_line(DRAW, "dropout/RandomUniform", "train.py:7")
+            recorder.record_values(DRAW, [("dropout/RandomUniform", np.ones(4, "f4"))], 1)
         for step in range(1, STEPS + 1):
             batch = np.arange(4, dtype="f4") + step + (planted == "data")
             rows = [(INPUT, "batch", batch), (LOSS, "loss", np.float32(factor / step))]
             rows.append((RATE, "learning_rate", np.float32(0.2 if planted == "rate" else 0.1)))
-            recorder.update(0, [] if on_card else [(kind, name, np.asarray(value)) for kind, name, value in rows])
-            recorder.values(FEED, [("x", batch)])
-            recorder.values(FETCH, [("loss", np.float32(factor / step))])
-        recorder.final([("w", np.float32(factor))])
+            recorder.record_update(
+                0, [] if on_card else [(kind, name, np.asarray(value)) for kind, name, value in rows]
+            )
+            recorder.record_values(FEED, [("x", batch)])
+            recorder.record_values(FETCH, [("loss", np.float32(factor / step))])
+        recorder.record_final_variables([("w", np.float32(factor))])
         writer.write_event("end", ended="returned", steps=STEPS, seconds=3.0, peak_bytes=10**8)
 
     def dump(self, folder: pathlib.Path, run: Run, dumping: Dumping) -> None:

@@ -89,13 +89,13 @@ def skipping(folder: pathlib.Path, ends: bool) -> Any:
     recorder = Recorder(writer)
     for step in range(3):
         value = np.array(math.inf if step != 1 else 2.0, np.float32)
-        recorder.tensors([(LOSS, "loss", value), (TAPE, "w", value)])
+        recorder.record_tensors([(LOSS, "loss", value), (TAPE, "w", value)])
         if step == 1 or (step == 2 and not ends):
-            recorder.update(0, [(GRADIENT, "w", np.ones(1)), (VARIABLE, "w", np.ones(1))])
+            recorder.record_update(0, [(GRADIENT, "w", np.ones(1)), (VARIABLE, "w", np.ones(1))])
         else:
             writer.write_event("skip", optimizer=0, number=step + 1)
-        recorder.values(FETCH, [("loss", value)])
-    recorder.values(FINAL, [("w", np.ones(1))])
+        recorder.record_values(FETCH, [("loss", value)])
+    recorder.record_values(FINAL, [("w", np.ones(1))])
     return read_recording(str(folder))
 
 

@@ -144,7 +144,7 @@ def record_share(folder: pathlib.Path, rows: slice, is_averaged: bool, gradient:
         recorder.reduced = 40 * is_averaged
         values = [(INPUT, "batch 0", batch[rows]), (LOSS, "loss", batch[rows].mean())]
         values += [(GRADIENT, "kernel", np.full(40, gradient, "f4")), (VARIABLE, "kernel", np.ones(40, "f4"))]
-        recorder.update(0, values)
+        recorder.record_update(0, values)
     recorder.writer.write_event("end", ended="returned", steps=len(ROWS), seconds=1.5, peak_bytes=10**8)
 
 

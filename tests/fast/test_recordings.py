@@ -202,7 +202,7 @@ def test_equal_recordings_agree(tmp_path: pathlib.Path) -> None:
 def test_printed_numbers_with_decimals_are_values(tmp_path: pathlib.Path, line: str, has_values: bool) -> None:
     recorder = Recorder(Writer(str(tmp_path)))
     name, numbers = name_and_numbers_of(line)
-    recorder.values(PRINT, [(name, np.array(each)) for each in numbers])
+    recorder.record_values(PRINT, [(name, np.array(each)) for each in numbers])
     recorder.writer.write_event("end", ended="returned")
     found = read_recording(str(tmp_path))
     assert compare_recordings(found, found).has_computed_values() == has_values
@@ -249,9 +249,11 @@ def test_of_two_updates_in_one_step_the_earlier_one_comes_first(tmp_path: pathli
         (tmp_path / name).mkdir()
         writer = Writer(str(tmp_path / name))
         recorder = Recorder(writer)
-        recorder.update(0, [(RATE, "critic", np.float32(rate)), (VARIABLE, "critic/kernel", np.float32(1 - rate))])
-        recorder.tensors([(INPUT, "actor", np.float32(1 - rate))], {"actor/kernel"})
-        recorder.update(1, [(RATE, "actor", np.float32(0.1)), (VARIABLE, "actor/kernel", np.float32(2 - rate))])
+        recorder.record_update(
+            0, [(RATE, "critic", np.float32(rate)), (VARIABLE, "critic/kernel", np.float32(1 - rate))]
+        )
+        recorder.record_tensors([(INPUT, "actor", np.float32(1 - rate))], {"actor/kernel"})
+        recorder.record_update(1, [(RATE, "actor", np.float32(0.1)), (VARIABLE, "actor/kernel", np.float32(2 - rate))])
         writer.write_event("end", ended="returned", steps=1, seconds=1.0, peak_bytes=1)
         return read_recording(str(tmp_path / name))
 
@@ -264,9 +266,9 @@ def test_a_gradient_of_one_script_comes_after_what_departs_before_its_update(tmp
         (tmp_path / name).mkdir()
         writer = Writer(str(tmp_path / name))
         recorder = Recorder(writer)
-        recorder.update(0, [(RATE, "critic", np.float32(0.1))])
-        recorder.tensors([(LOSS, "loss", np.float32(loss))], {"kernel"})
-        recorder.update(1, [(GRADIENT, each, np.ones(len(each), "f4")) for each in trained])
+        recorder.record_update(0, [(RATE, "critic", np.float32(0.1))])
+        recorder.record_tensors([(LOSS, "loss", np.float32(loss))], {"kernel"})
+        recorder.record_update(1, [(GRADIENT, each, np.ones(len(each), "f4")) for each in trained])
         writer.write_event("end", ended="returned", steps=1, seconds=1.0, peak_bytes=1)
         return read_recording(str(tmp_path / name))
 
@@ -404,7 +406,7 @@ def test_variables_in_another_scope_pair_by_the_last_part_of_their_names(tmp_pat
     made = []
     for folder, values in ((tmp_path / "a", powers), (tmp_path / "b", scaled)):
         folder.mkdir()
-        Recorder(Writer(str(folder))).final(values.items())
+        Recorder(Writer(str(folder))).record_final_variables(values.items())
         made.append(read_recording(str(folder)))
     found = compare_recordings(*made)
     assert [(one.name, other.name) for one, other in found.matches.pairs] == [(name, f"cond/{name}") for name in powers]
@@ -415,7 +417,7 @@ def logged(folder: pathlib.Path, *logs: tuple[str, float]) -> Recording:
     """Return a recording of logs of Keras."""
     folder.mkdir()
     writer = Writer(str(folder))
-    Recorder(writer).values(LOG, logs)
+    Recorder(writer).record_values(LOG, logs)
     return read_recording(str(folder))
 
 
@@ -455,7 +457,7 @@ def test_a_rewrite_may_renumber_the_names_after_it(tmp_path: pathlib.Path) -> No
 def test_variables_of_one_name_are_apart(tmp_path: pathlib.Path) -> None:
     recorder = Recorder(Writer(str(tmp_path)))
     for step in range(2):
-        recorder.update(0, [(VARIABLE, "Variable", np.float32(number + step)) for number in range(2)])
+        recorder.record_update(0, [(VARIABLE, "Variable", np.float32(number + step)) for number in range(2)])
     found = read_recording(str(tmp_path)).streams_of_kind(VARIABLE)
     assert [(each.name, len(each.values)) for each in found] == [("Variable", 2), ("Variable (2)", 2)]
 
@@ -493,8 +495,8 @@ def test_a_script_without_an_optimizer_is_counted_by_its_tapes(tmp_path: pathlib
     (tmp_path / "a").mkdir()
     recorder = Recorder(Writer(str(tmp_path / "a")))
     for step in range(3):
-        recorder.tensors([(LOSS, "loss", np.asarray(1.0 / (step + 1)))])
-    recorder.values(PREDICTION, [("predict", np.zeros(2))])
+        recorder.record_tensors([(LOSS, "loss", np.asarray(1.0 / (step + 1)))])
+    recorder.record_values(PREDICTION, [("predict", np.zeros(2))])
     found = read_recording(str(tmp_path / "a"))
     assert [value.step for value in found.streams[LOSS, "loss"].values] == [1, 2, 3]
     assert [value.step for value in found.streams[PREDICTION, "predict"].values] == [3]
@@ -504,7 +506,7 @@ def test_every_thins_gradients_but_no_losses(tmp_path: pathlib.Path) -> None:
     (tmp_path / "a").mkdir()
     recorder = Recorder(Writer(str(tmp_path / "a")), every=8)
     for _ in range(20):
-        recorder.update(0, [(LOSS, "loss", np.ones(())), (GRADIENT, "kernel", np.ones(3))])
+        recorder.record_update(0, [(LOSS, "loss", np.ones(())), (GRADIENT, "kernel", np.ones(3))])
     found = read_recording(str(tmp_path / "a"))
     assert len(found.streams[LOSS, "loss"].values) == 20
     assert [value.step for value in found.streams[GRADIENT, "kernel"].values] == [*range(1, 11), 16]
@@ -723,9 +725,9 @@ def test_a_second_run_that_ends_before_the_last_final_variables_is_no_departure(
     def run(name: str, loss: float, *finals: float) -> Recording:
         (tmp_path / name).mkdir()
         recorder = Recorder(Writer(str(tmp_path / name)))
-        recorder.update(0, [(LOSS, "loss", np.float32(loss)), (GRADIENT, "kernel", np.ones(3))])
+        recorder.record_update(0, [(LOSS, "loss", np.float32(loss)), (GRADIENT, "kernel", np.ones(3))])
         for value in finals:
-            recorder.final([("kernel", np.float32(value))])
+            recorder.record_final_variables([("kernel", np.float32(value))])
         return read_recording(str(tmp_path / name))
 
     ours = run("original", 1.0, 5.0, 4.0)
@@ -795,8 +797,8 @@ def test_printed_lines_depart_last_and_those_that_the_original_does_not_repeat_a
         folder.mkdir()
         recorder = Recorder(Writer(str(folder)))
         rows = [("accuracy #", accuracy), ("other #", other), ("23:45 #", other)]
-        recorder.values(PRINT, [(name, np.array([value, 0.01])) for name, value in rows[: 2 + (number < 2)]])
-        recorder.update(0, [(LOSS, "loss", np.float32(1 + 0.3 * number))])
+        recorder.record_values(PRINT, [(name, np.array([value, 0.01])) for name, value in rows[: 2 + (number < 2)]])
+        recorder.record_update(0, [(LOSS, "loss", np.float32(1 + 0.3 * number))])
         recordings.append(read_recording(str(folder)))
     found = compare_recordings(recordings[0], recordings[1])
     assert [each.kind for each in found.departures] == [LOSS, PRINT, PRINT, PRINT]

@@ -177,7 +177,7 @@ def read_much(folder: pathlib.Path, megabytes: int) -> tuple[float, int]:
             stream.write(block)
         stream.write(plog("09:00:00", MEMORY))
     code = (
-        "import re, sys; from npu_shim.troubles.logs import explain_logs as e, explain; explain(''); "
+        "import re, sys; from npu_shim.troubles.logs import explain_logs as e, troubles_in_text; troubles_in_text(''); "
         "peak = lambda: int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]); before = peak(); "
         "(s,) = e(sys.argv[1:]).sightings; print(peak() - before, s.trouble.id)"
     )

@@ -121,7 +121,7 @@ class Rows(NoWriter):
 
 def test_variables_of_a_model_with_one_name_are_kept_apart() -> None:
     writer = Rows()
-    Recorder(writer).final([("dense/kernel", np.float32(1)), ("dense/kernel", np.float32(2))])
+    Recorder(writer).record_final_variables([("dense/kernel", np.float32(1)), ("dense/kernel", np.float32(2))])
     assert writer.kept == [(FINAL, "dense/kernel", 1.0), (FINAL, "dense/kernel (2)", 2.0)]
 
 

@@ -8,7 +8,15 @@ import pathlib
 from convert_tf2npu.facts.facts import Facts, ObservedRun
 from convert_tf2npu.facts.seen import Block, FileFacts, Place, Seen
 
-from npu_shim.rehearsal.migrating.migration import FACTS, SOURCE, TAKEN_BACK, Left, Migration, Observed, Rewrite
+from npu_shim.rehearsal.migrating.migration import (
+    FACTS,
+    SOURCE,
+    TAKEN_BACK,
+    Migration,
+    Observed,
+    Rewrite,
+    UnconvertedPlace,
+)
 from npu_shim.rehearsal.migrating.reports import WRITERS
 from npu_shim.rehearsal.result import Result
 from tests.schemas.test_dumps_schema import valid
@@ -28,7 +36,7 @@ def test_facts_are_valid(tmp_path: pathlib.Path, repo_root: pathlib.Path) -> Non
 def test_migrations_are_valid(tmp_path: pathlib.Path, repo_root: pathlib.Path) -> None:
     example = json.loads((repo_root / "docs" / "verify_example.json").read_text(encoding="utf-8"))
     rewrites = [Rewrite("train.py", 3, 1, "NPU101", "made so", basis, 1) for basis in (SOURCE, FACTS, TAKEN_BACK)]
-    left = [Left("train.py", 4, 1, "NPU231", "do so", reached) for reached in (True, False)]
+    left = [UnconvertedPlace("train.py", 4, 1, "NPU231", "do so", reached) for reached in (True, False)]
     observed = [Observed(["train.py"], "2.15.1", "3.11.7", 5, "returned")]
     result = Migration(
         "train.py", ["-v"], "out", "facts.json", observed, 2, 1, rewrites, left, Result.from_json(example), ["Why."]

@@ -297,10 +297,10 @@ def test_graph_mode_takes_the_vendors_options_over() -> None:
         op_precision_mode=OptionValue(None, None),
         dump_config=types.SimpleNamespace(enable_dump=OptionValue(False, True)),
     )
-    own = settings.own_options(vendor)
+    own = settings.as_own_options(vendor)
     assert own.precision_mode.given == "allow_mix_precision" and own.hcom_parallel.given is False
     assert own.dump_config.enable_dump.given is True and not own.graph_run_mode.is_changed
-    assert settings.own_options(own) is own
+    assert settings.as_own_options(own) is own
 
 
 def test_graph_mode_gives_keras_the_npu_session() -> None:
@@ -406,8 +406,8 @@ if VERSION >= (2, 0):
         callbacks = tf.keras.callbacks
         backup = getattr(callbacks, "BackupAndRestore", None) or callbacks.experimental.BackupAndRestore
         given = [callbacks.CSVLogger(str(tmp_path / "log")), backup(str(tmp_path / "backup"))]
-        assert rank_callbacks.for_this_rank(given, 0)[1:-1] == given
-        (restoring,) = rank_callbacks.for_this_rank(given, 1)[1:-1]
+        assert rank_callbacks.callbacks_for_rank(given, 0)[1:-1] == given
+        (restoring,) = rank_callbacks.callbacks_for_rank(given, 1)[1:-1]
         assert restoring is given[1]
         for event in (restoring.on_train_batch_end, restoring.on_epoch_end):
             event(0, {})

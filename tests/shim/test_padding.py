@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import npu_shim
-from npu_shim.data.padding import mask_name_of
+from npu_shim.data.padding import mask_name_of_pipeline
 
 v1 = tf.compat.v1
 N = 70
@@ -178,8 +178,8 @@ def test_another_name_for_the_mask_is_found_after_other_steps():
     with tf.Graph().as_default():
         padded = pad(tf.data.Dataset.from_tensor_slices({"x": x}).batch(4), mask="real")
         assert set(v1.data.get_output_shapes(padded)) == {"x", "real"}
-        assert mask_name_of(padded.prefetch(1).repeat()) == "real"
-        assert mask_name_of(tf.data.Dataset.range(3).batch(2)) is None
+        assert mask_name_of_pipeline(padded.prefetch(1).repeat()) == "real"
+        assert mask_name_of_pipeline(tf.data.Dataset.range(3).batch(2)) is None
 
 
 def test_weighted_metrics_do_not_count_the_padding():

@@ -17,14 +17,14 @@ from .facts.seen import Block
 from .files.errors import UsageError
 from .rewrite.watching import Watched
 from .syntax.decoding import text_of
-from .syntax.edits import Edit, ordered
+from .syntax.edits import Edit, sort_edits
 
 if TYPE_CHECKING:
     from .engine.settings import Settings
 
 __all__ = ["Configuration", "UsageError", "add_rule_arguments", "configuration", "main", "rule_options"]
 __all__ += ["Block", "Facts", "FileFacts", "ObservedRun", "Seen", "Watched", "digest", "read_facts"]
-__all__ += ["Diagnostic", "Edit", "FileResult", "imported_modules", "ordered", "text_of"]
+__all__ += ["Diagnostic", "Edit", "FileResult", "imported_modules", "sort_edits", "text_of"]
 __all__ += ["Deliberate", "deliberate_changes", "deliberate_rules", "names_of_unclear_support"]
 __all__ += ["html_page", "html_text", "print_line", "print_results"]
 
@@ -65,9 +65,9 @@ class Configuration(NamedTuple):
 
     def excludes(self, path: str) -> bool:
         """Return True if the user excludes a file from conversion."""
-        from .files.globs import matches
+        from .files.globs import matches_any_glob
 
-        return matches(os.path.relpath(path, self.folder).replace(os.sep, "/"), self.exclude)
+        return matches_any_glob(os.path.relpath(path, self.folder).replace(os.sep, "/"), self.exclude)
 
     def converter(self, paths: Sequence[str]) -> Callable[[bytes, str], FileResult]:
         """Return the function that converts the files of a project: bytes and path in, result out.
@@ -76,9 +76,9 @@ class Configuration(NamedTuple):
             paths: of the files. They are read together, because the type of a name in one file can depend on another
                 file. The function holds their syntax trees, so keep it only as long as needed.
         """
-        from .engine.converter import Converter, project_of
+        from .engine.converter import Converter, make_project
 
-        return Converter(self.settings, project_of(self.settings, paths, filter(self.excludes, paths))).convert
+        return Converter(self.settings, make_project(self.settings, paths, filter(self.excludes, paths))).convert
 
 
 def configuration(args: argparse.Namespace, folder: str, main: str = "") -> Configuration:
@@ -106,9 +106,13 @@ def imported_modules(raw: bytes, path: str) -> Iterator[str]:
         raw: the bytes of the file.
         path: its path. One that ends with ``.ipynb`` is a notebook.
     """
-    from .project.import_statements import all_statements_in, dotted_name, text_with_joined_lines as text_of_lines
+    from .project.import_statements import (
+        all_import_statements_in,
+        dotted_name,
+        text_with_joined_lines as text_of_lines,
+    )
 
-    for module, name in all_statements_in(text_of_lines(raw, path)):
+    for module, name in all_import_statements_in(text_of_lines(raw, path)):
         yield module
         if name not in ("", "*"):  # may be a module too
             yield dotted_name(module, name)

@@ -23,7 +23,7 @@ class Collectives:
     def _run(self, key: str, request: str, work: Callable[[Transport], T]) -> T:
         return self._backend.run(key, request, request_digest(request), work)
 
-    def _reduction_request(self, what: str, reduction: str, arrays: list[Array]) -> str:
+    def _reduction_request(self, collective: str, reduction: str, arrays: list[Array]) -> str:
         for name in {array.type_name for array in arrays} or {"float32"}:
             check_reduction(reduction, name)
         if len({array.type_name for array in arrays}) > 1:
@@ -31,7 +31,7 @@ class Collectives:
                 f"tensors of one reduction have different types ({types_and_shapes_text(arrays)}). "
                 "Cast them to one type."
             )
-        return f"{what} of {types_and_shapes_text(arrays)}"
+        return f"{collective} of {types_and_shapes_text(arrays)}"
 
     def _check_rank_of_group(self, rank: int, name: str) -> int:
         if not 0 <= rank < self.size:

@@ -88,11 +88,17 @@ class ProcessGroup(RowCollectives, Exchanges):
         return self._reduce(what, tensors, reduction, key, type_name, is_wanted=self.rank == root)
 
     def _reduce(
-        self, what: str, tensors: OneOrList, reduction: str, key: str, type_name: str | None, is_wanted: bool = True
+        self,
+        collective: str,
+        tensors: OneOrList,
+        reduction: str,
+        key: str,
+        type_name: str | None,
+        is_wanted: bool = True,
     ) -> OneOrList:
         """Reduce tensors over all ranks; return them unchanged if this rank does not want the result."""
         arrays = to_arrays(tensors, type_name)
-        request = self._reduction_request(what, reduction, arrays)
+        request = self._reduction_request(collective, reduction, arrays)
         flat = [array.flat for array in arrays]
         results = self._pool.allocate([(array.size, array.dtype) for array in flat]) if is_wanted else flat
         out = BufferList(results) if is_wanted else None

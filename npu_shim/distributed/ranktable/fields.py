@@ -101,7 +101,7 @@ def read_number_field(entry: JsonObject, key: str, path: str, reading: Reading) 
 
 
 def check_declared_count(
-    entry: JsonObject, key: str, wanted: int, path: str, inside: str, reading: Reading, what: str = "entry",
+    entry: JsonObject, key: str, wanted: int, path: str, inside: str, reading: Reading, noun: str = "entry",
     required: bool = False, severity: str = ERROR, quoted: bool = True,
 ) -> None:  # fmt: skip
     """Compare a declared number with the length of a list; the dialect has it in quotes, or not."""
@@ -114,7 +114,7 @@ def check_declared_count(
         reading.report(
             f"{path}.{key}",
             f"is {entry[key]!r}, but there {'is' if wanted == 1 else 'are'} "
-            f"{count_text(wanted, what, 'entries' if what == 'entry' else '')} in {inside}",
+            f"{count_text(wanted, noun, 'entries' if noun == 'entry' else '')} in {inside}",
             f"{right}, or complete the list",
             severity,
         )

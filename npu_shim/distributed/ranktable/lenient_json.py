@@ -50,7 +50,7 @@ def load_lenient_json(text: str) -> tuple[object, tuple[Problem, ...]]:
 
 
 def _blank_matches(
-    pattern: re.Pattern[str], name: str, text: str, what: str, advice: str, problems: list[Problem]
+    pattern: re.Pattern[str], name: str, text: str, problem: str, advice: str, problems: list[Problem]
 ) -> str:
     """Return the text with each match replaced by spaces, and report the first one."""
     matches: list[tuple[int, str]] = []
@@ -68,7 +68,7 @@ def _blank_matches(
         column = at - (text.rfind("\n", 0, at) + 1) + 1
         shown = f" ({_shorten(first)})" if name == "comment" else ""
         more = f", and {len(matches) - 1} more" if len(matches) > 1 else ""
-        problems.append(Problem(_position_text(line, column), f"is not JSON: it {what}{shown}{more}", advice))
+        problems.append(Problem(_position_text(line, column), f"is not JSON: it {problem}{shown}{more}", advice))
     return plain
 
 

@@ -143,7 +143,7 @@ class Scheduler(GroupBackend):
             if pending.is_scheduled:
                 return
             self._scheduled = None
-            wait_until(self._poll, self._raise_for_failure_or_stall, self._spins)
+            wait_until(self._poll_is_scheduled, self._raise_for_failure_or_stall, self._spins)
             scheduled = self._scheduled
             assert scheduled is not None
             scheduled.is_scheduled = True
@@ -152,7 +152,7 @@ class Scheduler(GroupBackend):
             _wake_thread(scheduled)
             polls = False
 
-    def _poll(self) -> bool:
+    def _poll_is_scheduled(self) -> bool:
         """Return True if a collective is scheduled; on the first rank of the group, schedule one."""
         words = self._words
         if words[layout.SCHEDULED_NUMBER] == self._sequence:

@@ -68,9 +68,9 @@ class MetricAverageCallback(tf.keras.callbacks.Callback):
         """Average the metrics, in the order of their names."""
         if logs:
             for metric, value in sorted(logs.items()):
-                logs[metric] = self._mean(metric, value)
+                logs[metric] = self._average_over_ranks(metric, value)
 
-    def _mean(self, metric: str, value: Value) -> Value:
+    def _average_over_ranks(self, metric: str, value: Value) -> Value:
         if _executing_eagerly():
             return allreduce(tf.constant(value, tf.float32), name=f"MetricAverage.{metric}").numpy()
         session = tf_api.keras_backend().get_session()

@@ -8,11 +8,11 @@ from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import KerasLayer, KerasModel, Optimizer, Value, Variable
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.compression import Compression
-from npu_shim.horovod.tensorflow.gradient_reduction import ReductionSettings, groups_of
+from npu_shim.horovod.tensorflow.gradient_reduction import ReductionSettings, groups_from_arguments
 from npu_shim.horovod.tensorflow.keras_optimizer import create_distributed_optimizer
 from npu_shim.horovod.tensorflow.mpi_ops import Average
 from npu_shim.horovod.tensorflow.reductions import AnyCompressor
-from npu_shim.horovod.tensorflow.tape import local_variables
+from npu_shim.horovod.tensorflow.tape import variables_of_layers
 
 
 def DistributedOptimizer(
@@ -53,7 +53,7 @@ def DistributedOptimizer(
     Raises:
         ValueError, NotImplementedError: an argument is not allowed.
     """
-    groups = groups_of(groups, num_groups)
+    groups = groups_from_arguments(groups, num_groups)
     settings = ReductionSettings(
         compression, sparse_as_dense, op, gradient_predivide_factor, groups, process_set, scale_local_gradients
     )
@@ -77,7 +77,7 @@ def PartialDistributedOptimizer(
         **kwargs: as for DistributedOptimizer.
     """
     distributed = DistributedOptimizer(optimizer, *args, **kwargs)
-    for variable in local_variables(local_layers):
+    for variable in variables_of_layers(local_layers):
         distributed.register_local_var(variable)
     return distributed
 

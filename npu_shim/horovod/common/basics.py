@@ -52,14 +52,14 @@ class HorovodBasics:
             )
         if isinstance(process_sets, str) and process_sets.lower() != "dynamic":
             raise ValueError(f"process_sets={process_sets!r} is not allowed. Pass a list of ProcessSet, or 'dynamic'.")
-        sets.start([] if process_sets is None or isinstance(process_sets, str) else process_sets)
+        sets.start_process_sets([] if process_sets is None or isinstance(process_sets, str) else process_sets)
         self._world = here
 
     def shutdown(self) -> None:
         """End the use of Horovod. init() may be called again."""
         if self._world is not None:
             self._world = None
-            sets.stop()
+            sets.stop_process_sets()
 
     def is_initialized(self) -> bool:
         """Return True between init() and shutdown()."""
@@ -67,36 +67,36 @@ class HorovodBasics:
 
     def rank(self) -> int:
         """Return the rank of this process."""
-        return self._here().rank
+        return self._initialized_world().rank
 
     def size(self) -> int:
         """Return the number of ranks."""
-        return self._here().size
+        return self._initialized_world().size
 
     def local_rank(self) -> int:
         """Return the number of this process among the ranks of its host."""
-        return self._here().local_rank
+        return self._initialized_world().local_rank
 
     def local_size(self) -> int:
         """Return the number of ranks on this host."""
-        return self._here().local_size
+        return self._initialized_world().local_size
 
     def cross_rank(self) -> int:
         """Return the number of this host among those that have a rank with this local rank."""
-        return self._peers().index(self._here().rank)
+        return self._ranks_with_same_local_rank().index(self._initialized_world().rank)
 
     def cross_size(self) -> int:
         """Return the number of hosts that have a rank with this local rank."""
-        return len(self._peers())
+        return len(self._ranks_with_same_local_rank())
 
     def is_homogeneous(self) -> bool:
         """Return True if every host has the same number of ranks."""
-        here = self._here()
+        here = self._initialized_world()
         return len({len(here.ranks_on_server_of(rank)) for rank in range(here.size)}) == 1
 
     def start_timeline(self, file_path: str, mark_cycles: bool = False) -> None:
         """Warn that there is no timeline."""
-        self._here()
+        self._initialized_world()
         warnings.warn(
             f"hvd.start_timeline({file_path!r}) writes nothing: npu_shim has no timeline. Use tf.profiler.",
             RuntimeWarning,
@@ -105,11 +105,11 @@ class HorovodBasics:
 
     def stop_timeline(self) -> None:
         """Do nothing: there is no timeline."""
-        self._here()
+        self._initialized_world()
 
     def mpi_threads_supported(self) -> bool:
         """Return False: there is no MPI."""
-        self._here()
+        self._initialized_world()
         return False
 
     mpi_enabled, mpi_built = _constant_answer(False, "there is no MPI"), _constant_answer(False, "there is no MPI")
@@ -122,13 +122,13 @@ class HorovodBasics:
     def _get_process_set_ids_and_ranks(self) -> dict[int, list[int]]:
         return sets.ids_and_ranks()
 
-    def _here(self) -> World:
+    def _initialized_world(self) -> World:
         if self._world is None:
             raise ValueError("Horovod has not been initialized; use hvd.init().")
         return self._world
 
-    def _peers(self) -> list[int]:
-        here = self._here()
+    def _ranks_with_same_local_rank(self) -> list[int]:
+        here = self._initialized_world()
         number = here.local_rank
         return [r for r in range(here.size) if here.ranks_on_server_of(r).index(r) == number]
 

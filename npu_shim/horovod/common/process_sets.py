@@ -62,19 +62,19 @@ global_process_set.process_set_id = 0
 _sets: dict[int, ProcessSet] = {0: global_process_set}
 
 
-def start(process_sets: Iterable[ProcessSet]) -> None:
+def start_process_sets(process_sets: Iterable[ProcessSet]) -> None:
     """Give the global set its ranks, forget the sets of an earlier start, and add some.
 
     Raises:
         ValueError: a set has ranks that the job has not, or two sets have the same ranks.
     """
-    stop()
+    stop_process_sets()
     global_process_set.ranks = list(range(world().size))
     for process_set in process_sets:
         add_process_set(process_set)
 
 
-def stop() -> None:
+def stop_process_sets() -> None:
     """Remove all sets but the global one, which loses its ranks."""
     for process_set in list(_sets.values()):
         remove_process_set(process_set)
@@ -121,7 +121,7 @@ def remove_process_set(process_set: ProcessSet) -> bool:
     return True
 
 
-def by_id(process_set_id: int) -> ProcessSet:
+def process_set_by_id(process_set_id: int) -> ProcessSet:
     """Return the process set with a number.
 
     Raises:
@@ -137,7 +137,7 @@ def ids_and_ranks() -> dict[int, list[int]]:
     return {number: list(process_set.ranks) for number, process_set in _sets.items()}
 
 
-def group_of(process_set: ProcessSet) -> str:
+def group_name_of(process_set: ProcessSet) -> str:
     """Return the name of the group whose collectives a process set runs.
 
     Raises:

@@ -10,7 +10,7 @@ from npu_shim.horovod.common import process_sets as sets
 from npu_shim.horovod.common.basics import ADASUM, AVERAGE, MAX, MIN, PRODUCT, SUM, basics
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow import group_collectives
-from npu_shim.horovod.tensorflow.gradients import scaled
+from npu_shim.horovod.tensorflow.gradients import scale_tensor
 from npu_shim.horovod.tensorflow.naming import collective_name
 
 Average, Sum, Adasum, Min, Max, Product = AVERAGE, SUM, ADASUM, MIN, MAX, PRODUCT
@@ -30,7 +30,7 @@ def handle_average_backwards_compatibility(op: int | None, average: bool | None)
     return op
 
 
-def reduction_of(op: int, what: str) -> str:
+def reduction_name(op: int, caller: str) -> str:
     """Return the name of the reduction that the collectives run for an ``op`` of Horovod.
 
     Raises:
@@ -39,11 +39,11 @@ def reduction_of(op: int, what: str) -> str:
     """
     if op == Adasum:
         raise NotImplementedError(
-            f"{what}: op=hvd.Adasum is not supported. Use op=hvd.Average; to train with many ranks, scale the learning "
-            "rate and warm it up (hvd.callbacks.LearningRateWarmupCallback)."
+            f"{caller}: op=hvd.Adasum is not supported. Use op=hvd.Average; to train with many ranks, scale the "
+            "learning rate and warm it up (hvd.callbacks.LearningRateWarmupCallback)."
         )
     if op not in _REDUCTIONS:
-        raise ValueError(f"{what}: op={op!r} is not allowed. Pass hvd.Average, Sum, Min, Max or Product.")
+        raise ValueError(f"{caller}: op={op!r} is not allowed. Pass hvd.Average, Sum, Min, Max or Product.")
     return _REDUCTIONS[op]
 
 
@@ -86,8 +86,8 @@ def _grouped_allreduce(
     Returns:
         Tensors of the same shapes and types. Integers are scaled as float64 and rounded towards zero.
     """
-    reduction, ranks = reduction_of(op, f"hvd.{kind.lower()}"), size_of(process_set)
-    inputs = [scaled(tf.convert_to_tensor(tensor), prescale_factor) for tensor in tensors]
+    reduction, ranks = reduction_name(op, f"hvd.{kind.lower()}"), size_of_process_set(process_set)
+    inputs = [scale_tensor(tf.convert_to_tensor(tensor), prescale_factor) for tensor in tensors]
     results: list[Tensor] = [None] * len(inputs)
     types = list(dict.fromkeys(tensor.dtype.base_dtype for tensor in inputs))
     for dtype in types:
@@ -96,12 +96,12 @@ def _grouped_allreduce(
         sent = [inputs[index] for index in members]
         full_name = collective_name(kind, None if name is None else name + suffix, sent, ignore_name_scope)
         for index, reduced in zip(members, group_collectives.allreduce(sent, reduction, full_name, process_set)):
-            results[index] = scaled(reduced, postscale_factor, ranks if op == Average else 1)
+            results[index] = scale_tensor(reduced, postscale_factor, ranks if op == Average else 1)
     return results
 
 
-def size_of(process_set: ProcessSet) -> int:
+def size_of_process_set(process_set: ProcessSet) -> int:
     """Return the number of ranks in a process set, which must be registered."""
-    sets.group_of(process_set)
+    sets.group_name_of(process_set)
     basics.size()
     return len(process_set.ranks)

@@ -55,18 +55,18 @@ class _ValuesState(ObjectState):
 
     def save(self) -> None:
         """Keep the values of the variables and the objects."""
-        self._values = self._read()
+        self._values = self._read_values()
         super().save()
 
     def restore(self) -> None:
         """Take back the values and objects that were saved last."""
-        self._assign(self._values)
+        self._assign_values(self._values)
         super().restore()
 
     def sync(self) -> None:
         """Give all ranks the variables and objects of rank 0."""
         self._broadcast_values()
-        self._values = self._read()
+        self._values = self._read_values()
         super().sync()
 
     def saved(self) -> SavedState:
@@ -76,16 +76,16 @@ class _ValuesState(ObjectState):
     def load(self, saved: SavedState) -> None:
         """Take over the values and objects of another process."""
         self._values = saved["values"]
-        self._assign(self._values)
+        self._assign_values(self._values)
         super().load(saved)
 
     def _broadcast_values(self) -> None:
         raise NotImplementedError
 
-    def _read(self) -> list[np.ndarray]:
+    def _read_values(self) -> list[np.ndarray]:
         raise NotImplementedError
 
-    def _assign(self, values: Sequence[np.ndarray]) -> None:
+    def _assign_values(self, values: Sequence[np.ndarray]) -> None:
         raise NotImplementedError
 
 
@@ -106,7 +106,7 @@ class TensorFlowState(_ValuesState):
         if not _executing_eagerly():
             self.session = session or tf_api.v1.get_default_session()
             self._broadcast = broadcast_variables(self.variables, root_rank=0)
-        self._values = self._read()
+        self._values = self._read_values()
         in_graph = not _executing_eagerly()
         super().__init__(broadcast_object_fn(session=self.session) if in_graph else broadcast_object, rank, **kwargs)
 
@@ -116,12 +116,12 @@ class TensorFlowState(_ValuesState):
         else:
             self._session().run(self._broadcast)
 
-    def _read(self) -> list[np.ndarray]:
+    def _read_values(self) -> list[np.ndarray]:
         if _executing_eagerly():
             return [variable.numpy() for variable in self.variables]
         return self._session().run(self.variables)
 
-    def _assign(self, values: Sequence[np.ndarray]) -> None:
+    def _assign_values(self, values: Sequence[np.ndarray]) -> None:
         for variable, value in zip(self.variables, values):
             if _executing_eagerly():
                 variable.assign(value)
@@ -156,7 +156,7 @@ class TensorFlowKerasState(_ValuesState):
         if not getattr(model, "built", True):
             raise ValueError("The model is not built: it has no variables yet. Call model.build(input_shape) first.")
         self.model, self.optimizer, self.backend = model, optimizer or model.optimizer, backend
-        self._values = self._read()
+        self._values = self._read_values()
         if _executing_eagerly():
             bcast_object: Callable[[Result], Result] = broadcast_object
         else:
@@ -180,12 +180,12 @@ class TensorFlowKerasState(_ValuesState):
     def _variables(self) -> list[Variable]:
         return list(self.model.variables) + optimizer_variables(self.optimizer)
 
-    def _read(self) -> list[np.ndarray]:
+    def _read_values(self) -> list[np.ndarray]:
         if _executing_eagerly():
             return [np.array(variable) for variable in self._variables()]
         return list(tf_api.keras_backend().batch_get_value(self._variables()))
 
-    def _assign(self, values: Sequence[np.ndarray]) -> None:
+    def _assign_values(self, values: Sequence[np.ndarray]) -> None:
         if _executing_eagerly():
             for variable, value in zip(self._variables(), values):
                 variable.assign(value)

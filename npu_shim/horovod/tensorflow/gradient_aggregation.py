@@ -42,9 +42,9 @@ class LocalGradientAggregation:
 
     def compute_gradients(self, gradients: Sequence[Gradient], variables: Sequence[Variable]) -> list[Gradient]:
         """Return the reduced sums in the pass that ends a step, and this rank's sums in the others."""
-        dense = [self._dense(gradient) for gradient in gradients]
+        dense = [self._to_dense(gradient) for gradient in gradients]
         present = [index for index, gradient in enumerate(dense) if gradient is not None]
-        self._make_variables(present, dense)
+        self._create_missing_variables(present, dense)
         assert self.counter is not None
         count = self.counter + 1
         first, last = tf.equal(count, 1), tf.equal(count, self._passes)
@@ -91,7 +91,7 @@ class LocalGradientAggregation:
         result = tf.cond(is_last, done(apply), done(count))
         return result if tf.executing_eagerly() else result.op
 
-    def _dense(self, gradient: Gradient) -> Tensor | None:
+    def _to_dense(self, gradient: Gradient) -> Tensor | None:
         if not isinstance(gradient, tf.IndexedSlices):
             return gradient
         if not self._sparse_as_dense:
@@ -101,7 +101,7 @@ class LocalGradientAggregation:
             )
         return tf.convert_to_tensor(gradient)
 
-    def _make_variables(self, present: list[int], gradients: Sequence[Tensor | None]) -> None:
+    def _create_missing_variables(self, present: list[int], gradients: Sequence[Tensor | None]) -> None:
         if self.counter is None:
             self.counter = self._new_variable((), tf.int32, "aggregation_counter")
         for index in present:

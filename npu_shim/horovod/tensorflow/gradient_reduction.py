@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import Gradient, Value, Variable
-from npu_shim.horovod.common.process_sets import ProcessSet, group_of
+from npu_shim.horovod.common.process_sets import ProcessSet, group_name_of
 from npu_shim.horovod.common.util import split_list
-from npu_shim.horovod.tensorflow.mpi_ops import Adasum, Average, reduction_of
+from npu_shim.horovod.tensorflow.mpi_ops import Adasum, Average, reduction_name
 from npu_shim.horovod.tensorflow.reductions import grouped_allreduce
 from npu_shim.optimizer.gradient_averaging import group_into_messages
 
@@ -53,7 +53,7 @@ class GradientReducer:
     def __init__(self, name: str, settings: ReductionSettings) -> None:
         op, groups = settings.op, settings.groups
         if op == Adasum:
-            reduction_of(op, name)
+            reduction_name(op, name)
         if settings.gradient_predivide_factor != 1.0 and op != Average:
             raise ValueError(f"{name}: gradient_predivide_factor is not allowed with this op. Use op=hvd.Average.")
         if groups is not None and not isinstance(groups, list) and not groups > 0:
@@ -82,13 +82,13 @@ class GradientReducer:
         """
         results = list(gradients)
         if not self._process_set.included() or self._process_set.size() == 1:
-            group_of(self._process_set)  # it must have been added
+            group_name_of(self._process_set)  # it must have been added
             return results
         with tf.name_scope(self._name + "_Allreduce"):
             if self._settings.sparse_as_dense:
                 results = [tf.convert_to_tensor(g) if isinstance(g, tf.IndexedSlices) else g for g in results]
             reduced = [i for i, g in enumerate(results) if g is not None and not self.is_local(variables[i])]
-            for number, members in enumerate(self._messages(reduced, results, variables)):
+            for number, members in enumerate(self._group_into_messages(reduced, results, variables)):
                 name = f"grad_{number}" if use_generic_names else None
                 for index, value in zip(members, self._reduce([results[i] for i in members], name)):
                     results[index] = value
@@ -110,7 +110,7 @@ class GradientReducer:
         )
         return grouped_allreduce(gradients, ignore_name_scope=name is not None, **given)
 
-    def _messages(
+    def _group_into_messages(
         self, reduced: list[int], gradients: Sequence[Gradient], variables: Sequence[Variable]
     ) -> list[list[int]]:
         """Return the indices of the gradients of each message."""
@@ -124,11 +124,13 @@ class GradientReducer:
         sparse = [index for index in reduced if isinstance(gradients[index], tf.IndexedSlices)]
         dense = [index for index in reduced if index not in sparse]
         tensors = [gradients[index] for index in dense]
-        buckets = group_into_messages(tensors, group_of(self._process_set)) if tensors else []
+        buckets = group_into_messages(tensors, group_name_of(self._process_set)) if tensors else []
         return [[dense[i] for i in bucket] for bucket in buckets] + [[index] for index in sparse]
 
 
-def groups_of(groups: int | list[list[Variable]] | None, num_groups: int) -> int | list[list[Variable]] | None:
+def groups_from_arguments(
+    groups: int | list[list[Variable]] | None, num_groups: int
+) -> int | list[list[Variable]] | None:
     """Return ``groups``, or the number of groups of an older argument."""
     if num_groups:
         warnings.warn("num_groups is deprecated: pass groups.", DeprecationWarning, stacklevel=3)

@@ -11,7 +11,7 @@ from npu_shim._tensorflow.types import DType, Tensor
 _registered: set[str] = set()
 
 
-def scaled(tensor: Tensor, factor: float, ranks: int = 1) -> Tensor:
+def scale_tensor(tensor: Tensor, factor: float, ranks: int = 1) -> Tensor:
     """Return tensor * factor / ranks: integers as float64, half precision as float32, as Horovod computes it.
 
     Horovod multiplies with the reciprocal of the ranks, so 49 ranks average the integer 1 to 0. A quotient does not.
@@ -28,14 +28,14 @@ def scaled(tensor: Tensor, factor: float, ranks: int = 1) -> Tensor:
     return tf.cast(result, dtype)
 
 
-def with_scaled_gradient(tensor: Tensor, factor: float) -> Tensor:
+def scale_gradient(tensor: Tensor, factor: float) -> Tensor:
     """Return the tensor; the gradient that reaches it is multiplied by a factor."""
     if factor == 1.0 or not tensor.dtype.is_floating:
         return tensor
-    return with_gradient(tf.identity(tensor), tensor, lambda dy: scaled(dy, factor), f"times {factor!r}")
+    return replace_gradient(tf.identity(tensor), tensor, lambda dy: scale_tensor(dy, factor), f"times {factor!r}")
 
 
-def with_gradient(y: Tensor, x: Tensor, backward: Callable[[Tensor], Tensor], name: str) -> Tensor:
+def replace_gradient(y: Tensor, x: Tensor, backward: Callable[[Tensor], Tensor], name: str) -> Tensor:
     """Return y with a gradient with respect to x, instead of those of the ops that made it.
 
     Args:

@@ -12,7 +12,7 @@ from npu_shim.distributed import backend, graph_consistency, graph_ops, uneven_o
 from npu_shim.distributed.collectives.errors import Mismatch
 from npu_shim.distributed.groups import find_group as group_with_name
 from npu_shim.distributed.world import world
-from npu_shim.horovod.common.process_sets import ProcessSet, group_of
+from npu_shim.horovod.common.process_sets import ProcessSet, group_name_of
 from npu_shim.horovod.tensorflow import card
 
 
@@ -95,7 +95,7 @@ def _group_name_of_set(process_set: ProcessSet) -> str:
         InvalidArgumentError: this process is not in the set.
         ValueError: the set was not added.
     """
-    group = group_of(process_set)
+    group = group_name_of(process_set)
     rank = world().rank
     if rank not in process_set.ranks:
         raise tf.errors.InvalidArgumentError(

@@ -31,10 +31,10 @@ from npu_shim.horovod.tensorflow.dense_allreduce import (
     _allreduce,
     _grouped_allreduce as _grouped_allreduce,
     handle_average_backwards_compatibility as handle_average_backwards_compatibility,
-    reduction_of,
-    size_of,
+    reduction_name,
+    size_of_process_set,
 )
-from npu_shim.horovod.tensorflow.gradients import scaled, with_gradient, with_scaled_gradient
+from npu_shim.horovod.tensorflow.gradients import replace_gradient, scale_gradient, scale_tensor
 from npu_shim.horovod.tensorflow.naming import collective_name
 from npu_shim.horovod.tensorflow.rank_ops import (
     local_rank_op as local_rank_op,
@@ -66,7 +66,9 @@ def allgather(
     """
     sent = tf.convert_to_tensor(tensor)
     full_name = collective_name("Allgather", name, [sent], ignore_name_scope)
-    return group_collectives.allgather(with_scaled_gradient(sent, 1.0 / size_of(process_set)), full_name, process_set)
+    return group_collectives.allgather(
+        scale_gradient(sent, 1.0 / size_of_process_set(process_set)), full_name, process_set
+    )
 
 
 def grouped_allgather(
@@ -107,11 +109,13 @@ def broadcast(
     number = process_set.process_set_id or 0
 
     def backward(dy: Tensor) -> Tensor:
-        return scaled(_allreduce(dy, op=Average, process_set=sets.by_id(number)), float(rank() == root_rank))
+        return scale_tensor(
+            _allreduce(dy, op=Average, process_set=sets.process_set_by_id(number)), float(rank() == root_rank)
+        )
 
     if not sent.dtype.is_floating:
         return value
-    return with_gradient(value, sent, backward, f"broadcast {root_rank} {process_set}")
+    return replace_gradient(value, sent, backward, f"broadcast {root_rank} {process_set}")
 
 
 def broadcast_(
@@ -191,13 +195,13 @@ def _reducescatter(
     Returns:
         A tensor [rows of this rank, ...]. As in Horovod the gradient of a sum is multiplied by the number of ranks.
     """
-    reduction, ranks = reduction_of(op, "hvd.reducescatter"), size_of(process_set)
+    reduction, ranks = reduction_name(op, "hvd.reducescatter"), size_of_process_set(process_set)
     sent = tf.convert_to_tensor(tensor)
     full_name = collective_name("Reducescatter", name, [sent], ignore_name_scope)
     block = group_collectives.reduce_scatter(
-        scaled(with_scaled_gradient(sent, ranks), prescale_factor), reduction, full_name, process_set
+        scale_tensor(scale_gradient(sent, ranks), prescale_factor), reduction, full_name, process_set
     )
-    return scaled(block, postscale_factor, ranks if op == Average else 1)
+    return scale_tensor(block, postscale_factor, ranks if op == Average else 1)
 
 
 def join() -> Tensor:

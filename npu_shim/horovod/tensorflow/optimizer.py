@@ -10,7 +10,7 @@ from npu_shim._tensorflow.types import DType, Operation, Optimizer, Tensor, Tens
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.compression import Compression
 from npu_shim.horovod.tensorflow.gradient_aggregation import LocalGradientAggregation
-from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer, ReductionSettings, groups_of
+from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer, ReductionSettings, groups_from_arguments
 from npu_shim.horovod.tensorflow.keras_optimizer import create_distributed_optimizer
 from npu_shim.horovod.tensorflow.mpi_ops import Average
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
@@ -62,7 +62,7 @@ def DistributedOptimizer(
     Raises:
         ValueError, NotImplementedError: an argument is not allowed.
     """
-    groups = groups_of(groups, num_groups)
+    groups = groups_from_arguments(groups, num_groups)
     settings = ReductionSettings(
         compression, sparse_as_dense, op, gradient_predivide_factor, groups, process_set, scale_local_gradients
     )

@@ -11,12 +11,12 @@ from npu_shim.horovod.common.basics import basics
 def size_op(process_set_id: int = 0, name: str | None = None) -> Tensor:
     """Return the number of ranks in a process set as an int32 scalar."""
     basics.size()
-    return tf.constant(len(sets.by_id(process_set_id).ranks), tf.int32, name=name or "HorovodSize")
+    return tf.constant(len(sets.process_set_by_id(process_set_id).ranks), tf.int32, name=name or "HorovodSize")
 
 
 def process_set_included_op(process_set_id: int = 0, name: str | None = None) -> Tensor:
     """Return 1 if this process is in a process set, else 0, as an int32 scalar."""
-    included = basics.rank() in sets.by_id(process_set_id).ranks
+    included = basics.rank() in sets.process_set_by_id(process_set_id).ranks
     return tf.constant(int(included), tf.int32, name=name or "HorovodProcessSetIncluded")
 
 

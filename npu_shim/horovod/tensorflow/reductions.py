@@ -16,7 +16,7 @@ from npu_shim.horovod.tensorflow.mpi_ops import (
     _reducescatter,
     grouped_allgather,
     handle_average_backwards_compatibility,
-    reduction_of,
+    reduction_name,
 )
 
 AnyCompressor = Type[Compressor]
@@ -176,7 +176,7 @@ def _gather_slices(
     ignore_name_scope: bool,
 ) -> list[Gradient]:
     """Return the rows of all ranks: a variable updated with them gets the sum or mean of the slices."""
-    reduction_of(op, "hvd.allreduce")
+    reduction_name(op, "hvd.allreduce")
     if op not in (Sum, Average):
         raise NotImplementedError("hvd.allreduce: of tf.IndexedSlices only op=hvd.Sum and hvd.Average are supported.")
     if prescale_factor != 1.0 or postscale_factor != 1.0:

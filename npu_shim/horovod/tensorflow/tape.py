@@ -8,7 +8,7 @@ from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import Gradient, KerasLayer, Structure, Variable
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.compression import Compression
-from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer, ReductionSettings, groups_of
+from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer, ReductionSettings, groups_from_arguments
 from npu_shim.horovod.tensorflow.mpi_ops import Average
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def DistributedGradientTape(
     Raises:
         ValueError, NotImplementedError: an argument is not allowed.
     """
-    groups = groups_of(groups, num_groups)
+    groups = groups_from_arguments(groups, num_groups)
     settings = ReductionSettings(
         compression, sparse_as_dense, op, gradient_predivide_factor, groups, process_set, scale_local_gradients
     )
@@ -135,12 +135,12 @@ def PartialDistributedGradientTape(
         process_set,
         scale_local_gradients,
     )
-    for variable in local_variables(local_layers):
+    for variable in variables_of_layers(local_layers):
         tape.register_local_source(variable)
     return tape
 
 
-def local_variables(layers: KerasLayer | Sequence[KerasLayer] | None) -> list[Variable]:
+def variables_of_layers(layers: KerasLayer | Sequence[KerasLayer] | None) -> list[Variable]:
     """Return the trainable variables of a layer or several.
 
     Raises:

@@ -16,7 +16,7 @@ from npu_shim.optimizer.gradient_averaging import is_sparse, mark_averaged, redu
 _OF_THIS_RANK = "_npu_shim_gradients_of_this_rank"
 
 
-def average_tapes() -> None:
+def patch_tapes_to_average() -> None:
     """Let every tf.GradientTape of this process average the gradients of variables over the ranks.
 
     All readers then see those of one process: clipping, logged norms, histograms, accumulators, loss scales.

@@ -36,14 +36,15 @@ def shard_batches(batches: Iterable[Structure]) -> Iterable[Structure]:
     if not isinstance(batches, tf.data.Dataset):
         return _Slices(batches)
     rows = _static_rows(batches)
-    if rows is not None and not are_even(batches):
+    if rows is not None and not have_equal_shards(batches):
         warnings.warn(
-            f"shard_batches: {rows} rows of a batch do not divide among {place()[1]} ranks, so the rows of some ranks "
-            f"count more than others in a loop. Use a batch size that is a multiple of {place()[1]}.",
+            f"shard_batches: {rows} rows of a batch do not divide among {rank_and_size()[1]} ranks, so the rows of "
+            "some ranks count more than others in a loop. Use a batch size that is a multiple of "
+            f"{rank_and_size()[1]}.",
             RuntimeWarning,
             stacklevel=2,
         )
-    return slice_each_batch(batches, *place(), least=1)
+    return slice_each_batch(batches, *rank_and_size(), least=1)
 
 
 def shard_batch(batch: Structure) -> Structure:
@@ -82,7 +83,7 @@ def slice_of_rank(batch: Structure) -> tuple[Structure, Tensor | None]:
         The rows, and rows / (rows of all / ranks), by which the mean of this rank is multiplied before it is averaged;
         None if it is 1 for every batch.
     """
-    rank, size = place()
+    rank, size = rank_and_size()
     rows = next((number_of_rows(part) for part in tf.nest.flatten(batch) if _has_rows(part)), 0)
     begin, end = slice_bounds(rows, rank, size)
     weight = None
@@ -105,7 +106,7 @@ def weight_of_shard(rows: Structure) -> Tensor:
 
 
 @contextlib.contextmanager
-def step_with_weight(weight: Tensor | None) -> Iterator[None]:
+def set_step_weight(weight: Tensor | None) -> Iterator[None]:
     """Inside, where a training step is built, weight_of_rows() returns the weight."""
     token = _weight.set(weight)
     try:
@@ -119,9 +120,9 @@ def weight_of_rows() -> Tensor | None:
     return _weight.get()
 
 
-def are_even(batches: tf.data.Dataset) -> bool:
+def have_equal_shards(batches: tf.data.Dataset) -> bool:
     """Return True if shard_batches() takes the same number of rows of each batch for each rank."""
-    rows, size = _static_rows(batches), place()[1]
+    rows, size = _static_rows(batches), rank_and_size()[1]
     return rows is not None and (is_sharded(batches, size) or rows % size == 0)
 
 
@@ -136,7 +137,7 @@ def is_root() -> bool:
     return get_rank_id() == 0
 
 
-def place() -> tuple[int, int]:
+def rank_and_size() -> tuple[int, int]:
     """Return rank and number of ranks of the open device."""
     handle = global_npu_ctx()
     assert handle is not None

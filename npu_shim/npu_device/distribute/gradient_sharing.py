@@ -7,7 +7,7 @@ from typing import Iterable, Sequence
 from npu_shim._tensorflow import tf_keras
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import Function, Gradient, Optimizer, Result, Structure, Variable
-from npu_shim.npu_device.distribute.averaging_tapes import average_over_examples, average_tapes
+from npu_shim.npu_device.distribute.averaging_tapes import average_over_examples, patch_tapes_to_average
 from npu_shim.npu_device.distribute.hccl import broadcast, is_worker
 from npu_shim.npu_device.utils.scope import npu_optimizer_scope
 from npu_shim.optimizer.distributed import npu_allreduce
@@ -35,19 +35,19 @@ def distributed_optimizer(optimizer: Optimizer | str) -> Optimizer:
         The optimizer.
     """
     optimizer = tf.keras.optimizers.get(optimizer)
-    if is_worker("npu.distribute.distributed_optimizer") and sharing_of(optimizer) is None:
+    if is_worker("npu.distribute.distributed_optimizer") and find_sharing(optimizer) is None:
         tf_keras.patch_eager_variable_creation()
-        average_tapes()
+        patch_tapes_to_average()
         name = "apply" if hasattr(optimizer, "apply") else "apply_gradients"  # apply_gradients of Keras 3 calls apply
         sharing = _Sharing(getattr(optimizer, name))
-        inner = sharing_of(getattr(optimizer, "inner_optimizer", None))
+        inner = find_sharing(getattr(optimizer, "inner_optimizer", None))
         if inner is not None:
             inner.is_inner = True
         setattr(optimizer, name, getattr(sharing, name))
     return optimizer
 
 
-def sharing_of(optimizer: Optimizer | None) -> _Sharing | None:
+def find_sharing(optimizer: Optimizer | None) -> _Sharing | None:
     """Return the state of an optimizer of distributed_optimizer(); None for another optimizer."""
     for name in ("apply", "apply_gradients"):
         owner = getattr(getattr(optimizer, name, None), "__self__", None)
@@ -72,7 +72,7 @@ class _Sharing:
         if kwargs.get("skip_gradients_aggregation") or not kwargs.get("experimental_aggregate_gradients", True):
             return self._original(grads_and_vars, *args, **kwargs)
         pairs = list(grads_and_vars)
-        gradients = self._averaged([gradient for gradient, _ in pairs], [variable for _, variable in pairs])
+        gradients = self._average_gradients([gradient for gradient, _ in pairs], [variable for _, variable in pairs])
         with npu_optimizer_scope(), gradients_marked_as_reduced():
             return self._original(list(zip(gradients, [variable for _, variable in pairs])), *args, **kwargs)
 
@@ -80,11 +80,11 @@ class _Sharing:
         self, grads: Sequence[Gradient], trainable_variables: Structure = None, *args: object, **kwargs: object
     ) -> Result:
         variables = None if trainable_variables is None else list(trainable_variables)
-        gradients = self._averaged(list(grads), variables or [])
+        gradients = self._average_gradients(list(grads), variables or [])
         with npu_optimizer_scope(), gradients_marked_as_reduced():
             return self._original(gradients, variables, *args, **kwargs)
 
-    def _averaged(self, gradients: list[Gradient], variables: list[Variable]) -> list[Gradient]:
+    def _average_gradients(self, gradients: list[Gradient], variables: list[Variable]) -> list[Gradient]:
         if self.is_inner:
             return gradients
         if (

@@ -17,17 +17,17 @@ from npu_shim.npu_device.utils.scope import npu_optimizer_scope
 from npu_shim.optimizer.gradient_averaging import GradientAndVariable, reduce_all
 
 
-def is_worker(what: str) -> bool:
+def is_worker(caller: str) -> bool:
     """Return True if ranks must communicate: there are several, and the device is open.
 
     Args:
-        what: the function that asks, for the warning about several ranks without an open device.
+        caller: the function that asks, for the warning about several ranks without an open device.
     """
     if world_size() == 1:
         return False
     if global_npu_ctx() is None:
         warnings.warn(
-            f"{what} does nothing: this process is one of {world_size()} ranks, but its device is not open. Call "
+            f"{caller} does nothing: this process is one of {world_size()} ranks, but its device is not open. Call "
             "npu.open().as_default() first.",
             RuntimeWarning,
             stacklevel=3,

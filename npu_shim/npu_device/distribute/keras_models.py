@@ -9,16 +9,16 @@ from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import KerasModel, Logs, Optimizer, Result, Structure
 from npu_shim.npu_device.distribute.batch_norm import sync_batch_norm
 from npu_shim.npu_device.distribute.global_batches import (
-    are_even,
-    place,
+    have_equal_shards,
+    rank_and_size,
+    set_step_weight,
     slice_of_rank,
-    step_with_weight,
     weight_of_shard,
 )
 from npu_shim.npu_device.distribute.gradient_sharing import distributed_optimizer
 from npu_shim.npu_device.distribute.hccl import is_worker
-from npu_shim.npu_device.distribute.rank_callbacks import for_this_rank, need_batch_metrics
-from npu_shim.npu_device.distribute.rank_metrics import RowsThatCount, figures, global_logs
+from npu_shim.npu_device.distribute.rank_callbacks import callbacks_for_rank, need_batch_metrics
+from npu_shim.npu_device.distribute.rank_metrics import RowsThatCount, global_logs, metric_figures
 from npu_shim.training.strategy_data import check_is_batched, is_sharded, slice_each_batch
 
 _MARK = "_npu_shim_data_parallel"
@@ -60,7 +60,7 @@ def data_parallel(model: KerasModel) -> KerasModel:
     if parallel is None:
         parallel = _Parallel(model)
         object.__setattr__(model, _MARK, parallel)
-    parallel.prepare()
+    parallel.patch_optimizers_and_layers()
     return model
 
 
@@ -80,7 +80,7 @@ class _Parallel:
         if not self._is_of_strategy:
             model.train_step = self.train_step
 
-    def prepare(self) -> None:
+    def patch_optimizers_and_layers(self) -> None:
         """Change the optimizers and layers that the model has now."""
         for optimizer in self._optimizers():
             if not self._is_of_strategy or hasattr(optimizer, "apply"):  # Keras 3 clips before a strategy reduces
@@ -100,39 +100,39 @@ class _Parallel:
         elif self._expected == _SHARDS:
             weight = weight_of_shard(data)
         counted = None if weight is None else RowsThatCount(self._model)
-        with step_with_weight(weight):
+        with set_step_weight(weight):
             logs = tf_keras.with_autograph_of_caller(self._train_step)(data)
         if counted is not None:
-            logs = counted.logs(logs, weight)
+            logs = counted.restore_if_no_rows(logs, weight)
         if self._logs_every_step:
-            logs = {**logs, **global_logs(logs, figures(self._model))}
+            logs = {**logs, **global_logs(logs, metric_figures(self._model))}
         return logs
 
     def fit(self, *args: object, **kwargs: object) -> Result:
         """Train with this rank's data and callbacks."""
-        self.prepare()
+        self.patch_optimizers_and_layers()
         bound = inspect.signature(self._fit).bind_partial(*args, **kwargs)
         given = _arguments_of_fit(bound)
         x = given.get("x", args[0] if args else None)
         logs_every_step, expected = need_batch_metrics(given.get("callbacks")), _BATCHES
         if isinstance(x, tf.data.Dataset) and not self._is_of_strategy:
             check_is_batched(x)
-            if "x" in given and are_even(x):
+            if "x" in given and have_equal_shards(x):
                 expected = _EVEN_SLICES
-                given["x"] = slice_each_batch(x, *place())
-            elif is_sharded(x, place()[1]):
+                given["x"] = slice_each_batch(x, *rank_and_size())
+            elif is_sharded(x, rank_and_size()[1]):
                 expected = _SHARDS
-        self._expect(expected, logs_every_step)
-        given["callbacks"] = for_this_rank(given.get("callbacks"), place()[0])
+        self._rebuild_step_if_changed(expected, logs_every_step)
+        given["callbacks"] = callbacks_for_rank(given.get("callbacks"), rank_and_size()[0])
         return self._fit(*bound.args, **bound.kwargs)
 
     def train_on_batch(self, *args: object, **kwargs: object) -> Result:
         """Train on this rank's rows of a batch; return the metrics of all rows."""
-        self.prepare()
-        self._expect(_BATCHES, True)
+        self.patch_optimizers_and_layers()
+        self._rebuild_step_if_changed(_BATCHES, True)
         return self._train_on_batch(*args, **kwargs)
 
-    def _expect(self, data: str, logs_every_step: bool) -> None:
+    def _rebuild_step_if_changed(self, data: str, logs_every_step: bool) -> None:
         if (self._expected, self._logs_every_step) != (data, logs_every_step):
             self._expected, self._logs_every_step = data, logs_every_step
             self._model.train_function = None  # traced for another kind of step

@@ -63,9 +63,9 @@ class NpuBroadcastScopeContext:
     ) -> None:
         self.org_scope_ctx = org_scope_ctx
         self.model_trainable_variables = model_trainable_variables
-        self.broadcast_scope = tf.variable_creator_scope(self._noted)
+        self.broadcast_scope = tf.variable_creator_scope(self._create_and_note)
 
-    def _noted(self, create: Callable[..., Variable], **kwargs: object) -> Variable:
+    def _create_and_note(self, create: Callable[..., Variable], **kwargs: object) -> Variable:
         variable = create(**kwargs)
         if variable.trainable:
             self.model_trainable_variables.append(variable)

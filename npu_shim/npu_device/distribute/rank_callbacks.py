@@ -7,13 +7,13 @@ from typing import Sequence
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import KerasCallback, Logs, Structure
 from npu_shim.npu_device.distribute.hccl import all_reduce
-from npu_shim.npu_device.distribute.rank_metrics import Figures, figures, global_logs
+from npu_shim.npu_device.distribute.rank_metrics import Figures, global_logs, metric_figures
 
 _KERAS, _BATCH_ENDS = ("keras.", "tensorflow."), ("on_train_batch_end", "on_batch_end")
 _WRITERS = ("ModelCheckpoint", "TensorBoard", "CSVLogger", "RemoteMonitor")
 
 
-def for_this_rank(callbacks: Structure, rank: int) -> list[KerasCallback]:
+def callbacks_for_rank(callbacks: Structure, rank: int) -> list[KerasCallback]:
     """Return the callbacks of fit() for a rank.
 
     Args:
@@ -22,7 +22,11 @@ def for_this_rank(callbacks: Structure, rank: int) -> list[KerasCallback]:
     Returns:
         A list that begins with the metrics of all ranks, and ends with the agreement to stop.
     """
-    own = [callback for callback in as_list(callbacks) if rank == 0 or not _is_instance_by_name(callback, _WRITERS)]
+    own = [
+        callback
+        for callback in callbacks_as_list(callbacks)
+        if rank == 0 or not _is_instance_by_name(callback, _WRITERS)
+    ]
     for callback in own:
         if rank != 0 and _is_instance_by_name(callback, ("BackupAndRestore",)):
             _disable_writing(callback)
@@ -35,11 +39,11 @@ def need_batch_metrics(callbacks: Structure) -> bool:
         _is_instance_by_name(callback, ("TerminateOnNaN", "LambdaCallback"))
         or not type(callback).__module__.startswith(_KERAS)
         and any(getattr(type(callback), name) is not getattr(tf.keras.callbacks.Callback, name) for name in _BATCH_ENDS)
-        for callback in as_list(callbacks)
+        for callback in callbacks_as_list(callbacks)
     )
 
 
-def as_list(callbacks: Structure) -> list[KerasCallback]:
+def callbacks_as_list(callbacks: Structure) -> list[KerasCallback]:
     """Return the callbacks of fit(), which are one, a list or tuple of them, or None."""
     return list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks else []
 
@@ -69,17 +73,17 @@ class MetricsOfAll(tf.keras.callbacks.Callback):
 
     def on_test_begin(self, logs: Logs = None) -> None:
         """Read the metrics of training before validation resets them."""
-        self._read()
+        self._read_figures()
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Change the logs in place."""
-        known = self._read()
+        known = self._read_figures()
         if logs:
             logs.update((name, float(value)) for name, value in global_logs(logs, known).items())
 
-    def _read(self) -> Figures:
+    def _read_figures(self) -> Figures:
         if self._figures is None:
-            self._figures = figures(self.model)
+            self._figures = metric_figures(self.model)
         return self._figures
 
 

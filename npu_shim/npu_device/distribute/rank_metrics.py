@@ -24,7 +24,7 @@ class Figures(NamedTuple):
     of_all: Numbers
 
 
-def figures(model: KerasModel) -> Figures:
+def metric_figures(model: KerasModel) -> Figures:
     """Return the figures of the metrics that exist. The ranks call it together, in eager code or while a step is built.
 
     The variables of metrics are added up over the ranks, as tf.distribute does, so any metric of Keras is that of one
@@ -72,7 +72,7 @@ class RowsThatCount:
         self._model = model
         self._before = {id(variable): tf.identity(variable) for variable in metric_variables(model)}
 
-    def logs(self, logs: Mapping[str, Value], weight: Tensor) -> dict[str, Value]:
+    def restore_if_no_rows(self, logs: Mapping[str, Value], weight: Tensor) -> dict[str, Value]:
         """Restore the metrics if the weight of the rows is 0; those that the step has made begin with zeros.
 
         Returns:

@@ -272,17 +272,17 @@ def _run_layer(
     return outputs, [all_hidden[-1], all_cells[-1]]
 
 
-def _run_cell(mode: str, taken: Tensor, recurrent: Tensor, hidden: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
+def _run_cell(mode: str, inputs: Tensor, recurrent: Tensor, hidden: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
     """Return the state and the cells after a step."""
     if mode == "lstm":
-        enter, forget, candidate, leave = tf.split(taken + recurrent, 4, 1)
+        enter, forget, candidate, leave = tf.split(inputs + recurrent, 4, 1)
         cells = tf.sigmoid(forget) * cells + tf.sigmoid(enter) * tf.tanh(candidate)
         return tf.sigmoid(leave) * tf.tanh(cells), cells
     if mode == "gru":
-        reset, update, candidate = tf.split(taken, 3, 1)
+        reset, update, candidate = tf.split(inputs, 3, 1)
         from_reset, from_update, from_candidate = tf.split(recurrent, 3, 1)
         fresh = tf.tanh(candidate + tf.sigmoid(reset + from_reset) * from_candidate)
         share = tf.sigmoid(update + from_update)
         return fresh + share * (hidden - fresh), cells
-    total = taken + recurrent
+    total = inputs + recurrent
     return (tf.nn.relu(total) if mode == "rnn_relu" else tf.tanh(total)), cells

@@ -109,29 +109,29 @@ class Capture:
         tf_op_creation.disable_forms_in_graphs()  # for the list of what a card is asked for
         patches.register_undo(tf_op_creation.drop_forms)
         replace = patches.replace_attribute
-        replace(tf_session.BaseSession, "run", self._capturing_session_run)
-        replace(tf_session.BaseSession, tf_capture.MAKE_CALLABLE, self._capturing_make_callable)
-        replace(v1.train.Saver, "save", _skipping_write("path"))
+        replace(tf_session.BaseSession, "run", self._wrap_session_run)
+        replace(tf_session.BaseSession, tf_capture.MAKE_CALLABLE, self._wrap_make_callable)
+        replace(v1.train.Saver, "save", _wrapper_that_skips_write("path"))
         for name in ("add_event", "flush", "close", "reopen"):
-            replace(tf_capture.EventFileWriter, name, _skipping_write(None))
-        replace(tf_capture.EventFileWriter, "__init__", _init_without_file)
-        replace(v1.train.Optimizer, "apply_gradients", self._stopping_apply)
+            replace(tf_capture.EventFileWriter, name, _wrapper_that_skips_write(None))
+        replace(tf_capture.EventFileWriter, "__init__", _wrap_init_without_file)
+        replace(v1.train.Optimizer, "apply_gradients", self._wrap_apply_to_stop)
         for owner in getattr(tf_estimator.estimator_class(), "__mro__", ())[:-1]:
             if "train" in vars(owner):
-                replace(owner, "train", self._train_until_stop)
+                replace(owner, "train", self._wrap_train_to_stop)
         if tf.__version__.startswith("1."):
             return
-        replace(tf_session.FUNCTION, "__call__", self._capturing_call)
+        replace(tf_session.FUNCTION, "__call__", self._wrap_function_call)
         for kind in tf_keras.optimizer_classes():
             for owner in kind.__mro__:
                 for name in {"apply_gradients", "apply"} & set(vars(owner)):
-                    replace(owner, name, self._stopping_apply)
-        replace(tf.train.Checkpoint, "write", _skipping_write("path"))
-        replace(tf.train.Checkpoint, "save", _skipping_write("path"))
+                    replace(owner, name, self._wrap_apply_to_stop)
+        replace(tf.train.Checkpoint, "write", _wrapper_that_skips_write("path"))
+        replace(tf.train.Checkpoint, "save", _wrapper_that_skips_write("path"))
 
     # --- sessions
 
-    def _capturing_session_run(self, original: Function) -> Function:
+    def _wrap_session_run(self, original: Function) -> Function:
         def run(
             session: Session,
             fetches: Fetches,
@@ -139,25 +139,25 @@ class Capture:
             options: Message | None = None,
             run_metadata: Message | None = None,
         ) -> Result:
-            ops = [_op_of(element) for element in tf_session.fetched_elements(session, fetches)]
+            ops = [_op_of_element(element) for element in tf_session.fetched_elements(session, fetches)]
             feeds = tf_session.fed_values(session, feed_dict)
-            if not self._replaces_run(session.graph, ops, feeds):
+            if not self._should_skip_run(session.graph, ops, feeds):
                 return original(session, fetches, feed_dict, options, run_metadata)
             self._record_run(session, ops, feeds, feed_dict, fetches, original)
             return tf_capture.results_without_run(session, fetches, zeros_like_fetch)
 
         return run
 
-    def _capturing_make_callable(self, original: Function) -> Function:
+    def _wrap_make_callable(self, original: Function) -> Function:
         def make(session: Session, options: Message) -> Result:
             real = original(session, options)
 
             def call(*args: object, **kwargs: object) -> Result:
                 find = session.graph.as_graph_element
                 fetches = [find(name) for name in options.fetch]
-                ops = [_op_of(fetch) for fetch in fetches] + [find(name) for name in options.target]
+                ops = [_op_of_element(fetch) for fetch in fetches] + [find(name) for name in options.target]
                 feeds = [(find(name), value) for name, value in zip(options.feed, args)]
-                if not self._replaces_run(session.graph, ops, feeds):
+                if not self._should_skip_run(session.graph, ops, feeds):
                     return real(*args, **kwargs)
                 run = tf_session.BaseSession.run
                 self._record_run(session, ops, feeds, dict(feeds), fetches + ops[len(fetches) :], run)
@@ -167,7 +167,7 @@ class Capture:
 
         return make
 
-    def _replaces_run(self, graph: Graph, ops: list[Operation], feeds: Feeds) -> bool:
+    def _should_skip_run(self, graph: Graph, ops: list[Operation], feeds: Feeds) -> bool:
         """Return True if a run is not to happen: it trains, or follows one that would have."""
         if ops and all("Queue" in op.type for op in ops):  # threads fill queues, and end when the queues are closed
             return False
@@ -218,7 +218,7 @@ class Capture:
                 )
             )
 
-    def _train_until_stop(self, original: Function) -> Function:
+    def _wrap_train_to_stop(self, original: Function) -> Function:
         """Let the training of an Estimator end when its step comes again, so that evaluations are found, too."""
 
         def train(
@@ -244,18 +244,18 @@ class Capture:
 
     # --- tf.function
 
-    def _capturing_call(self, original: Function) -> Function:
+    def _wrap_function_call(self, original: Function) -> Function:
         def call(function: Value, *args: Structure, **kwargs: Structure) -> Result:
             if not tf.executing_eagerly():
                 return original(function, *args, **kwargs)
             concrete = function.get_concrete_function(*args, **kwargs)
-            if not self._replaces_call(concrete):
+            if not self._should_skip_call(concrete):
                 return original(function, *args, **kwargs)
             return self._record_call(function, concrete, args, kwargs)
 
         return call
 
-    def _replaces_call(self, concrete: Value) -> bool:
+    def _should_skip_call(self, concrete: Value) -> bool:
         """Return True if a call is not to happen."""
         if self.graphs or has_gradient_updates(all_ops_with_functions(concrete.graph)):
             return True
@@ -273,7 +273,7 @@ class Capture:
         )
         return tf.nest.map_structure(zeros_like_output, concrete.structured_outputs)
 
-    def _stopping_apply(self, original: Function) -> Function:
+    def _wrap_apply_to_stop(self, original: Function) -> Function:
         def apply(optimizer: Optimizer, *args: object, **kwargs: object) -> Result:
             if not tf.executing_eagerly():  # false in a tf.function, too
                 return original(optimizer, *args, **kwargs)
@@ -316,7 +316,7 @@ def npu_optimizer_options(config: ConfigProto) -> dict[str, Value]:
     return {}
 
 
-def _skipping_write(result: str | None) -> Callable[[Function], Function]:
+def _wrapper_that_skips_write(result: str | None) -> Callable[[Function], Function]:
     """Replace a method that writes a file. It returns the path that it was given, as the original does."""
 
     def make(original: Function) -> Function:
@@ -331,7 +331,7 @@ def _skipping_write(result: str | None) -> Callable[[Function], Function]:
     return make
 
 
-def _init_without_file(original: Function) -> Function:
+def _wrap_init_without_file(original: Function) -> Function:
     """Replace the constructor of the writer of event files."""
 
     def __init__(self: EventWriter, logdir: str, *args: object, **kwargs: object) -> None:
@@ -340,5 +340,5 @@ def _init_without_file(original: Function) -> Function:
     return __init__
 
 
-def _op_of(element: Operation | Tensor) -> Operation:
+def _op_of_element(element: Operation | Tensor) -> Operation:
     return element if isinstance(element, tf.Operation) else element.op

@@ -30,7 +30,7 @@ from npu_shim.rehearsal.assess.inventory import (
 from npu_shim.rehearsal.assess.lines import creating_lines
 from npu_shim.rehearsal.assess.operators import Lists
 from npu_shim.rehearsal.assess.partition import partition_nodes
-from npu_shim.rehearsal.assess.problems import problems_of
+from npu_shim.rehearsal.assess.problems import problems_of_graph
 from npu_shim.rehearsal.assess.products import Product
 
 
@@ -58,7 +58,7 @@ def assess_capture(capture: Capture, settings: Settings, script: str, arguments:
             for_each_new_shape=sum(1 for graph in graphs if graph.dynamic_shapes),
         ),
         problems=[
-            *(problem for graph in graphs for problem in problems_of(graph)),
+            *(problem for graph in graphs for problem in problems_of_graph(graph)),
             *_input_pipeline_problems(capture, settings.folder),
         ],
         graphs=graphs,
@@ -91,7 +91,7 @@ def _assess_graph(captured: Captured, settings: Settings) -> Graph:
     own = frozenset({"Npu"} | {node.op for node in nodes if device_forms.COLLECTIVE.match(node.op)})
     lists = settings.lists._replace(device=settings.lists.device | own)
     trips = work.loop_trip_counts(flat)
-    done = work.work_of(flat, trips)
+    done = work.work_of_nodes(flat, trips)
     # a tf.function with an operator of the host always runs in parts
     mixed = bool(captured.parameters.get("mix_compile_mode")) or captured.session is None
     parts = partition_nodes(nodes, lists, mixed, int(captured.parameters.get("iterations_per_loop") or 1))

@@ -11,7 +11,7 @@ from npu_shim.rehearsal.assess.assessment import Graph, Problem
 _SUMMARY = re.compile(r"^(\w*Summary\w*|WriteSummary)$")  # they run on the host after the device's part of a step
 
 
-def problems_of(graph: Graph) -> Iterator[Problem]:
+def problems_of_graph(graph: Graph) -> Iterator[Problem]:
     """Yield what would not run on the card in a graph."""
     for host in graph.partition.host:
         if _SUMMARY.match(host.op):

@@ -48,7 +48,7 @@ class Work(NamedTuple):
     by_profiler: list[str]
 
 
-def work_of(flat: Flat, trips: dict[str, int]) -> Work:
+def work_of_nodes(flat: Flat, trips: dict[str, int]) -> Work:
     """Return the work of each node; nodes in a loop count as often as it runs, once if that is not known."""
     flops, moved = [], []
     unknown: dict[str, str] = {}

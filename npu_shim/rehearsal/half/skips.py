@@ -39,9 +39,9 @@ class Skips(UpdateHooks):
     def _apply_and_watch(self, optimizer: Optimizer, pairs: Pairs, apply: Apply, is_reduced: bool = False) -> Result:
         """Apply gradients, of steps to skip with an infinity."""
         with self._calls.inside("update") as outermost:
-            return apply(self._with_infinity(optimizer, pairs) if outermost else pairs)
+            return apply(self._insert_infinity(optimizer, pairs) if outermost else pairs)
 
-    def _with_infinity(self, optimizer: Optimizer, pairs: Pairs) -> Pairs:
+    def _insert_infinity(self, optimizer: Optimizer, pairs: Pairs) -> Pairs:
         number = self._numbers.setdefault(optimizer, len(self._numbers))
         scale = scale_of(optimizer)
         place = next((n for n, (gradient, _) in enumerate(pairs) if gradient is not None), None)

@@ -38,7 +38,7 @@ class Rewrite:
 
 
 @dataclass(frozen=True)
-class Left:
+class UnconvertedPlace:
     """A place that is left to people.
 
     Attributes:
@@ -94,7 +94,7 @@ class Migration:
     files: int
     changed_files: int
     rewrites: list[Rewrite]
-    left: list[Left]
+    left: list[UnconvertedPlace]
     verified: Result
     notes: list[str] = field(default_factory=list)
 

@@ -17,7 +17,7 @@ from npu_shim.rehearsal.failures import advice_on_output
 from npu_shim.rehearsal.files.kept import leftover_stores, restore_files
 from npu_shim.rehearsal.migrating.bisection import departing_rewrites
 from npu_shim.rehearsal.migrating.migration import FACTS, Migration, Observed, Rewrite
-from npu_shim.rehearsal.migrating.program import Program, marked_taken_back
+from npu_shim.rehearsal.migrating.program import Program, with_basis_taken_back
 from npu_shim.rehearsal.planning import Plan
 from npu_shim.rehearsal.result import AGREE, NOT_REPRODUCIBLE, NOT_RUN, Result
 
@@ -105,7 +105,7 @@ class Migrating:
             if left_out is None:
                 notes.append("The difference does not come from a rewrite that rests on observed runs.")
             else:
-                back = marked_taken_back([rewrite for name in left_out for rewrite in of_facts[name]])
+                back = with_basis_taken_back([rewrite for name in left_out for rewrite in of_facts[name]])
                 notes += [
                     f"Taken back, because the program computes something else with it: {r.code} at {r.place_text}."
                     for r in back

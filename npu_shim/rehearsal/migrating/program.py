@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Iterator, Sequence
 
 from npu_shim._host import whole_file
 from npu_shim.import_hook import migrated_run
-from npu_shim.rehearsal.migrating.migration import FACTS, SOURCE, TAKEN_BACK, Left, Rewrite
+from npu_shim.rehearsal.migrating.migration import FACTS, SOURCE, TAKEN_BACK, Rewrite, UnconvertedPlace
 
 if TYPE_CHECKING:
     from convert_tf2npu.api import Diagnostic, Facts, FileResult
@@ -71,10 +71,10 @@ class Program:
         """Return the value of ``--no-facts-for`` that leaves a rewrite out."""
         return f"{rewrite.code}:{facts.relative_path_of(os.path.join(self._root, rewrite.path))}:{rewrite.line}"
 
-    def places_left(self) -> list[Left]:
+    def places_left(self) -> list[UnconvertedPlace]:
         """Return the places that are left, those that ran first."""
         places = [
-            Left(name, d.line, d.col, d.code, d.message, d.kind != "unreached")
+            UnconvertedPlace(name, d.line, d.col, d.code, d.message, d.kind != "unreached")
             for name, d in self._paths_and_diagnostics()
             if d.kind != "change"
         ]
@@ -109,7 +109,7 @@ class Program:
             shutil.copymode(path, os.path.join(folder, self._relative_path(path)))
 
 
-def marked_taken_back(rewrites: Sequence[Rewrite]) -> list[Rewrite]:
+def with_basis_taken_back(rewrites: Sequence[Rewrite]) -> list[Rewrite]:
     """Return rewrites that were taken back."""
     return [Rewrite(r.path, r.line, r.column, r.code, r.message, TAKEN_BACK, r.runs) for r in rewrites]
 

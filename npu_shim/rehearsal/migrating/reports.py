@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, Iterator, Mapping, Sequence
 
 from npu_shim.distributed.ranktable.model import count_text
-from npu_shim.rehearsal.migrating.migration import FACTS, SOURCE, TAKEN_BACK, Left, Migration, Rewrite
+from npu_shim.rehearsal.migrating.migration import FACTS, SOURCE, TAKEN_BACK, Migration, Rewrite, UnconvertedPlace
 from npu_shim.rehearsal.reports import text, to_json
 from npu_shim.rehearsal.sections import table_lines
 from npu_shim.rehearsal.web import page_html, section_html, verdict_html as sentences
@@ -49,7 +49,7 @@ def _summary_lines(result: Migration) -> Iterator[str]:
     yield f"To change by hand: {count_text(len(ran), 'place')} in code that ran, {len(others)} not reached."
 
 
-def _split_by_reached(places: Sequence[Left]) -> tuple[list[Left], list[Left]]:
+def _split_by_reached(places: Sequence[UnconvertedPlace]) -> tuple[list[UnconvertedPlace], list[UnconvertedPlace]]:
     return [place for place in places if place.reached], [place for place in places if not place.reached]
 
 

@@ -19,7 +19,7 @@ from npu_shim.rehearsal.numerics import numerics_page
 from npu_shim.rehearsal.numerics.history import BadOp, History, Step, Update
 from npu_shim.rehearsal.numerics.ops import OpWatch
 from npu_shim.rehearsal.numerics.update_values import OptimizerWatch
-from npu_shim.rehearsal.recording.functions import without_xla
+from npu_shim.rehearsal.recording.functions import disable_xla
 
 PAGE = "numerics.html"
 
@@ -52,7 +52,7 @@ class NumericsWatch:
 
     def start(self) -> NumericsWatch:
         """Watch what is created from now on."""
-        without_xla()
+        disable_xla()
         tf_op_creation.add_hook(self._ops)
         self._optimizers.install()
         atexit.register(self.close)

@@ -16,7 +16,7 @@ from npu_shim.rehearsal.observing import (
     steps,
     values,
 )
-from npu_shim.rehearsal.recording.functions import without_xla
+from npu_shim.rehearsal.recording.functions import disable_xla
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal.observing.observation import Answer
@@ -44,7 +44,7 @@ def watch_uses(recorder: Recorder) -> Callable[[], None]:
     Args:
         recorder: counts the updates of optimizers.
     """
-    without_xla()  # which compiles no op that notes
+    disable_xla()  # which compiles no op that notes
     uses = dataset_uses.DatasetUses(recorder)
     uses.watch_datasets()
     shapes.watch_feeds()

@@ -26,7 +26,7 @@ from npu_shim._tensorflow.types import (
     Value,
 )
 from npu_shim.data import dropped_in_training, training_passes
-from npu_shim.data.reading_call import reading_call
+from npu_shim.data.reading_call import current_reading_call
 from npu_shim.rehearsal.observing.batches import Batches
 from npu_shim.rehearsal.recording import methods, updating
 from npu_shim.rehearsal.recording.recorder import Recorder
@@ -123,7 +123,7 @@ class DatasetUses:
         methods.wrap_methods(tf_data.DEVICE_ITERATOR, ("__init__",), self._note_device_iterator)
         methods.wrap_methods(tf_session.FUNCTION, ("__call__",), self._note_function_arguments)
         methods.wrap_methods(tf.GradientTape, ("gradient",), self._note_tape)
-        training_passes.watch(dropped_in_training.is_marked)
+        training_passes.patch_loops_that_train(dropped_in_training.is_marked_as_dropping)
         methods.wrap_methods(tf.compat.v2.data.Dataset, ("__len__", "cardinality"), self._count)
         count = tf.data.experimental.cardinality
         setattr(tf.data.experimental, "cardinality", functools.partial(self._count, count))
@@ -292,7 +292,7 @@ def _uses_of_run(graph: Graph, elements: Sequence[Value], readings: dict[str, li
         elements: what the run fetches.
         readings: of the graph.
     """
-    read = TRAINING if updating.updates_in(graph, elements) else EVALUATION
+    read = TRAINING if updating.update_numbers_of_run(graph, elements) else EVALUATION
     uses: dict[tuple[int, str], tuple[_Reading, str]] = {}
     for op in tf_graph.ops_with_ancestors(
         element if isinstance(element, tf.Operation) else element.op for element in elements
@@ -307,7 +307,7 @@ def _uses_of_run(graph: Graph, elements: Sequence[Value], readings: dict[str, li
 
 def _note_keras_reading(reading: _Reading) -> bool:
     """Note a reading by Keras. Return False if something else reads."""
-    call = reading_call()
+    call = current_reading_call()
     if call is None or not call.is_keras:
         return False
     reading.by = "keras"

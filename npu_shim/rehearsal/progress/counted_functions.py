@@ -62,15 +62,15 @@ class Functions(TracedUpdates[int, Steps]):
         """Count the steps of a call, and show their loss and learning rate now and then."""
         progress, training = self._progress, self._training[function]
         for number, steps in training.items():
-            progress.count(number, steps.per_call)
+            progress.count_steps(number, steps.per_call)
         if not training:
-            progress.count(_TAPE)
+            progress.count_steps(_TAPE)
         if not progress.is_due():
             return
         for number, steps in training.items():
             reached = steps.read(progress.steps_of_source(number))
             if reached is not None:
-                progress.reach(number, reached)
+                progress.set_step_count(number, reached)
         loss = self._returned_loss(function, result)
         if loss is not None:
             progress.keep_value(LOSS, "loss", loss)

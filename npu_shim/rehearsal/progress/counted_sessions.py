@@ -89,21 +89,21 @@ class Sessions:
 
     def _count_steps(self, plan: _Plan, more: list[Value]) -> None:
         for number in plan.numbers[1:]:
-            self._progress.count(number)
+            self._progress.count_steps(number)
         self._runs += 1
         if plan.step is None or not more:
-            self._progress.count(plan.numbers[0], self._per_run)
+            self._progress.count_steps(plan.numbers[0], self._per_run)
             return
         step = int(more[-1])
         counted = self._progress.steps_of_source(plan.numbers[0])
         expected = counted + self._per_run
         if abs(step - expected) <= self._per_run or step == self._global_step:
             # The variable may be read before or after the update, and some scripts do not count in it.
-            self._progress.reach(plan.numbers[0], expected)
+            self._progress.set_step_count(plan.numbers[0], expected)
         else:
             if self._global_step is not None and step > self._global_step:
                 self._per_run = max(1, round((step - self._global_step) / self._runs))
-            self._progress.reach(plan.numbers[0], step)
+            self._progress.set_step_count(plan.numbers[0], step)
         self._global_step = step
         self._reads += 1
         self._runs = 0
@@ -111,13 +111,13 @@ class Sessions:
     def _show_values(self, plan: _Plan, more: list[Value], fetches: Fetches, result: Result) -> None:
         progress = self._progress
         for (kind, name, _), value in zip(plan.shown, more):
-            progress.values(kind, [(name, value)])
+            progress.record_values(kind, [(name, value)])
         for fetch, value in fetches_with_values(fetches, result):
             if isinstance(value, bytes):
                 if isinstance(fetch, tf.Tensor) and tf_recording.is_summary_op(fetch.op):
-                    progress.values(SUMMARY, scalars_of(value))
+                    progress.record_values(SUMMARY, scalars_of(value))
             elif value is not None:
-                progress.values(FETCH, [(fetch_name(fetch), value)])
+                progress.record_values(FETCH, [(fetch_name(fetch), value)])
 
     def _plan_of_fetches(self, session: Session, fetches: Fetches) -> _Plan:
         updates = updates_in_graph(session.graph)

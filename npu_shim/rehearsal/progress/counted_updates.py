@@ -13,7 +13,7 @@ from npu_shim.rehearsal.progress.counted_functions import Functions, Steps
 from npu_shim.rehearsal.progress.progress import Progress, scalar_or_none
 from npu_shim.rehearsal.recording.graph_inputs import learning_rates_of
 from npu_shim.rehearsal.recording.kinds import LOSS, RATE
-from npu_shim.rehearsal.recording.optimizers import Watch, learning_rate_rows
+from npu_shim.rehearsal.recording.optimizers import UpdateWatch, learning_rate_rows
 from npu_shim.rehearsal.recording.update_hooks import Pairs
 
 _UPDATES = "npu_shim_updates"  # attribute of a graph, so that they end with it
@@ -33,7 +33,7 @@ class Update(NamedTuple):
     shown: tuple[tuple[str, str, Tensor], ...]
 
 
-class Updates(Watch):
+class Updates(UpdateWatch):
     """Count the updates of eager code, and remember those of graphs and functions.
 
     Args:
@@ -51,7 +51,7 @@ class Updates(Watch):
         if progress.is_inside("fit", "train_on_batch"):  # which count themselves
             return
         _give_learning_rate_reader(progress, optimizer)
-        progress.count(number)
+        progress.count_steps(number)
         if progress.is_due():
             progress.show_loss()
             rate = progress.learning_rate()

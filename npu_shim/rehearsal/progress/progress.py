@@ -44,20 +44,20 @@ class Progress(Watcher):
         """True on the CPU. On a device nothing is added to a graph."""
         return not host_device.detect_without_import().is_npu
 
-    def count(self, source: int = 0, number: int = 1) -> None:
+    def count_steps(self, source: int = 0, number: int = 1) -> None:
         """Count training steps. The steps are those of the source with most of them.
 
         Args:
             source: number of the optimizer that makes the steps, from 0.
             number: of steps.
         """
-        self.reach(source, self._counts.get(source, 0) + number)
+        self.set_step_count(source, self._counts.get(source, 0) + number)
 
     def steps_of_source(self, source: int) -> int:
         """Return the number of steps of a source."""
         return self._counts.get(source, 0)
 
-    def reach(self, source: int, step: int) -> None:
+    def set_step_count(self, source: int, step: int) -> None:
         """Set the number of steps of a source, as its global step says."""
         self._counts[source] = step
         self.steps = step if len(self._counts) == 1 else max(self._counts.values())
@@ -79,10 +79,10 @@ class Progress(Watcher):
         """Count a batch of Keras' fit. Return True if its logs are wanted."""
         before = getattr(self._inside, "batch", -1)
         self._inside.batch = batch
-        self.count(-1, batch - before if batch > before else batch + 1)  # more than 1 with steps_per_execution
+        self.count_steps(-1, batch - before if batch > before else batch + 1)  # more than 1 with steps_per_execution
         return self.is_due()
 
-    def values(self, kind: str, values: Iterable[tuple[str, Value]], step: int | None = None) -> None:
+    def record_values(self, kind: str, values: Iterable[tuple[str, Value]], step: int | None = None) -> None:
         """Keep the scalars among named values of one kind."""
         if kind not in _SHOWN:
             return

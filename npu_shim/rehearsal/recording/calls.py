@@ -13,25 +13,25 @@ class Calls:
     def __init__(self) -> None:
         self._inside = threading.local()
 
-    def enter(self, what: str) -> bool:
+    def enter(self, call: str) -> bool:
         """Begin a call that may call itself through a wrapper. Return True for the outermost one in this thread."""
-        depth = getattr(self._inside, what, 0)
-        setattr(self._inside, what, depth + 1)
+        depth = getattr(self._inside, call, 0)
+        setattr(self._inside, call, depth + 1)
         return not depth
 
-    def leave(self, what: str) -> None:
+    def leave(self, call: str) -> None:
         """End a call that enter() began."""
-        setattr(self._inside, what, getattr(self._inside, what) - 1)
+        setattr(self._inside, call, getattr(self._inside, call) - 1)
 
     @contextlib.contextmanager
-    def inside(self, what: str) -> Iterator[bool]:
+    def inside(self, call: str) -> Iterator[bool]:
         """Do so for a block. Yield True for the outermost one."""
-        outermost = self.enter(what)
+        outermost = self.enter(call)
         try:
             yield outermost
         finally:
-            self.leave(what)
+            self.leave(call)
 
-    def is_inside(self, *whats: str) -> bool:
+    def is_inside(self, *calls: str) -> bool:
         """Return True in a call that enter() began in this thread."""
-        return any(getattr(self._inside, what, 0) for what in whats)
+        return any(getattr(self._inside, what, 0) for what in calls)

@@ -44,7 +44,7 @@ def watch_deliberate_changes(recorder: Recorder, changes: Changes) -> None:
     watch = _Changes(recorder, changes)
     methods.wrap_methods(tf.compat.v2.data.Dataset, ("batch", "padded_batch"), watch.batch_dataset)
     methods.wrap_methods(tf_data.MAP_AND_BATCH, ("__init__",), watch.batch_dataset)
-    setattr(dropped_in_training, "mark", watch.marking(dropped_in_training.mark))
+    setattr(dropped_in_training, "mark_as_dropping", watch.wrap_mark(dropped_in_training.mark_as_dropping))
     watch.watch_estimators()
     watch.note_keras_library()
     methods.wrap_methods(tf.keras.layers.Layer, ("add_weight",), watch.note_half_layer)
@@ -100,7 +100,7 @@ class _Changes:
                 setattr(tf_data.unwrap_dataset(batched), _CALL, key)
             return batched
 
-    def marking(self, original: Function) -> Function:
+    def wrap_mark(self, original: Function) -> Function:
         """Note a dataset that drops its partial batches in training."""
 
         def mark(dataset: Dataset) -> None:
@@ -124,7 +124,7 @@ class _Changes:
         lost = 0 if examples == tf_data.INFINITE_CARDINALITY else examples % int(size)
         if not lost:
             return None
-        of_epoch = "" if _repeats(dataset) else " of each epoch"
+        of_epoch = "" if _is_repeated(dataset) else " of each epoch"
         return f"{lost:,} of {examples:,} examples{of_epoch} ({100 * lost / examples:.2g} %)"
 
     def watch_estimators(self) -> None:
@@ -210,5 +210,5 @@ def _is_true(value: object) -> bool:
     return bool(tf_api.static_value(value) if tf.is_tensor(value) else value)
 
 
-def _repeats(dataset: Dataset) -> bool:
-    return tf_data.dataset_kind(dataset) == "Repeat" or any(map(_repeats, tf_data.dataset_inputs(dataset)))
+def _is_repeated(dataset: Dataset) -> bool:
+    return tf_data.dataset_kind(dataset) == "Repeat" or any(map(_is_repeated, tf_data.dataset_inputs(dataset)))

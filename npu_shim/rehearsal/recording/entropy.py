@@ -104,8 +104,8 @@ class Entropy:
             self._note(call, value, f"{os.path.relpath(asker.f_code.co_filename)}:{asker.f_lineno}")
         return value
 
-    def _repeatable_bytes(self, what: str, asker: FrameType, size: int) -> bytes:
-        key = f"{self._seed} {what} {asker.f_code.co_name}"
+    def _repeatable_bytes(self, source: str, asker: FrameType, size: int) -> bytes:
+        key = f"{self._seed} {source} {asker.f_code.co_name}"
         return hashlib.shake_128(f"{key} {next(self._counts[key])}".encode()).digest(size)
 
     def _repeatable_uuid4(self) -> uuid.UUID:

@@ -22,7 +22,7 @@ def watch_estimators(recorder: Watcher) -> None:
         with recorder.inside("evaluate") as outermost:
             result = original(estimator, *args, **kwargs)
         if outermost:
-            recorder.values(METRIC, [(f"evaluate {name}", value) for name, value in sorted(result.items())])
+            recorder.record_values(METRIC, [(f"evaluate {name}", value) for name, value in sorted(result.items())])
         return result
 
     def predict(original: Function, estimator: Estimator, *args: object, **kwargs: object) -> Iterator[Value]:
@@ -48,5 +48,7 @@ def _record_predictions(recorder: Watcher, rows: list[Value]) -> None:
     if rows:
         names = sorted(rows[0]) if isinstance(rows[0], dict) else [""]
         columns = [[row[name] if name else row for row in rows] for name in names]
-        recorder.values(PREDICTION, [(f"predict {name}".strip(), np.asarray(c)) for name, c in zip(names, columns)])
+        recorder.record_values(
+            PREDICTION, [(f"predict {name}".strip(), np.asarray(c)) for name, c in zip(names, columns)]
+        )
         rows.clear()

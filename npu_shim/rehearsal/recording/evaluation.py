@@ -29,7 +29,7 @@ def watch_metrics(recorder: Recorder) -> None:
     def result(metric: Metric, *args: object, **kwargs: object) -> Result:
         value = metric.npu_shim_result(*args, **kwargs)
         if tf.executing_eagerly() and not recorder.is_inside(*_KERAS):
-            recorder.values(RESULT, [(metric.name, np.asarray(part)) for part in tf.nest.flatten(value)])
+            recorder.record_values(RESULT, [(metric.name, np.asarray(part)) for part in tf.nest.flatten(value)])
         return value
 
     methods.wrap_methods(tf.keras.metrics.Metric, ("__init__",), init)
@@ -40,7 +40,7 @@ def record_call(recorder: Recorder, name: str, given: Structure, result: Structu
     if tf.executing_eagerly() and not recorder.is_inside(*_KERAS):
         rows = [(f"{name} input {number}", value) for number, value in enumerate(arrays_of(given))]
         rows += [(f"{name} output {number}", value) for number, value in enumerate(arrays_of(result))]
-        recorder.values(CALL, rows)
+        recorder.record_values(CALL, rows)
 
 
 def arrays_of(structure: Structure) -> list[np.ndarray]:

@@ -37,7 +37,7 @@ def watch_functions(recorder: Recorder, known: EagerVariables) -> None:
     methods.wrap_methods(tf_session.FUNCTION, ("__call__",), call)
 
 
-def without_xla() -> None:
+def disable_xla() -> None:
     """Make ``tf.function`` and ``compile`` of Keras ignore jit_compile=True from now on."""
     methods.wrap_methods(tf.keras.Model, ("compile",), _compile_without_xla)
     original = tf.function

@@ -11,7 +11,7 @@ from npu_shim.rehearsal.recording import random_seeds
 from npu_shim.rehearsal.recording.deliberate_hooks import watch_deliberate_changes
 from npu_shim.rehearsal.recording.estimators import watch_estimators
 from npu_shim.rehearsal.recording.evaluation import watch_metrics
-from npu_shim.rehearsal.recording.functions import watch_functions, without_xla
+from npu_shim.rehearsal.recording.functions import disable_xla, watch_functions
 from npu_shim.rehearsal.recording.host_values import HostUpdates
 from npu_shim.rehearsal.recording.initial import InitialVariables
 from npu_shim.rehearsal.recording.keras_models import watch_keras_models
@@ -64,10 +64,10 @@ def _make_reproducible(recorder: Recorder, settings: HookSettings) -> None:
     """Make the run reproducible. Graphs change by seeds and by forms of ops."""
     forms.use_cpu_forms()  # for a script that does not import npu_shim, too
     if settings.by_call_site:
-        random_seeds.seed_ops_by_call_site(settings.seed, recorder.seed, settings.apart)
+        random_seeds.seed_ops_by_call_site(settings.seed, recorder.record_seed, settings.apart)
     else:
         random_seeds.shift_graph_seeds(settings.seed)
-    without_xla()
+    disable_xla()
     tf_recording.serialize_loop_iterations()
     order_queues()
     make_data_deterministic()

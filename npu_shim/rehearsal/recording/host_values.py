@@ -14,7 +14,7 @@ from npu_shim._tensorflow import tf_recording
 from npu_shim._tensorflow.types import Fetches, Function, Optimizer, Result, Saver, Session, Value
 from npu_shim.rehearsal.recording import methods, updating
 from npu_shim.rehearsal.recording.names import plain_name, single_fetches
-from npu_shim.rehearsal.recording.optimizers import Watch
+from npu_shim.rehearsal.recording.optimizers import UpdateWatch
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.traced_updates import TracedUpdates
 from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs
@@ -29,7 +29,7 @@ class CountedFunctions(TracedUpdates[Hashable, Callable[[], object]]):
             count()
 
 
-class HostUpdates(Watch):
+class HostUpdates(UpdateWatch):
     """The functions around optimizers and sessions that count steps.
 
     Args:
@@ -77,9 +77,9 @@ class HostUpdates(Watch):
                 graph = tf.compat.v1.get_default_graph()
                 updating.remember_update(graph, result)
                 number = self.number_of_optimizer(optimizer, graph)
-                self.functions.remember_update(number, lambda: self._recorder.update(number, []))
+                self.functions.remember_update(number, lambda: self._recorder.record_update(number, []))
             elif not self._recorder.is_inside("fit", "train_on_batch"):  # which count themselves
-                self._recorder.update(self.number_of_optimizer(optimizer, None), [])
+                self._recorder.record_update(self.number_of_optimizer(optimizer, None), [])
         return result
 
     def _run_and_count(
@@ -87,6 +87,6 @@ class HostUpdates(Watch):
     ) -> Result:
         result = original(session, fetches, *args, **kwargs)
         if not self._recorder.is_inside("evaluate", "predict"):
-            for number in updating.updates_in(session.graph, single_fetches(fetches)):
-                self._recorder.update(number, [])
+            for number in updating.update_numbers_of_run(session.graph, single_fetches(fetches)):
+                self._recorder.record_update(number, [])
         return result

@@ -62,7 +62,7 @@ class InitialVariables:
         self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object
     ) -> Result:
         if not self._recorder.is_inside("evaluate", "predict") and session.graph not in self._taken:
-            if updating.updates_in(session.graph, single_fetches(fetches)):
+            if updating.update_numbers_of_run(session.graph, single_fetches(fetches)):
                 self._initialize_session_variables(session)
         return original(session, fetches, *args, **kwargs)
 
@@ -96,7 +96,7 @@ class InitialVariables:
     @tf_op_creation.suspend_hooks()
     def _record_initial_value(self, variable: Variable) -> None:
         if self._records:
-            self._recorder.values(INITIAL, [(plain_name(variable), np.asarray(variable.read_value()))], 0)
+            self._recorder.record_values(INITIAL, [(plain_name(variable), np.asarray(variable.read_value()))], 0)
 
     @tf_op_creation.suspend_hooks()
     def _initialize_session_variables(self, session: Session) -> None:
@@ -116,7 +116,7 @@ class InitialVariables:
         if feeds:
             self._run(session, list(starts.values()), feeds)
         if self._records:
-            self._recorder.values(INITIAL, list(variables_of(session)), 0)
+            self._recorder.record_values(INITIAL, list(variables_of(session)), 0)
 
     def _recorded_value(self, variable: Variable) -> np.ndarray | None:
         """Return the value of the recording for a variable, each once: of its name, or else of the last part of it."""

@@ -51,7 +51,7 @@ def _record_results_of(recorder: Watcher, kind: str, call: str) -> Around:
         with recorder.inside(call) as outermost:
             result = original(model, *args, **kwargs)
         if outermost and not tf.is_tensor(result) and (kind != LOG or recorder.count_batch_and_want_logs(0)):
-            recorder.values(kind, named_results(model, call, result))
+            recorder.record_values(kind, named_results(model, call, result))
         return result
 
     return around
@@ -100,16 +100,16 @@ def _logs_callback(recorder: Watcher) -> KerasCallback:
         def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
             """Record the logs of a batch."""
             if recorder.count_batch_and_want_logs(batch):
-                recorder.values(LOG, _metrics_in_logs("batch", logs))
+                recorder.record_values(LOG, _metrics_in_logs("batch", logs))
             if not tf.executing_eagerly() and recorder.take_sample_once():
                 rest = list(self.model.non_trainable_weights)
-                recorder.values(UNTRAINED, zip(map(plain_name, rest), tf.keras.backend.batch_get_value(rest)))
+                recorder.record_values(UNTRAINED, zip(map(plain_name, rest), tf.keras.backend.batch_get_value(rest)))
             if recorder.is_done():
                 self.model.stop_training = True
 
         def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
             """Record the logs of an epoch."""
-            recorder.values(LOG, _metrics_in_logs("epoch", logs))
+            recorder.record_values(LOG, _metrics_in_logs("epoch", logs))
 
     callback = RecordingCallback()
     if not recorder.records_tensors:
@@ -129,4 +129,4 @@ def _record_final_weights(recorder: Watcher, model: KerasModel) -> None:
     """Record the weights of a model after fit."""
     weights = weights_of(model)
     values = map(array_of, weights) if tf.executing_eagerly() else model.get_weights()
-    recorder.final(zip(map(plain_name, weights), values))
+    recorder.record_final_variables(zip(map(plain_name, weights), values))

@@ -26,7 +26,7 @@ from npu_shim._tensorflow.types import (
 )
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import fetch_name, single_fetches
-from npu_shim.rehearsal.recording.optimizers import Watch
+from npu_shim.rehearsal.recording.optimizers import UpdateWatch
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.update_hooks import optimizer_classes
 
@@ -50,7 +50,7 @@ class Limit:
         recording: knows the optimizers.
     """
 
-    def __init__(self, recorder: Recorder, recording: Watch) -> None:
+    def __init__(self, recorder: Recorder, recording: UpdateWatch) -> None:
         self._recorder = recorder
         self._recording = recording
         self._begins: list[tuple[object, frozenset[str]]] = []  # a function, model or graph, and what is fetched

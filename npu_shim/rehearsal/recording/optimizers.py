@@ -25,7 +25,7 @@ from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs, UpdateHooks,
 Named = List[Tuple[str, str, Tensor]]  # kind, name, tensor
 
 
-class Watch(UpdateHooks):
+class UpdateWatch(UpdateHooks):
     """The functions around the methods of optimizers. Subclasses say what is done with an update."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Watch(UpdateHooks):
         before = self._watched
         graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         start = len(graph.get_operations()) if graph is not None else 0
-        with tf.control_dependencies(_ahead_of_update(graph, pairs)):
+        with tf.control_dependencies(_gradients_to_wait_for(graph, pairs)):
             result = apply(pairs)
         if self._watched != before:
             return result
@@ -132,7 +132,7 @@ class Watch(UpdateHooks):
         return [known() is loss for known, _ in self._losses[loss.graph]].index(True)
 
 
-class UpdateRecording(Watch):
+class UpdateRecording(UpdateWatch):
     """Record each update.
 
     Args:
@@ -161,8 +161,8 @@ class UpdateRecording(Watch):
             + _add_optimizer_number(number, learning_rate_rows(optimizer, self._rate))
             + _variable_rows(pairs)
         )
-        self._recorder.trains(variable for _, variable in pairs)
-        self._recorder.update(number, [(kind, name, np.asarray(value)) for kind, name, value in rows])
+        self._recorder.note_trained(variable for _, variable in pairs)
+        self._recorder.record_update(number, [(kind, name, np.asarray(value)) for kind, name, value in rows])
         self._after_eager()
 
     @tf_op_creation.suspend_hooks()
@@ -170,7 +170,7 @@ class UpdateRecording(Watch):
         self, graph: Graph, start: int, optimizer: Optimizer, number: int, pairs: Pairs, result: Result
     ) -> Result:
         """Add an op that records the update wherever it runs."""
-        self._recorder.trains(variable for _, variable in pairs)
+        self._recorder.note_trained(variable for _, variable in pairs)
         half = _half_type_in(graph)
         if half:
             self._recorder.writer.write_event("note", half=half)
@@ -188,14 +188,14 @@ class UpdateRecording(Watch):
             number, [(RATE, name, value) for name, value in rates] or learning_rate_rows(optimizer, self._rate)
         )
         for kind, name, value in ahead:
-            self._recorder.line(kind, name, tf_recording.creation_line_of_op(value.op))
+            self._recorder.record_line(kind, name, tf_recording.creation_line_of_op(value.op))
         updates = tf_recording.ops_of_update(result)
         with tf.control_dependencies(updates):
             values = ahead + _variable_rows(pairs)
             names = [(kind, name) for kind, name, _ in values]
 
             def record(*arrays: np.ndarray) -> np.ndarray:
-                self._recorder.update(number, [name + (array,) for name, array in zip(names, arrays)])
+                self._recorder.record_update(number, [name + (array,) for name, array in zip(names, arrays)])
                 return np.zeros((), np.int64)
 
             recorded = tf.numpy_function(record, [value for _, _, value in values], tf.int64)
@@ -212,7 +212,7 @@ def _half_type_in(graph: Graph) -> str | None:
     return next((name for name in ("bfloat16", "float16") if name in names), None)
 
 
-def _ahead_of_update(graph: Graph | None, pairs: Pairs) -> list[Tensor]:
+def _gradients_to_wait_for(graph: Graph | None, pairs: Pairs) -> list[Tensor]:
     """Return the gradients that an update must wait for.
 
     It writes into variables in place, unless they are resources. With tf.gradients() no op keeps it from doing so while

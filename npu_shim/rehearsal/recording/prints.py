@@ -52,4 +52,4 @@ class _Lines:
 def _record_line(recorder: Recorder, line: str) -> None:
     """Record each number with the unit of its last digit."""
     name, numbers = name_and_numbers_of(line)
-    recorder.values(PRINT, [(f"{name} ({place})", np.array(number)) for place, number in enumerate(numbers, 1)])
+    recorder.record_values(PRINT, [(f"{name} ({place})", np.array(number)) for place, number in enumerate(numbers, 1)])

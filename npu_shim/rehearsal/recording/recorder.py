@@ -37,7 +37,7 @@ class Watcher(Calls):
         self.at_fit: list[Callable[[KerasModel], None]] = []  # functions to call with a model when Keras' fit begins
         self.steps = self.final_step = 0
 
-    def values(self, kind: str, values: Iterable[tuple[str, Value]], step: int | None = None) -> None:
+    def record_values(self, kind: str, values: Iterable[tuple[str, Value]], step: int | None = None) -> None:
         """Take named values of one kind, of the current step if it is None."""
         raise NotImplementedError
 
@@ -50,10 +50,10 @@ class Watcher(Calls):
         """Return True if the script has made all steps that are wanted."""
         return False
 
-    def final(self, values: Iterable[tuple[str, Value]]) -> None:
+    def record_final_variables(self, values: Iterable[tuple[str, Value]]) -> None:
         """Take the variables of a model or a session that has been trained."""
         self.final_step = self.steps
-        self.values(FINAL, values)
+        self.record_values(FINAL, values)
 
     def take_sample_once(self) -> bool:
         """Return True once for each step at which variables without an optimizer are wanted."""
@@ -98,23 +98,23 @@ class Recorder(Watcher):
         self._seeds = 0
         self._lines: set[tuple[str, str]] = set()
 
-    def seed(self, call: str, value: Value, line: str) -> None:
+    def record_seed(self, call: str, value: Value, line: str) -> None:
         """Record a seed that the script sets. A difference of two runs may come from it."""
         self._seeds += 1
         if self._seeds <= _MOST_SEEDS:
             self.writer.write_event("seed", call=call, value=str(value), line=line)
 
-    def line(self, kind: str, name: str, line: str | None = None) -> None:
+    def record_line(self, kind: str, name: str, line: str | None = None) -> None:
         """Record the line of the script that makes the values of a name, once; by default the one that is running."""
         if (kind, name) not in self._lines:
             self._lines.add((kind, name))
             self.writer.write_event("line", kind=kind, name=name, line=line or self.script_line())
 
-    def values(self, kind: str, values: Iterable[tuple[str, Value]], step: int | None = None) -> None:
+    def record_values(self, kind: str, values: Iterable[tuple[str, Value]], step: int | None = None) -> None:
         """Record named values of one kind; values that are no arrays of numbers are left out."""
         rows = [(kind, name, np.asarray(value)) for name, value in values]
         last = self.steps if self.limit is None else min(self.steps, self.limit)
-        self._rows(last if step is None else step, rows)
+        self._write_rows(last if step is None else step, rows)
 
     def is_done(self) -> bool:
         """Return True if the script has made all steps that are wanted."""
@@ -123,7 +123,7 @@ class Recorder(Watcher):
     def count_batch_and_want_logs(self, batch: int) -> bool:
         """Count a batch of Keras, if no op in its graph does. The logs of each are wanted."""
         if not self.records_tensors:
-            self.update(0, [])
+            self.record_update(0, [])
         return True
 
     @property
@@ -135,7 +135,7 @@ class Recorder(Watcher):
         """Return True if the next update of an optimizer begins a step."""
         return optimizer in self._updated
 
-    def update(self, optimizer: int, rows: list[Row]) -> None:
+    def record_update(self, optimizer: int, rows: list[Row]) -> None:
         """Record one update of an optimizer. A step begins with the second update of any optimizer in the step before.
 
         So one step has the updates of a discriminator and of a generator; if the generator is updated less often, its
@@ -156,9 +156,9 @@ class Recorder(Watcher):
             rows = [*rows, (REDUCED, "elements", np.asarray(reduced))]
         if count > 10 and count % self.every:
             rows = [row for row in rows if row[0] in _EACH_STEP]
-        self._write(step, rows)
+        self._write_within_limit(step, rows)
 
-    def trains(self, variables: Iterable[Variable]) -> None:
+    def note_trained(self, variables: Iterable[Variable]) -> None:
         """Take note of variables that an optimizer updates."""
         self._trained.update((id(variable), weakref.ref(variable)) for variable in variables)
 
@@ -182,7 +182,7 @@ class Recorder(Watcher):
         """Return True if an optimizer of TensorFlow or Keras has updated variables."""
         return any(number >= 0 for number in self._counts)
 
-    def update_by_script(self, read: Callable[[], list[Row]]) -> None:
+    def record_update_by_script(self, read: Callable[[], list[Row]]) -> None:
         """Record an update if the script itself has changed the variables of a gradient since it computed the last one.
 
         So the steps of loops without an optimizer count: with `assign_sub`, SciPy's optimizers, or those of a library.
@@ -200,9 +200,9 @@ class Recorder(Watcher):
         number, before = self._own.setdefault(names, (-1 - len(self._own), checksum))
         self._own[names] = number, checksum
         if checksum != before:
-            self.update(number, rows)
+            self.record_update(number, rows)
 
-    def tensors(self, rows: list[Row], variables: AbstractSet[str] = frozenset()) -> None:
+    def record_tensors(self, rows: list[Row], variables: AbstractSet[str] = frozenset()) -> None:
         """Record values that belong to the next update of variables.
 
         Args:
@@ -213,21 +213,21 @@ class Recorder(Watcher):
         with self.lock:
             is_next = not self.steps or not variables or any(variables & names for names in self._updated.values())
             step = self.steps + is_next
-        self._write(step, rows)
+        self._write_within_limit(step, rows)
 
-    def _write(self, step: int, rows: list[Row]) -> None:
+    def _write_within_limit(self, step: int, rows: list[Row]) -> None:
         if self.limit is None or step <= self.limit:  # a call may make more steps than are wanted
-            self._rows(step, rows)
+            self._write_rows(step, rows)
 
-    def _rows(self, step: int, rows: list[Row]) -> None:
+    def _write_rows(self, step: int, rows: list[Row]) -> None:
         if self.limit == 0 and self.steps:
             return  # a session has trained before it could be ended; what follows is no prediction from the checkpoint
         rows = list(_number_equal_names(rows))
         for kind, name, _ in rows:
-            self.line(kind, name)
+            self.record_line(kind, name)
         self.writer.write_rows(step, rows + _checksums_of_inputs(rows) if self.of_ranks else rows)
 
-    def takes_inputs(self, graph: Graph) -> bool:
+    def records_inputs(self, graph: Graph) -> bool:
         """Return True if a tape in a tf.function records its inputs, so that its optimizer does not."""
         if getattr(graph, "building_function", False):
             self.graphs_of_tapes.add(graph)

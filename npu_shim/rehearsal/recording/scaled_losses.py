@@ -22,14 +22,16 @@ class ScaledLosses:
     def watch(self) -> None:
         """Put the hooks around the methods of all optimizers of this process."""
         for owner in tf_keras.optimizer_classes():
-            methods.wrap_methods(owner, ("get_scaled_loss", "scale_loss"), self._scale)
+            methods.wrap_methods(owner, ("get_scaled_loss", "scale_loss"), self._remember_scaled)
 
     def unscaled(self, loss: Tensor) -> Tensor:
         """Return the loss before it was scaled; the loss itself if no optimizer has scaled it."""
         plain = self._plain() if loss is not None and self._scaled() is loss else None
         return loss if plain is None else plain
 
-    def _scale(self, original: Function, optimizer: Optimizer, loss: Tensor, *args: object, **kwargs: object) -> Result:
+    def _remember_scaled(
+        self, original: Function, optimizer: Optimizer, loss: Tensor, *args: object, **kwargs: object
+    ) -> Result:
         result = original(optimizer, loss, *args, **kwargs)
         if isinstance(loss, tf.Tensor) and isinstance(result, tf.Tensor):
             self._scaled = weakref.ref(result)

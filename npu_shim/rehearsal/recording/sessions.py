@@ -65,30 +65,30 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
                     "note", unordered_op=op.type, unordered_line=tf_recording.creation_line_of_op(op)
                 )
         if threading.current_thread() is threading.main_thread() and recorder.take_sample_once():
-            recorder.values(
+            recorder.record_values(
                 UNTRAINED, _read_variables(session, smallest_variables(untrained.findings_in(session.graph)))
             )
-        recorder.values(FEED, list(fed_arrays(session, feed_dict)))
+        recorder.record_values(FEED, list(fed_arrays(session, feed_dict)))
         by_chance = unordered.are_unordered(session.graph, [fetch for fetch, _ in all_fetched])
         of_sizes = sizes.findings_in(session.graph)
         kept = [pair for pair, skip in zip(all_fetched, by_chance) if pair[1] is not None and not skip]
         fetched = [pair for pair in kept if tf_recording.fetched_op(session.graph, pair[0]) not in of_sizes]
-        recorder.values(FETCH, [(fetch_name(fetch), value) for fetch, value in fetched])
+        recorder.record_values(FETCH, [(fetch_name(fetch), value) for fetch, value in fetched])
         for fetch, value in kept:
             if isinstance(fetch, tf.Tensor) and isinstance(value, bytes) and tf_recording.is_summary_op(fetch.op):
                 tags = queue_sizes.scalar_summary_tags(of_sizes)
-                recorder.values(SUMMARY, [pair for pair in scalars_of(value) if pair[0] not in tags])
+                recorder.record_values(SUMMARY, [pair for pair in scalars_of(value) if pair[0] not in tags])
         return result
 
     def close(original: Function, session: Session) -> Result:
         if recorder.steps > recorder.final_step:
-            recorder.final(read(session))
+            recorder.record_final_variables(read(session))
         last.clear()
         return original(session)
 
     def at_end() -> None:
         if last and recorder.steps > recorder.final_step:
-            recorder.final(read(last[0]))
+            recorder.record_final_variables(read(last[0]))
 
     recorder.at_end.append(at_end)
 

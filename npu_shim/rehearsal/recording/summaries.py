@@ -27,7 +27,7 @@ def watch_summaries(recorder: Watcher) -> None:
         # bytes come from a session, which records them, and those of an evaluation are recorded as metrics
         is_own = getattr(writer, OWN_WRITER, False)
         if not isinstance(summary, bytes) and not is_own and not recorder.is_inside("evaluate"):
-            recorder.values(SUMMARY, scalars_of(summary.SerializeToString()))
+            recorder.record_values(SUMMARY, scalars_of(summary.SerializeToString()))
         return original(writer, summary, *args, **kwargs)
 
     for owner in tf.compat.v1.summary.FileWriter.__mro__[:-1]:
@@ -37,7 +37,7 @@ def watch_summaries(recorder: Watcher) -> None:
 
     def scalar(name: str, data: Structure, *args: object, **kwargs: object) -> Result:
         def record(value: np.ndarray) -> np.ndarray:
-            recorder.values(SUMMARY, [(name, np.asarray(value))])
+            recorder.record_values(SUMMARY, [(name, np.asarray(value))])
             return np.zeros((), np.int64)
 
         graph = tf.compat.v1.get_default_graph()

@@ -53,18 +53,18 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
                 dense_gradient(value, source) if is_variable and value is not None else getattr(value, "values", value)
             )
             rows += [(TAPE, name + mark, tensor) for tensor in _numeric_tensors(value)]
-        if graph is not None and recorder.takes_inputs(graph):
+        if graph is not None and recorder.records_inputs(graph):
             rows = named_inputs_and_draws([value for _, _, value in rows], graph, recorder) + rows
         names = [(kind, name) for kind, name, _ in rows]
         for kind, name, value in rows if graph is not None else ():
-            recorder.line(kind, name, tf_recording.creation_line_of_op(value.op))
+            recorder.record_line(kind, name, tf_recording.creation_line_of_op(value.op))
 
         count = _updates_by_script(recorder, sources)
 
         def record_arrays(*arrays: np.ndarray) -> np.ndarray:
             if count is not None:
                 count()
-            recorder.tensors([name + (np.asarray(array),) for name, array in zip(names, arrays)], variables)
+            recorder.record_tensors([name + (np.asarray(array),) for name, array in zip(names, arrays)], variables)
             return np.zeros((), np.int64)
 
         if graph is None:
@@ -89,7 +89,7 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
                     record_call(recorder, model.name, (args, kwargs), result)
         if outermost and tf.executing_eagerly() and recorder.is_inside(TAPES):
             rows = [(INPUT, f"{model.name} {n}", value) for n, value in enumerate(arrays_of((args, kwargs)))]
-            recorder.tensors(rows, {plain_name(weight) for weight in weights_of(model, "trainable_variables")})
+            recorder.record_tensors(rows, {plain_name(weight) for weight in weights_of(model, "trainable_variables")})
         return result
 
     methods.wrap_methods(tf.GradientTape, ("gradient",), gradient)
@@ -134,7 +134,7 @@ def _updates_by_script(recorder: Recorder, sources: Structure) -> Callable[[], N
     def count() -> None:
         variables = [reference() for reference in own]
         if not any(variable is None for variable in variables):
-            recorder.update_by_script(
+            recorder.record_update_by_script(
                 lambda: [(VARIABLE, plain_name(variable), array_of(variable)) for variable in variables]
             )
 

@@ -21,7 +21,7 @@ def remember_update(graph: Graph, result: Result) -> None:
         setattr(graph, _UPDATES, [*getattr(graph, _UPDATES, ()), set(tf_recording.ops_of_update(result))])
 
 
-def updates_in(graph: Graph, fetches: Iterable[object]) -> tuple[int, ...]:
+def update_numbers_of_run(graph: Graph, fetches: Iterable[object]) -> tuple[int, ...]:
     """Return the numbers of the updates that a run makes, found once for each set of fetches."""
     updates: list[set[Operation]] = getattr(graph, _UPDATES, [])
     if not updates:

@@ -54,7 +54,9 @@ class EagerVariables:
                 for name, variable in self._variables_with_values()
                 if not recorder.is_trained(variable)
             ]
-            recorder.values(UNTRAINED, [(name, array_of(variable)) for name, variable in smallest_variables(untrained)])
+            recorder.record_values(
+                UNTRAINED, [(name, array_of(variable)) for name, variable in smallest_variables(untrained)]
+            )
 
     def _keep_own_variable(self, original: Function, variable: Variable, *args: object, **kwargs: object) -> None:
         with self._recorder.inside("init of a variable") as outermost:
@@ -98,7 +100,7 @@ class EagerVariables:
             else []
         )
         if rows:
-            self._recorder.final(rows)
+            self._recorder.record_final_variables(rows)
 
 
 def weights_of(model: KerasModel, kind: str = "weights") -> list[Variable]:

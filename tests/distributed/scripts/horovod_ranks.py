@@ -67,7 +67,7 @@ def factors_multiply_before_and_after():
 def averages_are_quotients():
     for dtype in (tf.int8, tf.int32, tf.int64):  # 49 * (1 / 49) is less than 1
         sums = tf.constant([49, 98, -50], dtype)
-        np.testing.assert_array_equal(values(gradients.scaled(sums, 1.0, 49))[0], [1, 2, -1])
+        np.testing.assert_array_equal(values(gradients.scale_tensor(sums, 1.0, 49))[0], [1, 2, -1])
     if STYLE == "graph":  # TensorFlow's constant folding multiplies with the reciprocal
         return
     x = np.random.RandomState(0).uniform(-100, 100, [1000]).astype(np.float32)

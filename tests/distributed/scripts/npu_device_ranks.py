@@ -17,7 +17,7 @@ import tensorflow as tf
 
 import npu_shim.npu_device as npu
 from npu_shim.npu_device.distribute import hccl_ops, npu_callbacks
-from npu_shim.npu_device.distribute.global_batches import step_with_weight
+from npu_shim.npu_device.distribute.global_batches import set_step_weight
 from npu_shim.npu_device.distribute.gradient_sharing import distributed_optimizer
 
 handle = npu.open().as_default()
@@ -275,7 +275,7 @@ def weights_of_rows() -> None:
     if hasattr(outer, "build"):
         outer.build([variable])
     rows = tf.IndexedSlices(tf.ones([1, 1]) * (rank + 1.0), tf.constant([1]), tf.constant([2, 1]))
-    with step_with_weight(tf.constant(2.0)):
+    with set_step_weight(tf.constant(2.0)):
         outer.apply_gradients([(rows, variable)])
     equal(variable, [[1.0], [1 - 2 * np.mean(ranks + 1)]])
 

@@ -266,12 +266,12 @@ def _wrapped_in_file(names: Names) -> dict[Key, str]:
     return taken
 
 
-def _add_optimizers_in_arguments(call: ast.Call, where: Where, names: Names, taken: dict[Key, str]) -> None:
+def _add_optimizers_in_arguments(call: ast.Call, where: Where, names: Names, roles: dict[Key, str]) -> None:
     """Record the optimizers that a call takes, and those inside them."""
     for value in list(call.args) + [keyword.value for keyword in call.keywords]:
         for origin in origins(value, where, names):
-            if isinstance(origin.node, ast.Call) and origin.names.call_key(origin.node) not in taken:
+            if isinstance(origin.node, ast.Call) and origin.names.call_key(origin.node) not in roles:
                 its_role = optimizer_role(origin.node, origin.where, origin.names)
                 if its_role is not None:
-                    taken[origin.names.call_key(origin.node)] = its_role
-                    _add_optimizers_in_arguments(origin.node, origin.where, origin.names, taken)
+                    roles[origin.names.call_key(origin.node)] = its_role
+                    _add_optimizers_in_arguments(origin.node, origin.where, origin.names, roles)

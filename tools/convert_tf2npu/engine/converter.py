@@ -13,7 +13,7 @@ from ..files.texts import is_server_file
 from ..project.project import Project
 from ..project.source_files import MOST_BYTES
 from ..rules.compat_v1.lift_plan import CODE as LIFTING, lift_file
-from ..syntax.edits import ordered
+from ..syntax.edits import sort_edits
 from ..syntax.notebook import Notebook
 from ..syntax.notebook_cells import CellError
 from ..syntax.source import Source, SourceError
@@ -36,7 +36,7 @@ from .settings import Settings
 __all__ = ["CHANGE", "ERROR", "FINDING", "Converter", "Diagnostic", "FileResult"]
 
 
-def project_of(settings: Settings, paths: Iterable[str] = (), fixed: Iterable[str] = ()) -> Project:
+def make_project(settings: Settings, paths: Iterable[str] = (), fixed: Iterable[str] = ()) -> Project:
     """Return the files of a run, prepared as the settings require.
 
     Args:
@@ -62,7 +62,7 @@ class Converter:
     def __init__(
         self, settings: Settings = Settings(), project: Project | None = None, list_calls: bool = False
     ) -> None:
-        self.project = project or project_of(settings)
+        self.project = project or make_project(settings)
         self._planner = Planner(settings, self.project, list_calls)
 
     def convert(self, raw: bytes, path: str = "") -> FileResult:
@@ -77,7 +77,7 @@ class Converter:
         """
         try:
             if is_server_file(path):
-                return FileResult(None, self._planner.findings(raw))
+                return FileResult(None, self._planner.findings_in_text(raw))
             return self._convert_notebook(raw, path) if path.endswith(NOTEBOOK) else self._convert_script(raw, path)
         except CellError as error:
             return failed_result(error.message, error.line, error.col, error.cell)
@@ -98,7 +98,7 @@ class Converter:
         plan = self._planner.plan(raw, path)
         if not plan.edits:
             return FileResult(None, *plan[2:7], asked=plan.asked)
-        new, edits = plan.source.bytes_with_edits(plan.edits), tuple(ordered(plan.edits))
+        new, edits = plan.source.bytes_with_edits(plan.edits), tuple(sort_edits(plan.edits))
         _raise_if_not_python(new)
         return FileResult(new, *plan[2:7], edits, plan.asked)
 

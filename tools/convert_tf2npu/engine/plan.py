@@ -98,7 +98,7 @@ class Planner:
             for mode in self._modes_of(raw, path)
         )
 
-    def findings(self, raw: bytes) -> tuple[Diagnostic, ...]:
+    def findings_in_text(self, raw: bytes) -> tuple[Diagnostic, ...]:
         """Return the findings on a file beside the Python files."""
         text, diagnostics = raw.decode("utf-8", "replace"), []
         for rule in self._rules_in(self._first_mode).registry.rules:

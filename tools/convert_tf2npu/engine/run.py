@@ -6,7 +6,7 @@ import os
 from contextlib import closing
 from typing import Callable, NamedTuple, Sequence
 
-from ..files.globs import matches
+from ..files.globs import matches_any_glob
 from ..files.targets import check_target
 from ..files.texts import has_server_words, is_server_file
 from ..files.tree import Entry, Tree, read_tree
@@ -84,7 +84,7 @@ def convert_source(
         e for e in tree.entries if not e.is_link and (has_server_words(e.path) if in_folder else is_server_file(e.path))
     }
     everything = [e for e in tree.entries if e.is_python or e in texts or not in_folder]
-    excluded = _excluded(source, everything, exclude)
+    excluded = _excluded_paths(source, everything, exclude)
     entries = [entry for entry in everything if entry.relative not in excluded]
 
     def make_question() -> Question | None:
@@ -99,11 +99,11 @@ def convert_source(
     known = memory.recall(asked) if memory and asked else None
     if known is not None:
         return make_run(known)
-    from .converter import project_of  # only here: a remembered run needs neither rules nor processes
+    from .converter import make_project  # only here: a remembered run needs neither rules nor processes
     from .pool import convert_files
 
     scripts = [e for e in everything if e not in texts]
-    project = project_of(settings, [e.path for e in scripts], [e.path for e in scripts if e.relative in excluded])
+    project = make_project(settings, [e.path for e in scripts], [e.path for e in scripts if e.relative in excluded])
     jobs = jobs or (1 if len(entries) < _WORTH_PROCESSES else os.cpu_count() or 1)
     by_number: dict[int, FileResult] = {}
     with closing(convert_files([e.path for e in entries], (settings, project, list_calls), jobs)) as results:
@@ -116,14 +116,14 @@ def convert_source(
     return make_run(in_order)
 
 
-def _excluded(source: str, entries: list[Entry], exclude: Exclude) -> dict[str, None]:
+def _excluded_paths(source: str, entries: list[Entry], exclude: Exclude) -> dict[str, None]:
     if not exclude.patterns or not os.path.isdir(source):
         return {}
     below = os.path.relpath(os.path.realpath(source), os.path.realpath(exclude.folder or source))
     return {
         e.relative: None
         for e in entries
-        if matches(os.path.normpath(os.path.join(below, e.relative)).replace(os.sep, "/"), exclude.patterns)
+        if matches_any_glob(os.path.normpath(os.path.join(below, e.relative)).replace(os.sep, "/"), exclude.patterns)
     }
 
 

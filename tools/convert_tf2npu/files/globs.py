@@ -11,7 +11,7 @@ import re
 from typing import Iterable, Pattern
 
 
-def matches(path: str, patterns: Iterable[str]) -> bool:
+def matches_any_glob(path: str, patterns: Iterable[str]) -> bool:
     """Return True if a path matches one of some patterns.
 
     Args:

@@ -9,7 +9,7 @@ from array import array
 from typing import Callable, Collection, Iterable, NamedTuple, Sequence
 
 from .import_groups import ImportGroups
-from .import_statements import Imports, dotted_name, imports_of, statements_in, text_with_joined_lines
+from .import_statements import Imports, dotted_name, import_statements_in, imports_of, text_with_joined_lines
 from .module_cache import LRU
 from .source_files import SourceFiles
 
@@ -109,13 +109,13 @@ class ImportGraph:
             if folder not in places:
                 places = {folder: {}}  # the files of a folder come one after the other
             imports = imports_of(self._files.raw(path), path)
-            imported, beside = self._numbers_of(imports, folder, places[folder])
+            imported, beside = self._file_numbers_of_imports(imports, folder, places[folder])
             self._imported.append(_sorted_array(imported - {number}))
             self._beside.append(_sorted_array(beside - imported))
             if imports.of_frameworks:
                 self._roots.append(number)
 
-    def _numbers_of(
+    def _file_numbers_of_imports(
         self, imports: Imports, folder: str, places: dict[str, int | None]
     ) -> tuple[set[int | None], set[int | None]]:
         def number_of_module(module: str) -> int | None:
@@ -135,7 +135,7 @@ class ImportGraph:
         finder = self._files.finder
         for path in self._paths:
             text = text_with_joined_lines(self._files.raw(path), path)
-            imports = frozenset(statements_in(text))
+            imports = frozenset(import_statements_in(text))
             attributes = frozenset(map(sys.intern, _ATTRIBUTE.findall(text))) if imports else frozenset()
             for module, name in imports:
                 whole = finder.find_for_file(dotted_name(module, name), path)

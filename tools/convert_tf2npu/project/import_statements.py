@@ -73,13 +73,13 @@ def text_with_joined_lines(raw: bytes, path: str) -> str:
     return text.replace("\\\n", " ")
 
 
-def statements_in(text: str) -> Iterator[tuple[str, str]]:
+def import_statements_in(text: str) -> Iterator[tuple[str, str]]:
     """Yield the modules that a text imports, and the names that it imports from them."""
     for start, _ in _lines_with_imports(text):
         yield from _import_at(text, start)
 
 
-def all_statements_in(text: str) -> Iterator[tuple[str, str]]:
+def all_import_statements_in(text: str) -> Iterator[tuple[str, str]]:
     """Yield the same, and the imports after a colon or a semicolon."""
     for start, end in _lines_with_imports(text):
         yield from _import_at(text, start)

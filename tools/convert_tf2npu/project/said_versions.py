@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from ..files.globs import matches
+from ..files.globs import matches_any_glob
 
 
 class SaidVersions(NamedTuple):
@@ -20,4 +20,4 @@ class SaidVersions(NamedTuple):
         if not path or not (self.one or self.two):
             return ""
         relative = os.path.relpath(os.path.realpath(path), self.folder).replace(os.sep, "/")
-        return "1" if matches(relative, self.one) else "2" if matches(relative, self.two) else ""
+        return "1" if matches_any_glob(relative, self.one) else "2" if matches_any_glob(relative, self.two) else ""

@@ -32,7 +32,7 @@ class Regions:
         line, text = diagnostic.line, self._file.line(diagnostic)
         start, end = span = name_at(text, diagnostic.col or 1)
         if diagnostic.cell:
-            line, text, start, end = self._in_notebook(diagnostic, span)
+            line, text, start, end = self._line_and_columns_in_notebook(diagnostic, span)
         if not diagnostic.col or not text:
             return {"startLine": line}
         return {
@@ -42,7 +42,7 @@ class Regions:
             "snippet": {"text": text[start:end]},
         }
 
-    def _in_notebook(self, diagnostic: Diagnostic, span: tuple[int, int]) -> tuple[int, str, int, int]:
+    def _line_and_columns_in_notebook(self, diagnostic: Diagnostic, span: tuple[int, int]) -> tuple[int, str, int, int]:
         """Return the line of the file, its text, and the start and end in it of a span of a cell's line."""
         try:
             if self._cells is None:

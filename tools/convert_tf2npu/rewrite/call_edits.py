@@ -9,7 +9,7 @@ from typing import Iterable
 
 from ..semantics.module_index import Names
 from ..syntax.expressions import constant
-from ..syntax.source import Edit, Source, comments_of, one_line, ordered
+from ..syntax.source import Edit, Source, comments_of, one_line, sort_edits
 
 # Expressions that need parentheses; the first one is new in Python 3.8.
 _IN_PARENTHESES = (getattr(ast, "NamedExpr", ast.Yield), ast.Yield, ast.YieldFrom)
@@ -28,7 +28,7 @@ def wrap_edits(source: Source, node: ast.AST, before: str, after: str) -> tuple[
 def text_with_edits(source: Source, node: ast.AST, edits: Iterable[Edit]) -> str:
     """Return the text of a node with edits applied."""
     done, text = source.start(node), ""
-    for edit in ordered(edits):
+    for edit in sort_edits(edits):
         text += source.text[done : edit.start] + edit.new
         done = edit.end
     return text + source.text[done : source.end(node)]

@@ -14,7 +14,7 @@ from ..semantics.signatures import bind
 from ..semantics.tf_types import Type
 from ..syntax.expressions import is_none
 from .call_edits import add_argument, rename, wrap_edits
-from .change import Change, Finding, Result
+from .change import Change, Finding
 
 PRECISION_MODE = "precision_mode='allow_mix_precision'"
 
@@ -30,7 +30,7 @@ def _precision_mode_text(context: Context) -> str:
 
 def configure_session(
     context: Context, node: ast.Call, call: Call, signature: tuple[str, ...], short: str
-) -> Iterator[Result]:
+) -> Iterator[Change | Finding]:
     """Give a call the NPU session configuration, or report it if its arguments are hidden.
 
     Args:

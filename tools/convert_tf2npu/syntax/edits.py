@@ -27,7 +27,7 @@ class Edit(NamedTuple):
     first: bool = False
 
 
-def ordered(edits: Iterable[Edit]) -> list[Edit]:
+def sort_edits(edits: Iterable[Edit]) -> list[Edit]:
     """Return edits by position; see :class:`Edit` for insertions at one position."""
 
     def sort_key(item: tuple[int, Edit]) -> tuple[int, int, int, int]:

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from typing import Sequence
 
-from .edits import Edit, ordered
+from .edits import Edit, sort_edits
 from .json_text import LineStrings
 from .notebook_cells import BOM, GAP, Cell, CellError, is_python_notebook, read_cells, read_notebook_json
 from .source import Source, SourceError
@@ -97,7 +97,7 @@ def _edits_in_cell(cell: Cell, edits: Sequence[Edit], is_last: bool) -> list[tup
     local_edits: list[tuple[int, int, str]] = []
     size = len(cell.text)
     beyond = size + len(GAP) + is_last  # an edit at the end of the script belongs to the last cell
-    for edit in ordered(edits):
+    for edit in sort_edits(edits):
         start, end, new = edit.start - cell.start, edit.end - cell.start, edit.new
         if -len(cell.lead) <= start == end < 0:  # a line before the block around the cell
             start, end, new = 0, 0, cell.indent + new

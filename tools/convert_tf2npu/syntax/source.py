@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Iterable
 
 from ..files.message import Message
 from .decoding import BOM, SourceError, decode_body, encoding_of
-from .edits import Edit, ordered
+from .edits import Edit, sort_edits
 from .py37.start_positions import starts_as_recorded
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ class Source:
         """
         pieces: list[str] = []
         done = 0
-        for edit in ordered(edits):
+        for edit in sort_edits(edits):
             if edit.start < done:
                 raise ValueError(Message("edits overlap at offset {0}", edit.start))
             pieces += [self.text[done : edit.start], edit.new]

@@ -88,7 +88,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...rewrite.spans import Spans
-from ..base import Context, Result
+from ..base import Change, Context, Finding
 from .contrib.contrib_plan import plan_contrib
 from .contrib.contrib_uses import CODE
 
@@ -96,6 +96,6 @@ __all__ = ["CODE", "NEEDS", "check_last"]
 NEEDS = {"compat_v1": True}
 
 
-def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
+def check_last(context: Context, replaced: Spans) -> Iterator[Change | Finding]:
     if context.names.lift is not None:
         yield from plan_contrib(context, replaced).changes

@@ -121,7 +121,7 @@ from ...rewrite.spans import Spans
 from ...semantics.model import Lift
 from ...syntax.source import Edit, Source
 from ...tf_api.v1_fate import V1, name_below_tensorflow, needs_compat_v1
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding
 from .lift_plan import CODE
 from .tensorflow_uses import Use, is_lifted_alias, tensorflow_uses, whole_call
 
@@ -131,7 +131,7 @@ _SWITCH = "disable_v2_behavior()"
 _NAME = re.compile(r"(?<![\w.])tensorflow(?:[ \t]*\.[ \t]*\w+)*(?:[ \t]+as[ \t]+\w+)?")
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Change | Finding]:
     lift = context.names.lift
     if lift is not None:
         for statement in lift.statements:
@@ -150,7 +150,7 @@ def check_file(context: Context) -> Iterator[Result]:
         yield from _results_of_switch(context)
 
 
-def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
+def check_last(context: Context, replaced: Spans) -> Iterator[Change | Finding]:
     """Lift single names, unless another rule replaces them."""
     names, source = context.names, context.source
     if names.lift is None:
@@ -231,7 +231,7 @@ def _edits_after_star(context: Context, lift: Lift) -> list[Edit]:
     return edits + remove_statements(source, names, [instead] if instead else [])
 
 
-def _results_of_switch(context: Context) -> Iterator[Result]:
+def _results_of_switch(context: Context) -> Iterator[Change | Finding]:
     place = place_of_switch(context)
     if place is None:
         return

@@ -69,7 +69,7 @@ from typing import Iterator, Tuple
 from ...rewrite.spans import Spans
 from ...tf_api.name_tables import CHANGED, PRIVATE
 from ...tf_api.v1_fate import NOWHERE, fate_of_v1_name, name_below_tensorflow, needs_compat_v1
-from ..base import Context, Finding, Message, Result
+from ..base import Context, Finding, Message
 from .contrib.advice import advice_for_contrib_name
 from .contrib.contrib_plan import plan_contrib
 from .contrib.contrib_uses import below_contrib
@@ -88,7 +88,7 @@ _GONE = "{0} was removed in TensorFlow 2. {1}"
 _COPY = "Copy its source from TensorFlow 1.15, or remove it"
 
 
-def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
+def check_last(context: Context, replaced: Spans) -> Iterator[Finding]:
     if not context.compat_v1:
         return
     reported: set[str] = set()

@@ -257,7 +257,7 @@ from typing import Iterator
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
-from ..base import Context, Result
+from ..base import Change, Context, Finding
 from .last_batch import StaticBatch, check_last_batch
 
 CODE = "NPU109"
@@ -269,7 +269,7 @@ _SIGNATURES = {
 METHODS = frozenset(_SIGNATURES)
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Change | Finding]:
     node = call.node
     if context.types.of(method.value, call.where) == Type.DATASET:
         yield from check_last_batch(

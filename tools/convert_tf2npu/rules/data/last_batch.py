@@ -32,7 +32,7 @@ from ...semantics.signatures import Bound
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant
 from ...syntax.source import one_line
-from ..base import Change, Context, Finding, Message, Question, Result
+from ..base import Change, Context, Finding, Message, Question
 
 _TRAINERS = frozenset({"jax", "haiku", "flax", "torch"})  # which may read their data with tf.data
 _TRAINS = re.compile(r"tensorflow\.(keras\.(Model|Sequential|layers|optimizers)|estimator|GradientTape|.*Optimizer)\b")
@@ -73,7 +73,7 @@ class Size(NamedTuple):
 
 def check_last_batch(
     context: Context, code: str, call: Call, bound: Bound, static: StaticBatch, source: ast.AST | None
-) -> Iterator[Result]:
+) -> Iterator[Change | Finding]:
     """Return the change or the finding for a call that makes batches.
 
     Args:
@@ -180,10 +180,10 @@ def check_last_batch(
 
 def _is_static(context: Context, node: ast.Call) -> bool:
     """Return True if the script passes these batches to a function of npu_shim that makes them static."""
-    return node in context.once(_nodes_made_static)
+    return node in context.once(_nodes_of_static_datasets)
 
 
-def _nodes_made_static(context: Context) -> frozenset[ast.AST]:
+def _nodes_of_static_datasets(context: Context) -> frozenset[ast.AST]:
     return frozenset(
         node
         for call in context.names.calls

@@ -244,7 +244,7 @@ from ...semantics.signatures import bind
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_part
 from ...syntax.source import Edit
-from ..base import Change, Context, Finding, Message, Result
+from ..base import Change, Context, Finding, Message
 
 CODE = "NPU116"
 DELIBERATE = "replaces the mixed precision of Keras with that of the NPU"
@@ -263,7 +263,7 @@ _SESSION = re.compile(rb"[sS]ession\(|Supervisor\(|(?:learning|training)\.train\
 _ESTIMATOR = re.compile(rb"(?<!_)(?:Estimator|RunConfig)\(")
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     if name == _NPU:
         shared = _edit_to_share_overflows(context, call.node)
         if shared is not None:
@@ -312,7 +312,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
     yield from _convert_manager_or_optimizer(context, call, name)
 
 
-def _convert_manager_or_optimizer(context: Context, call: Call, name: str) -> Iterator[Result]:
+def _convert_manager_or_optimizer(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     """Convert a manager or an optimizer."""
     edits, uses = loss_scale_edits(context, call.node, name)
     if edits is None:
@@ -331,7 +331,7 @@ def _convert_manager_or_optimizer(context: Context, call: Call, name: str) -> It
     )
 
 
-def _convert_keras_loss_scale(context: Context, call: Call, name: str) -> Iterator[Result]:
+def _convert_keras_loss_scale(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     """Replace Keras' loss scaling in a program of TensorFlow 2, or report its mixed precision."""
     if name in KERAS_OPTIMIZERS:
         local = device_name(context.names, of_vendor=True)

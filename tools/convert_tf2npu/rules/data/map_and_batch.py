@@ -122,7 +122,7 @@ from ...semantics.signatures import BUCKET_BY_LENGTH, bind
 from ...semantics.tf_types import FROM_FILES, Type
 from ...syntax.expressions import constant, last_part
 from ...tf_api.name_tables import PARAMETERS
-from ..base import Context, Result
+from ..base import Change, Context, Finding
 from ..compat_v1.contrib.contrib_plan import is_call_moved
 from .last_batch import StaticBatch, check_last_batch
 
@@ -142,12 +142,12 @@ METHODS = frozenset({"bucket_by_sequence_length"})
 _BUCKETS = StaticBatch(pad="npu_shim.data.pad_last_batch(%s, batch_size=N)")
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Change | Finding]:
     if context.types.of(method.value, call.where) == Type.DATASET:
         yield from check_last_batch(context, CODE, call, bind(call.node, BUCKET_BY_LENGTH), _BUCKETS, method.value)
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     if name in _FROM_FILES:
         if any(k.arg == "batch_size" and constant(k.value) == (None,) for k in call.node.keywords):
             return  # the dataset has no batches

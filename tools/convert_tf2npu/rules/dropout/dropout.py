@@ -111,7 +111,7 @@ from ...semantics.module_index import Names
 from ...semantics.signatures import DROPOUT_V1, DROPOUT_V2, bind
 from ...syntax.source import Edit
 from ...tf_api.canonical_names import is_known_tf2_spelling, is_tf1_name
-from ..base import Change, Context, Finding, Question, Result
+from ..base import Change, Context, Finding, Question
 
 CODE = "NPU106"
 CALLS = frozenset({"tensorflow.nn.dropout", "tensorflow.keras.backend.dropout"})
@@ -148,7 +148,7 @@ _COMPAT = "tensorflow.compat.v1"
 _ONLY_IN_2 = frozenset({"tensorflow.function", "tensorflow.GradientTape", "tensorflow.keras.optimizers.Adam"})
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     if is_tf2_program(context):
         return  # npu.open().as_default() replaces it
     source = context.source

@@ -157,7 +157,7 @@ from ...semantics.model import Call, Function
 from ...semantics.signatures import bind
 from ...syntax.expressions import constant
 from ...syntax.source import Edit
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding
 
 CODE = "NPU108"
 DELIBERATE = "rounds gelu differently"
@@ -174,7 +174,7 @@ _FAST = "the NPU has a faster gelu. Use {0} (import npu_shim.npu_device as npu) 
 _DONE = "gelu replaced with the NPU operator"
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     """Report an activation given by the name gelu, for which Keras takes the erf form."""
     if "gelu" not in context.source.text:
         return
@@ -188,7 +188,7 @@ def check_file(context: Context) -> Iterator[Result]:
                 yield _gelu_finding(context, value, before)
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     if name in _OF_TENSORFLOW:
         yield from _check_gelu_of_tensorflow(context, call.node)
         return
@@ -203,7 +203,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         yield from _convert_formula_in_expression(context, call)
 
 
-def _check_gelu_of_tensorflow(context: Context, node: ast.Call) -> Iterator[Result]:
+def _check_gelu_of_tensorflow(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
     """Convert or report a gelu of TensorFlow by its argument ``approximate``."""
     bound = bind(node, ("features", "approximate", "name"))
     approximate = constant(bound.args.get("approximate"))
@@ -250,7 +250,7 @@ def _replace_gelu_function(context: Context, function: Function) -> Change:
     return Change(function.node, _DONE, (Edit(start, end, call),), ("npu_unary_ops",))
 
 
-def _convert_formula_in_expression(context: Context, call: Call) -> Iterator[Result]:
+def _convert_formula_in_expression(context: Context, call: Call) -> Iterator[Change | Finding]:
     """Convert or report the formula inside other code."""
     whole: ast.AST = call.node
     for parent in context.names.ancestors(call.node):

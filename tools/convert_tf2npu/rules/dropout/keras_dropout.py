@@ -30,7 +30,7 @@ from ...facts.kinds import LAYER
 from ...facts.seen import Seen
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ..base import Change, Context, Finding, Question, Result
+from ..base import Change, Context, Finding, Question
 
 CODE = "NPU201"
 ONCE_A_FILE = True
@@ -43,7 +43,7 @@ CALLS = _SWITCHED | {
 _MODULE = "npu_convert_dropout"
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     if _MODULE in context.source.text or is_tf2_program(context):
         return
     seen = context.observed_at(CODE, LAYER, call.node)

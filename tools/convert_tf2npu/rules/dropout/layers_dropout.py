@@ -120,7 +120,7 @@ from ...rewrite.call_edits import edits_to_keep_probability
 from ...semantics.model import Call
 from ...semantics.signatures import LAYERS_DROPOUT, bind
 from ...syntax.expressions import constant
-from ..base import Context, Finding, Result
+from ..base import Change, Context, Finding
 from .training_dropouts import Dropout, convert_dropout
 
 CODE = "NPU107"
@@ -128,7 +128,7 @@ CALLS = frozenset({"tensorflow.layers.dropout"})
 _NAME = "tf.layers.dropout"
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     bound = bind(call.node, LAYERS_DROPOUT)
     training = bound.args.get("training")
     literal = constant(training)

@@ -33,7 +33,7 @@ from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...syntax.expressions import constant
 from ...syntax.source import one_line
-from ..base import Context, Finding, Message, Result
+from ..base import Context, Finding, Message
 
 CODE = "NPU246"
 CALLS = frozenset({"tensorflow.nn.rnn_cell.DropoutWrapper", "tensorflow.contrib.rnn.DropoutWrapper"})
@@ -41,7 +41,7 @@ _STACKS = frozenset({"tensorflow.nn.rnn_cell.MultiRNNCell", "tensorflow.contrib.
 _SIGNATURE = ("cell", "input_keep_prob", "output_keep_prob", "state_keep_prob", "variational_recurrent")
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     given = bind(call.node, _SIGNATURE)
     if not _STACKS.isdisjoint(context.called_names.values()):
         return

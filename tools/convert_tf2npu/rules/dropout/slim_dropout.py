@@ -81,7 +81,7 @@ from ...semantics.model import Call
 from ...semantics.module_index import Names
 from ...semantics.signatures import Bound, bind
 from ...syntax.expressions import constant
-from ..base import Context, Finding, Result
+from ..base import Change, Context, Finding
 from .training_dropouts import Dropout, convert_dropout
 
 CODE = "NPU118"
@@ -92,7 +92,7 @@ _SIGNATURE = ("inputs", "keep_prob", "noise_shape", "is_training", "outputs_coll
 _NAME = "slim.dropout"
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     bound = bind(call.node, _SIGNATURE)
     scopes = _arg_scopes_around(context, call)
     training: ast.AST | None = bound.args.get("is_training")

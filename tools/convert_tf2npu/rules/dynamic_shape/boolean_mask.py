@@ -54,7 +54,7 @@ from ...rewrite.masked_reductions import change_to_masked_reductions, questions_
 from ...rewrite.seen_findings import size_findings
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ..base import Context, Finding, Question, Result
+from ..base import Change, Context, Finding, Question
 
 CODE = "NPU231"
 _PARTITION = "tensorflow.dynamic_partition"
@@ -68,7 +68,7 @@ _REDUCED = {
 }
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     if not runs_on_npu(context, call.node):
         return
     rows = selected_rows(context, call.node)

@@ -81,7 +81,7 @@ from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
 from ...syntax.expressions import last_name
-from ..base import Context, Finding, Question, Result
+from ..base import Context, Finding, Question
 
 CODE = "NPU245"
 METHODS = frozenset({"run", "eval"})
@@ -89,7 +89,7 @@ _SIGNATURES = {"run": ("fetches", "feed_dict"), "eval": ("feed_dict", "session")
 _RECOMPILES = "last partial batch: the NPU recompiles for it. "
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Finding]:
     bound = bind(call.node, _SIGNATURES[method.attr])
     feeds = _fed_dict(context, call, bound.args.get("feed_dict"))
     if feeds is None or not (

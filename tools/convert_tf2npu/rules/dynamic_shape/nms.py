@@ -42,7 +42,7 @@ from ...analysis.device_placement import runs_on_npu
 from ...rewrite.seen_findings import size_findings
 from ...semantics.model import Call
 from ...syntax.expressions import constant
-from ..base import Context, Finding, Result
+from ..base import Change, Context, Finding
 
 CODE = "NPU233"
 _RECOMPILES = "dynamic number of boxes: the NPU recompiles for each"
@@ -54,7 +54,7 @@ non_max_suppression_with_scores non_max_suppression_overlaps non_max_suppression
 )
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     if not runs_on_npu(context, call.node):
         return
     if name == _PADDED:

@@ -79,7 +79,7 @@ from ...semantics.model import Call, Where
 from ...semantics.signatures import BUCKET_BY_LENGTH, bind
 from ...semantics.tf_types import Type
 from ...syntax.expressions import constant
-from ..base import Change, Context, Finding, Question, Result
+from ..base import Change, Context, Finding, Question
 
 CODE = "NPU238"
 _RAGGED = "tensorflow.data.experimental.dense_to_ragged_batch"
@@ -95,7 +95,7 @@ _FIXED = "npu_shim.data.fixed_lengths"
 _RECOMPILES = "dynamic batch length: the NPU recompiles for each new length"
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Change | Finding]:
     if context.types.of(method.value, call.where) != Type.DATASET:
         return
     around = context.names.parents[call.node]
@@ -141,7 +141,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
             yield Finding(call.node, advice)
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     if name == _RAGGED:
         if not belongs_to_host_code(context, call.node):
             yield Finding(call.node, "{0}. Use padded_batch with a fixed length", _RECOMPILES)

@@ -99,7 +99,7 @@ from ...semantics.model import Call, Where
 from ...semantics.signatures import Bound, bind
 from ...syntax.expressions import is_none, last_name
 from ...syntax.source import Edit
-from ..base import Change, Context, Finding, Message, Question, Result
+from ..base import Change, Context, Finding, Message, Question
 
 CODE = "NPU234"
 _SPARSE = "tensorflow.sparse_placeholder"
@@ -112,7 +112,7 @@ _NUMBERS = re.compile(
 _SIGNATURES = {"placeholder": ("dtype", "shape", "name"), "placeholder_with_default": ("input", "shape", "name")}
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     if not _is_dynamic(context, call):
         return
     seen, edits = context.observed_at(CODE, SHAPE, call.node), _edits_to_observed_shape(context, call)

@@ -33,7 +33,7 @@ from ...analysis.tensorflow_version import is_tf2_program
 from ...facts.kinds import OP
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ..base import Context, Finding, Message, Question, Result
+from ..base import Context, Finding, Message, Question
 
 CODE = "NPU237"
 CALLS = frozenset(
@@ -43,7 +43,7 @@ contrib.eager.py_func contrib.framework.py_func""".split()
 )
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     seen = context.observed_at(CODE, OP, call.node)
     if runs_on_npu(context, call.node) and (seen is None or seen.only("in") != "data"):
         others: Message | str = "or write it in TensorFlow"

@@ -42,7 +42,7 @@ from ...semantics.signatures import bind
 from ...syntax.expressions import constant
 from ...syntax.source import one_line
 from ...tf_api.name_tables import PARAMETERS
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU207"
 _BIDIRECTIONAL = "tensorflow.nn.bidirectional_dynamic_rnn"
@@ -50,7 +50,7 @@ CALLS = frozenset({"tensorflow.nn.dynamic_rnn", _BIDIRECTIONAL})
 _SIGNATURE = PARAMETERS["tensorflow.nn.dynamic_rnn"]
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     if not runs_on_npu(context, call.node):
         return
     if name == _BIDIRECTIONAL:

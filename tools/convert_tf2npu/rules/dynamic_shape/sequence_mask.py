@@ -32,13 +32,13 @@ from ...rewrite.masked_reductions import DATA
 from ...rewrite.seen_findings import size_findings, was_never_on_npu
 from ...semantics.model import Call
 from ...semantics.signatures import bind
-from ..base import Change, Context, Finding, Message, Result
+from ..base import Change, Context, Finding, Message
 
 CODE = "NPU239"
 CALLS = frozenset({"tensorflow.sequence_mask"})
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     bound = bind(call.node, ("lengths", "maxlen", "dtype", "name"))
     if bound.hidden or bound.is_given("maxlen") or not runs_on_npu(context, call.node):
         return

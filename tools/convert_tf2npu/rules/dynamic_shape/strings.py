@@ -59,7 +59,7 @@ from typing import Iterator
 from ...rewrite.seen_findings import questions_if_first
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU236"
 CALLS = frozenset(
@@ -78,7 +78,7 @@ io.decode_raw io.decode_csv io.parse_example io.parse_single_example io.parse_te
 _FORMATS = frozenset({"tensorflow.as_string", "tensorflow.strings.as_string", "tensorflow.strings.format"})
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     parent = context.names.parents[call.node]
     if isinstance(parent, ast.Attribute) and parent.attr == "numpy":
         return  # eager code that reads the string

@@ -40,13 +40,13 @@ from ...analysis.tensors import is_computed_from_fed_data
 from ...rewrite.seen_findings import size_findings
 from ...semantics.model import Call
 from ...semantics.signatures import bind
-from ..base import Context, Finding, Result
+from ..base import Change, Context, Finding
 
 CODE = "NPU235"
 CALLS = frozenset({"tensorflow.nn.top_k", "tensorflow.math.top_k"})
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     k = bind(call.node, ("input", "k", "sorted", "name")).args.get("k")
     if is_computed_from_fed_data(context, k, call.where) and runs_on_npu(context, call.node):
         finding = Finding(

@@ -39,7 +39,7 @@ from ...analysis.device_placement import runs_on_npu
 from ...rewrite.seen_findings import size_findings
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ..base import Context, Finding, Result
+from ..base import Change, Context, Finding
 
 CODE = "NPU232"
 CALLS = frozenset(
@@ -53,7 +53,7 @@ _SUMMED = "Compute and pad it in the input pipeline, or sum by id with tf.math.u
 _ADVICE = {"unique": "Write values, valid, index = npu_shim.data.unique_padded(x), or compute it in the input pipeline"}
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     if runs_on_npu(context, call.node):
         advice = _ADVICE.get(last_part(name), _SUMMED)
         finding = Finding(call.node, "dynamic number of values: the NPU recompiles for each. {0}", advice)

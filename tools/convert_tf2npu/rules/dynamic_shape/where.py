@@ -50,14 +50,14 @@ from ...rewrite.masked_reductions import change_to_masked_reductions, questions_
 from ...rewrite.seen_findings import size_findings
 from ...semantics.model import Call
 from ...semantics.signatures import bind
-from ..base import Context, Finding, Question, Result
+from ..base import Change, Context, Finding, Question
 
 CODE = "NPU230"
 CALLS = WHERE
 _SIGNATURE = ("condition", "x", "y", "name")
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     bound = bind(call.node, _SIGNATURE)
     if bound.hidden or bound.is_given("x") or not runs_on_npu(context, call.node):
         return

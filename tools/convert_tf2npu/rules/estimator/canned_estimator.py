@@ -62,7 +62,7 @@ from ...rewrite.call_edits import add_argument, rename, wrap_edits
 from ...semantics.model import Call
 from ...semantics.tf_types import READY_MADE, Type
 from ...syntax.expressions import is_none, last_part
-from ..base import Change, Context, Finding, Message, Result
+from ..base import Change, Context, Finding, Message
 
 CODE = "NPU104"
 CALLS = READY_MADE
@@ -71,7 +71,7 @@ _BY_PLACE = 3
 _PLACES = {"tensorflow.contrib.learn.Estimator": 2, "tensorflow.contrib.learn.BaseEstimator": 1}
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     short = last_part(name)
     keywords = {k.arg: k.value for k in call.node.keywords}
     if None in keywords or len(call.node.args) > _BY_PLACE:

@@ -108,14 +108,14 @@ from ...semantics.model import Call
 from ...semantics.signatures import ESTIMATOR, bind
 from ...semantics.tf_types import Type
 from ...syntax.source import Edit
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding
 
 CODE = "NPU103"
 DELIBERATE = "leaves out the partial training batches of an input_fn"
 CALLS = frozenset({"tensorflow.estimator.Estimator"})
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     source = context.source
     bound = bind(call.node, ESTIMATOR)
     if bound.hidden or bound.unknown:

@@ -43,7 +43,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...syntax.expressions import last_part
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU203"
 _NPU = {
@@ -53,7 +53,7 @@ _NPU = {
 _TPU_ESTIMATORS = frozenset({"tensorflow.estimator.tpu.TPUEstimator", "tensorflow.contrib.tpu.TPUEstimator"})
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     for node, where in context.names.classes:
         for base in node.bases:
             name = context.resolve(base, where) or ""

@@ -61,14 +61,14 @@ from ...rewrite.call_edits import name_argument, rename, wrap_edits
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...syntax.source import Edit
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding
 
 CODE = "NPU117"
 CALLS = frozenset({"tensorflow.keras.estimator.model_to_estimator"})
 _SIGNATURE = ("keras_model", "keras_model_path", "custom_objects", "model_dir", "config", "checkpoint_format")
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     source = context.source
     bound = bind(call.node, _SIGNATURE)
     if bound.hidden or bound.unknown or "checkpoint_format" in bound.positional:

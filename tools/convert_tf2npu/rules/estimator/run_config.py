@@ -93,14 +93,14 @@ from ...semantics.signatures import RUN_CONFIG, Bound, bind
 from ...semantics.tf_types import RUN_CONFIGS
 from ...syntax.expressions import constant, is_none
 from ...syntax.source import Edit, Source
-from ..base import Change, Context, Finding, Message, Result
+from ..base import Change, Context, Finding, Message
 
 CODE = "NPU102"
 CALLS = RUN_CONFIGS
 _TPU = re.compile(r"(?:\w+\.)*(?:use_tpu|is_tpu|on_tpu|tpu)")
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     source = context.source
     if name != "tensorflow.estimator.RunConfig":
         yield from _disable_summaries(context, call)
@@ -156,7 +156,7 @@ def _edits_to_disabled_checkpoints(source: Source, node: ast.Call, bound: Bound)
     return [rename(source, branch, "0") for branch in branches if is_none(branch)]
 
 
-def _disable_summaries(context: Context, call: Call) -> Iterator[Result]:
+def _disable_summaries(context: Context, call: Call) -> Iterator[Change | Finding]:
     """Disable the summaries of a RunConfig of TPUEstimator or contrib.learn, which are never positional."""
     if any(
         isinstance(parent, ast.If) and child in parent.body and _TPU.fullmatch(context.source.segment(parent.test))

@@ -54,7 +54,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import is_first_call
 from ...semantics.model import Call
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU205"
 CALLS = frozenset("tensorflow.summary." + name for name in "scalar histogram image audio text tensor_summary".split())
@@ -68,7 +68,7 @@ _SPECS = frozenset(
 )
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     if isinstance(call.where.scope.node, ast.Module) or not is_first_call(context, call, CALLS, context.names.tree):
         return
     specs = [c for c in context.names.calls if context.called_names.get(c.node) in _SPECS]

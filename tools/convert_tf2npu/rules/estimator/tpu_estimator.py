@@ -113,7 +113,7 @@ _OFF = ("use_tpu", "eval_on_tpu", "export_to_tpu")
 CALLS = frozenset(root + name for root in _ROOTS for name in ("TPUEstimator", "CrossShardOptimizer"))
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     if name.endswith("CrossShardOptimizer"):
         if not _asks_for_tpu(context, call.node):
             yield _replace_cross_shard_optimizer(context, call)

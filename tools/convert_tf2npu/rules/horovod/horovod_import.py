@@ -108,7 +108,7 @@ from ...analysis.horovod_imports import (
 from ...rewrite.npu_imports import edit_adding_after
 from ...syntax.expressions import constant
 from ...syntax.source import Edit
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding
 
 CODE = "NPU301"
 NEEDS = {"distributed": "horovod"}
@@ -118,7 +118,7 @@ _STRING = re.compile(r"horovod\.((tensorflow|keras|common)\b[\w.]*)?")
 _LAUNCHERS = ("run", "runner", "spark", "ray")
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Change | Finding]:
     imports = horovod_imports(context)
     uses = [(imported.node, imported.name) for imported in imports] + _attribute_uses(context, imports)
     is_apart = is_of_other_framework(context, imports)
@@ -133,7 +133,7 @@ def check_file(context: Context) -> Iterator[Result]:
 
 def _replace_import(
     context: Context, node: ast.stmt | ast.expr, group: list[Imported], beside_foreign: bool
-) -> Iterator[Result]:
+) -> Iterator[Change | Finding]:
     """Yield the change of one statement or call."""
     kept = [i for i in group if i.is_foreign or beside_foreign and (i.is_shared or i.binds_horovod)]
     if isinstance(node, ast.ImportFrom) and kept:

@@ -41,12 +41,12 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.horovod_imports import horovod_imports
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU254"
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     if context.distributed == "horovod":
         return
     imports = horovod_imports(context)

@@ -89,14 +89,14 @@ from ...analysis.device_placement import is_first_call, is_in_test, trains_itsel
 from ...analysis.freezing import FREEZERS
 from ...analysis.tensorflow_version import is_tf2_program
 from ...semantics.model import Call
-from ..base import Change, Context, Result
+from ..base import Change, Context
 
 CODE = "NPU125"
 CALLS = FREEZERS
 _PACKAGES = ("npu_shim", "npu_bridge", "npu_device")
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change]:
     is_first = is_first_call(context, call, FREEZERS, context.names.tree, on_npu=False)
     if (
         not is_first

@@ -68,14 +68,14 @@ from ...analysis.device_placement import enclosing_function, is_in_test, trains_
 from ...analysis.freezing import BLOCKS, FREEZERS
 from ...semantics.model import Call
 from ...syntax.expressions import constant, last_name
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU284"
 CALLS = FREEZERS
 _SESSION = "tensorflow.keras.backend.get_session"
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     if is_in_test(context, call.node) or trains_itself(context):
         return
     block = enclosing_function(context, call.node)

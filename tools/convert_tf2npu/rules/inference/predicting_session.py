@@ -70,12 +70,12 @@ from ...facts.kinds import SESSION
 from ...rewrite.session_config import needs_config
 from ...semantics.model import Call
 from ...tf_api.name_tables import SESSION_PARAMETERS
-from ..base import Context, Finding, Question, Result
+from ..base import Context, Finding, Question
 
 CALLS = SESSIONS
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     if not seems_to_predict(context, call):
         return
     seen = context.observed_at(CODE, SESSION, call.node)

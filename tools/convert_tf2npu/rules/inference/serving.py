@@ -113,7 +113,7 @@ from typing import Iterator
 from ...analysis.device_placement import is_in_test
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant
-from ..base import Context, Finding, Message, Result
+from ..base import Context, Finding, Message
 
 CODE = "NPU285"
 _NO_CODE = re.compile(r"(?m)(?:^|(?<=\s))#.*|\\\r?\n")  # comments, and the ends of lines that go on
@@ -164,7 +164,7 @@ def check_text(text: str) -> Iterator[tuple[int, str]]:
         )
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     if _SERVER not in context.source.text or _CONFIGURED in context.source.text:
         return
     for call in context.names.calls:

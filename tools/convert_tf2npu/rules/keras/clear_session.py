@@ -56,13 +56,13 @@ from ...analysis.opening import is_graph_mode_undecided
 from ...analysis.tensorflow_version import is_tf2_program
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
-from ..base import Change, Context, Result
+from ..base import Change, Context
 
 CODE = "NPU115"
 CALLS = frozenset({"tensorflow.keras.backend.clear_session"})
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change]:
     if (
         call.node.args
         or call.node.keywords

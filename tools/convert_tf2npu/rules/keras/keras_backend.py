@@ -51,12 +51,12 @@ from typing import Iterator
 
 from ...analysis.device_placement import is_in_test
 from ...analysis.keras_backends import may_choose_backend, other_backends
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU277"
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     if not may_choose_backend(context.source.text):
         return
     for node, backend in context.names.once(other_backends):

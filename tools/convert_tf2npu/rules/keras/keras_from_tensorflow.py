@@ -214,7 +214,7 @@ from ...semantics.model import Binding, Star
 from ...semantics.stars import keras_star_exports
 from ...syntax.source import Edit
 from ...tf_api.name_tables import KERAS_NAMES
-from ..base import Change, Context, Finding, Message, Result
+from ..base import Change, Context, Finding, Message
 
 CODE = "NPU123"
 DELIBERATE = "takes Keras from TensorFlow in place of the package keras"
@@ -236,7 +236,7 @@ _MODULE_NAMES = frozenset({"__annotations__", "__doc__", "__file__", "__name__",
 _LACKING = re.compile(r"saving\b|protobuf\b|(losses|metrics)\.(kl_divergence|log_cosh|mean_(absolute|squared)_\w+)$")
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Change | Finding]:
     names = context.names
     if names.keras_apart or "keras" not in context.source.text or not may_be_tf2(context):
         return

@@ -126,7 +126,7 @@ from ...facts.kinds import MODEL
 from ...rewrite.insertion import edit_adding_before, edits_adding_at_end, first_statement_after_preamble
 from ...semantics.tf_types import TRAINING_METHODS
 from ...syntax.source import Edit
-from ..base import Change, Context, Finding, Question, Result
+from ..base import Change, Context, Finding, Question
 
 CODE = "NPU105"
 ON_OBJECTS = frozenset("." + word for word in TRAINING_METHODS)
@@ -134,7 +134,7 @@ _OPEN = "npu_keras_sess = set_keras_session_npu_config()"
 _CLOSE = "close_session(npu_keras_sess)"
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Change | Finding]:
     if not any(word in context.source.text for word in TRAINING_METHODS) or only_serves_tests(context):
         return
     trained = first_training(context)

@@ -61,12 +61,12 @@ from typing import Iterator
 
 from ...analysis.device_placement import is_in_test
 from ...analysis.keras_package import keras_imports
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU228"
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     names = context.names
     if not names.keras_apart or "keras" not in context.source.text or is_in_test(context, names.tree):
         return

@@ -39,7 +39,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
 from ...syntax.expressions import constant
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU208"
 _KNOWN = frozenset({"NCHW", "NHWC", "NC", "HWCN", "CN", "N..C", "NC..", "CHANNELS_FIRST", "CHANNELS_LAST"})
@@ -49,7 +49,7 @@ _ADVICE = {
 }
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     if "data_format" not in context.source.text:
         return
     for call in context.names.calls:

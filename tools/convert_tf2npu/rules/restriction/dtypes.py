@@ -88,7 +88,7 @@ from ...semantics.value_flow import origins
 from ...syntax.edits import Edit
 from ...syntax.expressions import constant, last_part
 from ...syntax.suppressions import is_suppressed_at
-from ..base import Change, Context, Finding, Message, Question, Result
+from ..base import Change, Context, Finding, Message, Question
 
 CODE = "NPU221"
 _TYPED = frozenset(
@@ -134,7 +134,7 @@ _LITERALS = frozenset({"numpy.array", "numpy.asarray"})
 _DEEPEST = 3  # names around an array
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     finding = _finding_of_type(context, call, name)
     if finding is None or not runs_on_npu(context, call.node):
         return

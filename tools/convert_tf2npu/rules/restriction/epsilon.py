@@ -119,7 +119,7 @@ from ...semantics.model import Call, Where
 from ...semantics.module_index import ModuleIndex
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_part
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU227"
 _PROTECTED = frozenset(
@@ -155,7 +155,7 @@ _SCALED = re.compile(
 _TEST = re.compile(r"(?:^|/)(?:tests?/[^/]*|test_[^/]*|[^/]*_tests?\.py)\Z")
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     if not context.once(_computes_in_float16):
         return
     if not _SMALL_OR_LARGE.search(context.source.text) and "l2_normalize" not in context.source.text:
@@ -171,7 +171,7 @@ def check_file(context: Context) -> Iterator[Result]:
             yield from _check_division(context, node, node.target, node.value)
 
 
-def _check_call_with_epsilon(context: Context, call: Call, name: str) -> Iterator[Result]:
+def _check_call_with_epsilon(context: Context, call: Call, name: str) -> Iterator[Finding]:
     short, where = last_part(name), call.where
     small: ast.AST | None = None
     if name in _PROTECTED and short in _BOUNDS:
@@ -196,7 +196,7 @@ def _check_call_with_epsilon(context: Context, call: Call, name: str) -> Iterato
 
 def _check_division(
     context: Context, node: ast.BinOp | ast.AugAssign, left: ast.expr, right: ast.expr
-) -> Iterator[Result]:
+) -> Iterator[Finding]:
     """Report a constant in a division, or in a mask, of tensors."""
     is_division = isinstance(node.op, ast.Div)
     if not (is_division or isinstance(node.op, (ast.Add, ast.Mult, ast.Sub))):
@@ -216,12 +216,12 @@ def _check_division(
         )
 
 
-def _zero_in_half_finding(context: Context, node: ast.AST, small: ast.AST | None, what: str) -> Finding:
+def _zero_in_half_finding(context: Context, node: ast.AST, small: ast.AST | None, protected: str) -> Finding:
     return Finding(
         node,
         "{0} becomes zero in float16 and does not protect {1}. Use 1e-4 or more, or cast to float32 first",
         context.source.segment(small) if small is not None else _L2_EPSILON,
-        what,
+        protected,
     )
 
 

@@ -61,7 +61,7 @@ from ...semantics.module_index import Names
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_part
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU288"
 METHODS = frozenset({"shard"})
@@ -73,7 +73,7 @@ _TAKES_NAMES = frozenset(
 _DEEPEST = 8  # methods, functions and names between the files and shard
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Finding]:
     if context.types.of(method.value, call.where) != Type.DATASET:
         return
     name = _unordered_listing_function(method.value, call.where, context.names, _DEEPEST)

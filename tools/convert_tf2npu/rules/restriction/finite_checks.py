@@ -52,14 +52,14 @@ from ...rewrite.seen_findings import questions_if_first
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.name_tables import calls_of_kind
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU222"
 CALLS = calls_of_kind("finite")
 _UPDATES = re.compile(r"apply_gradients|clip_by_global_norm|minimize\s*\(")
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     asks = questions_if_first(context, CODE, call, CALLS, enclosing_function(context, call.node))
     if not asks:
         return

@@ -79,7 +79,7 @@ from ...semantics.module_index import Names
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_part
-from ..base import Context, Finding, Message, Result
+from ..base import Context, Finding, Message
 
 CODE = "NPU226"
 CALLS = frozenset({"tensorflow.assign", "tensorflow.assign_add", "tensorflow.compat.v1.assign_add"})
@@ -91,18 +91,18 @@ create_global_step""".split()
 ) | {"tensorflow.contrib.framework.get_or_create_global_step", "tensorflow.contrib.framework.get_global_step"}
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Finding]:
     yield from _findings_of_step_update(context, call, method.value, call.node.args, method.attr)
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     if call.node.args:
         yield from _findings_of_step_update(context, call, call.node.args[0], call.node.args[1:], last_part(name))
 
 
 def _findings_of_step_update(
     context: Context, call: Call, target: ast.expr, values: list[ast.expr], word: str
-) -> Iterator[Result]:
+) -> Iterator[Finding]:
     if not _is_global_step(context, target, call.where) or not values:
         return
     if word == "assign" and not _is_step_plus_one(context, values[0], call.where):

@@ -48,7 +48,7 @@ from ...analysis.device_placement import runs_on_npu
 from ...analysis.preamble import FLAGS
 from ...semantics.model import Where
 from ...syntax.expressions import constant
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU209"
 _NAMES = frozenset(
@@ -76,7 +76,7 @@ _SKIPPED = (*FLAGS, *_ON_HOST)
 _WORDS = frozenset({"inf", "-inf", "+inf", "infinity", "-infinity", "nan"})
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     text = context.source.text
     if "inf" not in text and "nan" not in text and "NaN" not in text and "Inf" not in text:
         return

@@ -87,7 +87,7 @@ from typing import Iterator
 
 from ...semantics.model import Call, Where
 from ...syntax.expressions import constant
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU220"
 CALLS = frozenset({"tensorflow.group"})
@@ -112,16 +112,16 @@ _COLLECTION = "tensorflow.GraphKeys.TABLE_INITIALIZERS"
 _COLLECTS = re.compile(rb"TABLE_INITIALIZERS,\s*(?:value\s*=\s*)?[\w.]*iterator\w*\.initializer")
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Finding]:
     fetches = [keyword.value for keyword in call.node.keywords if keyword.arg == "fetches"]
     yield from _findings_of_initializers(context, call, fetches or call.node.args[:1])
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     yield from _findings_of_initializers(context, call, call.node.args)
 
 
-def _findings_of_initializers(context: Context, call: Call, values: list[ast.expr]) -> Iterator[Result]:
+def _findings_of_initializers(context: Context, call: Call, values: list[ast.expr]) -> Iterator[Finding]:
     parts = [part for value in values for part in _members_with_places(context, value, call.where)]
     if (
         len(parts) > 1

@@ -70,7 +70,7 @@ from ...analysis.tensorflow_version import is_tf2_program
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.name_tables import calls_of_kind
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU240"
 _PUBLIC = calls_of_kind("table")
@@ -90,7 +90,7 @@ _ACCUMULATORS = frozenset(
 CALLS = _TABLES | _ACCUMULATORS
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     kind = frozenset({name})
     if name in _ACCUMULATORS:
         if (

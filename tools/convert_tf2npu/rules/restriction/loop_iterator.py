@@ -35,13 +35,13 @@ from typing import Iterator
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...syntax.expressions import constant
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU244"
 CALLS = frozenset({"npu_shim.npu_init.util.set_iteration_per_loop"})
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     if context.once(_calls_with_iterations_per_loop)[:1] != [call]:
         return  # an iterator is reported once
     loops = _iterations_per_loop(call)

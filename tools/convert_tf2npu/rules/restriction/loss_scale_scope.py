@@ -29,7 +29,7 @@ import ast
 from typing import Iterator
 
 from ...semantics.model import Call
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU242"
 CALLS = frozenset(
@@ -41,7 +41,7 @@ CALLS = frozenset(
 )
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     for parent in context.names.ancestors(call.node):
         if isinstance(parent, (ast.FunctionDef, ast.Lambda)):
             return

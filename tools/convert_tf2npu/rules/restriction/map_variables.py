@@ -126,7 +126,7 @@ from ...analysis.tensorflow_version import is_tf2_program
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...syntax.words import has_words
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU224"
 _REPLACEMENTS = {
@@ -144,7 +144,7 @@ _GLOBAL_STEP = tuple(f"tensorflow.train.{name}_global_step" for name in ("create
 _MAKERS = CALLS.union(_GLOBAL_STEP)
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     if is_in_pipeline_graph(context, call.node):
         yield Finding(
             call.node,
@@ -154,7 +154,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         )
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     is_near = not _MAKERS.isdisjoint(context.called_names.values()) or has_words(
         context.source.text, (".map(", ".batch(")
     )

@@ -97,7 +97,7 @@ from ...analysis.keras_methods import is_keras_method
 from ...analysis.training_programs import texts_of_training
 from ...semantics.model import Call
 from ...syntax.expressions import constant
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU229"
 _METHODS = frozenset({"multiprocessing.set_start_method", "multiprocessing.get_context"})
@@ -121,12 +121,12 @@ _SETS_START_METHOD = re.compile(
 )
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Finding]:
     if _may_fork(call) and is_keras_method(context, call):
         yield from _findings_of_keras_multiprocessing(context, call)
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     if name in _METHODS:
         values = call.node.args + [k.value for k in call.node.keywords if k.arg == "method"]
         if values and constant(values[0]) == ("fork",):
@@ -161,7 +161,7 @@ def _may_fork(call: Call) -> bool:
     return any(constant(value) not in ((False,), (None,)) for value in given)
 
 
-def _findings_of_keras_multiprocessing(context: Context, call: Call) -> Iterator[Result]:
+def _findings_of_keras_multiprocessing(context: Context, call: Call) -> Iterator[Finding]:
     program = texts_of_training(context, call.node) or [context.source.text.encode("utf-8", "replace")]
     if not _sets_start_method(program):
         yield Finding(

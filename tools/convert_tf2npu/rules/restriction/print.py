@@ -63,7 +63,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import is_first_call, runs_on_npu
 from ...semantics.model import Call
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU225"
 CALLS = frozenset({"tensorflow.print", "tensorflow.Print"})
@@ -81,7 +81,7 @@ _SESSION = re.compile(r"Session\(")
 _READS = re.compile(r"Estimator\w*\(|EstimatorSpec\(|LogOutfeedSessionHook|outfeed_dequeue_op")
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     text = context.source.text
     if not _GRAPH.search(text) or _EAGER.search(text) or not runs_on_npu(context, call.node):
         return

@@ -80,7 +80,7 @@ from ...semantics.model import Call
 from ...syntax.expressions import constant, last_part
 from ...syntax.words import has_words
 from ...tf_api.name_tables import calls_of_kind
-from ..base import Context, Finding, Question, Result
+from ..base import Context, Finding, Question
 
 CODE = "NPU223"
 _INPUT = calls_of_kind("queue")
@@ -94,7 +94,7 @@ CALLS = _INPUT | _OWN
 _THREADS = {"batch": 2, "shuffle_batch": 4}  # the position of num_threads
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     short = last_part(name)
     if name in _OWN:
         yield from _findings_of_own_queue(context, call, short)
@@ -123,7 +123,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         )
 
 
-def _findings_of_own_queue(context: Context, call: Call, short: str) -> Iterator[Result]:
+def _findings_of_own_queue(context: Context, call: Call, short: str) -> Iterator[Finding]:
     reads = ".get(" if short == "StagingArea" else ".dequeue"
     is_shared = any(keyword.arg == "shared_name" for keyword in call.node.keywords)
     if not has_words(context.source.text, (reads,)) or is_shared or is_in_test(context, call.node):

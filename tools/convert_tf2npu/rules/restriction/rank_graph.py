@@ -181,7 +181,7 @@ from ...semantics.module_index import ModuleIndex, Names
 from ...semantics.scopes import own_returns
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, is_none
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU241"
 _SUMMARIES = frozenset(
@@ -207,7 +207,7 @@ _VARIABLES = frozenset({"RANK_ID", "RANK", "OMPI_COMM_WORLD_RANK", "HOROVOD_RANK
 _HOMES = (b"horovod", b"npu_")
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     if not _may_ask_for_rank(context):
         return
     reported: set[ast.AST] = set()

@@ -105,7 +105,7 @@ from ...rewrite.loss_scale_edits import CONTRIB, TRAIN
 from ...semantics.model import Call, Scope, Where
 from ...semantics.module_index import Names
 from ...semantics.value_flow import origins
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU287"
 METHODS = frozenset({"run"})
@@ -119,7 +119,7 @@ _ADDS = frozenset({"append", "extend", "insert", "update"})
 _DEEPEST = 4  # lists, groups and names around an update
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Finding]:
     fetches = [*call.node.args[:1], *(keyword.value for keyword in call.node.keywords if keyword.arg == "fetches")]
     if _SCALES.isdisjoint(context.called_names.values()) or len(fetches) != 1:
         return

@@ -26,7 +26,7 @@ from typing import Iterator
 from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU243"
 CALLS = frozenset(
@@ -40,7 +40,7 @@ CALLS = frozenset(
 )
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     if runs_on_npu(context, call.node):
         yield Finding(
             call.node, "the NPU cannot compile {0} on its own. Use tf.cond, tf.case or tf.while_loop", last_part(name)

@@ -236,7 +236,7 @@ from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_part
 from ...syntax.source import Edit
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding
 
 CODE = "NPU110"
 CALLS = frozenset({"tensorflow.device", *ONE_DEVICE})
@@ -245,12 +245,12 @@ _NPU = "/device:NPU:0"  # each process has one
 _GPU = re.compile(r'(?P<name>gpu)(?P<index>:(?:\d+|\*))?(?=["\'/]|\Z)', re.IGNORECASE)
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Change | Finding]:
     if _is_scope(context, call) and context.resolve(method, call.where) not in CALLS:
         yield from check_call(context, call, "")
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     source = context.source
     device = _device_argument(call)
     of_strategy = name in ONE_DEVICE
@@ -309,7 +309,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
 
 def _replace_gpu_of_tf2(
     context: Context, call: Call, device: ast.expr, value: tuple[object, ...] | None, of_strategy: bool
-) -> Iterator[Result]:
+) -> Iterator[Change | Finding]:
     """Replace a GPU in a program of TensorFlow 2, in which operations on the CPU device stay on the host."""
     if value is None and literal_without_gpu(context, device, call) is None:
         if of_strategy or not _are_gpus_replaced_at_run_time(context):

@@ -85,7 +85,7 @@ from typing import Iterator
 from ...analysis.gpu_tests import ASKING, is_list_of_gpus, is_true_with_gpu, is_true_without_gpu
 from ...rewrite.removal import remove_statements
 from ...semantics.model import Call, Where
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding
 
 CODE = "NPU120"
 _HOMES = ("tensorflow.config.", "tensorflow.config.experimental.")
@@ -99,7 +99,7 @@ _EXITS = frozenset({"sys.exit", "os._exit"})
 _CAUGHT = frozenset({"IndexError", "LookupError", "Exception", "BaseException"})
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     if not call.node.args or not isinstance(call.node.args[0], ast.Subscript):
         return
     gpus = call.node.args[0].value
@@ -118,7 +118,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         )
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Change | Finding]:
     """Remove assertions that there is a GPU, and report scripts that end without one."""
     names = context.names
     if ASKING.isdisjoint(context.called_names.values()):

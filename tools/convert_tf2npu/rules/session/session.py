@@ -246,7 +246,7 @@ from ...semantics.model import Call
 from ...semantics.signatures import bind, session_method_parameters
 from ...syntax.expressions import is_none, last_name, last_part
 from ...tf_api.name_tables import SESSION_METHOD_PARAMETERS, SESSION_PARAMETERS
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding
 
 CODE = "NPU101"
 _MONITORED = ("session_creator", "hooks", "stop_grace_period_secs")
@@ -254,7 +254,7 @@ CALLS = frozenset(SESSION_PARAMETERS) | {"tensorflow.train.MonitoredSession", "f
 METHODS = frozenset(map(last_part, SESSION_METHOD_PARAMETERS)) | {"__init__"}
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Change | Finding]:
     """Configure objects of session subclasses in the project that have no __init__ of their own."""
     names = context.names
     words = {last_name(call.node.func) for call in names.calls} if names.classes else frozenset()
@@ -286,7 +286,7 @@ def _makes_session(context: Context, call: Call) -> bool:
     return not project.outside_ancestors(name.path, name.dotted).isdisjoint(SESSION_PARAMETERS)
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     short = last_part(name)
     if is_on_host(context, call.node) or is_idle_session(context, call.node):
         return
@@ -298,7 +298,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
         yield from configure_session(context, call.node, call, SESSION_PARAMETERS[name], short)
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Change | Finding]:
     if method.attr == "__init__":
         yield from _configure_base_init(context, call, method.value)
         return
@@ -307,7 +307,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         yield from configure_session(context, call.node, call, signature, method.attr)
 
 
-def _configure_base_init(context: Context, call: Call, value: ast.expr) -> Iterator[Result]:
+def _configure_base_init(context: Context, call: Call, value: ast.expr) -> Iterator[Change | Finding]:
     """Prepare the configuration in a call of the __init__ of a session class by its subclass."""
     if isinstance(value, ast.Call) and getattr(value.func, "id", "") == "super":
         owner = next((p for p in context.names.ancestors(call.node) if isinstance(p, ast.ClassDef)), None)
@@ -324,7 +324,7 @@ def _configure_base_init(context: Context, call: Call, value: ast.expr) -> Itera
             )
 
 
-def _configure_partial(context: Context, call: Call) -> Iterator[Result]:
+def _configure_partial(context: Context, call: Call) -> Iterator[Change | Finding]:
     """Prepare the configuration in a partial call of a session."""
     node = call.node
     name = context.resolve(node.args[0], call.where) if node.args else None
@@ -364,7 +364,7 @@ def _dotted_name_on_one_line(context: Context, node: ast.AST) -> str:
     return context.source.segment(node)
 
 
-def _add_session_creator(context: Context, call: Call) -> Iterator[Result]:
+def _add_session_creator(context: Context, call: Call) -> Iterator[Change | Finding]:
     """Give a MonitoredSession a session creator, unless the script passes one."""
     bound = bind(call.node, _MONITORED)
     given = bound.args.get("session_creator")

@@ -49,7 +49,7 @@ from typing import Iterable, Iterator
 from ...semantics.model import Where
 from ...syntax.expressions import last_part
 from ...tf_api.name_tables import SESSION_PARAMETERS
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU204"
 _WORDS = frozenset(last_part(name) for name in SESSION_PARAMETERS)
@@ -58,7 +58,7 @@ _FOLLOWED = {word: re.compile(word + r"\s*[,):#\\]") for word in _WORDS}
 _QUERIES = frozenset({"isinstance", "issubclass", "hasattr", "getattr", "setattr", "type", "partial", "super", "cast"})
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     text = context.source.text
     if not any(word in text and behind.search(text) for word, behind in _FOLLOWED.items()):
         return
@@ -81,7 +81,7 @@ def _last_word(node: ast.AST | None) -> str:
     return node.attr if kind is ast.Attribute else node.id if kind is ast.Name else ""  # type: ignore[union-attr]
 
 
-def _report_session_classes(context: Context, values: Iterable[ast.AST | None], where: Where) -> Iterator[Result]:
+def _report_session_classes(context: Context, values: Iterable[ast.AST | None], where: Where) -> Iterator[Finding]:
     for value in values:
         if value is not None and context.resolve(value, where) in SESSION_PARAMETERS:
             yield Finding(

@@ -71,14 +71,14 @@ from ...analysis.device_placement import is_in_test
 from ...analysis.host_work import is_on_host
 from ...analysis.session_patch import gets_session_patch
 from ...semantics.model import Call
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU206"
 CALLS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession"})
 _ENDS = frozenset({"close", "__exit__", "__enter__"})
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     statement = context.names.parents.get(call.node)
     target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
     if (

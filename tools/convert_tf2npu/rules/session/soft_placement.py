@@ -44,13 +44,13 @@ from ...rewrite.call_edits import rename
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...syntax.expressions import constant
-from ..base import Change, Context, Result
+from ..base import Change, Context
 
 CODE = "NPU113"
 CALLS = frozenset({"tensorflow.config.set_soft_device_placement"})
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change]:
     value = bind(call.node, ("enabled",)).args.get("enabled")
     if value is not None and constant(value) != (True,) and not _restores_setting(context, call, value):
         yield Change(

@@ -94,7 +94,7 @@ from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
 from ...syntax.expressions import constant
-from ..base import Change, Context, Finding, Message, Result
+from ..base import Change, Context, Finding, Message
 
 CODE = "NPU112"
 # For each function: its positional parameters, the argument that enables XLA, and the default of this argument.
@@ -115,7 +115,7 @@ _AUTOMATIC = re.compile(r"--(?:.* --)?tf_xla_auto_jit=(?!-1\b|0\b)")
 _SETTERS = frozenset({"os.environ.setdefault", "os.environ.__setitem__", "os.putenv"})
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Change | Finding]:
     """Remove a value of TF_XLA_FLAGS that turns XLA on, or report it where it is part of another statement."""
     if _VARIABLE not in context.source.text or "tf_xla_auto_jit" not in context.source.text:
         return
@@ -153,7 +153,7 @@ def _only_sets_flags(context: Context, statement: ast.stmt, value: ast.AST) -> b
     )
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Change]:
     """Disable XLA in ``compile`` of a Keras model."""
     value = next((keyword.value for keyword in call.node.keywords if keyword.arg == "jit_compile"), None)
     if value is None or context.types.of(method.value, call.where) != Type.MODEL:
@@ -165,7 +165,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         yield Change(call.node, "XLA disabled", (rename(context.source, value, "False"),))
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     signature, switch, default = _SWITCHES[name]
     bound = bind(call.node, signature)
     if switch == "jit_compile" and "experimental_compile" in bound.args:

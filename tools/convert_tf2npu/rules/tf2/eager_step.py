@@ -115,13 +115,13 @@ from ...facts.seen import Seen
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
 from ...syntax.words import has_words
-from ..base import Context, Finding, Question, Result
+from ..base import Context, Finding, Question
 
 CODE = "NPU247"
 _ARGUMENTS, _RETURNED = frozenset({"tensor", "array", "none", "object"}), frozenset({"tensor", "none"})
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     text = context.source.text
     tapes = "GradientTape" in text and has_words(text, ("apply_gradients", ".assign_sub("))
     if not tapes and not has_words(text, (".minimize(",)) or not is_tf2_program(context):

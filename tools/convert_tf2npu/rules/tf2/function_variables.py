@@ -119,7 +119,7 @@ from ...analysis.tf_functions import enclosing_functions, is_conditional, is_tra
 from ...semantics.model import Call
 from ...semantics.module_index import Definition
 from ...syntax.expressions import last_name
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU270"
 _LAYERS = """AdditiveAttention BatchNormalization Bidirectional Conv1D Conv1DTranspose Conv2D Conv2DTranspose Conv3D
@@ -137,16 +137,16 @@ _INSIDE = frozenset({"tensorflow.GradientTape", "tensorflow.name_scope"})
 _INITIAL = frozenset({"__init__", "build"})
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     yield from _report_created_variables(context, call)
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Finding]:
     if getattr(method.value, "id", "") == "self":
         yield from _report_created_variables(context, call, "Call it in build()")
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     """Report objects of the file's own layers."""
     names = context.names
     inside = names.once(layer_call_functions)
@@ -173,7 +173,7 @@ def _is_layer_with_variables(definition: Definition) -> bool:
     )
 
 
-def _report_created_variables(context: Context, call: Call, fix: str = "") -> Iterator[Result]:
+def _report_created_variables(context: Context, call: Call, fix: str = "") -> Iterator[Finding]:
     names = context.names
     inside = names.once(layer_call_functions)
     in_layer = any(function in inside for function in enclosing_functions(names, call.node))

@@ -77,7 +77,7 @@ from typing import Iterator
 from ...analysis.device_placement import is_in_test
 from ...analysis.tensorflow_version import is_eager_file, is_idle_session, is_imported_by_graph_program
 from ...tf_api.v1_fate import V1, name_below_tensorflow
-from ..base import Context, Finding, Message, Result
+from ..base import Context, Finding, Message
 
 CODE = "NPU279"
 # The parts of compat.v1 that build and run graphs, and what eager code has instead.
@@ -108,7 +108,7 @@ _SWITCHES = frozenset({"tensorflow.enable_eager_execution", "tensorflow.enable_v
 _GRAPHS = ("Graph", "wrap_function")
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     if "compat" not in context.source.text or context.compat_v1:
         return
     reported: set[str] = set()

@@ -111,19 +111,19 @@ from ...analysis.training_steps import training_step_functions
 from ...semantics.model import Call
 from ...semantics.module_index import Names
 from ...syntax.source import one_line
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU272"
 METHODS = frozenset({"numpy"})
 _OF_SHAPES = frozenset({"numpy.ndim", "numpy.shape"})
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Finding]:
     if not call.node.args and not call.node.keywords:
         yield from _findings_of_read(context, call, method.value, "numpy()")
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     if "tf.function" not in context.source.text and "GradientTape" not in context.source.text:
         return
     for call in context.names.calls:
@@ -141,7 +141,7 @@ def _reading_function(names: Names, call: Call) -> str:
     return f"{name}()" if name.startswith("numpy.") and name.count(".") == 1 and name not in _OF_SHAPES else ""
 
 
-def _findings_of_read(context: Context, call: Call, tensor: ast.expr, reader: str) -> Iterator[Result]:
+def _findings_of_read(context: Context, call: Call, tensor: ast.expr, reader: str) -> Iterator[Finding]:
     names = context.names
     around = enclosing_functions(names, call.node)
     if (

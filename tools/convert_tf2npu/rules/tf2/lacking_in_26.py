@@ -86,7 +86,7 @@ from ...rewrite.later_conversions import conversions_for_26
 from ...rewrite.spans import Spans
 from ...tf_api.forms_in_26 import ARGUMENT_NAMES, MOVED
 from ...tf_api.name_tables import ARGUMENTS_AFTER_26
-from ..base import Context, Finding, Message, Result
+from ..base import Context, Finding, Message
 
 CODE = "NPU275"
 # What TensorFlow 2.6 has in place of names without another spelling.
@@ -117,7 +117,7 @@ _INSTEAD = {
 }
 
 
-def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
+def check_last(context: Context, replaced: Spans) -> Iterator[Finding]:
     if not may_be_tf2(context):
         return
     if "def compute_loss" in context.source.text:
@@ -139,7 +139,7 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
         yield Finding(node, "TensorFlow 2.6, which runs on the NPU, lacks {0}. {1}", what, fix)
 
 
-def _report_uncalled_losses(context: Context) -> Iterator[Result]:
+def _report_uncalled_losses(context: Context) -> Iterator[Finding]:
     """Yield findings for models with a loss of their own that only the training step of later versions calls."""
     names = context.names
     if any(getattr(call.node.func, "attr", "") == "compute_loss" for call in names.calls):

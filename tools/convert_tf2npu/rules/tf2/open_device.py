@@ -256,14 +256,14 @@ from ...analysis.tensorflow_evidence import Evidence
 from ...analysis.tensorflow_version import Verdict, verdict
 from ...rewrite.insertion import edit_adding_before
 from ...rewrite.npu_imports import device_name, edit_adding_after
-from ..base import Change, Context, Finding, Message, Result
+from ..base import Change, Context, Finding, Message
 
 CODE = "NPU121"
 _CALL = "open().as_default()"
 _SHARED = "distribute.share_random_state()"
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Change | Finding]:
     opening = device_opening_statement(context)
     if opening is not None and shuffles_differently_per_rank(context):
         name = device_name(context.names)

@@ -180,7 +180,7 @@ from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, is_none, last_name, last_part
-from ..base import Context, Finding, Message, Question, Result
+from ..base import Context, Finding, Message, Question
 
 CODE = "NPU248"
 ONCE_A_FILE = True
@@ -189,7 +189,7 @@ _DEFAULT_SIZE = 32  # of the batches of fit()
 _FLOWS = frozenset({"flow", "flow_from_dataframe", "flow_from_directory"})
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Finding]:
     if not is_keras_method(context, call):
         return
     bound = bind(call.node, ("x", "y", "batch_size"))

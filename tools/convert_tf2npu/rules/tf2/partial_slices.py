@@ -112,7 +112,7 @@ from ...analysis.tf_functions import is_traced, may_use_tf_function, traced_func
 from ...facts.kinds import SHAPE
 from ...facts.seen import only_shape
 from ...semantics.model import Call
-from ..base import Context, Finding, Message, Question, Result
+from ..base import Context, Finding, Message, Question
 
 CODE = "NPU276"
 _TRAINS = "train_on_batch"
@@ -120,7 +120,7 @@ _ON_BATCH = frozenset({_TRAINS, "test_on_batch", "predict_on_batch"})
 _LOOPS = ("range", "while", "array_split")
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     text = context.source.text
     if not any(word in text for word in _LOOPS):
         return

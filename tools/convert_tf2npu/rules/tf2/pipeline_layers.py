@@ -166,7 +166,7 @@ from ...analysis.pipeline_variables import is_in_pipeline_graph, pipeline_reads
 from ...analysis.tensorflow_version import is_tf2_program, may_be_tf2
 from ...syntax.expressions import last_part
 from ...syntax.words import has_words
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU278"
 _LAYERS = """BatchNormalization Conv1D Conv2D Conv3D Dense Embedding GRU LSTM LayerNormalization Normalization
@@ -181,7 +181,7 @@ _MAKERS = _MADE_INSIDE.union(
 )
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     if not may_be_tf2(context):
         return
     if has_words(context.source.text, (".map(",)):

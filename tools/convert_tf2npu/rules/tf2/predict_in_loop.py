@@ -59,14 +59,14 @@ from ...analysis.keras_methods import is_keras_method
 from ...analysis.tensorflow_version import is_tf2_program
 from ...semantics.model import Call
 from ...syntax.expressions import constant
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU273"
 METHODS = frozenset({"predict"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Finding]:
     model = method.value
     loop = _outermost_loop(context, call.node)
     if (

@@ -91,7 +91,7 @@ from ...semantics.model import Binding, Call, Where
 from ...semantics.module_index import Names
 from ...syntax.expressions import constant, last_name
 from ...syntax.source import one_line
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU271"
 _COUNTERS = frozenset({"range", "trange", "xrange"})
@@ -102,7 +102,7 @@ _LOOPS = (ast.For, ast.While)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     names = context.names
     if not may_use_tf_function(names, context.source.text) or not is_tf2_program(context):
         return

@@ -86,7 +86,7 @@ from ...analysis.tf_functions import is_traced
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
 from ...syntax.expressions import constant
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU274"
 _INPUTS = frozenset({"tensorflow.keras.Input", "tensorflow.keras.layers.Input", "tensorflow.keras.layers.InputLayer"})
@@ -105,7 +105,7 @@ _SEQUENTIAL = frozenset({"tensorflow.keras.Sequential", "tensorflow.keras.models
 CALLS = _INPUTS | _RAGGED | _LOOKUPS
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     if name in _INPUTS and _is_for_pipeline(context, call):
         return
     if is_in_test(context, call.node) or not runs_on_npu(context, call.node) or not is_tf2_program(context):

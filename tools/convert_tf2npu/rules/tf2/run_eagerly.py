@@ -98,7 +98,7 @@ from ...semantics.value_flow import origins
 from ...syntax.expressions import constant
 from ...syntax.source import one_line
 from ...syntax.words import has_words
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding
 
 CODE = "NPU122"
 _SWITCHES = frozenset(
@@ -110,13 +110,13 @@ _LAYERS_ALONE = frozenset({"tensorflow.keras.Sequential", "tensorflow.keras.Mode
 _PYTHON = (".numpy(", "py_function", "numpy_function", "pdb", "breakpoint(")
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
     if values and constant(values[0]) == (True,) and not is_in_test(context, call.node):
         yield Finding(call.node, "all functions of the program run operation by operation. Remove this call")
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Change | Finding]:
     switch = next((keyword.value for keyword in call.node.keywords if keyword.arg == "run_eagerly"), None)
     if (
         switch is None

@@ -80,7 +80,7 @@ from ...analysis.tensorflow_version import is_tf2_program
 from ...analysis.tf_functions import enclosing_functions, is_traced
 from ...analysis.training_steps import is_in_training_step
 from ...syntax.expressions import last_part
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU280"
 _HOST = frozenset(
@@ -96,7 +96,7 @@ random_saturation sample_distorted_bounding_box""".split()
 )
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     if ".image." not in context.source.text and ".io." not in context.source.text:
         return
     names = context.names

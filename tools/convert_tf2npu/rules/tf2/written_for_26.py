@@ -273,11 +273,11 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...rewrite.later_conversions import conversions_for_26
-from ..base import Change, Context, Message, Result
+from ..base import Change, Context, Message
 
 CODE = "NPU124"
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Change]:
     for node, name, edits, uses, _ in conversions_for_26(context).all:
         yield Change(node, Message("{0} written for TensorFlow 2.6", name), edits, uses)

@@ -90,7 +90,7 @@ from ...semantics.module_index import Names
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_name
 from ...syntax.source import one_line
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU255"
 NEEDS = {"distributed": "tf_strategy"}
@@ -112,7 +112,7 @@ _KEYWORDS = frozenset({"shape", "size"})
 _AROUND = (ast.FunctionDef, ast.For, ast.While)
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     node = call.node
     position = _MADE.get(name, 0)
     given = [keyword.value for keyword in node.keywords if keyword.arg in _KEYWORDS]

@@ -91,14 +91,14 @@ from ...rewrite.call_edits import wrap_edits
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
 from ...semantics.tf_types import TRAINING_METHODS
-from ..base import Change, Context, Finding, Message, Result
+from ..base import Change, Context, Finding, Message
 
 CODE = "NPU307"
 NEEDS = {"distributed": "tf_strategy"}
 METHODS = TRAINING_METHODS
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Change | Finding]:
     if not trains_on_ranks(context) or is_in_test(context, call.node):
         return
     name = device_name(context.names)

@@ -197,7 +197,7 @@ from ...semantics.model import Where
 from ...semantics.value_flow import Origin, origins
 from ...syntax.expressions import last_name
 from ...syntax.source import one_line
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding
 
 CODE = "NPU309"
 NEEDS = {"distributed": "tf_strategy"}
@@ -205,7 +205,7 @@ _AROUND = frozenset({"enumerate", "tqdm", "zip", "iter"})
 _TAKES = frozenset({"next", "get_next", "shard_batch", "shard_batches"})
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Change | Finding]:
     if not trains_on_ranks(context) or has_own_strategy(context):
         return
     functions = training_functions(context)
@@ -242,7 +242,9 @@ def _finding_of_unsharded_iterator(context: Context, node: ast.expr) -> Finding:
     )
 
 
-def _check_training_loop(context: Context, loop: ast.For, where: Where, functions: frozenset[str]) -> Iterator[Result]:
+def _check_training_loop(
+    context: Context, loop: ast.For, where: Where, functions: frozenset[str]
+) -> Iterator[Change | Finding]:
     targets = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
     calls = training_calls(loop.body, functions)
     if is_counter(loop.iter):
@@ -271,7 +273,7 @@ def _check_training_loop(context: Context, loop: ast.For, where: Where, function
 
 def _shard_iterator(
     context: Context, statement: ast.Assign, where: Where, passed: frozenset[str], read_from: dict[str, list[Read]]
-) -> Iterator[Result]:
+) -> Iterator[Change | Finding]:
     """Shard the dataset of an iterator that training steps read, or that they get.
 
     What shard_batches makes of an iterator of unknown origin is a generator, which has no get_next and no place in a

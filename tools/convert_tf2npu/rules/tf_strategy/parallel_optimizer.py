@@ -188,7 +188,7 @@ from ...semantics.model import Call
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_name, last_part
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding
 
 CODE = "NPU308"
 NEEDS = {"distributed": "tf_strategy"}
@@ -198,7 +198,7 @@ _WITHOUT = ("VGG", "ConvNeXt")  # applications without batch normalization
 _SYNCHRONIZED = "npu_shim.npu_device.distribute.sync_batch_norm"
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Change | Finding]:
     if not trains_on_ranks(context):
         return
     reduces = has_own_strategy(context)

@@ -250,7 +250,7 @@ _TEMPORARY = re.compile(r"\b(mkdtemp|TemporaryDirectory|get_temp_dir)\b")
 _DEPENDS = re.compile(r"(?:\b|_)rank(?!ing|er|ed)|is_root|task_id|is_chief|is_main")
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Change | Finding]:
     if not trains_on_ranks(context) or not verdict(context).is_trained:
         return
     for call in context.names.calls:

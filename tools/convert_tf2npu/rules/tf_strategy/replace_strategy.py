@@ -151,14 +151,14 @@ from ...rewrite.call_edits import rename
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
 from ...syntax.expressions import is_none, last_name
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding
 
 CODE = "NPU302"
 NEEDS = {"distributed": "tf_strategy"}
 _NEW = "npu_strategy.NPUStrategy()"
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Change | Finding]:
     if not any(word in context.source.text for word in ("Strategy", "_distribute", "get_strategy")):
         return
     if is_graph_mode_undecided(context):
@@ -263,7 +263,7 @@ def _assigned_names(body: list[ast.stmt]) -> set[str]:
     return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
-def _findings_of_configuration(context: Context, call: Call) -> Iterator[Result]:
+def _findings_of_configuration(context: Context, call: Call) -> Iterator[Finding]:
     """Report a run configuration whose strategies may be of a kind that is not converted."""
     for argument, kinds in sorted(strategies_by_argument(context, call.node, call.where).items()):
         if kinds != {REPLICAS}:

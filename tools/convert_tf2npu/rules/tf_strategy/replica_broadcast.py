@@ -108,7 +108,7 @@ from ...semantics.signatures import bind
 from ...semantics.tf_types import TRAINING_METHODS, Type
 from ...semantics.value_flow import origins
 from ...syntax.words import has_words
-from ..base import Context, Finding, Message, Result
+from ..base import Context, Finding, Message
 
 CODE = "NPU251"
 NEEDS = {"distributed": "tf_strategy"}
@@ -129,7 +129,7 @@ _SUPERVISED = frozenset({"managed_session", "prepare_or_wait_for_session"})
 _METHODS = _SUPERVISED | TRAINING_METHODS | {"run"}
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     text = context.source.text
     if (
         not has_words(text, (".run(", "session", "learning", *TRAINING_METHODS))

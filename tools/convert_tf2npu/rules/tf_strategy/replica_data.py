@@ -93,7 +93,7 @@ from ...semantics.module_index import Names
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_name
-from ..base import Context, Finding, Message, Result
+from ..base import Context, Finding, Message
 
 CODE = "NPU252"
 NEEDS = {"distributed": "tf_strategy"}
@@ -110,7 +110,7 @@ _SHARDING = frozenset(
 )
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     if may_be_eager_program(context):
         return
     reported: set[ast.AST] = set()

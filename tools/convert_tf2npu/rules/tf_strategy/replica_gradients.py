@@ -117,7 +117,7 @@ from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_name
-from ..base import Change, Context, Finding, Message, Result
+from ..base import Change, Context, Finding, Message
 
 CODE = "NPU305"
 NEEDS = {"distributed": "tf_strategy"}
@@ -131,7 +131,7 @@ contrib.slim.get_trainable_variables contrib.slim.get_model_variables""".split()
 )
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Change | Finding]:
     if "radient" not in context.source.text or is_tf2_program(context):
         return
     names = context.names
@@ -191,7 +191,7 @@ def _calls_for_updates_by_script(context: Context, everything: list[Applied]) ->
                 yield call.node, "no optimizer of TensorFlow applies these gradients"
 
 
-def _average_where_applied(context: Context, once: list[Applied]) -> Iterator[Result]:
+def _average_where_applied(context: Context, once: list[Applied]) -> Iterator[Change]:
     """Average the gradients of all iterations of a loop where they are applied."""
     for applied in once:
         pairs = bind(applied.call, PAIRS).args["grads_and_vars"]
@@ -250,7 +250,7 @@ def _applications_in_other_files(context: Context) -> list[Applied]:
     ]
 
 
-def _report_gradients_of_tapes(context: Context, own: list[Applied]) -> Iterator[Result]:
+def _report_gradients_of_tapes(context: Context, own: list[Applied]) -> Iterator[Finding]:
     by_tape: dict[int, GradientSource] = {id(s.node): s for a in own for s in a.sources if s.kind == BY_TAPE}
     for source in by_tape.values():
         if source.names is context.names:

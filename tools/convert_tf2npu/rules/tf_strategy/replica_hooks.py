@@ -82,7 +82,7 @@ from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import is_none, last_part
-from ..base import Change, Context, Finding, Message, Result
+from ..base import Change, Context, Finding, Message
 
 CODE = "NPU306"
 NEEDS = {"distributed": "tf_strategy"}
@@ -116,12 +116,12 @@ CALLS = frozenset(_FUNCTIONS)
 METHODS = frozenset(method for _, method in _METHODS)
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     if name != _MONITORED or trains_with_imports(context):
         yield from _append_broadcast(context, call, "hooks", _FUNCTIONS[name], last_part(name))
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Change | Finding]:
     kind = context.types.of(method.value, call.where)
     signature = _METHODS.get((kind, method.attr))
     if signature is not None and (kind != Type.MODEL or is_keras_method(context, call)):
@@ -136,7 +136,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
 
 def _append_broadcast(
     context: Context, call: Call, argument: str, signature: tuple[str, ...], short: str
-) -> Iterator[Result]:
+) -> Iterator[Change | Finding]:
     if is_in_test(context, call.node) or argument == "callbacks" and may_be_eager_program(context):
         return
     append = _HOOKS if argument == "hooks" else _CALLBACKS

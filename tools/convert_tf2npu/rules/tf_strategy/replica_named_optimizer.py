@@ -89,7 +89,7 @@ from ...semantics.signatures import bind
 from ...semantics.tf_types import Type, type_of_result
 from ...semantics.value_flow import Origin, origins
 from ...syntax.expressions import constant, last_part
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding
 
 CODE = "NPU304"
 NEEDS = {"distributed": "tf_strategy"}
@@ -118,7 +118,7 @@ _TO_ESTIMATOR = frozenset(
 CALLS = frozenset(_MAKERS) | _TO_ESTIMATOR
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Result]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Change | Finding]:
     if (
         context.types.of(method.value, call.where) != Type.MODEL
         or is_in_test(context, call.node)
@@ -167,7 +167,7 @@ def _kind_of_optimizer_argument(origin: Origin) -> str | None:
     return "object" if is_optimizer else None
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     if is_in_test(context, call.node):
         return
     short = last_part(name)

@@ -212,13 +212,13 @@ from ...analysis.parallel_training import may_be_eager_program
 from ...analysis.tensorflow_version import is_imported_by_graph_program
 from ...rewrite.call_edits import wrap_edits
 from ...semantics.model import Call
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding
 
 CODE = "NPU303"
 NEEDS = {"distributed": "tf_strategy"}
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Change | Finding]:
     if only_predicts(context):
         return
     eager = may_be_eager_program(context)

@@ -96,7 +96,7 @@ from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
 from ...syntax.source import one_line
 from ...syntax.words import has_words
-from ..base import Context, Finding, Message, Result
+from ..base import Context, Finding, Message
 
 CODE = "NPU253"
 NEEDS = {"distributed": "tf_strategy"}
@@ -114,7 +114,7 @@ _KERAS = frozenset({"tensorflow.keras.models.save_model"})
 _RANK = re.compile(r"(?:\b|_)rank(?!ing|er|ed)|RANK_ID")
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     if may_be_eager_program(context):
         return
     for call in context.names.calls:

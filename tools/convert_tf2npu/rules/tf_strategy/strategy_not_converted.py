@@ -52,7 +52,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import is_in_test
 from ...analysis.strategies import NAMES, TPU, creates_custom_strategy, strategies_by_argument
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU250"
 ONCE_A_FILE = True
@@ -65,7 +65,7 @@ OF_BOTH = (  # with -d auto
 _FIX = "Run the tool with -d tf_strategy"
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     if context.distributed == "tf_strategy" or not any(word in context.source.text for word in ON_OBJECTS):
         return
     for call in context.names.calls:

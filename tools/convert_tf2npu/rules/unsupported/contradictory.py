@@ -41,7 +41,7 @@ from ...analysis.tensorflow_version import is_tf2_program
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.name_tables import calls_of_kind
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU214"
 CALLS = calls_of_kind("unclear")
@@ -54,7 +54,7 @@ _ADVICE = {
 }
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     short = last_part(name)
     if (
         runs_on_npu(context, call.node)

@@ -49,13 +49,13 @@ from ...analysis.tensorflow_version import is_tf2_program
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.name_tables import calls_of_kind
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU210"
 CALLS = calls_of_kind("eager")
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     short = last_part(name)
     if not is_in_test(context, call.node) and not is_tf2_program(context):
         yield Finding(

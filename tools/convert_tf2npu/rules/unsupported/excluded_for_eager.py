@@ -68,7 +68,7 @@ from ...analysis.tensorflow_version import is_eager_file, is_tf2_program
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.name_tables import EXCLUDED_IN_2
-from ..base import Context, Finding, Message, Result
+from ..base import Context, Finding, Message
 
 CODE = "NPU282"
 CALLS = EXCLUDED_IN_2
@@ -82,7 +82,7 @@ _PREPARE = frozenset({"CategoryEncoding", "CenterCrop", "RandomCrop"})
 _COLUMN = "tensorflow.feature_column."
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     short = last_part(name)
     if (
         (is_eager_file(context) or is_tf2_program(context))

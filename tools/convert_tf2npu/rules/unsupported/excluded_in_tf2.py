@@ -26,7 +26,7 @@ from ...analysis.device_placement import is_first_call, runs_on_npu
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.name_tables import AVOID_IN_2
-from ..base import Context, Finding, Message, Result
+from ..base import Context, Finding, Message
 
 CODE = "NPU217"
 NEEDS = {"compat_v1": True}
@@ -40,7 +40,7 @@ _ADVICE = {
 }
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     short = last_part(name)
     spelled = context.names.spelled_name(call.node.func, call.where) or ""
     if (

@@ -42,7 +42,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import is_first_call, is_in_test
 from ...semantics.model import Call
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU286"
 CALLS = frozenset(
@@ -51,7 +51,7 @@ CALLS = frozenset(
 )
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     if not is_in_test(context, call.node) and is_first_call(context, call, CALLS, context.names.tree, on_npu=False):
         yield Finding(
             call.node,

@@ -87,7 +87,7 @@ from ...semantics.model import Call, Where
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
 from ...tf_api.name_tables import calls_of_kind
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU212"
 _NCCL = frozenset("all_sum all_min all_max all_prod reduce_sum broadcast".split())
@@ -116,7 +116,7 @@ _GUARD = re.compile(
 )
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     short = last_part(name)
     child: ast.AST = call.node
     for parent in context.names.ancestors(call.node):

@@ -54,14 +54,14 @@ from ...analysis.command_line_flags import flags_read_by
 from ...analysis.device_placement import is_in_test
 from ...analysis.gpu_tests import ASKING, is_true_with_gpu, is_true_without_gpu
 from ...syntax.expressions import constant, last_name
-from ..base import Context, Finding, Message, Result
+from ..base import Context, Finding, Message
 
 CODE = "NPU219"
 _FORMATS = ("channels_first", "NCHW")
 _HALF = ("mixed_float16", "float16", "fp16")
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     text = context.source.text
     if ASKING.isdisjoint(context.called_names.values()) or not any(word in text for word in _FORMATS + _HALF):
         return
@@ -70,7 +70,7 @@ def check_file(context: Context) -> Iterator[Result]:
             yield from _findings_of_choice(context, node)
 
 
-def _findings_of_choice(context: Context, node: ast.If | ast.IfExp) -> Iterator[Result]:
+def _findings_of_choice(context: Context, node: ast.If | ast.IfExp) -> Iterator[Finding]:
     where = context.names.place(node) if isinstance(node, ast.IfExp) else context.names.places[node]
     tests = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
     branches = [set(_literals_of_branch(node.body)), set(_literals_of_branch(node.orelse))]

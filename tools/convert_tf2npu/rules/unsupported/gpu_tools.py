@@ -72,7 +72,7 @@ from typing import Iterator
 from ...analysis.device_placement import is_in_test
 from ...semantics.model import Where
 from ...syntax.expressions import constant, last_name
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU249"
 _SMI = "{0} asks for NVIDIA GPUs. Use npu-smi info"
@@ -94,7 +94,7 @@ _COMMANDS = ("os.", "subprocess.")
 _SETTERS = frozenset({"os.environ.setdefault", "os.putenv"})
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     reported: set[str] = set()
     for node, subject, message in sorted(
         _uses_with_messages(context), key=lambda place: context.source.start(place[0])

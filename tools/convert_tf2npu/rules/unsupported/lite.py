@@ -23,7 +23,7 @@ from typing import Iterator
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.name_tables import calls_of_kind
-from ..base import Context, Finding, Message, Result
+from ..base import Context, Finding, Message
 
 CODE = "NPU213"
 CALLS = calls_of_kind("lite")
@@ -34,7 +34,7 @@ _REPLACEMENTS = {
 }
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     short = last_part(name)
     replacement = _REPLACEMENTS.get(short)
     advice = (

@@ -47,7 +47,7 @@ from typing import Iterator
 from ...analysis.device_placement import is_first_call, is_in_test
 from ...analysis.gpu_tests import is_true_with_gpu
 from ...semantics.model import Call
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU218"
 _LOADS = frozenset(
@@ -60,7 +60,7 @@ _BUILDS = frozenset(
 CALLS = _LOADS | _BUILDS
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     names = _LOADS if name in _LOADS else _BUILDS
     if is_in_test(context, call.node) or not is_first_call(context, call, names, context.names.tree, on_npu=False):
         return

@@ -61,7 +61,7 @@ from typing import Iterator
 from ...analysis.device_placement import is_in_test
 from ...semantics.signatures import bind
 from ...syntax.expressions import constant, last_part
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU257"
 _SERVERS = frozenset({"tensorflow.train.Server", "tensorflow.distribute.Server"})
@@ -76,7 +76,7 @@ _SETTER_ARGUMENTS = ("ps_tasks", "ps_device", "worker_device", "merge_devices", 
 _TARGETS = ("target", "master")
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Finding]:
     for node, name in context.called_names.items():
         if _is_of_servers(context, node, name) and not is_in_test(context, node):
             yield Finding(

@@ -111,7 +111,7 @@ from ...facts.kinds import SHAPE, VALUE
 from ...semantics.model import Call, Where
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_name
-from ..base import Context, Finding, Message, Question, Result
+from ..base import Change, Context, Finding, Message, Question
 
 CODE = "NPU256"
 SHOWS = "tf_strategy"
@@ -143,7 +143,7 @@ class _Loop(NamedTuple):
     body: list[ast.AST]
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Change | Finding]:
     if "model_deploy" in context.source.text:
         yield from _findings_of_clones(context)
     if _DEVICE not in context.called_names.values():
@@ -189,7 +189,7 @@ def _finding_of_towers(node: ast.AST, note: str, advice: str) -> Finding:
     )
 
 
-def _findings_of_clones(context: Context) -> Iterator[Result]:
+def _findings_of_clones(context: Context) -> Iterator[Change | Finding]:
     """Yield findings for the towers of TF-Slim, which builds them in a file of its own."""
     for call in context.names.calls:
         if last_name(call.node.func) == "DeploymentConfig" and not is_in_test(context, call.node):

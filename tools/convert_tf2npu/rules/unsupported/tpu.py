@@ -53,7 +53,7 @@ from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...syntax.expressions import constant, last_part
 from ...tf_api.name_tables import calls_of_kind
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU211"
 _FLAGS = frozenset(
@@ -71,7 +71,7 @@ _ADVICE = {
 }
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     if name in _FLAGS:
         given = bind(call.node, ("name", "default")).args
         if [constant(given.get(argument)) for argument in ("name", "default")] == [("use_tpu",), (True,)]:

@@ -35,7 +35,7 @@ from ...analysis.device_placement import runs_on_npu
 from ...analysis.tensorflow_version import is_tf2_program
 from ...semantics.model import Call
 from ...tf_api.name_tables import calls_of_kind
-from ..base import Context, Finding, Result
+from ..base import Context, Finding
 
 CODE = "NPU215"
 CALLS = calls_of_kind("unverified") | {
@@ -45,7 +45,7 @@ CALLS = calls_of_kind("unverified") | {
 }
 
 
-def check_call(context: Context, call: Call, name: str) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     if runs_on_npu(context, call.node) and not is_tf2_program(context):
         yield Finding(
             call.node,
