@@ -43,7 +43,7 @@ class VendorMeasuring(Measuring):
             known: the result of the record, which says if the original trains here.
             before: a result that keeps its verdict; None to run the conversion.
         """
-        program, work = self._program, self._work
+        program = self._program
         head = VendorResult(program.name, record_vendor.COMMIT, date=datetime.date.today().isoformat())
         if program.plain:
             return head._replace(verdict=PORT)
@@ -52,36 +52,53 @@ class VendorMeasuring(Measuring):
         text = "\n".join(record_changes.text_of(os.path.join(self._path("source"), path)) for path in paths)
         if record_vendor.outside(text):
             return head._replace(verdict=record_vendor.outside(text))
-        script = os.path.join(program.start, program.script)
         options = record_vendor.options_for(text, program.tensorflow)
         head = head._replace(options=" ".join(options), files=len(paths))
-        source, entry = self._path("source"), os.path.join(self._path("source"), script)
-        ours = [verified.TOOL, "-i", source, "-o", self._path("ours"), "-m", entry, "-d", "auto", *self._rules]
-        verified.run(ours, codes=(0, 1, 2))
-        changes = record_changes.count(source, self._path("ours"), paths, script, "-d" in options)
-        head = head._replace(our_lines=changes.lines, our_kinds=record_vendor.text_of_kinds(changes.kinds))
+        ours = ["-i", self._path("source"), "-o", self._path("ours"), "-d", "auto", *self._rules]
+        verified.run([verified.TOOL, *ours], codes=(0, 1, 2))
+        lines, kinds = self._counted("ours", paths, options)
+        head = head._replace(our_lines=lines, our_kinds=kinds)
         try:
-            made = record_vendor.convert(tool, source, self._path("made"), script, options, "Estimator" in text)
+            made = record_vendor.convert(
+                tool, self._path("source"), self._path("made"), self._entry, options, "Estimator" in text
+            )
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             return head._replace(verdict=FAILS, reason=self._relative(last_line(str(error))))
-        changes = record_changes.count(source, made, paths, script, "-d" in options)
-        head = head._replace(lines=changes.lines, kinds=record_vendor.text_of_kinds(changes.kinds))
-        shutil.copytree(os.path.join(work, "original"), os.path.join(work, "vendor"), symlinks=True)
-        for path in paths:
-            shutil.copyfile(os.path.join(made, path), os.path.join(work, "vendor", path))
-        broken = [path for path in paths if _parses(source, path) and not _parses(made, path)]
+        lines, kinds = self._counted(made, paths, options)
+        head = head._replace(lines=lines, kinds=kinds)
+        broken = [path for path in paths if self._parses("source", path) and not self._parses(made, path)]
         if broken:
             return head._replace(verdict=NO_SYNTAX, reason=broken[0])
         if before is not None:
             return head._replace(verdict=before.verdict, reason=before.reason)
         if known is None or not known.original_trains or not known.steps:
             return head
+        shutil.copytree(self._path("original"), self._path("vendor"), symlinks=True)
+        for path in paths:
+            shutil.copyfile(os.path.join(made, path), self._path("vendor", path))
         verification = self._verify("original", "vendor", "reports")
         if not (verification["original"]["completed"] and verification["original"]["steps"]):
             raise RuntimeError(f"The original shows no training step. {verification['problems'][:1]}")
         outcome = with_verdict(Result("", ""), verification)
         reason = re.sub(r".* ended with exit code \d+.*? Its error: (.*)\. See its output in .*", r"\1", outcome.reason)
         return head._replace(verdict=outcome.verdict, reason=self._relative(reason))
+
+    @property
+    def _entry(self) -> str:
+        return os.path.join(self._program.start, self._program.script)
+
+    def _counted(self, folder: str, paths: Sequence[str], options: Sequence[str]) -> tuple[int, str]:
+        """Return the number of changed lines, and the kinds of changes as text, of a conversion in a folder."""
+        folders = self._path("source"), self._path(folder)
+        changes = record_changes.count(*folders, paths, self._entry, "-d" in options)
+        return changes.lines, record_vendor.text_of_kinds(changes.kinds)
+
+    def _parses(self, folder: str, path: str) -> bool:
+        try:
+            ast.parse(record_changes.text_of(self._path(folder, path)))
+        except SyntaxError:
+            return False
+        return True
 
     def _files(self) -> list[str]:
         """Copy the project files that the program imports into a folder of their own. Return their paths in it."""
@@ -96,14 +113,6 @@ class VendorMeasuring(Measuring):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             shutil.copy(os.path.join(root, path), target)
         return paths
-
-
-def _parses(folder: str, path: str) -> bool:
-    try:
-        ast.parse(record_changes.text_of(os.path.join(folder, path)))
-    except SyntaxError:
-        return False
-    return True
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
