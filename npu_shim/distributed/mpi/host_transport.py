@@ -108,7 +108,7 @@ class HostTransport(Transport):
         """Exchange segments in lanes: slots have a lane for each receiver, and the second area one for each pair."""
         barrier, span, size = self._barrier, self._span, self._size
         ranks = [span.positions.index(position) for position in range(size)]
-        me, here = ranks[self._place], span.rows(span.own)
+        me, here = ranks[self._place], span.positions_of_host(span.own)
         own = self._place - here.start
         widest = max(1, self._area_bytes // source.dtype.itemsize // (size * max(map(len, span.hosts))))
         for begin in range(0, int(counts.max()) if counts.size else 0, widest):
@@ -124,7 +124,7 @@ class HostTransport(Transport):
             if self._links is not None:
                 for host in span.others:
                     for slot in lanes:
-                        self._links.send(host, slot[span.rows(host)].reshape(-1), barrier.half)
+                        self._links.send(host, slot[span.positions_of_host(host)].reshape(-1), barrier.half)
                 self._links.receive(
                     [
                         (host, arrived[position].reshape(-1))
@@ -161,8 +161,8 @@ class HostTransport(Transport):
         barrier.wait()
         if links is not None:
             for host in span.others:
-                links.send(host, rows[span.rows(span.own)].reshape(-1), barrier.half)
-            links.receive([(host, rows[span.rows(host)].reshape(-1)) for host in span.others])
+                links.send(host, rows[span.positions_of_host(span.own)].reshape(-1), barrier.half)
+            links.receive([(host, rows[span.positions_of_host(host)].reshape(-1)) for host in span.others])
             links.flush(barrier.half)
         barrier.wait()
         return rows

@@ -42,6 +42,6 @@ class Span:
         count = len(self.hosts)
         return [(self.own + step) % count for step in range(1, count)]
 
-    def rows(self, host: int) -> slice:
+    def positions_of_host(self, host: int) -> slice:
         """Return the positions of the members of a host."""
         return slice(self.begins[host], self.begins[host + 1])
