@@ -12,7 +12,6 @@ from typing import Iterator
 import pytest
 from convert_tf2npu.rules.registry import Registry
 
-from npu_shim.troubles import page
 from npu_shim.troubles.logs import troubles_in_text
 from npu_shim.troubles.table import FINDERS, KINDS, PATTERN_TEST, Text, Trouble, topic_titles, troubles
 
@@ -136,11 +135,11 @@ def source_of(root: pathlib.Path, test: str) -> str:
     return "\n".join(ast.get_source_segment(text, part) or "" for part in parts)
 
 
-def test_the_pages_have_each_row() -> None:
-    for language in ("en", "zh"):
-        text = page.troubles_markdown(language)
+def test_the_pages_have_each_row(repo_root: pathlib.Path) -> None:
+    for language, folder in (("en", "docs"), ("zh", "docs/zh")):
+        text = (repo_root / folder / "troubles.md").read_text(encoding="utf-8")
         assert all(f'| <a id="{row.id}"></a>{getattr(row.symptom, language)} | ' in text for row in troubles())
-        assert re.findall(r"(?m)^## (.*)", text) == [getattr(title, language) for title in topic_titles().values()]
+        assert re.findall(r"(?m)^## (.*)", text)[1:] == [getattr(title, language) for title in topic_titles().values()]
 
 
 def test_usual_lines_of_a_log_have_no_explanation() -> None:

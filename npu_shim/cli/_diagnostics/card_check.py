@@ -230,13 +230,3 @@ def outcome_lines(outcome: Outcome) -> Iterator[str]:
         for advice in outcome.advice or ("The symptom is not in the table of docs/troubles.md.",):
             yield f"        {advice}"
         yield f"        To see it yourself: {outcome.check.command}"
-
-
-def checks_as_markdown() -> str:
-    """Return the checks as a table of Markdown."""
-    rows = [
-        f"| {number} | {check.claim} | `{check.command}` | {', '.join(check.versions)} |"
-        for number, check in enumerate(CHECKS, 1)
-    ]
-    head = ["| | claim | command that shows it | TensorFlow |", "| --- | --- | --- | --- |"]
-    return "\n".join(head + rows) + "\n"

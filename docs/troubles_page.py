@@ -1,4 +1,4 @@
-"""The tables of docs/troubles.md and docs/zh/troubles.md, which docs/make.py writes."""
+"""The tables of docs/troubles.md and docs/zh/troubles.md, which make.py writes."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 They are files, because zip archives and editors read files: each module asks the table for its names, and has a stub
 (``.pyi``) with them for editors and type checkers::
 
-    python -m npu_shim._vendor_paths.generate          # writes the files
-    python -m npu_shim._vendor_paths.generate --check  # exits with 1 if a file is not current
+    python docs/make_vendor_paths.py          # writes the files
+    python docs/make_vendor_paths.py --check  # exits with 1 if a file is not current
 
 Those of the vendor's packages that are rooms of npu_shim too lie in the room; all others lie in ``modules``.
 A wheel has all of them at their paths.
@@ -17,11 +17,14 @@ import sys
 import textwrap
 from typing import Mapping, Sequence
 
-from npu_shim._vendor_paths.table import NPU_ONLY, ON_IMPORT, TABLE, names_of_row
+_PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, _PROJECT)
+
+from npu_shim._vendor_paths.table import NPU_ONLY, ON_IMPORT, TABLE, names_of_row  # noqa: E402
 
 _ROOMS = ("estimator", "npu_device")
-_MODULES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules")
-_ROOT = os.path.dirname(os.path.dirname(_MODULES))
+_ROOT = os.path.join(_PROJECT, "npu_shim")
+_MODULES = os.path.join(_ROOT, "_vendor_paths", "modules")
 _WIDTH = 120
 _LAZY = """from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
@@ -105,7 +108,7 @@ def main(arguments: Sequence[str]) -> int:
     paths = stale_paths()
     if "--check" in arguments:
         for path in paths:
-            print(f"not current: {path}. Run python -m npu_shim._vendor_paths.generate.", file=sys.stderr)
+            print(f"not current: {path}. Run python docs/make_vendor_paths.py.", file=sys.stderr)
         return 1 if paths else 0
     for path, text in _rendered_files().items():
         os.makedirs(os.path.dirname(path), exist_ok=True)
