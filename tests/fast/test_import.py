@@ -170,6 +170,7 @@ FRAMES = {
     "_tensorflow/script_frames.py",
     "data/reading_call.py",
     "import_hook/script.py",
+    "rehearsal/observing/observation.py",
     "rehearsal/recording/entropy.py",
     "training/strategy_data.py",
 }

@@ -44,7 +44,7 @@ class DeviceFacts:
 
 @dataclass(frozen=True)
 class TensorFlowFacts:
-    """What a process printed that imports TensorFlow and trains a step; None for what it did not get to.
+    """The facts that a process printed which imports TensorFlow and trains a step; None for those that it did not reach.
 
     Attributes:
         tensorflow, numpy, protobuf: versions.
