@@ -44,7 +44,7 @@ class DeviceFacts:
 
 @dataclass(frozen=True)
 class TensorFlowFacts:
-    """The facts that a process printed which imports TensorFlow and trains a step; None for those that it did not reach.
+    """Facts that a process printed which imports TensorFlow and trains a step; None for those that it did not reach.
 
     Attributes:
         tensorflow, numpy, protobuf: versions.
