@@ -740,7 +740,7 @@ def test_an_accuracy_pairs_with_that_of_tensorflow_1(tmp_path: pathlib.Path) -> 
     def run(name: str) -> Recording:
         folder = tmp_path / name.replace(" ", "_")
         folder.mkdir()
-        Recorder(Writer(str(folder))).values(METRIC, [("evaluate loss", np.float32(1)), (name, np.float32(0.5))])
+        Recorder(Writer(str(folder))).record_values(METRIC, [("evaluate loss", np.float32(1)), (name, np.float32(0.5))])
         return read_recording(str(folder))
 
     found = compare_recordings(run("evaluate acc"), run("evaluate accuracy"))
