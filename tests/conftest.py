@@ -96,6 +96,15 @@ def python() -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
 
 
 @pytest.fixture(scope="session")
+def verify_command(tmp_path_factory: Any) -> Iterator[Any]:
+    """verify_command(folder, *arguments, **variables) -> exit code, output and JSON of the command verify there."""
+    from tests import verify_command
+
+    with verify_command.sharing(tmp_path_factory.mktemp("first_run")) as run:
+        yield run
+
+
+@pytest.fixture(scope="session")
 def repo_root() -> pathlib.Path:
     """The checkout under test."""
     return pathlib.Path(__file__).resolve().parent.parent

@@ -7,6 +7,7 @@ import pathlib
 import re
 import subprocess
 import sys
+from typing import Callable
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from npu_shim.rehearsal.running import Run
 from samples import training
 from tests.distributed import forks
 
+Python = Callable[..., "subprocess.CompletedProcess[str]"]
 RUN = "import sys\nfrom npu_shim.cli import run\nsys.exit(run.main(sys.argv[1:]))\n"
 HEAD = """
 import numpy as np
@@ -149,12 +151,12 @@ def test_two_runs_on_the_cpu_are_compared(tmp_path: pathlib.Path, capsys: pytest
         (["--dump-layers", "loss,los"], "no op 'los' ran at step 0. Dump without --dump-layers to see the names."),
     ],
 )
-def test_a_dump_without_a_step_or_op_is_an_error(options: list[str], text: str, tmp_path: pathlib.Path) -> None:
+def test_a_dump_without_a_step_or_op_is_an_error(
+    python: Python, options: list[str], text: str, tmp_path: pathlib.Path
+) -> None:
     (tmp_path / "train.py").write_text(HEAD + SESSION)
-    command = [sys.executable, "-m", "npu_shim", "run", "--dump", "dump", *options, "train.py"]
-    environ = training.environment()
-    done = subprocess.run(command, cwd=str(tmp_path), env=environ, stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 2 and done.stderr.endswith(f"npu-shim run: error: {text}\n"), done.stderr
+    done = python(tmp_path, "-m", "npu_shim", "run", "--dump", "dump", *options, "train.py")
+    assert done.returncode == 2 and done.stdout.endswith(f"npu-shim run: error: {text}\n"), done.stdout
 
 
 def test_fit_ends_the_script_after_the_last_step(tmp_path: pathlib.Path) -> None:

@@ -9,11 +9,15 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Callable
 
 import pytest
 import tensorflow as tf
 
 from samples import training
+from tests.verify_command import VerifyCommand
+
+Python = Callable[..., "subprocess.CompletedProcess[str]"]
 
 MONITORED = """
 import numpy as np
@@ -103,17 +107,6 @@ BY_DAY = "saver" if tf.__version__ < "2" else "checkpoint manager"
 NIGHTLY = pytest.mark.nightly
 
 
-def command(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=str(folder),
-        env=training.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
 def state(folder: pathlib.Path) -> dict[str, tuple[bytes, int]]:
     """Return content and time of the files below a folder."""
     files = [path for path in folder.rglob("*") if path.is_file()]
@@ -122,24 +115,26 @@ def state(folder: pathlib.Path) -> dict[str, tuple[bytes, int]]:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_no_run_of_verify_leaves_a_checkpoint(name: str, tmp_path: pathlib.Path) -> None:
+def test_no_run_of_verify_leaves_a_checkpoint(python: Python, name: str, tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPTS[name])
-    done = command(tmp_path, "-m", "npu_shim", "verify", "train.py")
+    done = python(tmp_path, "-m", "npu_shim", "verify", "train.py")
     assert done.returncode == 0 and done.stdout.endswith("The two scripts agree.\n"), done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
 
 
 @pytest.mark.parametrize("name", [name if name == BY_DAY else pytest.param(name, marks=NIGHTLY) for name in SCRIPTS])
-def test_runs_of_verify_start_from_the_same_checkpoint(name: str, tmp_path: pathlib.Path) -> None:
+def test_runs_of_verify_start_from_the_same_checkpoint(
+    python: Python, verify_command: VerifyCommand, name: str, tmp_path: pathlib.Path
+) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "train.py").write_text(SCRIPTS[name])
-    done = command(folder, "train.py")
+    done = python(folder, "train.py")
     assert done.returncode == 0, done.stdout
     before = state(folder)
-    done = command(folder, "-m", "npu_shim", "verify", "-r", str(tmp_path / "report"), "train.py")
-    assert done.returncode == 0, done.stdout
-    assert "The two scripts agree. Both start from the checkpoint model/" in done.stdout
+    code, output, _ = verify_command(folder, "-r", str(tmp_path / "report"), "train.py")
+    assert code == 0, output
+    assert "The two scripts agree. Both start from the checkpoint model/" in output
     found = json.loads((tmp_path / "report" / "verify.json").read_text())
     assert found["original"]["restored"] == found["migrated"]["restored"] != []
     assert state(folder) == before
@@ -164,10 +159,10 @@ def test_a_verify_that_ends_early_restores_files(tmp_path: pathlib.Path) -> None
 
 
 @pytest.mark.parametrize("verb", ["assess", pytest.param("export", marks=NIGHTLY)])
-def test_until_a_step_nothing_is_left(verb: str, tmp_path: pathlib.Path) -> None:
+def test_until_a_step_nothing_is_left(python: Python, verb: str, tmp_path: pathlib.Path) -> None:
     """A monitored session writes its graph before the first step."""
     (tmp_path / "train.py").write_text(MONITORED)
     options = ["train.py"] if verb == "assess" else ["--list", "--script", "train.py"]
-    done = command(tmp_path, "-m", "npu_shim", verb, *options)
+    done = python(tmp_path, "-m", "npu_shim", verb, *options)
     assert done.returncode == 0, done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["train.py"]

@@ -10,6 +10,8 @@ from typing import Any, Callable
 import pytest
 import tensorflow as tf
 
+from tests.verify_command import VerifyCommand
+
 Python = Callable[..., "subprocess.CompletedProcess[str]"]
 ONE = tf.__version__.startswith("1.")
 DATA = """
@@ -168,7 +170,7 @@ def converted(python: Python, folder: pathlib.Path) -> str:
     ],
 )
 def test_the_use_of_a_dataset_decides(
-    python: Python, tmp_path: pathlib.Path, text: str, third: list[str], drops: int
+    python: Python, verify_command: VerifyCommand, tmp_path: pathlib.Path, text: str, third: list[str], drops: int
 ) -> None:
     seen = observed(python, tmp_path, text)
     assert (seen["first"]["used"], seen["first"]["size"], seen["first"]["batch"]) == (["training"], [8], [8, 4])
@@ -181,9 +183,9 @@ def test_the_use_of_a_dataset_decides(
         assert "scale, shift = tf.placeholder(tf.float32, [2, 1]), tf.placeholder(tf.float32, [None])" in new
     assert "drop_remainder" not in new  # a later run may evaluate with what these runs trained on
     if drops:  # the partial batches that training no longer has are no difference
-        run = python(tmp_path, "-m", "npu_shim", "verify", "script.py", "out/script.py")
-        assert run.returncode == 0, run.stdout[-3000:]
-        assert "leaves out the partial training batches" in run.stdout
+        verified = verify_command(tmp_path, "script.py", "out/script.py")
+        assert verified.code == 0, verified.output[-3000:]
+        assert "leaves out the partial training batches" in verified.output
 
 
 if not ONE:  # which has no tape

@@ -9,6 +9,8 @@ from typing import Callable
 import numpy as np
 import pytest
 
+from tests.verify_command import VerifyCommand
+
 Python = Callable[..., "subprocess.CompletedProcess[str]"]
 
 TRAIN = """
@@ -52,7 +54,7 @@ def losses(run: subprocess.CompletedProcess[str]) -> list[float]:
 
 @pytest.mark.twice
 def test_doubles_that_meet_nothing_else_become_float32(
-    python: Python, repo_root: pathlib.Path, tmp_path: pathlib.Path
+    python: Python, verify_command: VerifyCommand, repo_root: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
     expected = losses(python(tmp_path, "-m", "npu_shim", "observe", "train.py"))
@@ -61,5 +63,5 @@ def test_doubles_that_meet_nothing_else_become_float32(
     assert NEW in (tmp_path / "out" / "train.py").read_text()
     np.testing.assert_allclose(losses(python(tmp_path / "out", "train.py")), expected, rtol=1e-5)
     assert len(expected) == 5
-    verify = python(tmp_path, "-m", "npu_shim", "verify", "--facts", "facts.json", "--select", "NPU221", "train.py")
-    assert verify.returncode == 0 and "The two scripts agree." in verify.stdout, verify.stdout[-3000:]
+    verified = verify_command(tmp_path, "--facts", "facts.json", "--select", "NPU221", "train.py")
+    assert verified.code == 0 and "The two scripts agree." in verified.output, verified.output[-3000:]

@@ -8,6 +8,7 @@ import subprocess
 from typing import Callable
 
 from npu_shim._tensorflow import tf_api
+from tests.verify_command import VerifyCommand
 
 Python = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -130,22 +131,25 @@ main()
 """
 
 
-def migrated(python: Python, folder: pathlib.Path, script: str, *arguments: str) -> str:
+def migrated(python: Python, verify_command: VerifyCommand, folder: pathlib.Path, script: str, *arguments: str) -> str:
     """Observe a run of a script, and convert it with the facts. Return its new text, after verify agrees."""
     (folder / "train.py").write_text(script)
     main = pathlib.Path(__file__).resolve().parents[2] / "tools" / "convert_tf2npu" / "main.py"
     for command in (
         ("-m", "npu_shim", "observe", "-o", "facts.json", "train.py", *arguments),
         (str(main), "-i", "train.py", "-o", "out", "--facts", "facts.json", "-r", "r"),
-        ("-m", "npu_shim", "verify", "train.py", "out/train.py", "--", *arguments),
     ):
         run = python(folder, *command)
         assert run.returncode == 0, run.stdout[-3000:]
+    verified = verify_command(folder, "train.py", "out/train.py", "--", *arguments)
+    assert verified.code == 0, verified.output[-3000:]
     return (folder / "out" / "train.py").read_text()
 
 
-def test_sessions_that_predicted_are_configured_so(python: Python, tmp_path: pathlib.Path) -> None:
-    new = migrated(python, tmp_path, PREDICTS, "write")
+def test_sessions_that_predicted_are_configured_so(
+    python: Python, verify_command: VerifyCommand, tmp_path: pathlib.Path
+) -> None:
+    new = migrated(python, verify_command, tmp_path, PREDICTS, "write")
     assert new.count("with tf.Session(config=npu_config_proto(graph_run_mode=0)) as session:") == 2
     report = json.loads((tmp_path / "r" / "report.json").read_text())
     assert not [d for d in report["files"][0]["diagnostics"] if d["kind"] != "change"]
@@ -153,8 +157,8 @@ def test_sessions_that_predicted_are_configured_so(python: Python, tmp_path: pat
 
 if not tf_api.tf.__version__.startswith("1."):
 
-    def test_steps_that_traced_are_named(python: Python, tmp_path: pathlib.Path) -> None:
-        migrated(python, tmp_path, STEPS)
+    def test_steps_that_traced_are_named(python: Python, verify_command: VerifyCommand, tmp_path: pathlib.Path) -> None:
+        migrated(python, verify_command, tmp_path, STEPS)
         said = json.loads((tmp_path / "r" / "report.json").read_text())["files"][0]["diagnostics"]
         assert any("an observed run could trace it. Put @tf.function above step" in each["message"] for each in said)
         run = python(tmp_path, "-m", "npu_shim", "observe", "-o", "other.json", "train.py", "dropout")
@@ -167,12 +171,16 @@ if not tf_api.tf.__version__.startswith("1."):
 
 if tf_api.has_keras_sessions():  # later ones have no tf.layers
 
-    def test_conditions_of_dropout_take_the_form_that_ran(python: Python, tmp_path: pathlib.Path) -> None:
-        new = migrated(python, tmp_path, DROPOUTS)
+    def test_conditions_of_dropout_take_the_form_that_ran(
+        python: Python, verify_command: VerifyCommand, tmp_path: pathlib.Path
+    ) -> None:
+        new = migrated(python, verify_command, tmp_path, DROPOUTS)
         assert 'x = npu_ops.dropout(x, 0.6, seed=1) if self.options["noise"] else x\n' in new
         assert "return tf.cond(training, lambda: npu_ops.dropout(x, 0.5, seed=2), lambda: x)\n" in new
 
-    def test_layers_that_dropped_in_graphs_use_the_operator(python: Python, tmp_path: pathlib.Path) -> None:
-        new = migrated(python, tmp_path, LAYERS)
+    def test_layers_that_dropped_in_graphs_use_the_operator(
+        python: Python, verify_command: VerifyCommand, tmp_path: pathlib.Path
+    ) -> None:
+        new = migrated(python, verify_command, tmp_path, LAYERS)
         assert "from npu_shim.estimator.npu import npu_convert_dropout\n" in new
         assert "npu_keras_sess = set_keras_session_npu_config()\nmodel = " in new

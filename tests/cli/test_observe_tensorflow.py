@@ -10,6 +10,8 @@ from typing import Any, Callable
 
 import pytest
 
+from tests.verify_command import VerifyCommand
+
 Python = Callable[..., "subprocess.CompletedProcess[str]"]
 
 MASKS = """
@@ -182,12 +184,13 @@ def test_code_after_the_last_step_is_not_reached(python: Python, tmp_path: pathl
         assert ["no observed run" in line for line in said] == ([False, True, True] if options else [False] * 3), said
 
 
-def test_steps_of_a_script_without_an_optimizer_are_verified(python: Python, tmp_path: pathlib.Path) -> None:
+def test_steps_of_a_script_without_an_optimizer_are_verified(
+    verify_command: VerifyCommand, tmp_path: pathlib.Path
+) -> None:
     (tmp_path / "own.py").write_text(OWN_UPDATES)
-    run = python(tmp_path, "-m", "npu_shim", "verify", "--steps", "3", "-r", "reports", "own.py")
-    assert run.returncode == 0, run.stdout[-3000:]
-    steps = json.loads((tmp_path / "reports" / "verify.json").read_text())["original"]["steps"]
-    assert steps == 3
+    code, output, found = verify_command(tmp_path, "--steps", "3", "own.py")
+    assert code == 0, output[-3000:]
+    assert found["original"]["steps"] == 3
 
 
 SAVES = """

@@ -6,13 +6,14 @@ import importlib.util
 import json
 import pathlib
 import subprocess
-import sys
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
-from samples import training
 from tests.marks import of_version_1
+from tests.verify_command import VerifyCommand
+
+Python = Callable[..., "subprocess.CompletedProcess[str]"]
 
 SCRIPT = """
 IMPORT
@@ -44,18 +45,12 @@ model.fit(x, x.sum(1), batch_size=8, epochs=2, verbose=0, shuffle=False)
 """
 
 
-def verified(script: str, folder: pathlib.Path, alias: str) -> Any:
+def verified(verify_command: VerifyCommand, script: str, folder: pathlib.Path, alias: str) -> Any:
     """Verify a script, and return the report."""
     (folder / "train.py").write_text(script)
-    done = subprocess.run(
-        [sys.executable, "-m", "npu_shim", "verify", "-r", "r", "train.py"],
-        cwd=str(folder),
-        env={**training.environment(), "NPU_SHIM_ALIAS": alias},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads((folder / "r" / "verify.json").read_text())
+    code, output, found = verify_command(folder, "train.py", NPU_SHIM_ALIAS=alias)
+    assert code == 0, output
+    return found
 
 
 @pytest.mark.smoke
@@ -67,47 +62,44 @@ def verified(script: str, folder: pathlib.Path, alias: str) -> Any:
         pytest.param("from npu_shim.npu_init import *", "0", marks=pytest.mark.nightly),
     ],
 )
-def test_a_part_of_npu_shim_may_import_tensorflow(first: str, alias: str, tmp_path: pathlib.Path) -> None:
-    found = verified(SCRIPT.replace("IMPORT", first), tmp_path, alias)
+def test_a_part_of_npu_shim_may_import_tensorflow(
+    verify_command: VerifyCommand, first: str, alias: str, tmp_path: pathlib.Path
+) -> None:
+    found = verified(verify_command, SCRIPT.replace("IMPORT", first), tmp_path, alias)
     assert found["original"]["steps"] == found["migrated"]["steps"] == 3
     assert {"loss", "gradient", "variable"} <= {stream["kind"] for stream in found["streams"]}
 
 
 @of_version_1
-def test_both_scripts_have_the_same_final_variables(tmp_path: pathlib.Path) -> None:
+def test_both_scripts_have_the_same_final_variables(verify_command: VerifyCommand, tmp_path: pathlib.Path) -> None:
     """In TensorFlow 1, the migrated script closes the session of Keras, and the original does not."""
-    found = verified(KERAS, tmp_path, "0")
+    found = verified(verify_command, KERAS, tmp_path, "0")
     assert found["only_original"] == found["only_migrated"] == []
     assert len([stream for stream in found["streams"] if stream["kind"] == "final variable"]) == 2
     assert found["original"]["steps"] == 8
 
 
 @pytest.mark.once
-def test_a_script_that_fails_later_does_not_differ_by_what_it_lacks(tmp_path: pathlib.Path) -> None:
+def test_a_script_that_fails_later_does_not_differ_by_what_it_lacks(
+    verify_command: VerifyCommand, tmp_path: pathlib.Path
+) -> None:
     script = SCRIPT.replace("IMPORT", "import sys").replace("range(3)", "range(5)")
     script += "        print(session.run(w * 2.0)) if step == 4 else None\n"
     line = "        session.run(train"
     script = script.replace(line, "        assert step < 3 or not sys.argv[0].endswith('fails.py')\n" + line)
     for name in ("train.py", "fails.py"):
         (tmp_path / name).write_text(script)
-    done = subprocess.run(
-        [sys.executable, "-m", "npu_shim", "verify", "-r", "report", "train.py", "fails.py"],
-        cwd=str(tmp_path),
-        env=training.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert done.returncode == 2 and "fails.py ended with exit code 1 after 3 recorded steps." in done.stdout, (
-        done.stdout
-    )
-    assert "The first difference" not in done.stdout and "The comparison could not run to its end." in done.stdout
-    found = json.loads((tmp_path / "report" / "verify.json").read_text())
+    code, output, found = verify_command(tmp_path, "train.py", "fails.py")
+    assert code == 2 and "fails.py ended with exit code 1 after 3 recorded steps." in output, output
+    assert "The first difference" not in output and "The comparison could not run to its end." in output
     assert found["first_departure"] is None and found["only_original"] == found["only_migrated"] == []
 
 
 if importlib.util.find_spec("keras"):
 
-    def test_keras_may_come_before_tensorflow(tmp_path: pathlib.Path) -> None:
-        found = verified(SCRIPT.replace("IMPORT", "from keras import layers"), tmp_path, "0")
+    def test_keras_may_come_before_tensorflow(python: Python, tmp_path: pathlib.Path) -> None:
+        (tmp_path / "train.py").write_text(SCRIPT.replace("IMPORT", "from keras import layers"))
+        done = python(tmp_path, "-m", "npu_shim", "verify", "-r", "report", "train.py")
+        assert done.returncode == 0 and "The two scripts agree" in done.stdout, done.stdout
+        found = json.loads((tmp_path / "report" / "verify.json").read_text())
         assert found["verdict"] == "agree" and found["original"]["steps"] == 3

@@ -8,8 +8,8 @@ from typing import Any, Callable
 import pytest
 
 from tests.marks import of_version_1
-from tests.rehearsal.conftest import Command
 from tests.rehearsal.test_mutants import HAS_ESTIMATOR, IS_TF2
+from tests.verify_command import VerifyCommand
 
 DATA = """
 import sys
@@ -186,14 +186,14 @@ Verify = Callable[..., Any]
 
 
 @pytest.fixture
-def verify(command: Command, tmp_path: pathlib.Path) -> Verify:
+def verify(verify_command: VerifyCommand, tmp_path: pathlib.Path) -> Verify:
     """verify(original, migrated, *options) -> the result for a script, or for two, with all that is printed."""
 
     def run(original: str, migrated: str | None, *options: str) -> Any:
         scripts = {"original.py": original, **({} if migrated is None else {"migrated.py": migrated})}
         for name, text in scripts.items():
             (tmp_path / name).write_text(DATA + text, encoding="utf-8")
-        code, output, found = command(tmp_path, *options, *scripts, "--", "{run}")
+        code, output, found = verify_command(tmp_path, *options, *scripts, "--", "{run}")
         assert code in (0, 1), output
         log = tmp_path / "report" / "original" / "output.log"
         return {**found, "text": output, "output": log.read_text(encoding="utf-8")}

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.rehearsal.conftest import Command
 from tests.rehearsal.test_mutants import IS_TF2
+from tests.verify_command import VerifyCommand
 
 SESSION = """
 import sys
@@ -47,8 +47,8 @@ net.fit(tf.data.Dataset.from_tensor_slices((x, x[:, :1])).batch(16), epochs=2, v
 class Host:
     """A folder in which the command runs."""
 
-    def __init__(self, command: Command, folder: pathlib.Path) -> None:
-        self._command, self.folder = command, folder
+    def __init__(self, verify_command: VerifyCommand, folder: pathlib.Path) -> None:
+        self._command, self.folder = verify_command, folder
         self.output = ""
 
     def verify(self, script: str, *options: str) -> Any:
@@ -60,19 +60,21 @@ class Host:
 
 
 @pytest.fixture
-def host(command: Command, tmp_path: pathlib.Path) -> Host:
-    return Host(command, tmp_path)
+def host(verify_command: VerifyCommand, tmp_path: pathlib.Path) -> Host:
+    return Host(verify_command, tmp_path)
 
 
 @pytest.mark.smoke
-def test_a_recording_of_a_session_is_compared_elsewhere(host: Host, command: Command, tmp_path: pathlib.Path) -> None:
+def test_a_recording_of_a_session_is_compared_elsewhere(
+    host: Host, verify_command: VerifyCommand, tmp_path: pathlib.Path
+) -> None:
     assert (
         host.verify(SESSION, "--record", "r", "--perturbed", "2", "--tensors", "1,3", "train.py", "--", "4")["code"]
         == 0
     )
     (tmp_path / "there").mkdir()
     shutil.move(str(tmp_path / "r"), str(tmp_path / "there" / "r"))
-    there = Host(command, tmp_path / "there")
+    there = Host(verify_command, tmp_path / "there")
     drawn = SESSION.replace("stddev=0.3", "stddev=0.4")  # as another version draws other numbers
     found = there.verify(drawn, "--against", "r", "--initial-variables", "train.py")
     assert (found["code"], found["verdict"], found["migrated"]["steps"]) == (0, "agree", 4), there.output

@@ -11,8 +11,9 @@ import pytest
 import tensorflow as tf
 
 from samples import training
-from tests.rehearsal.conftest import Command, Verify
+from tests.rehearsal.conftest import Verify
 from tests.rehearsal.mutants import MUTANTS
+from tests.verify_command import VerifyCommand
 
 EAGER = """
 import numpy as np
@@ -429,11 +430,11 @@ def test_variables_of_a_session_that_stays_open_are_compared(verify: Verify) -> 
 
 
 def test_a_signal_that_ends_a_repeated_run_is_named_with_the_difference(
-    command: Command, tmp_path: pathlib.Path
+    verify_command: VerifyCommand, tmp_path: pathlib.Path
 ) -> None:
     (tmp_path / "original.py").write_text(ENDED_BY_A_SIGNAL, encoding="utf-8")
     (tmp_path / "migrated.py").write_text(ENDED_BY_A_SIGNAL.replace("1.5", "1.7"), encoding="utf-8")
-    code, _, found = command(tmp_path, "original.py", "migrated.py", "--", "{run}")
+    code, _, found = verify_command(tmp_path, "original.py", "migrated.py", "--", "{run}")
     failed, first, *_ = found["problems"]
     assert (code, found["verdict"]) == (2, "not run")
     assert re.match(
