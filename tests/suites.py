@@ -45,7 +45,8 @@ class Suite(NamedTuple):
 
 
 _SMOKE = "-m smoke"
-_FEW, _FOUR, _TWO = "--few-cases=2", "tf215 tf115 tf26 tf221", "tf215 tf115"
+_ONE, _FEW = "--few-cases=1", "--few-cases=2"
+_FOUR, _TWO = "tf215 tf115 tf26 tf221", "tf215 tf115"
 _BACKENDS = "tests/distributed/test_backend_collectives.py"
 
 SUITES = (
@@ -54,7 +55,7 @@ SUITES = (
         "fast",
         "tests/fast",
         "",
-        {"tf215": "", "tf115": "--few-cases=3", "tf26": f"{_SMOKE} --few-cases=9"},
+        {"tf215": "", "tf115": _FEW, "tf26": f"{_SMOKE} --few-cases=4"},
         "tf115 tf26 tf221",
     ),
     Suite(
@@ -68,14 +69,14 @@ SUITES = (
         "shim",
         "tests/shim",
         "--few-cases=4",
-        {"tf215": "", "tf115": _FEW, "tf26": "--few-cases=1", "tf221": "--few-cases=1"},
+        {"tf215": "--few-cases=4", **dict.fromkeys("tf115 tf26 tf221".split(), _ONE)},
         _FOUR,
     ),
     Suite(
         "ops",
         "tests/ops tests/cpu_kernels",
         _FEW,
-        {"tf215": "--few-cases=6", "tf115": _FEW, "tf26": "--few-cases=1", "tf221": "--few-cases=1"},
+        {"tf215": "--few-cases=4", **dict.fromkeys("tf115 tf26 tf221".split(), _ONE)},
         _FOUR,
     ),
     Suite("card", "tests/card", "", dict.fromkeys(_MATRIX, ""), "tf115 tf26"),
@@ -92,10 +93,11 @@ SUITES = (
     Suite("rehearsal", "tests/rehearsal", None, {"tf215": _SMOKE}, _FOUR),
     Suite("robustness", "tests/robustness", None, {"tf215": ""}, "tf115 tf26"),
     Suite("corpus", "tests/corpus", None, {"tf115": ""}, "tf115 tf26 tf215"),
-    Suite("blocks", "tests/blocks", None, {"tf215": "", "tf115": ""}, _TWO),
+    Suite("blocks", "tests/blocks", None, {"tf215": ""}, _TWO),
     Suite("reports", "tests/browser tests/schemas tests/site", None, {"reports": ""}, "reports"),
     Suite("once", "tests/once", nightly="tf215"),
     Suite("install", "tests/install", nightly="tf215"),
+    Suite("card_recordings", "tests/card/test_draws.py tests/card/test_recording.py", nightly="tf221"),
     Suite("vendor", "tests/vendor", nightly="vendor"),
     Suite("cluster", "tests/cluster/test_slurm.py", nightly=_TWO),
     Suite("many_faults", "tests/distributed/test_faults.py", nightly="tf215", variable="NPU_SHIM_FAULTS=200"),

@@ -15,14 +15,12 @@ from npu_shim.rehearsal.comparing.read_recording import read_recording
 from npu_shim.rehearsal.recording.kinds import DRAW, FETCH
 from samples import training
 from tests.distributed import forks
-from tests.marks import of_version_1
+from tests.marks import in_forks, of_version_1
 
 IS_KERAS3 = hasattr(tf.keras.optimizers.SGD, "apply")  # which has no sessions, and seeds of its own
 OF_SESSIONS = ["loops", pytest.param("frames", marks=pytest.mark.nightly)]
 OF_FUNCTIONS = ["functions", "generator"]
-if IS_KERAS3:  # each run imports TensorFlow
-    OF_FUNCTIONS = [pytest.param(kind, marks=pytest.mark.nightly) for kind in OF_FUNCTIONS]
-else:
+if not IS_KERAS3:
     OF_SESSIONS.append("recurrent")
     OF_FUNCTIONS.append("fit")
 # Runs a script that trains with dropout: on the CPU with a recording's seeds, or as on a card.
@@ -343,6 +341,7 @@ def test_an_op_of_unknown_shape_or_that_runs_too_often_is_named(tmp_path: pathli
 
 if FACE == "npu_device":
 
+    @in_forks
     def test_eager_code_draws_on_the_host(tmp_path: pathlib.Path) -> None:
         cpu, shared = (run(tmp_path, where, "eager") for where in ("cpu", "draws"))
         ours, theirs = (np.loadtxt(folder / "losses") for folder in (shared, cpu))
@@ -352,9 +351,7 @@ if FACE == "npu_device":
         assert "the host draws for eager code: RandomStandardNormal, RandomUniform" in shown
         assert "another graph for this run" not in shown
 
-    if IS_KERAS3:
-        test_eager_code_draws_on_the_host = pytest.mark.nightly(test_eager_code_draws_on_the_host)
-
+    @in_forks
     def test_a_function_gets_the_numbers_of_the_recording(tmp_path: pathlib.Path) -> None:
         cpu, shared = (run(tmp_path, where, "function") for where in ("cpu", "draws"))
         ours, theirs = (np.loadtxt(folder / "losses") for folder in (shared, cpu))
@@ -362,6 +359,7 @@ if FACE == "npu_device":
         assert len(set(theirs)) == 4
         assert set(drawn(cpu)) <= set(drawn(shared)) and len(drawn(cpu)) >= 8
 
+    @in_forks
     @pytest.mark.parametrize("kind", OF_FUNCTIONS)
     def test_functions_and_generators_give_the_numbers_of_the_recording(kind: str, tmp_path: pathlib.Path) -> None:
         ours, theirs = (np.loadtxt(run(tmp_path, where, kind) / "losses") for where in ("draws", "cpu"))
@@ -369,6 +367,7 @@ if FACE == "npu_device":
         assert len(set(theirs)) == len(theirs)
         assert not json.loads((tmp_path / "draws" / "draws.json").read_text())["left"]
 
+    @in_forks
     def test_an_op_that_stands_for_many_runs_is_named(tmp_path: pathlib.Path) -> None:
         out = run(tmp_path, "draws", "vectorized")
         assert len(np.unique(np.loadtxt(out / "losses"))) == 12

@@ -11,7 +11,7 @@ from npu_shim.rehearsal.comparing.read_recording import read_recording
 from npu_shim.rehearsal.recording.kinds import FEED, FETCH, FINAL, LOG, PRINT
 from samples import training
 from tests.distributed import forks
-from tests.marks import of_version_1
+from tests.marks import in_forks, of_version_1
 
 # Trains twice, before and after the hooks are installed, and prints if both graphs are equal.
 SCRIPT = """
@@ -167,6 +167,7 @@ def recorded(folder: pathlib.Path, kind: str) -> tuple[str, Any]:
     return said, read_recording(str(folder))
 
 
+@in_forks
 def test_a_session_runs_what_it_runs_without_a_recording(tmp_path: pathlib.Path) -> None:
     output, found = recorded(tmp_path, "saved")
     assert "graphs equal True True" in output and "steps 3" in output, output
@@ -186,6 +187,7 @@ def test_keras_counts_batches_without_an_op(tmp_path: pathlib.Path) -> None:
 
 if FACE == "npu_device":
 
+    @in_forks
     def test_a_function_runs_what_it_runs_without_a_recording(tmp_path: pathlib.Path) -> None:
         output, found = recorded(tmp_path, "function")
         assert "graphs equal True True" in output, output

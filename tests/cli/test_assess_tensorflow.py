@@ -27,6 +27,7 @@ from npu_shim.rehearsal.assess import (
 from npu_shim.rehearsal.assess.assessment import Operators
 from samples import training
 from tests.distributed import forks
+from tests.marks import in_forks
 
 v1 = tf.compat.v1
 
@@ -333,6 +334,7 @@ def test_two_networks_are_two_graphs_and_no_file_stays(tmp_path: pathlib.Path, r
 
 if tf.__version__ >= "2":
 
+    @in_forks
     @pytest.mark.smoke
     def test_a_function_that_applies_gradients_is_a_training_step(tmp_path: pathlib.Path) -> None:
         folder, report = tmp_path / "project", tmp_path / "report.json"

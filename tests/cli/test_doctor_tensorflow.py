@@ -34,6 +34,7 @@ def test_it_trains_here(tmp_path: pathlib.Path) -> None:
     assert found["tensorflow"]["estimator"] == hasattr(tf, "estimator")
 
 
+@pytest.mark.nightly
 def test_a_forbidden_cpu_is_reported(tmp_path: pathlib.Path) -> None:
     code, found = doctor(tmp_path, NPU_SHIM_FALLBACK="error")
     assert code == 1

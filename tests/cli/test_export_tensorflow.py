@@ -192,6 +192,7 @@ def test_candidates_are_results_and_their_inputs(
     assert sorted(shown[3:]) == ["MatMul:16,3", "prob:16,3", "with_zeros:16,3"]
 
 
+@pytest.mark.once
 def test_another_export_is_overwritten_on_demand(
     trained: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -229,6 +230,7 @@ def test_a_keras_model_with_two_inputs_and_a_loop(tmp_path: pathlib.Path) -> Non
 
 @pytest.mark.parametrize("rounds_only", [False, True])
 @pytest.mark.parametrize("installed", [False, True])
+@pytest.mark.once
 def test_sixteen_bits_round_more(
     rounds_only: bool, installed: bool, tmp_path: pathlib.Path, request: pytest.FixtureRequest
 ) -> None:
@@ -345,6 +347,7 @@ def test_operators_of_libraries(tmp_path: pathlib.Path) -> None:
     assert shown.endswith(f"exit code {0 if tf.__version__.startswith('1.') else 2}\n") and "Traceback" not in shown
 
 
+@pytest.mark.once
 def test_the_command_of_atc_names_inputs_shapes_and_outputs(
     trained: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

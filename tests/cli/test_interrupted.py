@@ -12,6 +12,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 STEPS = {
     "assess": ["train.py"],
     "export": ["--script", "train.py", "-o", "out"],
@@ -43,7 +45,7 @@ def start(verb: str, script: str, folder: pathlib.Path, repo_root: pathlib.Path)
     )
 
 
-@pytest.mark.parametrize("verb", sorted(STEPS))
+@pytest.mark.parametrize("verb", ["assess", pytest.param("export", marks=pytest.mark.nightly)])
 def test_ctrl_c_in_a_script_is_one_line(verb: str, tmp_path: pathlib.Path, repo_root: pathlib.Path) -> None:
     process = start(verb, WAITS, tmp_path, repo_root)
     last = threading.Timer(300, process.kill)
@@ -59,7 +61,7 @@ def test_ctrl_c_in_a_script_is_one_line(verb: str, tmp_path: pathlib.Path, repo_
     assert out == ""
 
 
-@pytest.mark.parametrize("verb", sorted(STEPS))
+@pytest.mark.parametrize("verb", [pytest.param("assess", marks=pytest.mark.nightly), "export"])
 def test_a_script_that_fails_is_2_with_its_traceback(
     verb: str, tmp_path: pathlib.Path, repo_root: pathlib.Path
 ) -> None:

@@ -133,7 +133,7 @@ def test_changing_shapes_are_reported_with_the_line_of_the_script(
     assert ("The NPU would compile 2 graphs for them" in done.stdout) == told
 
 
-@pytest.mark.once
+@pytest.mark.nightly
 def test_child_processes_train_migrated_too(tmp_path: pathlib.Path, python: Python) -> None:
     (tmp_path / "train.py").write_text("""
 import multiprocessing

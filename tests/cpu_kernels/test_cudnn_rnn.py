@@ -120,6 +120,7 @@ def test_values(mode: str, both: bool, projected: int, is_varied: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ["LSTM", pytest.param("GRU", marks=ONCE)])
+@pytest.mark.once
 def test_layers_of_keras(name: str) -> None:
     layers = v1.keras.layers
     if not hasattr(layers, f"CuDNN{name}"):  # Keras 3
@@ -247,6 +248,7 @@ def slopes_of_penalty(value: Any, params: Any) -> list[Any]:
     return [penalty, *tf.gradients(penalty, [value, params])]
 
 
+@pytest.mark.once
 def test_second_gradients() -> None:
     random = np.random.RandomState(7)
     params = random.uniform(-1, 1, 4 * UNITS * (INPUTS + UNITS + 2)).astype(np.float32)

@@ -165,6 +165,7 @@ def test_a_meta_graph_trains(tmp_path: pathlib.Path) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
+@pytest.mark.twice
 def test_a_saved_graph_trains_without_npu_shim(tmp_path: pathlib.Path) -> None:
     """The graph of a rehearsal has only nodes of TensorFlow, and gradients are computed from them."""
     path = str(tmp_path / "model.meta")
@@ -366,6 +367,7 @@ if tf.__version__ >= "2":
         for one, other in zip(*results):
             np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5, atol=1e-6)
 
+    @pytest.mark.once
     def test_keras_trains_with_channels_first_as_with_channels_last() -> None:
         def losses(data_format: str) -> list[float]:
             layers, first = tf.keras.layers, data_format == "channels_first"

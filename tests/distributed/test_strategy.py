@@ -13,7 +13,7 @@ import tensorflow as tf
 from npu_shim import npu_init
 from tests.distributed.conftest import IS_NIGHTLY
 from tests.distributed.test_training import SCRIPTS, forked
-from tests.marks import OF_VERSION_1
+from tests.marks import IN_FORKS, OF_VERSION_1
 
 VERSION = tuple(map(int, tf.__version__.split(".")[:2]))
 # The ways of the matrix, and those that the nightly run has too.
@@ -33,7 +33,7 @@ WAYS = {
 }
 if VERSION >= (2, 0) and VERSION != (2, 15) and not IS_NIGHTLY:
     WAYS["eager"] = ["keras_adam", "loop_function"]  # TensorFlow 2.15 runs the others by day
-MARKS = {"graph": OF_VERSION_1, "eager": [pytest.mark.smoke]}
+MARKS = {"graph": OF_VERSION_1, "eager": [pytest.mark.smoke, *IN_FORKS]}
 CASES = [pytest.param(style, way, marks=MARKS[style]) for style in WAYS for way in WAYS[style]]
 FOUR = ("graph", ["estimator_adam", "loop"]) if VERSION < (2, 0) else ("eager", ["keras_adam", "loop"])
 Run = Callable[[str, int], List[Dict[str, Any]]]

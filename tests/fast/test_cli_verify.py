@@ -12,6 +12,8 @@ from npu_shim.cli import main
 from npu_shim.distributed.collectives.errors import stall_text
 from npu_shim.rehearsal.running import Run
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize(
     ("arguments", "text"),

@@ -33,6 +33,7 @@ def test_the_script_and_its_imports_run_migrated(project: Make) -> None:
     assert done.said == ["npu-shim run: 3 rewrites in 3 files. List them with npu-shim run -v"]
 
 
+@pytest.mark.once
 def test_quiet_prints_no_line_about_the_conversion(project: Make) -> None:
     made = project({"train.py": PRINTS, "bad.py": 'print "x"\n'})
     done = made.run("-q", "train.py")
@@ -49,6 +50,7 @@ def test_the_type_of_a_name_can_depend_on_another_file(project: Make) -> None:
     assert done.out == "/cpu:0\n"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("library", ["env/lib/python3/site-packages", "env", "conda/lib"])
 def test_libraries_below_the_folder_are_not_converted(library: str, project: Make) -> None:
     done = project(
@@ -63,6 +65,7 @@ def test_libraries_below_the_folder_are_not_converted(library: str, project: Mak
     assert done.out == "__main__ /cpu:0\nlib /gpu:0\nown /cpu:0\n"
 
 
+@pytest.mark.once
 def test_files_outside_the_folder_are_converted_only_with_input(project: Make) -> None:
     made = project(
         {"scripts/train.py": 'import sys; sys.path.append("shared")\n' + PRINTS + "import lib", "shared/lib.py": PRINTS}
@@ -71,6 +74,7 @@ def test_files_outside_the_folder_are_converted_only_with_input(project: Make) -
     assert made.run("-i", ".", "scripts/train.py").out == "__main__ /cpu:0\nlib /cpu:0\n"
 
 
+@pytest.mark.once
 def test_a_script_in_a_package_uses_the_folder_of_the_package(project: Make) -> None:
     made = project(
         {
@@ -86,6 +90,7 @@ def test_a_script_in_a_package_uses_the_folder_of_the_package(project: Make) -> 
     )
 
 
+@pytest.mark.once
 def test_only_the_package_of_an_installed_module_is_converted(project: Make) -> None:
     made = project(
         {
@@ -99,6 +104,7 @@ def test_only_the_package_of_an_installed_module_is_converted(project: Make) -> 
     assert done.out == "__main__ /cpu:0\none.net /cpu:0\ntwo /gpu:0\n"
 
 
+@pytest.mark.once
 def test_a_module_imported_by_name_is_converted_and_reported_at_its_import(project: Make) -> None:
     done = project(
         {"train.py": 'import importlib\nimportlib.import_module("models.net")\n', "models/net.py": PRINTS}
@@ -109,6 +115,7 @@ def test_a_module_imported_by_name_is_converted_and_reported_at_its_import(proje
     assert done.said[1].endswith("models/net.py, converted at its import")
 
 
+@pytest.mark.once
 def test_a_large_folder_is_not_read(project: Make) -> None:
     """A FIFO in it would be waited for without end."""
     import os
@@ -120,6 +127,7 @@ def test_a_large_folder_is_not_read(project: Make) -> None:
     assert made.run("train.py").said == ["npu-shim run: 2 rewrites in 2 files. List them with npu-shim run -v"]
 
 
+@pytest.mark.once
 def test_verbose_lists_each_rewrite_and_finding(project: Make) -> None:
     done = project({"train.py": PRINTS + "y = tf.where([True])\n"}).run("-v", "train.py")
     assert [line.split(" ")[:2] for line in done.err.splitlines()[:2]] == [
@@ -129,6 +137,7 @@ def test_verbose_lists_each_rewrite_and_finding(project: Make) -> None:
     assert done.said == ["npu-shim run: 1 rewrite in 1 file, 1 finding"]
 
 
+@pytest.mark.once
 def test_unreadable_files_are_reported(project: Make) -> None:
     done = project(
         {
@@ -142,6 +151,7 @@ def test_unreadable_files_are_reported(project: Make) -> None:
     ]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "arguments, files",
     [
@@ -156,6 +166,7 @@ def test_the_tools_options_for_rules_and_files_apply(arguments: Any, files: Any,
     assert made.run(*arguments).out == "__main__ /gpu:0\n"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "text, code",
     [
@@ -169,6 +180,7 @@ def test_auto_converts_the_distributed_training_that_the_program_has(text: str, 
     assert [line.split()[1] for line in listed.splitlines() if line.startswith("train.py:")] == [code] * bool(code)
 
 
+@pytest.mark.once
 def test_names_of_tensorflow_1_are_lifted_and_the_entry_script_disables_v2_behavior(project: Make) -> None:
     done = project(
         {
@@ -248,10 +260,12 @@ if __name__ == '__main__':
 """
 
 
+@pytest.mark.once
 def test_processes_of_child_processes_convert_too(project: Make) -> None:
     assert project({"train.py": NESTED}).run("train.py").out == "/cpu:0\n"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "arguments, text",
     [
@@ -273,12 +287,14 @@ def test_wrong_usage_is_an_error_with_exit_code_2(arguments: Any, text: str, pro
     assert text in done.err + "\n".join(done.said)
 
 
+@pytest.mark.once
 def test_a_wrong_configuration_is_an_error(project: Make) -> None:
     done = project({"train.py": PRINTS, "pyproject.toml": "[tool.convert_tf2npu]\nselct = []\n"}).run("train.py")
     assert (done.code, done.out) == (2, "")
     assert "unknown key. Did you mean select?" in done.said[0]
 
 
+@pytest.mark.once
 def test_without_the_tool_the_error_names_the_searched_folders(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
     shutil.copytree(str(repo_root / "npu_shim"), str(tmp_path / "alone" / "npu_shim"))
     (tmp_path / "train.py").write_text('print("ran")')
@@ -299,6 +315,7 @@ def test_without_the_tool_the_error_names_the_searched_folders(repo_root: pathli
     assert str(tmp_path / "alone" / "tools" / "convert_tf2npu") in done.stderr
 
 
+@pytest.mark.once
 def test_the_tool_is_found_where_it_is_installed(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
     site = tmp_path / "site-packages"
     shutil.copytree(str(repo_root / "npu_shim"), str(site / "npu_shim"))

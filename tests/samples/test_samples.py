@@ -83,7 +83,6 @@ def test_the_migrated_sample_trains_or_says_what_this_tensorflow_lacks(name: str
         assert text in last_line
 
 
-@pytest.mark.smoke
 @pytest.mark.parametrize(
     "name", ["digits_fit", pytest.param("digits_session", marks=pytest.mark.nightly)] if IS_TF2 else ["digits_session"]
 )

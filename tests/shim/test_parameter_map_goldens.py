@@ -102,6 +102,7 @@ def reason(message):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.twice
 def test_every_golden_call(has_estimator):
     if not has_estimator:
         with pytest.raises(RuntimeError, match="NPURunConfig needs tf.estimator"):

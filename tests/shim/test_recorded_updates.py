@@ -16,6 +16,7 @@ from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
 from npu_shim.rehearsal.running import DEFAULTS, Run
 from samples import training
 from tests.distributed import forks
+from tests.marks import in_forks
 
 pytestmark = pytest.mark.slow
 
@@ -80,6 +81,7 @@ def recorded(text: str, folder: pathlib.Path, repo_root: pathlib.Path) -> Record
     return read_recording(str(folder))
 
 
+@in_forks
 def test_every_update_of_each_variable(tmp_path: pathlib.Path, repo_root: pathlib.Path) -> None:
     found = recorded(SESSION + FIT + IS_KERAS3 * APPLY + HAS_LEGACY * LEGACY, tmp_path, repo_root)
     variables = 6 + 2 * IS_KERAS3 + 4 * HAS_LEGACY
