@@ -66,11 +66,7 @@ def run_as_nobody(arguments: list[str], folder: pathlib.Path) -> subprocess.Comp
     """
     streams = [tempfile.TemporaryFile(), tempfile.TemporaryFile()]
     tools = pathlib.Path(tempfile.mkdtemp(dir=str(folder.parent)))
-    shutil.copytree(
-        os.path.join(TOOLS, "convert_tf2npu"),
-        str(tools / "convert_tf2npu"),
-        ignore=shutil.ignore_patterns("__pycache__"),
-    )
+    shutil.copytree(os.path.join(TOOLS, "convert_tf2npu"), str(tools / "convert_tf2npu"))
     for path in [tools] + list(tools.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     child = os.fork()

@@ -10,7 +10,7 @@ from tests.distributed import faults
 
 pytestmark = pytest.mark.once
 
-NUMBER = int(os.environ.get("NPU_SHIM_FAULTS", "2"))
+NUMBER = int(os.environ.get("NPU_SHIM_FAULTS", "1"))
 FIRST_SEED = 1
 
 

@@ -86,8 +86,8 @@ def launch(folder: pathlib.Path, *arguments: str, timeout_s: float = 300.0) -> l
 @pytest.mark.once
 def test_forked_ranks_have_random_numbers_of_their_own(tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text(RANDOM)
-    ranks = [json.loads(log.splitlines()[-1]) for log in launch(tmp_path, "--ranks", "3", "train.py")]
-    assert [name for name in ranks[0] if len({rank[name] for rank in ranks}) != 3] == []
+    ranks = [json.loads(log.splitlines()[-1]) for log in launch(tmp_path, "--ranks", "2", "train.py")]
+    assert [name for name in ranks[0] if len({rank[name] for rank in ranks}) != 2] == []
 
 
 @pytest.mark.nightly
@@ -103,7 +103,7 @@ def test_forked_ranks_compute_what_new_processes_compute(tmp_path: pathlib.Path)
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("servers, devices", [(2, 3)] + IS_NIGHTLY * [(2, 8), (8, 8)])
+@pytest.mark.parametrize("servers, devices", [(2, 2)] + IS_NIGHTLY * [(2, 8), (8, 8)])
 def test_ranks_of_all_servers_train_on_one_host(servers: int, devices: int, tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     hosts = ",".join(f"10.0.0.{server + 1}:{devices}" for server in range(servers))

@@ -140,7 +140,7 @@ def test_readers_of_gradients_see_those_of_one_process(way: str, readers: dict[i
 
 @pytest.mark.once
 def test_many_collectives_run_in_any_order_with_different_names(tmp_path: pathlib.Path) -> None:
-    assert "all of them" in launched(2, str(SCRIPTS / "many.py"), folder=tmp_path)
+    assert "all of them" in forked(2, str(SCRIPTS / "many.py"), folder=tmp_path)
 
 
 def test_estimator_trains_on_ranks_like_on_one_process_for_any_steps_per_run(tmp_path_factory: Any) -> None:

@@ -30,7 +30,7 @@ _PATH = re.compile(
 def messages() -> Iterator[tuple[str, str]]:
     """Yield the code and the message of each finding on the examples of the rules."""
     for rule in Registry().rules:
-        for example in re.split(r"\n(?:Before|After|Reported|Untouched)::\n", rule.doc)[1:]:
+        for example in re.split(r"\n(?:Reported|Untouched)::\n", rule.doc)[1:]:
             text = textwrap.dedent(re.split(r"\n(?=\S)", example.strip("\n"))[0])
             for each in Converter(Settings(**rule.needs)).convert(text.encode()).diagnostics:
                 if each.kind == FINDING:

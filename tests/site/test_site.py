@@ -14,7 +14,7 @@ import threading
 from typing import Iterator
 
 import pytest
-from playwright.sync_api import Browser, TimeoutError
+from playwright.sync_api import Browser, Page, TimeoutError
 
 
 def build(checkout: pathlib.Path, folder: pathlib.Path, *arguments: str) -> tuple[int, str]:
@@ -99,6 +99,18 @@ def serving(folder: pathlib.Path) -> Iterator[str]:
         server.shutdown()
 
 
+def search(page: Page) -> None:
+    """Search for a name on a page, and assert that it is found."""
+    query, results = page.locator("[data-md-component=search-query]"), page.locator(".md-search-result__item")
+    for _ in range(30):  # what is typed while the search starts is lost at times
+        query.fill("")
+        query.fill("padded_batches")
+        with contextlib.suppress(TimeoutError):
+            results.first.wait_for(state="attached", timeout=5_000)
+            break
+    assert results.count()
+
+
 def test_pages_need_no_network_follow_the_color_scheme_and_are_found(address: str, browser: Browser) -> None:
     wrong: list[str] = []
     for scheme, background in (("light", 200), ("dark", 0)):
@@ -111,14 +123,8 @@ def test_pages_need_no_network_follow_the_color_scheme_and_are_found(address: st
             light = [float(part) for part in color.strip("rgba()").split(",")[:3]]
             assert background <= min(light) and max(light) < background + 60, (name, color)
             assert page.evaluate("[...document.images].every(image => image.naturalWidth > 0)"), name
-        query, results = page.locator("[data-md-component=search-query]"), page.locator(".md-search-result__item")
-        for _ in range(30):  # what is typed while the search starts is lost at times
-            query.fill("")
-            query.fill("padded_batches")
-            with contextlib.suppress(TimeoutError):
-                results.first.wait_for(state="attached", timeout=5_000)
-                break
-        assert results.count()
+        if scheme == "light":
+            search(page)
         page.close()
     assert wrong == []
 
