@@ -13,43 +13,34 @@ import os
 import re
 import tokenize
 from collections import Counter
-from typing import Any, Container, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 LAYOUT, COMMENTS, IMPORTS = "lines without a change of code", "comments and docstrings lost", "unused imports"
 RUN_BITS, LINE_ENDS = "run bits lost", "files with other line ends"
 EVALUATION, COMPUTED = "batches of evaluation cut", "computed drop_remainder replaced"
-TWICE, SHIFTED = "arguments given twice", "positional arguments moved"
-FOREIGN, DEVICE = "calls of other packages changed", "device functions or None replaced"
-DANGLING, WRAPPED = "names without their import", "optimizers wrapped twice"
-SHARD, RATES = "shard of the user replaced", "rates without parentheses"
+TWICE, DEVICE = "arguments given twice", "device functions or None replaced"
+DANGLING, SHARD = "names without their import", "shard of the user replaced"
 KINDS = {  # and their Chinese names
     EVALUATION: "评估数据的最后一批被丢弃",
     COMPUTED: "由程序计算的 drop_remainder 被替换",
     TWICE: "同一参数给出两次",
-    SHIFTED: "位置参数错位",
-    FOREIGN: "其他包的调用被更改",
     DEVICE: "设备函数或 None 被替换",
     DANGLING: "名称失去导入",
-    WRAPPED: "优化器被包装两次",
     SHARD: "用户的 shard 被替换",
-    RATES: "比率缺少括号",
     LAYOUT: "代码不变的行",
     COMMENTS: "丢失的注释和文档字符串",
     IMPORTS: "未使用的导入",
     RUN_BITS: "丢失的可执行位",
     LINE_ENDS: "行尾改变的文件",
 }
-WRONG, NEEDLESS = list(KINDS)[:10], list(KINDS)[10:]
+WRONG, NEEDLESS = list(KINDS)[:6], list(KINDS)[6:]
 
 _PACKAGES = "npu_bridge", "npu_device", "npu_shim"
 _ACTS_BY_IMPORT = "npu_convert_dropout"
-_OF_TENSORFLOW = "tensor", "tf", "keras", "horovod"  # begin the names of packages
 _TRAINING = {"train", "training"}
 _EVALUATION = set("eval evaluate evaluation val valid validation test testing dev".split())
 _EVALUATION |= set("predict prediction predictions infer inference".split())
-_WRAPPERS = "npu_distributed_optimizer_wrapper", "npu_distributed_keras_optimizer_wrapper"
 _BATCHES = "batch", "map_and_batch", "padded_batch"
-_CONVERTED = "Session InteractiveSession batch map_and_batch shard compile fit fit_generator train".split()
 _PARAMETERS = {  # that a tool adds, and the number of positional arguments before them
     "batch": ("drop_remainder", 1),
     "map_and_batch": ("drop_remainder", 3),
@@ -88,7 +79,6 @@ def count(before: str, after: str, paths: Sequence[str], script: str, is_distrib
         is_distributed: True if the conversion was asked for distributed training.
     """
     lines, kinds = 0, _counter()
-    project = {part[:-3] if part.endswith(".py") else part for path in paths for part in path.split("/")}
     for path in paths:
         places = [os.path.join(folder, path) for folder in (before, after)]
         texts = [open(place, "rb").read() for place in places]
@@ -97,7 +87,7 @@ def count(before: str, after: str, paths: Sequence[str], script: str, is_distrib
         kinds[RUN_BITS] += bool(os.stat(places[0]).st_mode & ~os.stat(places[1]).st_mode & 0o100)
         kinds[LINE_ENDS] += (b"\r\n" in texts[0]) != (b"\r\n" in texts[1])
         try:
-            old, new = (_Source(text_of(place), project) for place in places)
+            old, new = (_Source(text_of(place)) for place in places)
         except (SyntaxError, tokenize.TokenError):
             continue
         changed, layout = _changed_lines(old, new)
@@ -115,27 +105,19 @@ def _counter() -> Counter[str]:
 
 # --- files -------------------------------------------------------------------------------------------------------
 class _Source:
-    """A file: its lines, statements, comments, calls and names.
+    """A file: its lines, statements, comments, calls and names."""
 
-    Args:
-        text: of it.
-        project: names of modules and packages of its project.
-    """
-
-    def __init__(self, text: str, project: Container[str]) -> None:
+    def __init__(self, text: str) -> None:
         self.lines, tree = text.splitlines(), ast.parse(text)
         self.statements, self.comments = _statements(text)
         self.calls = list(_calls(tree, ()))
         self.imports: list[ast.Import | ast.ImportFrom] = []
         self.loads = _counter()
         self.bound: set[str] = set()
-        self._modules: set[str] = set()
-        self._functions: set[str] = set()
-        self._wrapped: set[str] = set()
         for node in ast.walk(tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.imports.append(node)
-                self._add_import(node, project)
+                self.bound.update(alias.asname or alias.name.split(".")[0] for alias in node.names)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self.loads[node.id] += 1
             elif isinstance(node, ast.Name):
@@ -143,41 +125,8 @@ class _Source:
             elif isinstance(node, ast.arg):
                 self.bound.add(node.arg)
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                self.comments.update(filter(None, [ast.get_docstring(node)]))
                 self.bound.add(node.name)
-                self._functions.add(node.name)
-            if isinstance(node, ast.Assign) and _is_wrapper(node.value):
-                self._wrapped.update(target.id for target in node.targets if isinstance(target, ast.Name))
-
-    def _add_import(self, node: ast.Import | ast.ImportFrom, project: Container[str]) -> None:
-        for alias in node.names:
-            name = alias.asname or alias.name.split(".")[0]
-            self.bound.add(name)
-            package = ((isinstance(node, ast.ImportFrom) and node.module) or alias.name).split(".")[0]
-            if isinstance(node, ast.Import) and not package.startswith(_OF_TENSORFLOW):
-                self._modules.add(name)
-            elif isinstance(node, ast.ImportFrom) and not (node.level or package in project):
-                if not package.startswith(_OF_TENSORFLOW):
-                    self._functions.add(name)
-
-    def is_foreign(self, call: ast.Call) -> bool:
-        """Return True if a call is that of a function of the file, or of a package that is not TensorFlow's."""
-        node = call.func
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
-            return node.attr in self._functions
-        if isinstance(node, ast.Name):
-            return node.id in self._functions
-        while isinstance(node, ast.Attribute):
-            node = node.value
-        return isinstance(node, ast.Name) and node.id in self._modules
-
-    def is_wrapped(self, node: ast.expr) -> bool:
-        """Return True for an optimizer that a function wraps for distributed training."""
-        return _is_wrapper(node) or (isinstance(node, ast.Name) and node.id in self._wrapped)
-
-
-def _is_wrapper(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and _name(node) in _WRAPPERS
+                self.comments.update(filter(None, [ast.get_docstring(node)]))
 
 
 def _statements(text: str) -> tuple[list[tuple[Any, int, int]], Counter[str]]:
@@ -285,29 +234,18 @@ def _wrong(old: _Source, new: _Source, is_distributed: bool) -> Counter[str]:
             given = _keyword(call, "drop_remainder")
             if given and _literal(given) is ...:
                 kinds[COMPUTED] += 1
-            elif _is_evaluation(around):
+            elif _is_evaluation(around) and _batch_size(call) != 1:
                 kinds[EVALUATION] += 1
-    for call, converted, _ in _pairs(old, new, *_CONVERTED):
-        if len(converted.args) in range(1, len(call.args)) and _dump(converted.args[0]) != _dump(call.args[0]):
-            kinds[SHIFTED] += 1
-        if _shape(call) != _shape(converted) and old.is_foreign(call):
-            kinds[FOREIGN] += 1
     for call, converted, _ in _pairs(old, new, "shard"):
-        if _dump(*call.args) != _dump(*converted.args):
-            kinds[FOREIGN if old.is_foreign(call) else SHARD] += old.is_foreign(call) or not is_distributed
+        kinds[SHARD] += _dump(*call.args) != _dump(*converted.args) and not is_distributed
     for call, converted, _ in _pairs(old, new, "device"):
         if call.args and _dump(*call.args) != _dump(*converted.args) and _is_no_device_name(call.args[0]):
             kinds[DEVICE] += 1
-    for call, converted, _ in _pairs(old, new, "dropout"):
-        rate, kept = _keyword(call, "rate"), _keyword(converted, "keep_prob")
-        if rate and isinstance(kept, ast.BinOp) and _dump(rate) != _dump(kept.right):
-            kinds[RATES] += 1
     before = {ast.dump(call) for call, _ in old.calls}
     for converted, _ in new.calls:
         parameter, place = _PARAMETERS.get(_name(converted), ("", 0))
         if len(converted.args) > place and _keyword(converted, parameter) and ast.dump(converted) not in before:
             kinds[TWICE] += not any(isinstance(argument, ast.Starred) for argument in converted.args)
-        kinds[WRAPPED] += _name(converted) in _WRAPPERS and any(map(new.is_wrapped, _arguments(converted)))
     kinds[DANGLING] = len((old.bound - new.bound) & set(new.loads))
     return kinds
 
@@ -315,6 +253,11 @@ def _wrong(old: _Source, new: _Source, is_distributed: bool) -> Counter[str]:
 def _drops(call: ast.Call) -> bool:
     """Return True if a call drops the last partial batch by a literal."""
     return _literal(_keyword(call, "drop_remainder")) is True or any(_literal(node) is True for node in call.args)
+
+
+def _batch_size(call: ast.Call) -> Any:
+    place = 1 if _name(call) == "map_and_batch" else 0
+    return _literal(_keyword(call, "batch_size") or (call.args[place] if len(call.args) > place else None))
 
 
 def _is_evaluation(around: Sequence[str]) -> bool:
@@ -326,18 +269,6 @@ def _is_evaluation(around: Sequence[str]) -> bool:
     return False
 
 
-def _shape(call: ast.Call) -> tuple[Any, ...]:
-    """Return the number of positional arguments, and the keywords, with those that an NPU function wraps."""
-    keywords = [
-        (word.arg, isinstance(word.value, ast.Call) and _name(word.value)[:4] == "npu_") for word in call.keywords
-    ]
-    return len(call.args), keywords
-
-
 def _is_no_device_name(node: ast.expr) -> bool:
     is_setter = isinstance(node, ast.Call) and _name(node).endswith("setter")
     return is_setter or isinstance(node, ast.Lambda) or _literal(node) is None
-
-
-def _arguments(call: ast.Call) -> Sequence[ast.expr]:
-    return [*call.args, *(keyword.value for keyword in call.keywords)]

@@ -230,8 +230,8 @@ def table(programs: Sequence[Program], chinese: bool) -> str:
                 defect,
                 _cell(result.seconds),
                 " ".join(filter(None, (result.date, result.version))),
-                f"{vendor.verdict}: {vendor.reason}" if vendor.reason else vendor.verdict,
-                vendor.cell,
+                vendor.outcome,
+                vendor.changes,
             )
         )
     return verified.markdown([names[chinese] for names in _COLUMNS], rows)

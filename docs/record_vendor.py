@@ -15,12 +15,24 @@ import record_results
 import verified
 from record_changes import KINDS, NEEDLESS, WRONG
 from record_list import Program
-from record_results import AGREE
+from record_results import AGREE, DIFFER, NOT_REPRODUCIBLE
 
 REPOSITORY, COMMIT = "hicann/tensorflow", "82957b9"
 VERSIONS = "1.15", "2.6"  # of TensorFlow, for which there is a tool
 FAILS, NO_SYNTAX = "conversion fails", "result does not parse"
 PORT, NATIVE_KERAS = OUTSIDE = "port already", "native Keras"  # that its guide excludes
+_CUT = "Its evaluation loses the last partial batch."
+CAUSES = {  # of differences, as read in the conversion
+    "lambdaji/tf_repos/deep_ctr/Model_pipeline/DeepFM.py@1.15": _CUT,
+    "omoindrot/tensorflow-triplet-loss/train.py@1.15": _CUT,
+}
+_UNTRACED, _TRACED = "The cause is not traced.", "differ by a cause"
+_SHOWN = (  # verdicts, English, Chinese
+    (AGREE, "compute the same", "计算结果相同"),
+    (NOT_REPRODUCIBLE, "not reproducible without a conversion, either", "不转换也不可复现"),
+    (_TRACED, "compute something else, with the cause", "计算结果不同，原因已知"),
+    (DIFFER, "compute something else, cause not traced", "计算结果不同，原因未查明"),
+)
 
 _FOLDER = "convert_tf2npu"
 _RENAMED_FOR_2 = {  # as its build does for TensorFlow 2
@@ -65,7 +77,13 @@ class VendorResult(NamedTuple):
     date: str = ""
 
     @property
-    def cell(self) -> str:
+    def outcome(self) -> str:
+        """The verdict with its reason, and with the cause of a difference."""
+        cause = CAUSES.get(self.name, _UNTRACED) if self.verdict == DIFFER else ""
+        return ": ".join(filter(None, (self.verdict, " ".join(filter(None, (self.reason, cause))))))
+
+    @property
+    def changes(self) -> str:
         """The numbers of wrong and needless changes, of both tools."""
         return "" if self.lines is None else f"{_wrong_and_needless(self.kinds)}; {_wrong_and_needless(self.our_kinds)}"
 
@@ -95,7 +113,8 @@ def totals(programs: Sequence[Program], chinese: bool) -> str:
     rows = [row for row in kept(programs).read().values() if row.verdict not in OUTSIDE]
     results = record_results.kept(programs).read()
     ran = [(row, results[row.name]) for row in rows if row.verdict and row.name in results]
-    verdicts = [[row.verdict for row, _ in ran], [result.verdict for _, result in ran]]
+    traced = [_TRACED if row.name in CAUSES and row.verdict == DIFFER else row.verdict for row, _ in ran]
+    verdicts = [traced, [result.verdict for _, result in ran]]
     failures = FAILS, NO_SYNTAX, record_results.FAILS, record_results.NOT_RUN
     both = [row for row in rows if row.lines is not None]
     kinds = [
@@ -105,7 +124,10 @@ def totals(programs: Sequence[Program], chinese: bool) -> str:
         ("programs converted", "转换的程序", f"{len(both)} / {len(rows)}", f"{len(rows)} / {len(rows)}"),
         ("train after it, of those whose original trains here", "其中原程序在此可训练的，转换后可训练")
         + tuple(f"{sum(v not in failures for v in column)} / {len(ran)}" for column in verdicts),
-        ("compute the same", "计算结果相同", *(f"{column.count(AGREE)} / {len(ran)}" for column in verdicts)),
+        *(
+            (title, title_zh, *(f"{column.count(v)} / {len(ran)}" for column in verdicts))
+            for v, title, title_zh in _SHOWN
+        ),
         ("changed lines", "更改的行", sum(row.lines for row in both), sum(row.our_lines for row in both)),
     ]
     for title, title_zh, names in (
