@@ -141,8 +141,11 @@ def is_idle_session(context: Context, node: ast.AST) -> bool:
     use = use_of_session(context.names, node)
     if use == Use.PROGRAM:
         return False
-    version = verdict(context).version
-    return version == Version.TWO or version == Version.UNKNOWN and use == Use.NOTHING
+    judged_file = verdict(context)
+    is_set_up = judged_file.is_trained or bool(getattr(node, "keywords", ()))  # for the memory of GPUs
+    return judged_file.version == Version.TWO or (
+        judged_file.version == Version.UNKNOWN and use == Use.NOTHING and is_set_up
+    )
 
 
 def kind_of_file_on_cpu(context: Context) -> str:
