@@ -196,6 +196,7 @@ class Measuring:
         """
         program = self._program
         self._project("alone")
+        os.makedirs(self._path("run"), exist_ok=True)
         arguments = [word.replace("{run}", self._path("run")) for word in self._arguments]
         command = ["-m", "npu_shim", "run", "--alias", program.script, *arguments]
         try:
