@@ -134,7 +134,7 @@ def is_npu() -> bool:
     return _check_card_is_used(device()).is_npu
 
 
-def device_after_fallback() -> Device:
+def require_device() -> Device:
     """Return the device for a script that is about to use it, and apply NPU_SHIM_FALLBACK.
 
     Returns:

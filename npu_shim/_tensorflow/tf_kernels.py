@@ -22,7 +22,7 @@ _PLACEHOLDERS_IN_BFLOAT16 = set(
 _HAS_PLACEHOLDERS = (2, 0) <= tuple(map(int, tf.__version__.split(".")[:2])) < (2, 10)
 
 
-def attributes_without_cpu_kernel(dtypes: Iterable[DType]) -> dict[str, dict[str, frozenset[DType]]]:
+def dtypes_without_cpu_kernel(dtypes: Iterable[DType]) -> dict[str, dict[str, frozenset[DType]]]:
     """Return which ops have a kernel for float32 on the CPU, and none for some other types.
 
     Args:

@@ -23,7 +23,7 @@ def estimator_options(values: Arguments, tf_config: str | None = None) -> dict[s
         switch that is off is omitted if an option that it excludes is given,
         because the vendor's C++ refuses a map with both.
     """
-    held = _config_objects(values)
+    held = _config_objects_by_class_name(values)
     written: dict[str, OptionValue] = {}
     for row in KEYS.values():
         if row.write == o.FORCED:
@@ -43,7 +43,7 @@ def estimator_options(values: Arguments, tf_config: str | None = None) -> dict[s
 
 def given_options(values: Arguments, names: Collection[str]) -> dict[str, OptionValue]:
     """Return the options that the user gave, by key, for the check of combinations."""
-    held = _config_objects(values)
+    held = _config_objects_by_class_name(values)
     given = {
         row.name: values[arg]
         for arg, row in options_by_argument(None).items()
@@ -55,7 +55,7 @@ def given_options(values: Arguments, names: Collection[str]) -> dict[str, Option
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _config_objects(values: Arguments) -> dict[str, OptionValue]:
+def _config_objects_by_class_name(values: Arguments) -> dict[str, OptionValue]:
     """Return the config objects by class name, including nested ones."""
     by_class: dict[str, OptionValue] = {}
     waiting = [value for value in values.values() if hasattr(type(value), "__signature__") and value is not None]

@@ -32,7 +32,7 @@ def install() -> None:
     from npu_shim.config.sharded_checkpoints import wrap_save_in_two_runs
     from npu_shim.ops.cpu_kernels import forms
 
-    if host_device.device_after_fallback().is_npu:
+    if host_device.require_device().is_npu:
         patches.replace_attribute(tf_api.v1.train.Saver, "save", wrap_save_in_two_runs)
     else:
         patches.set_missing_environment_variables(allocator.allocator_variables(host_env.process_environ()))

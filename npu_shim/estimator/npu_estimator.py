@@ -83,7 +83,7 @@ if _API is not None:
             eval_batches: str = "keep",
             predict_batches: str = "pad",
         ) -> None:
-            host_device.device_after_fallback()
+            host_device.require_device()
             super().__init__(
                 model_fn=model_fn,
                 model_dir=model_dir,

@@ -39,7 +39,7 @@ class RealRows(tf_api.SessionRunHook):
         collected = tf_api.v1.get_collection(_COLLECTION)
         return collected[-1] if collected else None
 
-    def padded_features(self, dataset: types.Dataset) -> types.Dataset:
+    def pad_and_count_rows(self, dataset: types.Dataset) -> types.Dataset:
         """Return the features of an input_fn's dataset and the number of real rows, in batches of full size.
 
         The argument is returned unchanged if it is not a dataset, has a static batch dimension or cannot be padded.

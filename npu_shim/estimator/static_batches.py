@@ -88,7 +88,7 @@ class StaticBatches(_Estimator):
             rows = RealRows(yield_single_examples)
 
             def padded_input() -> Dataset:
-                return rows.padded_features(self._call_input_fn(input_fn, _PREDICT))
+                return rows.pad_and_count_rows(self._call_input_fn(input_fn, _PREDICT))
 
             try:
                 with contextlib.closing(

@@ -51,7 +51,7 @@ def open_script(path: str, arguments: list[str], checkpoint: str | None, alias: 
         checkpoint: with the values of the variables, or None for those that the script has.
         alias: True to serve the vendor's packages and Horovod.
     """
-    capture = _Predicting(path, checkpoint)
+    capture = _StopAtPrediction(path, checkpoint)
     with until_stop.run_until_stop(capture, path, arguments, alias):
         make = capture.make
     if make is not None:  # after the script, so that what makes the source is not captured
@@ -63,7 +63,7 @@ def open_script(path: str, arguments: list[str], checkpoint: str | None, alias: 
     raise ExportError(f"{path} did not predict: {end}. Give the arguments with which it predicts after --.")
 
 
-class _Predicting(Capture):
+class _StopAtPrediction(Capture):
     """Stops at the first session run, model or tf.function that computes something from inputs and variables."""
 
     def __init__(self, path: str, checkpoint: str | None) -> None:

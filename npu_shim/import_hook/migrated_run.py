@@ -74,7 +74,7 @@ def enter_script_folder(target: str, is_module: bool) -> list[str]:
     """Put the folder of a script on the path. Return the files that start: packages first, the script last."""
     if is_module:
         script.enter_script_folder(["-m", target])
-        return reachable.files_of_module(target, sys.path)
+        return reachable.files_run_by_module(target, sys.path)
     script.enter_script_folder([target])
     return [os.path.join(target, "__main__.py")] if os.path.isdir(target) else [target]
 

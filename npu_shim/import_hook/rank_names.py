@@ -13,7 +13,7 @@ from typing import Iterator, Sequence
 
 from npu_shim.import_hook.before_tensorflow import imported_names, parse_file
 from npu_shim.import_hook.project_files import ProjectFiles, project_root
-from npu_shim.import_hook.reachable import files_of_module, reachable_files
+from npu_shim.import_hook.reachable import files_run_by_module, reachable_files
 
 _RANKS = re.compile(  # in names of modules, functions, classes and variables, and in strings
     r"(?i:horovod|^hvd$|hccl|mpi4py|rank_?id|rank_?size|local_?rank|get_rank|workers_num"
@@ -43,7 +43,10 @@ def files_training_alone(start: Sequence[str], folders: Sequence[str]) -> list[s
     if called.isdisjoint(_TRAINING) or not any(_top_package(module) in _TENSORFLOW for module in modules):
         return []
     installed = {
-        file for module in modules if _top_package(module) not in _TENSORFLOW for file in files_of_module(module, path)
+        file
+        for module in modules
+        if _top_package(module) not in _TENSORFLOW
+        for file in files_run_by_module(module, path)
     }
     others, imported, _ = _words_of_files(
         sorted(installed.difference(files))

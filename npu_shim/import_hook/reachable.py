@@ -40,7 +40,7 @@ def reachable_files(start: Sequence[str], files: ProjectFiles, path: Sequence[st
     return list(reached)
 
 
-def files_of_module(module: str, path: Sequence[str]) -> list[str]:
+def files_run_by_module(module: str, path: Sequence[str]) -> list[str]:
     """Return the files that ``python -m module`` executes: the packages around it first, the module last.
 
     Returns:

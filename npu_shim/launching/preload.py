@@ -57,7 +57,7 @@ def start_files(target: Sequence[str]) -> StartFiles:
     """Return the files and folders of a script, or of ``-m`` and a module."""
     if target[0] == "-m":
         folder = os.getcwd()
-        return StartFiles(reachable.files_of_module(target[1], [folder]), [folder])
+        return StartFiles(reachable.files_run_by_module(target[1], [folder]), [folder])
     path = os.path.realpath(target[0])
     if os.path.isdir(path):
         return StartFiles([os.path.join(path, "__main__.py")], [path])

@@ -94,7 +94,7 @@ def open(device_id: int | None = None) -> NpuDeviceHandle:
         set_cm_chief_worksize_env({}, chief, size)
     elif size > 1 and table is not None:
         set_rank_table_file_env({}, table)
-    host_device.device_after_fallback()
+    host_device.require_device()
     from npu_shim.distributed.ranks import get_rank_id, get_rank_size
 
     chosen = host_env.read_environment().device_id if device_id is None else device_id

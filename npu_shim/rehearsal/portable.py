@@ -96,23 +96,27 @@ def target_problem(folder: str) -> str | None:
     return f"--record {folder} is a file. Name a folder." if os.path.isfile(folder) else None
 
 
-def write_recording(folder: str, run: Run, code: int, recorded: Recording, half: Half | None, most: float) -> None:
+def replace_recording(
+    folder: str, run: Run, exit_code: int, recorded: Recording, half: Half | None, max_bytes: float
+) -> None:
     """Write a recording.
 
     Args:
         folder: is made, or replaced.
         run: of the original.
-        code: its exit code.
+        exit_code: of its script.
         recorded: its recording.
         half: of half precision; None without it.
-        most: bytes that it may take.
+        max_bytes: that it may take.
     Raises:
         RecordingError: if it is larger.
     """
     names = sorted(_files_of_runs(run.folder))
     size = sum(os.path.getsize(os.path.join(run.folder, name)) for name in names)
-    if size > most:
-        raise RecordingError(f"the recording takes {gigabytes_text(size)}, more than {gigabytes_text(most)}. {SMALLER}")
+    if size > max_bytes:
+        raise RecordingError(
+            f"the recording takes {gigabytes_text(size)}, more than {gigabytes_text(max_bytes)}. {SMALLER}"
+        )
     shutil.rmtree(folder, ignore_errors=True)
     for name in names:
         target = os.path.join(folder, name)
@@ -133,7 +137,7 @@ def write_recording(folder: str, run: Run, code: int, recorded: Recording, half:
             "numpy": np.__version__,
             "platform": platform.platform(),
         },
-        exit_code=code,
+        exit_code=exit_code,
         half=half,
         files={name: digest_of(os.path.join(folder, name)) for name in names},
     )

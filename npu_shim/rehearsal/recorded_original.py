@@ -58,7 +58,7 @@ def record_original(
         return result
     _check_repeated(result, ours, again, settings.tolerance)
     assert original.whole is not None
-    portable.write_recording(folder, run, result.original.exit_code, ours, about, original.whole.most_bytes)
+    portable.replace_recording(folder, run, result.original.exit_code, ours, about, original.whole.most_bytes)
     report(f"wrote the recording {folder}")
     return result
 

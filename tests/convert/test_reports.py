@@ -367,7 +367,7 @@ def test_each_rule_has_an_explanation(rule: Any) -> None:
     for block in explanation.doc_blocks(rule.doc):
         if block.kind == "code":
             assert " ".join(block.text.split()) in joined
-    assert explanation.doc_as_markdown(rule.doc).count("```") % 2 == 0
+    assert explanation.doc_body_as_markdown(rule.doc).count("```") % 2 == 0
 
 
 def test_differences_by_lines_tell_how_one_text_becomes_the_other() -> None:

@@ -93,7 +93,7 @@ def test_rounded(name: str, dtype: Any, is_eager: bool) -> None:
 
 
 def test_ops_with_kernels_stay() -> None:
-    missing = tf_kernels.attributes_without_cpu_kernel(halves.HALVES)
+    missing = tf_kernels.dtypes_without_cpu_kernel(halves.HALVES)
     assert tf.float16 in missing["MaxPool3D"]["T"]
     assert "MatMul" not in missing and "Variable" not in missing and "ResourceApplyProximalAdagrad" not in missing
     with tf.Graph().as_default() as graph:

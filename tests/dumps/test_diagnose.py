@@ -175,7 +175,7 @@ class Bench:
         """Write the recording of the original."""
         original = Run("original", str(self.script), [], str(self.recording.parent / "run"))
         card.run(original, ".")
-        portable.write_recording(str(self.recording), original, 0, read_recording(original.folder), None, 1e9)
+        portable.replace_recording(str(self.recording), original, 0, read_recording(original.folder), None, 1e9)
 
     def diagnose(self, card: Card, *more: str) -> tuple[int, Any]:
         """Run the command. Return its exit code and the result."""

@@ -59,7 +59,7 @@ def test_with_package_and_card_the_device_is_the_npu(card, package):
     found = npu_shim.device()
     assert found.kind == "npu" and "shows 1 card(s)" in found.reason
     assert "npu_bridge serves TensorFlow 1.15.5" in found.reason
-    assert host_device.is_npu() and host_device.device_after_fallback().is_npu and not host_device.has_npu_device()
+    assert host_device.is_npu() and host_device.require_device().is_npu and not host_device.has_npu_device()
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_card_that_no_package_uses_is_an_error(policy, version, source, text, 
     if source:
         package("npu_bridge", source)
     assert npu_shim.device().kind == "cpu"  # asking is always allowed
-    for use in (host_device.device_after_fallback, host_device.is_npu, host_device.has_npu_device):
+    for use in (host_device.require_device, host_device.is_npu, host_device.has_npu_device):
         with pytest.raises(RuntimeError, match="(?s)^The card is not used: the driver shows 1 card.*" + text) as raised:
             use()
         assert str(raised.value).endswith("To run on the CPU on purpose, export NPU_SHIM_FALLBACK=warn.")
@@ -114,15 +114,15 @@ def test_a_card_that_no_package_uses_is_an_error(policy, version, source, text, 
 def test_a_card_may_stay_unused_on_purpose(policy, card, package, monkeypatch, capsys):
     package("npu_bridge", "raise ImportError('no library')")
     monkeypatch.setenv("NPU_SHIM_FALLBACK", policy)
-    assert host_device.device_after_fallback().kind == "cpu" and not host_device.is_npu()
+    assert host_device.require_device().kind == "cpu" and not host_device.is_npu()
     shown = capsys.readouterr().err
     assert shown.count("\n") == (policy == "warn")
     assert policy == "silent" or "npu_bridge does not load (ImportError: no library); running on the CPU." in shown
 
 
 def test_by_default_one_plain_line_is_shown_once(capsys):
-    host_device.device_after_fallback()
-    host_device.device_after_fallback()
+    host_device.require_device()
+    host_device.require_device()
     assert capsys.readouterr().err == (
         "npu_shim: no NPU here; running on the CPU. NPU_SHIM_FALLBACK=silent hides this line, =error forbids the CPU.\n"
     )
@@ -132,13 +132,13 @@ def test_by_default_one_plain_line_is_shown_once(capsys):
 def test_one_rank_speaks_for_its_job(rank, shown, monkeypatch, capsys):
     monkeypatch.setenv("RANK_SIZE", "4")
     monkeypatch.setenv("RANK_ID", rank)
-    host_device.device_after_fallback()
+    host_device.require_device()
     assert capsys.readouterr().err.count("no NPU here") == shown
 
 
 def test_silent_shows_nothing(monkeypatch, capsys):
     monkeypatch.setenv("NPU_SHIM_FALLBACK", "silent")
-    assert host_device.device_after_fallback().kind == "cpu"
+    assert host_device.require_device().kind == "cpu"
     assert capsys.readouterr().err == ""
 
 
@@ -146,7 +146,7 @@ def test_error_forbids_the_cpu(monkeypatch):
     monkeypatch.setenv("NPU_SHIM_FALLBACK", "error")
     assert npu_shim.device().kind == "cpu"  # asking is always allowed
     with pytest.raises(RuntimeError, match="no NPU here .*forbids the CPU.*export NPU_SHIM_FALLBACK=warn"):
-        host_device.device_after_fallback()
+        host_device.require_device()
 
 
 def test_an_unknown_policy_is_refused(monkeypatch):

@@ -38,7 +38,7 @@ def folder(tmp_path: pathlib.Path) -> pathlib.Path:
     (tmp_path / "run" / "kept.npy").write_text("not for the recording")
     recording(tmp_path / "run" / "again")
     run = Run("original", str(script), ["--a={run}"], str(tmp_path / "run"), seed=7, steps=5)
-    portable.write_recording(str(tmp_path / "r"), run, 0, found, None, 1e9)
+    portable.replace_recording(str(tmp_path / "r"), run, 0, found, None, 1e9)
     return tmp_path / "r"
 
 
@@ -113,7 +113,7 @@ def test_a_folder_with_other_files_is_not_replaced(folder: pathlib.Path) -> None
 def test_a_recording_that_is_too_large_is_not_written(folder: pathlib.Path) -> None:
     run = Run("original", str(folder.parent / "train.py"), [], str(folder.parent / "run"))
     with pytest.raises(portable.RecordingError, match="more than 1e-06 GB. Record fewer steps with --steps"):
-        portable.write_recording(str(folder.parent / "other"), run, 0, read_recording(run.folder), None, 1000)
+        portable.replace_recording(str(folder.parent / "other"), run, 0, read_recording(run.folder), None, 1000)
     assert not (folder.parent / "other").exists()
 
 
@@ -184,7 +184,7 @@ def test_ranks_are_compared_with_a_recording(
     script.write_text("print(1)\n")
     record_share(tmp_path / "run", slice(0, 8), False, 0.5)
     run = Run("original", str(script), [], str(tmp_path / "run"), deliberate=Changes())
-    portable.write_recording(str(tmp_path / "r"), run, 0, read_recording(run.folder), None, 1e9)
+    portable.replace_recording(str(tmp_path / "r"), run, 0, read_recording(run.folder), None, 1e9)
     migrated = Ranks("migrated", str(script), [], str(tmp_path / "ranks"), ranks=2, deliberate=Changes())
     settings = Settings(places=lambda: ["NPU308, train.py:3"])
     found = recorded_original.verify_against(

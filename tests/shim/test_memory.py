@@ -75,7 +75,7 @@ def test_nothing_is_set_with_the_switch_off(monkeypatch):
 
 
 def test_nothing_is_set_on_a_host_with_a_card(monkeypatch):
-    monkeypatch.setattr(host_device, "device_after_fallback", lambda: host_device.Device("npu", "a test says so"))
+    monkeypatch.setattr(host_device, "require_device", lambda: host_device.Device("npu", "a test says so"))
     npu_shim.install()
     assert ALLOCATOR not in os.environ
 

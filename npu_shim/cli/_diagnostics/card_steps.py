@@ -20,7 +20,7 @@ def load() -> str:
     """Load the vendor's package and return which one serves."""
     from npu_shim._host import host_device
 
-    return host_device.device_after_fallback().reason
+    return host_device.require_device().reason
 
 
 def session() -> str:

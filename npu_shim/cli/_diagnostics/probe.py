@@ -176,7 +176,7 @@ def main() -> None:
     available = host_device.device()
     seen = DeviceFacts(available.kind, available.reason, host_device.unused_card_text(available))
     _print_facts(device=asdict(seen))
-    device = host_device.device_after_fallback()
+    device = host_device.require_device()
     begin = time.time()
     value = card_steps.train_one_step()
     if abs(value - 3.0) > 1e-3:

@@ -58,7 +58,7 @@ class Backend(JobBackend):
 
     def _connect(self, name: str, members: tuple[int, ...], chunk_bytes: int) -> GroupBackend:
         here = [self._here.index(member) for member in members if member in self._here]
-        segment = self._local.open_segment(f"{name} {members}", here, chunk_bytes)
+        segment = self._local.join_segment(f"{name} {members}", here, chunk_bytes)
         identity = repr((name, members)).encode("utf-8")
         number = int.from_bytes(hashlib.blake2b(identity, digest_size=8).digest(), "little")
         return self._scheduler(segment, number, members)

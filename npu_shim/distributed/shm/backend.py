@@ -58,11 +58,11 @@ class Backend(JobBackend):
         """Return the ranks of a group on this host as this one sees them."""
         return Peers(self._directory, self.segment, list(members), self.rank, self._numbers, self._host)
 
-    def open_segment(self, name: str, members: Sequence[int], chunk_bytes: int) -> Segment:
+    def join_segment(self, group: str, members: Sequence[int], chunk_bytes: int) -> Segment:
         """Return the segment of a group when every member has called this.
 
         Args:
-            name: of the group.
+            group: its name.
             members: its ranks on this host.
             chunk_bytes: size of a slot.
         Raises:
@@ -71,7 +71,7 @@ class Backend(JobBackend):
         if len(members) == 1:
             return Segment.create_private(Layout(1, chunk_bytes))
         run = self.segment.words[self.segment.first_word_of_page(0) + layout.INCARNATION]
-        identity = repr((run, name, tuple(members))).encode("utf-8")
+        identity = repr((run, group, tuple(members))).encode("utf-8")
         return rendezvous.open_group_segment(
             jobs.segment_path(self._directory, hashlib.blake2b(identity, digest_size=12).hexdigest()),
             [self._numbers[member] for member in members],
@@ -83,7 +83,7 @@ class Backend(JobBackend):
         )
 
     def _connect(self, name: str, members: tuple[int, ...], chunk_bytes: int) -> GroupBackend:
-        return self._scheduler(self.open_segment(name, members, chunk_bytes), members)
+        return self._scheduler(self.join_segment(name, members, chunk_bytes), members)
 
     def _scheduler(self, segment: Segment, members: tuple[int, ...]) -> Scheduler:
         peers = self.peers(members)

@@ -15,7 +15,7 @@ HALVES = (tf.float16, tf.bfloat16)
 
 def forms_for_half_types() -> dict[str, Form]:
     """Return the forms by the type of op, for those kernels that this TensorFlow lacks."""
-    missing = tf_kernels.attributes_without_cpu_kernel(HALVES)
+    missing = tf_kernels.dtypes_without_cpu_kernel(HALVES)
     return {
         op_type: Form(_float32_form_chooser(attributes), frozenset().union(*attributes.values()))
         for op_type, attributes in missing.items()

@@ -15,29 +15,29 @@ from npu_shim.rehearsal.assess.products import Product
 from npu_shim.rehearsal.assess.sizes import size_bytes
 
 
-def work_of_step(nodes: Sequence[Node], done: work.Work, trips: dict[str, int]) -> WorkOfStep:
+def work_of_step(nodes: Sequence[Node], work_of_nodes: work.Work, trip_counts: dict[str, int]) -> WorkOfStep:
     """Return the work of a step."""
     loops = [node.name for node in nodes if node.op in ("While", "StatelessWhile")]
     loops += sorted(
         {node.definition.attr["frame_name"].s.decode() for node in nodes if node.op in ("Enter", "RefEnter")}
     )
     return WorkOfStep(
-        flops=sum(done.flops),
-        matrix_flops=sum(n for n, node in zip(done.flops, nodes) if work.MATRIX.match(node.op)),
-        bytes=sum(done.bytes),
-        by_profiler=done.by_profiler,
-        unknown=[NotCounted(op, why) for op, why in sorted(done.unknown.items())],
-        loops=[Loop(name, trips.get(name)) for name in loops],
+        flops=sum(work_of_nodes.flops),
+        matrix_flops=sum(n for n, node in zip(work_of_nodes.flops, nodes) if work.MATRIX.match(node.op)),
+        bytes=sum(work_of_nodes.bytes),
+        by_profiler=work_of_nodes.by_profiler,
+        unknown=[NotCounted(op, why) for op, why in sorted(work_of_nodes.unknown.items())],
+        loops=[Loop(name, trip_counts.get(name)) for name in loops],
     )
 
 
 def mixed_precision_of(
-    nodes: Sequence[Node], done: work.Work, lists: Lists, parameters: dict[str, Value]
+    nodes: Sequence[Node], work_of_nodes: work.Work, lists: Lists, parameters: dict[str, Value]
 ) -> MixedPrecision:
     """Return the operators that mixed precision reduces and keeps."""
     half = precision.are_nodes_in_half(nodes, lists)
     mode = parameters.get("precision_mode_v2") or parameters.get("precision_mode") or b""
-    matrix = [(n, is_half) for n, node, is_half in zip(done.flops, nodes, half) if work.MATRIX.match(node.op)]
+    matrix = [(n, is_half) for n, node, is_half in zip(work_of_nodes.flops, nodes, half) if work.MATRIX.match(node.op)]
     total = sum(n for n, _ in matrix)
     own = [i for i, node in enumerate(nodes) if "float32" in node.dtypes and node.op not in VARIABLES | ON_HOST_ANYWAY]
     return MixedPrecision(
@@ -53,12 +53,17 @@ def _op_counts(nodes: Sequence[Node], places: Sequence[int]) -> list[OpCount]:
 
 
 def roofline_of(
-    nodes: Sequence[Node], done: work.Work, step: WorkOfStep, variables: int, activations: int, product: Product
+    nodes: Sequence[Node],
+    work_of_nodes: work.Work,
+    step: WorkOfStep,
+    variables: int,
+    activations: int,
+    product: Product,
 ) -> Roofline:
     """Return a bound on the time of a step.
 
     Args:
-        nodes, done, step: of the graph.
+        nodes, work_of_nodes, step: of the graph.
         variables, activations: their bytes.
         product: that runs the step.
     """
@@ -72,7 +77,7 @@ def roofline_of(
     moved = (2 * variables + inputs) / product.bandwidth
     one_by_one = sum(
         max(flops / product.flops if work.MATRIX.match(node.op) else 0.0, size / product.bandwidth)
-        for flops, size, node in zip(done.flops, done.bytes, nodes)
+        for flops, size, node in zip(work_of_nodes.flops, work_of_nodes.bytes, nodes)
     )
     return Roofline(
         product=product.name,

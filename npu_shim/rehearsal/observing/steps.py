@@ -89,14 +89,14 @@ def _note_parts(seen: Seen, attribute: str, values: Value) -> None:
 def trace_steps() -> None:
     """Note of each step if it can be traced as ``traces``, and as ``draws`` if it has random ops with eager state."""
     while _trials:
-        _try_trace(*_trials.pop())
+        _note_if_traceable(*_trials.pop())
 
 
 def _tensor_spec(part: Value) -> Value:
     return tf.TensorSpec.from_tensor(part) if isinstance(part, tf.Tensor) else part
 
 
-def _try_trace(seen: Seen, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:
+def _note_if_traceable(seen: Seen, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:
     """Trace a call. Nothing is computed, and nothing in it is noted."""
     with _notes_paused():
         try:

@@ -101,7 +101,7 @@ def _logs_callback(recorder: Watcher) -> KerasCallback:
             """Record the logs of a batch."""
             if recorder.count_batch_and_want_logs(batch):
                 recorder.record_values(LOG, _metrics_in_logs("batch", logs))
-            if not tf.executing_eagerly() and recorder.take_sample_once():
+            if not tf.executing_eagerly() and recorder.claim_step_for_sampling():
                 rest = list(self.model.non_trainable_weights)
                 recorder.record_values(UNTRAINED, zip(map(plain_name, rest), tf.keras.backend.batch_get_value(rest)))
             if recorder.is_done():

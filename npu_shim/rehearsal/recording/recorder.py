@@ -55,7 +55,7 @@ class Watcher(Calls):
         self.final_step = self.steps
         self.record_values(FINAL, values)
 
-    def take_sample_once(self) -> bool:
+    def claim_step_for_sampling(self) -> bool:
         """Return True once for each step at which variables without an optimizer are wanted."""
         return False
 
@@ -167,7 +167,7 @@ class Recorder(Watcher):
         known = self._trained.get(id(variable))
         return known is not None and known() is variable
 
-    def take_sample_once(self) -> bool:
+    def claim_step_for_sampling(self) -> bool:
         """Return True once for each step at which variables without an optimizer are wanted."""
         step, last = self.steps, self._sampled
         self._sampled = step

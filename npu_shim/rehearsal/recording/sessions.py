@@ -64,7 +64,7 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
                 recorder.writer.write_event(
                     "note", unordered_op=op.type, unordered_line=tf_recording.creation_line_of_op(op)
                 )
-        if threading.current_thread() is threading.main_thread() and recorder.take_sample_once():
+        if threading.current_thread() is threading.main_thread() and recorder.claim_step_for_sampling():
             recorder.record_values(
                 UNTRAINED, _read_variables(session, smallest_variables(untrained.findings_in(session.graph)))
             )

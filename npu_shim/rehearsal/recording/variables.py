@@ -48,7 +48,7 @@ class EagerVariables:
     def record_untrained(self) -> None:
         """Record the variables that no optimizer has updated so far, once for each training step."""
         recorder = self._recorder
-        if recorder.take_sample_once():
+        if recorder.claim_step_for_sampling():
             untrained = [
                 (name, variable)
                 for name, variable in self._variables_with_values()

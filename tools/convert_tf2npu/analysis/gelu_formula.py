@@ -194,11 +194,11 @@ def _evaluate(node: ast.AST, local: dict[str, _Value], names: Names, where: Wher
     if name in _VALUES:
         return _Value(_VALUES[name], False)
     if isinstance(node, ast.Name):
-        return _value_of_outer_constant(node, local, names, where)
+        return _value_of_outer_constant(node, names, where)
     raise _Unknown
 
 
-def _value_of_outer_constant(node: ast.Name, local: dict[str, _Value], names: Names, where: Where) -> _Value:
+def _value_of_outer_constant(node: ast.Name, names: Names, where: Where) -> _Value:
     """Return the value of a constant outside of the function."""
     binding = names.only_binding(node, where, "value")
     if binding is not None and binding.node is not None:

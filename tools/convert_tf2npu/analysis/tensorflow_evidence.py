@@ -184,7 +184,7 @@ def _all_evidence(names: Names) -> Iterator[Evidence]:
         yield _make_evidence(names, "tensorflow.contrib", node, Kind.ONLY_ONE)
     if calls_keras:
         yield from _evidence_of_old_arguments(names)
-    yield from _evidence_of_values(names, shows_two)
+    yield from _evidence_of_eager_execution(names, shows_two)
     for node in _training_calls(names, calls_keras):
         yield _make_evidence(names, last_name(node.func), node, Kind.TRAINS)
 
@@ -364,12 +364,12 @@ def _is_name_of_tf2(name: str, dotted: str) -> bool:
     return is_new and not is_tf1_name(name)
 
 
-def _evidence_of_values(names: Names, shows_two: bool) -> Iterator[Evidence]:
+def _evidence_of_eager_execution(names: Names, is_known_tf2: bool) -> Iterator[Evidence]:
     """Yield the evidence of values of tensors, ``loss.numpy()``, and of a loop over a dataset.
 
     Args:
         names: of the file.
-        shows_two: True if names show version 2. Then the types of what loops run over are not inferred.
+        is_known_tf2: True if names show version 2. Then the types of what loops run over are not inferred.
     """
     of_tensorflow = any(
         binding.target.partition(".")[0] == "tensorflow"
@@ -379,13 +379,13 @@ def _evidence_of_values(names: Names, shows_two: bool) -> Iterator[Evidence]:
     for call in names.calls:
         function = call.node.func
         if of_tensorflow and isinstance(function, ast.Attribute) and function.attr == "numpy" and not call.node.args:
-            shows_two = True
+            is_known_tf2 = True
             yield _make_evidence(names, ".numpy()", call.node, Kind.VALUE)
     for statement, where in names.places.items():
-        if shows_two or not isinstance(statement, ast.For) or _is_sequence(names, statement.iter, where):
+        if is_known_tf2 or not isinstance(statement, ast.For) or _is_sequence(names, statement.iter, where):
             continue
         if names.types.of(statement.iter, where) == Type.DATASET:
-            shows_two = True
+            is_known_tf2 = True
             yield _make_evidence(names, "a loop over a dataset", statement, Kind.VALUE)
 
 

@@ -68,7 +68,7 @@ def list_items(block: Block) -> list[str]:
     return [" ".join(item[2:].split()) for item in re.split(r"\n(?=[*-] )", block.text)]
 
 
-def doc_as_markdown(doc: str) -> str:
+def doc_body_as_markdown(doc: str) -> str:
     """Return a docstring, without its title, as Markdown."""
     parts = []
     for block in doc_blocks(doc):

@@ -10,7 +10,7 @@ from typing import Dict, Iterator
 from .. import __version__
 from ..engine.results import CHANGE, ERROR, FINDING, UNREACHED, Diagnostic
 from .content import Explanation, Report, ReportFile
-from .explanation import doc_as_markdown, first_paragraph
+from .explanation import doc_body_as_markdown, first_paragraph
 from .regions import Regions
 from .text import cpu_sentences, message_text, place_text
 
@@ -101,7 +101,7 @@ def _rule_json(rule: Explanation) -> _Json:
         "name": rule.name,
         "shortDescription": {"text": rule.title + "."},
         "fullDescription": {"text": why},
-        "help": {"text": rule.doc, "markdown": doc_as_markdown(rule.doc) or rule.title},
+        "help": {"text": rule.doc, "markdown": doc_body_as_markdown(rule.doc) or rule.title},
         "defaultConfiguration": {"level": level},
         "properties": {
             "tags": ["tensorflow", "ascend-npu"],

@@ -125,7 +125,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
         or has_own_strategy(context)
         or is_in_test(context, node)
         or not (has_custom_training_loop(context) or is_in_train_step(context.names, node))
-        or not _is_in_step(context, node)
+        or not _is_undistributed_in_step(context, node)
         or not _is_batch_size(context, rows, call.where)
     ):
         return
@@ -138,7 +138,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     )
 
 
-def _is_in_step(context: Context, node: ast.Call) -> bool:
+def _is_undistributed_in_step(context: Context, node: ast.Call) -> bool:
     """Return True for code of a training step, outside of npu.distribute: in it, or in a function that it calls."""
     around = list(context.names.ancestors(node))
     if any(
