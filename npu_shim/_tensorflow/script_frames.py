@@ -100,6 +100,12 @@ def is_called_by_library() -> bool:
     return frame is None or is_library(frame.f_code.co_filename)
 
 
+def calling_line() -> tuple[str, int]:
+    """Return file and line that have called npu_shim."""
+    frame = _caller_of_npu_shim()
+    return ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
 def is_in_line_with(words: str) -> bool:
     """Return True if the line of source that has called npu_shim has these words."""
     frame = _caller_of_npu_shim()

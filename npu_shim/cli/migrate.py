@@ -20,6 +20,7 @@ GROUP = MIGRATE
 EXAMPLE = "npu-shim migrate train.py -o out --steps 20 -- --batch_size 64"
 _COMMAND = "npu-shim migrate"
 _OPTIONS = f"""
+-m --module MODULE  migrate a module that runs as python -m MODULE in this folder
 -o --output DIR  receives the migrated program: the script and the files of its folder that it imports
 -r --report DIR  receives facts, reports and the output of the runs (default: the output folder with _report)
 --steps N  end each run after N training steps like an early stop: finally blocks, hooks and checkpoints run
@@ -49,9 +50,13 @@ def main(arguments: list[str]) -> int:
     from npu_shim.rehearsal.reports import WRITERS, write_reports
 
     own, of_script = split_at_dashes(arguments)
-    args = _parser().parse_args(own)
+    parser = _parser()
+    args = parser.parse_args(own)
+    if bool(args.script) == bool(args.module):
+        parser.error("give a script, or -m and a module")
+    script = args.script or _script_of_module(args.module)
     folder = args.report or os.path.normpath(args.output) + "_report"
-    check_file(args.script, "Give the script that trains.")
+    check_file(script, "Give the script that trains.")
     check_output_folder("--output", args.output)
     check_output_folder("--report", folder)
     need_tensorflow()
@@ -60,7 +65,7 @@ def main(arguments: list[str]) -> int:
     note = line_printer(_COMMAND, args.quiet)
     shown = None if args.quiet else _COMMAND
     plan = Migrating(
-        args.script, of_script, args.output, folder, args, args.steps, args.force, args.timeout, note, shown
+        script, of_script, args.output, folder, args, args.steps, args.force, args.timeout, note, shown, args.module
     )
     try:
         with temporary.exit_on_signals():
@@ -73,6 +78,14 @@ def main(arguments: list[str]) -> int:
     return print_output(reports.to_text(result).rstrip("\n"), _CODES.get(result.verified.verdict, 2))
 
 
+def _script_of_module(module: str) -> str:
+    """Return the path of a module that runs in this folder; that where it should be if there is none."""
+    from npu_shim.import_hook import reachable
+
+    files = reachable.files_of_module(module, [os.getcwd()])
+    return os.path.relpath(files[-1]) if files else module.replace(".", os.sep) + ".py"
+
+
 def _parser() -> argparse.ArgumentParser:
     from convert_tf2npu.api import add_rule_arguments
 
@@ -82,9 +95,9 @@ def _parser() -> argparse.ArgumentParser:
         "verifies that the result computes the same. The next run of the same command uses the facts in the "
         "folder of the reports. Exit codes: 0 the two agree; 1 they differ; 2 a script could not run to its end, or "
         "wrong usage; 3 the original departs from itself.",
-        usage="%(prog)s [options] -o DIR SCRIPT [-- ARGUMENTS]",
+        usage="%(prog)s [options] -o DIR (SCRIPT | -m MODULE) [-- ARGUMENTS]",
     )
-    parser.add_argument("script", metavar="SCRIPT", help="the script that trains")
+    parser.add_argument("script", metavar="SCRIPT", nargs="?", help="the script that trains")
     add_options(
         parser,
         _OPTIONS,

@@ -20,22 +20,26 @@ if TYPE_CHECKING:
     from convert_tf2npu.api import FileResult
 
 
-def run_converted(options: Sequence[str], path: str, arguments: list[str]) -> None:
+def run_converted(options: Sequence[str], command: Sequence[str]) -> None:
     """Convert a script and run it.
 
     Args:
         options: of the rules, as the migration tool takes them.
-        path: of the script, or of a folder with a __main__.py.
-        arguments: its own.
+        command: the path of the script, or of a folder with a __main__.py, or ``-m`` and a module, and its arguments.
     Raises:
         ToolMissing: there is no migration tool.
         UsageError: its settings for this script are wrong.
     """
     rules = rule_arguments(options)
     use_cpu_forms()
-    files = enter_script_folder(path, False)
-    finder = install_conversion(files, rules, None, Report(), watches_shapes=False)
-    script.run_file(path, arguments, finder)
+    is_module = command[0] == "-m"
+    target, *arguments = command[is_module:]
+    files = enter_script_folder(target, is_module)
+    finder = install_conversion(files, rules, os.getcwd() if is_module else None, Report(), watches_shapes=False)
+    if is_module:
+        script.run_module(target, arguments)
+    else:
+        script.run_file(target, arguments, finder)
 
 
 def rule_arguments(options: Sequence[str] = ()) -> argparse.Namespace:

@@ -35,6 +35,21 @@ def enter_script_folder(command: Sequence[str]) -> None:
         sys.path[0] = folder
 
 
+def root_of_module(path: str, module: str) -> str:
+    """Return the folder in which Python finds a module with ``-m``.
+
+    Args:
+        path: of the module, or of the ``__main__.py`` of a package.
+        module: its name.
+    """
+    parts = module.split(".")
+    is_package = os.path.basename(path) == "__main__.py" and parts[-1] != "__main__"
+    root = os.path.abspath(path)
+    for _ in range(len(parts) + is_package):
+        root = os.path.dirname(root)
+    return root
+
+
 def run_unconverted(command: Sequence[str]) -> None:
     """Run a script as it is, as ``python command``. See enter_script_folder()."""
     if command[0] == "-m":

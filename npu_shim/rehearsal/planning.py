@@ -59,6 +59,7 @@ class Plan:
         begins_as_recorded: True to begin with the variables of a recording.
         dumping: the dumps of the ops; None without.
         display: the command whose lines show the progress of the runs; None to show none.
+        module: the name by which Python runs both scripts as modules; None for scripts.
     """
 
     original: str
@@ -86,6 +87,7 @@ class Plan:
     begins_as_recorded: bool = False
     dumping: Dumping | None = None
     display: str | None = None
+    module: str | None = None
 
     def verify(self, report: Callable[[str], None]) -> Result:
         """Run both scripts, and write a recording if one is asked for. Return the result of their comparison."""
@@ -156,6 +158,7 @@ class Plan:
             of_ranks=bool(self.ranks or self.record),
             dumping=self.dumping,
             display=self.display,
+            module=self.module,
         )
         migrated = replace(
             original,

@@ -61,11 +61,15 @@ def main(arguments: list[str]) -> int:
     if host_env.is_alias_wanted():
         migrated_run.serve_vendor_packages()
     try:
+        if run.module is not None:
+            target = ["-m", run.module, *target[1:]]
         if run.convert is None:
             script.enter_script_folder(target)
+            if run.module is not None:  # the migrated one is in another folder
+                sys.path[0] = script.root_of_module(run.script, run.module)
             script.run_unconverted(target)
         else:
-            migrated_run.run_converted(run.convert, target[0], target[1:])
+            migrated_run.run_converted(run.convert, target)
         ended = _record_end(recorder, rank)
     except SystemExit as error:
         ended = _record_end(recorder, rank) if error.code in (None, 0) else "error"

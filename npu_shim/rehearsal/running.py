@@ -76,6 +76,7 @@ class Run:
         apart: None to draw equal numbers on all ranks where the script sets no seed. Else ranks draw their own, unless
             the script sets one of these global seeds.
         display: the command whose lines show its progress; None to show none.
+        module: the name by which Python runs the script as a module; None for a script.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Run:
     on_host: bool = False
     server: ForkServer | None = None
     display: str | None = None
+    module: str | None = None
 
     @property
     def log_path(self) -> str:

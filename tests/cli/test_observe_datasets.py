@@ -203,8 +203,65 @@ if not ONE:  # which has no tape
         assert (seen["first"]["trained_by"], seen["third"]["trained_by"]) == (["hand"], ["hand"])
         assert "drop_in_training" not in converted(python, tmp_path)  # which asks optimizers for their steps
 
+    def test_a_loop_that_compares_its_own_count_keeps_all_batches(python: Python, tmp_path: pathlib.Path) -> None:
+        begin, loop, rest = LOOP.partition("for a, b in made")
+        counts = "    number += 1\n    if number == -(-len(x) // 8):\n        print('epoch ends')\n    for c, d"
+        text = f"{begin}number = 0\n{loop}{rest}".replace("    for c, d", counts)
+        seen = observed(python, tmp_path, text)
+        assert (seen["first"]["used"], seen["first"]["counted"], "counted" in seen["second"]) == (
+            ["training"],
+            [True],
+            False,
+        )
+        assert "drop_in_training" not in converted(python, tmp_path)
+
     def test_a_function_may_read_a_dataset_on_which_a_loop_has_trained(python: Python, tmp_path: pathlib.Path) -> None:
         text = LOOP.replace("for pair in zip", TRACED_LOOP + "for pair in zip")
         seen = observed(python, tmp_path, text)
         assert (seen["first"]["used"], seen["second"]["used"]) == (["training"], ["evaluation", "other"])
         assert "drop_in_training" in converted(python, tmp_path)
+
+
+SAVED_PIPELINE = """
+import subprocess
+import sys
+import tensorflow as tf
+
+v1 = tf.compat.v1
+
+
+def batches(n):
+    return v1.data.Dataset.from_tensor_slices(tf.ones([10, 3])).batch(n)
+
+
+def evaluate(session, values):  # so that the source does not show that the dataset trains
+    return session.run(values)
+
+
+if "load" in sys.argv:
+    with v1.Graph().as_default(), v1.Session() as session:
+        v1.train.import_meta_graph("net/model.meta")
+        session.run("begin")
+        print("loaded", session.run("next:0").shape)
+else:
+    with v1.Graph().as_default(), v1.Session() as session:
+        iterator = v1.data.make_initializable_iterator(batches(4))
+        x = tf.identity(iterator.get_next(), name="next")
+        tf.group(iterator.initializer, name="begin")
+        w = v1.get_variable("w", [3, 1])
+        train = v1.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(x @ w))
+        session.run([v1.global_variables_initializer(), "begin"])
+        session.run(train)
+        print(evaluate(session, x).shape)
+        v1.train.Saver().save(session, "net/model")
+    print("went", subprocess.call([sys.executable, __file__, "load"]))
+"""
+
+
+def test_input_pipelines_that_a_script_saves_have_no_note(python: Python, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "saves.py").write_text(SAVED_PIPELINE)
+    run = python(tmp_path, "-m", "npu_shim", "observe", "saves.py")
+    assert run.returncode == 0 and "went 0" in run.stdout and "loaded (4, 3)" in run.stdout, run.stdout[-3000:]
+    (file,) = json.loads((tmp_path / "facts.json").read_text())["files"].values()
+    (batches,) = [fact["values"] for fact in file["facts"] if fact["kind"] == "dataset"]
+    assert (batches["used"]["distinct"], batches["batch"]["distinct"]) == (["training", "evaluation"], [4])

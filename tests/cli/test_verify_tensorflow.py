@@ -9,6 +9,7 @@ import subprocess
 from typing import Any, Callable
 
 import pytest
+import tensorflow as tf
 
 from tests.marks import of_version_1
 from tests.verify_command import VerifyCommand
@@ -42,6 +43,37 @@ x = np.random.RandomState(0).rand(32, 4).astype("float32")
 model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(4,), kernel_initializer="ones")])
 model.compile(hvd.DistributedOptimizer(tf.keras.optimizers.SGD(0.1)), "mse")
 model.fit(x, x.sum(1), batch_size=8, epochs=2, verbose=0, shuffle=False)
+"""
+
+
+# What a script saves: the graph of a session with its update, and a function with a tape.
+SAVED_GRAPH = (
+    SCRIPT.replace("IMPORT", "")
+    + """
+    v1.train.Saver([v for v in v1.global_variables()]).save(session, "net/model")
+if b"PyFunc" in open("net/model.meta", "rb").read():
+    raise SystemExit("a note is in the graph")
+"""
+)
+SAVED_MODULE = """
+import tensorflow as tf
+
+class Net(tf.Module):
+    @tf.function(input_signature=[tf.TensorSpec([8, 4], tf.float32)])
+    def train(self, x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(x @ self.w))
+        self.optimizer.apply_gradients([(tape.gradient(loss, self.w), self.w)])
+        tf.summary.scalar("loss", loss, step=0)
+        return loss
+
+net = Net()
+net.w, net.optimizer = tf.Variable(tf.ones([4, 1])), tf.keras.optimizers.SGD(0.1)
+for step in range(3):
+    net.train(tf.ones([8, 4]))
+tf.saved_model.save(net, "net")
+if b"PyFunc" in open("net/saved_model.pb", "rb").read():
+    raise SystemExit("a note is in the graph")
 """
 
 
@@ -103,3 +135,14 @@ if importlib.util.find_spec("keras"):
         assert done.returncode == 0 and "The two scripts agree" in done.stdout, done.stdout
         found = json.loads((tmp_path / "report" / "verify.json").read_text())
         assert found["verdict"] == "agree" and found["original"]["steps"] == 3
+
+
+SAVES = {"graph": SAVED_GRAPH, **({} if tf.__version__.startswith("1.") else {"module": SAVED_MODULE})}
+
+
+@pytest.mark.parametrize("script", SAVES.values(), ids=list(SAVES))
+def test_graphs_that_a_recorded_script_saves_have_no_note(
+    verify_command: VerifyCommand, script: str, tmp_path: pathlib.Path
+) -> None:
+    report = verified(verify_command, script, tmp_path, "0")
+    assert (report["verdict"], report["original"]["steps"]) == ("agree", 3)

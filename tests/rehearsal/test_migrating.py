@@ -7,6 +7,8 @@ import itertools
 import json
 import pathlib
 import re
+import subprocess
+import sys
 from typing import Any, Sequence
 
 import pytest
@@ -20,6 +22,7 @@ from npu_shim.rehearsal.migrating.migration import FACTS, SOURCE, TAKEN_BACK, Re
 from npu_shim.rehearsal.migrating.plan import Migrating, NotObserved
 from npu_shim.rehearsal.migrating.program import OutputExists, Program
 from npu_shim.rehearsal.result import AGREE, DIFFER, Result
+from samples import training
 
 tool.make_importable()
 
@@ -226,3 +229,43 @@ def test_files_of_a_run_that_is_killed_are_taken_back(folder: pathlib.Path) -> N
         given.migrate()
     assert (folder / "old.txt").read_text() == "old" and not (folder / "new.txt").exists()
     assert not list((folder / "reports").glob("tmp/*"))
+
+
+MODULE = """import sys
+import tensorflow as tf
+from ..data import rows
+
+v1 = tf.compat.v1
+v1.disable_eager_execution()
+x = v1.placeholder(tf.float32, [None, 4])
+w = v1.get_variable("w", [4, 1], initializer=v1.ones_initializer())
+train = v1.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(tf.square(tf.matmul(x, w))))
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+    for step in range(int(sys.argv[1])):
+        session.run(train, {x: rows})
+"""
+
+
+def test_a_module_of_a_package_is_migrated(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "net" / "train").mkdir(parents=True)
+    (tmp_path / "net" / "data.py").write_text("rows = [[1.0, 2.0, 3.0, 4.0]] * 8\n")
+    for name, text in ("__init__", ""), ("__main__", MODULE):
+        (tmp_path / "net" / "train" / f"{name}.py").write_text(text)
+    command = [sys.executable, "-m", "npu_shim", "migrate", "-m", "net.train", "-o", "out", "--steps", "3", "--", "5"]
+    done = subprocess.run(command, cwd=str(tmp_path), env=training.environment(), capture_output=True, text=True)
+    assert done.returncode == 0 and "The two scripts agree." in done.stdout, done.stdout + done.stderr
+    assert "migrate: observed  step 3" in done.stderr and "migrate: migrated  step 3" in done.stderr
+    assert "[8, 4]" in (tmp_path / "out" / "net" / "train" / "__main__.py").read_text()
+    (run,) = json.loads((tmp_path / "out_report" / "facts.json").read_text())["runs"]
+    assert run["command"] == ["net.train", "5"]
+
+
+def test_a_script_and_a_module_are_one_too_many(folder: pathlib.Path, capsys: Any) -> None:
+    for given, message in (
+        (["-m", "helper", "train.py"], "give a script, or -m and a module"),
+        (["-m", "no"], "no.py"),
+    ):
+        with pytest.raises(SystemExit):
+            raise SystemExit(main(["migrate", "-o", "out", *given]))
+        assert message in capsys.readouterr().err

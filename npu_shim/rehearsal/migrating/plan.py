@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Callable, Sequence
 from npu_shim._host import host_env
 from npu_shim.distributed.ranktable.model import count_text
 from npu_shim.import_hook.tool import with_package_path
+from npu_shim.launching.progress.display import Display
+from npu_shim.launching.progress.status import PIPE_VARIABLE
 from npu_shim.rehearsal.failures import advice_on_output
 from npu_shim.rehearsal.files.kept import leftover_stores, restore_files
 from npu_shim.rehearsal.migrating.bisection import departing_rewrites
@@ -57,6 +59,7 @@ class Migrating:
         timeout: the seconds that a run may take.
         report: prints a line about the progress.
         display: the command whose lines show the progress of the runs; None to show none.
+        module: the name by which Python runs the script as a module in this folder; None for a script.
     """
 
     script: str
@@ -69,6 +72,7 @@ class Migrating:
     timeout: float | None
     report: Callable[[str], None]
     display: str | None = None
+    module: str | None = None
 
     def migrate(self) -> Migration:
         """Migrate the program.
@@ -84,7 +88,7 @@ class Migrating:
         facts = read_facts(path)
         rules = self._rules_with_facts(path, ())
         observed = [os.path.join(facts.root, name) for name in facts.files]
-        program = Program(self.script, rules, observed)
+        program = Program(self.script, rules, observed, os.getcwd() if self.module else None)
         rewrites = program.rewrites()
         program.write_files(self.output, self.replaces)
         of_facts: dict[str, list[Rewrite]] = {}
@@ -111,7 +115,7 @@ class Migrating:
                     for r in back
                 ]
                 rules = self._rules_with_facts(path, left_out)
-                program = Program(self.script, rules, observed)
+                program = Program(self.script, rules, observed, os.getcwd() if self.module else None)
                 program.write_files(self.output, True)
                 verified = self._verify(rules, self._migrated_path(program))
         if verified.verdict == NOT_RUN:
@@ -137,7 +141,7 @@ class Migrating:
         from convert_tf2npu.api import UsageError, read_facts
 
         path = os.path.join(self.reports, FILE)
-        command = (self.script, *self.arguments)
+        command = (self.module or self.script, *self.arguments)
         if os.path.exists(path):
             try:
                 known = read_facts(path)
@@ -150,19 +154,25 @@ class Migrating:
                 os.remove(path)
         self.report(f"observing {self.script}")
         log = os.path.join(self.reports, _LOG)
-        options = ["--take-back", "-o", path, *([f"--steps={self.steps}"] if self.steps else [])]
-        arguments = [sys.executable, "-m", "npu_shim", "observe", *options, *self._rule_options(), *command]
+        options = ["--take-back", "-o", path, *([f"--steps={self.steps}"] if self.steps else []), *self._rule_options()]
+        target = ["--project=.", "-m", *command] if self.module else command
+        arguments = [sys.executable, "-m", "npu_shim", "observe", *options, *target]
         own = os.path.join(os.path.abspath(self.reports), "tmp")  # where the process keeps copies of the user's files
         os.makedirs(own, exist_ok=True)
+        display = Display(self.display) if self.display else None
+        environ = {**with_package_path(host_env.process_environ()), "TMPDIR": own}
+        if display is not None:
+            environ[PIPE_VARIABLE] = str(display.pipe)
         with open(log, "wb") as output:
             try:
                 code = subprocess.run(
                     arguments,
-                    env={**with_package_path(host_env.process_environ()), "TMPDIR": own},
+                    env=environ,
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     timeout=self.timeout,
+                    pass_fds=(display.pipe,) if display else (),
                     check=False,
                 ).returncode
             except subprocess.TimeoutExpired:
@@ -171,6 +181,8 @@ class Migrating:
                     f"{self.script} took longer than {self.timeout:g} s; its output is in {log}. Give {fix}."
                 )
             finally:  # it may have been killed
+                if display is not None:
+                    display.end()
                 for store in leftover_stores(own):
                     restore_files(store)
                 shutil.rmtree(own, ignore_errors=True)
@@ -212,6 +224,7 @@ class Migrating:
             steps=self.steps,
             timeout=self.timeout,
             display=self.display,
+            module=self.module,
         )
 
     def _verify(self, rules: argparse.Namespace, migrated: str) -> Result:

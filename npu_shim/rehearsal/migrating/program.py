@@ -26,10 +26,13 @@ class Program:
         script: the path of the script.
         rules: the arguments of the rules, with those of facts.
         observed: the paths of the files that runs have imported.
+        root: the folder of the program; None to find it.
     """
 
-    def __init__(self, script: str, rules: argparse.Namespace, observed: Sequence[str]) -> None:
-        conversions = migrated_run.make_conversions([script], rules)
+    def __init__(
+        self, script: str, rules: argparse.Namespace, observed: Sequence[str], root: str | None = None
+    ) -> None:
+        conversions = migrated_run.make_conversions([script], rules, root)
         self._root = conversions.files.root
         if not os.path.isdir(self._root):
             self._root = os.path.dirname(self._root)

@@ -9,7 +9,6 @@ from npu_shim.rehearsal.observing import (
     doubles,
     graphs,
     layers,
-    saved_graphs,
     sessions,
     shapes,
     sizes,
@@ -17,6 +16,7 @@ from npu_shim.rehearsal.observing import (
     values,
 )
 from npu_shim.rehearsal.recording.functions import disable_xla
+from npu_shim.rehearsal.recording.saved_graphs import watch_saved_graphs
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal.observing.observation import Answer
@@ -50,7 +50,7 @@ def watch_uses(recorder: Recorder) -> Callable[[], None]:
     shapes.watch_feeds()
     layers.watch_layers()
     sessions.watch_sessions()
-    saved_graphs.watch_saved_graphs()
+    watch_saved_graphs()
 
     def note_open_uses() -> None:
         uses.note_open_loops()

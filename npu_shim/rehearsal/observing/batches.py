@@ -11,6 +11,7 @@ from npu_shim._tensorflow.tf_numpy_function import add_stateless_function_op
 from npu_shim._tensorflow.types import Dataset, Structure, TensorShape
 from npu_shim.data.batching import map_arguments_as_element
 from npu_shim.data.dropping import has_random_order, number_of_examples
+from npu_shim.rehearsal.recording.saved_graphs import SCOPE
 
 if TYPE_CHECKING:
     from convert_tf2npu.api import Seen
@@ -60,7 +61,9 @@ class Batches:
             element = map_arguments_as_element(dataset, components)
             parts = tf.nest.flatten(element)
             sizes = [tf.shape(parts[index]) for index in dense]
-            first = tf.reshape(parts[dense[0]], add_stateless_function_op(self._note_shapes, sizes, tf.int32))
+            with tf.name_scope(SCOPE):
+                noted = add_stateless_function_op(self._note_shapes, sizes, tf.int32)
+            first = tf.reshape(parts[dense[0]], noted)
             first.set_shape(parts[dense[0]].shape)
             return tf.nest.pack_sequence_as(element, [*parts[: dense[0]], first, *parts[dense[0] + 1 :]])
 

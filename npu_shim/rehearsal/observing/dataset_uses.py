@@ -28,6 +28,7 @@ from npu_shim._tensorflow.types import (
 from npu_shim.data import dropped_in_training, training_passes
 from npu_shim.data.reading_call import current_reading_call
 from npu_shim.rehearsal.observing.batches import Batches
+from npu_shim.rehearsal.observing.own_counters import compares_own_count
 from npu_shim.rehearsal.recording import methods, updating
 from npu_shim.rehearsal.recording.recorder import Recorder
 
@@ -47,7 +48,7 @@ def note_dataset(seen: Seen, value: Value) -> Value:
 
     What trains on it is noted as ``trained_by``: keras, estimator, session, a ``for`` statement, calls of next(), or
     hand where the script updates variables without an optimizer of Keras. It is ``counted`` if the script asks for its
-    length, or counts its batches with ``enumerate``. See Batches, too.
+    length, or counts its batches with ``enumerate`` or a counter that it compares with a computed number. See Batches.
     """
     if not isinstance(value, (tf.compat.v2.data.Dataset, tf_api.v1.data.Dataset)):
         return value
@@ -101,6 +102,7 @@ class DatasetUses:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._number = 0  # of batches that loops have read
+        self._counting: dict[tuple[str, int], bool] = {}  # by the line of a loop: if it counts its batches
         self._open: dict[int, _Reading] = {}  # of loops, by the id of the iterator
         self._gradients = 0  # of tapes, that eager code computed
         self._is_traced = False  # a function has gradients of tapes
@@ -147,7 +149,10 @@ class DatasetUses:
             return iterator
         reading.made, reading.gradients = self._number, self._gradients
         reading.optimizer_steps = training_passes.steps_by_optimizer()
-        if script_frames.is_in_line_with("enumerate("):
+        loop = script_frames.calling_line()
+        if reading.watched and loop not in self._counting:
+            self._counting[loop] = script_frames.is_in_line_with("enumerate(") or compares_own_count(*loop)
+        if self._counting.get(loop):
             self._note_count(dataset)
         self._open[id(iterator)] = reading
         weakref.finalize(iterator, self._end_reading_and_note_use, id(iterator)).atexit = False

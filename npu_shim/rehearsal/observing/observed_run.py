@@ -19,6 +19,7 @@ from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal.files.taken_back import restoring_files
 from npu_shim.rehearsal.observing.counted_steps import start_counting_steps
 from npu_shim.rehearsal.observing.observation import Answer, Observation
+from npu_shim.rehearsal.observing.progress import reporting_steps
 from npu_shim.rehearsal.run_arguments import arguments_of_run
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def run_and_write_facts(target: Sequence[str], is_module: bool, settings: Observ
     finder = hook.install_finder(conversions, watch_shapes=False)
     ended = "error"
     try:
-        with _own_folder() as folder, _taking_back(settings):
+        with reporting_steps(recorder), _own_folder() as folder, _taking_back(settings):
             arguments = arguments_of_run(target[1:], folder)
             if is_module:
                 script.run_module(target[0], arguments)

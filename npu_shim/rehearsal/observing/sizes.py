@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_data
+from npu_shim.rehearsal.recording.saved_graphs import SCOPE, add_note
 
 if TYPE_CHECKING:
     from convert_tf2npu.api import Seen
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Value
 
 tf = tf_api.tf
-SCOPE = "npu_shim_observe"  # of the ops that note, so that the names of the script's own ops stay
 
 
 def note_rows(seen: Seen, value: Value) -> Value:
@@ -42,7 +42,7 @@ def note_rows(seen: Seen, value: Value) -> Value:
 
     # The value depends on the note, so that it is made whenever the value is computed.
     with tf.name_scope(SCOPE):
-        with tf.control_dependencies([tf.numpy_function(note, [tf.shape(value)], [])]):
+        with tf.control_dependencies([add_note(note, [tf.shape(value)], [])]):
             return tf.identity(value)
 
 

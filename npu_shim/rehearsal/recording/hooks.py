@@ -22,6 +22,7 @@ from npu_shim.rehearsal.recording.prints import watch_prints
 from npu_shim.rehearsal.recording.queues import order_queues
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.restored import watch_restores
+from npu_shim.rehearsal.recording.saved_graphs import watch_saved_graphs
 from npu_shim.rehearsal.recording.sessions import variables_of, watch_sessions
 from npu_shim.rehearsal.recording.settings import HookSettings
 from npu_shim.rehearsal.recording.sharing import watch_checkpoints, watch_collectives
@@ -49,6 +50,7 @@ def install_recording_hooks(recorder: Recorder, settings: HookSettings) -> None:
         InitialVariables(recorder, settings.given, not on_device).watch()
     counting.install()
     watch_sessions(recorder, counting.variables_of if isinstance(counting, HostUpdates) else variables_of)
+    watch_saved_graphs()
     if variables is not None:
         watch_tapes(recorder, variables)
         watch_functions(recorder, variables)

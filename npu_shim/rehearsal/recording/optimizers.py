@@ -20,6 +20,7 @@ from npu_shim.rehearsal.recording.graph_inputs import learning_rates_of, named_i
 from npu_shim.rehearsal.recording.kinds import GRADIENT, LOSS, RATE, VARIABLE
 from npu_shim.rehearsal.recording.names import OF_OPTIMIZER, plain_name
 from npu_shim.rehearsal.recording.recorder import Recorder
+from npu_shim.rehearsal.recording.saved_graphs import add_note
 from npu_shim.rehearsal.recording.update_hooks import Apply, Pairs, UpdateHooks, optimizer_classes
 
 Named = List[Tuple[str, str, Tensor]]  # kind, name, tensor
@@ -198,7 +199,7 @@ class UpdateRecording(UpdateWatch):
                 self._recorder.record_update(number, [name + (array,) for name, array in zip(names, arrays)])
                 return np.zeros((), np.int64)
 
-            recorded = tf.numpy_function(record, [value for _, _, value in values], tf.int64)
+            recorded = add_note(record, [value for _, _, value in values], tf.int64)
         in_function = getattr(graph, "building_function", False)
         if not updates or isinstance(result, (list, tuple)) or (in_function and not _is_graph_optimizer(optimizer)):
             return result  # the function runs the op because it is stateful

@@ -13,6 +13,7 @@ from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.kinds import SUMMARY
 from npu_shim.rehearsal.recording.names import OWN_WRITER
 from npu_shim.rehearsal.recording.recorder import Watcher
+from npu_shim.rehearsal.recording.saved_graphs import add_note
 
 # tags of hooks that measure speed, and of queues: how full they are depends on threads
 _BY_CHANCE = re.compile(r".*(/sec|fraction_(of|over)_\d+(_of_\d+)?_full(_\d+)?|queue_size)$")
@@ -45,7 +46,7 @@ def watch_summaries(recorder: Watcher) -> None:
             record(np.asarray(data))
         elif recorder.adds_summary_ops and getattr(graph, "building_function", False):
             with tf.control_dependencies(tf_recording.function_call_ops(graph)):
-                tf.numpy_function(record, [data], tf.int64)
+                add_note(record, [data], tf.int64)
         return original(name, data, *args, **kwargs)
 
     for owner in (module, tf.summary):

@@ -19,6 +19,7 @@ from npu_shim.rehearsal.recording.losses import FIRST
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.optimizers import dense_gradient
 from npu_shim.rehearsal.recording.recorder import Recorder
+from npu_shim.rehearsal.recording.saved_graphs import add_note
 from npu_shim.rehearsal.recording.variables import EagerVariables, array_of, weights_of
 
 _CALL = "call of a model"
@@ -70,7 +71,7 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
         if graph is None:
             record_arrays(*[value for _, _, value in rows])
             return gradients
-        return _after(tf.numpy_function(record_arrays, [value for _, _, value in rows], tf.int64), gradients)
+        return _after(add_note(record_arrays, [value for _, _, value in rows], tf.int64), gradients)
 
     def enter(original: Function, tape: GradientTape) -> Result:
         recorder.enter(TAPES)

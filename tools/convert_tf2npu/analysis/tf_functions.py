@@ -241,7 +241,7 @@ def _may_run_traced(names: Names, function: ast.FunctionDef, seen: set[ast.AST])
 
 
 def _is_used_in_traced(names: Names, function: ast.FunctionDef, seen: set[ast.AST]) -> bool:
-    uses = mentions_of_function(function, names)
+    uses = mentions_of_function(function, names, of_objects=True)
     if uses is None:
         return True  # in a file that cannot be read
     for mention in uses:
@@ -276,7 +276,7 @@ def _overridden_methods(names: Names, function: ast.FunctionDef) -> Iterator[tup
 def is_function_used(names: Names, function: ast.FunctionDef) -> bool:
     """Return True if the project uses a function outside its tests, as far as names show."""
     for theirs, method in [(names, function), *_overridden_methods(names, function)]:
-        uses = mentions_of_function(method, theirs)
+        uses = mentions_of_function(method, theirs, of_objects=True)
         if uses is None or any(not belongs_to_test(mention.names, mention.node) for mention in uses):
             return True
     return False

@@ -50,7 +50,7 @@ def traceable_step(context: Context, function: ast.FunctionDef) -> TraceableStep
         context: the file.
         function: of the file.
     """
-    uses = mentions_of_function(function, context.names)
+    uses = mentions_of_function(function, context.names, of_objects=True)
     if not uses or function.decorator_list or b"setattr(" in context.source.raw:
         return None
     calls = []

@@ -18,10 +18,10 @@ VALUE = "value"
 # A function: "parameters", their names.
 FUNCTION = "function"
 # A dataset of batches. What it fed: "used", of training, evaluation, prediction, other; "trained_by", of keras,
-# estimator, session, for, next, hand; "counted", if the script asked for its length. Its batches: "size" of a full
-# one, "batch", the sizes that occurred, "partial", if a partial one came after full ones or alone, "lost", the same in
-# training, "axis:I.J", the sizes of unknown dimension J of component I. Its source: "examples", their number, and
-# "mixed", if each pass of training has another order.
+# estimator, session, for, next, hand; "counted", if the script asked for its length or counts its batches. Its batches:
+# "size" of a full one, "batch", the sizes that occurred, "partial", if a partial one came after full ones or alone,
+# "lost", the same in training, "axis:I.J", the sizes of unknown dimension J of component I. Its source: "examples",
+# their number, and "mixed", if each pass of training has another order.
 DATASET = "dataset"
 # An array, or a placeholder: "shape", of the array or of what is fed. A Python int: "number".
 SHAPE = "shape"

@@ -175,7 +175,7 @@ def _values_passed_in_module(
         call = user.parents.get(node)
         is_called = isinstance(call, ast.Call) and (call.func is node or _is_partial(call, node, user))
         where = user.place(call if is_called and call is not None else node)
-        if not (_may_be_method(node, where, user, called) if method else may_refer_to(node, where, user, called)):
+        if not (may_be_method(node, where, user, called) if method else may_refer_to(node, where, user, called)):
             continue
         if (
             not isinstance(call, ast.Call)
@@ -227,7 +227,7 @@ def _is_attribute_of_object(node: ast.AST, where: Where, user: Names) -> bool:
     )
 
 
-def _may_be_method(node: ast.AST, where: Where, user: Names, called: Called) -> bool:
+def may_be_method(node: ast.AST, where: Where, user: Names, called: Called) -> bool:
     """Return True if a mention of a name may be a method of an object of a class, and not what a module defines."""
     if not isinstance(node, ast.Attribute):
         return False

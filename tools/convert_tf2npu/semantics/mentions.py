@@ -7,7 +7,7 @@ import re
 from itertools import chain
 from typing import Iterable, Iterator, NamedTuple
 
-from .call_sites import Called, may_refer_to, modules_using
+from .call_sites import Called, may_be_method, may_refer_to, modules_using
 from .model import Where
 from .module_index import Instance, Names
 
@@ -20,7 +20,7 @@ class Mention(NamedTuple):
     names: Names
 
 
-def mentions_of_function(function: ast.FunctionDef, names: Names) -> list[Mention] | None:
+def mentions_of_function(function: ast.FunctionDef, names: Names, of_objects: bool = False) -> list[Mention] | None:
     """Return the expressions that call a function of the project or pass it to other code, as far as names show.
 
     Methods of other classes that have the same name are among them.
@@ -28,6 +28,8 @@ def mentions_of_function(function: ast.FunctionDef, names: Names) -> list[Mentio
     Args:
         function: a function, a method, or a function inside another one.
         names: of its module.
+        of_objects: True to take a method of a parameter or a local object for the method, unless it is of another
+            class.
 
     Returns:
         the mentions; None if a file that may use the function cannot be read.
@@ -51,7 +53,8 @@ def mentions_of_function(function: ast.FunctionDef, names: Names) -> list[Mentio
                 continue  # it calls itself; or a bare name, which is no method
             where = user.place(user.parents[node] if isinstance(user.parents[node], ast.Call) else node)
             exact = of_class or isinstance(node, ast.Name) or user.resolved_name(node, where) is not None
-            if exact and may_refer_to(node, where, user, called):
+            is_method = of_objects and of_class and may_be_method(node, where, user, called)
+            if exact and (is_method or may_refer_to(node, where, user, called)):
                 calls_and_uses.append(Mention(node, where, user))
     return calls_and_uses
 

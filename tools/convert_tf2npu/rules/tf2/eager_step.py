@@ -39,6 +39,33 @@ Reported::
         optimizer.minimize(lambda: loss_of(model(x)), model.trainable_variables)
         print(loss_of(model(x)).numpy())
 
+Reported::
+
+    import tensorflow as tf
+
+    class Agent:
+        def learn(self, x):
+            with tf.GradientTape() as tape:
+                loss = loss_of(self.model(x))
+            self.optimizer.apply_gradients(zip(tape.gradient(loss, self.variables), self.variables))
+
+    agent = Agent()
+    for x in dataset:
+        agent.learn(x)
+
+Untouched::
+
+    import tensorflow as tf
+
+    class Agent:
+        def learn(self, x):
+            with tf.GradientTape() as tape:
+                loss = loss_of(self.model(x))
+            self.optimizer.apply_gradients(zip(tape.gradient(loss, self.variables), self.variables))
+
+    def compiled(agent):
+        return tf.function(agent.learn)
+
 Untouched::
 
     import tensorflow as tf
