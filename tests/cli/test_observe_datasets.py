@@ -264,4 +264,4 @@ def test_input_pipelines_that_a_script_saves_have_no_note(python: Python, tmp_pa
     assert run.returncode == 0 and "went 0" in run.stdout and "loaded (4, 3)" in run.stdout, run.stdout[-3000:]
     (file,) = json.loads((tmp_path / "facts.json").read_text())["files"].values()
     (batches,) = [fact["values"] for fact in file["facts"] if fact["kind"] == "dataset"]
-    assert (batches["used"]["distinct"], batches["batch"]["distinct"]) == (["training", "evaluation"], [4])
+    assert (batches["used"]["distinct"], batches["batch"]["distinct"][0]) == (["training", "evaluation"], 4)
