@@ -82,7 +82,7 @@ def _script_of_module(module: str) -> str:
     """Return the path of a module that runs in this folder; that where it should be if there is none."""
     from npu_shim.import_hook import reachable
 
-    files = reachable.files_of_module(module, [os.getcwd()])
+    files = reachable.files_run_by_module(module, [os.getcwd()])
     return os.path.relpath(files[-1]) if files else module.replace(".", os.sep) + ".py"
 
 

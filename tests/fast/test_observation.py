@@ -29,7 +29,7 @@ w = 3
 def test_statements_after_the_one_that_ended_the_run_did_not_run(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from convert_tf2npu.api import Diagnostic, FileResult, ObservedRun, ordered
+    from convert_tf2npu.api import Diagnostic, FileResult, ObservedRun, sort_edits
     from convert_tf2npu.engine.results import FINDING
     from convert_tf2npu.syntax.source import Source
 
@@ -40,7 +40,7 @@ def test_statements_after_the_one_that_ended_the_run_did_not_run(
     for name in (observation._watched.ran, observation._watched.seen):
         monkeypatch.setattr(builtins, name, None, raising=False)
     observation.serve_watched_code()
-    text = Source(raw).bytes_with_edits(ordered(edits)).decode()
+    text = Source(raw).bytes_with_edits(sort_edits(edits)).decode()
     try:
         exec(compile(text, path, "exec"), {"__name__": "train"})
     except SystemExit:
