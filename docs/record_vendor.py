@@ -26,12 +26,15 @@ CAUSES = {  # of differences, as read in the conversion
     "lambdaji/tf_repos/deep_ctr/Model_pipeline/DeepFM.py@1.15": _CUT,
     "omoindrot/tensorflow-triplet-loss/train.py@1.15": _CUT,
 }
+CHANCE = {  # of differences that do not come from a conversion; both tools are not compared there
+    "tkuanlun350/3DUnet-Tensorflow-Brats18/train.py@1.15": "The printed size of a queue depends on time.",
+}
 _UNTRACED, _TRACED = "The cause is not traced.", "differ by a cause"
 _SHOWN = (  # verdicts, English, Chinese
     (AGREE, "compute the same", "计算结果相同"),
     (NOT_REPRODUCIBLE, "not reproducible without a conversion, either", "不转换也不可复现"),
-    (_TRACED, "compute something else, with the cause", "计算结果不同，原因已知"),
-    (DIFFER, "compute something else, cause not traced", "计算结果不同，原因未查明"),
+    (_TRACED, "differ, with the cause", "不同，原因已知"),
+    (DIFFER, "differ, cause not traced", "不同，原因未查明"),
 )
 
 _FOLDER = "convert_tf2npu"
@@ -79,7 +82,7 @@ class VendorResult(NamedTuple):
     @property
     def outcome(self) -> str:
         """The verdict with its reason, and with the cause of a difference."""
-        cause = CAUSES.get(self.name, _UNTRACED) if self.verdict == DIFFER else ""
+        cause = {**CAUSES, **CHANCE}.get(self.name, _UNTRACED) if self.verdict == DIFFER else ""
         return ": ".join(filter(None, (self.verdict, " ".join(filter(None, (self.reason, cause))))))
 
     @property
@@ -98,13 +101,14 @@ def text_of_kinds(kinds: Mapping[str, int]) -> str:
     return "; ".join(f"{kind} {number}" for kind, number in kinds.items())
 
 
-def _kinds(text: str) -> Counter[str]:
+def kinds_of(text: str) -> Counter[str]:
+    """Return the numbers by kind of `text_of_kinds`."""
     pairs = (pair.rsplit(" ", 1) for pair in text.split("; ") if pair)
     return Counter({kind: int(number) for kind, number in pairs})
 
 
 def _wrong_and_needless(text: str) -> str:
-    kinds = _kinds(text)
+    kinds = kinds_of(text)
     return ", ".join(str(sum(kinds[kind] for kind in names)) for names in (WRONG, NEEDLESS))
 
 
@@ -112,13 +116,13 @@ def totals(programs: Sequence[Program], chinese: bool) -> str:
     """Return what both tools made of the same programs, as a table."""
     rows = [row for row in kept(programs).read().values() if row.verdict not in OUTSIDE]
     results = record_results.kept(programs).read()
-    ran = [(row, results[row.name]) for row in rows if row.verdict and row.name in results]
+    ran = [(row, results[row.name]) for row in rows if row.verdict and row.name in results and row.name not in CHANCE]
     traced = [_TRACED if row.name in CAUSES and row.verdict == DIFFER else row.verdict for row, _ in ran]
     verdicts = [traced, [result.verdict for _, result in ran]]
     failures = FAILS, NO_SYNTAX, record_results.FAILS, record_results.NOT_RUN
     both = [row for row in rows if row.lines is not None]
     kinds = [
-        sum((_kinds(text) for text in texts), _kinds("")) for texts in zip(*((r.kinds, r.our_kinds) for r in both))
+        sum((kinds_of(text) for text in texts), kinds_of("")) for texts in zip(*((r.kinds, r.our_kinds) for r in both))
     ]
     table = [
         ("programs converted", "转换的程序", f"{len(both)} / {len(rows)}", f"{len(rows)} / {len(rows)}"),

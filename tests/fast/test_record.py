@@ -822,6 +822,21 @@ def test_a_conversion_of_the_vendors_tool_is_compared_with_the_original(
     assert (result.verdict, result.reason, result.lines) == (verdict, reason, lines)
 
 
+def test_each_result_of_the_vendors_tool_belongs_to_a_program(
+    make_vendor: Any, record_list: Any, record_results: Any, repo_root: pathlib.Path
+) -> None:
+    vendor = make_vendor.record_vendor
+    rows = vendor.kept(record_list.read_programs()).read()
+    lines = (repo_root / "docs" / "record" / "vendor.tsv").read_text(encoding="utf-8").splitlines()
+    assert [line.split("\t")[0] for line in lines[1:]] == list(rows)
+    own = {"", vendor.FAILS, vendor.NO_SYNTAX, *vendor.OUTSIDE}
+    for row in rows.values():
+        assert row.verdict in own or row.verdict in record_results.VERDICTS, row.name
+        assert not re.search(r"(?:^|[\s'\"(])/\w+/", row.reason), "a path of one machine"
+        assert not set(vendor.kinds_of(row.kinds + "; " + row.our_kinds)) - set(make_vendor.record_changes.KINDS)
+    assert all(rows[name].verdict == record_results.DIFFER for name in (*vendor.CAUSES, *vendor.CHANCE))
+
+
 def test_both_tools_are_counted_in_the_same_programs(
     make_vendor: Any, record_list: Any, record_results: Any, tmp_path: pathlib.Path, monkeypatch: Any
 ) -> None:
@@ -857,7 +872,10 @@ def test_both_tools_are_counted_in_the_same_programs(
     monkeypatch.setitem(vendor.CAUSES, first.name, "A batch is lost.")
     assert differs.outcome == "differ: Loss. A batch is lost."
     vendor.kept(programs).add(differs)
-    assert "| compute something else, with the cause | 1 / 2 | 0 / 2 |" in vendor.totals(programs, False)
+    assert "| differ, with the cause | 1 / 2 | 0 / 2 |" in vendor.totals(programs, False)
+    monkeypatch.setitem(vendor.CHANCE, first.name, "It depends on time.")
+    assert "| differ, with the cause | 0 / 1 | 0 / 1 |" in vendor.totals(programs, False)
+    assert differs.outcome == "differ: Loss. It depends on time."
     assert "| 错误的更改 | 6 | 0 |" in vendor.totals(programs, True)
 
 
