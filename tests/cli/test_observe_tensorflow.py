@@ -117,6 +117,36 @@ def test_a_run_has_a_folder_of_its_own_and_a_seed(python: Python, tmp_path: path
     assert run["command"] == ["save.py", "{run}/w.h5", "--seed={seed}"]  # as npu-shim migrate compares it
 
 
+NESTED = """
+import time
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+tf.disable_eager_execution()
+x = tf.placeholder(tf.float32, [])
+slow = tf.py_func(lambda value: (time.sleep(0.05), value)[1], [x], tf.float32)
+inner = tf.Session(config=tf.ConfigProto(use_per_session_threads=True, inter_op_parallelism_threads=2))
+read = lambda number: np.float32(inner.run(slow, {x: number}))
+data = tf.data.Dataset.range(40).map(lambda n: tf.py_func(read, [tf.cast(n, tf.float32)], tf.float32)).prefetch(2)
+batch = data.make_one_shot_iterator().get_next()
+w = tf.Variable(1.0)
+fed = tf.placeholder(tf.float32, [])
+step = tf.train.GradientDescentOptimizer(0.1).minimize(tf.square(w - fed))
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for _ in range(20):
+        session.run(step, {fed: session.run(batch)})
+"""
+
+
+def test_sessions_that_a_dataset_runs_do_not_end_after_the_steps(python: Python, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "nested.py").write_text(NESTED)
+    run = python(tmp_path, "-m", "npu_shim", "observe", "--steps", "3", "nested.py")
+    assert run.returncode == 0 and "StepsReached" not in run.stdout, run.stdout[-3000:]
+    (seen,) = json.loads((tmp_path / "facts.json").read_text())["runs"]
+    assert (seen["steps"], seen["ended"]) == (3, "stopped")
+
+
 OWN_UPDATES = """
 import tensorflow as tf
 

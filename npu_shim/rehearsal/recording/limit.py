@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+import threading
 from typing import Callable, Iterable
 
 import tensorflow as tf
@@ -119,8 +120,9 @@ class Limit:
             return original(session, *args, **kwargs)
 
     def _is_in_loop(self) -> bool:
-        """Return True in code of the script that may be its training loop."""
-        return not self._recorder.is_inside(*_NO_LOOP)
+        """Return True in code of the script that may be its training loop, which no thread of TensorFlow runs."""
+        by_tensorflow = threading.current_thread().name.startswith("Dummy-")  # a function of a dataset
+        return not by_tensorflow and not self._recorder.is_inside(*_NO_LOOP)
 
     def _call_until_limit(self, owner: object, fetched: Iterable[str], call: Callable[[], Result]) -> Result:
         if not self._is_in_loop():
