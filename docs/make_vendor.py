@@ -140,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     with verified.folder_of(program.name, options.keep) as work:
                         measuring = VendorMeasuring(program, options.sources, work)
                         result = measuring.compare(tool, known, before if options.quick else None)
-                except (RuntimeError, ValueError, subprocess.CalledProcessError) as error:
+                except (RuntimeError, ValueError, OSError, subprocess.CalledProcessError) as error:
                     print(f"{program.name}: not measured. {error}", file=sys.stderr, flush=True)
                     failures += 1
                     continue

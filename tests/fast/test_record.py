@@ -938,7 +938,7 @@ def test_known_verdicts_of_the_vendors_tool_stay(
 
     def compare(self: Any, tool: str, known: Any, before: Any) -> Any:
         if self._program == programs[1] and options == ["--missing"]:
-            raise RuntimeError("no data")
+            raise FileNotFoundError("no script")
         return vendor.VendorResult(self._program.name, "new", verdict="agree" if before else "")
 
     monkeypatch.setitem(sys.modules, "tensorflow", types.SimpleNamespace(__version__="1.15.5"))
