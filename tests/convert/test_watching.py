@@ -92,12 +92,45 @@ def test_another_block_begins_after_a_branch_with_a_return_or_a_break(numbers: A
     watched, new = watched_code(LEFT)
     space: dict[str, Any] = {}
     exec(new, space)
-    lines = [(1, 12), (3, 4), (4, 4), (5, 8), (7, 7), (8, 8), (9, 9), (11, 11), (12, 12)]
+    lines = [(1, 12), (3, 4), (4, 4), (5, 8), (7, 7), (8, 8), (9, 9), (12, 12)]
     assert [block.lines for block in watched.blocks] == lines
     assert numbers[0] == {0, 1, 2}
     space["f"](2)
     assert numbers[0] == {0, 1, 2, 3, 4, 5, 6}
     assert watched.blocks[3].beginning_until(5) == (5, 5) and watched.blocks[3].beginning_until(6) == (5, 8)
+
+
+STOPPED = """
+def batches():
+    for i in 1, 2:
+        yield i
+    out.append("end")
+def first():
+    yield 1; out.append("second")
+    out.append("third")
+def wait(n):
+    while n:
+        n = n - 1 if n > 1 else int("x")
+    out.append("done")
+out = [next(batches()), next(first())]
+try:
+    wait(2)
+except ValueError: pass
+if len(out) > 9: out.append("many")
+"""
+
+
+def test_another_block_begins_after_a_loop_and_a_yield(numbers: Any) -> None:
+    watched, new = watched_code(STOPPED)
+    exec(new, {})
+    lines_not_run = [block.lines for number, block in enumerate(watched.blocks) if number not in numbers[0]]
+    assert lines_not_run == [(5, 5), (8, 8), (12, 12)]
+
+
+def test_a_body_on_the_line_of_its_condition_is_no_block() -> None:
+    text = "x = 1\nif x > 9: y = 1\nelse: y = 2\nif (x and\n    x): y = 3\ndef f(): return 1\ndef g(x=f()): return 1\n"
+    watched, _ = watched_code(text)
+    assert [tuple(block.lines) for block in watched.blocks] == [(1, 7), (3, 3), (6, 6)]
 
 
 def test_an_expression_of_several_lines_is_watched(numbers: Any) -> None:

@@ -186,8 +186,9 @@ class FileFacts:
 class Block(NamedTuple):
     """Lines that run together: of a file, a function body or a branch, without the blocks in it.
 
-    After a branch or a loop that may leave the block, as with ``return``, another block begins. Runs that ended inside
-    of a block count for a block of its first lines.
+    After a loop, a ``yield`` and a branch that may leave the block, as with ``return``, another block begins. A body on
+    the line of its condition belongs to the block around it. Runs that ended inside of a block count for a block of its
+    first lines.
     """
 
     first: int

@@ -15,7 +15,10 @@ SEEN, RAN = "__npu_shim_seen__", "__npu_shim_ran__"
 _SKIPPED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)  # a mark before them would part their decorators
 _HEADERS = {"If": "test", "While": "test", "For": "iter", "AsyncFor": "iter", "Match": "subject"}
 _BODIES = "body", "orelse", "finalbody"
+_CONDITIONS = (ast.If, ast.While, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith)
 _EXITS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+# A loop may end with an exception that a caller handles. The consumer of a generator may stop at any yield.
+_STOPS = (*_EXITS, ast.For, ast.AsyncFor, ast.While, ast.Yield, ast.YieldFrom, ast.Await)
 
 
 class WatchedBlock(NamedTuple):
@@ -92,7 +95,7 @@ def _blocks_with_marks(
         first: its first line.
         source: of the script.
     """
-    for part in _parts_without_exits(statements):
+    for part in _parts_without_exits(statements, source):
         mark = _marking_node(part)
         ends = tuple(source.first_and_last_line(statement)[1] for statement in part)
         if mark is not None:
@@ -101,30 +104,46 @@ def _blocks_with_marks(
             for branch in [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]:
                 for name in _BODIES:
                     inner = getattr(branch, name, None)
-                    if isinstance(inner, list) and inner and inner[0].lineno > first:
+                    if not isinstance(inner, list) or not inner or inner[0].lineno <= first:
+                        continue
+                    if not _shares_line(inner[0], branch, source):
                         yield from _blocks_with_marks(inner, inner[0].lineno, source)
         first = ends[-1] + 1
 
 
-def _parts_without_exits(statements: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
-    """Yield the parts of a body: each but the last ends with a statement in which the body may be left."""
-    start = 0
-    for index in range(1, len(statements)):
+def _parts_without_exits(statements: Sequence[ast.stmt], source: Source) -> Iterator[Sequence[ast.stmt]]:
+    """Yield the parts of a body: each but the last ends with a statement in which the body may be left.
+
+    A part begins on a line of its own.
+    """
+    start, may_be_left = 0, False
+    for index, (before, statement) in enumerate(zip(statements, statements[1:]), start=1):
+        may_be_left = may_be_left or _may_leave(before)
         if (
-            _may_leave(statements[index - 1])
+            may_be_left
+            and source.first_and_last_line(before)[1] < statement.lineno
             and _marking_node(statements[start:index])
             and _marking_node(statements[index:])
         ):
             yield statements[start:index]
-            start = index
+            start, may_be_left = index, False
     yield statements[start:]
 
 
 def _may_leave(statement: ast.stmt) -> bool:
-    """Return True if a branch, a loop or the like may leave the body that it is in."""
+    """Return True if a body may be left, or stop, in a statement that is not the end of it."""
     return not isinstance(statement, (*_SKIPPED, *_EXITS)) and any(
-        isinstance(node, _EXITS) for node in walk_nodes(statement)
+        isinstance(node, _STOPS) for node in walk_nodes(statement)
     )
+
+
+def _shares_line(first: ast.stmt, branch: ast.AST, source: Source) -> bool:
+    """Return True if the first statement of a body is on the line of a condition, which may run without the body."""
+    arguments = getattr(branch, "args", None)
+    if not isinstance(branch, _CONDITIONS) and not (isinstance(arguments, ast.arguments) and arguments.defaults):
+        return False
+    line, col = source.line_col(source.start(first))
+    return source.line(line)[: col - 1].strip(" \t\f:") not in ("", "else", "elif")
 
 
 def _marking_node(statements: Sequence[ast.stmt]) -> ast.AST | None:
