@@ -339,6 +339,17 @@ def test_a_feed_under_another_name_that_no_run_reached_counts(
     assert (diagnostic.kind == FINDING) == (times == 0)
 
 
+def test_a_placeholder_that_is_itself_the_key_of_a_feed_takes_its_shape(tmp_path: pathlib.Path) -> None:
+    text = b"import tensorflow.compat.v1 as tf\n\nf = {tf.placeholder(tf.float32, [None, 3]): 1, places['x']: 2}\n"
+    path = str(tmp_path / "model.py")
+    ((_, _, place),) = Converter(Settings(**SELECT)).convert(text, path).asked
+    seen = Seen(1, 1)
+    seen.note("shape", (8, 3))
+    files = {"model.py": FileFacts(digest(text), {Block(1, 4): 1}, {place: seen})}
+    result = Converter(Settings(facts=Facts(str(tmp_path), (), files), **SELECT)).convert(text, path)
+    assert result.new is not None and b"[8, 3]" in result.new
+
+
 UNFED = "import tensorflow.compat.v1 as tf\n\nx = tf.placeholder(tf.float32, [None, 3])\n"
 
 

@@ -98,7 +98,7 @@ def _is_placeholder(key: ast.expr, user: Names, placeholder: ast.AST, names: Nam
 def _place_in_dictionary(placeholder: ast.AST, names: Names) -> tuple[tuple[object] | None, frozenset[ast.AST]]:
     """Return the literal key of a placeholder in a dictionary, in a tuple, and the origins of the dictionary."""
     parent = names.parents.get(placeholder)
-    if isinstance(parent, ast.Dict):
+    if isinstance(parent, ast.Dict) and placeholder in parent.values:
         return constant(parent.keys[parent.values.index(placeholder)]), frozenset({parent})  # type: ignore[arg-type]
     for target in parent.targets if isinstance(parent, ast.Assign) else ():
         if isinstance(target, ast.Subscript):
