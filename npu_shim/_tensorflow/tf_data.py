@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 
 import numpy as np
 import tensorflow as tf
@@ -118,6 +119,11 @@ def _evaluate_int(tensor: Tensor) -> int:
             return int(sess.run(tensor))
     except tf.errors.OpError:
         return UNKNOWN_CARDINALITY
+
+
+def is_in_thread_of_tensorflow() -> bool:
+    """Return True in a thread that Python has not started, where TensorFlow calls Python: a function of a dataset."""
+    return threading.current_thread().name.startswith("Dummy-")
 
 
 def is_tracing_dataset_function() -> bool:

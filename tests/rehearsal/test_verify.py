@@ -162,6 +162,29 @@ with supervisor.managed_session() as sess:
 """
 
 
+AHEAD = """
+import time
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+x = tf.placeholder(tf.float32, [])
+doubled = 2 * x
+with tf.Session() as inner:
+    read = lambda number: np.float32(inner.run(doubled, {x: number}))
+    data = tf.data.Dataset.range(40).map(lambda n: tf.py_func(read, [tf.cast(n, tf.float32)], tf.float32)).prefetch(2)
+    batch = tf.reshape(data.make_one_shot_iterator().get_next(), [])
+    w = tf.Variable(1.0)
+    loss = tf.square(w - batch)
+    step = tf.train.GradientDescentOptimizer(0.01).minimize(loss)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(10):
+            session.run([step, loss])
+            time.sleep(0.05)
+"""
+
+
 LOOP = """
 import datetime
 import time
@@ -481,6 +504,12 @@ def test_queues_of_several_threads_are_read_in_the_same_order(verify: Verify) ->
     assert found["verdict"] == "agree" and found["original"]["steps"] == 30
     names = {each["name"] for each in found["streams"] if each["kind"] == "input"}
     assert names == {"batch 0", "batch 1", "batch 2"}  # two of the first queue, one of the second
+
+
+def test_sessions_that_a_dataset_runs_ahead_of_the_steps_are_compared_in_the_steps(verify: Verify) -> None:
+    assert verify(AHEAD, AHEAD.replace("prefetch(2)", "prefetch(20)"))["verdict"] == "agree"
+    found = verify(AHEAD, AHEAD.replace("2 * x", "2.1 * x"))
+    assert found["verdict"] == "differ" and found["first_departure"]["step"] == 2  # 0 is 0
 
 
 if tf.executing_eagerly():

@@ -8,12 +8,11 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-import threading
 from typing import Callable, Iterable
 
 import tensorflow as tf
 
-from npu_shim._tensorflow import tf_recording, tf_session
+from npu_shim._tensorflow import tf_data, tf_recording, tf_session
 from npu_shim._tensorflow.tf_estimator import estimator_class
 from npu_shim._tensorflow.types import (
     Fetches,
@@ -121,8 +120,7 @@ class Limit:
 
     def _is_in_loop(self) -> bool:
         """Return True in code of the script that may be its training loop, which no thread of TensorFlow runs."""
-        by_tensorflow = threading.current_thread().name.startswith("Dummy-")  # a function of a dataset
-        return not by_tensorflow and not self._recorder.is_inside(*_NO_LOOP)
+        return not tf_data.is_in_thread_of_tensorflow() and not self._recorder.is_inside(*_NO_LOOP)
 
     def _call_until_limit(self, owner: object, fetched: Iterable[str], call: Callable[[], Result]) -> Result:
         if not self._is_in_loop():

@@ -8,7 +8,7 @@ from typing import Callable, Iterable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from npu_shim._tensorflow import script_frames, tf_op_creation, tf_recording, tf_session
+from npu_shim._tensorflow import script_frames, tf_data, tf_op_creation, tf_recording, tf_session
 from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Graph, Operation, Result, Session, Tensor, Value
 from npu_shim.rehearsal.recording import methods, queue_sizes
 from npu_shim.rehearsal.recording.by_version import ByVersion
@@ -49,6 +49,8 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
             races.look_for_race(session.graph, fetches)
         result = original(session, fetches, feed_dict, *a, **k)
         if recorder.is_inside("evaluate", "predict"):  # of an Estimator; what it returns is recorded
+            return result
+        if tf_data.is_in_thread_of_tensorflow():  # a dataset is ahead by chance; its batches are recorded in the step
             return result
         all_fetched = list(fetches_with_values(fetches, result))
         if threading.current_thread() is not threading.main_thread() and all(
