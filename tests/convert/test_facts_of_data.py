@@ -289,6 +289,15 @@ def evaluate():
     feeds[places['x']] = tests
     session.run(accuracy, feeds)
 """
+NAMED = b"""import tensorflow.compat.v1 as tf
+
+x = tf.placeholder(tf.float32, [None, 3])
+places = {'x': x, 'y': 1}
+session.run(train, {places['x']: batch})
+def evaluate():
+    session.run(accuracy, {places['x']: tests})
+"""
+IN_TUPLE = NAMED.replace(b"{'x': x, 'y': 1}", b"(1, x)").replace(b"places['x']", b"places[-1]")
 FILLED = b"""import tensorflow.compat.v1 as tf
 import train
 
@@ -313,6 +322,8 @@ def feeds_of_tests(places, batch):
         pytest.param(BUILDER, CALLER, "train.py:6", id="of a part of a result"),
         pytest.param(OWN, b"", "model.py:10", id="of a result in its file"),
         pytest.param(LITERAL, b"", "model.py:7", id="in a literal dictionary"),
+        pytest.param(NAMED, b"", "model.py:7", id="in a dictionary, by its name"),
+        pytest.param(IN_TUPLE, b"", "model.py:7", id="in a tuple"),
         pytest.param(FILLED, FILLER, "train.py:5", id="in a dictionary that is filled and passed"),
     ],
 )

@@ -84,22 +84,36 @@ def _names_of_users(names: Names) -> Iterator[Names]:
 
 
 def _is_placeholder(key: ast.expr, user: Names, placeholder: ast.AST, names: Names) -> bool:
-    """Return True if the key of a feed is a placeholder, or a string gets it from the dictionary that has it."""
+    """Return True if the key of a feed is a placeholder, or gets it from the dictionary, list or tuple that has it."""
     if not isinstance(key, ast.Subscript):
         return any(origin.node is placeholder for origin in origins(key, user.place(key), user))
-    label, holders = _place_in_dictionary(placeholder, names)
-    return (
-        label is not None
-        and label == constant(_without_index(key.slice))
-        and not holders.isdisjoint(origin.node for origin in origins(key.value, user.place(key), user))
-    )
+    wanted, (label, holders) = constant(_without_index(key.slice)), _assigned_place(placeholder, names)
+    for origin in origins(key.value, user.place(key), user):
+        if wanted is not None and wanted == label and origin.node in holders:
+            return True
+        member = _member_of_literal(origin.node, wanted)
+        if member is not None and any(
+            source.node is placeholder for source in origins(member, origin.where, origin.names)
+        ):
+            return True
+    return False
 
 
-def _place_in_dictionary(placeholder: ast.AST, names: Names) -> tuple[tuple[object] | None, frozenset[ast.AST]]:
-    """Return the literal key of a placeholder in a dictionary, in a tuple, and the origins of the dictionary."""
+def _member_of_literal(literal: ast.AST, label: tuple[object] | None) -> ast.expr | None:
+    """Return what a literal dictionary, list or tuple has under a key, which is in a tuple."""
+    if label is None:
+        return None
+    if isinstance(literal, ast.Dict):
+        pairs = zip(literal.keys, literal.values)
+        return next((value for key, value in pairs if key is not None and constant(key) == label), None)
+    if isinstance(literal, (ast.List, ast.Tuple)) and isinstance(label[0], int):
+        return next(iter(literal.elts[label[0] :][:1]), None)
+    return None
+
+
+def _assigned_place(placeholder: ast.AST, names: Names) -> tuple[tuple[object] | None, frozenset[ast.AST]]:
+    """Return the literal key to which a placeholder is assigned, in a tuple, and the origins of its dictionary."""
     parent = names.parents.get(placeholder)
-    if isinstance(parent, ast.Dict) and placeholder in parent.values:
-        return constant(parent.keys[parent.values.index(placeholder)]), frozenset({parent})  # type: ignore[arg-type]
     for target in parent.targets if isinstance(parent, ast.Assign) else ():
         if isinstance(target, ast.Subscript):
             holders = origins(target.value, names.place(target), names)
