@@ -72,7 +72,7 @@ def steps_by_optimizer() -> dict[weakref.ref[Optimizer], int]:
     """Return the number of steps that each optimizer has made."""
     variables = {weakref.ref(optimizer): tf_keras.iterations_variable(optimizer) for optimizer in list(_optimizers)}
     return {
-        key: int(variable)
+        key: int(variable.numpy())  # a mirrored variable has no int()
         for key, variable in variables.items()
         if variable is not None and tf_recording.has_eager_value(variable)
     }

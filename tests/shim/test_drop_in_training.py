@@ -114,6 +114,17 @@ if not tf.__version__.startswith("1."):
         assert sizes == [(0, 8), (1, 8), (2, 8), (3, 8)]
         assert [len(x) for x in other] == [8, 8, 4] * 2
 
+    def test_a_loop_of_a_strategy_that_trains_drops_partial_batches():
+        strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+        with strategy.scope():
+            weight, optimizer = tf.Variable(tf.ones([2, 1])), tf.keras.optimizers.SGD(0.01)
+            assert int(optimizer.iterations.numpy()) == 0  # the variable is a mirrored one
+        sizes = []
+        for x, _ in batches(20):
+            strategy.run(trained, (x, optimizer, weight))
+            sizes.append(len(x))
+        assert sizes == [8, 8]
+
     def sizes_of_training(data, step):
         """Return the sizes of the batches of a loop that trains."""
         sizes = []
