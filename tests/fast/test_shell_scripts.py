@@ -114,7 +114,7 @@ def test_run_sh_does_not_count_a_half_made_environment_as_made(
         (["--env"], "--env needs a name"),
         (["--jobs", "0"], "--jobs needs the number of suites to run"),
         (["--suite"], "--suite needs a name from the table in tests/suites.py"),
-        (["--suite", "backend"], "--suite backend: no such suite; there are blocks card cli "),
+        (["--suite", "backend"], "--suite backend: no such suite; there are blocks card card_recordings cli "),
         (["--suite", "samples", "tests/ops"], "leave out either --suite or the paths"),
         (["--suite", "vendor", "--env", "tf221"], "no suite of that name or column runs in tf221"),
     ],
