@@ -104,6 +104,15 @@ CASES: dict[str, dict[str, str]] = {
         "net/net.py": "from tensorflow import Session as Sess\n",
         "train.py": "from net import Sess\nsess = Sess()\n",
     },
+    "from a folder that the script adds to sys.path": {
+        "parts/compat.py": "import tensorflow as tf\n",
+        "train.py": "import sys\nsys.path.insert(0, 'parts')\nfrom compat import tf\n" + USE,
+    },
+    "from a folder beside its own that the file adds": {
+        "utils/compat.py": "import tensorflow as tf\n",
+        "models/net.py": "import os, sys\nHERE = os.path.dirname(os.path.abspath(__file__))\n"
+        "sys.path.append(os.path.join(HERE, '..', 'utils'))\nfrom compat import tf\n" + USE,
+    },
     "a class by another name": {
         "common.py": "from tensorflow import Session as Sess\n",
         "train.py": "from common import Sess as S\nsess = S()\n",

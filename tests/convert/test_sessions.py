@@ -277,9 +277,18 @@ def test_sessions_for_the_memory_of_gpus(text: str, codes: list[str]) -> None:
     assert again.new is None
 
 
-def test_a_session_that_another_file_imports_is_in_use(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize(
+    ("user", "codes"),
+    [
+        ("from setup_gpu import s\nimport tensorflow as tf\ns.run(y)\n", ["NPU101"]),
+        ("from setup_gpu import *\ns.run(y)\n", ["NPU101"]),
+        ("from setup_gpu import *\n" + FIT, ["NPU279"]),
+    ],
+    ids=["by its name", "with all names", "with all names, and not used"],
+)
+def test_a_session_that_another_file_uses_is_in_use(user: str, codes: list[str], tmp_path: pathlib.Path) -> None:
     (tmp_path / "setup_gpu.py").write_text(SESSION)
-    (tmp_path / "train.py").write_text("from setup_gpu import s\nimport tensorflow as tf\ns.run(y)\n")
+    (tmp_path / "train.py").write_text(user)
     project = Project([str(tmp_path / "setup_gpu.py"), str(tmp_path / "train.py")])
     found = Converter(project=project).convert(SESSION.encode(), str(tmp_path / "setup_gpu.py")).diagnostics
-    assert [each.code for each in found] == ["NPU101"]
+    assert [each.code for each in found] == codes

@@ -74,8 +74,10 @@ def _is_given_to_keras(names: Names, node: ast.Call) -> bool | None:
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
         return None
     word = parent.targets[0].id
-    if names.places[parent].scope.node is names.tree and modules_using(names, word) != []:
-        return None
+    if names.places[parent].scope.node is names.tree:
+        users = modules_using(names, word)  # with those that import all names, and need not mention this one
+        if users is None or any(True for user in users for _ in user.mentions(word)):
+            return None
     given = False
     for mention in names.mentions(word):
         if mention is parent.targets[0] or not isinstance(mention, ast.Name):

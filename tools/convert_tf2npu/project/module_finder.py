@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from typing import Callable, Collection, Iterator
 
 _FRAMEWORKS = ("tensorflow", "keras", "horovod")
 _MOST_FOLDERS = 256  # whose answers are kept; files are converted folder by folder
+_PATH_ADDED = re.compile(rb"^[ \t]*sys\.path\.(?:append|insert)\((.*)", re.MULTILINE)
+_LITERAL = re.compile(r"""['"]([^'"]+)['"]""")
 
 
 class ModuleFinder:
@@ -33,6 +36,10 @@ class ModuleFinder:
         self._last = {place[place.rfind("/") + 1 :] for place in self._by_place}
         self._by_folder: dict[str, dict[str, str | None]] = {}  # by folder and module
         self._started: dict[str, bool] = {}  # by folder
+        self._added: dict[str, list[str]] = {}  # by folder
+        self._in_folder: dict[str, list[str]] = {}
+        for path in self._by_place.values():
+            self._in_folder.setdefault(os.path.dirname(path), []).append(path)
 
     def may_be_module_of_project(self, name: str) -> bool:
         """Return True if the first part of a dotted name may be a module of the project."""
@@ -69,7 +76,7 @@ class ModuleFinder:
         path = next(
             self._framework_replacements(folder, parts)
             if parts[0] in _FRAMEWORKS
-            else self._candidate_files(folder, parts),
+            else itertools.chain(self._candidate_files(folder, parts), self._files_on_added_paths(folder, parts)),
             None,
         )
         return self.find_in_folder(self._root, parts[1:]) if path is None and parts[0] in self._root_words else path
@@ -103,10 +110,29 @@ class ModuleFinder:
                 return
         yield from (other for _, other in inner)
 
+    def _files_on_added_paths(self, own: str, parts: list[str]) -> Iterator[str]:
+        """Yield the files of a module in the folders that files of a folder add to ``sys.path``, the nearest first.
+
+        What the path begins with is not evaluated: ``os.path.join(ROOT, "../utils")`` is each folder "utils" beside the
+        own folder or one above it.
+        """
+        if own not in self._added:
+            texts = map(self._raw, self._in_folder.get(own, ()))
+            calls = (call.decode("utf-8", "replace") for text in texts for call in _PATH_ADDED.findall(text))
+            names = (
+                [name for name in "/".join(_LITERAL.findall(call)).split("/") if name.strip(".")] for call in calls
+            )
+            self._added[own] = ["/".join(path) for path in names if path]
+        for added in self._added[own]:
+            for folder in _folder_and_parents(own):
+                path = self.find_in_folder(f"{folder.rstrip('/')}/{added}", parts)
+                if path:
+                    yield path
+
     def _has_startable_script(self, folder: str) -> bool:
         """Return True if a file in a folder is a script that users start."""
         if folder not in self._started:
-            inside = (path for path in self._by_place.values() if os.path.dirname(path) == folder)
+            inside = self._in_folder.get(folder, ())
             self._started[folder] = any(b"__main__" in self._raw(path) for path in inside)
         return self._started[folder]
 
