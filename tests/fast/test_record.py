@@ -2,54 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
-import gzip
-import importlib.util
 import os
 import pathlib
-import pickle
 import random
 import re
-import struct
 import subprocess
 import sys
 import types
-import zlib
 from typing import Any
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 
 from npu_shim.rehearsal import verifying
+from tests.docs_modules import entry, keep_results, load
 
 pytestmark = pytest.mark.once
-
-
-def load(repo_root: pathlib.Path, name: str) -> Any:
-    """Return a module of docs/."""
-    path = str(repo_root / "docs")
-    spec = importlib.util.spec_from_file_location(name, str(repo_root / "docs" / f"{name}.py"))
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, path)
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path = [each for each in sys.path if each != path]
-    return module
 
 
 @pytest.fixture
 def make_record(repo_root: pathlib.Path) -> Any:
     """The script."""
     return load(repo_root, "make_record")
-
-
-@pytest.fixture
-def make_vendor(repo_root: pathlib.Path) -> Any:
-    """The script that measures the vendor's tool."""
-    return load(repo_root, "make_vendor")
 
 
 @pytest.fixture
@@ -68,13 +42,6 @@ def record_page(make_record: Any) -> Any:
 def record_results(make_record: Any) -> Any:
     """The module of the results, which the script uses."""
     return sys.modules["record_results"]
-
-
-def entry(record_list: Any, **changes: Any) -> Any:
-    """A program with a planted defect."""
-    defect = record_list.Defect("rate 2 % higher", [record_list.Edit("train.py", r"rate = 0\.1", "rate = 0.102")])
-    program = record_list.Program("owner/name", "abc1234", "session", "1.15", "examples", "train.py", defect=defect)
-    return program._replace(**changes)
 
 
 def table_of(page: pathlib.Path, maker: Any) -> str:
@@ -210,13 +177,15 @@ def test_programs_are_chosen_by_version_name_missing_result_and_sample(
     first, second = entry(record_list), entry(record_list, script="other.py")
     programs = [first, second, entry(record_list, tensorflow="2.15"), entry(record_list, script="b.py", reason="No.")]
     agrees = record_results.Result(first.name, "abc1234", verdict="agree")
-    results(record_results, tmp_path, monkeypatch, programs, agrees)
+    keep_results(record_results, tmp_path, monkeypatch, programs, agrees)
     assert make_record.chosen(programs, "1.15.5", "", False, None) == [first, second]
     assert make_record.chosen(programs, "1.15.5", "train", False, None) == [first]
     assert make_record.chosen(programs, "1.15.5", "", True, None) == [first, second]  # without counts
-    results(record_results, tmp_path, monkeypatch, programs, agrees._replace(calls=50))
+    keep_results(record_results, tmp_path, monkeypatch, programs, agrees._replace(calls=50))
     assert make_record.chosen(programs, "1.15.5", "", True, None) == [first, second]  # without its planted defect
-    results(record_results, tmp_path, monkeypatch, programs, agrees._replace(calls=50, defect="differ at step 1: rate"))
+    keep_results(
+        record_results, tmp_path, monkeypatch, programs, agrees._replace(calls=50, defect="differ at step 1: rate")
+    )
     assert make_record.chosen(programs, "1.15.5", "", True, None) == [second]
     assert len(make_record.chosen(programs, "1.15.5", "", False, 1)) == 1
     assert make_record.chosen(programs, "1.15.5", "", False, 9) == [first, second]
@@ -263,14 +232,6 @@ def test_a_row_without_a_declared_figure_is_missing(
     assert record_results.is_missing(entry(record_list, **program), None)
 
 
-def results(record_results: Any, tmp_path: pathlib.Path, monkeypatch: Any, programs: Any, *rows: Any) -> None:
-    """Keep results of some programs in a folder of the test."""
-    monkeypatch.setattr(record_results.verified, "HERE", str(tmp_path))
-    (tmp_path / "record").mkdir(exist_ok=True)
-    for row in rows:
-        record_results.kept(programs).add(row)
-
-
 def test_a_kept_result_leaves_the_others_and_makes_a_row_and_the_counts(
     record_list: Any, record_page: Any, record_results: Any, tmp_path: pathlib.Path, monkeypatch: Any
 ) -> None:
@@ -283,7 +244,7 @@ def test_a_kept_result_leaves_the_others_and_makes_a_row_and_the_counts(
     agrees = record_results.Result(
         first.name, "1234567", 50, 4, 1, 2, 3, 7, 20, 30, "agree", defect="differ at step 1: rate"
     )
-    results(record_results, tmp_path, monkeypatch, programs, chance, agrees._replace(seconds=8, date="2026-01-02"))
+    keep_results(record_results, tmp_path, monkeypatch, programs, chance, agrees._replace(seconds=8, date="2026-01-02"))
     path = tmp_path / "record" / "results.tsv"
     head, *lines = path.read_text(encoding="utf-8").splitlines(True)
     path.write_text("".join([head, *lines[::-1], lines[0].replace("1234567", "abc1234"), lines[0]]), encoding="utf-8")
@@ -316,7 +277,7 @@ def test_the_headline_counts_programs_once_and_by_what_they_declare(
         record_results.Result(old.name, "abc1234", verdict="agree"),
         record_results.Result(fails.name, "abc1234", verdict="original trains nothing here"),
     ]
-    results(record_results, tmp_path, monkeypatch, programs, *rows)
+    keep_results(record_results, tmp_path, monkeypatch, programs, *rows)
     head, _, *lines = record_page.headline(programs, False).splitlines()
     assert head == "|  | drawn | chosen before | total | goal |"
     counts = {line.split(" | ")[0].strip("| "): line.split(" | ")[1:4] for line in lines}
@@ -378,7 +339,7 @@ def test_a_worse_row_is_printed_and_kept_with_its_former_verdict(
     programs, kept = [entry(record_list)], make_record.kept
     before = make_record.Result(programs[0].name, "abc1234", verdict="agree", date="2026-01-02", version="0b7387c2")
     now = before._replace(verdict="differ", reason="At step 1: loss.", date="2026-01-03", version="92ce5016")
-    results(sys.modules["record_results"], tmp_path, monkeypatch, programs, before)
+    keep_results(sys.modules["record_results"], tmp_path, monkeypatch, programs, before)
     monkeypatch.setitem(sys.modules, "tensorflow", types.SimpleNamespace(__version__="1.15.5"))
     monkeypatch.setattr(make_record, "read_programs", lambda: programs)
     monkeypatch.setattr(make_record.Measuring, "measure", lambda self, known: now)
@@ -536,76 +497,6 @@ def test_a_project_has_the_files_of_its_commit(make_record: Any, record_list: An
     assert os.listdir(str(tmp_path / "partial")) == ["train.py"]
 
 
-def test_the_digits_have_the_format_of_mnist(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    data = load(repo_root, "public_data")
-    data.main(["digits", str(tmp_path / "a" / "b"), "20", "10", "gz"])
-    with gzip.open(str(tmp_path / "a" / "b" / "t10k-images-idx3-ubyte.gz")) as stream:
-        images = stream.read()
-    with gzip.open(str(tmp_path / "a" / "b" / "train-labels-idx1-ubyte.gz")) as stream:
-        labels = stream.read()
-    assert struct.unpack(">IIII", images[:16]) == (2051, 10, 28, 28) and len(images) == 16 + 10 * 28 * 28
-    assert struct.unpack(">II", labels[:8]) == (2049, 20) and set(labels[8:]) <= set(range(10))
-
-
-def test_pictures_are_png_of_one_and_three_channels(repo_root: pathlib.Path) -> None:
-    data = load(repo_root, "public_data")
-    for channels, colours in ((1, 0), (3, 2)):
-        pixels = np.arange(4 * 5 * channels).reshape(4, 5, channels)
-        made = data._png(pixels)
-        assert struct.unpack(">IIBB", made[16:26]) == (5, 4, 8, colours)
-        length = struct.unpack(">I", made[33:37])[0]
-        lines = np.frombuffer(zlib.decompress(made[41 : 41 + length]), np.uint8).reshape(4, -1)
-        assert not lines[:, 0].any() and (lines[:, 1:] == pixels.reshape(4, -1)).all()
-
-
-def test_arrays_have_their_shapes_and_classes(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    load(repo_root, "public_data").main(["arrays", str(tmp_path), "a/x:8,3", "y:8,2:classes"])
-    assert np.load(str(tmp_path / "a" / "x.npy")).shape == (8, 3)
-    labels = np.load(str(tmp_path / "y.npy"))
-    assert labels.shape == (8, 2) and (labels.sum(1) == 1).all()
-
-
-def test_packed_arrays_have_their_keys_and_limits(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    load(repo_root, "public_data").main(["packed", str(tmp_path), "a", "x:8,3", "y:8:5"])
-    with np.load(str(tmp_path / "a.npz")) as arrays:
-        assert arrays["x"].shape == (8, 3) and set(arrays["y"]) <= set(range(5))
-
-
-def test_lines_have_the_fields_of_their_form(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    form = 'p{number:3:7},{int:4}\\t{float},{of:a|b},"{words:2:3}"'
-    load(repo_root, "public_data").main(["lines", str(tmp_path / "a"), "b/x.csv", "12", form, "head"])
-    head, *lines = (tmp_path / "a" / "b" / "x.csv").read_text(encoding="utf-8").splitlines()
-    assert head == "head" and len(lines) == 12
-    for number, line in enumerate(lines):
-        assert re.fullmatch(rf'p{number + 7:03},[0-3]\t0\.\d{{4}},[ab],"[a-z]+( [a-z]+){{1,2}}"', line)
-
-
-def test_a_graph_has_the_pickles_of_planetoid(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    load(repo_root, "public_data").main(["graph", str(tmp_path), "cora", "300", "12", "7"])
-    parts = {key: pickle.loads((tmp_path / f"ind.cora.{key}").read_bytes()) for key in ("x", "allx", "ty", "graph")}
-    assert parts["x"].shape == (140, 12) and parts["allx"].shape == (200, 12) and parts["ty"].shape == (100, 7)
-    assert all(0 <= node < 300 and len(others) == 3 for node, others in parts["graph"].items())
-    assert (tmp_path / "ind.cora.test.index").read_text(encoding="utf-8").split()[0] == "200"
-
-
-def test_pictures_have_objects_in_the_folders_of_pascal_voc(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    data = load(repo_root, "public_data")
-    data._write = lambda path, image: pathlib.Path(path).write_bytes(bytes(image.shape))  # without TensorFlow
-    data.main(["boxes", str(tmp_path), "3", "30", "cat", "dog"])
-    tree = ElementTree.parse(str(tmp_path / "Annotations" / "0002.xml"))
-    assert (tmp_path / "JPEGImages" / (tree.findtext("filename") or "")).read_bytes() == bytes((30, 30, 3))
-    assert {node.text for node in tree.iter("name")} <= {"cat", "dog"}
-    for box in tree.iter("bndbox"):
-        left, top, right, bottom = (int(box.findtext(key) or "") for key in ("xmin", "ymin", "xmax", "ymax"))
-        assert 1 <= left < right <= 30 and 1 <= top < bottom <= 30
-    assert (tmp_path / "ImageSets" / "Main" / "trainval.txt").read_text(encoding="utf-8").split() == [
-        "0000",
-        "0001",
-        "0002",
-    ]
-    assert (tmp_path / "SegmentationClass" / "0001.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_the_draw_follows_its_list_and_each_drawn_program_has_its_row(
     repo_root: pathlib.Path, record_list: Any
 ) -> None:
@@ -617,9 +508,9 @@ def test_the_draw_follows_its_list_and_each_drawn_program_has_its_row(
         assert order == sorted(order) and len(order) == len(set(order))
         random.Random(record_list.SEED).shuffle(order)
         _, *lines = (folder / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
-        for number, (line, entry) in enumerate(zip(lines, order), 1):
+        for number, (line, listed) in enumerate(zip(lines, order), 1):
             place, what, *found = line.split("\t")
-            assert (int(place), what) == (number, entry) and all(found)
+            assert (int(place), what) == (number, listed) and all(found)
             if zoo and found != ["in the list before"]:
                 drawn.add(("Ascend/ModelZoo-TensorFlow", f"{what}/{found[0]}"))
             elif not zoo and found[0] == "program":
@@ -656,301 +547,3 @@ def test_lines_of_atc_agree_in_any_order_of_inputs(repo_root: pathlib.Path) -> N
         "same inputs and shapes; outputs differ: `prob:0`, here `c:0`"
     )
     assert maker.agreement({"model": "a.pb"}, ours) == ""
-
-
-# --- the vendor's tool -------------------------------------------------------------------------------------------
-@pytest.fixture
-def changes_of(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> Any:
-    """A function that counts the changes from one text of a file to another."""
-    module = load(repo_root, "record_changes")
-
-    def count(before: str, after: str, script: str = "train.py", is_distributed: bool = False) -> Any:
-        for folder, text in (("before", before), ("after", after)):
-            (tmp_path / folder).mkdir(exist_ok=True)
-            (tmp_path / folder / "model.py").write_bytes(text.encode())
-        folders = [str(tmp_path / folder) for folder in ("before", "after")]
-        changes = module.count(*folders, ["model.py"], script, is_distributed)
-        assert set(changes.kinds) <= set(module.KINDS)
-        return changes.lines, changes.kinds
-
-    return count
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "lines", "kinds"),
-    [
-        ("x = 1\n", "x = 1\n\n", 1, {"lines without a change of code": 1}),
-        ("x = 'a'\ny = 1\n", 'x = "a"\ny = 2\n', 2, {"lines without a change of code": 1}),
-        ("x = f(1,\n  2)\n", "x = f(1, 2, c=3)\n", 2, {}),
-        ("if a:\n  x = 1\n", "if a:\n  pass\nx = 1\n", 2, {}),
-        ("x = 1  # one\n", "x = 1\n", 1, {"lines without a change of code": 1, "comments and docstrings lost": 1}),
-        ("def f():\n  'Say.'\n  return 1\n", "def f():\n  return 1\n", 1, {"comments and docstrings lost": 1}),
-        ("x = 1\r\n", "x = 1\n", 1, {"files with other line ends": 1}),
-        ("x = 1\n", "from npu_bridge.npu_init import *\nx = 1\n", 1, {"unused imports": 1}),
-        ("x = 1\n", "import npu_device as npu\nx = 1\n", 1, {"unused imports": 1}),
-        ("x = 1\n", "from npu_bridge.npu_init import *\nx = npu_ops\n", 2, {}),
-        ("hvd.init()\n", "import npu_shim.horovod.tensorflow as hvd\nhvd.init()\n", 1, {}),
-        ("x = 1\n", "from npu_bridge.estimator.npu import npu_convert_dropout\nx = 1\n", 1, {}),
-    ],
-)
-def test_needless_changes_are_counted(changes_of: Any, before: str, after: str, lines: int, kinds: Any) -> None:
-    assert changes_of(before, after) == (lines if "\r" not in before else 0, kinds)
-
-
-def test_an_import_of_the_entry_script_is_not_needless(changes_of: Any) -> None:
-    assert changes_of("x = 1\n", "import npu_device\nx = 1\n", script="model.py") == (1, {})
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "kind"),
-    [
-        ("test = d.batch(4)", "test = d.batch(4, drop_remainder=True)", "batches of evaluation cut"),
-        ("def eval_fn():\n  return d.batch(4)", "def eval_fn():\n  return d.batch(4, drop_remainder=True)", "cut"),
-        ("evalSet = d.batch(4, drop_remainder=False)", "evalSet = d.batch(4, drop_remainder=True)", "cut"),
-        ("x = d.batch(4, drop_remainder=t)", "x = d.batch(4, drop_remainder=True)", "computed drop_remainder replaced"),
-        ("def f():\n  train = d.batch(4)", "def f():\n  train = d.batch(4, drop_remainder=True)", ""),
-        ("def train_and_eval():\n  d.batch(4)", "def train_and_eval():\n  d.batch(4, drop_remainder=True)", ""),
-        ("def test():\n  train = d.batch(4)", "def test():\n  train = d.batch(4, drop_remainder=True)", ""),
-        ("latest = d.batch(4)", "latest = d.batch(4, drop_remainder=True)", ""),
-        ("test = d.batch(4, True)", "test = d.batch(4, True, drop_remainder=True)", "arguments given twice"),
-        ("Estimator(f, d, c)", "Estimator(f, d, c, config=npu_run_config_init())", "arguments given twice"),
-        ("Estimator(f, d)", "Estimator(f, d, config=npu_run_config_init())", ""),
-        ("Estimator(*a, f, d)", "Estimator(*a, f, d, config=npu_run_config_init())", ""),
-        ("d.shard(n, i)", "d.shard(1, 0)", "shard of the user replaced"),
-        ("test = d.batch(1)", "test = d.batch(1, drop_remainder=True)", ""),
-        ("test = d.map_and_batch(f, 1)", "test = d.map_and_batch(f, 1, drop_remainder=True)", ""),
-        ("tf.device(None)", "tf.device('/cpu:0')", "device functions or None replaced"),
-        ("tf.device(t.replica_device_setter())", "tf.device('/cpu:0')", "device functions or None replaced"),
-        ("tf.device('/gpu:0')", "tf.device('/cpu:0')", ""),
-        ("tf.device(device)", "tf.device('/cpu:0')", ""),
-        ("import horovod as hvd\nhvd.rank()", "None\nhvd.rank()", "names without their import"),
-        ("import horovod as hvd\nhvd.rank()", "None\nrank()", ""),
-    ],
-)
-def test_wrong_changes_are_counted_by_kind(changes_of: Any, before: str, after: str, kind: str) -> None:
-    _, kinds = changes_of(before + "\n", after + "\n")
-    wrong = [name for name in kinds if name not in ("lines without a change of code", "unused imports")]
-    assert len(wrong) == bool(kind) and all(kind in name and kinds[name] == 1 for name in wrong)
-
-
-def test_a_shard_that_distributed_training_asks_for_is_right(changes_of: Any) -> None:
-    assert changes_of("d.shard(n, i)\n", "d.shard(1, 0)\n", is_distributed=True) == (1, {})
-
-
-def test_a_lost_run_bit_is_needless(changes_of: Any, tmp_path: pathlib.Path) -> None:
-    changes_of("x = 1\n", "x = 2\n")
-    (tmp_path / "before" / "model.py").chmod(0o755)
-    assert changes_of("x = 1\n", "x = 2\n") == (1, {"run bits lost": 1})
-
-
-@pytest.mark.parametrize(
-    ("text", "version", "options"),
-    [
-        ("import tensorflow as tf", "1.15", []),
-        ("import horovod.tensorflow as hvd\nhvd.init()", "1.15", ["-d", "horovod"]),
-        ("    import horovod.tensorflow as hvd\n    hvd.size()", "1.15", []),
-        ("s = tf.distribute.MirroredStrategy()", "2.6", ["-d", "tf_strategy"]),
-        ("import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()", "1.15", []),
-        ("import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()", "2.6", ["-c"]),
-    ],
-)
-def test_the_tool_has_the_options_for_a_program(
-    repo_root: pathlib.Path, text: str, version: str, options: list[str]
-) -> None:
-    assert load(repo_root, "record_vendor").options_for(text, version) == options
-
-
-_VENDOR_TOOL = """
-import os, sys
-options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-assert os.path.dirname(options["-m"]) == options["-i"]
-while input("Enter 'continue' or 'c': ") != "c" or input("'y' or 'n': ") != "n":
-    pass
-target = os.path.join(options["-o"], "source_npu_1")
-os.makedirs(target)
-for name in os.listdir(options["-i"]):
-    with open(os.path.join(options["-i"], name)) as source, open(os.path.join(target, name), "w") as result:
-        text = source.read()
-        if "raise" in text:
-            sys.exit("\\nValueError: raise")
-        result.write("from npu_bridge.npu_init import *\\n" + text.replace("BROKEN", "("))
-"""
-
-
-@pytest.mark.parametrize(
-    ("text", "verdict", "reason", "lines"),
-    [
-        ("x = 1\n", "differ", "TypeError: two values", 1),
-        ("x = BROKEN\n", "result does not parse", "train.py", 0),
-        ("raise_\n", "conversion fails", "ValueError: raise", None),
-        ("import npu_bridge\n", "port already", "", None),
-        ("from keras.layers import Dense\n", "native Keras", "", None),
-    ],
-)
-def test_a_conversion_of_the_vendors_tool_is_compared_with_the_original(
-    make_vendor: Any,
-    record_list: Any,
-    record_results: Any,
-    tmp_path: pathlib.Path,
-    monkeypatch: Any,
-    text: str,
-    verdict: str,
-    reason: str,
-    lines: int | None,
-) -> None:
-    def project(program: Any, sources: str, target: str) -> str:
-        os.makedirs(target)
-        pathlib.Path(target, "train.py").write_text(text, encoding="utf-8")
-        return "abc1234"
-
-    def verify(name: str, arguments: list[str], folder: str, report: str) -> Any:
-        converted = arguments[arguments.index("train.py") + 1]
-        assert "npu_bridge" in pathlib.Path(converted).read_text(encoding="utf-8")
-        problem = (
-            f"{converted} ended with exit code 1 after 0 recorded steps. Its error: {reason}. See its output in a."
-        )
-        run = {"steps": 3, "completed": True}
-        return {"verdict": "differ", "original": run, "streams": [], "problems": [problem]}
-
-    monkeypatch.setattr(make_vendor.verified, "project", project)
-    monkeypatch.setattr(make_vendor.verified, "verify", verify)
-    (tmp_path / "tool").mkdir()
-    (tmp_path / "tool" / "main.py").write_text(_VENDOR_TOOL, encoding="utf-8")
-    known = record_results.Result("", "", verdict="agree", steps=3)
-    measuring = make_vendor.VendorMeasuring(entry(record_list, defect=None), "", str(tmp_path))
-    result = measuring.compare(str(tmp_path / "tool"), known, None)
-    assert (result.verdict, result.reason, result.lines) == (verdict, reason, lines)
-
-
-def test_each_result_of_the_vendors_tool_belongs_to_a_program(
-    make_vendor: Any, record_list: Any, record_results: Any, repo_root: pathlib.Path
-) -> None:
-    vendor = make_vendor.record_vendor
-    rows = vendor.kept(record_list.read_programs()).read()
-    lines = (repo_root / "docs" / "record" / "vendor.tsv").read_text(encoding="utf-8").splitlines()
-    assert [line.split("\t")[0] for line in lines[1:]] == list(rows)
-    own = {"", vendor.FAILS, vendor.NO_SYNTAX, *vendor.OUTSIDE}
-    for row in rows.values():
-        assert row.verdict in own or row.verdict in record_results.VERDICTS, row.name
-        assert not re.search(r"(?:^|[\s'\"(])/\w+/", row.reason), "a path of one machine"
-        assert not set(vendor.kinds_of(row.kinds + "; " + row.our_kinds)) - set(make_vendor.record_changes.KINDS)
-    assert all(rows[name].verdict == record_results.DIFFER for name in (*vendor.CAUSES, *vendor.CHANCE))
-
-
-def test_both_tools_are_counted_in_the_same_programs(
-    make_vendor: Any, record_list: Any, record_results: Any, tmp_path: pathlib.Path, monkeypatch: Any
-) -> None:
-    vendor = make_vendor.record_vendor
-    programs = [entry(record_list, script=f"{number}.py") for number in range(5)]
-    rows = [(p.name, "82957b9", "", verdict) for p, verdict in zip(programs, ("agree", "not run", "", "port already"))]
-    results(
-        record_results, tmp_path, monkeypatch, programs, record_results.Result(programs[0].name, "", verdict="agree")
-    )
-    record_results.kept(programs).add(record_results.Result(programs[1].name, "", verdict="not reproducible"))
-    kinds = "arguments given twice 2; unused imports 3"
-    vendor.kept(programs).add(
-        *(vendor.VendorResult(*row, "", 1, 10, kinds, 4, "comments and docstrings lost 1") for row in rows[:3])
-    )
-    vendor.kept(programs).add(
-        vendor.VendorResult(*rows[3]), vendor.VendorResult(programs[4].name, "", "", vendor.FAILS)
-    )
-    lines = [[cell.strip("| ") for cell in line.split(" | ")] for line in vendor.totals(programs, False).splitlines()]
-    assert [cells[1:] for cells in lines[2:5]] == [["3 / 4", "4 / 4"], ["1 / 2", "2 / 2"], ["1 / 2", "1 / 2"]]
-    assert [cells[1:] for cells in lines[5:8]] == [["0 / 2", "1 / 2"], ["0 / 2", "0 / 2"], ["0 / 2", "0 / 2"]]
-    assert lines[8:] == [
-        ["changed lines", "30", "12"],
-        ["wrong changes", "6", "0"],
-        ["&emsp;arguments given twice", "6", "0"],
-        ["needless changes", "9", "3"],
-        ["&emsp;comments and docstrings lost", "0", "3"],
-        ["&emsp;unused imports", "9", "0"],
-    ]
-    first = vendor.kept(programs).read()[programs[0].name]
-    assert first.changes == "2, 3; 0, 1" and first.outcome == "agree"
-    differs = first._replace(verdict="differ", reason="Loss.")
-    assert differs.outcome == "differ: Loss. The cause is not traced."
-    monkeypatch.setitem(vendor.CAUSES, first.name, "A batch is lost.")
-    assert differs.outcome == "differ: Loss. A batch is lost."
-    vendor.kept(programs).add(differs)
-    assert "| differ, with the cause | 1 / 2 | 0 / 2 |" in vendor.totals(programs, False)
-    monkeypatch.setitem(vendor.CHANCE, first.name, "It depends on time.")
-    assert "| differ, with the cause | 0 / 1 | 0 / 1 |" in vendor.totals(programs, False)
-    assert differs.outcome == "differ: Loss. It depends on time."
-    assert "| 错误的更改 | 6 | 0 |" in vendor.totals(programs, True)
-
-
-@pytest.mark.parametrize("version", ["1.15", "2.6"])
-def test_the_tool_is_laid_out_as_its_build_does(
-    make_vendor: Any, tmp_path: pathlib.Path, monkeypatch: Any, version: str
-) -> None:
-    names = ["ast_impl.py", "config.py", "main.py", "mappings/ast.json", "tf1.15_api_support_list.xlsx"]
-    names += ["v2/ast_impl_v2.py", "v2/config_v2.py", "v2/tf_func_def_v2.py", "v2/mappings/ast_v2.json"]
-    names += ["v2/TF2.6_api_support_list.xlsx"]
-    written: list[tuple[Any, ...]] = []
-
-    def checkout(repository: str, commit: str, folder: str, sources: str, target: str) -> None:
-        for name in names:
-            path = pathlib.Path(target, folder, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(name, encoding="utf-8")
-
-    class Sheet:
-        def to_excel(self, path: Any, **options: Any) -> None:
-            written.append((path.name, options["sheet_name"]))
-
-    @contextlib.contextmanager
-    def open_book(path: str) -> Any:
-        yield pathlib.Path(path)
-
-    sheets = {"calls": Sheet(), "names": Sheet()}
-    pandas = types.SimpleNamespace(read_excel=lambda path, **options: sheets, ExcelWriter=open_book)
-    monkeypatch.setitem(sys.modules, "pandas", pandas)
-    monkeypatch.setattr(make_vendor.verified, "checkout", checkout)
-    root = pathlib.Path(make_vendor.record_vendor.write_tool(version, "", str(tmp_path)))
-    lists = {"1.15": "tf1.15_api_support_list.xlsx", "2.6": "TF2.6_api_support_list.xlsx"}
-    assert written == [(lists[version], "calls"), (lists[version], "names")]
-    made = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in root.rglob("*.*")}
-    second = {"ast_impl.py": "v2/ast_impl_v2.py", "ast_impl_v1.py": "ast_impl.py", "config.py": "v2/config_v2.py"}
-    second["mappings/ast.json"] = "v2/mappings/ast_v2.json"
-    assert version == "1.15" or (second.items() <= made.items() and lists["1.15"] not in made)
-    assert version == "2.6" or set(made) == set(names)
-
-
-def test_a_version_without_a_tool_is_an_error(make_vendor: Any, monkeypatch: Any, capsys: Any) -> None:
-    monkeypatch.setitem(sys.modules, "tensorflow", types.SimpleNamespace(__version__="2.15.1"))
-    with pytest.raises(SystemExit, match="2"):
-        make_vendor.main([])
-    assert "the vendor's tool is for TensorFlow 1.15 and 2.6, not 2.15.1" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("options", [["--quick"], ["--missing"]])
-def test_known_verdicts_of_the_vendors_tool_stay(
-    make_vendor: Any,
-    record_list: Any,
-    record_results: Any,
-    tmp_path: pathlib.Path,
-    monkeypatch: Any,
-    options: list[str],
-) -> None:
-    vendor, programs = make_vendor.record_vendor, [entry(record_list, script=name) for name in ("a.py", "b.py")]
-    results(record_results, tmp_path, monkeypatch, programs)
-    vendor.kept(programs).add(vendor.VendorResult(programs[0].name, "", verdict="agree"))
-
-    def compare(self: Any, tool: str, known: Any, before: Any) -> Any:
-        if self._program == programs[1] and options == ["--missing"]:
-            raise FileNotFoundError("no script")
-        return vendor.VendorResult(self._program.name, "new", verdict="agree" if before else "")
-
-    monkeypatch.setitem(sys.modules, "tensorflow", types.SimpleNamespace(__version__="1.15.5"))
-    monkeypatch.setattr(make_vendor, "read_programs", lambda: programs)
-    monkeypatch.setattr(vendor, "write_tool", lambda version, sources, folder: folder)
-    monkeypatch.setattr(make_vendor.VendorMeasuring, "compare", compare)
-    monkeypatch.setattr(make_vendor.record_page, "write", lambda programs: None)
-    monkeypatch.setattr(make_vendor.verified, "use_stand_ins", lambda: None)
-    fails = make_vendor.main(options)
-    made = vendor.kept(programs).read()
-    if options == ["--quick"]:
-        assert [made[p.name].commit for p in programs] == ["new", "new"] and made[programs[0].name].verdict == "agree"
-        assert not fails
-    else:
-        assert list(made) == [programs[0].name] and made[programs[0].name].commit == "" and fails
