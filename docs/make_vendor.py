@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import datetime
+import importlib.util
 import os
 import re
 import shutil
@@ -127,6 +128,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         version = tf.__version__
         if not version.startswith(record_vendor.VERSIONS):
             parser.error(f"the vendor's tool is for TensorFlow {' and '.join(record_vendor.VERSIONS)}, not {version}")
+        lacking = [name for name in record_vendor.PACKAGES if importlib.util.find_spec(name) is None]
+        if lacking:
+            parser.error(
+                f"the vendor's tool needs {', '.join(lacking)}. docs/record.md has the command that installs them"
+            )
         verified.use_stand_ins()
         results = kept(programs).read()
         rows = [program for program in programs if version.startswith(program.tensorflow + ".")]

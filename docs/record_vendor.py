@@ -19,6 +19,7 @@ from record_results import AGREE, DIFFER, NOT_REPRODUCIBLE
 
 REPOSITORY, COMMIT = "hicann/tensorflow", "82957b9"
 VERSIONS = "1.15", "2.6"  # of TensorFlow, for which there is a tool
+PACKAGES = "pandas", "xlrd", "openpyxl", "pasta"  # that the tool imports
 FAILS, NO_SYNTAX = "conversion fails", "result does not parse"
 PORT, NATIVE_KERAS = OUTSIDE = "port already", "native Keras"  # that its guide excludes
 _CUT = "Its evaluation loses the last partial batch."

@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
         parser.error("give a script, or -m and a module")
     script = args.script or _script_of_module(args.module)
     folder = args.report or os.path.normpath(args.output) + "_report"
-    check_file(script, "Give the script that trains.")
+    check_file(script, "Give the script that trains, or a module of this folder as python -m takes it.")
     check_output_folder("--output", args.output)
     check_output_folder("--report", folder)
     need_tensorflow()

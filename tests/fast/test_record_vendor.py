@@ -299,6 +299,14 @@ def test_a_version_without_a_tool_is_an_error(make_vendor: Any, monkeypatch: Any
     assert "the vendor's tool is for TensorFlow 1.15 and 2.6, not 2.15.1" in capsys.readouterr().err
 
 
+def test_packages_that_the_tool_lacks_are_named(make_vendor: Any, monkeypatch: Any, capsys: Any) -> None:
+    monkeypatch.setitem(sys.modules, "tensorflow", types.SimpleNamespace(__version__="2.6.5"))
+    monkeypatch.setattr(make_vendor.record_vendor, "PACKAGES", ("numpy", "no_such_package"))
+    with pytest.raises(SystemExit, match="2"):
+        make_vendor.main([])
+    assert "needs no_such_package. docs/record.md has the command that installs them" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("options", [["--quick"], ["--missing"]])
 def test_known_verdicts_of_the_vendors_tool_stay(
     make_vendor: Any,
@@ -318,6 +326,7 @@ def test_known_verdicts_of_the_vendors_tool_stay(
         return vendor.VendorResult(self._program.name, "new", verdict="agree" if before else "")
 
     monkeypatch.setitem(sys.modules, "tensorflow", types.SimpleNamespace(__version__="1.15.5"))
+    monkeypatch.setattr(vendor, "PACKAGES", ())
     monkeypatch.setattr(make_vendor, "read_programs", lambda: programs)
     monkeypatch.setattr(vendor, "write_tool", lambda version, sources, folder: folder)
     monkeypatch.setattr(make_vendor.VendorMeasuring, "compare", compare)

@@ -264,7 +264,7 @@ def test_a_module_of_a_package_is_migrated(tmp_path: pathlib.Path) -> None:
 def test_a_script_and_a_module_are_one_too_many(folder: pathlib.Path, capsys: Any) -> None:
     for given, message in (
         (["-m", "helper", "train.py"], "give a script, or -m and a module"),
-        (["-m", "no"], "no.py"),
+        (["-m", "no"], "no.py. Give the script that trains, or a module of this folder"),
     ):
         with pytest.raises(SystemExit):
             raise SystemExit(main(["migrate", "-o", "out", *given]))

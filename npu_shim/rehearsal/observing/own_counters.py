@@ -6,7 +6,7 @@ import ast
 import tokenize
 from typing import Iterator
 
-_CEIL = frozenset({"ceil", "floor", "len"})
+_COMPUTING = frozenset({"ceil", "floor", "len"})
 
 
 def compares_own_count(path: str, line: int) -> bool:
@@ -68,7 +68,7 @@ def _is_computed(node: ast.AST, names: set[str]) -> bool:
     if isinstance(node, ast.BinOp):
         return isinstance(node.op, (ast.Div, ast.FloorDiv))
     if isinstance(node, ast.Call):
-        return _name_of(node.func) in _CEIL
+        return _name_of(node.func) in _COMPUTING
     return _name_of(node) in names
 
 
