@@ -49,11 +49,11 @@ v1 = tf.compat.v1
 found = {"numpy": np.random.rand(), "random": random.random()}
 with tf.Graph().as_default():
     number = v1.random_uniform([])
-    rows = v1.data.make_one_shot_iterator(tf.data.Dataset.range(1000).shuffle(1000)).get_next()
+    rows = v1.data.make_one_shot_iterator(tf.data.Dataset.range(1000).shuffle(1000).batch(4)).get_next()
     kernel = v1.get_variable("kernel", [3])
     with v1.Session() as session:
         session.run(v1.global_variables_initializer())
-        found.update(graph=float(session.run(number)), data=int(session.run(rows)), kernel=float(session.run(kernel)[0]))
+        found.update(graph=float(session.run(number)), data=str(session.run(rows)), kernel=float(session.run(kernel)[0]))
 if tf.__version__ >= "2":
     found["eager"] = float(tf.random.normal([]))
     found["keras"] = float(tf.keras.layers.Dense(1)(tf.ones([1, 1]))[0, 0])
