@@ -361,6 +361,90 @@ def test_a_placeholder_that_is_itself_the_key_of_a_feed_takes_its_shape(tmp_path
     assert result.new is not None and b"[8, 3]" in result.new
 
 
+TRAINS = """import tensorflow.compat.v1 as tf
+x = tf.placeholder(tf.float32, [None, 3], name="x")
+model.y = tf.placeholder(tf.float32, [8], name="y")
+session.run(train, {x: batch, model.y: 1})
+"""
+UNRESOLVED = {
+    "a string": "session.run(y, {'x:0': tests})",
+    "a string with a scope": "session.run(y, {'model/x_1:0': tests})",
+    "a tensor by its name": "y = graph.get_tensor_by_name('x:0')\n    session.run(z, {y: tests})",
+    "a collection": "y = tf.get_collection('inputs')[0]\n    session.run(z, {y: tests})",
+    "pairs": "session.run(y, feed_dict=dict([(x, tests)]))",
+    "zip": "session.run(y, dict(zip([x], [tests])))",
+    "a comprehension": "y.eval({k: v for k, v in pairs})",
+    "setdefault": "feeds = {}\n    feeds.setdefault(x, tests)\n    session.run(y, feeds)",
+    "get": "session.run(y, {inputs.get('x'): tests})",
+    "a list": "session.run(y, {inputs[0]: tests})",
+    "getattr": "session.run(y, {getattr(model, 'x'): tests})",
+    "a callable": "session.make_callable(y, [x])(tests)",
+    "partial_run": "session.partial_run(handle, y, {x: tests})",
+    "arguments": "session.run(*arguments)",
+    "keywords": "session.run(y, **arguments)",
+    "a hook": "return tf.train.SessionRunArgs(y, feeds)",
+    "a dictionary that a function fills": "feeds = {}\n    fill(feeds)\n    session.run(y, feeds)",
+    "an unknown dictionary": "session.run(y, feeds)",
+    "its function": "session.run(y, fed(tests))",
+    "a call of a function that feeds": "step(tests)",
+    "a call of a callable": "call(tests)",
+    "a call of a lambda": "short(tests)",
+}
+PROVEN = {
+    "another string": "session.run(y, {'y:0': tests})",
+    "another tensor by its name": "session.run(z, {graph.get_tensor_by_name('y:0'): tests})",
+    "another attribute": "session.run(y, {model.y: tests})",
+    "another placeholder": "y = tf.placeholder(tf.float32)\n    session.run(z, {y: tests})",
+    "a variable key": "feeds = {}\n    feeds[model.y] = tests\n    session.run(y, feeds)",
+    "nothing": "session.run(y, feed_dict=None)\n    y.eval()\n    session.run(z)",
+    "a function of a library": "subprocess.run(command, 1)",
+    "an own function": "run(y, tests)",
+    "nothing by a callable": "session.make_callable(y)()",
+}
+HELPERS = """import subprocess
+def fed(rows):
+    return {x: rows}
+def fill(feeds):
+    feeds[x] = 1
+def run(y, rows):
+    return y
+def step(rows):
+    return session.run(train, fed(rows))
+step(batch)
+call = session.make_callable(train, [x])
+call(batch)
+short = lambda rows: session.run(train, {x: rows})
+short(batch)
+def test():
+    """
+
+
+def shape_with_unreached_end(code: str, folder: pathlib.Path) -> FileResult:
+    """Convert a script whose last function, with some code, no run reached."""
+    raw, path = (TRAINS + HELPERS + code + "\n").encode(), str(folder / "train.py")
+    (folder / "train.py").write_bytes(raw)
+    end = (TRAINS + HELPERS).count("\n") + 1
+    file = FileFacts(digest(raw), {Block(1, end + 5): 1, Block(end, end + 5): 0})
+    for _, _, place in Converter(Settings(**SELECT)).convert(raw, path).asked:
+        if place.line < end:
+            file.seen[place] = Seen(1, 1)
+            file.seen[place].note("shape", (8, 3))
+    settings = Settings(facts=Facts(str(folder), (), {"train.py": file}), **SELECT)
+    return Converter(settings, make_project(settings, [path], [path])).convert(raw, path)
+
+
+@pytest.mark.parametrize("code", UNRESOLVED.values(), ids=list(UNRESOLVED))
+def test_an_unreached_feed_that_may_feed_the_placeholder_counts(code: str, tmp_path: pathlib.Path) -> None:
+    result = shape_with_unreached_end(code, tmp_path)
+    assert result.new is None and "no observed run reached the feed at " in messages(result)[0]
+
+
+@pytest.mark.parametrize("code", PROVEN.values(), ids=list(PROVEN))
+def test_an_unreached_feed_of_other_placeholders_does_not_count(code: str, tmp_path: pathlib.Path) -> None:
+    result = shape_with_unreached_end(code, tmp_path)
+    assert b"[8, 3]" in (result.new or b"") and messages(result) == []
+
+
 UNFED = "import tensorflow.compat.v1 as tf\n\nx = tf.placeholder(tf.float32, [None, 3])\n"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Iterator, NamedTuple
 
 from ..project.context import Context
@@ -10,6 +11,13 @@ from ..semantics.mentions import reads_of_assigned_attribute
 from ..semantics.module_index import Names
 from ..semantics.value_flow import origins
 from ..syntax.expressions import constant, last_name
+
+_WORDS = re.compile(rb"feed|\.\s*run\b|\.\s*eval\b|make_callable|placeholder|__main__")
+
+
+def may_feed(raw: bytes) -> bool:
+    """Return True if a file may make or feed placeholders, or start what feeds them."""
+    return bool(_WORDS.search(raw))
 
 
 def fed_values(context: Context, placeholder: ast.AST) -> list[ast.expr]:

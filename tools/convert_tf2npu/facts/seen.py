@@ -152,7 +152,7 @@ class FileFacts:
     def runs_at(self, line: int) -> int | None:
         """Return the number of runs that reached a line: those of the innermost block around it, and of its beginnings.
 
-        None for a file of which no line was watched, because the rules of the run had no finding in it.
+        None for a file of which no line was watched: the rules of the run had no finding in it, and it feeds nothing.
         """
         if not self.blocks:
             return None

@@ -106,7 +106,9 @@ class Context(Once):
         """Return True if observed runs reached the program, but not a line, which may be in another file."""
         if self.program_facts is None or names.project is None:
             return False
-        known = self.program_facts.of(names.path, names.project.raw(names.path))
+        known = self.facts
+        if names is not self.names:
+            known = self.program_facts.of(names.path, names.project.raw(names.path))
         return known is None or known.runs_at(line) == 0
 
 

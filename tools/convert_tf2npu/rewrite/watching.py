@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator, NamedTuple, Sequence
 
+from ..analysis.fed_values import may_feed
 from ..facts.seen import Block, Place
 from ..syntax.edits import Edit
 from ..syntax.source import Source
@@ -54,14 +55,17 @@ class Watched:
         self.places: list[tuple[str, Place]] = []
         self.blocks: list[WatchedBlock] = []
 
-    def edits(self, path: str, raw: bytes, asked: Sequence[tuple[int, int, Place]]) -> list[Edit]:
+    def edits(self, path: str, raw: bytes, asked: Sequence[tuple[int, int, Place]], findings: int = 1) -> list[Edit]:
         """Return the edits of a script, and number what they watch.
 
         Args:
             path: of the script.
             raw: its bytes.
             asked: start, end and place of the expressions.
+            findings: the number of findings on it. One without any is only watched if it may feed placeholders.
         """
+        if not findings and not may_feed(raw):
+            return []
         source = Source(raw)
         edits: list[Edit] = []
         for block, ends, mark in _blocks_with_marks(source.tree.body, 1, source):

@@ -10,8 +10,10 @@ with ``npu_shim.data.padded_batches``. Feed a dense tensor in place of a sparse 
 
 With facts of ``npu-shim observe``, a placeholder that was fed one shape in all observed runs gets it. A later run that
 feeds another shape ends with an error of TensorFlow that names the placeholder. The finding on the others names shapes
-that were fed. If no run fed them, it counts as not reached. A placeholder that the program also feeds where no run
-came, as in an evaluation after the observed steps, stays as it is.
+that were fed. If no run fed them, it counts as not reached. A placeholder stays as it is if the program may also feed
+it where no run came, as in an evaluation after the observed steps. Such a feed counts unless the source proves that it
+feeds other placeholders: a tensor looked up by its name or in a collection may be this one. So does a call, which no
+run reached, of a function that feeds.
 
 If the shapes stay dynamic, the graph cannot have the loops and conditions of TensorFlow 1 (error: ``v1 control
 operator``). The rule reports that once for a file that has both, or that calls a function with them: call
@@ -92,6 +94,7 @@ from typing import Iterator
 from ...analysis.device_placement import runs_on_npu
 from ...analysis.fed_values import fed_values, feeds_elsewhere
 from ...analysis.graph_control_flow import control_flow_advice
+from ...analysis.unreached_feeds import unreached_feed
 from ...facts.kinds import SHAPE
 from ...facts.seen import only_shape
 from ...rewrite.call_edits import add_argument, rename
@@ -197,10 +200,9 @@ def _unreached_feed(context: Context, call: Call) -> Message | str:
     for value in fed_values(context, call.node):
         if context.observed_at(CODE, SHAPE, value) is None:
             return Message("line {0}", value.lineno)
-    for feed in feeds_elsewhere(context, call.node):
-        if context.is_unreached(feed.names, feed.line):
-            return f"{os.path.basename(feed.names.path)}:{feed.line}"
-    return ""
+    keyed = (feed for feed in feeds_elsewhere(context, call.node) if context.is_unreached(feed.names, feed.line))
+    feed = next(keyed, None) or context.once(unreached_feed, call.node)
+    return f"{os.path.basename(feed.names.path)}:{feed.line}" if feed is not None else ""
 
 
 def _is_never_fed(context: Context, call: Call) -> bool:
