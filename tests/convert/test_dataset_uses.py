@@ -360,6 +360,39 @@ def test_a_loop_that_trains_by_default_has_the_phase_of_the_default(parameters: 
     assert message.startswith(said)
 
 
+TWO = """
+train = tf.data.Dataset.from_tensor_slices((x, y)).repeat().batch(8)
+{shapes}
+iterator = tf.data.Iterator.{make}
+train_step = iterator.make_initializer(train)
+{other}
+"""
+STRUCTURE = "from_structure(train.output_types, train.output_shapes)"
+
+
+@pytest.mark.parametrize(
+    "make, shapes, other, is_shared",
+    [
+        (STRUCTURE, "", "iterator.make_initializer(test)", True),
+        ("from_structure(types, shapes)", "shapes = train.output_shapes", "iterator.make_initializer(test)", True),
+        (
+            "from_structure(types, output_shapes=get_legacy_output_shapes(train))",
+            "",
+            "iterator.make_initializer(x)",
+            True,
+        ),
+        ("from_string_handle(handle, types, train.output_shapes)", "", "", True),
+        (STRUCTURE, "", "", False),
+        ("from_structure(types, ((None, 3), (None,)))", "", "iterator.make_initializer(test)", False),
+    ],
+)
+def test_a_dataset_stays_dynamic_if_its_shapes_are_those_of_others(
+    make: str, shapes: str, other: str, is_shared: bool
+) -> None:
+    ((kind, message),) = messages(TWO.format(make=make, shapes=shapes, other=other))
+    assert (kind != CHANGE) == message.startswith("an iterator that reads other datasets") == is_shared
+
+
 LEARNER = """
 class Learner:
     def walk(self, rows, training):

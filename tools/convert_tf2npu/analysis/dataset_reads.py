@@ -53,11 +53,13 @@ class Uses(NamedTuple):
     """The reads of a dataset; ``complete`` if no other is possible.
 
     ``undecided`` is the name of a function that trains on it for some arguments only, if a call does not show which.
+    ``shapes_iterators`` is true if an iterator that may read other datasets, too, has its shapes.
     """
 
     reads: tuple[Use, ...]
     complete: bool
     undecided: str = ""
+    shapes_iterators: bool = False
 
     @property
     def phases(self) -> frozenset[str]:

@@ -23,6 +23,7 @@ _MOST = 400  # expressions of one search
 _Key = Union[int, str, None]  # of a tuple or dictionary; None if it is computed
 Part = Tuple[_Key, ...]
 _OPERATION: Part = ("initializer",)  # the operation that lets an iterator begin
+_SHAPES: Part = ("shapes",)  # of its elements
 
 
 def uses_of_dataset(node: ast.AST, names: Names, only: str | None = None) -> Uses:
@@ -35,7 +36,8 @@ def uses_of_dataset(node: ast.AST, names: Names, only: str | None = None) -> Use
     """
     search = _Search(only, {p for p in names.ancestors(node) if isinstance(p, _FUNCTIONS)})
     search.follow_value(node, names, (), ())
-    return Uses(tuple(search.reads), search.complete and bool(search.reads), search.undecided)
+    complete = search.complete and bool(search.reads)
+    return Uses(tuple(search.reads), complete, search.undecided, search.shapes_iterators)
 
 
 class _Search:
@@ -45,6 +47,7 @@ class _Search:
         self.reads: list[Use] = []
         self.complete = True
         self.undecided = ""
+        self.shapes_iterators = False
         self._only = only
         self._makers = makers  # functions in which the dataset is made
         self._seen: set[tuple[int, tuple[ast.AST, ...], Part]] = set()
@@ -109,6 +112,7 @@ class _Search:
     def _follow_attribute_use(self, node: ast.Attribute, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
         call = names.parents.get(node)
         if node.attr in SHAPES:
+            self._follow_shapes(node, names, sites)
             return
         if node.attr == "initializer":
             self.follow_value(node, names, sites, _OPERATION)
@@ -125,6 +129,12 @@ class _Search:
         else:
             self.complete = False
 
+    def _follow_shapes(self, node: ast.AST, names: Names, sites: tuple[ast.AST, ...]) -> None:
+        """Follow what describes the elements of a dataset to the iterators that are made with it."""
+        complete = self.complete
+        self.follow_value(node, names, sites, _SHAPES)
+        self.complete = complete
+
     def _add_read(self, phase: str, node: ast.AST, names: Names, by: str, sites: tuple[ast.AST, ...]) -> None:
         self.reads.append(Use(phase, node, names, by, sites))
 
@@ -137,7 +147,12 @@ class _Search:
             return
         word = last_name(call.func)
         value = given.value if isinstance(given, ast.keyword) else given
+        if part == _SHAPES:
+            self.shapes_iterators |= _reads_several(word, names)
+            self._follow_into_function(call, value, names, sites, part)
+            return
         if word in HARMLESS:
+            self._follow_shapes(call, names, sites)
             return
         if word in FLOWS_ON or word in (ITERATOR, "partial"):
             self.follow_value(call, names, sites, ())
@@ -287,6 +302,12 @@ class _Search:
             self.undecided = function.name
         else:
             self._add_read(phase, node, names, by, sites)
+
+
+def _reads_several(word: str, names: Names) -> bool:
+    """Return True if an iterator that a function makes with the shapes of one dataset may read others, too."""
+    initialized = sum(last_name(call.node.func) == "make_initializer" for call in names.calls)
+    return word == "from_string_handle" or word == "from_structure" and initialized > 1
 
 
 def _called_definition(call: ast.Call, names: Names) -> Definition | None:

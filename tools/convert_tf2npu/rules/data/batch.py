@@ -22,6 +22,8 @@ The rule reports all other datasets with a dynamic last batch:
 * Prediction: ``NPUEstimator`` pads the last batch itself. In other programs, pad it and keep only the rows of the
   mask.
 * Training and evaluation in one function: pass ``drop_remainder`` an expression that is true in training.
+* An iterator has its shapes (``from_structure``, ``from_string_handle``) and reads other datasets, too: where those
+  have a partial batch, ``tf.shape`` would still give the static size.
 * Buckets of ``group_by_window``: each bucket ends with a partial batch. ``drop_remainder=True`` drops all examples if
   a window never holds a full batch. ``npu_shim.data.bucket_by_length(dataset, length_of, [LENGTHS], batch_size)``
   avoids this.
@@ -177,6 +179,15 @@ Reported::
 
     estimator.train(lambda: read(FLAGS.train_files, True))
     estimator.evaluate(lambda: read(FLAGS.eval_files, False))
+
+Reported::
+
+    import tensorflow as tf
+
+    train = tf.data.Dataset.from_tensor_slices(images).repeat().batch(32)
+    iterator = tf.data.Iterator.from_structure(train.output_types, train.output_shapes)
+    train_init = iterator.make_initializer(train)
+    test_init = iterator.make_initializer(tf.data.Dataset.from_tensor_slices(held_out).batch(32, drop_remainder=False))
 
 Reported::
 

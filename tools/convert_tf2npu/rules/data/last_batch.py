@@ -10,6 +10,7 @@ import re
 from typing import Iterator, NamedTuple
 
 from ...analysis.array_rows import element_count_of_dataset, integer_of
+from ...analysis.dataset_uses import uses_of_dataset
 from ...analysis.datasets import (
     batched_dataset,
     is_cached,
@@ -39,6 +40,10 @@ _TRAINS = re.compile(r"tensorflow\.(keras\.(Model|Sequential|layers|optimizers)|
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 BY_MASK = "and its mask"  # part of the messages below on datasets that feed no training
+SHARED_SHAPES = (
+    "an iterator that reads other datasets has the shapes of this one. "
+    "Make all of them static: {0}=True in training, npu_shim.data.pad_last_batch and its mask in evaluation"
+)
 _STATIC = frozenset(f"npu_shim.data.{name}" for name in ("drop_in_training", "enforce_static_batch", "pad_last_batch"))
 _TOGETHER = {
     frozenset({TRAIN, EVAL}): "training and evaluation",
@@ -137,6 +142,9 @@ def check_last_batch(
         if is_known and value is None and static.flag and apart is False
         else None
     )
+    if edit and uses_of_dataset(call.node, context.names).shapes_iterators:
+        yield Finding(call.node, SHARED_SHAPES, static.flag)
+        return
     if edit:
         yield Change(
             call.node,

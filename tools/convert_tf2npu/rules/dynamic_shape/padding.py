@@ -13,7 +13,8 @@ Pad to a fixed length, or to the lengths of a few buckets with ``npu_shim.data.b
 
 With facts of ``npu-shim observe``, padded batches that had one length in all observed runs get it:
 ``npu_shim.data.fixed_lengths(dataset.padded_batch(32, [None]), [128])`` is an error, with its line, for a later batch of
-another length. If there were several lengths, the finding names them.
+another length, unless an iterator that reads other datasets has their shapes. If there were several lengths, the
+finding names them.
 
 Reported::
 
@@ -68,6 +69,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
+from ...analysis.dataset_uses import uses_of_dataset
 from ...analysis.datasets import batched_dataset
 from ...analysis.graph_control_flow import control_flow_advice
 from ...analysis.host_work import belongs_to_host_code
@@ -110,7 +112,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         not bound.is_given("padded_shapes") and not bound.hidden or _has_dynamic_length(context, shapes, call.where)
     ):
         lengths = ObservedLengths(context.observed_at(CODE, DATASET, call.node))
-        if lengths.are_fixed:
+        if lengths.are_fixed and not uses_of_dataset(call.node, context.names).shapes_iterators:
             edits = [rename(context.source, node, str(size)) for node, size in lengths.dimensions_of_literal(shapes)]
             if edits and shapes is not None:
                 after = f", {text_with_edits(context.source, shapes, edits)})"
