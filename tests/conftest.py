@@ -35,6 +35,13 @@ def pytest_addoption(parser: Any) -> None:
     )
 
 
+def pytest_ignore_collect(collection_path: pathlib.Path, config: Any) -> bool | None:
+    """Leave out the files without a test of the suite "smoke": importing all takes longer than those tests."""
+    if not config.getoption("markexpr").startswith("smoke") or collection_path.suffix != ".py":
+        return None
+    return True if "smoke" not in collection_path.read_text(encoding="utf-8") else None
+
+
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     most = config.getoption("--few-cases")
     if most is None:

@@ -47,6 +47,7 @@ class Suite(NamedTuple):
 _SMOKE = "-m smoke"
 _ONE, _FEW = "--few-cases=1", "--few-cases=2"
 _FOUR, _TWO = "tf215 tf115 tf26 tf221", "tf215 tf115"
+_OPS = "tests/ops tests/cpu_kernels"
 _BACKENDS = "tests/distributed/test_backend_collectives.py"
 
 SUITES = (
@@ -69,14 +70,15 @@ SUITES = (
         "shim",
         "tests/shim",
         "--few-cases=4",
-        {"tf215": "--few-cases=4", **dict.fromkeys("tf115 tf26 tf221".split(), _ONE)},
+        # One process runs both where few cases do: it imports TensorFlow once.
+        {"tf215": "--few-cases=4", **dict.fromkeys("tf115 tf26 tf221".split(), f"{_ONE} {_OPS}")},
         _FOUR,
     ),
     Suite(
         "ops",
-        "tests/ops tests/cpu_kernels",
+        _OPS,
         _FEW,
-        {"tf215": "--few-cases=4", **dict.fromkeys("tf115 tf26 tf221".split(), _ONE)},
+        {"tf215": "--few-cases=4"},
         _FOUR,
     ),
     Suite("card", "tests/card", "", dict.fromkeys(_MATRIX, ""), "tf115 tf26"),
