@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -9,21 +10,12 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("folder,package", [(".", "npu_shim"), ("tools", "convert_tf2npu")])
-def test_mypy_finds_nothing(folder: str, package: str, repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_mypy_finds_nothing(repo_root: pathlib.Path) -> None:
+    packages = ["-p", "npu_shim", "-p", "convert_tf2npu"]
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "mypy",
-            "--config-file",
-            str(repo_root / "pyproject.toml"),
-            "--cache-dir",
-            str(tmp_path),
-            "-p",
-            package,
-        ],
-        cwd=str(repo_root / folder),
+        [sys.executable, "-m", "mypy", "--cache-dir", os.devnull, *packages],  # writing a cache takes a quarter
+        cwd=str(repo_root),
+        env={**os.environ, "MYPYPATH": "tools"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
