@@ -151,6 +151,7 @@ def test_two_runs_on_the_cpu_are_compared(tmp_path: pathlib.Path, capsys: pytest
         (["--dump-layers", "loss,los"], "no op 'los' ran at step 0. Dump without --dump-layers to see the names."),
     ],
 )
+@pytest.mark.once_tf115
 def test_a_dump_without_a_step_or_op_is_an_error(
     python: Python, options: list[str], text: str, tmp_path: pathlib.Path
 ) -> None:

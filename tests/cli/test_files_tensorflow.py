@@ -140,7 +140,7 @@ def test_runs_of_verify_start_from_the_same_checkpoint(
     assert state(folder) == before
 
 
-@pytest.mark.once
+@pytest.mark.once_tf115
 def test_a_verify_that_ends_early_restores_files(tmp_path: pathlib.Path) -> None:
     folder = tmp_path / "project"
     (folder / "model").mkdir(parents=True)
@@ -159,6 +159,7 @@ def test_a_verify_that_ends_early_restores_files(tmp_path: pathlib.Path) -> None
 
 
 @pytest.mark.parametrize("verb", ["assess", pytest.param("export", marks=NIGHTLY)])
+@pytest.mark.once_tf115
 def test_until_a_step_nothing_is_left(python: Python, verb: str, tmp_path: pathlib.Path) -> None:
     """A monitored session writes its graph before the first step."""
     (tmp_path / "train.py").write_text(MONITORED)

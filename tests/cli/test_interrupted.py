@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.once_tf115
 
 STEPS = {
     "assess": ["train.py"],

@@ -52,7 +52,7 @@ def losses(run: subprocess.CompletedProcess[str]) -> list[float]:
     return [float(line.split()[1]) for line in run.stdout.splitlines() if line.startswith("loss ")]
 
 
-@pytest.mark.twice
+@pytest.mark.once_tf115
 def test_doubles_that_meet_nothing_else_become_float32(
     python: Python, verify_command: VerifyCommand, repo_root: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:

@@ -7,6 +7,7 @@ import subprocess
 from typing import Callable
 
 import numpy as np
+import pytest
 
 Python = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -65,6 +66,7 @@ def numbers(run: subprocess.CompletedProcess[str]) -> list[float]:
     return [float(word) for word in line.split()[1:]]
 
 
+@pytest.mark.once
 def test_rows_that_end_in_reductions_take_the_mask(
     python: Python, repo_root: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:

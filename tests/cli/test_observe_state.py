@@ -7,6 +7,8 @@ import pathlib
 import subprocess
 from typing import Callable
 
+import pytest
+
 from npu_shim._tensorflow import tf_api
 from tests.verify_command import VerifyCommand
 
@@ -146,6 +148,7 @@ def migrated(python: Python, verify_command: VerifyCommand, folder: pathlib.Path
     return (folder / "out" / "train.py").read_text()
 
 
+@pytest.mark.once_tf115
 def test_sessions_that_predicted_are_configured_so(
     python: Python, verify_command: VerifyCommand, tmp_path: pathlib.Path
 ) -> None:
@@ -171,6 +174,7 @@ if not tf_api.tf.__version__.startswith("1."):
 
 if tf_api.has_keras_sessions():  # later ones have no tf.layers
 
+    @pytest.mark.once_tf115
     def test_conditions_of_dropout_take_the_form_that_ran(
         python: Python, verify_command: VerifyCommand, tmp_path: pathlib.Path
     ) -> None:
@@ -178,6 +182,7 @@ if tf_api.has_keras_sessions():  # later ones have no tf.layers
         assert 'x = npu_ops.dropout(x, 0.6, seed=1) if self.options["noise"] else x\n' in new
         assert "return tf.cond(training, lambda: npu_ops.dropout(x, 0.5, seed=2), lambda: x)\n" in new
 
+    @pytest.mark.once_tf115
     def test_layers_that_dropped_in_graphs_use_the_operator(
         python: Python, verify_command: VerifyCommand, tmp_path: pathlib.Path
     ) -> None:

@@ -67,6 +67,7 @@ def test_sizes_are_seen_in_graphs_and_eagerly_and_merged(python: Python, tmp_pat
     assert [run["command"] for run in facts["runs"]] == [["masks.py"], ["masks.py", "graph"]]
 
 
+@pytest.mark.once_tf115
 def test_a_script_that_fails_leaves_what_was_seen(python: Python, tmp_path: pathlib.Path) -> None:
     output, facts = observed(python, tmp_path, "fail")
     assert output.rstrip().endswith("ValueError: as asked") and "npu_shim" not in output.split("Traceback")[1]
@@ -75,6 +76,7 @@ def test_a_script_that_fails_leaves_what_was_seen(python: Python, tmp_path: path
     assert [values["most"] for values in rows] == [2]
 
 
+@pytest.mark.once_tf115
 def test_facts_of_other_files_are_kept_and_refused(python: Python, tmp_path: pathlib.Path) -> None:
     observed(python, tmp_path)
     (tmp_path / "masks.py").write_text(MASKS + "\n")
@@ -106,6 +108,7 @@ def test_a_run_ends_after_its_steps_and_takes_its_files_back(python: Python, tmp
     assert first == second == {**first, "steps": 3, "ended": "stopped"}
 
 
+@pytest.mark.once_tf115
 def test_a_run_has_a_folder_of_its_own_and_a_seed(python: Python, tmp_path: pathlib.Path) -> None:
     script = 'import os, sys, tensorflow\nopen(sys.argv[1], "w").close()\nprint(*sys.argv[1:], os.listdir("."))\n'
     (tmp_path / "save.py").write_text(script)
@@ -139,6 +142,7 @@ with tf.Session() as session:
 """
 
 
+@pytest.mark.once_tf115
 def test_sessions_that_a_dataset_runs_do_not_end_after_the_steps(python: Python, tmp_path: pathlib.Path) -> None:
     (tmp_path / "nested.py").write_text(NESTED)
     run = python(tmp_path, "-m", "npu_shim", "observe", "--steps", "3", "nested.py")
@@ -181,6 +185,7 @@ OWN_LOOPS = {
 
 
 @pytest.mark.parametrize("text", OWN_LOOPS.values(), ids=list(OWN_LOOPS))
+@pytest.mark.once
 def test_steps_of_a_script_without_an_optimizer_count(python: Python, tmp_path: pathlib.Path, text: str) -> None:
     (tmp_path / "own.py").write_text(text)
     run = python(tmp_path, "-m", "npu_shim", "observe", "--steps", "3", "own.py")
@@ -189,6 +194,7 @@ def test_steps_of_a_script_without_an_optimizer_count(python: Python, tmp_path: 
     assert (run["steps"], run["ended"]) == (3, "stopped")
 
 
+@pytest.mark.once_tf115
 def test_code_after_the_last_step_is_not_reached(python: Python, tmp_path: pathlib.Path) -> None:
     text = OWN_UPDATES.replace(
         "for step in range(1000):\n    w", "def train():\n    for step in range(1000):\n        w"
@@ -214,6 +220,7 @@ def test_code_after_the_last_step_is_not_reached(python: Python, tmp_path: pathl
         assert ["no observed run" in line for line in said] == ([False, True, True] if options else [False] * 3), said
 
 
+@pytest.mark.once
 def test_steps_of_a_script_without_an_optimizer_are_verified(
     verify_command: VerifyCommand, tmp_path: pathlib.Path
 ) -> None:
@@ -262,6 +269,7 @@ SAVES_AND_TRAINS = """tf.saved_model.save(model, PATH)
 
 
 @pytest.mark.parametrize("save", [TRAINS_AND_SAVES, SAVES_AND_TRAINS], ids=["trained", "first"])
+@pytest.mark.once
 def test_models_that_a_script_saves_have_no_note(python: Python, tmp_path: pathlib.Path, save: str) -> None:
     (tmp_path / "saves.py").write_text(SAVES.replace("SAVE\n", save + "\n"))
     run = python(tmp_path, "-m", "npu_shim", "observe", "saves.py")
@@ -273,6 +281,7 @@ def test_models_that_a_script_saves_have_no_note(python: Python, tmp_path: pathl
     assert facts["runs"][0]["steps"] == 2  # the first values of the variables are those of the first call
 
 
+@pytest.mark.once_tf115
 def test_npu_shim_run_observes_too(python: Python, tmp_path: pathlib.Path) -> None:
     (tmp_path / "masks.py").write_text(MASKS)
     run = python(tmp_path, "-m", "npu_shim", "run", "--observe", "seen.json", "masks.py", "fail")
@@ -281,6 +290,7 @@ def test_npu_shim_run_observes_too(python: Python, tmp_path: pathlib.Path) -> No
     assert json.loads((tmp_path / "seen.json").read_text())["files"]["masks.py"]["facts"]
 
 
+@pytest.mark.once_tf115
 def test_errors_of_the_script_are_those_of_python(python: Python, tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text("import no_such_package\n")
     run = python(tmp_path, "-m", "npu_shim", "observe", "train.py")
@@ -288,6 +298,7 @@ def test_errors_of_the_script_are_those_of_python(python: Python, tmp_path: path
     assert run.stdout.rstrip().endswith("ModuleNotFoundError: No module named 'no_such_package'")
 
 
+@pytest.mark.once_tf115
 def test_the_script_imports_tensorflow_itself(python: Python, tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text("import sys\nprint('loaded', 'tensorflow' in sys.modules)\nimport tensorflow\n")
     for options in ([], ["--take-back"]):
@@ -295,6 +306,7 @@ def test_the_script_imports_tensorflow_itself(python: Python, tmp_path: pathlib.
         assert run.returncode == 0 and "loaded False\n" in run.stdout, run.stdout[-2000:]
 
 
+@pytest.mark.once_tf115
 def test_the_vendors_packages_are_served_where_the_alias_is_wanted(python: Python, tmp_path: pathlib.Path) -> None:
     script = "import horovod.tensorflow as hvd\n\nhvd.init()\nprint('ranks', hvd.size())\n"
     (tmp_path / "ranks.py").write_text(script)
@@ -302,6 +314,7 @@ def test_the_vendors_packages_are_served_where_the_alias_is_wanted(python: Pytho
     assert run.returncode == 0 and "ranks 1\n" in run.stdout, run.stdout[-3000:]
 
 
+@pytest.mark.once_tf115
 def test_the_folder_of_the_project_may_be_above_that_of_the_script(python: Python, tmp_path: pathlib.Path) -> None:
     package, scripts = tmp_path / "package", tmp_path / "scripts"
     for folder in (package, scripts):

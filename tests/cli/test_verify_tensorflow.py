@@ -94,6 +94,8 @@ def verified(verify_command: VerifyCommand, script: str, folder: pathlib.Path, a
         pytest.param("from npu_shim.npu_init import *", "0", marks=pytest.mark.nightly),
     ],
 )
+@pytest.mark.slow
+@pytest.mark.once_tf115
 def test_a_part_of_npu_shim_may_import_tensorflow(
     verify_command: VerifyCommand, first: str, alias: str, tmp_path: pathlib.Path
 ) -> None:
@@ -111,7 +113,7 @@ def test_both_scripts_have_the_same_final_variables(verify_command: VerifyComman
     assert found["original"]["steps"] == 8
 
 
-@pytest.mark.once
+@pytest.mark.once_tf115
 def test_a_script_that_fails_later_does_not_differ_by_what_it_lacks(
     verify_command: VerifyCommand, tmp_path: pathlib.Path
 ) -> None:
