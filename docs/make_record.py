@@ -130,15 +130,16 @@ class Measuring:
             for text in (self._program.arguments, *self._program.further_runs):
                 command = ["observe", "--take-back", "-o", facts[1], *steps, *self._rules, script, *shlex.split(text)]
                 verified.run(["-m", "npu_shim", *command], start, codes=(0,))
-        output = verified.run(
-            ["-m", "npu_shim", "migrate", "-q", "-o", self._path("migrated"), "-r", reports, *steps]
-            + ["--timeout", str(_TIMEOUT), *facts, *self._rules, script, "--", *self._arguments],
-            start,
-            codes=range(4),
-        )
+        command = ["-m", "npu_shim", "migrate", "-q", "-o", self._path("migrated"), "-r", reports, *steps]
+        command += ["--timeout", str(_TIMEOUT), *facts, *self._rules, script, "--", *self._arguments]
+        output = verified.run(command, start, codes=range(4))
         if not os.path.exists(os.path.join(reports, "migrate.json")):
             return head._replace(verdict=NOT_RUN, reason=failure(output))
         migration = verified.read(os.path.join(reports, "migrate.json"))
+        if migration["verified"]["steps"]["original"] and not migration["verified"]["steps"]["migrated"]:
+            self._link_other_files(os.path.dirname(os.path.join(start, script)))
+            verified.run(command, start, codes=range(4))
+            migration = verified.read(os.path.join(reports, "migrate.json"))
         calls, before = self._counts()
         bases = [rewrite["basis"] for rewrite in migration["rewrites"]]
         reached = [place["reached"] for place in migration["left"]]
@@ -150,6 +151,13 @@ class Measuring:
             unreached=len(reached) - sum(reached),
             before=before,
         )
+
+    def _link_other_files(self, folder: str) -> None:
+        """Give the migrated program the files that the original may read from its own folder, as migrate advises."""
+        for name in os.listdir(folder):
+            target = self._path("migrated", name)
+            if not os.path.exists(target):
+                os.symlink(os.path.join(folder, name), target)
 
     def _counts(self) -> tuple[int, int]:
         """Return the calls of TensorFlow in the files of the program, and the places left without facts."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import itertools
 import json
 import pathlib
@@ -167,6 +168,21 @@ def test_a_rewrite_that_departs_is_taken_back(
         re.match(r"out: 2 files, 0 changed; \d rewrites, \d by what 1 observed run showed\.\n", text)
         and "To change by hand: 1 place in code that ran, 0 not reached." in text
     )
+
+
+def test_a_migrated_program_that_trains_nothing_may_lack_files(
+    folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_steps(self: _Tries, rules: argparse.Namespace, migrated: str) -> Result:
+        result = with_steps(self, rules, migrated)
+        result.migrated = dataclasses.replace(result.migrated, steps=0)
+        return result
+
+    with_steps = _Tries._verify
+    monkeypatch.setattr(_Tries, "_verify", without_steps)
+    (folder / "reports").mkdir()
+    result = _Tries("train.py", [], "out", "reports", rules(), 5, False, None, print).migrate()
+    assert result.verified.original.steps and "If the script reads others from its own folder" in result.notes[-1]
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ class Migrating:
                 program = Program(self.script, rules, observed, os.getcwd() if self.module else None)
                 program.write_files(self.output, True)
                 verified = self._verify(rules, self._migrated_path(program))
-        if verified.verdict == NOT_RUN:
+        if verified.verdict == NOT_RUN or verified.original.steps and not verified.migrated.steps:
             notes.append(_FILES.format(self.output))
         if not verified.original.steps:
             notes.append("The original made no training step that was recorded.")
