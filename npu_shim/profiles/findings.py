@@ -217,9 +217,13 @@ def _matrix_use_text(device: Device, place: int) -> str:
 
 
 def _why_low_matrix_use(signature: op_kinds.Signature) -> str:
-    shapes = op_kinds.parse_shapes(signature.shapes)[:2]
+    shapes = [tensor.matrix_shape() for tensor in op_kinds.device_op(signature).inputs[:2]]
     if re.search(r"(^|;)(DT_)?FLOAT(32)?(;|$)", signature.types, re.I):
         return "matrix-float32"
     if any(size % _TILE and size > 1 for shape in shapes for size in shape[-2:]):
         return "matrix-sizes"
-    return "matrix-batch" if shapes[0] and np.prod(shapes[0][:-1], dtype=np.int64) < 8 * _TILE else "matrix-unit"
+    return (
+        "matrix-batch"
+        if shapes and shapes[0] and np.prod(shapes[0][:-1], dtype=np.int64) < 8 * _TILE
+        else "matrix-unit"
+    )

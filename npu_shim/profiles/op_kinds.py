@@ -1,16 +1,16 @@
-"""Kinds of ops: the unit that runs them, the bottleneck that their time belongs to, and their work by their shapes."""
+"""Kinds of ops: the unit that runs them, the bottleneck that their time belongs to, and the least time of a run."""
 
 from __future__ import annotations
 
+import itertools
 import json
-import math
 import pkgutil
 import re
 from dataclasses import dataclass
 from typing import Mapping, NamedTuple, Sequence
 
-from npu_shim.dumps.formats import product
 from npu_shim.rehearsal.assess.products import Product
+from npu_shim.rehearsal.predict.features import DeviceOp, Tensor, bytes_moved, element_size_of_type, matrix_flops
 
 COMPUTE, AI_CPU, COMMUNICATION, TRANSFER = "compute", "AI CPU", "communication", "transfers"
 HOST, INPUT, OTHER = "host", "input pipeline", "other"
@@ -48,7 +48,6 @@ class Kind:
 
 KINDS = {name: Kind(**row) for name, row in _KINDS["bottlenecks"].items()}
 _OPS = [{**row, "kind": name} for name, kind in KINDS.items() for row in kind.ops]
-_BYTES = {"FLOAT": 4, "DOUBLE": 8, "BOOL": 1, "HALF": 2}
 
 
 class Signature(NamedTuple):
@@ -61,6 +60,7 @@ class Signature(NamedTuple):
     core: str = ""
     shapes: str = ""
     types: str = ""
+    formats: str = ""
     out_shapes: str = ""
     out_types: str = ""
     out_formats: str = ""
@@ -102,40 +102,27 @@ def is_matrix(signature: Signature) -> bool:
     return bool(re.fullmatch(_KINDS["matrix"], signature.type)) and unit_category(signature) == COMPUTE
 
 
-def parse_shapes(text: str) -> list[list[int]]:
-    """Return the shapes of a cell like ``"8,224,224,3;3,3,3,64"``; those that are not known are empty."""
-    parts = text.strip().strip('"').split(";")
-    return [[int(size) for size in part.split(",")] if re.fullmatch(r"\d+(,\d+)*", part) else [] for part in parts]
+def device_op(signature: Signature) -> DeviceOp:
+    """Return the op of a signature, without tensors whose shape or type is not known."""
+    inputs = _parse_tensors(signature.shapes, signature.types, signature.formats)
+    return DeviceOp(
+        signature.type, inputs, _parse_tensors(signature.out_shapes, signature.out_types, signature.out_formats)
+    )
 
 
-def element_size_of_type(name: str) -> float:
-    """Return the bytes of an element of a type: FLOAT16, DT_BF16, float32; 0 if it is not known."""
-    plain = name.strip().upper().replace("DT_", "")
-    bits = re.search(r"(\d+)$", plain)
-    return int(bits.group(1)) / 8 if bits else _BYTES.get(plain, 0)
-
-
-def bytes_moved(signature: Signature) -> float:
-    """Return the bytes that an op reads and writes at least; 0 if its shapes are not known."""
-    tensors = [*zip(parse_shapes(signature.shapes), signature.types.split(";"))]
-    tensors += zip(parse_shapes(signature.out_shapes), signature.out_types.split(";"))
-    return sum(product(shape) * element_size_of_type(name) for shape, name in tensors if shape)
-
-
-def matrix_flops(signature: Signature) -> float:
-    """Return the operations of a product or convolution; 0 for another op, and if its shapes are not known."""
-    first, second, result = [*parse_shapes(signature.shapes), []][:2] + parse_shapes(signature.out_shapes)[:1]
-    if not is_matrix(signature) or not (first and second and result):
-        return 0.0
-    if "conv" in signature.type.lower():
-        layout = signature.out_formats.split(";")[0]
-        if "Backprop" in signature.type or sorted(layout) != sorted("NHWCD"[: len(result)]):
-            return 0.0
-        return 2.0 * product(result) // result[layout.index("C")] * product(second)
-    batch = product(result[:-2]) if len(result) > 2 and len(second) > 2 else 1
-    return 2.0 * product(result) * math.sqrt(product(first) * product(second) / (product(result) * batch))
+def _parse_tensors(shapes: str, types: str, layouts: str) -> list[Tensor]:
+    """Return the tensors of cells like ``"8,224,224,3;3,3,3,64;"``, where the last one is a number."""
+    cells = itertools.zip_longest(
+        *(cell.strip().strip('"').split(";") for cell in (shapes, types, layouts)), fillvalue=""
+    )
+    return [
+        Tensor([int(size) for size in shape.split(",") if size], dtype, layout.strip().upper().replace("FORMAT_", ""))
+        for shape, dtype, layout in cells
+        if re.fullmatch(r"(\d+(,\d+)*)?", shape) and element_size_of_type(dtype)
+    ]
 
 
 def least_nanoseconds(signature: Signature, device: Product) -> float:
     """Return the nanoseconds that a run of an op takes at least, by its operations and its bytes."""
-    return 1e9 * max(matrix_flops(signature) / device.flops, bytes_moved(signature) / device.bandwidth)
+    op = device_op(signature)
+    return 1e9 * max(matrix_flops(op) / device.flops, bytes_moved(op) / device.bandwidth)

@@ -223,8 +223,8 @@ def write_database(path: pathlib.Path, rank: Rank, links: Sequence[tuple[int, in
 
     base.execute("CREATE TABLE TASK (startNs, endNs, deviceId, globalTaskId, taskType, streamId, taskId, modelId)")
     base.execute(
-        "CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId, taskType, opType, inputShapes, inputDataTypes, outputShapes, "
-        "outputDataTypes, outputFormats)"
+        "CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId, taskType, opType, inputShapes, inputDataTypes, inputFormats, "
+        "outputShapes, outputDataTypes, outputFormats)"
     )
     base.execute("CREATE TABLE COMMUNICATION_OP (opName, startNs, endNs, opType, deviceId, groupName)")
     base.execute("CREATE TABLE COMMUNICATION_TASK_INFO (globalTaskId, srcRank, dstRank, size, transportType)")
@@ -236,9 +236,9 @@ def write_database(path: pathlib.Path, rank: Rank, links: Sequence[tuple[int, in
             base.execute("INSERT INTO COMMUNICATION_OP VALUES (?,?,?,?,?,0)", row)
             continue
         base.execute("INSERT INTO TASK VALUES (?,?,0,?,?,1,?,1)", (each.start, each.end, number, text(op.core), number))
-        cells = (op.name, op.core, op.type, op.shapes, op.types, op.out_shapes, op.out_types, "ND")
+        cells = (op.name, op.core, op.type, op.shapes, op.types, "ND", op.out_shapes, op.out_types, "ND")
         row = (text(op.name), number, *map(text, cells[1:]))
-        base.execute("INSERT INTO COMPUTE_TASK_INFO VALUES (?,?,?,?,?,?,?,?,?)", row)
+        base.execute("INSERT INTO COMPUTE_TASK_INFO VALUES (?,?,?,?,?,?,?,?,?,?)", row)
     for place, (source, target, size, us) in enumerate(links):
         number = len(rank.runs) + place
         base.execute("INSERT INTO TASK VALUES (?,?,0,?,?,2,0,1)", (BEGIN, BEGIN + int(us * 1000), number, text("SDMA")))

@@ -1,0 +1,1 @@
+"""Predicted times of the ops of a step on a processor."""
