@@ -204,7 +204,7 @@ reset = getattr(metric, "reset_state", None) or metric.reset_states
 
 
 def slow(value):
-    time.sleep(0.002 * np.random.RandomState().rand())
+    time.sleep(0.002 * np.random.RandomState(seed=None).rand())
     return value
 
 

@@ -112,7 +112,7 @@ class Entropy:
         return _Uuid(bytes=self.urandom(16), version=4).with_text_of(uuid.UUID(bytes=self._true(16), version=4))
 
     def _random_state_class(self) -> type:
-        original, seed = np.random.RandomState, self.repeatable_seed
+        original, repeatable_seed = np.random.RandomState, self.repeatable_seed
 
         class OfOriginal(type):
             """The class of a class whose objects are also those of the original."""
@@ -123,8 +123,8 @@ class Entropy:
         class RandomState(original, metaclass=OfOriginal):  # type: ignore[misc, valid-type]
             """A generator whose seed does not come from the clock."""
 
-            def __init__(self, value: Value = None) -> None:
-                super().__init__(seed("numpy.random.RandomState", value))
+            def __init__(self, seed: Value = None) -> None:
+                super().__init__(repeatable_seed("numpy.random.RandomState", seed))
 
         return RandomState
 
