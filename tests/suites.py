@@ -69,16 +69,16 @@ SUITES = (
     Suite(
         "shim",
         "tests/shim",
-        "--few-cases=4",
+        _FEW,
         # One process runs both where few cases do: it imports TensorFlow once.
-        {"tf215": "--few-cases=4", **dict.fromkeys("tf115 tf26 tf221".split(), f"{_ONE} {_OPS}")},
+        {"tf215": _FEW, **dict.fromkeys("tf115 tf26 tf221".split(), f"{_ONE} {_OPS}")},
         _FOUR,
     ),
     Suite(
         "ops",
         _OPS,
         _FEW,
-        {"tf215": "--few-cases=4"},
+        {"tf215": _FEW},
         _FOUR,
     ),
     Suite("card", "tests/card", "", dict.fromkeys(_MATRIX, ""), "tf115 tf26"),
