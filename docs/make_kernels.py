@@ -7,6 +7,7 @@ later), and writes the page.
 from __future__ import annotations
 
 import collections
+import functools
 import itertools
 import os
 import sys
@@ -62,6 +63,7 @@ class Row(NamedTuple):
     on_cpu: str
 
 
+@functools.lru_cache(maxsize=None)
 def rows() -> list[Row]:
     """Return the ops of this TensorFlow that have a kernel for GPUs, and for some of its types none for the CPU."""
     by_op: dict[str, dict[str, list[Any]]] = collections.defaultdict(lambda: collections.defaultdict(list))

@@ -24,7 +24,7 @@ PAGES = [page for page in pages(ROOT) if is_for_version_1(page) == VERSION_1]
 # The marked blocks, by what they need. A new one is a choice: add it here.
 NOT_RUN = {"card": 6, "cluster": 5, "network": 14, "tested": 25}
 # The pages whose commands run by day; those of the others are of commands that have tests of their own.
-DAILY = ("README.md", "start.md", "launch.md")
+DAILY = ("README.md", "start.md")
 # The pages whose train.py trains: each import takes seconds.
 TRAINING = ("README.md", "start.md", "migrate.md", "assess.md", "precision.md")
 _context: Any = multiprocessing.get_context("forkserver")  # importing TensorFlow once is enough

@@ -13,7 +13,7 @@ from convert_tf2npu.cli.arguments import add_rule_arguments
 from option_table import ROWS, settings, some_rows
 
 # By day each n-th example of the targets that convert it: tests/convert/test_rules.py has all examples.
-BY_DAY = {"script": 3, "notebook": 3, "project": 20}
+BY_DAY = {"script": 6, "notebook": 6, "project": 40}
 STORED = [(target, path) for target in targets.TARGETS for path in seeds.stored(target)]
 
 
