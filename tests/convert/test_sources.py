@@ -19,7 +19,7 @@ import convert_tf2npu
 import pytest
 from convert_tf2npu.main import main
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 SCRIPT = "import tensorflow as tf\ntf.Session()\n"
 MIGRATED = "import tensorflow as tf\nfrom npu_shim.npu_init import *\ntf.Session(config=npu_config_proto())\n"

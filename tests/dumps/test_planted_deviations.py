@@ -18,7 +18,7 @@ from npu_shim.dumps.reports.comparison_text import answer_sentences
 from tests.dumps.engine import Engine
 from tests.dumps.messages import tensor
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 Change = Callable[[np.ndarray], np.ndarray]
 
 CONV = "Conv2D_1BiasAdd_1Relu_1_of_cnn/Conv2D_1"

@@ -97,6 +97,7 @@ def test_a_migrated_script_outside_the_copied_folder_runs_in_its_place(
     assert log == f"{tmp_path / 'migrated' / 'train.py'} ['train.py']\n"
 
 
+@pytest.mark.slow
 def test_the_alias_serves_both_scripts(tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any) -> None:
     (tmp_path / "train.py").write_text("import npu_bridge\nprint(npu_bridge.__name__)\n")
     monkeypatch.setenv("NPU_SHIM_ALIAS", "1")
@@ -106,6 +107,7 @@ def test_the_alias_serves_both_scripts(tmp_path: pathlib.Path, monkeypatch: Any,
         assert "npu_bridge" in (tmp_path / "r" / name / "output.log").read_text()
 
 
+@pytest.mark.slow
 def test_a_missing_package_that_npu_shim_serves_is_named_with_its_fix(
     tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any
 ) -> None:

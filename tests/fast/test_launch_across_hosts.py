@@ -21,7 +21,7 @@ from npu_shim.launching.failure import finished_line
 from npu_shim.launching.follow import FIRST
 from npu_shim.launching.plan import share_cores
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 
 def open_mpi(*values: int) -> str:

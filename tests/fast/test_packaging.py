@@ -17,7 +17,7 @@ import pytest
 
 import npu_shim
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 BUILT_FROM = ("setup.py", "pyproject.toml", "LICENSE", "README.md", "npu_shim", "tools")
 PACKAGES = {"npu_shim": "npu_shim", "convert_tf2npu": "tools/convert_tf2npu"}

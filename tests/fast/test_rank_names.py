@@ -101,6 +101,7 @@ def launched(folder: pathlib.Path, script: str, *options: str) -> str:
     return done.stderr
 
 
+@pytest.mark.slow
 def test_the_launcher_says_it_once_before_the_ranks_start(tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text("def main():\n    import tensorflow\n    model.fit(x)\n")
     shown = launched(tmp_path, "train.py")

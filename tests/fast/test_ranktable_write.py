@@ -127,6 +127,7 @@ def tables(draw: Any, dialect: str) -> RankTable:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @few
 @given(data=st.data())
+@pytest.mark.slow
 def test_written_table_is_read_unchanged(dialect: str, data: Any) -> None:
     table = data.draw(tables(dialect))
     written = table_text(table)
@@ -139,6 +140,7 @@ def test_written_table_is_read_unchanged(dialect: str, data: Any) -> None:
 @pytest.mark.parametrize("target", DIALECTS)
 @fewer
 @given(data=st.data())
+@pytest.mark.slow
 def test_conversion_keeps_ranks_and_devices(source: str, target: str, data: Any) -> None:
     table = data.draw(tables(source))
     if target == POD and source != POD and not in_order(table):
@@ -184,6 +186,7 @@ def in_order(table: RankTable) -> bool:
         lambda key, value: json.dumps({key: value}), st.sampled_from(["server_list", "rank_list", "group_list"]), JSON
     )
 )
+@pytest.mark.slow
 def test_any_text_is_read_without_an_exception(written: str) -> None:
     for product in (None, *PRODUCTS):
         table, problems = read_with_problems(written, product)
@@ -193,6 +196,7 @@ def test_any_text_is_read_without_an_exception(written: str) -> None:
 @pytest.mark.once
 @few
 @given(data=st.data())
+@pytest.mark.slow
 def test_any_damaged_table_is_read_without_an_exception(data: Any) -> None:
     """Replace one value anywhere in a table."""
     made = table_to_json(data.draw(st.sampled_from(DIALECTS).flatmap(tables)))

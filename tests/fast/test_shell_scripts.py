@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 SAMPLES = ("digits_estimator", "digits_session", "text_keras", "digits_fit", "digits_loop")
 

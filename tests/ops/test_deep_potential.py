@@ -13,7 +13,7 @@ from npu_shim.estimator import npu_aicore_ops
 from npu_shim.estimator.npu_aicore_ops import npu_aicore_ops as operators
 from tests.ops.operator_case import Case, check_gradients, check_values, in_graph, random
 
-pytestmark = pytest.mark.twice
+pytestmark = [pytest.mark.twice, pytest.mark.slow]
 
 TYPES = np.array([[0, 1, 0, -1], [1, 0, 0, 1]], np.int32)
 NATOMS = np.array([3, 4, 2, 2], np.int32)  # the last atom has no row

@@ -16,7 +16,7 @@ from tests.profiles import card
 from tests.profiles.planted import PLANTED, slow_link, slow_rank, told_waits
 from tests.profiles.recompute import differences
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 
 def result(folder: pathlib.Path) -> dict[str, Any]:
