@@ -52,7 +52,7 @@ def test_three_ranks(case: str, run: Run) -> None:
         assert came.get(case, "did not run") == ""
 
 
-@pytest.mark.once
+@pytest.mark.once_tf115
 def test_elastic_training_goes_on_from_its_last_commit(tmp_path: pathlib.Path) -> None:
     output = launched(2, "--max-restarts", "1", str(SCRIPTS / "horovod_elastic.py"), folder=tmp_path)
     assert "rank 0 begins with batch 0" in output

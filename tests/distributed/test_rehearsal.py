@@ -83,7 +83,7 @@ def launch(folder: pathlib.Path, *arguments: str, timeout_s: float = 300.0) -> l
     return logs
 
 
-@pytest.mark.once
+@pytest.mark.once_tf115
 def test_forked_ranks_have_random_numbers_of_their_own(tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text(RANDOM)
     ranks = [json.loads(log.splitlines()[-1]) for log in launch(tmp_path, "--ranks", "2", "train.py")]
@@ -102,8 +102,8 @@ def test_forked_ranks_compute_what_new_processes_compute(tmp_path: pathlib.Path)
     assert losses[0] == losses[1] and len(losses[0][0]) > 3
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("servers, devices", [(2, 2)] + IS_NIGHTLY * [(2, 8), (8, 8)])
+@pytest.mark.once_tf115
 def test_ranks_of_all_servers_train_on_one_host(servers: int, devices: int, tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     hosts = ",".join(f"10.0.0.{server + 1}:{devices}" for server in range(servers))

@@ -119,7 +119,7 @@ def test_the_sample_is_what_the_tool_makes(name: str, tmp_path: pathlib.Path) ->
             marks=[pytest.mark.nightly]
             * (name in ("digits_estimator", "digits_fit", "digits_gan", "digits_loop", "text_keras"))
             + OF_VERSION_1 * (name == "digits_session")
-            + [pytest.mark.once] * (name == "digits_horovod"),
+            + [pytest.mark.once_tf115] * (name == "digits_horovod"),
         )
         for name in sorted(SAMPLES)
         if IS_TF2 or name not in ONLY_IN_TF2

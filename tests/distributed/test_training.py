@@ -138,7 +138,7 @@ def test_readers_of_gradients_see_those_of_one_process(way: str, readers: dict[i
             np.testing.assert_allclose(several, alone, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.once
+@pytest.mark.once_tf115
 def test_many_collectives_run_in_any_order_with_different_names(tmp_path: pathlib.Path) -> None:
     assert "all of them" in forked(2, str(SCRIPTS / "many.py"), folder=tmp_path)
 

@@ -39,7 +39,7 @@ with tf.Session() as session:
 """
 
 
-@pytest.mark.once
+@pytest.mark.once_tf115
 def test_slowest_rank_and_the_line_of_a_stalled_one_are_named(tmp_path: pathlib.Path, repo_root: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     done = subprocess.run(

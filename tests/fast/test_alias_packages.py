@@ -43,6 +43,7 @@ def test_a_module_has_one_object_under_both_names(run: Run) -> None:
     assert output(run("-c", code)) == ["True True True npu_shim.estimator.npu.util"]
 
 
+@pytest.mark.once_tf115
 def test_a_star_import_of_npu_bridge_has_the_vendors_names_only(run: Run) -> None:
     code = "import npu_shim.alias\nfrom npu_bridge import *\nprint(*sorted(n for n in dir() if n[0] != '_'))"
     assert output(run("-c", code)) == ["estimator hccl hccl_ops npu_close npu_estimator npu_shim"]
@@ -149,7 +150,7 @@ def test_the_ranks_of_mpirun_are_exported(run: Run, tmp_path: pathlib.Path) -> N
     assert output(run("-c", code, PMIX_NAMESPACE="prterun-host-42@1", **variables)) == ["1 2 1 1 2 1 prterun-host-42-1"]
 
 
-@pytest.mark.once
+@pytest.mark.once_tf115
 def test_launched_ranks_are_served(run: Run, tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text(PRINT_RANK)
     (tmp_path / "later.py").write_text("print('as a module')\n" + PRINT_RANK)

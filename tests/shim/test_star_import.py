@@ -69,7 +69,7 @@ def printed(python, tmp_path):
     return run
 
 
-@pytest.mark.once
+@pytest.mark.once_tf115
 def test_only_the_star_import_installs(printed):
     code = (
         "from tensorflow.python.client import session as s; a = s.Session.__init__, s.InteractiveSession.__init__;"
@@ -111,12 +111,12 @@ with tf.Session(config=config) as sess:
 """
 
 
-@pytest.mark.once
+@pytest.mark.once_tf115
 def test_a_manual_port_changes_one_word(printed):
     assert printed(PORT)[-3:] == ["True", "0", "NPUOutputTensorHook"]
 
 
-@pytest.mark.once
+@pytest.mark.once_tf115
 def test_a_star_import_of_horovod_brings_no_modules_but_those_of_horovod(printed):
     code = "import types\nfrom npu_shim.horovod.tensorflow import *\n"
     code += "print(*sorted(n for n, v in globals().items() if isinstance(v, types.ModuleType) and n[:2] != '__'))\n"
@@ -144,7 +144,7 @@ def test_every_vendor_module_has_the_names_of_the_table(module):
         imported.nothing
 
 
-@pytest.mark.once
+@pytest.mark.once_tf115
 def test_a_module_is_loaded_on_the_first_use_of_its_names(printed):
     code = (
         "import sys; from npu_shim.npu_init import *\n"
