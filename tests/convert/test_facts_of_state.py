@@ -240,6 +240,7 @@ main(*setup())
 """
 PLACES = {"top": "", "before": "scale = 0.5", "inside": "", "after": "print(loss.numpy())"}
 RAN = {"eager": True, "arguments": ["tensor", "array", "none"], "returns": "tensor", "traces": True, "draws": False}
+FEW = {**RAN, "shapes": ["float32[8, 3]", "float32[2, 3]"], "constant": True}
 LIBRARY, EAGER = {"is": "library", "reads": [()]}, {"in": "eager"}
 
 
@@ -254,6 +255,41 @@ def test_a_step_that_traced_is_named() -> None:
     text = step_of(inside="loss = tf.square(loss) * scale")
     # asked: the tape, the loss, the model, the optimizer, and the call of the step
     result = converted_with_facts(text, EAGER, LIBRARY, LIBRARY, LIBRARY, RAN, select=("NPU247",))
+    assert result.new is None and [TRACED in d.message for d in result.diagnostics] == [True]
+
+
+def test_a_step_of_few_shapes_is_written_as_a_function() -> None:
+    text = step_of(inside="loss = tf.square(loss) * scale")
+    seen = (EAGER, LIBRARY, LIBRARY, LIBRARY, FEW)
+    result = converted_with_facts(text, *seen, select=("NPU247",))
+    assert (result.new or b"").decode() == text.replace("    def step(x, y)", "    @tf.function\n    def step(x, y)")
+    ((line, kind, runs),) = [(d.line, d.kind, d.runs) for d in result.diagnostics]
+    assert (kind, runs) == ("change", 2)
+    assert converted_with_facts((result.new or b"").decode(), select=("NPU247",)).diagnostics == ()
+    for codes in (("NPU247",), (f"NPU247:train.py:{line}",)):  # also after migrate has taken it back
+        without = converted_with_facts(text, *seen, select=("NPU247",), no_facts_for=codes)
+        assert without.new is None and [TRACED in d.message for d in without.diagnostics] == [False]
+
+
+@pytest.mark.parametrize(
+    "seen, written",
+    [
+        ({**FEW, "arguments": ["tensor", "number"]}, True),
+        ({**FEW, "arguments": ["tensor", "number"], "constant": [True, False]}, False),
+        ({**FEW, "shapes": [f"float32[{n}]" for n in range(3)]}, False),
+        ({**FEW, "traces": False}, False),
+        ({**FEW, "draws": True}, False),
+        ({**FEW, "returns": "number"}, False),
+    ],
+)
+def test_a_step_is_written_as_a_function_only_if_its_calls_are_alike(seen: Any, written: bool) -> None:
+    result = converted_with_facts(step_of(), EAGER, LIBRARY, LIBRARY, LIBRARY, seen, select=("NPU247",))
+    assert (result.new is not None) == written and len(result.diagnostics) == 1
+
+
+def test_a_step_with_a_call_that_no_run_reached_is_only_named() -> None:
+    text = step_of(after="step(y, x)")
+    result = converted_with_facts(text, EAGER, LIBRARY, LIBRARY, LIBRARY, FEW, {}, select=("NPU247",))
     assert result.new is None and [TRACED in d.message for d in result.diagnostics] == [True]
 
 
@@ -310,6 +346,14 @@ def test_a_step_that_calls_unknown_code_stays(callee: Any) -> None:
         {"inside": "yield loss"},
         {"after": "model.trainable = False"},
         {"after": "register(step)"},
+        {"inside": "loss = loss * tf.stack(scales)", "before": "scales = [1.0]", "after": "scales.append(0.5)"},
+        {"inside": "loss = loss * scales", "before": "scales = {}", "after": "scales['a'] = 0.5"},
+        {"inside": "loss = loss * len(model.held)"},
+        {"inside": "for scale in model.held: loss = loss * scale"},
+        {
+            "inside": "loss = loss * options.rate",
+            "top": "class O:\n    @property\n    def rate(self):\n        return 1\n",
+        },
         {"top": "def use(o, n):\n    setattr(o, n, 1)\n"},
     ],
 )

@@ -23,6 +23,7 @@ _TRIAL = 2  # the call with whose arguments a step is traced: its first one has 
 # Process state: steps to trace when the script has ended, and their arguments. Earlier, a trace could change results.
 _trials: list[tuple[Seen, Function, tuple[Value, ...], dict[str, Value]]] = []
 _OBJECTS = "npu_shim_objects"  # attribute of the answers about a step: the first objects that were passed to it
+_NUMBERS = "npu_shim_numbers"  # attribute of the same answers: the numbers of Python in the first call
 _DRAWS = re.compile("Random|TruncatedNormal|ParameterizedTruncatedNormal|Multinomial")  # other numbers in a function
 
 
@@ -39,6 +40,7 @@ def note_step(seen: Seen, value: Value) -> Value:
     @functools.wraps(value)
     def step(*args: Value, **kwargs: Value) -> Result:
         _note_parts(seen, "arguments", [args, kwargs])
+        _note_shapes(seen, [args, kwargs])
         if seen.times == _TRIAL:
             _trials.append((seen, value, *tf.nest.map_structure(_tensor_spec, (args, kwargs))))
         returned = value(*args, **kwargs)
@@ -84,6 +86,17 @@ def _note_parts(seen: Seen, attribute: str, values: Value) -> None:
         seen.note(attribute, "other")
     elif objects:
         setattr(seen, _OBJECTS, objects)
+
+
+def _note_shapes(seen: Seen, arguments: Value) -> None:
+    """Note the types and shapes of tensors and arrays, and if the numbers of Python are those of the first call."""
+    parts = tf.nest.flatten(arguments)
+    tensors = [part for part in parts if isinstance(part, (tf.Tensor, np.ndarray))]
+    seen.note("shapes", " ".join(f"{part.dtype.name}{list(part.shape)}" for part in tensors))
+    numbers = [part for part in parts if isinstance(part, (bool, int, float, complex, str, bytes, np.generic))]
+    if not hasattr(seen, _NUMBERS):
+        setattr(seen, _NUMBERS, numbers)
+    seen.note("constant", [*map(repr, numbers)] == [*map(repr, getattr(seen, _NUMBERS))])
 
 
 def trace_steps() -> None:

@@ -27,7 +27,12 @@ _EFFECTS = re.compile(
     r"|(?:Module|Variable|device|function|init_scope|print|numpy_function|py_function|random\.set_seed)\b)"
 )
 _READS = frozenset({"numpy", "item", "tolist"})
+_OF_LAYERS = frozenset("trainable_variables trainable_weights variables weights".split())
 _OF_TAPES = frozenset({"gradient", "watch"})
+# Methods that change what they belong to.
+_CHANGES = frozenset(
+    "append appendleft clear extend fill insert pop popitem popleft remove reverse setdefault sort update".split()
+)
 _MADE_ONCE = frozenset({"__init__", "build"})
 
 
@@ -102,18 +107,25 @@ def _is_node_without_effect(context: Context, names: Names, node: ast.AST, own: 
             and names.resolve(part.context_expr.func, names.place(node)) in _SCOPES
             for part in node.items
         )
+    if isinstance(node, (ast.For, ast.comprehension)) and _is_read_from_object(node.iter):
+        return False
     if isinstance(node, ast.stmt):
         return isinstance(node, _STATEMENTS)
     if isinstance(node, _REFUSED) or type(node).__name__ == "NamedExpr":
         return False
     if isinstance(node, ast.Name):
-        return node.id in own or _never_changes(names, node)
+        return node.id in own or _never_changes(names, node) and node.id not in context.once(_words_changed_in_place)
     if isinstance(node, ast.Attribute):
         return isinstance(node.ctx, ast.Load) and not _may_be_assigned_in_training(context, names, node)
     if isinstance(node, ast.Subscript):
         root = node.value
         return isinstance(node.ctx, ast.Load) and isinstance(root, ast.Name) and root.id in own - {"self"}
     return True
+
+
+def _is_read_from_object(node: ast.expr) -> bool:
+    """Return True for an attribute that may be a list of Python, which other code may hold and change."""
+    return isinstance(node, ast.Attribute) and node.attr not in _OF_LAYERS
 
 
 def _never_changes(names: Names, node: ast.Name) -> bool:
@@ -151,20 +163,47 @@ def _may_be_assigned_in_training(context: Context, names: Names, node: ast.Attri
 
 
 def assigned_attributes(context: Context) -> frozenset[str]:
-    """Return the attributes that the files of a project assign outside of the making of objects."""
+    """Return the attributes that may change while a program trains, as far as the files around a file show it.
+
+    They are assigned or changed in place outside of the making of objects, or are properties.
+    """
+    assigned = set(context.once(_words_changed_in_place))
+    for theirs in context.once(_names_of_near_files):
+        for attribute, held in theirs.attributes.items():
+            if not all(_is_in_making(theirs, assignment.target) for assignment in held):
+                assigned.add(attribute)
+        for node in ast.walk(theirs.tree):
+            if isinstance(node, ast.FunctionDef) and any(last_name(d) == "property" for d in node.decorator_list):
+                assigned.add(node.name)
+    return frozenset(assigned)
+
+
+def _names_of_near_files(context: Context) -> list[Names]:
+    """Return the names of a file, of those that it imports, and of those that import it."""
     names, project = context.names, context.names.project
     others = []
     if project is not None and names.path in project.paths:
         near = {*project.with_imports(names.path), *project.with_importers({names.path})} - {names.path}
         others = [project.module(path) for path in sorted(near)]
-    assigned: set[str] = set()
-    for theirs in [names, *(module.names for module in others if module is not None)]:
-        for attribute, held in theirs.attributes.items():
-            for assignment in held:
-                around = [p for p in theirs.ancestors(assignment.target) if isinstance(p, ast.FunctionDef)]
-                if not around or around[0].name not in _MADE_ONCE:
-                    assigned.add(attribute)
-    return frozenset(assigned)
+    return [names, *(module.names for module in others if module is not None)]
+
+
+def _words_changed_in_place(context: Context) -> frozenset[str]:
+    """Return the last words of what the files around a file change in place, such as lists that grow."""
+    words: set[str] = set()
+    for theirs in context.once(_names_of_near_files):
+        for node in ast.walk(theirs.tree):
+            is_stored = isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load)
+            is_changed = isinstance(node, ast.Attribute) and node.attr in _CHANGES
+            if (is_stored or is_changed) and not _is_in_making(theirs, node):
+                words.add(last_name(node.value))  # type: ignore[attr-defined]
+    return frozenset(words)
+
+
+def _is_in_making(names: Names, node: ast.AST) -> bool:
+    """Return True if an expression is in a function that makes an object."""
+    around = [parent for parent in names.ancestors(node) if isinstance(parent, ast.FunctionDef)]
+    return bool(around) and around[0].name in _MADE_ONCE
 
 
 def _is_call_without_effect(
@@ -177,7 +216,7 @@ def _is_call_without_effect(
     if name.startswith("tensorflow."):
         return name.startswith(_LOSSES) or not _EFFECTS.match(name)
     if isinstance(function, ast.Name) and function.id in _BUILTINS and names.lookup(function.id, where) is None:
-        return True
+        return not any(map(_is_read_from_object, call.args))
     if isinstance(function, ast.Attribute) and function.attr in _OF_TAPES and _is_tape(names, function.value):
         return True
     definition = names.definition(function, where)

@@ -35,7 +35,8 @@ SESSION = "session"
 MODEL = "model"
 # A function that computes a training step, when it is called: "eager"; what "arguments" and "returns" consist of, which
 # is "tensor", "array", "none", "number", "object", one of TensorFlow and always the same, or "other"; "traces", if a
-# trace of it works; "draws", if the trace has random ops, which draw other numbers in eager code.
+# trace of it works; "draws", if the trace has random ops, which draw other numbers in eager code; "shapes", the types
+# and shapes of its tensors and arrays as one text; "constant", if its numbers of Python were those of the first call.
 STEP = "step"
 # A function or an object that is called: "is", "library" if it and all layers in it are of TensorFlow, "layer" if calls
 # of the other layers have no effects in Python, "metric", or "other"; "reads", the attributes that those calls read.

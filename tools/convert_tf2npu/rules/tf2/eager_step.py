@@ -4,9 +4,19 @@ Outside tf.function TensorFlow runs each operation by itself, and the NPU compil
 many times as long as one graph. Put the step into a function with ``@tf.function``. Methods that Keras compiles
 (``train_step``), functions that a tf.function calls, and steps that nothing in the project calls are not reported.
 
-With facts of ``npu-shim observe`` the finding names a function that observed runs could trace, with tensors as arguments
-and results and without random ops. The rule does not write ``@tf.function``: what Python reads in a step, such as a list
-that grows or a property, stays in the graph as it was at the first call, and one run does not show if it changes.
+With facts of ``npu-shim observe`` the rule writes ``@tf.function`` above a function that computes one step, if
+
+* observed runs called it in all places, could trace it, and saw at most two shapes, of a full and of a partial batch;
+* its arguments were tensors, arrays, the same objects of TensorFlow, or Python numbers that never changed, and it
+  returned tensors or nothing;
+* it has no random ops, which draw other numbers in a graph;
+* its source shows no effect but on variables, and no value of Python that changes: no list that grows, no property;
+* what else it calls is of TensorFlow, or layers whose calls have no such effect either.
+
+A graph keeps what Python read at the first call. If that changes after all, ``npu-shim migrate`` takes the rewrite back,
+because the program departs. The finding names functions that a run could trace where one of the first two points is open.
+A step in the loop itself stays a finding. So does one that calls metrics: ``npu-shim verify`` cannot compare the results
+of metrics in a function.
 
 Reported::
 
@@ -131,7 +141,7 @@ Untouched::
 from __future__ import annotations
 
 import ast
-from typing import Iterator
+from typing import Iterator, Sequence
 
 from ...analysis.device_placement import is_in_test
 from ...analysis.tensorflow_version import is_tf2_program
@@ -139,16 +149,19 @@ from ...analysis.tf_functions import enclosing_functions, is_function_used, may_
 from ...analysis.traceable_steps import TraceableStep, assigned_attributes, traceable_step
 from ...facts.kinds import CALLEE, OP, STEP
 from ...facts.seen import Seen
+from ...rewrite.npu_imports import name_of_tensorflow
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
+from ...syntax.source import Edit
 from ...syntax.words import has_words
-from ..base import Context, Finding, Question
+from ..base import Change, Context, Finding, Question
 
 CODE = "NPU247"
 _ARGUMENTS, _RETURNED = frozenset({"tensor", "array", "none", "object"}), frozenset({"tensor", "none"})
+_MOST_SHAPES = 2  # those of a full batch and of the last partial one
 
 
-def check_file(context: Context) -> Iterator[Finding]:
+def check_file(context: Context) -> Iterator[Change | Finding]:
     text = context.source.text
     tapes = "GradientTape" in text and has_words(text, ("apply_gradients", ".assign_sub("))
     if not tapes and not has_words(text, (".minimize(",)) or not is_tf2_program(context):
@@ -176,7 +189,16 @@ def check_file(context: Context) -> Iterator[Finding]:
         step = None
         if is_tape and innermost is not None and not _is_in_loop_of(context, call.node, innermost):
             step = traceable_step(context, innermost)
-        if step is not None and innermost is not None and _could_be_traced(context, step):
+        calls = [context.observed_at(CODE, STEP, function) for function in step.calls] if step is not None else []
+        reached = [observed for observed in calls if observed is not None]
+        if seen is not None and step is not None and innermost is not None and _could_be_traced(context, step, reached):
+            tensorflow = name_of_tensorflow(names)
+            has_few_shapes = all(0 < len(observed.all("shapes") or ()) <= _MOST_SHAPES for observed in reached)
+            if tensorflow is not None and has_few_shapes and len(reached) == len(calls):
+                edit = _edit_to_add_tf_function(context, innermost, tensorflow)
+                runs = min(observed.runs for observed in reached)
+                yield Change(call.node, "training step compiled with tf.function", (edit,), runs=runs)
+                continue
             yield Finding(
                 call.node,
                 "this training step runs operation by operation, and an observed run could trace it. "
@@ -195,15 +217,14 @@ def check_file(context: Context) -> Iterator[Finding]:
         )
 
 
-def _could_be_traced(context: Context, step: TraceableStep) -> bool:
+def _could_be_traced(context: Context, step: TraceableStep, calls: Sequence[Seen]) -> bool:
     """Return True if observed runs called a step with tensors, and could trace it in all of them."""
-    calls = [
-        seen for seen in (context.observed_at(CODE, STEP, function) for function in step.calls) if seen is not None
-    ]
     traced = all(
         call.only("eager") is True
         and (call.only("traces"), call.only("draws")) == (True, False)
-        and _ARGUMENTS.issuperset(call.all("arguments") or ())
+        and (_ARGUMENTS | ({"number"} if call.only("constant") is True else set())).issuperset(
+            call.all("arguments") or ()
+        )
         and _RETURNED.issuperset(call.all("returns") or ("other",))
         for call in calls
     )
@@ -212,6 +233,13 @@ def _could_be_traced(context: Context, step: TraceableStep) -> bool:
         return False  # a tf.function creates the variables of an optimizer in its first call only
     callees = [context.observed_at(CODE, CALLEE, callee) for callee in step.callees]
     return bool(calls) and traced and all(_has_no_effect(context, callee) for callee in callees)
+
+
+def _edit_to_add_tf_function(context: Context, function: ast.FunctionDef, tensorflow: str) -> Edit:
+    source = context.source
+    start = source.start(function)
+    indent = source.text[source.line_start(start) : start]
+    return Edit(start, start, f"@{tensorflow}.function{source.newline}{indent}")
 
 
 def _has_no_effect(context: Context, callee: Seen | None) -> bool:
