@@ -126,6 +126,24 @@ def ops_with_ancestors(ops: Iterable[Operation]) -> dict[Operation, None]:
     return reachable_nodes(ops, input_and_control_ops)
 
 
+def contexts_around(op: Operation) -> list[object]:
+    """Return the branch or loop of the output of an op, and those around it from which it can wait for ops.
+
+    None stands for the graph. An op in a loop waits for ops of that loop only.
+    """
+    context = _control_flow.GetOutputContext(op)
+    contexts = [context]
+    while context is not None and not type(context).__name__.startswith("While"):
+        context = context.outer_context
+        contexts.append(context)
+    return contexts
+
+
+def add_control_inputs(op: Operation, others: Sequence[Operation]) -> None:
+    """Let an op wait for others, before a session has it."""
+    op._add_control_inputs(others)
+
+
 def add_to_rehearsal_op_count(graph: Graph, number: int) -> None:
     """Count ops of a graph that it has in rehearsals only."""
     setattr(graph, _REHEARSAL_OPS, rehearsal_op_count(graph) + number)

@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
     if run.dumping is not None:  # before the hooks, which run sessions of their own between two steps
         run.dumping.start(recorder)
     given = read_initial_variables(run.initial) if run.initial else None
-    hooks = HookSettings(run.seed, run.by_call_site, run.deliberate, run.initial is not None, given, apart)
+    hooks = HookSettings(run.seed, run.by_call_site, run.deliberate, run.initial is not None, given, apart, run.ordered)
     install_hooks(recorder, hooks)
     begun = _begin_half_rehearsal_after_tensorflow(run.half, writer, folder) if run.half else []
     ended = "error"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Callable
+from typing import Callable, Sequence
 
 from npu_shim.rehearsal.comparing import comparison as comparing
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.failures import run_again
 from npu_shim.rehearsal.recording.kinds import FETCH, FINAL, INPUT, KINDS, PRINT
+from npu_shim.rehearsal.recording.settings import Race
 from npu_shim.rehearsal.result import Itself
 from npu_shim.rehearsal.running import Run
 
@@ -122,6 +123,21 @@ def departure_sentences(itself: Itself) -> list[str]:
     )
     cause = itself.cause or _UNKNOWN
     return [text, cause if cause.endswith(_OWN_FOLDER) else f"{cause} {_ADVICE}"]
+
+
+def forced_order_sentences(races: Sequence[Race]) -> list[str]:
+    """Return a sentence for each variable that a run reads and updates in no order."""
+    by_variable = {race.variable: race for race in reversed(races)}
+    return [
+        f"{_op_text(race.read, race.read_line)} reads {race.variable}, {_op_text(race.update, race.line)} writes it in "
+        "the same run, and no op orders the two. Both scripts are compared with the read first. Order them with "
+        "tf.control_dependencies."
+        for race in reversed(list(by_variable.values()))
+    ]
+
+
+def _op_text(name: str, line: str) -> str:
+    return f"{name} at {line}" if line else name
 
 
 def _equal_value_departures(itself: Comparison, first: Departure) -> list[Departure]:

@@ -240,6 +240,7 @@ class Result:
         itself: the departure of the original from itself.
         unsteady_prints: the printed numbers that the original does not repeat.
         enlarged_rounding: True if the scripts depart no further than rounding lets the original depart from itself.
+        forced_order: sentences about reads and updates that the original does not order, and the comparison does.
         streams, curve, losses, metrics, final_variables: what was compared.
         undetermined_variables, redefined: names of what was not compared.
         only_original, only_migrated: what only one script has.
@@ -257,6 +258,7 @@ class Result:
     itself: Itself | None = None
     unsteady_prints: list[str] = field(default_factory=list)
     enlarged_rounding: bool = False
+    forced_order: list[str] = field(default_factory=list)
     streams: list[StreamPart] = field(default_factory=list)
     curve: Sequence[Point] = ()
     losses: list[Loss] = field(default_factory=list)

@@ -19,7 +19,7 @@ from npu_shim.launching.fork_server import ForkServer
 from npu_shim.rehearsal.dumping import Dumping
 from npu_shim.rehearsal.files.kept import STORE, restore_files
 from npu_shim.rehearsal.half_run import HalfRun
-from npu_shim.rehearsal.recording.settings import Changes, WholeTensors
+from npu_shim.rehearsal.recording.settings import Changes, Race, WholeTensors
 from npu_shim.rehearsal.run_arguments import arguments_of_run
 
 PROCESS = "npu_shim.rehearsal.recorded_run"  # the module that runs a script and records it
@@ -70,6 +70,7 @@ class Run:
         initial: the folder of a recording whose initial variables are loaded; "" to record those of the script; None
             for neither.
         of_ranks: True to record how ranks work together, or what they are compared with.
+        ordered: the races of the script in which reads come before the update; None to order none.
         dumping: the dumps of its ops; None without.
         on_host: True to leave the devices of this machine alone.
         server: the process that it is forked from; None to start it as a new Python.
@@ -99,6 +100,7 @@ class Run:
     initial: str | None = None
     of_ranks: bool = False
     apart: Sequence[str] | None = None
+    ordered: Sequence[Race] | None = None
     dumping: Dumping | None = None
     on_host: bool = False
     server: ForkServer | None = None
@@ -123,7 +125,7 @@ class Run:
     @property
     def start_text(self) -> str:
         """Text about start() for the progress."""
-        return f"running the {self.name} script"
+        return f"running the {self.name} script" + (", with reads before updates" if self.ordered else "")
 
     def recording_folders(self) -> list[str]:
         """Return the folder of each rank's recording."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import Callable, NamedTuple, Sequence
+from typing import Callable, NamedTuple, Sequence, TypeVar
 
 from npu_shim.rehearsal import deliberate_changes, enlarged, reproducing
 from npu_shim.rehearsal.comparing import TOLERANCE, comparison as comparing, ranks, seeds, together
@@ -14,6 +14,7 @@ from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits
 from npu_shim.rehearsal.elements import rerun_for_largest_differences
 from npu_shim.rehearsal.failures import Ended, NotRepeated, failure_sentences, run_again, run_to_end
 from npu_shim.rehearsal.recording.kinds import CALL, FETCH, FINAL, INITIAL, METRIC, PREDICTION, PRINT, RESULT
+from npu_shim.rehearsal.recording.settings import Race
 from npu_shim.rehearsal.result import (
     AGREE,
     DIFFER,
@@ -30,7 +31,8 @@ from npu_shim.rehearsal.result import (
 from npu_shim.rehearsal.result_values import add_values
 from npu_shim.rehearsal.running import Run
 
-_TRIES = 3  # to make a script depart from itself that has threads of its own
+_TRIES = 3  # to make a script depart from itself that has threads of its own, or a race that nothing can order
+_Ended = TypeVar("_Ended", bound=tuple)
 Report = Callable[[str], None]
 NOTHING_RECORDED = (
     "No training step, log, summary or session run was recorded. Check that the script trains with these arguments."
@@ -88,6 +90,7 @@ class _Verification:
         self.again = _OriginalAgain()
         self.compared: Comparison | None = None
         self.until: int | None = None
+        self.forced_order: list[str] = []
         self.is_rounding = False
 
     def compare_runs(self) -> Result:
@@ -155,6 +158,9 @@ class _Verification:
             return
         tolerance = self.settings.tolerance
         self.again = _departure_of_original(compared, self.original, ours, tolerance, self.report)
+        if self.again.races:
+            self._compare_in_forced_order(ours, theirs, apart)
+            return
         if self.again.departure is not None:
             self.differences = reproducing.departure_sentences(self.again.departure)
             return
@@ -171,6 +177,33 @@ class _Verification:
             ) + _different_versions_sentences(ours, theirs[0])
             self.elements = rerun_for_largest_differences(compared, self.original, self.migrated, self.report)
 
+    def _compare_in_forced_order(self, ours: Recording, theirs: list[Recording], apart: list[Recording]) -> None:
+        """Compare with the reads of the original's races before their update, and explain what differs then.
+
+        If a script does not run to its end so, compare without.
+
+        Raises:
+            NotRepeated: if a script ends otherwise when it runs again.
+        """
+        original, ended = _run_in_forced_order(
+            self.original, self.again.races, None, lambda run: _run_and_report(run, self.settings, self.report)
+        )
+        assert original.ordered is not None
+        variables = [race.variable for race in original.ordered]
+        migrated, (others, part, others_apart) = _run_in_forced_order(
+            self.migrated, original.ordered, variables, lambda run: _run_migrated(run, self.settings, self.report)
+        )
+        if ended.part.completed and part.completed:
+            self.original, self.migrated = original, migrated
+            ours, theirs, apart = ended.recordings[0], others, others_apart
+            self.forced_order = reproducing.forced_order_sentences(original.ordered)
+            self.compared, self.differences = _compare_ranks_or_runs([ours], theirs, apart, self.settings, self.until)
+        else:
+            self.original = replace(self.original, ordered=())
+        if self.differences:
+            assert self.compared is not None
+            self._explain_difference(self.compared, ours, theirs, apart)
+
     def _make_result(self, verdict: str) -> Result:
         result = Result(
             verdict,
@@ -182,6 +215,7 @@ class _Verification:
             itself=self.again.departure,
             unsteady_prints=list(self.again.unsteady_prints),
             enlarged_rounding=self.is_rounding,
+            forced_order=self.forced_order,
             bands=self.bands,
         )
         if self.compared is not None:
@@ -218,10 +252,11 @@ def _may_be_rounding(original: Run, theirs: list[Recording]) -> bool:
 
 
 class _OriginalAgain(NamedTuple):
-    """The departure of an original from itself, and the printed numbers that it does not repeat."""
+    """The departure of an original from itself, the printed numbers that it does not repeat, and races to order."""
 
     departure: Itself | None = None
     unsteady_prints: Sequence[str] = ()
+    races: Sequence[Race] = ()
 
 
 def _departure_of_original(
@@ -236,10 +271,41 @@ def _departure_of_original(
         if first.kind == PRINT:
             prints = reproducing.drop_varying_prints(comparison, recorded, again, tolerance)
             return _OriginalAgain(unsteady_prints=prints)
+        races = [race for race in again.notes.races if race.waits]
+        if races and type(original) is Run and original.ordered is None and not again.notes.on_device:
+            return _OriginalAgain(races=races)
         departure = reproducing.departure_from_itself(comparison, recorded, again, tolerance)
         if departure is not None or not (recorded.notes.may_vary or again.notes.may_vary):
             return _OriginalAgain(departure)
     return _OriginalAgain()
+
+
+def _run_in_forced_order(
+    run: Run, races: Sequence[Race], variables: Sequence[str] | None, start: Callable[[Run], _Ended]
+) -> tuple[Run, _Ended]:
+    """Run a script with the reads of races before the update; once more if it has other ones.
+
+    Args:
+        run: of the script.
+        races: of the original.
+        variables: those of which other races are ordered, too; None for all.
+        start: runs it, and returns its recordings first.
+    Returns:
+        The run, and what ``start`` returns.
+    """
+    ordered = replace(run, ordered=races, folder=os.path.join(run.folder, "ordered"), whole=None)
+    ended = start(ordered)
+    recordings: list[Recording] = ended[0]
+    more = [
+        race
+        for recording in recordings[:1]
+        for race in recording.notes.races
+        if race.waits and (variables is None or race.variable in variables)
+    ]
+    if not more:
+        return ordered, ended
+    ordered = replace(ordered, ordered=[*races, *more])
+    return ordered, start(ordered)
 
 
 def _run_and_report(run: Run, settings: Settings, report: Report) -> Ended:

@@ -26,7 +26,7 @@ from npu_shim.rehearsal.recording.random_seeds import seed_ops_by_call_site
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import fed_arrays, untrained_variables_in
 from npu_shim.rehearsal.recording.summaries import scalars_of
-from npu_shim.rehearsal.recording.unordered_reads import Races, UnorderedReads
+from npu_shim.rehearsal.recording.unordered_reads import UnorderedReads
 from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
 from npu_shim.rehearsal.recording.variables import weights_of
 from npu_shim.rehearsal.recording.writer import NoWriter, Writer
@@ -164,40 +164,6 @@ def test_a_batch_has_one_name_in_all_updates_of_a_graph() -> None:
         known: list[str] = []
         found = [[name for name, _ in inputs_of(tensors, graph, known)] for tensors in ([y + 1.0], [x * y], [x])]
         assert found == [["batch 0"], ["batch 1", "batch 0"], ["batch 1"]]
-
-
-@pytest.mark.parametrize("is_resource, is_ordered", [(False, False), (False, True), (True, False)])
-def test_an_update_that_races_with_the_loss_of_another_one_is_found(is_resource: bool, is_ordered: bool) -> None:
-    with tf.Graph().as_default() as graph:
-        real, fake = (v1.get_variable(name, [2], use_resource=is_resource) for name in ("real", "fake"))
-        optimizer, noted = v1.train.GradientDescentOptimizer(0.1), []
-        loss = tf.reduce_sum(tf.square(real - fake))
-        critic = optimizer.minimize(loss, var_list=[real])
-        with tf.control_dependencies([critic] if is_ordered else []):
-            other_loss = tf.reduce_sum(tf.square(real + fake))
-        generator = optimizer.minimize(other_loss, var_list=[fake])
-        with tf.control_dependencies([generator]):
-            after = tf.identity(fake)
-        races = Races(noted.append)
-        races.look_for_race(graph, [critic, loss])
-        assert noted == []
-        for _ in range(2):
-            races.look_for_race(graph, [critic, generator, after])
-        assert [op.type for op in noted] == [] if is_resource or is_ordered else ["ApplyGradientDescent"]
-
-
-@pytest.mark.parametrize("is_ordered", [False, True])
-def test_a_step_that_is_assigned_beside_the_update_races_with_its_rate(is_ordered: bool) -> None:
-    with tf.Graph().as_default() as graph:
-        step = v1.get_variable("step", [], initializer=v1.zeros_initializer(), use_resource=False)
-        weight = v1.get_variable("weight", [2], use_resource=False)
-        train = v1.train.GradientDescentOptimizer(0.1 * step).minimize(tf.reduce_sum(tf.square(weight)))
-        with tf.control_dependencies([train] if is_ordered else []):
-            assigned = v1.assign(step, step + 1)
-        noted = []
-        run = {"train": tf.group(train, assigned), object(): [weight], None: "no name"}  # as hooks of a session fetch
-        Races(noted.append).look_for_race(graph, run)
-        assert [op.type for op in noted] == [] if is_ordered else ["Assign"]
 
 
 @pytest.mark.parametrize("is_resource", [False, True])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 from dataclasses import asdict, dataclass, field
+from typing import Sequence
 
 import numpy as np
 
 from npu_shim._tensorflow.types import JsonObject, Value
 from npu_shim.rehearsal.half_run import HalfReport
+from npu_shim.rehearsal.recording.settings import Race
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Notes:
         queue_thread: the line of a thread that fills a queue.
         unordered_op, unordered_line: type and line of an op that is not deterministic.
         racing_update: the line of an update that writes variables while the same run computes with them.
+        races: all such updates.
         npu_options: the options that a dump has set.
     """
 
@@ -55,12 +58,13 @@ class Notes:
     unordered_op: str | None = None
     unordered_line: str | None = None
     racing_update: str | None = None
+    races: Sequence[Race] = ()
     npu_options: dict[str, Value] = field(default_factory=dict)
 
     def update(self, event: JsonObject) -> None:
         """Take the fields of one more event."""
         for name, value in event.items():
-            setattr(self, name, value)
+            setattr(self, name, [Race(**race) for race in value] if name == "races" else value)
 
     @property
     def may_vary(self) -> bool:

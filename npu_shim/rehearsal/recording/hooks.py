@@ -49,7 +49,9 @@ def install_recording_hooks(recorder: Recorder, settings: HookSettings) -> None:
     if settings.given is not None or (settings.records_initial and not on_device):
         InitialVariables(recorder, settings.given, not on_device).watch()
     counting.install()
-    watch_sessions(recorder, counting.variables_of if isinstance(counting, HostUpdates) else variables_of)
+    watch_sessions(
+        recorder, counting.variables_of if isinstance(counting, HostUpdates) else variables_of, settings.ordered
+    )
     watch_saved_graphs()
     if variables is not None:
         watch_tapes(recorder, variables)

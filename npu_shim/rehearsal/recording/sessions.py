@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from typing import Callable, Iterable, Iterator
+import weakref
+from dataclasses import asdict
+from typing import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -14,13 +16,19 @@ from npu_shim.rehearsal.recording import methods, queue_sizes
 from npu_shim.rehearsal.recording.by_version import ByVersion
 from npu_shim.rehearsal.recording.kinds import FEED, FETCH, SUMMARY, UNTRAINED
 from npu_shim.rehearsal.recording.names import fetch_name, fetches_with_values, plain_name
+from npu_shim.rehearsal.recording.races import Races, order_races
 from npu_shim.rehearsal.recording.recorder import Recorder
+from npu_shim.rehearsal.recording.settings import Race
 from npu_shim.rehearsal.recording.summaries import scalars_of
-from npu_shim.rehearsal.recording.unordered_reads import Races, UnorderedReads
+from npu_shim.rehearsal.recording.unordered_reads import UnorderedReads
 from npu_shim.rehearsal.recording.variables import smallest_variables
 
 
-def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[str, Value]]]) -> None:
+def watch_sessions(
+    recorder: Recorder,
+    read: Callable[[Session], Iterable[tuple[str, Value]]],
+    ordered: Sequence[Race] | None = None,
+) -> None:
     """Record each run of a session, and its variables when it closes after a training step.
 
     After Keras' fit they are not recorded again: a migrated script closes the session of Keras, an original may not.
@@ -28,13 +36,16 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
     Args:
         recorder: receives the values.
         read: returns name and value of each variable of a session.
+        ordered: the races in which reads come before the update; None to order none.
     """
 
-    def note(update: Operation) -> None:
-        recorder.writer.write_event("note", racing_update=tf_recording.creation_line_of_op(update))
+    def note(found: Sequence[Race]) -> None:
+        recorder.writer.write_event("note", racing_update=found[0].line, races=[asdict(race) for race in found])
 
     unordered, races = UnorderedReads(), Races(note)
+    known: weakref.WeakKeyDictionary[Graph, set[str]] = weakref.WeakKeyDictionary()
     untrained, sizes = ByVersion(untrained_variables_in), ByVersion(queue_sizes.ops_from_queue_sizes)
+    ordering = ByVersion(lambda graph: order_races(graph, ordered or (), known))
     last: list[Session] = []  # the last one that is open
 
     def run(
@@ -45,8 +56,10 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
         *a: object,
         **k: object,
     ) -> Result:
-        if recorder.writer.repeats:
-            races.look_for_race(session.graph, fetches)
+        if ordered:
+            ordering.findings_in(session.graph)
+        if recorder.writer.repeats or ordered:
+            races.look_for_races(session.graph, fetches)
         result = original(session, fetches, feed_dict, *a, **k)
         if recorder.is_inside("evaluate", "predict"):  # of an Estimator; what it returns is recorded
             return result

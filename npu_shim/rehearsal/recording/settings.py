@@ -1,4 +1,4 @@
-"""The settings of a recording: its hooks, deliberate changes, and tensors that are written as they are."""
+"""The settings of a recording: its hooks, deliberate changes, races, and tensors that are written as they are."""
 
 from __future__ import annotations
 
@@ -56,6 +56,24 @@ class Changes:
 
 
 @dataclass(frozen=True)
+class Race:
+    """An update that writes a variable while other ops of the same run compute with it.
+
+    Attributes:
+        variable, update, read: names of ops: the variable, its update, and the first op that computes with it.
+        line, read_line: the lines of the script that make update and read.
+        waits: names of the ops after which the update follows the reads; empty if there are no such ops.
+    """
+
+    variable: str
+    update: str
+    line: str
+    read: str
+    read_line: str
+    waits: Sequence[str]
+
+
+@dataclass(frozen=True)
 class WholeTensors:
     """The tensors that are written as they are: steps and kinds, and the bytes that all may take."""
 
@@ -75,6 +93,7 @@ class HookSettings:
         records_initial: True to record the variables before the first step, too.
         given: name and value of the variables to begin with; None to leave them to the script.
         apart: draws numbers of this rank where the script sets no seed; None to draw those of rank 0.
+        ordered: the races in which reads come before the update; None to order none.
     """
 
     seed: int
@@ -83,3 +102,4 @@ class HookSettings:
     records_initial: bool = False
     given: Sequence[tuple[str, np.ndarray]] | None = None
     apart: Apart | None = None
+    ordered: Sequence[Race] | None = None

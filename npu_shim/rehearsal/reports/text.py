@@ -46,6 +46,7 @@ def verdict_text(result: Result) -> str:
         text = _HALF_VERDICTS[result.verdict].format(dtype=result.half.dtype)
     else:
         text = _VERDICTS.get(result.verdict, NOT_RUN_TEXT)
+    text = " ".join([text, *result.forced_order[:1]])
     text += _checkpoints_sentence(result.original.restored, result.migrated.restored)
     changes = ". ".join(map(_change_text, result.deliberate))
     return f"{text} Deliberate: {changes}." if changes else text
