@@ -89,7 +89,7 @@ class _RunOps:
         tf_graph.reachable_nodes(self.fetched, lambda op: self.above.setdefault(op, tf_graph.input_and_control_ops(op)))
         order = [op for op in self.graph.get_operations() if op in self.above]
         variables = {op: _variable_of(op) for op in order if UPDATE.match(op.type)}
-        self._bits = {op: 1 << number for number, op in enumerate(op for op, found in variables.items() if found)}
+        self._bits = {op: 1 << number for number, op in enumerate(op for op, variable in variables.items() if variable)}
         self._below: dict[Operation, list[Operation]] = {}
         for op in order:
             for other in self.above[op]:

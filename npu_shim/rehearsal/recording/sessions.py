@@ -39,8 +39,8 @@ def watch_sessions(
         ordered: the races in which reads come before the update; None to order none.
     """
 
-    def note(found: Sequence[Race]) -> None:
-        recorder.writer.write_event("note", racing_update=found[0].line, races=[asdict(race) for race in found])
+    def note(noted: Sequence[Race]) -> None:
+        recorder.writer.write_event("note", racing_update=noted[0].line, races=[asdict(race) for race in noted])
 
     unordered, races = UnorderedReads(), Races(note)
     known: weakref.WeakKeyDictionary[Graph, set[str]] = weakref.WeakKeyDictionary()
