@@ -47,7 +47,6 @@ class Suite(NamedTuple):
 _SMOKE = "-m smoke"
 _ONE, _FEW = "--few-cases=1", "--few-cases=2"
 _FOUR, _TWO = "tf215 tf115 tf26 tf221", "tf215 tf115"
-_OPS = "tests/ops tests/cpu_kernels"
 _BACKENDS = "tests/distributed/test_backend_collectives.py"
 
 SUITES = (
@@ -70,15 +69,14 @@ SUITES = (
         "shim",
         "tests/shim",
         _FEW,
-        # One process runs both where few cases do: it imports TensorFlow once.
-        {"tf215": _FEW, **dict.fromkeys("tf115 tf26 tf221".split(), f"{_ONE} {_OPS}")},
+        {"tf215": _FEW, **dict.fromkeys("tf115 tf26 tf221".split(), _ONE)},
         _FOUR,
     ),
     Suite(
         "ops",
-        _OPS,
+        "tests/ops tests/cpu_kernels",
         _FEW,
-        {"tf215": _FEW},
+        {"tf215": _FEW, **dict.fromkeys("tf115 tf26 tf221".split(), _ONE)},
         _FOUR,
     ),
     Suite("card", "tests/card", "", dict.fromkeys(_MATRIX, ""), "tf115 tf26"),
