@@ -9,6 +9,7 @@ from typing import Any, Iterator
 import pytest
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.facts.checks import check_facts
 from convert_tf2npu.facts.facts import Facts, ObservedRun, digest, read_facts
 from convert_tf2npu.facts.seen import MOST_DISTINCT, Block, FileFacts, Place, Seen, Values
 from convert_tf2npu.files.errors import UsageError
@@ -62,6 +63,25 @@ def test_runs_are_merged(tmp_path: pathlib.Path) -> None:
     facts.update(facts_of(tmp_path))
     file = facts.files["train.py"]
     assert (len(facts.runs), file.runs_at(2), file.seen[PLACE].runs, file.seen[PLACE].all("rows")) == (3, 3, 2, (3, 9))
+
+
+def test_files_around_each_observed_script_are_known_to_be_never_loaded(tmp_path: pathlib.Path) -> None:
+    folders = [tmp_path / name for name in ("first", "second", "third")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "train.py").write_bytes(SCRIPT)
+    facts = facts_of(folders[0])
+    assert "other_roots" not in facts.content_without_checksum(".")  # as versions before wrote it
+    facts.update(facts_of(folders[1]))
+    facts.update(facts_of(folders[1]))
+    facts = read_facts(str(written(folders[0], facts)))
+    assert facts.other_roots == (str(folders[1]),) and sorted(facts.files) == ["../second/train.py", "train.py"]
+    assert [facts.is_never_loaded(str(folder / "rest.py")) for folder in folders] == [True, True, False]
+    assert not any(facts.is_never_loaded(str(folder / "train.py")) for folder in folders[:2])
+    for wrong in ("..", [1], ["/second"]):
+        content = {**facts.content_without_checksum("."), "other_roots": wrong}
+        with pytest.raises((ValueError, TypeError)):
+            check_facts(content)
 
 
 def test_of_many_values_the_least_and_the_most_are_known() -> None:

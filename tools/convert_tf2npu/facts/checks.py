@@ -42,7 +42,9 @@ def _dict_without_repeated_keys(pairs: Sequence[tuple[str, Any]]) -> Json:
 
 def check_facts(content: Json) -> None:
     """Raise ValueError if types, ranges or counts in a file of facts are impossible; else whatever Python raises."""
-    _require(isinstance(content["root"], str) and not posixpath.isabs(content["root"]))
+    _require(isinstance(content.get("other_roots", []), list))
+    for root in (content["root"], *content.get("other_roots", ())):
+        _require(isinstance(root, str) and not posixpath.isabs(root))
     for run in content["runs"]:
         _require(isinstance(run["command"], list) and all(isinstance(word, str) for word in run["command"]))
         _require(isinstance(run["tensorflow"], str) and isinstance(run["python"], str))

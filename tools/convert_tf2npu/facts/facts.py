@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import posixpath
 from typing import Any, NamedTuple
 
 from ..files.errors import UsageError
@@ -40,10 +39,17 @@ class Facts:
         root: the folder of the project, an absolute path.
         runs: the observed ones.
         files: by path relative to the root, with slashes.
+        other_roots: the folders of other scripts that were observed, absolute paths.
     """
 
-    def __init__(self, root: str, runs: tuple[ObservedRun, ...] = (), files: dict[str, FileFacts] | None = None):
-        self.root, self.runs, self.files = root, runs, files or {}
+    def __init__(
+        self,
+        root: str,
+        runs: tuple[ObservedRun, ...] = (),
+        files: dict[str, FileFacts] | None = None,
+        other_roots: tuple[str, ...] = (),
+    ):
+        self.root, self.runs, self.files, self.other_roots = root, runs, files or {}, other_roots
 
     def __repr__(self) -> str:  # names the results of the tool that are kept
         return f"Facts({self.root!r}, {_checksum(self.content_without_checksum(''))})"
@@ -59,8 +65,10 @@ class Facts:
 
     def is_never_loaded(self, path: str) -> bool:
         """Return True if no run loaded a file of the project, nor may have. Of files elsewhere that is not known."""
-        name = self.relative_path_of(path)
-        return name not in self.files and not posixpath.isabs(name) and name.split("/")[0] != ".."
+        real, roots = os.path.realpath(path), (self.root, *self.other_roots)
+        return self.relative_path_of(path) not in self.files and any(
+            real.startswith(os.path.join(root, "")) for root in roots
+        )
 
     def stale_files(self) -> list[str]:
         """Return the relative paths of files that have changed since they were observed, or that are gone."""
@@ -77,6 +85,8 @@ class Facts:
             UsageError: a file is another one than before.
         """
         self.runs += other.runs
+        roots = {*self.other_roots, other.root, *other.other_roots}
+        self.other_roots = tuple(sorted(roots - {self.root}))
         for name, facts in other.files.items():
             name = self.relative_path_of(os.path.join(other.root, name))
             known = self.files.setdefault(name, FileFacts(facts.sha256))
@@ -87,13 +97,15 @@ class Facts:
     def to_text(self, path: str) -> str:
         """Return the text of the file at a path."""
         folder = os.path.dirname(os.path.realpath(path))
-        content = self.content_without_checksum(os.path.relpath(self.root, folder).replace(os.sep, "/"))
+        content = self.content_without_checksum(_relative_folder(self.root, folder))
         return json.dumps({**content, "checksum": _checksum(content)}, indent=1) + "\n"
 
     def content_without_checksum(self, root: str) -> dict[str, object]:
         runs = [{**run._asdict(), "command": list(run.command)} for run in self.runs]
         files = {name: self.files[name].to_json() for name in sorted(self.files)}
-        return {"schema": SCHEMA, "version": VERSION, "root": root, "runs": runs, "files": files}
+        content: dict[str, object] = {"schema": SCHEMA, "version": VERSION, "root": root, "runs": runs, "files": files}
+        others = [_relative_folder(folder, self.root) for folder in self.other_roots]
+        return {**content, "other_roots": others} if others else content
 
 
 def read_facts(path: str, allow_stale: bool = False) -> Facts:
@@ -140,7 +152,13 @@ def read_facts(path: str, allow_stale: bool = False) -> Facts:
 def _facts_of(content: dict[str, Any], folder: str) -> Facts:
     runs = tuple(ObservedRun(**{**run, "command": tuple(run["command"])}) for run in content["runs"])
     files = {name: FileFacts.from_json(part) for name, part in content["files"].items()}
-    return Facts(os.path.realpath(os.path.join(folder, content["root"])), runs, files)
+    root = os.path.realpath(os.path.join(folder, content["root"]))
+    others = tuple(os.path.realpath(os.path.join(root, other)) for other in content.get("other_roots", ()))
+    return Facts(root, runs, files, others)
+
+
+def _relative_folder(folder: str, base: str) -> str:
+    return os.path.relpath(folder, base).replace(os.sep, "/")
 
 
 def digest(raw: bytes) -> str:
