@@ -87,6 +87,41 @@ def test_reductions_take_the_mask(before: str, after: str, tmp_path: pathlib.Pat
     assert [(d.kind, d.runs) for d in result.diagnostics] == [(CHANGE, 2)]
 
 
+LOSSES = [
+    "tf.nn.sparse_softmax_cross_entropy_with_logits(labels={y}, logits={x})",
+    "tf.keras.losses.sparse_categorical_crossentropy({y}, {x}, from_logits=True)",
+    "tf.keras.losses.sparse_categorical_crossentropy({y}, y_pred={x} * 2.0)",
+]
+LOGITS = {**ROW, "rank": 2, "rows": [8]}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("rank", [1, 2])
+def test_losses_of_classes_take_the_mask(loss: str, rank: int, tmp_path: pathlib.Path) -> None:
+    text = body(
+        "p = tf.squeeze(tf.where(m), 1)",
+        f"return tf.reduce_mean({loss.format(x='tf.gather(x, p)', y='tf.gather(y, p)')})",
+    )
+    loss = loss.format(x="npu_data.masked_rows(x, p)", y="npu_data.masked_rows(y, p)")
+    seen = {"": ROW, "m": MASK, "x": LOGITS, "y": {**ROW, "rows": [8], "rank": rank, "dtype": "int32"}}
+    seen["tf.gather(x, p)"] = {**LOGITS, "rows": [3, 5]}
+    seen["tf.gather(y, p)"] = {**ROW, "rank": rank}
+    result = converted(tmp_path, text, "NPU230", seen)
+    after = body("p = m", f"return npu_data.masked_mean({loss}, p)")
+    assert new_text(result) == after.split("\n\n", 1)[1] if rank == 1 else not result.edits
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+def test_losses_of_keras_reduce_no_rows(rank: int, tmp_path: pathlib.Path) -> None:
+    text = body("return tf.reduce_sum(tf.keras.losses.mse(tf.boolean_mask(x, m), tf.boolean_mask(y, m)))")
+    seen = {"": ROW, "m": MASK}
+    seen.update((f"tf.boolean_mask({name}, m)", {**ROW, "rank": rank}) for name in "xy")
+    rows = "npu_data.masked_rows(x, m), npu_data.masked_rows(y, m)"
+    after = body(f"return npu_data.masked_sum(tf.keras.losses.mse({rows}), m)")
+    result = converted(tmp_path, text, "NPU231", seen)
+    assert new_text(result) == after.split("\n\n", 1)[1] if rank == 2 else not result.edits
+
+
 REFUSED = [
     "return tf.boolean_mask(x, m)",
     "r = tf.boolean_mask(x, m)\n    g(r)\n    return tf.reduce_sum(r)",
@@ -107,6 +142,8 @@ REFUSED = [
     "return tf.reduce_sum(tf.boolean_mask(tf.boolean_mask(x, m), k))",
     "r = tf.boolean_mask(x, m)\n    return tf.reduce_sum(r if k else -r)",
     "return tf.reduce_sum(sorted(tf.boolean_mask(x, m)))",
+    "return tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=tf.boolean_mask(x, m), logits=y))",
+    "return tf.reduce_sum(tf.keras.losses.mse(tf.boolean_mask(x, m), tf.boolean_mask(y, m), k))",
 ]
 
 

@@ -83,6 +83,28 @@ def test_masked_rows_keep_functions_defined(shape, rank):
             np.testing.assert_allclose(mine, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("ignored", [range(5), range(0), range(1, 5)], ids=["all", "none", "all but one"])
+def test_losses_of_labels_out_of_range(ignored):
+    labels = np.array([2, 0, 1, 1, 0])
+    labels[list(ignored)] = 255
+    x = RNG.randn(5, 3).astype(np.float32)
+    x[list(ignored)] = np.nan
+
+    def build():
+        values, mask = tf.constant(x), tf.constant(labels < 3)
+        loss = tf.nn.sparse_softmax_cross_entropy_with_logits
+        static = loss(labels=data.masked_rows(labels, mask), logits=data.masked_rows(values, mask))
+        dynamic = loss(labels=tf.boolean_mask(labels, mask), logits=tf.boolean_mask(values, mask))
+        sums = data.masked_sum(static, mask), tf.reduce_sum(dynamic)
+        gradients = [tf.convert_to_tensor(v1.gradients(one, values)[0]) for one in sums]
+        return [data.masked_mean(static, mask), *gradients, tf.reduce_mean(dynamic), *gradients[::-1]]
+
+    results = run(build)
+    for one, other in zip(results[:3], results[3:]):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
+    assert not np.isnan(results[1]).any()
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float16, np.float64])
 def test_types(dtype):
     x = RNG.randint(1, 9, [6, 2]).astype(dtype)

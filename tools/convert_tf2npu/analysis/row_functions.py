@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..semantics.signatures import bind
 from ..syntax.expressions import constant, last_part
 
 _MODULES = ("", "math.", "nn.", "keras.backend.")
@@ -31,16 +32,48 @@ REDUCTIONS: dict[str, tuple[str, ...]] = {
 }
 # Over the last dimension, which they keep or remove.
 _KEEP_LAST = _tensorflow_names("softmax log_softmax l2_normalize")
-_REMOVE_LAST = _tensorflow_names("softmax_cross_entropy_with_logits softmax_cross_entropy_with_logits_v2")
+_CROSS_ENTROPY = _tensorflow_names("softmax_cross_entropy_with_logits softmax_cross_entropy_with_logits_v2")
+_SPARSE_CROSS_ENTROPY = _tensorflow_names("sparse_softmax_cross_entropy_with_logits")
+_KERAS_LOSSES = {
+    f"tensorflow.keras.losses.{word}"
+    for word in """mean_squared_error mse MSE mean_absolute_error mae MAE binary_crossentropy
+    categorical_crossentropy""".split()
+}
+_SPARSE_KERAS_LOSS = "tensorflow.keras.losses.sparse_categorical_crossentropy"
 
 
 def rank_change_of_row_function(name: str, call: ast.Call) -> int | None:
-    """Return by how many dimensions a function of the last dimension changes the rank; None for other functions."""
+    """Return by how many dimensions a function of the last dimension changes the rank; None for other functions.
+
+    Those of two arguments take the same rank of both, and the ranks of ``sparse_loss_arguments`` are others.
+    """
     given = {keyword.arg: constant(keyword.value) for keyword in call.keywords}
-    if name in _REMOVE_LAST:
+    if name in _CROSS_ENTROPY:
         return -1 if not call.args and set(given) == {"labels", "logits"} else None
+    if name in _KERAS_LOSSES:
+        return -1 if _keras_loss_arguments(call) is not None else None
     if name in _KEEP_LAST and last_part(name):
         axis = constant(call.args[1]) if len(call.args) == 2 else given.get("axis", (-1,))
         is_plain = len(call.args) <= 2 and set(given) <= {"axis"} and axis == (-1,)
         return 0 if is_plain and ("l2_normalize" not in name or "axis" in given or len(call.args) == 2) else None
     return None
+
+
+def sparse_loss_arguments(name: str, call: ast.Call) -> tuple[ast.expr, ast.expr] | None:
+    """Return the labels and the logits or probabilities of a loss whose labels have one dimension less, or None."""
+    if name == _SPARSE_KERAS_LOSS:
+        return _keras_loss_arguments(call)
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    if name in _SPARSE_CROSS_ENTROPY and not call.args and set(given) == {"labels", "logits"}:
+        return given["labels"], given["logits"]
+    return None
+
+
+def _keras_loss_arguments(call: ast.Call) -> tuple[ast.expr, ast.expr] | None:
+    """Return the true and the predicted values of a loss of Keras; None if it is given more than ``from_logits``."""
+    bound = bind(call, ("y_true", "y_pred", "from_logits"))
+    is_plain = not bound.hidden and bound.unknown is None and {"y_true", "y_pred"} <= set(bound.args)
+    from_logits = bound.args.get("from_logits")
+    if not is_plain or from_logits is not None and constant(from_logits) is None:
+        return None
+    return bound.args["y_true"], bound.args["y_pred"]

@@ -15,7 +15,7 @@ from ..project.context import Context
 from ..semantics.model import Call
 from ..semantics.signatures import bind
 from ..syntax.expressions import constant, is_none, last_part
-from .row_functions import CASTS, ELEMENTWISE, REDUCTIONS, rank_change_of_row_function
+from .row_functions import CASTS, ELEMENTWISE, REDUCTIONS, rank_change_of_row_function, sparse_loss_arguments
 
 BOOLEAN_MASK = frozenset({"tensorflow.boolean_mask", "tensorflow.python.ops.array_ops.boolean_mask"})
 WHERE = frozenset(
@@ -453,12 +453,21 @@ class _Walk:
             return self._kind_of_elementwise_result(kinds[:1])
         if name in ELEMENTWISE:
             return self._kind_of_elementwise_result(kinds)
+        arguments_of_loss = sparse_loss_arguments(name, call)
+        if arguments_of_loss is not None:
+            return self._kind_of_sparse_loss(*map(self._visit_kind, arguments_of_loss))
         change = rank_change_of_row_function(name, call)
         rows = self._kind_of_elementwise_result(kinds)
         if change is None or not isinstance(rows, Rows):
             raise _NotUnderstood
         self.uses.at_least_two.append(rows)
         return Rows(rows.selection, rows.more + change)
+
+    def _kind_of_sparse_loss(self, labels: _Kind, logits: _Kind) -> Rows:
+        if not isinstance(labels, Rows) or not isinstance(logits, Rows):
+            raise _NotUnderstood
+        self.uses.equal.append((Rows(labels.selection, labels.more + 1), logits))
+        return labels
 
     def _visit_function(self, function: ast.expr) -> None:
         """Look at the expression that is called; a method of rows is not understood."""
