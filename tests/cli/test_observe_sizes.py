@@ -30,7 +30,12 @@ def losses(x, y, state):
     places = tf.where(tf.not_equal(state, -1))
     chosen = tf.sqrt(tf.abs(tf.gather_nd(x, places)))
     count = tf.cast(tf.shape(places)[0], tf.float32)
-    return [tf.reduce_mean(error), tf.reduce_max(error, axis=0), tf.reduce_sum(chosen) / count]
+    known = tf.squeeze(tf.where(tf.greater(state, -1)), 1)
+    labels, logits = tf.gather(state, known), tf.gather(x, known)
+    loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    scores = tf.reduce_sum(x, 1)
+    worst, _ = tf.nn.top_k(-scores, k=tf.reduce_sum(tf.cast(mask, tf.int32)))
+    return [tf.reduce_mean(worst), tf.reduce_mean(error), tf.reduce_max(error, axis=0), tf.reduce_sum(chosen) / count, tf.reduce_mean(loss)]
 
 
 data = tf.data.Dataset.from_tensor_slices(np.array([[-1.0, 2.0]], np.float32)).map(positive)
@@ -55,8 +60,13 @@ NEW = """
     places = tf.not_equal(state, -1)
     chosen = tf.sqrt(tf.abs(npu_data.masked_rows(x, places)))
     count = tf.cast(npu_data.masked_count(places), tf.float32)
-    return [npu_data.masked_mean(error, mask), npu_data.masked_max(error, mask, axis=0), \
-npu_data.masked_sum(chosen, places) / count]
+    known = tf.greater(state, -1)
+    labels, logits = npu_data.masked_rows(state, known), npu_data.masked_rows(x, known)
+    loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    scores = tf.reduce_sum(x, 1)
+    worst, worst_mask = -scores, npu_data.top_k_mask(-scores, tf.reduce_sum(tf.cast(mask, tf.int32)))
+    return [npu_data.masked_mean(worst, worst_mask), npu_data.masked_mean(error, mask), npu_data.masked_max(error, mask, axis=0), \
+npu_data.masked_sum(chosen, places) / count, npu_data.masked_mean(loss, known)]
 """
 
 

@@ -197,6 +197,58 @@ def test_sizes_of_the_host_are_not_reported(
     assert count == 0 or "(seen: always 4)" in result.diagnostics[0].message
 
 
+VECTOR = {"rows": [8], "rank": 1, "dtype": "float32", "place": "graph"}
+LARGEST = [
+    (
+        "v, _ = tf.nn.top_k(-x, k=tf.reduce_sum(m))\n    return tf.reduce_mean(v) + tf.reduce_max(v, axis=-1)",
+        "v, v_mask = -x, npu_data.top_k_mask(-x, tf.reduce_sum(m))\n"
+        "    return npu_data.masked_mean(v, v_mask) + npu_data.masked_max(v, v_mask, axis=-1)",
+    ),
+    (
+        "v = tf.nn.top_k(k=tf.reduce_sum(m), input=x, sorted=False).values\n    return tf.reduce_sum(v)",
+        "v, v_mask = x, npu_data.top_k_mask(x, tf.reduce_sum(m))\n    return npu_data.masked_sum(v, v_mask)",
+    ),
+    (
+        "return tf.reduce_min(tf.nn.top_k(x, tf.reduce_sum(m))[0])",
+        "return npu_data.masked_min(x, npu_data.top_k_mask(x, tf.reduce_sum(m)))",
+    ),
+]
+
+
+@pytest.mark.parametrize("before, after", LARGEST)
+def test_reductions_take_the_mask_of_the_largest(before: str, after: str, tmp_path: pathlib.Path) -> None:
+    result = converted(tmp_path, body(before), "NPU235", {"": VECTOR})
+    assert new_text(result) == body(after).split("\n\n", 1)[1]
+    assert [(d.kind, d.runs) for d in result.diagnostics] == [(CHANGE, 2)]
+    for wrong in ({"rank": 2}, {"rank": [1, None]}, {"rows": [7, 8]}, {"dtype": "int32"}, {"place": "data"}):
+        assert not converted(tmp_path, body(before), "NPU235", {"": {**VECTOR, **wrong}}).edits
+
+
+TOP = "v, i = tf.nn.top_k(x, tf.reduce_sum(m))"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{TOP}\n    return v",
+        f"{TOP}\n    return tf.reduce_sum(v), i",
+        f"{TOP}\n    return tf.reduce_sum(v) + v[-1]",
+        f"{TOP}\n    a = tf.reduce_sum(v)\n    v *= 2.0\n    return a + tf.reduce_sum(v)",
+        f"v = y\n    if k:\n        {TOP}\n    return tf.reduce_sum(v)",
+        f"global v\n    {TOP}\n    return tf.reduce_sum(v)",
+        f"{TOP}\n    v_mask = 1\n    return tf.reduce_sum(v) + v_mask",
+        f"{TOP}\n    return tf.reduce_sum(v * 2.0)",
+        f"{TOP}\n    return lambda: v",
+        "v, i = tf.nn.top_k(g(x), tf.reduce_sum(m))\n    return tf.reduce_sum(v)",
+        "v = tf.nn.top_k(x, tf.reduce_sum(m))\n    return tf.reduce_sum(v[0])",
+        "k.v, i = tf.nn.top_k(x, tf.reduce_sum(m))\n    return tf.reduce_sum(k.v)",
+    ],
+)
+def test_the_largest_values_that_are_used_in_another_way_stay(text: str, tmp_path: pathlib.Path) -> None:
+    result = converted(tmp_path, body(text), "NPU235", {"": VECTOR})
+    assert not result.edits and result.findings
+
+
 SIZES = {
     "NPU232": ("tf.unique(x)", "(seen: 2 to 7)"),
     "NPU233": ("tf.image.non_max_suppression(x, y, 10)", "(seen: 2 to 7)"),

@@ -83,6 +83,23 @@ def test_masked_rows_keep_functions_defined(shape, rank):
             np.testing.assert_allclose(mine, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("masked, plain", REDUCED, ids=[m.__name__ for m, _ in REDUCED])
+def test_the_largest_values(masked, plain):
+    x = np.array([3, -1, 7, 7, -np.inf, 7, 0, 3], np.float32)
+
+    def build():
+        results = []
+        for k in (0, 1, 2, 5, 8):
+            value, asked = tf.constant(x), v1.placeholder_with_default(k, [])
+            both = masked(value, data.top_k_mask(value, asked)), plain(tf.nn.top_k(value, asked)[0])
+            results.append([tf.convert_to_tensor(t) for one in both for t in (one, v1.gradients(one, value)[0])])
+        return results
+
+    for one, gradient, other, expected in run(build):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_allclose(gradient, expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("ignored", [range(5), range(0), range(1, 5)], ids=["all", "none", "all but one"])
 def test_losses_of_labels_out_of_range(ignored):
     labels = np.array([2, 0, 1, 1, 0])

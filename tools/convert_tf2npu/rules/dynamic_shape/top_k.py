@@ -6,7 +6,10 @@ each positive, the NPU recompiles for each new value.
 * Use ``npu_shim.data.top_k_mask(x, k)``. It marks the k largest elements and has the shape of ``x``.
 * Or use a constant ``K`` that is large enough, and mask the rest with ``tf.range(K) < k``.
 
-With facts of ``npu-shim observe``, the finding names the values of k that were seen, and there is none if only the
+With facts of ``npu-shim observe``, the rule rewrites the largest values of a vector of which only sums, means, maxima
+and minima are computed: ``npu_shim.data.masked_mean(x, x_mask)`` and the like have static shapes and need no bound. The
+facts must show one size of ``x`` and floating-point numbers. The mask marks all values if k is greater than this size,
+for which TensorFlow has an error. Other findings name the values of k that were seen, and there is none if only the
 input pipeline computes them.
 
 Reported::
@@ -37,10 +40,12 @@ from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
 from ...analysis.tensors import is_computed_from_fed_data
-from ...rewrite.seen_findings import size_findings
+from ...facts.kinds import ROWS
+from ...rewrite.masked_top_k import change_to_masked_largest, largest_values, questions_about_largest
+from ...rewrite.seen_findings import size_findings, was_never_on_npu
 from ...semantics.model import Call
 from ...semantics.signatures import bind
-from ..base import Change, Context, Finding
+from ..base import Change, Context, Finding, Question
 
 CODE = "NPU235"
 CALLS = frozenset({"tensorflow.nn.top_k", "tensorflow.math.top_k"})
@@ -48,10 +53,17 @@ CALLS = frozenset({"tensorflow.nn.top_k", "tensorflow.math.top_k"})
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     k = bind(call.node, ("input", "k", "sorted", "name")).args.get("k")
-    if is_computed_from_fed_data(context, k, call.where) and runs_on_npu(context, call.node):
-        finding = Finding(
-            call.node,
-            "dynamic k: the NPU recompiles for each new value. Write mask = npu_shim.data.top_k_mask(x, k), "
-            "or use a constant K and the mask tf.range(K) < k",
-        )
-        yield from size_findings(context, CODE, finding, "last")
+    if not is_computed_from_fed_data(context, k, call.where) or not runs_on_npu(context, call.node):
+        return
+    largest = largest_values(context, call)
+    change = change_to_masked_largest(context, CODE, largest) if largest is not None else None
+    if change is not None and not was_never_on_npu(context, CODE, ROWS, call.node):
+        yield change
+        return
+    finding = Finding(
+        call.node,
+        "dynamic k: the NPU recompiles for each new value. Write mask = npu_shim.data.top_k_mask(x, k), "
+        "or use a constant K and the mask tf.range(K) < k",
+        asks=questions_about_largest(largest) if largest is not None else (Question(ROWS, call.node),),
+    )
+    yield from size_findings(context, CODE, finding, "last")
