@@ -28,7 +28,7 @@ _CODE = re.compile(
 )
 _ARGUMENTS = re.compile(r"(?<=[\w.])\([^()]*\)")
 _FIELD = re.compile(r"\{\d+\}")
-_SAY = re.compile(r"(.*\.)?say|self\._language|(text\.)?count_text")
+_TRANSLATE = re.compile(r"(.*\.)?translate|self\._language|(text\.)?count_text")
 # The places of the template in the arguments.
 _TEMPLATES = {
     **dict.fromkeys(("Message", "UsageError", "SourceError", "CellError", "TomlError", "failed_result"), (0, 1)),
@@ -151,7 +151,7 @@ def finished() -> list[str]:
 def _said(call: ast.Call) -> Iterator[list[ast.AST]]:
     """Return the arguments of a call that are texts, with both branches of conditional ones."""
     name = _dotted(call.func)
-    begin, end = (0, 2) if _SAY.fullmatch(name) else _TEMPLATES.get(name, (0, 0))
+    begin, end = (0, 2) if _TRANSLATE.fullmatch(name) else _TEMPLATES.get(name, (0, 0))
     for argument in call.args[begin:end]:
         yield [argument.body, argument.orelse] if isinstance(argument, ast.IfExp) else [argument]
 

@@ -6,7 +6,7 @@ import pathlib
 from typing import Any
 
 import pytest
-from convert_tf2npu.cli.config import Config, _read_table, find_config
+from convert_tf2npu.cli.config import Config, _read_table, read_nearest_config
 from convert_tf2npu.cli.toml_subset import TomlError, read_table
 from convert_tf2npu.files.errors import UsageError
 from convert_tf2npu.files.globs import matches_any_glob
@@ -93,9 +93,9 @@ def test_the_nearest_file_with_the_table_counts(tmp_path: pathlib.Path) -> None:
     (inner / "pyproject.toml").write_text('[project]\nname = "x"\n')
     (inner / "x.py").write_text("")
     expected = Config(str(tmp_path.resolve()), select=("NPU1",), jobs=2)
-    assert find_config(str(inner)) == find_config(str(inner / "x.py")) == expected
+    assert read_nearest_config(str(inner)) == read_nearest_config(str(inner / "x.py")) == expected
     write(tmp_path / "a", 'exclude = ["t"]')
-    assert find_config(str(inner)) == Config(str((tmp_path / "a").resolve()), exclude=("t",))
+    assert read_nearest_config(str(inner)) == Config(str((tmp_path / "a").resolve()), exclude=("t",))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_the_nearest_file_with_the_table_counts(tmp_path: pathlib.Path) -> None:
 def test_an_invalid_setting_is_one_error_that_names_the_file(content, words, tmp_path, capsys) -> None:
     (write(tmp_path, content) / "a.py").write_text(SCRIPT)
     with pytest.raises(UsageError):
-        find_config(str(tmp_path))
+        read_nearest_config(str(tmp_path))
     assert main(["-i", str(tmp_path / "a.py")]) == 2
     out, error = capsys.readouterr()
     assert words in error and "pyproject.toml" in error and len(error.splitlines()) == 1 and not out

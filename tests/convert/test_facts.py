@@ -105,13 +105,13 @@ def test_facts_move_with_the_folder(tmp_path: pathlib.Path) -> None:
     written(here, facts_of(here, 3))
     here.rename(tmp_path / "there")
     facts = read_facts(str(tmp_path / "there" / "facts.json"))
-    assert facts.of(str(tmp_path / "there" / "train.py"), SCRIPT) is not None
+    assert facts.facts_of_file(str(tmp_path / "there" / "train.py"), SCRIPT) is not None
 
 
 def test_other_bytes_have_no_facts(tmp_path: pathlib.Path) -> None:
     facts = facts_of(tmp_path, 3)
-    assert facts.of(str(tmp_path / "train.py"), SCRIPT + b"\n") is None
-    assert facts.of(str(tmp_path / "other.py"), SCRIPT) is None
+    assert facts.facts_of_file(str(tmp_path / "train.py"), SCRIPT + b"\n") is None
+    assert facts.facts_of_file(str(tmp_path / "other.py"), SCRIPT) is None
 
 
 def edited(path: pathlib.Path, **values: object) -> None:

@@ -163,7 +163,7 @@ def test_a_finding_names_only_what_npu_shim_has(rule: Any) -> None:
 def test_every_message_of_the_examples_fits_on_two_lines(rule: Any) -> None:
     examples = re.split(r"\n(?:Before|After|Reported|Untouched)::\n", rule.doc)[1:]
     for text in [textwrap.dedent(re.split(r"\n(?=\S)", example.strip("\n"))[0]) for example in examples]:
-        result = Converter(Settings(**rule.needs)).convert(text.encode("utf-8"))
+        result = Converter(Settings(**rule.needed_settings)).convert(text.encode("utf-8"))
         for diagnostic in result.diagnostics:
             assert len(diagnostic.message) < 175, diagnostic.message
             if diagnostic.kind == FINDING:

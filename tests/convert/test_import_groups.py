@@ -33,11 +33,15 @@ def test_files_reach_what_a_search_finds(files: int, edges_of_a_file: float) -> 
         groups = ImportGroups([str(number) for number in range(files)], imported, importing)
         for number in range(files):
             reached = searched([number], imported)
-            assert groups.with_imports(groups.of[number]) == set(map(str, reached))
+            assert groups.with_imports(groups.group_of_file[number]) == set(map(str, reached))
             for other in reached:
-                assert (groups.of[other] == groups.of[number]) == (number in searched([other], imported))
+                assert (groups.group_of_file[other] == groups.group_of_file[number]) == (
+                    number in searched([other], imported)
+                )
         some = [number for number in range(files) if draw.random() < 0.1]
-        assert groups.with_importers(groups.of[number] for number in some) == set(map(str, searched(some, importing)))
+        assert groups.with_importers(groups.group_of_file[number] for number in some) == set(
+            map(str, searched(some, importing))
+        )
 
 
 def test_a_long_chain_needs_no_recursion() -> None:
@@ -45,4 +49,4 @@ def test_a_long_chain_needs_no_recursion() -> None:
     imported = [[number + 1] for number in range(count - 1)] + [[0]]
     importing = [[count - 1]] + [[number] for number in range(count - 1)]
     groups = ImportGroups([str(number) for number in range(count)], imported, importing)
-    assert set(groups.of) == {0} and len(groups.with_imports(0)) == count
+    assert set(groups.group_of_file) == {0} and len(groups.with_imports(0)) == count

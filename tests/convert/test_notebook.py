@@ -326,7 +326,7 @@ def test_the_examples_of_the_rules_become_the_same_in_cells(code: str, before: s
     parts = ["\n".join(lines[a:b]) for a, b in zip(starts, starts[1:] + [len(lines)])]
     rule = Registry().by_code(code)
     assert rule is not None
-    settings = Settings(**rule.needs)
+    settings = Settings(**rule.needed_settings)
     raw = json.dumps(notebook(*parts), indent=1).encode()
     result = Converter(settings).convert(raw, "a.ipynb")
     assert "\n".join(cells(result)) == after, result.diagnostics

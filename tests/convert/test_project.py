@@ -273,7 +273,7 @@ def test_names_of_modules_that_import_each_other_are_the_same_in_each_order(tmp_
         module = project.module(trainer)
         assert module is not None
         (made,) = module.names.module.bindings["trained"]
-        assert module.types.of(made.node, made.where) == Type.MODEL, asked
+        assert module.types.type_of(made.node, made.where) == Type.MODEL, asked
 
 
 def test_data_that_a_script_of_tensorflow_trains_on_are_converted_in_a_file_that_imports_torch(convert) -> None:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.smoke
 
 CONVERTER = Converter()
 RULES = Registry().rules
-NEEDS = {rule.code: rule.needs for rule in RULES}
+NEEDS = {rule.code: rule.needed_settings for rule in RULES}
 WITH = {code: Converter(Settings(**needs)) for code, needs in NEEDS.items() if needs}
 
 

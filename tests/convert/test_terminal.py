@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from convert_tf2npu.engine.results import CHANGE, FINDING, Calls, Diagnostic, FileResult, failed_result
 from convert_tf2npu.main import main
-from convert_tf2npu.report.code_frame import Code
+from convert_tf2npu.report.code_frame import SourceLines
 from convert_tf2npu.report.text import calls_sentence, printable_text, statistics_lines, summary_sentences
 from convert_tf2npu.rules.registry import Registry
 
@@ -147,7 +147,9 @@ def test_the_mark_is_below_the_name(
 ) -> None:
     path = str(tmp_path / "a.py")
     one = Diagnostic(1, line.index(name) + 1, "NPU101", FINDING, "")
-    frame = Code([(path, FileResult(None, (one,), Calls()))], {path: line.encode()}).frame(path, one, columns)
+    frame = SourceLines([(path, FileResult(None, (one,), Calls()))], {path: line.encode()}).line_and_marker(
+        path, one, columns
+    )
     assert frame is not None
     shown, below = (text.split(" | ", 1)[1] for text in frame)
     if mark is not None:
@@ -162,7 +164,9 @@ def test_no_line_of_code_is_wider_than_the_terminal(columns: int, tmp_path: path
     path = str(tmp_path / "a.py")
     for place in range(1, len(LONG) + 1):
         one = Diagnostic(1, place, "NPU101", FINDING, "")
-        frame = Code([(path, FileResult(None, (one,), Calls()))], {path: LONG.encode()}).frame(path, one, columns)
+        frame = SourceLines([(path, FileResult(None, (one,), Calls()))], {path: LONG.encode()}).line_and_marker(
+            path, one, columns
+        )
         assert frame is not None and "^" in frame[1]
         assert all(len(text) <= max(columns, 28) for text in frame), (place, frame)
 
@@ -170,7 +174,7 @@ def test_no_line_of_code_is_wider_than_the_terminal(columns: int, tmp_path: path
 def test_a_place_without_code_has_no_frame(tmp_path: pathlib.Path) -> None:
     path = str(tmp_path / "gone.py")
     for one in (Diagnostic(3, 1, "NPU101", FINDING, ""), Diagnostic(0, 0, "NPU101", FINDING, "")):
-        assert Code([(path, FileResult(None, (one,), Calls()))]).frame(path, one, 80) is None
+        assert SourceLines([(path, FileResult(None, (one,), Calls()))]).line_and_marker(path, one, 80) is None
 
 
 def test_names_cannot_steer_the_terminal(project: pathlib.Path, capsys: Any) -> None:

@@ -99,7 +99,7 @@ def test_chinese_and_latin_letters_are_apart() -> None:
 def test_messages_of_the_examples_are_chinese() -> None:
     left = []
     for rule in Registry().rules:
-        convert = Converter(Settings(select=(rule.code,), **rule.needs)).convert
+        convert = Converter(Settings(select=(rule.code,), **rule.needed_settings)).convert
         heading = ""
         for block in explanation.doc_blocks(rule.doc):
             heading = block.text if block.kind == "heading" else heading

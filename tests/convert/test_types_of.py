@@ -16,7 +16,7 @@ def type_of_probe(text: str, path: str = "", project: Project | None = None) -> 
     """The type of x in the call of probe(x)."""
     module = (project or Project()).understand((HEAD + text).encode(), path)
     call = next(c for c in module.names.calls if getattr(c.node.func, "id", "") == "probe")
-    return module.types.of(call.node.args[0], call.where)
+    return module.types.type_of(call.node.args[0], call.where)
 
 
 LOAD = "import tensorflow_datasets as tfds\n"

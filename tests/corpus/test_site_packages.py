@@ -76,6 +76,6 @@ def test_a_package_with_all_options(folder: str, row: str, tmp_path: pathlib.Pat
     again = convert_source(str(copy), settings(row), jobs=1)
     said = [(e.relative, d.message) for each in (run, again) for e, r in each.results for d in r.diagnostics]
     assert [each for each in said if TOOL_FAILS in each[1]] == []
-    for new in run.new.values():
+    for new in run.new_bytes_by_path.values():
         ast.parse(new)
     assert sorted(again.new) == [] and len(run.results) > 5

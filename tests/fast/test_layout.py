@@ -512,11 +512,11 @@ def test_interfaces_have_what_is_called_across_them(repo_root: pathlib.Path) -> 
 
 
 OLD_METHODS = "class Types(ABC):\n" + "".join(
-    f"    @abstractmethod\n    def {name}(self): ...\n" for name in ("of", "inferred", "fixed")
+    f"    @abstractmethod\n    def {name}(self): ...\n" for name in ("type_of", "inferred", "fixed")
 )
 OLD_CALLERS = [
     "class TypeInference(Types):\n    def inferred(self, node):\n        return node.names.types.inferred(node.value)\n",
-    "kind = names.types.of(node)\n",
+    "kind = names.types.type_of(node)\n",
 ]
 
 

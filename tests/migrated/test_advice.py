@@ -32,7 +32,7 @@ def messages() -> Iterator[tuple[str, str]]:
     for rule in Registry().rules:
         for example in re.split(r"\n(?:Reported|Untouched)::\n", rule.doc)[1:]:
             text = textwrap.dedent(re.split(r"\n(?=\S)", example.strip("\n"))[0])
-            for each in Converter(Settings(**rule.needs)).convert(text.encode()).diagnostics:
+            for each in Converter(Settings(**rule.needed_settings)).convert(text.encode()).diagnostics:
                 if each.kind == FINDING:
                     yield each.code, each.message
 

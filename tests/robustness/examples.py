@@ -20,7 +20,7 @@ from convert_tf2npu.rules.registry import Registry
 # of Keras it chooses.
 WHOLE_FILE = frozenset(
     {"NPU105", "NPU106", "NPU107", "NPU109", "NPU114", "NPU115", "NPU116", "NPU118", "NPU238", "NPU277"}
-) | {rule.code for rule in Registry().rules if rule.needs}
+) | {rule.code for rule in Registry().rules if rule.needed_settings}
 
 
 class Example(NamedTuple):
@@ -63,7 +63,7 @@ def _of(rule: Rule) -> Iterator[Example]:
             yield Example(rule.code, *(found[index + 1].text + "\n",) * 2)
         elif block.text == "Reported":  # by this rule; another one may change something in it
             text = found[index + 1].text + "\n"
-            new = Converter(Settings(**rule.needs)).convert(text.encode("utf-8")).new
+            new = Converter(Settings(**rule.needed_settings)).convert(text.encode("utf-8")).new
             yield Example(rule.code, text, text if new is None else new.decode("utf-8"))
 
 

@@ -27,7 +27,7 @@ from hypothesis import HealthCheck, Phase, given, note, settings, strategies as 
 from option_table import ROWS
 
 _MANY = int(os.environ.get("NPU_SHIM_EXAMPLES", "0"))
-CONVERTERS = {str(rule.needs): Converter(Settings(**rule.needs)) for rule in RULES}
+CONVERTERS = {str(rule.needed_settings): Converter(Settings(**rule.needed_settings)) for rule in RULES}
 
 
 def times(number: int) -> settings:
@@ -106,7 +106,7 @@ def tree_of(text: str) -> str:
 
 def mode_of(example: Example) -> str:
     rule = Registry().by_code(example.code)
-    return str(rule.needs if rule else {})
+    return str(rule.needed_settings if rule else {})
 
 
 def compare(script: Script, text: str, result: FileResult, raw: bytes, may_stay: bool) -> None:

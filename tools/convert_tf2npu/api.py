@@ -47,7 +47,7 @@ def rule_options(args: argparse.Namespace) -> list[str]:
     """Return the options of a command line that give the arguments of :func:`add_rule_arguments`."""
     from .cli import arguments
 
-    return arguments.rule_options(args)
+    return arguments.options_for_rule_arguments(args)
 
 
 class Configuration(NamedTuple):
@@ -92,9 +92,9 @@ def configuration(args: argparse.Namespace, folder: str, main: str = "") -> Conf
         UsageError: pyproject.toml is invalid.
     """
     from .cli.arguments import rule_settings
-    from .cli.config import find_config
+    from .cli.config import read_nearest_config
 
-    config = find_config(folder)
+    config = read_nearest_config(folder)
     settings = rule_settings(args, config)._replace(main=main)
     return Configuration(settings, config.exclude or (), os.path.realpath(config.folder or folder))
 
@@ -136,7 +136,11 @@ def deliberate_rules() -> dict[str, Deliberate]:
     """Return the rules that change numbers on purpose, by code."""
     from .rules.registry import load_rules
 
-    return {rule.code: Deliberate(rule.code, rule.deliberate, rule.rounds) for rule in load_rules() if rule.deliberate}
+    return {
+        rule.code: Deliberate(rule.code, rule.numbers_changed_on_purpose, rule.only_rounds_differently)
+        for rule in load_rules()
+        if rule.numbers_changed_on_purpose
+    }
 
 
 def deliberate_changes(result: FileResult) -> list[Diagnostic]:
@@ -196,8 +200,10 @@ def print_results(stream: TextIO, results: Sequence[tuple[str, FileResult]]) -> 
         stream: usually standard error.
         results: paths and their results.
     """
-    from .report.code_frame import Code
+    from .report.code_frame import SourceLines
     from .report.terminal import Terminal
 
     terminal = Terminal(stream)
-    terminal.print_results(results, changes=True, code=Code(results) if terminal.is_terminal else None)
+    terminal.print_results(
+        results, with_changes=True, source_lines=SourceLines(results) if terminal.is_terminal else None
+    )

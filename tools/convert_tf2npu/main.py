@@ -44,29 +44,31 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(argv: list[str] | None) -> int:
-    say = language_of_command_line(sys.argv[1:] if argv is None else argv, os.environ)
-    use_utf8_if_needed(say, sys.stdout, sys.stderr)
+    translate = language_of_command_line(sys.argv[1:] if argv is None else argv, os.environ)
+    use_utf8_if_needed(translate, sys.stdout, sys.stderr)
     try:
-        code = _run_command(argv, say)
+        code = _run_command(argv, translate)
         sys.stdout.flush()
         return code
     except UsageError as error:
-        return _print_error(say, say(str(error)))
+        return _print_error(translate, translate(str(error)))
     except KeyboardInterrupt:
-        print(f"convert_tf2npu: {say('interrupted')}", file=sys.stderr)
+        print(f"convert_tf2npu: {translate('interrupted')}", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of the output, such as head, has ended
         _point_stdout_to_devnull()
         return 141
     except FileNotFoundError as error:  # it has vanished
-        return _print_error(say, say("file not found: {0}").format(error.filename))
+        return _print_error(translate, translate("file not found: {0}").format(error.filename))
     except OSError as error:  # a full disk behind standard output, or a file that cannot be read any more
         _point_stdout_to_devnull()
-        return _print_error(say, f"{error.filename or say('output')}: {say(error.strerror or str(error))}")
+        return _print_error(
+            translate, f"{error.filename or translate('output')}: {translate(error.strerror or str(error))}"
+        )
 
 
-def _run_command(argv: list[str] | None, say: Language) -> int:
-    command_line = make_parser(say)
+def _run_command(argv: list[str] | None, translate: Language) -> int:
+    command_line = make_parser(translate)
     args = command_line.parse_args(argv)
     from convert_tf2npu.cli import commands as command  # only here: --help needs none of it
 
@@ -80,17 +82,19 @@ def _run_command(argv: list[str] | None, say: Language) -> int:
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
                 before[number] = signal.signal(number, _exit_on_signal)
         if args.list_rules:
-            return command.list_rules(say)
+            return command.print_rules(translate)
         if args.explain:
-            return command.explain(args.explain, say)
-        return command.convert_standard_input(args, say) if args.input == "-" else command.migrate(args, say)
+            return command.print_rule_help(args.explain, translate)
+        return (
+            command.convert_standard_input(args, translate) if args.input == "-" else command.migrate(args, translate)
+        )
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _print_error(say: Language, text: str) -> int:
-    print(f"convert_tf2npu: {say('error')}: {text}", file=sys.stderr)
+def _print_error(translate: Language, text: str) -> int:
+    print(f"convert_tf2npu: {translate('error')}: {text}", file=sys.stderr)
     return 2
 
 

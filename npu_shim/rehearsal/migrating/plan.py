@@ -145,7 +145,7 @@ class Migrating:
         if os.path.exists(path):
             try:
                 known = read_facts(path)
-                is_here = known.of(self.script, _read_bytes(self.script)) is not None
+                is_here = known.facts_of_file(self.script, _read_bytes(self.script)) is not None
                 if is_here and any(run.command == command and self._is_long_enough(run) for run in known.runs):
                     self.report(f"using the facts in {path}. Remove the file to observe again")
                     return path

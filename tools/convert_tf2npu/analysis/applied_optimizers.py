@@ -7,12 +7,12 @@ from typing import Iterator
 
 from ..project.context import Context
 from ..semantics.model import Call, Where
-from ..semantics.signatures import bind
+from ..semantics.signatures import bind_arguments
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import Origin, origins
 from ..syntax.expressions import last_name
 from .device_placement import is_function_of_other_library
-from .optimizers import Class, is_optimizer_class, is_optimizer_subclass, optimizer_role
+from .optimizers import ProjectClass, is_optimizer_class, is_optimizer_subclass, optimizer_role
 
 MPI = "this optimizer averages its gradients with MPI. Start the ranks with mpirun"
 _COMPUTES = frozenset({"minimize", "compute_gradients"})
@@ -52,7 +52,7 @@ def unknown_optimizers(context: Context) -> Iterator[Call]:
             isinstance(function, ast.Attribute)
             and function.attr in _COMPUTES
             and context.resolve(function, call.where) is None
-            and context.types.of(function.value, call.where) in (None, Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
+            and context.types.type_of(function.value, call.where) in (None, Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
             and not is_function_of_other_library(function, call.where, names)
             and not is_optimizer_known(context, call)
             and not _is_in_optimizer_class(context, call)
@@ -77,14 +77,14 @@ def _is_method_of_base_optimizer(context: Context, function: ast.Attribute, wher
 def _is_in_optimizer_class(context: Context, call: Call) -> bool:
     """Return True for code of an optimizer, which may ask another one for its gradients."""
     around = [parent for parent in context.names.ancestors(call.node) if isinstance(parent, ast.ClassDef)]
-    return any(is_optimizer_subclass(Class(owner, context.names)) for owner in around)
+    return any(is_optimizer_subclass(ProjectClass(owner, context.names)) for owner in around)
 
 
 def _may_be_optimizer_computing_gradients(origin: Origin, call: ast.Call) -> bool:
     """Return True if an origin of unknown value may be an optimizer of TensorFlow that computes gradients in a call."""
     node = origin.node
     if isinstance(node, ast.Name):
-        return bool(origin.names.lookup(node.id, origin.where))
+        return bool(origin.names.bindings_of_name(node.id, origin.where))
     if not isinstance(node, ast.Call) or not origin.resolve():
         return True
     # Of a library. Other libraries have objects with a method minimize, too, but not with these arguments.
@@ -99,7 +99,7 @@ def _optimizers_compiled_with_model(context: Context, optimizer: ast.expr) -> It
     for call in context.names.calls:
         function = call.node.func
         if isinstance(function, ast.Attribute) and function.attr == "compile" and ast.dump(function.value) == model:
-            given = bind(call.node, ("optimizer",)).args.get("optimizer")
+            given = bind_arguments(call.node, ("optimizer",)).args.get("optimizer")
             if given is not None:
                 yield given, call.where
 

@@ -28,7 +28,7 @@ def reads_of_batches(names: Names, steps: list[ast.Call]) -> Iterator[Read]:
         for value in (*step.args, *(keyword.value for keyword in step.keywords)):
             for node in ast.walk(value):
                 yield from _read_of_iterator(node, where)
-                bindings = names.lookup(node.id, where) or () if isinstance(node, ast.Name) else ()
+                bindings = names.bindings_of_name(node.id, where) or () if isinstance(node, ast.Name) else ()
                 for binding in bindings:
                     if binding.kind in ("value", "part") and binding.node is not None:
                         for inner in ast.walk(binding.node):

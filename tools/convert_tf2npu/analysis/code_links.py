@@ -9,9 +9,9 @@ from ..project.module_cache import LRU
 from ..project.outlines import (
     ALL,
     CALL,
-    Code,
     Import,
     Outline,
+    ReferencedNames,
     blank_out_strings,
     may_be_dynamic,
     names_in_unit,
@@ -57,7 +57,7 @@ class Links(NamedTuple):
 
 def outline_of_file(project: ModuleIndex, path: str) -> Outline:
     """Return the outline of a file of a project."""
-    return outline_of(_text_of_file(project, path), _plain_code(project, path))
+    return outline_of(_text_of_file(project, path), _text_without_strings(project, path))
 
 
 def may_be_dynamic_file(project: ModuleIndex, path: str) -> bool:
@@ -65,17 +65,17 @@ def may_be_dynamic_file(project: ModuleIndex, path: str) -> bool:
     return may_be_dynamic(_text_of_file(project, path))
 
 
-def code_of_part(project: ModuleIndex, part: Part) -> Code:
+def names_in_part(project: ModuleIndex, part: Part) -> ReferencedNames:
     """Return the names in the code of a part of a file."""
     unit = project.once(outline_of_file, part.path).units[part.name]
-    return names_in_unit(_plain_code(project, part.path), unit, lambda: _text_of_file(project, part.path))
+    return names_in_unit(_text_without_strings(project, part.path), unit, lambda: _text_of_file(project, part.path))
 
 
 def _text_of_file(project: ModuleIndex, path: str) -> str:
     return text_of_source(project.raw(path), path)
 
 
-def _plain_code(project: ModuleIndex, path: str) -> str:
+def _text_without_strings(project: ModuleIndex, path: str) -> str:
     known = project.once(_code_cache)
     code = known.get(path)
     if code is None:
@@ -91,7 +91,7 @@ def _code_cache(_: ModuleIndex) -> LRU[str, str]:
 def links_of_part(project: ModuleIndex, path: str, name: str) -> Links:
     """Return what a part of a file names."""
     unit = project.once(outline_of_file, path).units[name]
-    code = code_of_part(project, Part(path, name))
+    code = names_in_part(project, Part(path, name))
     if code.is_dynamic:
         nothing: frozenset[Part] = frozenset()
         return Links(nothing, nothing, frozenset(), frozenset(), frozenset(), True)

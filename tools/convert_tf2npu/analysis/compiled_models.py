@@ -9,7 +9,7 @@ from ..semantics.call_sites import values_passed_to_method, values_passed_to_par
 from ..semantics.model import Binding, Where
 from ..semantics.module_index import Names
 from ..semantics.scopes import own_returns
-from ..syntax.expressions import constant
+from ..syntax.expressions import constant_in_tuple
 from .optimizers import optimizer_role
 
 _ARGUMENTS = frozenset({"loss", "optimizer"})
@@ -81,7 +81,7 @@ def _is_bound_to_compiled_model(names: Names, binding: Binding, deepest: int) ->
 
 def _bindings_of_model(names: Names, model: ast.Name | ast.Attribute, where: Where) -> Iterator[tuple[Binding, Names]]:
     if isinstance(model, ast.Name):
-        yield from ((binding, names) for binding in names.lookup(model.id, where) or ())
+        yield from ((binding, names) for binding in names.bindings_of_name(model.id, where) or ())
         return
     owner = names.owner_class(model.value, where)
     if owner is not None:
@@ -134,7 +134,7 @@ def _begins_with_optimizer(names: Names, call: ast.Call, where: Where) -> bool:
     first = call.args[0] if call.args else None
     if isinstance(first, ast.Call):
         return optimizer_role(first, where, names) is not None
-    value = (constant(first) or (None,))[0] if first is not None else None
+    value = (constant_in_tuple(first) or (None,))[0] if first is not None else None
     if isinstance(value, str):
         return value.lower() in _NAMES and names.resolve(call.func, where) is None
     return (
@@ -147,5 +147,5 @@ def _variable_key(names: Names, value: ast.Name | ast.Attribute, where: Where) -
     if isinstance(value, ast.Attribute):
         owner = names.owner_class(value.value, where)
         return ast.dump(value), id(owner.node if owner else where.scope)
-    bound = names.lookup(value.id, where)
+    bound = names.bindings_of_name(value.id, where)
     return ast.dump(value), id(bound[0].where.scope if bound else where.scope)

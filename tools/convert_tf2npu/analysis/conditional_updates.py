@@ -43,13 +43,13 @@ def are_updates_conditional(parts: Iterable[ast.AST], names: Names) -> bool:
     conditional = False
     while todo:
         part = todo.pop()
-        for call in _calls(part.node):
+        for call in _calls_in(part.node):
             under = part.is_conditional or _is_under_condition(call, part)
             if last_name(call.func) in _UPDATES:
                 if not under:
                     return False
                 conditional = True
-            for function, theirs in _functions(call, part.names):
+            for function, theirs in _functions_run_by(call, part.names):
                 if function not in seen and len(seen) < _MOST:
                     seen.add(function)
                     pairs = argument_pairs(function, call)
@@ -63,11 +63,11 @@ def _parameters_around(node: ast.AST, names: Names) -> frozenset[str]:
     return frozenset(parameter.arg for parameter in parameters_of(function)) - {"self", "cls"}
 
 
-def _calls(node: ast.AST) -> Iterator[ast.Call]:
+def _calls_in(node: ast.AST) -> Iterator[ast.Call]:
     return (part for part in ast.walk(node) if isinstance(part, ast.Call))
 
 
-def _functions(call: ast.Call, names: Names) -> Iterator[tuple[ast.FunctionDef, Names]]:
+def _functions_run_by(call: ast.Call, names: Names) -> Iterator[tuple[ast.FunctionDef, Names]]:
     """Yield the function of the project that a call runs, or that it is given, as by strategy.run."""
     for named in [call.func, *call.args[:1]]:
         definition = names.definition(named, names.place(call)) if last_name(named) else None
@@ -84,7 +84,7 @@ def _is_under_condition(call: ast.Call, part: _Part) -> bool:
             and child is not parent.test
             and _is_test_of_parameters(parent.test, part)
         ):
-            branches = (_listed(parent.body), _listed(parent.orelse))
+            branches = (_as_node_list(parent.body), _as_node_list(parent.orelse))
             other = branches[1] if child in branches[0] else branches[0]
             if not any(_may_update(statement, part.names) for statement in other):
                 return True
@@ -127,10 +127,10 @@ def _may_update(node: ast.AST, names: Names) -> bool:
     seen: set[ast.AST] = set()
     while todo:
         code, theirs = todo.pop()
-        for call in _calls(code):
+        for call in _calls_in(code):
             if last_name(call.func) in _UPDATES:
                 return True
-            for function, its_names in _functions(call, theirs):
+            for function, its_names in _functions_run_by(call, theirs):
                 if function not in seen and len(seen) < _MOST:
                     seen.add(function)
                     todo.append((function, its_names))
@@ -141,5 +141,5 @@ def _names_in(node: ast.AST) -> frozenset[str]:
     return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
-def _listed(branch: ast.expr | list[ast.stmt]) -> list[ast.AST]:
+def _as_node_list(branch: ast.expr | list[ast.stmt]) -> list[ast.AST]:
     return list(branch) if isinstance(branch, list) else [branch]

@@ -12,7 +12,7 @@ from typing import Iterable, Tuple, Union
 from ..semantics.mentions import Mention, mentions_of_function, reads_of_assigned_attribute, reads_of_assigned_name
 from ..semantics.module_index import Definition, Instance, Names
 from ..semantics.tf_types import DATASET_METHODS
-from ..syntax.expressions import constant, last_name
+from ..syntax.expressions import constant_in_tuple, last_name
 from .dataset_reads import FLOWS_ON, HARMLESS, ITERATOR, READS, SHAPES, Use, Uses, phase_of_argument
 from .phase_evidence import argument_pairs, is_call_mention, is_in_tests, passed_or_default_phase, passed_phase
 from .phase_words import PREPARE, phase_in
@@ -92,9 +92,11 @@ class _Search:
             self.follow_value(parent, names, sites, (parent.elts.index(node),) + part)  # type: ignore[arg-type]
         elif isinstance(parent, ast.Dict):
             keys = [key for key, value in zip(parent.keys, parent.values) if value is node]
-            self.follow_value(parent, names, sites, ((constant(keys[0]) or (None,))[0] if keys else None,) + part)
+            self.follow_value(
+                parent, names, sites, ((constant_in_tuple(keys[0]) or (None,))[0] if keys else None,) + part
+            )
         elif isinstance(parent, ast.Subscript):
-            index = constant(getattr(parent.slice, "value", parent.slice)) or constant(parent.slice)
+            index = constant_in_tuple(getattr(parent.slice, "value", parent.slice)) or constant_in_tuple(parent.slice)
             if not part:
                 self.complete = False
             elif index is None or part[0] is None or index[0] == part[0]:
@@ -118,7 +120,7 @@ class _Search:
             self.follow_value(node, names, sites, _OPERATION)
         elif part or not isinstance(call, ast.Call) or call.func is not node:
             self.complete = False
-        elif node.attr == "take" and call.args and constant(call.args[0]) == (1,) or node.attr in HARMLESS:
+        elif node.attr == "take" and call.args and constant_in_tuple(call.args[0]) == (1,) or node.attr in HARMLESS:
             return  # a look at the first batch
         elif node.attr in DATASET_METHODS or node.attr in FLOWS_ON or node.attr == ITERATOR:
             self.follow_value(call, names, sites, ())
@@ -202,7 +204,7 @@ class _Search:
                 self._add_read_by_call(read, its_names, "the loop", sites)
         self._calls[function] = call
         for node in theirs.mentions(name, function) if name else ():
-            bindings = theirs.lookup(name or "", theirs.place(theirs.parents[node])) or ()
+            bindings = theirs.bindings_of_name(name or "", theirs.place(theirs.parents[node])) or ()
             if function in theirs.ancestors(node) and any(
                 b.kind == "arg" and b.where.scope.node is function for b in bindings
             ):
@@ -228,7 +230,7 @@ class _Search:
             self._follow_uses(reads_of_assigned_attribute(target, names), sites, part)
         elif isinstance(target, ast.Subscript) and isinstance(target.value, (ast.Name, ast.Attribute)):
             index_node = getattr(target.slice, "value", target.slice)
-            key = (constant(index_node) or constant(target.slice) or (None,))[0]
+            key = (constant_in_tuple(index_node) or constant_in_tuple(target.slice) or (None,))[0]
             for use in _reads_of_same_expression(target.value, names):
                 self.follow_value(use, names, sites, (key,) + part)
         else:
@@ -316,7 +318,7 @@ def _called_definition(call: ast.Call, names: Names) -> Definition | None:
     if not isinstance(function, (ast.Name, ast.Attribute)):
         return None
     definition = names.definition(function, where)
-    kind = names.types.of(function.value, where) if isinstance(function, ast.Attribute) else None
+    kind = names.types.type_of(function.value, where) if isinstance(function, ast.Attribute) else None
     if definition is None and isinstance(function, ast.Attribute) and isinstance(kind, Instance):
         held = kind.names.attribute_bindings(kind.owner, function.attr)
         if len(held) == 1 and held[0].binding.node is not None:

@@ -10,7 +10,7 @@ from ..semantics.model import Where
 from ..semantics.module_index import Names
 from ..semantics.tf_types import DATASET_METHODS, Type
 from ..semantics.value_flow import origins
-from ..syntax.expressions import constant, last_name
+from ..syntax.expressions import constant_in_tuple, last_name
 
 _KEEPS_ON = frozenset(
     """shuffle map prefetch filter cache with_options interleave flat_map enumerate shard
@@ -28,7 +28,7 @@ def is_dataset(node: ast.AST, where: Where, names: Names, asked: frozenset[int] 
         names: the names of its module.
         asked: the expressions that are being checked.
     """
-    if names.types.of(node, where) == Type.DATASET:
+    if names.types.type_of(node, where) == Type.DATASET:
         return True
     if id(node) in asked:
         return False
@@ -87,11 +87,13 @@ def may_vary_by_epoch(context: Context, node: ast.AST, where: Where, depth: int 
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         method = node.func.attr
         if method == "shuffle":
-            return not any(k.arg == "reshuffle_each_iteration" and constant(k.value) == (False,) for k in node.keywords)
+            return not any(
+                k.arg == "reshuffle_each_iteration" and constant_in_tuple(k.value) == (False,) for k in node.keywords
+            )
         if method == "cache" or method not in _KEEPS_ON and method not in ("skip", "take"):
             return method not in ("cache", "from_tensor_slices")
         node = node.func.value
-    bindings = context.names.lookup(node.id, where) or [] if isinstance(node, ast.Name) else []
+    bindings = context.names.bindings_of_name(node.id, where) or [] if isinstance(node, ast.Name) else []
     return not bindings or any(
         b.kind != "value" or b.node is None or not depth or may_vary_by_epoch(context, b.node, b.where, depth - 1)
         for b in bindings
@@ -100,7 +102,7 @@ def may_vary_by_epoch(context: Context, node: ast.AST, where: Where, depth: int 
 
 def _is_endless_repeat(call: ast.Call, place: int = 0) -> bool:
     counts: list[ast.expr] = call.args[place : place + 1] + [k.value for k in call.keywords if k.arg == "count"]
-    return not counts or constant(counts[0]) in ((None,), (-1,))
+    return not counts or constant_in_tuple(counts[0]) in ((None,), (-1,))
 
 
 def is_in_window_function(context: Context, node: ast.AST) -> bool:
@@ -162,6 +164,6 @@ def _collect_preceding_expressions(context: Context, node: ast.AST, where: Where
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             node = node.func.value
         elif isinstance(node, ast.Name):
-            for binding in context.names.lookup(node.id, where) or ():
+            for binding in context.names.bindings_of_name(node.id, where) or ():
                 if binding.kind == "value" and binding.node is not None:
                     _collect_preceding_expressions(context, binding.node, binding.where, chain)

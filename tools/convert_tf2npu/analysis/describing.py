@@ -60,7 +60,7 @@ def _is_imported_from_project(names: Names, node: ast.expr, where: Where) -> boo
     while isinstance(root, ast.Attribute):
         attributes = f".{root.attr}{attributes}"
         root = root.value
-    bindings = names.lookup(root.id, where) or [] if isinstance(root, ast.Name) else []
+    bindings = names.bindings_of_name(root.id, where) or [] if isinstance(root, ast.Name) else []
     project = names.project
     imported = [
         project.file_of_import(binding.target + attributes, names.path)

@@ -273,7 +273,7 @@ def _find_host_functions(names: Names) -> _HostFunctions:
             continue
         sure = (names.resolve(call.node.func, call.where) or "").startswith(_DATA) or (
             isinstance(call.node.func, ast.Attribute)
-            and names.types.of(call.node.func.value, call.where) == Type.DATASET
+            and names.types.type_of(call.node.func.value, call.where) == Type.DATASET
         )
         for value in call.node.args + [k.value for k in call.node.keywords]:
             for function_run in [*_passed_functions(value, definitions), *_called_methods(names, value, call.where)]:
@@ -352,7 +352,7 @@ def is_passed_to_data(mention: ast.AST, names: Names) -> bool:
         if isinstance(parent, ast.Call) and last_name(parent.func) != "partial":
             function = parent.func
             return mention is not function and isinstance(function, ast.Attribute) and function.attr in _TAKERS and (
-                names.types.of(function.value, names.place(parent)) == Type.DATASET
+                names.types.type_of(function.value, names.place(parent)) == Type.DATASET
             )  # fmt: skip
         if isinstance(parent, ast.stmt):
             break

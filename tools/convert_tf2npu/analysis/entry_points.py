@@ -13,7 +13,7 @@ from ..semantics.module_index import Definition, Instance, ModuleIndex, Names
 from ..semantics.tf_types import TRAINING_METHODS, Type
 from ..semantics.version_evidence import may_have_used_gelu
 from ..syntax.expressions import is_main_guard
-from ..tf_api.canonical_names import canonical
+from ..tf_api.canonical_names import canonical_name
 from ..tf_api.v1_fate import NEW, V1, fate_of_v1_name
 from .command_functions import RUNNERS
 from .describing import file_describes_package
@@ -173,7 +173,7 @@ def _is_method_of_model(names: Names, call: Call) -> bool:
     function = call.node.func
     if not isinstance(function, ast.Attribute):
         return False
-    return names.types.of(function.value, call.where) == Type.MODEL or trains_as_keras(names, call)
+    return names.types.type_of(function.value, call.where) == Type.MODEL or trains_as_keras(names, call)
 
 
 def _trains_keras_or_own_model(names: Names, call: Call) -> bool:
@@ -181,7 +181,7 @@ def _trains_keras_or_own_model(names: Names, call: Call) -> bool:
     function = call.node.func
     if not isinstance(function, ast.Attribute) or function.attr not in TRAINING_METHODS:
         return False
-    kind = names.types.of(function.value, call.where)
+    kind = names.types.type_of(function.value, call.where)
     return kind == Type.MODEL or isinstance(kind, Instance) or trains_as_keras(names, call)
 
 
@@ -202,7 +202,7 @@ def _runs_work(names: Names, call: Call) -> bool:
     function = call.node.func
     definition = names.definition(function, call.where)
     if definition is None and isinstance(function, ast.Attribute):
-        kind = names.types.of(function.value, call.where)
+        kind = names.types.type_of(function.value, call.where)
         definition = Definition(kind.owner, kind.names) if isinstance(kind, Instance) else None
     if definition is None or not isinstance(definition.node, (ast.FunctionDef, ast.ClassDef)):
         return False
@@ -224,7 +224,7 @@ def _builds_graph_with_compat_v1(names: Names) -> bool:
         builds_graph = (
             builds_graph
             or spelled.startswith(V1)
-            and canonical(spelled) in _ONLY_IN_GRAPHS
+            and canonical_name(spelled) in _ONLY_IN_GRAPHS
             and not any(
                 isinstance(parent, (ast.With, ast.AsyncWith)) and "as_default" in ast.dump(parent.items[0])
                 for parent in names.ancestors(call.node)

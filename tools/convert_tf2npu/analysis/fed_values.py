@@ -10,7 +10,7 @@ from ..project.context import Context
 from ..semantics.mentions import reads_of_assigned_attribute
 from ..semantics.module_index import Names
 from ..semantics.value_flow import origins
-from ..syntax.expressions import constant, last_name
+from ..syntax.expressions import constant_in_tuple, last_name
 
 _WORDS = re.compile(rb"feed|\.\s*run\b|\.\s*eval\b|make_callable|placeholder|__main__")
 
@@ -33,11 +33,11 @@ def fed_values(context: Context, placeholder: ast.AST) -> list[ast.expr]:
         value
         for target in targets
         for key, value in context.names.once(_pairs_by_name).get(last_name(target), ())
-        if isinstance(key, ast.Attribute) or _may_be(placeholder, key, context.names)
+        if isinstance(key, ast.Attribute) or _may_be_same_placeholder(placeholder, key, context.names)
     ]
 
 
-def _may_be(placeholder: ast.AST, key: ast.expr, names: Names) -> bool:
+def _may_be_same_placeholder(placeholder: ast.AST, key: ast.expr, names: Names) -> bool:
     """Return False for a name that is something else where it is a key, as a loop variable or another placeholder."""
     for origin in origins(key, names.place(key), names):
         node = origin.node
@@ -46,7 +46,7 @@ def _may_be(placeholder: ast.AST, key: ast.expr, names: Names) -> bool:
         if isinstance(node, ast.Call) and origin.resolve() is None:
             return True
         if isinstance(node, ast.Name):
-            bindings = origin.names.lookup(node.id, origin.names.place(node)) or ()
+            bindings = origin.names.bindings_of_name(node.id, origin.names.place(node)) or ()
             if not bindings or any(binding.kind != "other" for binding in bindings):
                 return True
     return False
@@ -95,7 +95,7 @@ def _is_placeholder(key: ast.expr, user: Names, placeholder: ast.AST, names: Nam
     """Return True if the key of a feed is a placeholder, or gets it from the dictionary, list or tuple that has it."""
     if not isinstance(key, ast.Subscript):
         return any(origin.node is placeholder for origin in origins(key, user.place(key), user))
-    wanted, (label, holders) = constant(_without_index(key.slice)), _assigned_place(placeholder, names)
+    wanted, (label, holders) = constant_in_tuple(_without_index(key.slice)), _assigned_place(placeholder, names)
     for origin in origins(key.value, user.place(key), user):
         if wanted is not None and wanted == label and origin.node in holders:
             return True
@@ -113,7 +113,7 @@ def _member_of_literal(literal: ast.AST, label: tuple[object] | None) -> ast.exp
         return None
     if isinstance(literal, ast.Dict):
         pairs = zip(literal.keys, literal.values)
-        return next((value for key, value in pairs if key is not None and constant(key) == label), None)
+        return next((value for key, value in pairs if key is not None and constant_in_tuple(key) == label), None)
     if isinstance(literal, (ast.List, ast.Tuple)) and isinstance(label[0], int):
         return next(iter(literal.elts[label[0] :][:1]), None)
     return None
@@ -125,7 +125,7 @@ def _assigned_place(placeholder: ast.AST, names: Names) -> tuple[tuple[object] |
     for target in parent.targets if isinstance(parent, ast.Assign) else ():
         if isinstance(target, ast.Subscript):
             holders = origins(target.value, names.place(target), names)
-            return constant(_without_index(target.slice)), frozenset(origin.node for origin in holders)
+            return constant_in_tuple(_without_index(target.slice)), frozenset(origin.node for origin in holders)
     return None, frozenset()
 
 

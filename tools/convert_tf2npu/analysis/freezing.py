@@ -91,7 +91,7 @@ def _runs_only_initializers_and_savers(context: Context, session: ast.Name) -> b
 def _fetches_initializer(context: Context, node: ast.expr) -> bool:
     """Return True if a fetch is the initializer of variables or tables, or a name of one."""
     if isinstance(node, ast.Name):
-        bindings = context.names.lookup(node.id, context.names.place(node)) or ()
+        bindings = context.names.bindings_of_name(node.id, context.names.place(node)) or ()
         return bool(bindings) and all(
             isinstance(binding.node, ast.Call) and _makes_initializer(binding.node) for binding in bindings
         )

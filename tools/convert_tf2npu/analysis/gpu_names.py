@@ -7,7 +7,7 @@ import re
 
 from ..project.context import Context
 from ..semantics.model import Call
-from ..syntax.expressions import constant
+from ..syntax.expressions import constant_in_tuple
 
 _HOLE = "\0"
 _ONE_OF_SEVERAL = re.compile(r"(?P<before>/?(?:device:)?)(?P<name>gpu):(?:\0|%[dis]|{0?(?::d)?})", re.IGNORECASE)
@@ -43,7 +43,7 @@ def numbers_in_gpu_names(node: ast.AST) -> list[ast.expr]:
 def _template_and_inserted_values(device: ast.expr) -> tuple[str, list[ast.expr]]:
     """Return the literal part of a string built with %, +, format or f, and the inserted expressions."""
     if isinstance(device, ast.BinOp) and isinstance(device.op, (ast.Mod, ast.Add)):
-        text = constant(device.left)
+        text = constant_in_tuple(device.left)
         tail = _HOLE if isinstance(device.op, ast.Add) else ""
         return (text[0] + tail if text and isinstance(text[0], str) else ""), [device.right]
     if (
@@ -53,10 +53,10 @@ def _template_and_inserted_values(device: ast.expr) -> tuple[str, list[ast.expr]
         and len(device.args) == 1
         and not device.keywords
     ):
-        text = constant(device.func.value)
+        text = constant_in_tuple(device.func.value)
         return (text[0] if text and isinstance(text[0], str) else ""), device.args
     if isinstance(device, ast.JoinedStr):
-        parts = [(constant(v) or (_HOLE,))[0] for v in device.values]
+        parts = [(constant_in_tuple(v) or (_HOLE,))[0] for v in device.values]
         return "".join(parts), [v.value for v in device.values if isinstance(v, ast.FormattedValue)]
     return "", []
 
@@ -66,7 +66,7 @@ def _has_no_side_effects(context: Context, number: ast.expr, call: Call) -> bool
     return all(
         isinstance(n.func, ast.Name)
         and n.func.id in ("str", "int")
-        and context.names.lookup(n.func.id, call.where) is None
+        and context.names.bindings_of_name(n.func.id, call.where) is None
         for n in ast.walk(number)
         if isinstance(n, ast.Call)
     ) and not any(

@@ -6,7 +6,7 @@ import ast
 
 from ..project.context import Context
 from ..semantics.model import Where
-from ..syntax.expressions import constant
+from ..syntax.expressions import constant_in_tuple
 
 _NAME = "tensorflow.test.gpu_device_name"
 _TESTS = frozenset(
@@ -31,7 +31,7 @@ def is_true_with_gpu(context: Context, test: ast.expr, where: Where) -> bool:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return is_true_without_gpu(context, test.operand, where)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        limit = (constant(test.comparators[0]) or (None,))[0]
+        limit = (constant_in_tuple(test.comparators[0]) or (None,))[0]
         return _is_number_of_gpus(context, test.left, where) and (
             isinstance(test.ops[0], (ast.Gt, ast.NotEq))
             and limit == 0
@@ -50,7 +50,7 @@ def is_true_without_gpu(context: Context, test: ast.expr, where: Where) -> bool:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return is_true_with_gpu(context, test.operand, where)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        limit, operator = (constant(test.comparators[0]) or (None,))[0], test.ops[0]
+        limit, operator = (constant_in_tuple(test.comparators[0]) or (None,))[0], test.ops[0]
         if isinstance(operator, ast.NotEq) and isinstance(limit, str):  # gpu_device_name() != '/device:GPU:0'
             return "GPU" in limit and _is_result_of(context, test.left, where, frozenset({_NAME}))
         return _is_number_of_gpus(context, test.left, where) and (
@@ -74,7 +74,7 @@ def _is_number_of_gpus(context: Context, node: ast.expr, where: Where) -> bool:
 def _is_result_of(context: Context, node: ast.AST, where: Where, calls: frozenset[str]) -> bool:
     """Return True if an expression is the result of one of some calls, which list devices of the kind GPU."""
     if isinstance(node, ast.Name):
-        bindings = context.names.lookup(node.id, where) or []
+        bindings = context.names.bindings_of_name(node.id, where) or []
         return bool(bindings) and all(
             b.kind == "value" and b.node is not None and _is_result_of(context, b.node, b.where, calls)
             for b in bindings
@@ -83,4 +83,4 @@ def _is_result_of(context: Context, node: ast.AST, where: Where, calls: frozense
     if name not in calls or not isinstance(node, ast.Call):
         return False
     given = node.args + [k.value for k in node.keywords]
-    return name in _TESTS or len(given) == 1 and constant(given[0]) == ("GPU",)
+    return name in _TESTS or len(given) == 1 and constant_in_tuple(given[0]) == ("GPU",)

@@ -51,7 +51,7 @@ class GradientSource(NamedTuple):
         return self.names.call_key(self.node) if isinstance(self.node, ast.Call) else None
 
 
-class Trace:
+class GradientTrace:
     """One trace. An expression that depends on itself adds no sources."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Trace:
 
     def _sources_of_expression(self, node: ast.AST, where: Where, names: Names, part: str) -> Iterator[GradientSource]:
         if isinstance(node, ast.Name):
-            for binding in names.lookup(node.id, where) or [Binding("other", where)]:
+            for binding in names.bindings_of_name(node.id, where) or [Binding("other", where)]:
                 yield from self._sources_of_binding(binding, node, names, part)
         elif isinstance(node, ast.Call):
             yield from self._sources_of_call(node, where, names, part)
@@ -125,7 +125,9 @@ class Trace:
         function = node.func
         if not isinstance(function, ast.Attribute) or function.attr != "gradient":
             return False
-        bindings = names.lookup(function.value.id, where) or [] if isinstance(function.value, ast.Name) else []
+        bindings = (
+            names.bindings_of_name(function.value.id, where) or [] if isinstance(function.value, ast.Name) else []
+        )
         return any(
             b.node is not None
             and isinstance(b.node, ast.Call)

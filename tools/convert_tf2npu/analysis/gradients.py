@@ -9,11 +9,11 @@ from typing import Iterator, Mapping, NamedTuple
 from ..project.context import Context
 from ..semantics.model import Where
 from ..semantics.module_index import ModuleIndex, Names
-from ..semantics.signatures import bind
+from ..semantics.signatures import bind_arguments
 from ..semantics.value_flow import origins
 from ..syntax.expressions import last_name
 from ..tf_api.name_tables import PARAMETERS
-from .gradient_sources import AVERAGED, BY_HAND, BY_OPTIMIZER, GradientSource, Trace
+from .gradient_sources import AVERAGED, BY_HAND, BY_OPTIMIZER, GradientSource, GradientTrace
 from .optimizers import CREATES_OPTIMIZER, WRAPS_OPTIMIZER, optimizer_role
 
 GRADIENTS = PARAMETERS["tensorflow.gradients"]
@@ -36,8 +36,8 @@ def apply_gradients_calls(names: Names) -> list[Applied]:
     calls = []
     for call in names.calls:
         if isinstance(call.node.func, ast.Attribute) and call.node.func.attr == "apply_gradients":
-            pairs = bind(call.node, PAIRS).args.get("grads_and_vars")
-            sources = Trace().sources_of(pairs, call.where, names) if pairs is not None else []
+            pairs = bind_arguments(call.node, PAIRS).args.get("grads_and_vars")
+            sources = GradientTrace().sources_of(pairs, call.where, names) if pairs is not None else []
             calls.append(Applied(call.node, call.where, sources))
     return calls
 
@@ -88,7 +88,7 @@ def _optimizers_only_apply(context: Context, word: str) -> bool:
     names, here = context.names, apply_gradients_calls_by_node(context)
     own_applications, computes = [], False
     for node in names.mentions(word):
-        bindings = names.lookup(word, names.place(node)) if isinstance(node, ast.Name) else None
+        bindings = names.bindings_of_name(word, names.place(node)) if isinstance(node, ast.Name) else None
         if not bindings or not all(_creates_or_wraps_optimizer(names, binding.node) for binding in bindings):
             return False
         parent = names.parents.get(node)
@@ -188,7 +188,7 @@ def _applications_of_gathered_gradients(context: Context) -> frozenset[ast.AST]:
             for source in application.sources
             if uses[id(source.node)] == 1
         ]
-        pairs = bind(application.call, PAIRS).args.get("grads_and_vars")
+        pairs = bind_arguments(application.call, PAIRS).args.get("grads_and_vars")
         is_of_loops = len(loops) == len(application.sources) and all(loops)
         # Clipping behind the loops would come before the average.
         inside = set().union(*(clips.get(loop, ()) for loop in loops if loop is not None))

@@ -11,7 +11,7 @@ from ..semantics.module_index import ModuleIndex, Names
 from ..syntax.expressions import last_name, last_part
 from .device_placement import may_run_on_npu, runs_on_npu
 from .program_version import Version
-from .tensorflow_version import verdict
+from .tensorflow_version import version_verdict
 from .tf_functions import is_traced
 
 _CONTROL_FLOW = frozenset(
@@ -49,7 +49,7 @@ def _advice_for_program(context: Context) -> str:
     is_switched = _program_matches(context, _NO_VERSION_2)
     if (
         _program_matches(context, _VERSION_2)
-        or verdict(context).version != Version.ONE
+        or version_verdict(context).version != Version.ONE
         or not is_switched
         and _program_matches(context, _ONLY_GRAPHS)  # TensorFlow 2, with its own loops
     ):

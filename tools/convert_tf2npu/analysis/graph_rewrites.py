@@ -7,10 +7,10 @@ import re
 
 from ..project.context import Context
 from ..semantics.model import Call
-from ..semantics.signatures import bind, session_method_parameters
+from ..semantics.signatures import bind_arguments, session_method_parameters
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
-from ..syntax.expressions import constant, is_main_guard, is_none, last_name
+from ..syntax.expressions import constant_in_tuple, is_main_guard, is_none, last_name
 from ..tf_api.name_tables import SESSION_PARAMETERS
 from .device_placement import enclosing_function, is_in_test
 from .optimizers import CREATES_OPTIMIZER, creates_keras_optimizer, optimizer_role
@@ -67,17 +67,17 @@ def _session_parameters(context: Context, call: Call) -> tuple[str, ...]:
     if name in SESSION_PARAMETERS:
         return SESSION_PARAMETERS[name]
     if isinstance(function, ast.Attribute):
-        return session_method_parameters(context.types.of(function.value, call.where), function.attr) or ()
+        return session_method_parameters(context.types.type_of(function.value, call.where), function.attr) or ()
     return ()
 
 
 def _gets_precision_mode(context: Context, call: Call, parameters: tuple[str, ...]) -> bool:
     """Return True if the tool certainly gives a session a configuration with the mode."""
-    bound = bind(call.node, parameters)
+    bound = bind_arguments(call.node, parameters)
     config = bound.args.get("session_config" if "session_config" in parameters else "config")
     if bound.hidden or context.called_names.get(call.node) == "functools.partial" or "session_creator" in bound.args:
         return False
-    return config is None or is_none(config) or context.types.of(config, call.where) != Type.NPU_CONFIG
+    return config is None or is_none(config) or context.types.type_of(config, call.where) != Type.NPU_CONFIG
 
 
 def _has_other_sessions(context: Context) -> bool:
@@ -93,9 +93,14 @@ def _has_other_sessions(context: Context) -> bool:
 
 def _is_rewrite_with_known_scale(context: Context, call: Call) -> bool:
     """Return True for a rewrite of an optimizer of tf.train with the default scale or one that is written there."""
-    bound = bind(call.node, ("opt", "loss_scale"))
+    bound = bind_arguments(call.node, ("opt", "loss_scale"))
     given = bound.args.get("loss_scale")
-    if bound.hidden or bound.unknown or "opt" not in bound.args or (given is not None and constant(given) is None):
+    if (
+        bound.hidden
+        or bound.unknown
+        or "opt" not in bound.args
+        or (given is not None and constant_in_tuple(given) is None)
+    ):
         return False
     makers = origins(bound.args["opt"], call.where, context.names)
     return bool(makers) and not is_in_test(context, call.node) and all(

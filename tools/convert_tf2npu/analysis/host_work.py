@@ -136,7 +136,7 @@ def _is_loop_that_shows(context: Context, use: ast.Name, where: Where) -> bool:
         return (
             isinstance(loop.targets[0], ast.Name)
             and loop.targets[0].id == use.id
-            and context.types.of(loop.value, where) == Type.DATASET
+            and context.types.type_of(loop.value, where) == Type.DATASET
         )
     if not isinstance(loop, ast.For) or not any(use is inner for inner in ast.walk(loop.iter)):
         return False

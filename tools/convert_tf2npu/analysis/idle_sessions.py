@@ -9,7 +9,7 @@ from ..semantics.call_sites import modules_using
 from ..semantics.model import Where
 from ..semantics.module_index import Names
 from ..syntax.expressions import last_part
-from ..tf_api.canonical_names import canonical, is_tf1_name
+from ..tf_api.canonical_names import canonical_name, is_tf1_name
 
 _SESSION = "tensorflow.Session"
 _MAKERS = frozenset({_SESSION, "tensorflow.InteractiveSession"})
@@ -41,7 +41,7 @@ def _find_use_of_session(names: Names, node: ast.AST) -> Use:
     spelled = names.spelled_name(node.func, where) or ""
     if not is_tf1_name(spelled):
         return Use.PROGRAM
-    name = canonical(spelled)
+    name = canonical_name(spelled)
     if name == SET_SESSION and len(node.args) == 1 and not node.keywords:
         use = _assigned_value(names, node.args[0], where)
         return Use.PROGRAM if use is None else use_of_session(names, use)
@@ -82,7 +82,7 @@ def _is_given_to_keras(names: Names, node: ast.Call) -> bool | None:
     for mention in names.mentions(word):
         if mention is parent.targets[0] or not isinstance(mention, ast.Name):
             continue
-        if not any(binding.node is node for binding in names.lookup(word, names.place(mention)) or ()):
+        if not any(binding.node is node for binding in names.bindings_of_name(word, names.place(mention)) or ()):
             continue
         if _sets_keras_session(names, names.parents.get(mention)):
             given = True

@@ -16,7 +16,7 @@ def is_keras_method(context: Context, call: Call) -> bool:
     function = call.node.func
     return (
         isinstance(function, ast.Attribute)
-        and context.types.of(function.value, call.where) == Type.MODEL
+        and context.types.type_of(function.value, call.where) == Type.MODEL
         and not any(
             _replaces_method(names, creation, where, function.attr)
             for names, creation, where in _creation_calls(context.names, function.value, call.where)
@@ -31,7 +31,7 @@ def _creation_calls(names: Names, value: ast.expr, where: Where) -> Iterator[tup
         return
     held: list[tuple[Binding, Names]] = []
     if isinstance(value, ast.Name):
-        held = [(binding, names) for binding in names.lookup(value.id, where) or ()]
+        held = [(binding, names) for binding in names.bindings_of_name(value.id, where) or ()]
     elif isinstance(value, ast.Attribute):
         owner = names.owner_class(value.value, where)
         held = list(owner.names.attribute_bindings(owner.node, value.attr)) if owner else []

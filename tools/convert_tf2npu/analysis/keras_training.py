@@ -28,7 +28,7 @@ def first_training(context: Context) -> Call | None:
     if sets_session(context):
         return None
     for call in _training_calls(context):
-        if context.types.of(call.node.func.value, call.where) == Type.MODEL:  # type: ignore[attr-defined]
+        if context.types.type_of(call.node.func.value, call.where) == Type.MODEL:  # type: ignore[attr-defined]
             return call
     return None
 
@@ -41,7 +41,7 @@ def first_possible_training(context: Context) -> Call | None:
         may_be_keras = (
             calls_keras
             and isinstance(model, ast.Name)
-            and context.types.of(model, call.where) is None
+            and context.types.type_of(model, call.where) is None
             and is_compiled(context.names, model, call.where)
         )
         if (may_be_keras or trains_as_keras(context.names, call)) and not is_in_test(context, call.node):

@@ -12,7 +12,7 @@ from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
 from ..syntax.source import Source
 from ..syntax.words import has_name
-from ..tf_api.canonical_names import canonical
+from ..tf_api.canonical_names import canonical_name
 from ..tf_api.forms_in_26 import (
     ARGUMENT_NAMES,
     BACKPORTS,
@@ -40,27 +40,29 @@ _TESTS = ("version", "hasattr", "getattr")
 _WORDS = frozenset({n.rpartition(".")[2] for n in [*MOVED, *BACKPORTS]} | {"legacy", "experimental"})
 
 
-def later_calls(context: Context) -> list[tuple[Call, str]]:
+def calls_lacking_in_26(context: Context) -> list[tuple[Call, str]]:
     """Return the calls of what TensorFlow 2.6 lacks, each with the name, or the name and argument, that it lacks."""
-    return context.once(_later_calls)
+    return context.once(_calls_lacking_in_26)
 
 
-def _later_calls(context: Context) -> list[tuple[Call, str]]:
+def _calls_lacking_in_26(context: Context) -> list[tuple[Call, str]]:
     lacking_calls = []
     for call in context.names.calls:
         name = context.called_names.get(call.node, "")
         if name.startswith(_ROOT):
-            lacking = _newer_name_or_argument(call, name, context.names)
+            lacking = _name_or_argument_lacking_in_26(call, name, context.names)
         else:
-            lacking = _newer_method(context, call) if getattr(call.node.func, "attr", "") in _ALL_METHODS else ""
+            lacking = (
+                _method_lacking_in_26(context, call) if getattr(call.node.func, "attr", "") in _ALL_METHODS else ""
+            )
         if lacking and not _is_in_test_or_version_branch(context.names, context.source, call.node):
             lacking_calls.append((call, lacking))
     return lacking_calls
 
 
-def later_stars(context: Context) -> list[tuple[ast.AST, str]]:
+def star_imports_lacking_in_26(context: Context) -> list[tuple[ast.AST, str]]:
     """Return the star imports of modules that TensorFlow 2.6 lacks, each with the name of the module."""
-    stars = [(star.node, _newer_name(canonical(star.module))) for star in context.names.stars]
+    stars = [(star.node, _name_lacking_in_26(canonical_name(star.module))) for star in context.names.stars]
     return [
         (node, name)
         for node, name in stars
@@ -73,7 +75,7 @@ def _is_private(names: Names, call: Call) -> bool:
     root = call.node.func
     while isinstance(root, ast.Attribute):
         root = root.value
-    bindings = names.lookup(root.id, call.where) if isinstance(root, ast.Name) else None
+    bindings = names.bindings_of_name(root.id, call.where) if isinstance(root, ast.Name) else None
     return any(public_name(binding.target) != binding.target for binding in bindings or () if binding.kind == "import")
 
 
@@ -117,8 +119,8 @@ def later_uses(names: Names, source: Source) -> Iterator[LaterUse]:
         is_alone = not isinstance(names.parents.get(root), ast.Attribute)
         if is_alone and not names.stars and root.id not in _WORDS:
             continue
-        bindings = names.lookup(root.id, where) or []
-        if any(bound.kind != "import" for bound in bindings) or len({canonical(b.target) for b in bindings}) > 1:
+        bindings = names.bindings_of_name(root.id, where) or []
+        if any(bound.kind != "import" for bound in bindings) or len({canonical_name(b.target) for b in bindings}) > 1:
             continue
         binding = bindings[0] if bindings else None
         if binding is not None and public_name(binding.target) != binding.target:
@@ -132,7 +134,7 @@ def later_uses(names: Names, source: Source) -> Iterator[LaterUse]:
             continue
         rest = name_below_tensorflow(spelled)[len(name) + 1 :]
         depth = len(chain) - 1 - (rest.count(".") + 1 if rest else 0)
-        is_imported = binding is not None and f"{name_below_tensorflow(canonical(binding.target))}.".startswith(
+        is_imported = binding is not None and f"{name_below_tensorflow(canonical_name(binding.target))}.".startswith(
             f"{name}."
         )
         if depth >= 0:
@@ -196,8 +198,8 @@ def replaceable_imports_after_26(
                 ):
                     continue
                 name = (
-                    name_below_tensorflow(canonical(binding.target))
-                    if canonical(binding.target).startswith(_ROOT)
+                    name_below_tensorflow(canonical_name(binding.target))
+                    if canonical_name(binding.target).startswith(_ROOT)
                     else ""
                 )
                 if (
@@ -213,16 +215,16 @@ def replaceable_imports_after_26(
 
 
 @functools.lru_cache(maxsize=4096)
-def _newer_name(name: str) -> str:
+def _name_lacking_in_26(name: str) -> str:
     """Return the name, or a module or class of it, that TensorFlow 2.6 lacks; "" if it has them."""
     name = name_below_tensorflow(name)
     above = [name[:end] for end, char in enumerate(name) if char == "."]
     return next((part for part in [*above, name] if part in NAMES_AFTER_26), "")
 
 
-def _newer_name_or_argument(call: Call, name: str, names: Names) -> str:
+def _name_or_argument_lacking_in_26(call: Call, name: str, names: Names) -> str:
     """Return the name, or the name and argument, that TensorFlow 2.6 lacks; "" if it has them."""
-    newer = _newer_name(name)
+    newer = _name_lacking_in_26(name)
     if newer and not _is_private(names, call):
         return newer
     name = name_below_tensorflow(name)
@@ -232,11 +234,11 @@ def _newer_name_or_argument(call: Call, name: str, names: Names) -> str:
     return next((f"{name}.{keyword.arg}" for keyword in call.node.keywords if keyword.arg in more), "")
 
 
-def _newer_method(context: Context, call: Call) -> str:
+def _method_lacking_in_26(context: Context, call: Call) -> str:
     """Return the method of a dataset or a Keras model that TensorFlow 2.6 lacks."""
     function = call.node.func
     assert isinstance(function, ast.Attribute)
-    kind = context.types.of(function.value, call.where)
+    kind = context.types.type_of(function.value, call.where)
     if kind in _METHODS and function.attr in _METHODS[kind]:  # type: ignore[index]
         is_own = context.names.definition(function, call.where) is not None or _may_be_method_of_project(
             context, function, call.where
@@ -266,7 +268,7 @@ def _has_attribute_of_keras_model(context: Context, value: ast.expr, attribute: 
 
 def _may_be_method_of_project(context: Context, method: ast.Attribute, where: Where) -> bool:
     """Return True if the object is a parameter, and a class of the project has a method of this name."""
-    bindings = context.names.lookup(method.value.id, where) if isinstance(method.value, ast.Name) else None
+    bindings = context.names.bindings_of_name(method.value.id, where) if isinstance(method.value, ast.Name) else None
     project = context.names.project
     if not project or not any(binding.kind == "arg" for binding in bindings or ()):
         return False

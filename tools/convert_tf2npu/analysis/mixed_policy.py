@@ -10,8 +10,8 @@ from ..project.context import Context
 from ..semantics.model import Call, Where
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
-from ..syntax.expressions import constant
-from ..tf_api.canonical_names import canonical
+from ..syntax.expressions import constant_in_tuple
+from ..tf_api.canonical_names import canonical_name
 from .opening import must_open_device
 from .optimizers import CREATES_OPTIMIZER, creates_keras_optimizer, optimizer_role
 from .program_start import first_working_statements
@@ -74,7 +74,7 @@ def _sets_policy_before_work(context: Context, call: Call) -> bool:
 
 def _is_float16(context: Context, policy: ast.expr, where: Where) -> bool:
     """Return True if a value is certainly the policy mixed_float16, and no layer is given it."""
-    if constant(policy) == ("mixed_float16",):
+    if constant_in_tuple(policy) == ("mixed_float16",):
         return True
     if isinstance(policy, ast.Name):
         reads = [node for node, _ in context.names.reads if node.id == policy.id and node is not policy]
@@ -85,7 +85,7 @@ def _is_float16(context: Context, policy: ast.expr, where: Where) -> bool:
         isinstance(node, ast.Call)
         and context.called_names.get(node) in _POLICY
         and len(node.args) == 1
-        and constant(node.args[0]) == ("mixed_float16",)
+        and constant_in_tuple(node.args[0]) == ("mixed_float16",)
         for node in values
     )
 
@@ -104,7 +104,7 @@ def _compile_calls(context: Context) -> Iterator[Call]:
     for call in context.names.calls:
         function = call.node.func
         if isinstance(function, ast.Attribute) and function.attr == "compile" and call.node not in context.called_names:
-            if context.types.of(function.value, call.where) in (None, Type.MODEL):
+            if context.types.type_of(function.value, call.where) in (None, Type.MODEL):
                 yield call
 
 
@@ -113,7 +113,7 @@ def _unscaled_optimizer(context: Context, call: Call) -> Unscaled | None:
     given = [keyword.value for keyword in call.node.keywords if keyword.arg == "optimizer"] or call.node.args[:1]
     if len(given) != 1 or isinstance(given[0], ast.Starred):
         return None
-    value = constant(given[0])
+    value = constant_in_tuple(given[0])
     if value is not None:
         keras = _local_name_of_keras(context)
         maker = _NAMED.get(value[0].lower()) if isinstance(value[0], str) else None
@@ -131,7 +131,7 @@ def _unscaled_optimizer(context: Context, call: Call) -> Unscaled | None:
 def _local_name_of_keras(context: Context) -> str:
     """Return the name under which a file has tf.keras; "" if it has none."""
     for name, bindings in context.names.module.bindings.items():
-        targets = {canonical(b.target) if b.kind == "import" else "" for b in bindings}
+        targets = {canonical_name(b.target) if b.kind == "import" else "" for b in bindings}
         if targets in ({"tensorflow"}, {"tensorflow.keras"}):
             return name + ".keras" * (targets == {"tensorflow"})
     return ""

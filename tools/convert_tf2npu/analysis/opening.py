@@ -11,7 +11,7 @@ from .device_placement import is_in_test
 from .entry_points import SWITCHES, is_started
 from .program_start import first_working_statement
 from .tensorflow_evidence import ENABLING, OPEN
-from .tensorflow_version import Version, may_train, verdict
+from .tensorflow_version import Version, may_train, version_verdict
 
 
 def starts_training_without_device(context: Context) -> bool:
@@ -19,7 +19,7 @@ def starts_training_without_device(context: Context) -> bool:
     body = context.names.tree.body
     if not body or not is_started(context) or is_in_test(context, body[0]) or not may_train(context):
         return False
-    judged = verdict(context)
+    judged = version_verdict(context)
     return judged.trains and not judged.opens and not describes_package(context.names)
 
 
@@ -28,7 +28,7 @@ def must_open_for_both_versions(context: Context) -> bool:
 
     The script disables eager execution under a condition, and else has eager code, before it begins its work.
     """
-    if not starts_training_without_device(context) or verdict(context).version != Version.BOTH:
+    if not starts_training_without_device(context) or version_verdict(context).version != Version.BOTH:
         return False
     first = first_working_statement(context)
     names = context.names
@@ -56,7 +56,7 @@ def is_graph_mode_undecided(context: Context) -> bool:
     """Return True if a script trains with either version, and the tool cannot tell if it does so in a graph."""
     return (
         starts_training_without_device(context)
-        and verdict(context).version == Version.BOTH
+        and version_verdict(context).version == Version.BOTH
         and ENABLING.isdisjoint(context.called_names.values())  # NPU210
         and all(_eager_disabling_calls(context).values())  # without a condition it builds graphs
         and not must_open_for_both_versions(context)
@@ -65,7 +65,7 @@ def is_graph_mode_undecided(context: Context) -> bool:
 
 def must_open_device(context: Context) -> bool:
     """Return True if the tool must open the NPU device in a file."""
-    return starts_training_without_device(context) and verdict(context).is_two
+    return starts_training_without_device(context) and version_verdict(context).is_two
 
 
 def device_opening_statement(context: Context) -> ast.stmt | None:

@@ -9,11 +9,11 @@ from typing import Iterator, NamedTuple, Tuple
 from ..semantics.call_sites import default_of_parameter
 from ..semantics.model import Binding, Where
 from ..semantics.module_index import ModuleIndex, Names
-from ..semantics.signatures import bind
+from ..semantics.signatures import bind_arguments
 from ..semantics.tf_types import Type, type_of_result, type_of_subclass
 from ..semantics.value_flow import Origin, origins
-from ..syntax.expressions import constant, is_none, last_part
-from ..tf_api.canonical_names import canonical
+from ..syntax.expressions import constant_in_tuple, is_none, last_part
+from ..tf_api.canonical_names import canonical_name
 from .mpi_collectives import AVERAGES, calls_mpi
 
 NPU = "npu_shim.npu_init."
@@ -73,7 +73,7 @@ AVERAGES_GRADIENTS = "averages the gradients of one"
 Key = Tuple[str, int]
 
 
-class Class(NamedTuple):
+class ProjectClass(NamedTuple):
     """A class of the project."""
 
     node: ast.ClassDef
@@ -84,16 +84,16 @@ def optimizer_role(call: ast.Call, where: Where, names: Names) -> str | None:
     """Return the role of a call, one of the three above; None if it has none or an unknown one."""
     name = names.resolved_name(call.func, where)
     if name is not None and not name.is_definition:
-        return _role_of_name(canonical(name.dotted) if not name.path else name.text, call)
+        return _role_of_name(canonical_name(name.dotted) if not name.path else name.text, call)
     if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call):  # contrib.opt().Adam(...)
         homes = {origin.resolve() for origin in origins(call.func.value, where, names)}
-        roles = {_role_of_name(canonical(f"{home}.{call.func.attr}"), call) for home in homes if home} - {None}
+        roles = {_role_of_name(canonical_name(f"{home}.{call.func.attr}"), call) for home in homes if home} - {None}
     else:
-        roles = {_role_of_callee(origin, call) for origin in _callees(call.func, where, names)}
+        roles = {_role_of_callee(origin, call) for origin in _origins_of_callee(call.func, where, names)}
     return roles.pop() if len(roles) == 1 else None
 
 
-def _callees(function: ast.expr, where: Where, names: Names) -> Iterator[Origin]:
+def _origins_of_callee(function: ast.expr, where: Where, names: Names) -> Iterator[Origin]:
     """Yield the origins of a called expression. A parameter of unknown value is what its default is, if it has one."""
     for origin in origins(function, where, names):
         parameter = _parameter_named_by(origin)
@@ -125,8 +125,8 @@ def creates_keras_optimizer(call: ast.Call, where: Where, names: Names) -> bool:
 def _role_of_name(name: str, call: ast.Call) -> str | None:
     if name in _AVERAGING_WRAPPERS:
         return AVERAGES_GRADIENTS
-    if name == NPU + "NPUOptimizer" and constant(
-        bind(call, ("opt", "loss_scale_manager", "is_distributed")).args.get("is_distributed")
+    if name == NPU + "NPUOptimizer" and constant_in_tuple(
+        bind_arguments(call, ("opt", "loss_scale_manager", "is_distributed")).args.get("is_distributed")
     ) == (True,):
         return AVERAGES_GRADIENTS
     if name in _WRAPPERS:
@@ -158,7 +158,7 @@ def _role_of_callee(origin: Origin, call: ast.Call, around: frozenset[ast.AST] =
         around: the calls of functools.partial around the origin, which may be made of themselves in a loop.
     """
     if isinstance(origin.node, ast.ClassDef):
-        its_class = Class(origin.node, origin.names)
+        its_class = ProjectClass(origin.node, origin.names)
         if not is_optimizer_subclass(its_class):
             return None
         return (
@@ -190,7 +190,7 @@ def _gets_optimizer_class(call: ast.Call, origin: Origin) -> bool:
     )
 
 
-def is_optimizer_subclass(its_class: Class) -> bool:
+def is_optimizer_subclass(its_class: ProjectClass) -> bool:
     """Return True if a class of the project derives from an optimizer of TensorFlow."""
     return any(
         type_of_subclass(name) in (Type.OPTIMIZER, Type.KERAS_OPTIMIZER) or is_optimizer_class(name)
@@ -198,7 +198,7 @@ def is_optimizer_subclass(its_class: Class) -> bool:
     )
 
 
-def wraps_other_optimizer(its_class: Class) -> bool:
+def wraps_other_optimizer(its_class: ProjectClass) -> bool:
     """Return True if an optimizer of the project gets its gradients from another optimizer that it holds."""
     for name in _ASKED:
         for binding, names in its_class.names.attribute_bindings(its_class.node, name):
@@ -213,7 +213,7 @@ def wraps_other_optimizer(its_class: Class) -> bool:
     return False
 
 
-def averages_with_mpi(its_class: Class) -> bool:
+def averages_with_mpi(its_class: ProjectClass) -> bool:
     """Return True if a class of the project averages gradients over the ranks itself, with MPI."""
     return any(
         binding.node is not None and calls_mpi(binding.node, names, AVERAGES)

@@ -13,7 +13,7 @@ from ..syntax.expressions import last_name
 from .eager_training import uses_eager
 from .opening import is_graph_mode_undecided
 from .strategies import NAMES, NPU_STRATEGY, REPLICAS
-from .tensorflow_version import is_tf2_program, verdict
+from .tensorflow_version import is_tf2_program, version_verdict
 
 DISTRIBUTE = "npu_shim.npu_device.distribute."
 _APPLIES = frozenset({"apply_gradients", "minimize"})
@@ -29,12 +29,17 @@ _MODEL = "tensorflow.keras.Model"
 
 def may_be_eager_program(context: Context) -> bool:
     """Return True if a file is eager or may be, or its program runs on TensorFlow 2 or opens the device of it."""
-    return uses_eager(context) or is_tf2_program(context) or is_graph_mode_undecided(context) or verdict(context).opens
+    return (
+        uses_eager(context)
+        or is_tf2_program(context)
+        or is_graph_mode_undecided(context)
+        or version_verdict(context).opens
+    )
 
 
 def trains_on_ranks(context: Context) -> bool:
     """Return True if a file belongs to a program of TensorFlow 2 that ranks shall train."""
-    if context.distributed != "tf_strategy" or not verdict(context).on_npu:
+    if context.distributed != "tf_strategy" or not version_verdict(context).on_npu:
         return False
     return not any(_find_in_training_modules(context.names, _imports_horovod))
 

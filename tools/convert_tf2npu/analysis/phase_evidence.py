@@ -9,7 +9,7 @@ from typing import Iterator, NamedTuple
 
 from ..semantics.mentions import Mention
 from ..semantics.module_index import Names
-from ..syntax.expressions import constant, last_name
+from ..syntax.expressions import constant_in_tuple, last_name
 from .phase_words import (
     EVAL,
     PREDICT,
@@ -167,7 +167,7 @@ def data_words_of_dataset(node: ast.AST, names: Names) -> list[str]:
         elif isinstance(node, ast.Name):
             todo += [
                 b.node
-                for b in names.lookup(node.id, names.place(node)) or ()
+                for b in names.bindings_of_name(node.id, names.place(node)) or ()
                 if b.kind == "value" and b.node is not None
             ]
     return words
@@ -179,7 +179,7 @@ def words_in_expression(node: ast.AST) -> list[str]:
     for part in ast.walk(node):
         if isinstance(part, (ast.IfExp, ast.BoolOp, ast.Compare, ast.Lambda, ast.Subscript)):
             return []
-        text = constant(part)
+        text = constant_in_tuple(part)
         if isinstance(part, (ast.Name, ast.Attribute)):
             words.append(last_name(part))
         elif text and isinstance(text[0], str) and len(text[0]) < 80:

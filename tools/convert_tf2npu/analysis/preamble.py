@@ -12,7 +12,7 @@ from typing import Callable, Iterable, Iterator, Sequence
 
 from ..semantics.model import Where
 from ..semantics.module_index import Names
-from ..syntax.expressions import constant, last_name
+from ..syntax.expressions import constant_in_tuple, last_name
 
 FLAGS = ("absl.flags.", "ml_collections.config_flags.", "tensorflow.flags.", "tensorflow.app.flags.")
 # The beginnings of the names of TensorFlow that set something and build nothing.
@@ -297,7 +297,11 @@ class _Preamble:
         if definition is not None and isinstance(definition.node, ast.ClassDef):
             return any(base.startswith(_PLAIN_KERAS) for base in definition.names.outside_ancestors(definition.node))
         function = node.func
-        if isinstance(function, ast.Name) and function.id in _BUILTINS and names.lookup(function.id, where) is None:
+        if (
+            isinstance(function, ast.Name)
+            and function.id in _BUILTINS
+            and names.bindings_of_name(function.id, where) is None
+        ):
             return True
         if isinstance(function, ast.Attribute):
             owner = function.value
@@ -305,7 +309,7 @@ class _Preamble:
                 owner = owner.value
             if isinstance(owner, ast.Call) or function.attr in _PLAIN_METHODS:
                 return True  # is_value_without_effect asks for the inner call itself
-            if constant(owner) is not None:
+            if constant_in_tuple(owner) is not None:
                 return True  # a method of a string
             if isinstance(owner, ast.Name):
                 values = [value for value, _ in self._calls_held_by_variable(names, owner, where)]
@@ -320,7 +324,7 @@ class _Preamble:
 
     def _calls_held_by_variable(self, names: Names, name: ast.Name, where: Where) -> Sequence[tuple[ast.AST, Where]]:
         """Return the calls that a variable holds; nothing if it may hold something else."""
-        bindings = names.lookup(name.id, where) or []
+        bindings = names.bindings_of_name(name.id, where) or []
         calls = [(b.node, b.where) for b in bindings if b.kind == "value" and isinstance(b.node, ast.Call)]
         if len(calls) != len(bindings) or any(node in self._followed for node, _ in calls):
             return []
@@ -335,7 +339,9 @@ class _Preamble:
             return False
         self._followed.add(definition.node)
         body = [
-            s for s in definition.node.body if constant(getattr(s, "value", None)) is None or isinstance(s, ast.Return)
+            s
+            for s in definition.node.body
+            if constant_in_tuple(getattr(s, "value", None)) is None or isinstance(s, ast.Return)
         ]
         theirs = definition.names
         inner = [s for s in body if not (isinstance(s, ast.FunctionDef) and not s.decorator_list)]

@@ -108,7 +108,11 @@ def _called_functions(named: ast.AST, where: Where, names: Names) -> Iterator[tu
     definition = names.definition(named, where) if last_name(named) else None
     if definition is not None and isinstance(definition.node, ast.FunctionDef):
         yield definition.node, definition.names
-    kind = names.types.of(named, where) if definition is None and isinstance(named, (ast.Name, ast.Attribute)) else None
+    kind = (
+        names.types.type_of(named, where)
+        if definition is None and isinstance(named, (ast.Name, ast.Attribute))
+        else None
+    )
     if isinstance(kind, Instance):
         for held in kind.names.attribute_bindings(kind.owner, "__call__"):
             if isinstance(held.binding.node, ast.FunctionDef):

@@ -9,7 +9,7 @@ from ..semantics.call_sites import values_passed_to_parameter
 from ..semantics.model import Where
 from ..semantics.module_index import AnyType, Names
 from ..semantics.scopes import own_returns
-from ..semantics.signatures import NPU_RUN_CONFIG as NPU_ARGUMENTS, RUN_CONFIG, bind
+from ..semantics.signatures import NPU_RUN_CONFIG as NPU_ARGUMENTS, RUN_CONFIG, bind_arguments
 from ..semantics.tf_types import Type
 from ..syntax.expressions import is_none
 from .strategies import converted_arguments
@@ -19,7 +19,7 @@ _RUN_CONFIG = "tensorflow.estimator.RunConfig"
 
 def arguments_without_effect(context: Context, call: ast.Call, where: Where) -> set[str]:
     """Return the arguments of a RunConfig without effect on an NPU, except None and NPU strategies."""
-    bound = bind(call, RUN_CONFIG)
+    bound = bind_arguments(call, RUN_CONFIG)
     return {
         name for name, value in bound.args.items() if name not in NPU_ARGUMENTS and not is_none(value)
     } - converted_arguments(context, call, where)
@@ -47,7 +47,7 @@ def _possible_types(context: Context, node: ast.AST | None, where: Where, seen: 
             return {kind for value, place in values for kind in _possible_types(context, value, place, seen)}
     if isinstance(node, ast.Call):
         if context.resolve(node.func, where) == _RUN_CONFIG:
-            bound = bind(node, RUN_CONFIG)
+            bound = bind_arguments(node, RUN_CONFIG)
             if bound.hidden or bound.unknown:
                 return {None}
             return {Type.PREPARED_RUN_CONFIG if arguments_without_effect(context, node, where) else Type.NPU_RUN_CONFIG}
@@ -60,14 +60,14 @@ def _possible_types(context: Context, node: ast.AST | None, where: Where, seen: 
                 for r in own_returns(definition[0])
                 for k in _possible_types(context, r.value, context.names.places[r], seen)
             }
-    kind = context.types.of(node, where)
+    kind = context.types.type_of(node, where)
     return {kind if kind in (Type.NPU_RUN_CONFIG, Type.PREPARED_RUN_CONFIG) else None}
 
 
 def _all_possible_values(names: Names, name: str, where: Where) -> list[tuple[ast.AST | None, Where]]:
     """Return what a name may hold, also what the calls in the file pass to a parameter; nothing if that is not all."""
     values: list[tuple[ast.AST | None, Where]] = []
-    for binding in names.lookup(name, where) or ():
+    for binding in names.bindings_of_name(name, where) or ():
         passed = values_passed_to_parameter(binding, names) if binding.kind == "arg" else None
         if binding.kind == "value":
             values.append((binding.node, binding.where))

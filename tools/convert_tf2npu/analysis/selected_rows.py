@@ -13,8 +13,8 @@ from typing import Iterator, NamedTuple, Union
 
 from ..project.context import Context
 from ..semantics.model import Call
-from ..semantics.signatures import bind
-from ..syntax.expressions import constant, is_none, last_part
+from ..semantics.signatures import bind_arguments
+from ..syntax.expressions import constant_in_tuple, is_none, last_part
 from .row_functions import CASTS, ELEMENTWISE, REDUCTIONS, rank_change_of_row_function, sparse_loss_arguments
 
 BOOLEAN_MASK = frozenset({"tensorflow.boolean_mask", "tensorflow.python.ops.array_ops.boolean_mask"})
@@ -131,9 +131,9 @@ def selected_rows(context: Context, call: ast.Call) -> SelectedRows | None:
 def mask_of(context: Context, call: ast.Call, name: str) -> ast.expr | None:
     """Return the mask of a call of ``boolean_mask``, or of ``where`` with a condition only."""
     if name in WHERE:
-        bound = bind(call, _WHERE_PARAMETERS)
+        bound = bind_arguments(call, _WHERE_PARAMETERS)
         return None if bound.hidden or set(bound.args) != {"condition"} else bound.args["condition"]
-    bound = bind(call, ("tensor", "mask", "name", "axis"))
+    bound = bind_arguments(call, ("tensor", "mask", "name", "axis"))
     axis = bound.args.get("axis")
     plain = not bound.hidden and bound.unknown is None and "tensor" in bound.args and "name" not in bound.args
     return bound.args.get("mask") if plain and axis is None else None
@@ -246,7 +246,7 @@ class _Walk:
             if where.scope is scope:
                 if is_in_loop or (node.lineno, node.col_offset) > self._bound_at[node.id]:
                     raise _NotUnderstood
-            elif any(b.where.scope is scope for b in names.lookup(node.id, where) or []):
+            elif any(b.where.scope is scope for b in names.bindings_of_name(node.id, where) or []):
                 raise _NotUnderstood
 
     def _visit_statement(self, statement: ast.stmt) -> None:
@@ -379,7 +379,7 @@ class _Walk:
             return None
         kind = self._visit_kind(node.value)
         if isinstance(kind, Places):
-            if len(indices) != 2 or not _is_full_slice(indices[0]) or constant(indices[1]) != (0,):
+            if len(indices) != 2 or not _is_full_slice(indices[0]) or constant_in_tuple(indices[1]) != (0,):
                 raise _NotUnderstood
             self.uses.flat.append(True)
             self._note_mask_replacement(node, node.value)
@@ -394,15 +394,15 @@ class _Walk:
         """Return the type of ``rows[:, i]``, ``rows[..., i]`` and the like."""
         more = rows.more
         for index in indices[1:]:
-            if constant(index) is not None and is_none(index) or last_part(self._resolved_name(index)) == "newaxis":
+            if constant_in_tuple(index) is not None and is_none(index) or last_part(self._resolved_name(index)) == "newaxis":
                 more += 1
             elif isinstance(index, ast.Slice):
                 self._visit_unknown_use(index)
-            elif constant(index) is not None and isinstance((constant(index) or (None,))[0], int):
+            elif constant_in_tuple(index) is not None and isinstance((constant_in_tuple(index) or (None,))[0], int):
                 more -= 1
             else:
                 raise _NotUnderstood
-        is_ellipsis = constant(indices[0]) == (Ellipsis,) or type(indices[0]).__name__ == "Ellipsis"
+        is_ellipsis = constant_in_tuple(indices[0]) == (Ellipsis,) or type(indices[0]).__name__ == "Ellipsis"
         if not is_ellipsis:
             if not _is_full_slice(indices[0]):
                 raise _NotUnderstood
@@ -487,7 +487,7 @@ class _Walk:
         if name in WHERE:
             self.uses.places.append(call)
             return Places(False)
-        values = bind(call, ("tensor", "mask")).args["tensor"]
+        values = bind_arguments(call, ("tensor", "mask")).args["tensor"]
         return self._add_selection(call, values, False)
 
     def _add_selection(self, call: ast.Call, values: ast.expr, is_gather: bool) -> Rows:
@@ -519,7 +519,7 @@ class _Walk:
             self._note_mask_replacement(call, call.args[0])
             return kind
         shape = call.args[1] if len(call.args) == 2 else call.keywords[0].value if call.keywords else None
-        value = [constant(e) for e in shape.elts] if isinstance(shape, (ast.List, ast.Tuple)) else [constant(shape)]
+        value = [constant_in_tuple(e) for e in shape.elts] if isinstance(shape, (ast.List, ast.Tuple)) else [constant_in_tuple(shape)]
         if len(call.args) + len(call.keywords) != 2 or value not in ([(-1,)], [(1,)]):
             raise _NotUnderstood
         if (value == [(-1,)] and isinstance(shape, ast.UnaryOp)) or (short == "reshape") != (value == [(-1,)]):
@@ -538,14 +538,14 @@ class _Walk:
             raise _NotUnderstood
 
     def _add_reduction(self, call: ast.Call, name: str, kinds: list[_Kind]) -> _Kind:
-        bound = bind(call, REDUCTIONS[name])
+        bound = bind_arguments(call, REDUCTIONS[name])
         operand = next(iter(bound.args.values()), None)
         allowed = {*REDUCTIONS[name][:2], "keepdims"}
         if bound.hidden or bound.unknown or not set(bound.args) <= allowed or operand is None:
             raise _NotUnderstood
         if not isinstance(kinds[0], Rows) or any(isinstance(kind, (Rows, Places)) for kind in kinds[1:]):
             raise _NotUnderstood
-        axis = constant(bound.args.get("axis"))
+        axis = constant_in_tuple(bound.args.get("axis"))
         if bound.args.get("axis") is not None and axis not in ((None,), (0,), (-1,)) or operand not in call.args[:1]:
             raise _NotUnderstood
         if axis == (-1,):
@@ -582,7 +582,7 @@ class _Walk:
             ast.Attribute,
             ast.keyword,
         )
-        return isinstance(node, kinds + _OPERATORS) or constant(node) is not None
+        return isinstance(node, kinds + _OPERATORS) or constant_in_tuple(node) is not None
 
 
 def _bound_names(node: ast.AST | None) -> Iterator[str]:
@@ -604,7 +604,7 @@ def _indices(node: ast.Subscript) -> list[ast.AST]:
 
 
 def _is_constant(indices: list[ast.AST], value: int) -> bool:
-    return len(indices) == 1 and constant(indices[0]) == (value,)
+    return len(indices) == 1 and constant_in_tuple(indices[0]) == (value,)
 
 
 def _is_full_slice(index: ast.AST) -> bool:

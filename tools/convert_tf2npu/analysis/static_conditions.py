@@ -12,7 +12,7 @@ from typing import Iterator
 from ..semantics.call_sites import values_passed_to_method, values_passed_to_parameter
 from ..semantics.model import Binding, Where
 from ..semantics.module_index import ClassDefinition, Instance, Names
-from ..syntax.expressions import constant
+from ..syntax.expressions import constant_in_tuple
 
 _MODE_KEYS = ("tensorflow.estimator.ModeKeys.", "tensorflow.contrib.learn.ModeKeys.")
 _FLAGS = ("tensorflow.app.flags.FLAGS.", "tensorflow.flags.FLAGS.", "absl.flags.FLAGS.")
@@ -36,7 +36,7 @@ def is_python_value(names: Names, node: ast.AST | None, where: Where, asked: fro
     if isinstance(node, ast.BoolOp):  # all but the last are tested; the last may be the result
         return is_python_value(names, node.values[-1], where, asked)
     if isinstance(node, ast.Name):
-        bindings = names.lookup(node.id, where) or []
+        bindings = names.bindings_of_name(node.id, where) or []
         return bool(bindings) and all(_binds_python_values(names, b, node, asked) for b in bindings)
     if isinstance(node, ast.IfExp):
         return is_python_value(names, node.body, where, asked) and is_python_value(names, node.orelse, where, asked)
@@ -50,13 +50,13 @@ def is_python_value(names: Names, node: ast.AST | None, where: Where, asked: fro
         return (
             isinstance(node.func, ast.Name)
             and node.func.id in ("bool", "isinstance", "hasattr")
-            and names.lookup(node.func.id, where) is None
+            and names.bindings_of_name(node.func.id, where) is None
         )
-    return constant(node) in ((True,), (False,))
+    return constant_in_tuple(node) in ((True,), (False,))
 
 
 def _is_string_or_mode_key(names: Names, side: ast.AST, where: Where) -> bool:
-    value = constant(side)
+    value = constant_in_tuple(side)
     return value is not None and isinstance(value[0], str) or (names.resolve(side, where) or "").startswith(_MODE_KEYS)
 
 
@@ -76,7 +76,7 @@ def _binds_python_values(names: Names, binding: Binding, use: ast.Name | None, a
 def _holds_python_values(names: Names, node: ast.Attribute, where: Where, asked: frozenset[int]) -> bool:
     """Return True if all values that the project assigns to an attribute are Python values."""
     owner = names.owner_class(node.value, where)
-    kind = names.types.of(node.value, where) if owner is None else None
+    kind = names.types.type_of(node.value, where) if owner is None else None
     if isinstance(kind, Instance):
         owner = ClassDefinition(kind.owner, kind.names)
     held = owner[1].attribute_bindings(owner[0], node.attr) if owner else []

@@ -9,7 +9,7 @@ from typing import Iterator, Pattern
 from ..project.context import Context
 from ..semantics.model import Where
 from ..semantics.module_index import Names
-from ..semantics.signatures import RUN_CONFIG, Bound, bind
+from ..semantics.signatures import RUN_CONFIG, Bound, bind_arguments
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
 
@@ -61,7 +61,7 @@ def strategy_kinds(node: ast.AST, where: Where, names: Names) -> set[str | None]
     for origin in origins(node, where, names):
         name = origin.resolve() if isinstance(origin.node, ast.Call) else None
         if name is not None and name.endswith(".DistributeConfig") and isinstance(origin.node, ast.Call):
-            bound = bind(origin.node, _DISTRIBUTE_CONFIG)
+            bound = bind_arguments(origin.node, _DISTRIBUTE_CONFIG)
             for argument in _DISTRIBUTE_CONFIG[:2]:
                 if argument in bound.args:
                     possible |= strategy_kinds(bound.args[argument], origin.where, origin.names)
@@ -96,9 +96,9 @@ def bound_configuration(context: Context, call: ast.Call, where: Where) -> Bound
             context.resolve(call.func, where) in _CONFIGS
             or isinstance(call.func, ast.Attribute)
             and call.func.attr == "replace"
-            and context.types.of(call.func.value, where) in (None, Type.RUN_CONFIG, Type.NPU_RUN_CONFIG)
+            and context.types.type_of(call.func.value, where) in (None, Type.RUN_CONFIG, Type.NPU_RUN_CONFIG)
         ):
-            return bind(call, RUN_CONFIG)
+            return bind_arguments(call, RUN_CONFIG)
     return None
 
 

@@ -11,7 +11,7 @@ from ..semantics.model import Call, Scope, Where
 from ..semantics.module_index import Names
 from ..semantics.tf_types import TRAINING_METHODS, Type
 from ..syntax.expressions import last_name, last_part
-from ..tf_api.canonical_names import canonical, is_known_tf2_spelling, is_standalone_keras, is_tf1_name
+from ..tf_api.canonical_names import canonical_name, is_known_tf2_spelling, is_standalone_keras, is_tf1_name
 from ..tf_api.forms_in_26 import has_backport
 from ..tf_api.v1_fate import NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, fate_of_v1_name, name_below_tensorflow
 from .compiled_models import is_compiled
@@ -170,7 +170,7 @@ def _all_evidence(names: Names) -> Iterator[Evidence]:
     calls_keras = shows_two = False
     known: set[tuple[Kind, Scope]] = set()
     for name, node, where in _called_names(names):
-        dotted = canonical(name)
+        dotted = canonical_name(name)
         calls_keras = calls_keras or dotted.startswith("tensorflow.keras.")
         for kind in _evidence_kinds(name):
             if (kind, where.scope) not in known and _is_evidence(names, kind, name, node):
@@ -192,7 +192,7 @@ def _all_evidence(names: Names) -> Iterator[Evidence]:
 @functools.lru_cache(maxsize=65536)
 def _evidence_kinds(name: str) -> tuple[Kind, ...]:
     """Return the kinds of evidence that a name as spelled may be."""
-    return tuple(_find_evidence_kinds(name, canonical(name)))
+    return tuple(_find_evidence_kinds(name, canonical_name(name)))
 
 
 def _find_evidence_kinds(name: str, dotted: str) -> Iterator[Kind]:
@@ -227,7 +227,7 @@ def _find_evidence_kinds(name: str, dotted: str) -> Iterator[Kind]:
 
 def _is_evidence(names: Names, kind: Kind, name: str, node: ast.AST) -> bool:
     """Return True unless a name runs in one version only, or is no evidence because of its use."""
-    dotted = canonical(name)
+    dotted = canonical_name(name)
     if kind in (Kind.TRAINS, Kind.GRADIENTS, Kind.OPENS, Kind.ENABLES, Kind.EAGER) or name.startswith(_BACKPORTS):
         return True
     if dotted.startswith("tensorflow.disable_"):
@@ -266,7 +266,7 @@ def _mentions_of_contrib(names: Names) -> Iterator[ast.AST]:
     for bindings in names.module.bindings.values():
         for binding in bindings:
             if binding.kind == "import" and binding.target.startswith(_CONTRIB) and binding.node is not None:
-                if canonical(binding.target) not in _DROPOUTS and not _is_in_version_branch(names, binding.node):
+                if canonical_name(binding.target) not in _DROPOUTS and not _is_in_version_branch(names, binding.node):
                     yield binding.node
     for mention in names.mentions("contrib"):
         whole = mention
@@ -275,7 +275,7 @@ def _mentions_of_contrib(names: Names) -> Iterator[ast.AST]:
         spelled = names.spelled_name(mention, names.place(mention)) or ""
         if (
             spelled == "tensorflow.contrib"
-            and canonical(names.spelled_name(whole, names.place(whole)) or "") not in _DROPOUTS
+            and canonical_name(names.spelled_name(whole, names.place(whole)) or "") not in _DROPOUTS
         ):
             if not _is_in_version_branch(names, mention):
                 yield mention
@@ -384,7 +384,7 @@ def _evidence_of_eager_execution(names: Names, is_known_tf2: bool) -> Iterator[E
     for statement, where in names.places.items():
         if is_known_tf2 or not isinstance(statement, ast.For) or _is_sequence(names, statement.iter, where):
             continue
-        if names.types.of(statement.iter, where) == Type.DATASET:
+        if names.types.type_of(statement.iter, where) == Type.DATASET:
             is_known_tf2 = True
             yield _make_evidence(names, "a loop over a dataset", statement, Kind.VALUE)
 
@@ -394,7 +394,7 @@ def _is_sequence(names: Names, node: ast.expr, where: Where) -> bool:
     if isinstance(node, (ast.List, ast.Set, ast.Tuple)):
         return True
     called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
-    return called in _SEQUENCES and not names.lookup(called, where)
+    return called in _SEQUENCES and not names.bindings_of_name(called, where)
 
 
 def _training_calls(names: Names, calls_keras: bool) -> Iterator[ast.Call]:
@@ -414,7 +414,7 @@ def _training_calls(names: Names, calls_keras: bool) -> Iterator[ast.Call]:
 def _trains_keras(names: Names, call: Call, function: ast.Attribute, may_be_keras: bool) -> bool:
     model = function.value
     if function.attr in TRAINING_METHODS:
-        kind = names.types.of(model, call.where)
+        kind = names.types.type_of(model, call.where)
         return (
             kind == Type.MODEL
             or trains_as_keras(names, call)
@@ -422,7 +422,7 @@ def _trains_keras(names: Names, call: Call, function: ast.Attribute, may_be_kera
             and may_be_keras
             and is_compiled(names, model, call.where)
         )
-    return function.attr == "minimize" and names.types.of(model, call.where) == Type.KERAS_OPTIMIZER
+    return function.attr == "minimize" and names.types.type_of(model, call.where) == Type.KERAS_OPTIMIZER
 
 
 def trains_as_keras(names: Names, call: Call) -> bool:
@@ -432,7 +432,7 @@ def trains_as_keras(names: Names, call: Call) -> bool:
         isinstance(function, ast.Attribute)
         and function.attr in TRAINING_METHODS
         and (function.attr != "fit" or not _OF_FIT.isdisjoint({keyword.arg for keyword in call.node.keywords}))
-        and names.types.of(function.value, call.where) is None
+        and names.types.type_of(function.value, call.where) is None
         and not _imports_package(names, "torch")
     )
 

@@ -40,7 +40,7 @@ __all__ = [
     "kind_of_file_on_cpu",
     "is_imported_by_graph_program",
     "evidence_of_tf2",
-    "verdict",
+    "version_verdict",
 ]
 
 
@@ -79,7 +79,7 @@ def is_tf2_program(context: Context) -> bool:
     if not context.tf and not context.compat_v1 and context.names.once(_is_module_without_tf2):
         if context.once(is_imported_by_graph_program):
             return False  # a verdict judges all scripts that import it, which takes longer
-    return verdict(context).is_two
+    return version_verdict(context).is_two
 
 
 def _is_module_without_tf2(names: Names) -> bool:
@@ -94,13 +94,13 @@ def _is_module_without_tf2(names: Names) -> bool:
 
 def evidence_of_tf2(context: Context) -> Evidence | None:
     """Return what shows version 2 if nothing but ``--compat-v1`` makes a program one of version 1."""
-    unlifted = context.names.once(_verdict, context.tf, False)
+    unlifted = context.names.once(_version_verdict, context.tf, False)
     return unlifted.two if unlifted.version == Version.TWO else None
 
 
 def is_graph_program(context: Context) -> bool:
     """Return True if a file belongs to a program that builds graphs, with both versions or with TensorFlow 1 only."""
-    return verdict(context).version in (Version.ONE, Version.BOTH)
+    return version_verdict(context).version in (Version.ONE, Version.BOTH)
 
 
 def is_imported_by_graph_program(context: Context) -> bool:
@@ -126,7 +126,7 @@ def is_eager_file(context: Context) -> bool:
         return own.eager is not None
     if context.tf == "2":
         return True
-    return context.names.once(_has_eager_user) and verdict(context).version == Version.TWO
+    return context.names.once(_has_eager_user) and version_verdict(context).version == Version.TWO
 
 
 def _has_eager_user(names: Names) -> bool:
@@ -141,7 +141,7 @@ def is_idle_session(context: Context, node: ast.AST) -> bool:
     use = use_of_session(context.names, node)
     if use == Use.PROGRAM:
         return False
-    judged_file = verdict(context)
+    judged_file = version_verdict(context)
     is_set_up = judged_file.is_trained or bool(getattr(node, "keywords", ()))  # for the memory of GPUs
     return judged_file.version == Version.TWO or (
         judged_file.version == Version.UNKNOWN and use == Use.NOTHING and is_set_up
@@ -159,7 +159,7 @@ def kind_of_file_on_cpu(context: Context) -> str:
     """
     if not may_be_tf2(context) or only_serves_tests(context) or not is_tf2_program(context):
         return ""
-    judged_file = verdict(context)
+    judged_file = version_verdict(context)
     if judged_file.opens:
         return ""
     started = is_started(context)
@@ -203,12 +203,12 @@ def _files_with_words_of_tf2(project: ModuleIndex) -> frozenset[str]:
     return project.once(files_with_evidence_words, "eager") | project.once(files_with_evidence_words, "trains")
 
 
-def verdict(context: Context) -> Verdict:
+def version_verdict(context: Context) -> Verdict:
     """Return the version of the program that a file belongs to."""
-    return context.names.once(_verdict, context.tf, context.compat_v1)
+    return context.names.once(_version_verdict, context.tf, context.compat_v1)
 
 
-def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
+def _version_verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
     if tf == "1" or compat_v1 and not tf:  # the user says so, and lifting removes evidence of it
         return Verdict(Version.ONE, None, None, False, False, False)
     own = names.once(evidence_of)

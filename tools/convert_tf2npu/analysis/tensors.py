@@ -69,7 +69,7 @@ def _is_tensor(context: Context, node: ast.AST, where: Where, depth: int) -> boo
         name = context.resolve(node.func, where) or ""
         if name in _TENSORS or name.startswith(_MATHS) and last_part(name)[:1].islower():
             return last_part(name) not in _SEVERAL
-        if not name and context.types.of(node.func, where) == Type.MODEL:
+        if not name and context.types.type_of(node.func, where) == Type.MODEL:
             return True
         return any(
             isinstance(origin.node, ast.Call) and (origin.resolve() or "").startswith(_LOSSES)
@@ -81,7 +81,7 @@ def _is_tensor(context: Context, node: ast.AST, where: Where, depth: int) -> boo
         part = node.value if isinstance(node, ast.Subscript) else node.operand
         return _is_tensor(context, part, where, depth + 1)
     if isinstance(node, ast.Name):
-        bindings = context.names.lookup(node.id, where) or []
+        bindings = context.names.bindings_of_name(node.id, where) or []
         return bool(bindings) and all(
             b.kind == "value" and b.node is not None and _is_tensor(context, b.node, b.where, depth + 1)
             for b in bindings
@@ -107,7 +107,7 @@ def is_computed_from_fed_data(context: Context, node: ast.AST | None, where: Whe
     if isinstance(node, ast.Subscript):
         return is_computed_from_fed_data(context, node.value, where, depth + 1)
     if isinstance(node, ast.Name):
-        bindings = context.names.lookup(node.id, where) or []
+        bindings = context.names.bindings_of_name(node.id, where) or []
         return bool(bindings) and all(
             b.kind == "value" and is_computed_from_fed_data(context, b.node, b.where, depth + 1) for b in bindings
         )

@@ -130,7 +130,7 @@ def _is_read_from_object(node: ast.expr) -> bool:
 
 def _never_changes(names: Names, node: ast.Name) -> bool:
     """Return True if a name outside a function is bound once, and not in a loop."""
-    bindings = names.lookup(node.id, names.place(node))
+    bindings = names.bindings_of_name(node.id, names.place(node))
     if bindings is None:
         return node.id in _BUILTINS
     if len(bindings) != 1 or bindings[0].kind not in _BINDINGS or node.id in names.once(_names_declared_global):
@@ -215,7 +215,7 @@ def _is_call_without_effect(
     name = names.resolve(function, where) or ""
     if name.startswith("tensorflow."):
         return name.startswith(_LOSSES) or not _EFFECTS.match(name)
-    if isinstance(function, ast.Name) and function.id in _BUILTINS and names.lookup(function.id, where) is None:
+    if isinstance(function, ast.Name) and function.id in _BUILTINS and names.bindings_of_name(function.id, where) is None:
         return not any(map(_is_read_from_object, call.args))
     if isinstance(function, ast.Attribute) and function.attr in _OF_TAPES and _is_tape(names, function.value):
         return True
@@ -234,7 +234,7 @@ def _is_call_without_effect(
 
 
 def _is_tape(names: Names, node: ast.expr) -> bool:
-    bindings = names.lookup(node.id, names.place(node)) or [] if isinstance(node, ast.Name) else []
+    bindings = names.bindings_of_name(node.id, names.place(node)) or [] if isinstance(node, ast.Name) else []
     return bool(bindings) and all(
         binding.kind == "with"
         and isinstance(binding.node, ast.Call)

@@ -23,7 +23,7 @@ def training_flag_text(context: Context, node: ast.AST) -> str | None:
                     yes == TRAIN
                     and no == EVAL
                     and not isinstance(part.test, ast.BoolOp)
-                    and all(names.lookup(n.id, place) for n in ast.walk(part.test) if isinstance(n, ast.Name))
+                    and all(names.bindings_of_name(n.id, place) for n in ast.walk(part.test) if isinstance(n, ast.Name))
                 ):
                     return one_line(source.segment(part.test))
         by_name = training_parameter(function)

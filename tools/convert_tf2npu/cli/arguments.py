@@ -12,16 +12,16 @@ from ..facts.facts import read_facts
 from ..files.message import Message
 from ..project.said_versions import SaidVersions
 from ..report.language import ENGLISH, Language
-from .config import MOST_JOBS, Config, check_codes, check_jobs
+from .config import MOST_JOBS, Config, checked_job_count, checked_rule_codes
 from .language_option import NAMES
 from .usage import Parser, help_width
 
 
-def make_parser(say: Language = ENGLISH) -> argparse.ArgumentParser:
+def make_parser(translate: Language = ENGLISH) -> argparse.ArgumentParser:
     """Return the parser of the arguments.
 
     Args:
-        say: the language of the help and the errors.
+        translate: the language of the help and the errors.
     """
     command = Parser(
         prog="convert_tf2npu",
@@ -105,8 +105,8 @@ def make_parser(say: Language = ENGLISH) -> argparse.ArgumentParser:
         help="the scripts use tf.compat.v1; not needed, the tool recognizes it",
     )
     vendor.add_argument("-l", "--list", metavar="FILE", help="a list of supported APIs; ignored, the tool has its own")
-    if say is not ENGLISH:
-        command.translate_help(say)
+    if translate is not ENGLISH:
+        command.translate_help(translate)
     return command
 
 
@@ -155,7 +155,7 @@ def add_rule_arguments(command: argparse.ArgumentParser) -> None:
     group.add_argument("--ignore", type=_parse_codes, metavar="CODES", help="do not run these rules")
 
 
-def rule_options(args: argparse.Namespace) -> list[str]:
+def options_for_rule_arguments(args: argparse.Namespace) -> list[str]:
     """Return the options on a command line that give the arguments of :func:`add_rule_arguments`."""
     options = [f"--distributed={args.distributed}"] if args.distributed else []
     if args.compat_v1 is not None:
@@ -245,7 +245,7 @@ def notes_on_vendor_flags(args: argparse.Namespace) -> list[str]:
 
 def _parse_jobs(value: str) -> int:
     try:
-        return check_jobs(int(value))
+        return checked_job_count(int(value))
     except ValueError:
         raise argparse.ArgumentTypeError(
             Message("{0} is not a number of processes. Give 1 to {1}", repr(value), MOST_JOBS)
@@ -254,7 +254,7 @@ def _parse_jobs(value: str) -> int:
 
 def _parse_codes(value: str) -> tuple[str, ...]:
     try:
-        return check_codes(value.split(","))
+        return checked_rule_codes(value.split(","))
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error))
 

@@ -14,27 +14,27 @@ from ..report import text
 from ..report.language import Language
 from ..report.terminal import Terminal
 from .arguments import notes_on_vendor_flags, rule_settings
-from .config import find_config, unknown_rule_error
+from .config import read_nearest_config, unknown_rule_error
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from ..report.code_frame import Code
+    from ..report.code_frame import SourceLines
     from ..report.writers import Reports
     from ..rules.registry import Registry
 
 
-def list_rules(say: Language) -> int:
+def print_rules(translate: Language) -> int:
     """Print the rules.
 
     Returns:
         the exit code.
     """
     for rule in _load_registry().rules:
-        print(f"{rule.code}  {text.title_without_stop(rule.title, say)}{say('.')}")
+        print(f"{rule.code}  {text.title_without_stop(rule.title, translate)}{translate('.')}")
     return 0
 
 
-def explain(code: str, say: Language) -> int:
+def print_rule_help(code: str, translate: Language) -> int:
     """Print the help of a rule."""
     from ..report import explanation
 
@@ -42,15 +42,15 @@ def explain(code: str, say: Language) -> int:
     rule = rules.by_code(code)
     if rule is None:
         problem = unknown_rule_error(code, [rule.code for rule in rules.rules])
-        print(f"convert_tf2npu: {say('error')}: {say(problem)}", file=sys.stderr)
+        print(f"convert_tf2npu: {translate('error')}: {translate(problem)}", file=sys.stderr)
         return 2
-    print(f"{rule.code}: {explanation.translated_doc(rule.doc, say)}")
+    print(f"{rule.code}: {explanation.translated_doc(rule.doc, translate)}")
     return 0
 
 
-def migrate(args: argparse.Namespace, say: Language) -> int:
+def migrate(args: argparse.Namespace, translate: Language) -> int:
     """Migrate a file or folder, and print the results."""
-    config = find_config(args.input)
+    config = read_nearest_config(args.input)
     exclude = Exclude(config.exclude or (), config.folder) if args.exclude is None else Exclude(args.exclude)
     if args.output:
         check_output(args.input, args.output)
@@ -59,7 +59,7 @@ def migrate(args: argparse.Namespace, say: Language) -> int:
     if args.report:
         check_reports(args.report)
     settings = rule_settings(args, config)
-    progress = Progress(sys.stderr, say, quiet=args.quiet)
+    progress = Progress(sys.stderr, translate, quiet=args.quiet)
     try:
         run = convert_source(
             args.input,
@@ -73,36 +73,36 @@ def migrate(args: argparse.Namespace, say: Language) -> int:
     finally:
         progress.close()
     # Written now, because --in-place replaces the files that the reports show; published last.
-    code = 2 if run.unreadable else 1 if args.check and run.has_diagnostics else 0
-    reports = _make_reports(run, args.report, code, settings.compat_v1, say) if args.report else None
+    exit_code = 2 if run.unreadable else 1 if args.check and run.has_diagnostics else 0
+    reports = _make_reports(run, args.report, exit_code, settings.compat_v1, translate) if args.report else None
     written = bool(args.output or args.in_place)
-    terminal = Terminal(sys.stdout if written or args.check else sys.stderr, say)
+    terminal = Terminal(sys.stdout if written or args.check else sys.stderr, translate)
     named = [(entry.path, result) for entry, result in run.results]
-    lines = _code_to_print(args, terminal, named)
+    lines = _source_lines_to_print(args, terminal, named)
     try:
         missing: list[str] = []
         if args.output:
             missing = write_migrated_copy(run, args.output, args.force)
         elif args.in_place:
             replace_in_place(run, args.force)
-        code = 2 if missing else code
+        exit_code = 2 if missing else exit_code
         if reports:
-            reports.publish(code)
+            reports.publish(exit_code)
     finally:
         if reports:
             reports.discard()
     if not written and not args.check:
         _print_diff(run)
-    _print_report(run, args, terminal, lines, say)
+    _print_report(run, args, terminal, lines, translate)
     for relative in missing:
-        Terminal(sys.stderr).print_line(say("{0}: unreadable, and missing in {1}").format(relative, args.output))
-    return code
+        Terminal(sys.stderr).print_line(translate("{0}: unreadable, and missing in {1}").format(relative, args.output))
+    return exit_code
 
 
-def _make_reports(run: Run, folder: str, code: int, compat_v1: bool, say: Language) -> Reports:
+def _make_reports(run: Run, folder: str, exit_code: int, compat_v1: bool, translate: Language) -> Reports:
     from ..report.writers import Reports  # only here: few runs need reports
 
-    return Reports(run, folder, code, compat_v1, say)
+    return Reports(run, folder, exit_code, compat_v1, translate)
 
 
 def _load_registry() -> Registry:
@@ -111,17 +111,17 @@ def _load_registry() -> Registry:
     return Registry()
 
 
-def convert_standard_input(args: argparse.Namespace, say: Language) -> int:
+def convert_standard_input(args: argparse.Namespace, translate: Language) -> int:
     """Migrate a script from standard input to standard output."""
     from ..engine.converter import Converter
 
     raw = sys.stdin.buffer.read()
-    result = Converter(rule_settings(args, find_config("."))).convert(raw)
+    result = Converter(rule_settings(args, read_nearest_config("."))).convert(raw)
     if not args.check:
         sys.stdout.buffer.write(raw if result.new is None else result.new)
         sys.stdout.buffer.flush()
-    terminal, named = Terminal(sys.stderr, say), [("<stdin>", result)]
-    _print_results(named, args, terminal, _code_to_print(args, terminal, named, {"<stdin>": raw}), say)
+    terminal, named = Terminal(sys.stderr, translate), [("<stdin>", result)]
+    _print_results(named, args, terminal, _source_lines_to_print(args, terminal, named, {"<stdin>": raw}), translate)
     return 2 if result.unreadable else 1 if args.check and result.diagnostics else 0
 
 
@@ -133,42 +133,52 @@ def _print_diff(run: Run) -> None:
                 terminal.print_diff(text.unified_diff(entry.relative, stream.read(), result.new))
 
 
-def _code_to_print(
+def _source_lines_to_print(
     args: argparse.Namespace, terminal: Terminal, named: list[text.Named], texts: dict[str, bytes] | None = None
-) -> Code | None:
+) -> SourceLines | None:
     """Return the lines of code to print, None to print none."""
     if not (terminal.is_terminal if args.show_source is None else args.show_source):
         return None
-    from ..report.code_frame import Code  # only here: a run in a pipe needs none of it
+    from ..report.code_frame import SourceLines  # only here: a run in a pipe needs none of it
 
-    return Code(named, texts)
+    return SourceLines(named, texts)
 
 
-def _print_report(run: Run, args: argparse.Namespace, terminal: Terminal, code: Code | None, say: Language) -> None:
+def _print_report(
+    run: Run, args: argparse.Namespace, terminal: Terminal, source_lines: SourceLines | None, translate: Language
+) -> None:
     if run.tree.left_out and not args.quiet:
-        terminal.print_line(say("not part of the migration: {0}").format(", ".join(run.tree.left_out)))
+        terminal.print_line(translate("not part of the migration: {0}").format(", ".join(run.tree.left_out)))
     if run.excluded and not args.quiet:
         terminal.print_line(
-            say("excluded from the migration: {0}").format(text.count_text(len(run.excluded), "file", say))
+            translate("excluded from the migration: {0}").format(text.count_text(len(run.excluded), "file", translate))
         )
-    _print_results([(entry.path, result) for entry, result in run.results], args, terminal, code, say)
+    _print_results([(entry.path, result) for entry, result in run.results], args, terminal, source_lines, translate)
     if not run.results and not run.excluded:
         terminal.print_line(
-            say("no Python file or notebook in {0}. Give the folder of the scripts.").format(args.input)
+            translate("no Python file or notebook in {0}. Give the folder of the scripts.").format(args.input)
         )
     if args.report and not args.quiet:
         page = os.path.join(args.report, "report.html")
-        terminal.print_line(say("Reports: {0}, also as .json, .sarif and .txt.").format(page))
+        terminal.print_line(translate("Reports: {0}, also as .json, .sarif and .txt.").format(page))
 
 
 def _print_results(
-    results: list[text.Named], args: argparse.Namespace, terminal: Terminal, code: Code | None, say: Language
+    results: list[text.Named],
+    args: argparse.Namespace,
+    terminal: Terminal,
+    source_lines: SourceLines | None,
+    translate: Language,
 ) -> None:
     for note in [] if args.quiet else notes_on_vendor_flags(args):
-        terminal.print_line(say(note))
-    terminal.print_results(results, args.verbose or args.check, code)
+        terminal.print_line(translate(note))
+    terminal.print_results(results, args.verbose or args.check, source_lines)
     if args.statistics:
-        for line in text.statistics_lines(results, _load_registry(), say):
+        for line in text.statistics_lines(results, _load_registry(), translate):
             terminal.print_line(line)
-    for line in text.cpu_sentences(results, say) if args.quiet or not results else text.summary_sentences(results, say):
+    for line in (
+        text.cpu_sentences(results, translate)
+        if args.quiet or not results
+        else text.summary_sentences(results, translate)
+    ):
         terminal.print_line(line)

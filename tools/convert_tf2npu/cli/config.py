@@ -37,7 +37,7 @@ class Config(NamedTuple):
     tf_2: tuple[str, ...] | None = None
 
 
-def check_codes(codes: Iterable[str]) -> tuple[str, ...]:
+def checked_rule_codes(codes: Iterable[str]) -> tuple[str, ...]:
     """Return codes of rules, or their beginnings, in capitals.
 
     Raises:
@@ -63,7 +63,7 @@ def unknown_rule_error(code: str, known: Sequence[str]) -> str:
     return Message("there is no rule {0}. {1}", code, advice)
 
 
-def check_jobs(jobs: int) -> int:
+def checked_job_count(jobs: int) -> int:
     """Return a number of processes.
 
     Raises:
@@ -74,7 +74,7 @@ def check_jobs(jobs: int) -> int:
     return jobs
 
 
-def find_config(source: str) -> Config:
+def read_nearest_config(source: str) -> Config:
     """Return the configuration of the folder of a source, or of the nearest one above it.
 
     Raises:
@@ -88,7 +88,7 @@ def find_config(source: str) -> Config:
         if os.path.isfile(path):
             table = _read_table(path)
             if table:
-                return _check_config(path, table)
+                return _config_of_table(path, table)
         if folder == os.path.dirname(folder):
             return Config()
         folder = os.path.dirname(folder)
@@ -114,16 +114,16 @@ def _read_table(path: str) -> dict[str, object]:
     return table
 
 
-def _check_config(path: str, table: dict[str, object]) -> Config:
+def _config_of_table(path: str, table: dict[str, object]) -> Config:
     known = {
         **{
-            "select": _check_code_list,
-            "ignore": _check_code_list,
-            "exclude": _check_strings,
-            "jobs": _check_jobs,
-            "compat-v1": _check_boolean,
+            "select": _checked_code_list,
+            "ignore": _checked_code_list,
+            "exclude": _checked_strings,
+            "jobs": _checked_jobs,
+            "compat-v1": _checked_boolean,
         },
-        **{"tf": _check_version, "tf-1": _check_strings, "tf-2": _check_strings},
+        **{"tf": _checked_version, "tf-1": _checked_strings, "tf-2": _checked_strings},
     }
     values: dict[str, Any] = {}
     for key, value in table.items():
@@ -141,29 +141,29 @@ def _check_config(path: str, table: dict[str, object]) -> Config:
     return Config(os.path.dirname(path), **values)
 
 
-def _check_strings(value: object) -> tuple[str, ...]:
+def _checked_strings(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ValueError(Message('{0} is not an array of strings, as in ["a", "b"]', repr(value)))
     return tuple(value)
 
 
-def _check_code_list(value: object) -> tuple[str, ...]:
-    return check_codes(_check_strings(value))
+def _checked_code_list(value: object) -> tuple[str, ...]:
+    return checked_rule_codes(_checked_strings(value))
 
 
-def _check_boolean(value: object) -> bool:
+def _checked_boolean(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError(Message("{0} is neither true nor false", repr(value)))
     return value
 
 
-def _check_version(value: object) -> str:
+def _checked_version(value: object) -> str:
     if str(value) not in ("1", "2"):
         raise ValueError(Message("{0} is not a version of TensorFlow. Write 1 or 2", repr(value)))
     return str(value)
 
 
-def _check_jobs(value: object) -> int:
+def _checked_jobs(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError(Message("{0} is not an integer", repr(value)))
-    return check_jobs(value)
+    return checked_job_count(value)

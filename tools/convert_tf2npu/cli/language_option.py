@@ -28,12 +28,12 @@ def language_of_command_line(arguments: Sequence[str], environment: Mapping[str,
     return Translation("zh-CN", read_catalogue(name))
 
 
-def use_utf8_if_needed(say: Language, *streams: TextIO) -> None:
+def use_utf8_if_needed(translate: Language, *streams: TextIO) -> None:
     """Let streams whose encoding lacks the letters of a language write UTF-8: people asked for this language."""
     for stream in streams:
-        if say is not ENGLISH and isinstance(stream, io.TextIOWrapper):
+        if translate is not ENGLISH and isinstance(stream, io.TextIOWrapper):
             try:
-                say("error").encode(stream.encoding)
+                translate("error").encode(stream.encoding)
             except UnicodeEncodeError:
                 stream.reconfigure(encoding="utf-8")
 

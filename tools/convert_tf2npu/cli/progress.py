@@ -18,13 +18,13 @@ class Progress:
 
     Args:
         stream: where to draw, usually standard error.
-        say: the language.
+        translate: the language.
         quiet: True to draw nothing.
     """
 
-    def __init__(self, stream: TextIO, say: Language = ENGLISH, quiet: bool = False) -> None:
+    def __init__(self, stream: TextIO, translate: Language = ENGLISH, quiet: bool = False) -> None:
         self._stream = stream
-        self._language = say
+        self._language = translate
         self._shown = False
         self._active = not quiet and stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         self._next_s = time.monotonic() + _WAIT_S

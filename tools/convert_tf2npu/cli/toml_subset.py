@@ -63,10 +63,10 @@ def read_table(text: str, *names: str) -> dict[str, object]:
     end = _REST_OF_LINE.match(text, heading.end())
     if end is None:
         raise TomlError("unexpected text after the name of the table", _line_number(text, heading.end()))
-    return _parse_pairs(text, end.end())
+    return _pairs_of_table(text, end.end())
 
 
-def _parse_pairs(text: str, at: int) -> dict[str, object]:
+def _pairs_of_table(text: str, at: int) -> dict[str, object]:
     table: dict[str, object] = {}
     while True:
         at = _end_of_match(_SPACE_AND_LINES, text, at)
@@ -78,14 +78,14 @@ def _parse_pairs(text: str, at: int) -> dict[str, object]:
         name = _parse_string(key.group(1), text, at) if key.group(1)[0] in "\"'" else key.group(1)
         if name in table:
             raise TomlError(Message("duplicate key {0}", name), _line_number(text, at))
-        table[name], at = _parse_value(text, _end_of_match(_SPACE, text, key.end()))
+        table[name], at = _value_and_end(text, _end_of_match(_SPACE, text, key.end()))
         end = _REST_OF_LINE.match(text, at)
         if end is None:
             raise TomlError(Message("unexpected text after the value of {0}", name), _line_number(text, at))
         at = end.end()
 
 
-def _parse_value(text: str, at: int) -> tuple[object, int]:
+def _value_and_end(text: str, at: int) -> tuple[object, int]:
     token = _VALUE.match(text, at)
     if token is None or text.startswith(('"""', "'''"), at):
         raise TomlError("expected a string, an integer, true, false, or an array of strings", _line_number(text, at))
@@ -98,10 +98,10 @@ def _parse_value(text: str, at: int) -> tuple[object, int]:
         if len(digits.lstrip("+-")) > 1 and digits.lstrip("+-")[0] == "0":
             raise TomlError(Message("{0} begins with 0", digits), _line_number(text, at))
         return int(digits), token.end()
-    return _parse_array(text, token.end())
+    return _array_and_end(text, token.end())
 
 
-def _parse_array(text: str, at: int) -> tuple[list[str], int]:
+def _array_and_end(text: str, at: int) -> tuple[list[str], int]:
     items: list[str] = []
     while True:
         at = _end_of_match(_SPACE_AND_LINES, text, at)

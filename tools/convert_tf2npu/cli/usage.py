@@ -18,7 +18,7 @@ _OF_ARGPARSE = "ambiguous option: {0} could match {1}", "ignored explicit argume
 class Parser(argparse.ArgumentParser):
     """A parser that speaks a language."""
 
-    say = ENGLISH
+    translate = ENGLISH
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse all arguments; an unknown one is an error."""
@@ -38,16 +38,16 @@ class Parser(argparse.ArgumentParser):
             message = Message("argument {0}: {1}", problem.argument_name, _with_template(problem.message))
         else:
             message = _with_template(message)
-        self.exit(2, f"{self.prog}: {self.say('error')}: {self.say(message)}\n")
+        self.exit(2, f"{self.prog}: {self.translate('error')}: {self.translate(message)}\n")
 
-    def translate_help(self, say: Language) -> None:
+    def translate_help(self, translate: Language) -> None:
         """Translate the help."""
         from .wide_help import WideHelp  # only here: English needs none of it
 
-        self.say = say
-        self.formatter_class = functools.partial(WideHelp, width=help_width(), say=say)
+        self.translate = translate
+        self.formatter_class = functools.partial(WideHelp, width=help_width(), translate=translate)
         for action in self._actions:
-            action.help = say(action.help or "")
+            action.help = translate(action.help or "")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:

@@ -29,7 +29,7 @@ class DistributedModes:
 
     def __init__(self, project: Project, rules: Iterable[Rule], context_of: Callable[[Module], Context]) -> None:
         self._project = project
-        self._rules = [rule for rule in rules if rule.shows]
+        self._rules = [rule for rule in rules if rule.mode_shown]
         self._context_of = context_of
         self._shown: dict[str, str] = {}  # by the paths of files that have been read
         self._showing: tuple[str, ...] | None = None
@@ -81,5 +81,5 @@ class DistributedModes:
         if module is None:  # not readable
             return ""
         context = self._context_of(module)
-        shown = {rule.shows for rule in self._rules if any(True for _ in rule.module.check_file(context))}
+        shown = {rule.mode_shown for rule in self._rules if any(True for _ in rule.module.check_file(context))}
         return HOROVOD if HOROVOD in shown else STRATEGY if shown else ""

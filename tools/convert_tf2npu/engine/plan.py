@@ -61,12 +61,14 @@ class _ModeRules:
         self.mode = mode
         settings = settings._replace(distributed=mode)
         self.registry = Registry(
-            [r for r in Registry().rules if settings.enabled(r.code) and _settings_match(settings, r.needs)]
+            [r for r in Registry().rules if settings.enabled(r.code) and _settings_match(settings, r.needed_settings)]
         )
-        self.once_a_file = frozenset(rule.code for rule in self.registry.rules if rule.once_a_file)
+        self.once_a_file = frozenset(rule.code for rule in self.registry.rules if rule.counts_repeated_findings)
         self.of_backends = Registry([r for r in self.registry.rules if r.code == keras_backend.CODE])
         # What becomes of replicas is followed through objects of every kind.
-        self.on_objects: Pattern[bytes] | None = None if mode == STRATEGY else self.registry.pattern_for_objects()
+        self.on_objects: Pattern[bytes] | None = (
+            None if mode == STRATEGY else self.registry.pattern_of_received_objects()
+        )
 
 
 class Planner:
@@ -164,7 +166,7 @@ class Planner:
     def _make_context(self, raw: bytes, path: str, rules: _ModeRules) -> Context:
         self._project.free_dropped_modules()
         module = self._project.understand(raw, path)
-        words = rules.registry.words_of_others if self._project.only_uses_passed_objects(raw, path) else None
+        words = rules.registry.words_of_other_packages if self._project.only_uses_passed_objects(raw, path) else None
         context = self._make_context_of_module(module, rules, words)
         if "keras" in module.source.text and imports_keras(module.names) and is_graph_program(context):
             context = self._make_context_of_module(self._project.with_keras_apart(module), rules, words)
@@ -195,7 +197,7 @@ class Planner:
         said: Said = {}
         replaced = Spans()
         registry = rules.of_backends if has_other_backend(context.names) else rules.registry
-        for rule, result in chain(registry.check(context), registry.check_last(context, replaced)):
+        for rule, result in chain(registry.check_file(context), registry.check_last(context, replaced)):
             node = result.node
             # A finding inside an f-string is seen at the f-string, whose place is always known.
             result = result._replace(node=context.names.strings.get(result.node, result.node))

@@ -36,7 +36,7 @@ class Run(NamedTuple):
     excluded: tuple[str, ...] = ()
 
     @property
-    def new(self) -> dict[str, bytes]:
+    def new_bytes_by_path(self) -> dict[str, bytes]:
         """The new bytes of the changed files, by relative path."""
         return {e.relative: r.new for e, r in self.results if r.new is not None}
 
@@ -130,7 +130,7 @@ def _excluded_paths(source: str, entries: list[Entry], exclude: Exclude) -> dict
 def write_migrated_copy(run: Run, target: str, force: bool) -> Unreadable:
     """Write the migrated copy of a run's source; see :func:`convert_tf2npu.files.writer.write_copy`."""
     check_target(run.source, target)
-    return write_copy(run.source, run.tree, run.new, target, force)
+    return write_copy(run.source, run.tree, run.new_bytes_by_path, target, force)
 
 
 def replace_in_place(run: Run, force: bool) -> None:
@@ -143,7 +143,7 @@ def replace_in_place(run: Run, force: bool) -> None:
         from ..files.git_status import refuse_uncommitted  # only here: it runs git
 
         refuse_uncommitted(run.source, [entry.path for entry, result in run.results if result.new is not None])
-    write_in_place(run.source, run.tree, run.new)
+    write_in_place(run.source, run.tree, run.new_bytes_by_path)
 
 
 def recover_in_place(source: str) -> None:

@@ -54,7 +54,7 @@ class Facts:
     def __repr__(self) -> str:  # names the results of the tool that are kept
         return f"Facts({self.root!r}, {_checksum(self.content_without_checksum(''))})"
 
-    def of(self, path: str, raw: bytes) -> FileFacts | None:
+    def facts_of_file(self, path: str, raw: bytes) -> FileFacts | None:
         """Return the facts about a file with these bytes; None without any."""
         known = self.files.get(self.relative_path_of(path))
         return known if known is not None and known.sha256 == digest(raw) else None

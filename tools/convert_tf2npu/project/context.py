@@ -57,7 +57,7 @@ class Context(Once):
         self.program_facts, self.no_facts_for = program_facts, no_facts_for
         self.facts: FileFacts | None = None
         if program_facts is not None:
-            self.facts = program_facts.of(module.path, module.source.raw)
+            self.facts = program_facts.facts_of_file(module.path, module.source.raw)
         self._known: dict[ast.AST, str | None] = {}
         self._called: dict[ast.Call, str] | None = None
 
@@ -108,7 +108,7 @@ class Context(Once):
             return False
         known = self.facts
         if names is not self.names:
-            known = self.program_facts.of(names.path, names.project.raw(names.path))
+            known = self.program_facts.facts_of_file(names.path, names.project.raw(names.path))
         return known is None or known.runs_at(line) == 0
 
 

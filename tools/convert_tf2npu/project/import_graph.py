@@ -61,7 +61,7 @@ class ImportGraph:
         """Return the files that a file imports, directly or not, and this file; none for a file outside the project."""
         if path not in self._numbers:
             return frozenset()
-        group = self.groups.of[self._numbers[path]]
+        group = self.groups.group_of_file[self._numbers[path]]
         paths = self._reached.get(group)
         if paths is None:
             paths = self.groups.with_imports(group)
@@ -74,7 +74,7 @@ class ImportGraph:
         bringers = self._bringing.get(key)
         if bringers is None:
             numbers = [self._numbers[path] for path in key if path in self._numbers]
-            bringers = key | self.groups.with_importers(self.groups.of[number] for number in numbers)
+            bringers = key | self.groups.with_importers(self.groups.group_of_file[number] for number in numbers)
             self._bringing.put(key, bringers, 1)
         return bringers
 

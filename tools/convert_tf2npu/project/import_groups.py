@@ -23,15 +23,15 @@ class ImportGroups:
     def __init__(
         self, paths: Sequence[str], imported: Sequence[Sequence[int]], importing: Sequence[Sequence[int]]
     ) -> None:
-        self.of = _groups_of(imported, importing)
-        count = max(self.of, default=-1) + 1
+        self.group_of_file = _groups_of(imported, importing)
+        count = max(self.group_of_file, default=-1) + 1
         self._paths: list[list[str]] = [[] for _ in range(count)]
         self._imported: list[set[int]] = [set() for _ in range(count)]
         self._importing: list[set[int]] = [set() for _ in range(count)]
-        for number, group in enumerate(self.of):
+        for number, group in enumerate(self.group_of_file):
             self._paths[group].append(paths[number])
-            self._imported[group].update(self.of[other] for other in imported[number])
-            self._importing[group].update(self.of[other] for other in importing[number])
+            self._imported[group].update(self.group_of_file[other] for other in imported[number])
+            self._importing[group].update(self.group_of_file[other] for other in importing[number])
 
     def with_imports(self, group: int) -> frozenset[str]:
         """Return the files of a group and all that these import, directly or not."""

@@ -94,7 +94,7 @@ class Unit(NamedTuple):
     is_registered: bool = False
 
 
-class Code(NamedTuple):
+class ReferencedNames(NamedTuple):
     """The names in the code of a part.
 
     Attributes:
@@ -177,14 +177,14 @@ def _length_of_fstring_prefix(text: str, start: int, end: int) -> int:
     return 0
 
 
-def outline_of(text: str, code: str) -> Outline:
+def outline_of(text: str, text_without_strings: str) -> Outline:
     """Return the outline of a file, by its text and :func:`blank_out_strings` of it."""
-    pieces = list(_pieces(code))
+    pieces = list(_pieces(text_without_strings))
     units: dict[str, Unit] = {}
     starts: list[int] = []
     line, counted = 1, 0
     for piece in pieces:
-        unit = _unit_of_piece(piece, code)
+        unit = _unit_of_piece(piece, text_without_strings)
         known = units.get(piece.name)
         units[piece.name] = unit if known is None else _joined_units(known, unit)
         line, counted = line + text.count("\n", counted, piece.start), piece.start
@@ -192,25 +192,27 @@ def outline_of(text: str, code: str) -> Outline:
     return Outline(units, tuple(starts), tuple(piece.name for piece in pieces))
 
 
-def names_in_unit(code: str, unit: Unit, text: Callable[[], str]) -> Code:
+def names_in_unit(text_without_strings: str, unit: Unit, read_text: Callable[[], str]) -> ReferencedNames:
     """Return what the code of a part of a file names.
 
     Args:
-        code: :func:`blank_out_strings` of the file.
+        text_without_strings: :func:`blank_out_strings` of the file.
         unit: the part.
-        text: returns the text of the file.
+        read_text: returns the text of the file.
     """
     words: set[str] = set()
     is_dynamic = False
     for start, end in unit.spans:
-        piece = code[start:end]
+        piece = text_without_strings[start:end]
         words.update(_CHAIN.findall(_IMPORT.sub("", piece) if "import" in piece else piece))
         if "getattr" in piece:
-            words.update(f"{owner}.{word or ALL}" for owner, word in _GETATTR.findall(text()[start:end]))
+            words.update(f"{owner}.{word or ALL}" for owner, word in _GETATTR.findall(read_text()[start:end]))
         if any(word in piece for word in _ALL_OF_FILE_WORDS) and _ALL_OF_FILE.search(piece):
             words.add(ALL)
         is_dynamic = is_dynamic or may_be_dynamic(piece)
-    return Code(frozenset(_BLANKS.sub("", word) if " " in word or "\t" in word else word for word in words), is_dynamic)
+    return ReferencedNames(
+        frozenset(_BLANKS.sub("", word) if " " in word or "\t" in word else word for word in words), is_dynamic
+    )
 
 
 def _pieces(code: str) -> Iterator[_Piece]:

@@ -13,7 +13,7 @@ _CUT = "..."
 _LEAST = 20  # columns of code, however narrow the terminal is
 
 
-class Code:
+class SourceLines:
     """The lines of code of findings and errors, read before the files change.
 
     Args:
@@ -29,7 +29,7 @@ class Code:
                 text = FileText(path, (texts or {}).get(path))
                 self._lines.update(((path, d.cell, d.line), text.line(d.line, d.cell)) for d in shown)
 
-    def frame(self, path: str, diagnostic: Diagnostic, columns: int | None) -> tuple[str, str] | None:
+    def line_and_marker(self, path: str, diagnostic: Diagnostic, columns: int | None) -> tuple[str, str] | None:
         """Return the line with its number, and the mark below it; None if there is no such line.
 
         Args:

@@ -80,7 +80,7 @@ class Report(NamedTuple):
     left_out: tuple[str, ...]
     excluded: tuple[str, ...]
     exit_code: int = 0
-    say: Language = ENGLISH
+    translate: Language = ENGLISH
 
     @property
     def calls(self) -> Calls:
@@ -97,14 +97,14 @@ class Report(NamedTuple):
         return sum(1 for d in self.diagnostics if d.kind == kind)
 
 
-def report_of(run: Run, compat_v1: bool, exit_code: int = 0, say: Language = ENGLISH) -> Report:
+def report_of(run: Run, compat_v1: bool, exit_code: int = 0, translate: Language = ENGLISH) -> Report:
     """Return the content of the reports of a run.
 
     Args:
         run: the run, with its TensorFlow calls listed.
         compat_v1: True if its scripts are to run on TensorFlow 2.
         exit_code: the exit code of the command.
-        say: the language of the reports for people, which are the text and the HTML.
+        translate: the language of the reports for people, which are the text and the HTML.
     """
     tensorflow = TF2 if compat_v1 or {result.version for _, result in run.results} - {""} == {"2"} else TF1
     source = os.path.realpath(run.source)
@@ -119,7 +119,7 @@ def report_of(run: Run, compat_v1: bool, exit_code: int = 0, say: Language = ENG
         tuple(printable_path(path) for path in run.tree.left_out),
         tuple(printable_path(p) for p in run.excluded),
         exit_code,
-        say,
+        translate,
     )
 
 

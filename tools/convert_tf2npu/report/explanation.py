@@ -43,22 +43,23 @@ def doc_blocks(doc: str) -> list[Block]:
     return parts
 
 
-def translated_doc(doc: str, say: Language) -> str:
+def translated_doc(doc: str, translate: Language) -> str:
     """Return a docstring in another language: its title, then its parts; the code stays."""
-    if say is ENGLISH:
+    if translate is ENGLISH:
         return doc
-    parts = [say(doc.split("\n", 1)[0].rstrip(".")) + say(".")]
+    parts = [translate(doc.split("\n", 1)[0].rstrip(".")) + translate(".")]
     for block in doc_blocks(doc):
         if block.kind == "code":
             parts.append("\n".join(f"    {line}".rstrip() for line in block.text.split("\n")))
         elif block.kind == "list":
-            items = ["\n  ".join(wrap_text(say(item), _COLUMNS - 2)) for item in list_items(block)]
+            items = ["\n  ".join(wrap_text(translate(item), _COLUMNS - 2)) for item in list_items(block)]
             parts.append("\n".join(f"* {item}" for item in items))
         elif block.kind == "table":
-            parts.append("\n".join(map(say, block.text.split("\n"))))
+            parts.append("\n".join(map(translate, block.text.split("\n"))))
         else:
             parts.append(
-                "\n".join(wrap_text(say(block.text), _COLUMNS)) + (say("::") if block.kind == "heading" else "")
+                "\n".join(wrap_text(translate(block.text), _COLUMNS))
+                + (translate("::") if block.kind == "heading" else "")
             )
     return "\n\n".join(parts)
 
@@ -82,9 +83,9 @@ def first_paragraph(doc: str) -> str:
     return next((block.text.replace("``", "") for block in doc_blocks(doc) if block.kind == "text"), "")
 
 
-def doc_as_html(doc: str, say: Language = ENGLISH) -> str:
+def doc_as_html(doc: str, translate: Language = ENGLISH) -> str:
     """Return a docstring, without its title, as HTML: Before and After in two columns, Untouched folded."""
-    before, after, unchanged = say("Before"), say("After"), say("Untouched")
+    before, after, unchanged = translate("Before"), translate("After"), translate("Untouched")
     elements: list[str] = []
     untouched: list[str] = []
     remaining = doc_blocks(doc)
@@ -100,11 +101,12 @@ def doc_as_html(doc: str, say: Language = ENGLISH) -> str:
             )
             del remaining[:2]
         else:
-            elements.append(_block_html(block, say))
+            elements.append(_block_html(block, translate))
             elements += [_code_html(code.text)] if code else []
     if untouched:
         elements.append(
-            f'<details class="untouched"><summary>{say("Untouched: {0} examples").format(len(untouched))}</summary>'
+            '<details class="untouched"><summary>'
+            f"{translate('Untouched: {0} examples').format(len(untouched))}</summary>"
             f"{''.join(untouched)}</details>"
             if len(untouched) > 1
             else f"<h4>{unchanged}</h4>" + untouched[0]
@@ -112,19 +114,21 @@ def doc_as_html(doc: str, say: Language = ENGLISH) -> str:
     return "\n".join(elements)
 
 
-def _block_html(block: Block, say: Language) -> str:
+def _block_html(block: Block, translate: Language) -> str:
     if block.kind == "code":
         return _code_html(block.text)
     if block.kind == "heading":
-        return f"<h4>{_inline_html(say(block.text))}</h4>"
+        return f"<h4>{_inline_html(translate(block.text))}</h4>"
     if block.kind == "table":
-        rows = [say(row).strip("| ").split(" | ") for row in block.text.split("\n") if not row.startswith("| ---")]
+        rows = [
+            translate(row).strip("| ").split(" | ") for row in block.text.split("\n") if not row.startswith("| ---")
+        ]
         return "<table>{}</table>".format(
             "".join(f"<tr>{''.join(f'<td>{_inline_html(cell)}</td>' for cell in row)}</tr>" for row in rows)
         )
     if block.kind == "list":
-        return "<ul>{}</ul>".format("".join(f"<li>{_inline_html(say(item))}</li>" for item in list_items(block)))
-    return f"<p>{_inline_html(say(block.text))}</p>"
+        return "<ul>{}</ul>".format("".join(f"<li>{_inline_html(translate(item))}</li>" for item in list_items(block)))
+    return f"<p>{_inline_html(translate(block.text))}</p>"
 
 
 def _code_html(text: str) -> str:

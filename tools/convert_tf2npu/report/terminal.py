@@ -11,7 +11,7 @@ from . import text
 from .language import ENGLISH, Language
 
 if TYPE_CHECKING:
-    from .code_frame import Code
+    from .code_frame import SourceLines
 
 _COLOURS: dict[str, str] = {CHANGE: "32", FINDING: "33", UNREACHED: "2", ERROR: "31", "place": "1"}
 _DIFF_COLOURS = ((b"+++", b"1"), (b"---", b"1"), (b"@@", b"36"), (b"+", b"32"), (b"-", b"31"))
@@ -24,12 +24,12 @@ class Terminal:
 
     Args:
         stream: usually standard output or standard error.
-        say: the language.
+        translate: the language.
     """
 
-    def __init__(self, stream: TextIO, say: Language = ENGLISH) -> None:
+    def __init__(self, stream: TextIO, translate: Language = ENGLISH) -> None:
         self._stream = stream
-        self._language = say
+        self._language = translate
         self.is_terminal = stream.isatty()
         self._coloured = not os.environ.get("NO_COLOR") and (
             bool(os.environ.get("FORCE_COLOR")) or self.is_terminal and os.environ.get("TERM", "dumb") != "dumb"
@@ -39,30 +39,34 @@ class Terminal:
         """Print a line. Characters that the stream's encoding lacks are printed as escapes."""
         self._print_escaped(text.printable_text(line))
 
-    def print_results(self, results: Sequence[text.Named], changes: bool, code: Code | None = None) -> None:
+    def print_results(
+        self, results: Sequence[text.Named], with_changes: bool, source_lines: SourceLines | None = None
+    ) -> None:
         """Print the diagnostics of files.
 
         Args:
             results: paths and their results. Findings that no observed run reached are printed last.
-            changes: also print rewrites, and each finding at its place. Otherwise print findings and errors, and those
-                with the same message in a file as one.
-            code: the lines of code, to print each below its finding or error.
+            with_changes: also print rewrites, and each finding at its place. Otherwise print findings and errors, and
+                those with the same message in a file as one.
+            source_lines: the lines of code, to print each below its finding or error.
         """
         reached = [(path, [d for d in result.diagnostics if d.kind != UNREACHED]) for path, result in results]
         others = [(path, [d for d in result.diagnostics if d.kind == UNREACHED]) for path, result in results]
         for path, diagnostics in reached + others:
-            if changes:
+            if with_changes:
                 for diagnostic in diagnostics:
-                    self._print_diagnostic(path, diagnostic, 0, code)
+                    self._print_diagnostic(path, diagnostic, 0, source_lines)
                 continue
             same = Counter((d.code, d.message) for d in diagnostics if d.kind != CHANGE)
             for diagnostic in diagnostics:
                 if diagnostic.kind != CHANGE:
                     self._print_diagnostic(
-                        path, diagnostic, same.pop((diagnostic.code, diagnostic.message), 0) - 1, code
+                        path, diagnostic, same.pop((diagnostic.code, diagnostic.message), 0) - 1, source_lines
                     )
 
-    def _print_diagnostic(self, path: str, diagnostic: Diagnostic, others: int, code: Code | None) -> None:
+    def _print_diagnostic(
+        self, path: str, diagnostic: Diagnostic, others: int, source_lines: SourceLines | None
+    ) -> None:
         """Print a diagnostic and the number of others with the same message, which is negative if it was printed."""
         if others < 0:
             return
@@ -80,7 +84,11 @@ class Terminal:
             )
         )
 
-        frame = code.frame(path, diagnostic, self._columns()) if code and diagnostic.kind != CHANGE else None
+        frame = (
+            source_lines.line_and_marker(path, diagnostic, self._columns())
+            if source_lines and diagnostic.kind != CHANGE
+            else None
+        )
         if frame:
             self._print_escaped(frame[0])
             self._print_escaped(self._paint(diagnostic.kind, frame[1]))

@@ -24,47 +24,49 @@ _PREFIXES = {
 Named = Tuple[str, FileResult]  # a file's path and its result
 
 
-def place_text(diagnostic: Diagnostic, say: Language = ENGLISH) -> str:
+def place_text(diagnostic: Diagnostic, translate: Language = ENGLISH) -> str:
     """Return ``line:col``, or ``cell 2:line:col`` in a notebook, without the parts that are unknown."""
-    parts = [say("cell {0}").format(diagnostic.cell)] if diagnostic.cell else []
+    parts = [translate("cell {0}").format(diagnostic.cell)] if diagnostic.cell else []
     if diagnostic.line:
         parts += [str(n) for n in (diagnostic.line, diagnostic.col) if n]
     return ":".join(parts)
 
 
-def message_text(diagnostic: Diagnostic, say: Language = ENGLISH) -> str:
+def message_text(diagnostic: Diagnostic, translate: Language = ENGLISH) -> str:
     """Return the message, with a prefix unless the code was rewritten."""
-    return say(_PREFIXES[diagnostic.kind]) + say(diagnostic.message)
+    return translate(_PREFIXES[diagnostic.kind]) + translate(diagnostic.message)
 
 
-def diagnostic_parts(path: str, diagnostic: Diagnostic, say: Language = ENGLISH) -> tuple[str, str]:
+def diagnostic_parts(path: str, diagnostic: Diagnostic, translate: Language = ENGLISH) -> tuple[str, str]:
     """Return ``path:line:col:`` and the message."""
-    where = place_text(diagnostic, say)
-    return (path + ":" + where if where else path) + ":", message_text(diagnostic, say)
+    where = place_text(diagnostic, translate)
+    return (path + ":" + where if where else path) + ":", message_text(diagnostic, translate)
 
 
-def diagnostic_line(path: str, diagnostic: Diagnostic, say: Language = ENGLISH) -> str:
+def diagnostic_line(path: str, diagnostic: Diagnostic, translate: Language = ENGLISH) -> str:
     """Return ``path:line:col: CODE message``."""
-    where, said = diagnostic_parts(path, diagnostic, say)
+    where, said = diagnostic_parts(path, diagnostic, translate)
     return f"{where} {diagnostic.code} {said}"
 
 
-def statistics_lines(results: Sequence[Named], registry: Registry, say: Language = ENGLISH) -> Iterator[str]:
+def statistics_lines(results: Sequence[Named], registry: Registry, translate: Language = ENGLISH) -> Iterator[str]:
     """Return a line with the number of diagnostics for each rule, the most frequent first."""
     said = [d for _, result in results for d in result.diagnostics]
     rewrites = Counter(d.code for d in said if d.kind == CHANGE)
     for code, number in sorted(Counter(d.code for d in said).items(), key=lambda i: (-i[1], i[0])):
         rule = registry.by_code(code)
-        title = title_without_stop(rule.title, say) if rule else say("Unreadable files")
+        title = title_without_stop(rule.title, translate) if rule else translate("Unreadable files")
         kinds = (
-            say(" ({0} rewritten, {1} not converted)").format(rewrites[code], number - rewrites[code]) if rule else ""
+            translate(" ({0} rewritten, {1} not converted)").format(rewrites[code], number - rewrites[code])
+            if rule
+            else ""
         )
         yield f"{number:6}  {code}  {title}{kinds}"
 
 
-def title_without_stop(title: str, say: Language = ENGLISH) -> str:
+def title_without_stop(title: str, translate: Language = ENGLISH) -> str:
     """Return the title of a rule without its full stop."""
-    return say(title.rstrip("."))
+    return translate(title.rstrip("."))
 
 
 _ON_CPU = {
@@ -75,7 +77,7 @@ _ON_CPU = {
 }
 
 
-def summary_sentences(results: Sequence[Named], say: Language = ENGLISH) -> list[str]:
+def summary_sentences(results: Sequence[Named], translate: Language = ENGLISH) -> list[str]:
     """Return sentences about a run: its TensorFlow calls, its files, and those that the NPU does not run."""
     calls = Calls.sum(result.calls for _, result in results)
     said = [d for _, result in results for d in result.diagnostics]
@@ -87,51 +89,55 @@ def summary_sentences(results: Sequence[Named], say: Language = ENGLISH) -> list
         else "{0}, {1} changed{2}; {3}, {4} need a manual change."
     )
     lines = [
-        calls_sentence(calls, sum(1 for _, r in results if r.calls.total), say) + say("."),
-        say(need).format(
-            count_text(sum(not is_server_file(path) for path, _ in results), "Python file", say),
+        calls_sentence(calls, sum(1 for _, r in results if r.calls.total), translate) + translate("."),
+        translate(need).format(
+            count_text(sum(not is_server_file(path) for path, _ in results), "Python file", translate),
             sum(1 for _, r in results if r.new is not None),
-            say(", {0} unreadable").format(unreadable) if unreadable else "",
-            count_text(rewrites, "rewrite", say),
-            count_text(findings, "place", say),
+            translate(", {0} unreadable").format(unreadable) if unreadable else "",
+            count_text(rewrites, "rewrite", translate),
+            count_text(findings, "place", translate),
         ),
     ]
     if others:
-        places = count_text(others, "other place", say)
-        lines.append(say("No observed run reached {0} that may need a change.").format(places))
-    return lines + cpu_sentences(results, say)
+        places = count_text(others, "other place", translate)
+        lines.append(translate("No observed run reached {0} that may need a change.").format(places))
+    return lines + cpu_sentences(results, translate)
 
 
-def cpu_sentences(results: Sequence[Named], say: Language = ENGLISH) -> list[str]:
+def cpu_sentences(results: Sequence[Named], translate: Language = ENGLISH) -> list[str]:
     """Return sentences about the files of TensorFlow 2 that no script runs on the NPU: scripts, and modules of none."""
     lines = []
     for kind, sentence in _ON_CPU.items():
         paths = [path for path, result in results if result.on_cpu == kind]
         if paths:
-            others = say(" and {0}").format(count_text(len(paths) - 1, "other file", say)) if len(paths) > 1 else ""
-            lines.append(say(sentence).format(printable_text(paths[0]) + others))
+            others = (
+                translate(" and {0}").format(count_text(len(paths) - 1, "other file", translate))
+                if len(paths) > 1
+                else ""
+            )
+            lines.append(translate(sentence).format(printable_text(paths[0]) + others))
     return lines
 
 
-def calls_sentence(calls: Calls, files: int, say: Language = ENGLISH) -> str:
+def calls_sentence(calls: Calls, files: int, translate: Language = ENGLISH) -> str:
     """Return ``41 TensorFlow calls in 13 files: 33 fine, 6 rewritten, 2 need a manual change``."""
     need = (
         "{0} in {1}: {2} fine, {3} rewritten, {4} needs a manual change"
         if calls.left == 1
         else "{0} in {1}: {2} fine, {3} rewritten, {4} need a manual change"
     )
-    return say(need).format(
-        count_text(calls.total, "TensorFlow call", say),
-        count_text(files, "file", say),
+    return translate(need).format(
+        count_text(calls.total, "TensorFlow call", translate),
+        count_text(files, "file", translate),
         calls.fine,
         calls.rewritten,
         calls.left,
     )
 
 
-def count_text(number: int, noun: str, say: Language = ENGLISH) -> str:
+def count_text(number: int, noun: str, translate: Language = ENGLISH) -> str:
     """Return ``1 file``, ``2 files``. Only English has a plural."""
-    return f"{number} {say(noun)}{'' if number == 1 or say is not ENGLISH else 's'}"
+    return f"{number} {translate(noun)}{'' if number == 1 or translate is not ENGLISH else 's'}"
 
 
 def printable_text(text: str) -> str:

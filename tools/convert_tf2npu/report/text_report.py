@@ -26,18 +26,18 @@ def to_text(report: Report) -> Iterator[str]:
 
 
 def _report_lines(report: Report) -> Iterator[str]:
-    say = report.say
-    yield say("Migration of {0} to Ascend NPUs").format(report.source)
+    translate = report.translate
+    yield translate("Migration of {0} to Ascend NPUs").format(report.source)
     yield ""
-    yield from text.summary_sentences([(file.name, file.result) for file in report.files], say)
+    yield from text.summary_sentences([(file.name, file.result) for file in report.files], translate)
     for kind, title in SECTIONS:
-        yield from _section_lines(report, kind, say(title))
+        yield from _section_lines(report, kind, translate(title))
     yield from _api_lines(report)
     for paths, title in (
         (report.excluded, "Excluded from the migration"),
         (report.left_out, "Not part of the migration"),
     ):
-        yield from _heading_lines(say(title), len(paths)) + list(paths) if paths else []
+        yield from _heading_lines(translate(title), len(paths)) + list(paths) if paths else []
 
 
 def _heading_lines(title: str, number: int) -> list[str]:
@@ -58,24 +58,24 @@ def _section_lines(report: Report, kind: str, title: str) -> Iterator[str]:
         ]
         if said:
             yield ""
-            yield f"{rule.code}  {text.title_without_stop(rule.title, report.say)} ({len(said)})"
+            yield f"{rule.code}  {text.title_without_stop(rule.title, report.translate)} ({len(said)})"
             for name, diagnostic in said:
-                yield text.diagnostic_line(name, diagnostic, report.say)
+                yield text.diagnostic_line(name, diagnostic, report.translate)
 
 
 def _api_lines(report: Report) -> Iterator[str]:
     if not report.apis:
         return
-    say = report.say
+    translate = report.translate
     yield from _heading_lines(
-        say("API support on TensorFlow {0}, distinct APIs").format(report.tensorflow), len(report.apis)
+        translate("API support on TensorFlow {0}, distinct APIs").format(report.tensorflow), len(report.apis)
     )
     longest = max(len(use.short_name) for use in report.apis)
     for status, (label, advice) in STATUSES.items():
         uses = [use for use in report.apis if use.status == status]
         if uses:
             yield ""
-            yield f"{say(label)} ({len(uses)}): {say(advice)}"
+            yield f"{translate(label)} ({len(uses)}): {translate(advice)}"
             if status not in _QUIET:
                 for use in uses:
-                    yield f"  {use.short_name.ljust(longest)}  {text.count_text(use.calls.total, 'call', say)}"
+                    yield f"  {use.short_name.ljust(longest)}  {text.count_text(use.calls.total, 'call', translate)}"

@@ -34,16 +34,16 @@ class Reports:
         folder: the folder of the reports.
         exit_code: the exit code of the command, if no error follows.
         compat_v1: True if the scripts are to run on TensorFlow 2.
-        say: the language of the text and the HTML; JSON and SARIF are always English.
+        translate: the language of the text and the HTML; JSON and SARIF are always English.
 
     Raises:
         UsageError: they cannot be written.
     """
 
-    def __init__(self, run: Run, folder: str, exit_code: int, compat_v1: bool, say: Language = ENGLISH) -> None:
+    def __init__(self, run: Run, folder: str, exit_code: int, compat_v1: bool, translate: Language = ENGLISH) -> None:
         self._folder = os.path.abspath(folder)
         self._waiting: Staging | None = None
-        self._report = report_of(run, compat_v1, exit_code, say)
+        self._report = report_of(run, compat_v1, exit_code, translate)
         try:
             above = nearest_existing_path(self._folder)
             if not os.path.isdir(above):

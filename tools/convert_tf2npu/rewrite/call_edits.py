@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Iterable
 
 from ..semantics.module_index import Names
-from ..syntax.expressions import constant
+from ..syntax.expressions import constant_in_tuple
 from ..syntax.source import Edit, Source, comments_of, one_line, sort_edits
 
 # Expressions that need parentheses; the first one is new in Python 3.8.
@@ -17,7 +17,7 @@ _LOW_PRECEDENCE = (ast.IfExp, ast.Lambda, ast.BoolOp, ast.Compare) + _IN_PARENTH
 _HIGH_PRECEDENCE = (ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.MatMult, ast.Pow)
 
 
-def wrap_edits(source: Source, node: ast.AST, before: str, after: str) -> tuple[Edit, Edit]:
+def edits_to_wrap(source: Source, node: ast.AST, before: str, after: str) -> tuple[Edit, Edit]:
     """Return the edits that put text around an expression."""
     start, end = source.start(node), source.end(node)
     if isinstance(node, _IN_PARENTHESES):  # their parentheses stay around the whole
@@ -34,7 +34,7 @@ def text_with_edits(source: Source, node: ast.AST, edits: Iterable[Edit]) -> str
     return text + source.text[done : source.end(node)]
 
 
-def rename(source: Source, node: ast.AST, new: str) -> Edit:
+def edit_to_rename(source: Source, node: ast.AST, new: str) -> Edit:
     """Return the edit that replaces an expression with a name."""
     start = source.start(node)
     return Edit(start, source.end(node), _text_apart_from_keyword(source, start, new))
@@ -46,7 +46,7 @@ def _text_apart_from_keyword(source: Source, start: int, text: str) -> str:
     return " " + text if re.match(r"\w", before) and re.match(r"\w", text) else text
 
 
-def rename_after_root(source: Source, root: ast.expr, node: ast.expr, new: str) -> Edit:
+def edit_to_rename_after_root(source: Source, root: ast.expr, node: ast.expr, new: str) -> Edit:
     """Return the edit that replaces what follows the first part of a dotted name: ``tf`` of ``(tf.contrib).rnn``.
 
     Parentheses that open before this part are kept.
@@ -56,7 +56,7 @@ def rename_after_root(source: Source, root: ast.expr, node: ast.expr, new: str) 
     return Edit(start, end, ")" * (old.count(")") - old.count("(")) + new)
 
 
-def add_argument(source: Source, call: ast.Call, *texts: str) -> Edit | None:
+def edit_to_add_argument(source: Source, call: ast.Call, *texts: str) -> Edit | None:
     """Return the edit that adds arguments after the last one of a call, in separate lines if that one has its own.
 
     Returns:
@@ -164,13 +164,13 @@ def is_one_statement(text: str) -> bool:
 def edits_to_keep_probability(source: Source, node: ast.expr) -> tuple[Edit, ...]:
     """Return the edits that turn a drop rate into a keep probability, as a person would write it."""
     start, end = source.start(node), source.end(node)
-    value = constant(node)
+    value = constant_in_tuple(node)
     if value and isinstance(value[0], (int, float)) and not isinstance(value[0], bool):
         text = source.text[start:end]
         if re.fullmatch(r"[0-9.]+", text):
             return (Edit(start, end, _decimal_text(Decimal(1) - Decimal(text))),)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
-        one = constant(node.left)
+        one = constant_in_tuple(node.left)
         if one and one[0] == 1 and not isinstance(node.right, _LOW_PRECEDENCE):
             # 1 - (1 - keep) is keep, with its parentheses
             right = source.skip_trivia(after_closing_parentheses(source, source.end(node.left)) + 1)

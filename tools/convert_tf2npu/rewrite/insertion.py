@@ -8,7 +8,7 @@ from ..analysis.lines_before import position_of_line_before
 from ..analysis.preamble import is_flag, last_setting
 from ..project.context import Context
 from ..semantics.scopes import own_returns
-from ..syntax.expressions import constant, is_literal
+from ..syntax.expressions import constant_in_tuple, is_literal
 from ..syntax.source import Edit
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -68,7 +68,10 @@ def edits_adding_at_end(context: Context, body: ast.AST, *lines: str) -> list[Ed
     source = context.source
     statements: list[ast.stmt] = body.body  # type: ignore[attr-defined]
     returns = own_returns(body)
-    if any(r.value is not None and constant(r.value) is None and not isinstance(r.value, ast.Name) for r in returns):
+    if any(
+        r.value is not None and constant_in_tuple(r.value) is None and not isinstance(r.value, ast.Name)
+        for r in returns
+    ):
         return []
     edits: list[Edit] = []
     for statement in returns:

@@ -13,8 +13,8 @@ from ..analysis.later_uses import (
     APPLY,
     LaterImport,
     LaterUse,
+    calls_lacking_in_26,
     has_form_in_26,
-    later_calls,
     later_uses,
     replaceable_imports_after_26,
 )
@@ -24,17 +24,17 @@ from ..semantics.model import Call
 from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
 from ..syntax.source import Edit, Source
-from ..tf_api.canonical_names import canonical
+from ..tf_api.canonical_names import canonical_name
 from ..tf_api.forms_in_26 import ARGUMENT_NAMES, BACKPORTS, DEFAULTS, MODEL_METHODS, MOVED, TRANSFORMATIONS, WITHOUT
 from ..tf_api.v1_fate import name_below_tensorflow
 from .call_edits import (
-    add_argument,
     after_closing_parentheses,
     after_opening_parenthesis,
-    rename,
+    edit_to_add_argument,
+    edit_to_rename,
+    edits_to_wrap,
     rename_keyword,
     values_of,
-    wrap_edits,
 )
 from .npu_imports import BACKPORTS_MODULE, backports_name, edit_adding_after, name_of_tensorflow
 
@@ -100,7 +100,7 @@ def _find_conversions(context: Context) -> Conversions:
     for use in uses:
         if not use.is_imported and has_form_in_26(context.names, use):
             converted += _conversions_of_use(context.names, context.source, use)
-    for call, name in later_calls(context):
+    for call, name in calls_lacking_in_26(context):
         converted += _conversions_of_call(context, call, name)
     everywhere = frozenset(node for conversion in converted for node in conversion.nodes)
     return Conversions(tuple(converted), everywhere, frozenset(bindings), frozenset(gone))
@@ -159,18 +159,18 @@ def _conversions_of_use(names: Names, source: Source, use: LaterUse) -> Iterator
     call = parent if isinstance(parent, ast.Call) and parent.func is use.chain[-1] else node
     if use.name in BACKPORTS:
         module = backports_name(names)
-        new = rename(source, node, f"{module}.{BACKPORTS[use.name]}")
+        new = edit_to_rename(source, node, f"{module}.{BACKPORTS[use.name]}")
         yield _make_conversion(call, use.name, new, uses=(module,), name_node=node)
         return
     path, written = MOVED[use.name].split("."), source.segment(use.chain[0])
-    bound = name_below_tensorflow(canonical(use.binding.target)) if use.binding is not None else None
+    bound = name_below_tensorflow(canonical_name(use.binding.target)) if use.binding is not None else None
     have = bound.split(".") if bound else []
     if bound is None or path[: len(have)] != have:
         tensorflow = name_of_tensorflow(names)
         if tensorflow is None:
             return
         have, written = [], tensorflow
-    new = rename(source, node, ".".join([written, *path[len(have) :]]))
+    new = edit_to_rename(source, node, ".".join([written, *path[len(have) :]]))
     default = _edit_for_default(source, call, use.name) if isinstance(call, ast.Call) else None
     yield _make_conversion(call, use.name, new, *([default] if default else []), name_node=node)
 
@@ -181,7 +181,7 @@ def _edit_for_default(source: Source, call: ast.Call, name: str) -> Edit | None:
     hides = any(isinstance(arg, ast.Starred) for arg in call.args) or None in {keyword.arg for keyword in call.keywords}
     if not argument or hides or len(call.args) > before or argument in {keyword.arg for keyword in call.keywords}:
         return None
-    return add_argument(source, call, f"{argument}={arg}")
+    return edit_to_add_argument(source, call, f"{argument}={arg}")
 
 
 def _conversions_of_call(context: Context, call: Call, name: str) -> Iterator[Conversion]:
@@ -210,16 +210,16 @@ def _conversions_of_call(context: Context, call: Call, name: str) -> Iterator[Co
         module, at = backports_name(context.names), after_opening_parenthesis(source, node)
         following = ", " if node.args or node.keywords else ""
         receiver = source.segment(function.value) + (following.rstrip() if source.text[at] in "\r\n" else following)
-        edits = rename(source, function, f"{module}.{method}"), Edit(at, at, receiver, first=True)
+        edits = edit_to_rename(source, function, f"{module}.{method}"), Edit(at, at, receiver, first=True)
         yield _make_conversion(node, name, *edits, uses=(module,))
-    if owner != "data.Dataset" or context.types.of(function.value, call.where) != Type.DATASET:
+    if owner != "data.Dataset" or context.types.type_of(function.value, call.where) != Type.DATASET:
         return
     dot = after_closing_parentheses(source, source.end(function.value))
     tensorflow = name_of_tensorflow(context.names)
     if method == "save":
         has_arguments = WITHOUT[name].isdisjoint(keyword.arg or "" for keyword in node.keywords) and values_of(node)
         if has_arguments and tensorflow is not None and ")" not in source.text[source.end(function.value) : dot]:
-            opening, _ = wrap_edits(source, function.value, f"{tensorflow}.data.experimental.save(", "")
+            opening, _ = edits_to_wrap(source, function.value, f"{tensorflow}.data.experimental.save(", "")
             yield _make_conversion(
                 node, name, opening, Edit(source.end(function.value), after_opening_parenthesis(source, node), ", ")
             )

@@ -6,10 +6,10 @@ import ast
 
 from ..analysis.graph_rewrites import GRAPH_REWRITES
 from ..project.context import Context
-from ..semantics.signatures import Bound, bind
+from ..semantics.signatures import Bound, bind_arguments
 from ..syntax.edits import Edit
-from ..syntax.expressions import constant
-from .call_edits import add_argument, rename, rename_keyword, wrap_edits
+from ..syntax.expressions import constant_in_tuple
+from .call_edits import edit_to_add_argument, edit_to_rename, edits_to_wrap, rename_keyword
 
 CONTRIB = "tensorflow.contrib.mixed_precision."
 TRAIN = "tensorflow.train.experimental."
@@ -33,42 +33,42 @@ def loss_scale_edits(context: Context, node: ast.Call, name: str) -> tuple[list[
     """
     source = context.source
     if name in RENAMED:
-        return [rename(source, node.func, RENAMED[name])], [RENAMED[name]]
+        return [edit_to_rename(source, node.func, RENAMED[name])], [RENAMED[name]]
     if name == FIXED:
-        bound = bind(node, ("loss_scale_value",))
+        bound = bind_arguments(node, ("loss_scale_value",))
         if bound.hidden or bound.unknown or "loss_scale_value" not in bound.args:
             return None, []
-        edits = [rename(source, node.func, "FixedLossScaleManager")]
+        edits = [edit_to_rename(source, node.func, "FixedLossScaleManager")]
         if bound.keywords:
             edits.append(rename_keyword(source, node, bound.keywords["loss_scale_value"], "loss_scale"))
         return edits, ["FixedLossScaleManager"]
     if name == DYNAMIC:
-        bound = bind(node, ("initial_loss_scale", "increment_period", "multiplier"))
+        bound = bind_arguments(node, ("initial_loss_scale", "increment_period", "multiplier"))
         if bound.hidden or bound.unknown:
             return None, []
-        return [rename(source, node, _manager_text(context, bound))], ["ExponentialUpdateLossScaleManager"]
+        return [edit_to_rename(source, node, _manager_text(context, bound))], ["ExponentialUpdateLossScaleManager"]
     return _optimizer_edits(context, node, name)
 
 
 def _optimizer_edits(context: Context, node: ast.Call, name: str) -> tuple[list[Edit] | None, list[str]]:
     source = context.source
-    bound = bind(node, ("opt", "loss_scale"))
+    bound = bind_arguments(node, ("opt", "loss_scale"))
     scale = bound.args.get("loss_scale")
     if bound.hidden or bound.unknown or (scale is None and name not in GRAPH_REWRITES):
         return None, []
-    edits = [rename(source, node.func, "NPULossScaleOptimizer")]
+    edits = [edit_to_rename(source, node.func, "NPULossScaleOptimizer")]
     uses = ["NPULossScaleOptimizer"]
     if scale is None:
-        added = add_argument(source, node, _manager_text(context, None))
+        added = edit_to_add_argument(source, node, _manager_text(context, None))
         return (None if added is None else [*edits, added]), [*uses, "ExponentialUpdateLossScaleManager"]
     if "loss_scale" in bound.keywords:
         edits.append(rename_keyword(source, node, bound.keywords["loss_scale"], "loss_scale_manager"))
-    value = constant(scale)
+    value = constant_in_tuple(scale)
     if value and value[0] == "dynamic":
-        edits.append(rename(source, scale, _manager_text(context, None)))
+        edits.append(edit_to_rename(source, scale, _manager_text(context, None)))
         uses.append("ExponentialUpdateLossScaleManager")
     elif value:
-        edits += wrap_edits(source, scale, "FixedLossScaleManager(", ")")
+        edits += edits_to_wrap(source, scale, "FixedLossScaleManager(", ")")
         uses.append("FixedLossScaleManager")
     return edits, uses
 
@@ -82,7 +82,7 @@ def _manager_text(context: Context, bound: Bound | None) -> str:
 
     ratio = "0.5"
     if "multiplier" in given:
-        plain = isinstance(given["multiplier"], (ast.Name, ast.Attribute)) or constant(given["multiplier"])
+        plain = isinstance(given["multiplier"], (ast.Name, ast.Attribute)) or constant_in_tuple(given["multiplier"])
         multiplier = text("multiplier", "")
         ratio = f"1 / {multiplier}" if plain else f"1 / ({multiplier})"
     return (

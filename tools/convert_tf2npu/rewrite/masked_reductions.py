@@ -10,9 +10,16 @@ from ..facts.kinds import ROWS
 from ..facts.seen import Seen
 from ..files.message import Message
 from ..project.context import Context
-from ..semantics.signatures import bind
+from ..semantics.signatures import bind_arguments
 from ..syntax.source import Edit
-from .call_edits import argument_end, argument_start, is_one_statement, keyword_value_start, rename, rename_keyword
+from .call_edits import (
+    argument_end,
+    argument_start,
+    edit_to_rename,
+    is_one_statement,
+    keyword_value_start,
+    rename_keyword,
+)
 from .change import Change, Question
 
 DATA = "npu_data"
@@ -93,12 +100,12 @@ def _edits_to_mask(context: Context, rows: SelectedRows) -> Iterator[Edit]:
         if selected.call in operands and not selected.is_gather:
             yield from _edits_to_values(context, selected)
         else:
-            yield rename(source, selected.call.func, f"{DATA}.masked_rows")
+            yield edit_to_rename(source, selected.call.func, f"{DATA}.masked_rows")
             for keyword in selected.call.keywords:
                 if keyword.arg == "tensor":
                     yield rename_keyword(source, selected.call, keyword, "values")
     for part in rows.reductions:
-        yield rename(source, part.call.func, f"{DATA}.masked_{part.function}")
+        yield edit_to_rename(source, part.call.func, f"{DATA}.masked_{part.function}")
         end = argument_end(source, part.call, part.operand)
         yield Edit(end, end, f", {part.mask}", closing=True)
     for count in rows.counts:
@@ -108,7 +115,7 @@ def _edits_to_mask(context: Context, rows: SelectedRows) -> Iterator[Edit]:
 def _edits_to_values(context: Context, selected: Selected) -> Iterator[Edit]:
     """Yield the edits that leave the values of a call of ``boolean_mask``."""
     source, call = context.source, selected.call
-    keyword = bind(call, ("tensor", "mask")).keywords.get("tensor")
+    keyword = bind_arguments(call, ("tensor", "mask")).keywords.get("tensor")
     start = argument_start(source, call, selected.values)
     start = keyword_value_start(source, call, keyword) if keyword is not None else start
     yield Edit(source.start(call), start, "")
@@ -127,7 +134,7 @@ def _edits_from_positions_to_mask(context: Context, place: ast.expr) -> Iterator
         )
         yield Edit(source.start(place), source.end(place), name.id)
         return
-    condition = bind(calls[0], ("condition",)).args["condition"]
+    condition = bind_arguments(calls[0], ("condition",)).args["condition"]
     opening, closing = ("", "") if is_one_statement(source.segment(condition)) else ("(", ")")
     yield Edit(source.start(place), source.start(condition), opening)
     yield Edit(source.end(condition), source.end(place), closing)

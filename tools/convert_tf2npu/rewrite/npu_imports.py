@@ -11,9 +11,9 @@ from typing import Iterable, Sequence
 
 from ..analysis.preamble import is_flag, is_harmless, is_setting, last_setting
 from ..semantics.module_index import Names
-from ..syntax.expressions import constant
+from ..syntax.expressions import constant_in_tuple
 from ..syntax.source import Edit, Source
-from ..tf_api.canonical_names import canonical
+from ..tf_api.canonical_names import canonical_name
 from ..tf_api.npu_init_exports import STAR
 from .change import Change
 
@@ -57,7 +57,7 @@ def _names_bound_to_other_objects(names: Names) -> frozenset[str]:
         name
         for scope in [names.module] + [f.scope for f in names.functions]
         for name, bindings in scope.bindings.items()
-        if not all(b.kind == "import" and canonical(b.target).startswith("npu_shim.") for b in bindings)
+        if not all(b.kind == "import" and canonical_name(b.target).startswith("npu_shim.") for b in bindings)
     )
 
 
@@ -70,7 +70,8 @@ def device_name(names: Names, of_vendor: bool = False) -> str:
     """
     for name, bindings in names.module.bindings.items():
         if any(
-            b.kind == "import" and (canonical(b.target) if of_vendor else b.target) == DEVICE_MODULE for b in bindings
+            b.kind == "import" and (canonical_name(b.target) if of_vendor else b.target) == DEVICE_MODULE
+            for b in bindings
         ):
             return name
     bound = names.module.bindings.get("npu", ())
@@ -85,7 +86,7 @@ def backports_name(names: Names) -> str:
 def name_of_tensorflow(names: Names) -> str | None:
     """Return the name under which a module has TensorFlow as a whole, or None."""
     for name, bindings in names.module.bindings.items():
-        if all(b.kind == "import" and canonical(b.target) == "tensorflow" for b in bindings):
+        if all(b.kind == "import" and canonical_name(b.target) == "tensorflow" for b in bindings):
             return name
     return None
 
@@ -170,10 +171,11 @@ def shares_line(source: Source, statement: ast.AST) -> bool:
 
 
 def _is_available(name: str, names: Names) -> bool:
-    if name not in DEVICE_IMPORTS and any(canonical(star.module) == MODULE for star in names.stars):
+    if name not in DEVICE_IMPORTS and any(canonical_name(star.module) == MODULE for star in names.stars):
         return True
     return any(
-        b.kind == "import" and canonical(b.target).startswith("npu_shim.") for b in names.module.bindings.get(name, ())
+        b.kind == "import" and canonical_name(b.target).startswith("npu_shim.")
+        for b in names.module.bindings.get(name, ())
     )
 
 
@@ -194,7 +196,7 @@ def _star_is_safe(names: Names) -> bool:
 def _is_unbound(node: ast.Name, names: Names) -> bool:
     """Return True if no known statement binds a name."""
     statement = next((a for a in names.ancestors(node) if a in names.places), None)
-    return statement is None or names.lookup(node.id, names.places[statement]) is None
+    return statement is None or names.bindings_of_name(node.id, names.places[statement]) is None
 
 
 def _last_tensorflow_import(source: Source, body: list[ast.stmt], first: int) -> ast.stmt | None:
@@ -281,4 +283,4 @@ def _is_import_like(statement: ast.AST) -> bool:
 
 
 def _is_string_statement(statement: ast.AST) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance((constant(statement.value) or (None,))[0], str)
+    return isinstance(statement, ast.Expr) and isinstance((constant_in_tuple(statement.value) or (None,))[0], str)

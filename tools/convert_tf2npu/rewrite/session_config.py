@@ -10,10 +10,10 @@ from ..analysis.predicting_sessions import OPTION, runs_that_predicted
 from ..files.message import Message
 from ..project.context import Context
 from ..semantics.model import Call
-from ..semantics.signatures import bind
+from ..semantics.signatures import bind_arguments
 from ..semantics.tf_types import Type
 from ..syntax.expressions import is_none
-from .call_edits import add_argument, rename, wrap_edits
+from .call_edits import edit_to_add_argument, edit_to_rename, edits_to_wrap
 from .change import Change, Finding
 
 PRECISION_MODE = "precision_mode='allow_mix_precision'"
@@ -41,7 +41,7 @@ def configure_session(
         short: the name of the function in messages.
     """
     source = context.source
-    bound = bind(node, signature)
+    bound = bind_arguments(node, signature)
     name = "session_config" if "session_config" in signature else "config"
     config = bound.args.get(name)
     message = Message("{0} uses the NPU session configuration", short)
@@ -50,10 +50,10 @@ def configure_session(
     own = f"npu_config_proto({mode})"
     if config is not None:
         if is_none(config):
-            yield Change(call.node, message, (rename(source, config, own),), ("npu_config_proto",), runs)
-        elif context.types.of(config, call.where) != Type.NPU_CONFIG:
+            yield Change(call.node, message, (edit_to_rename(source, config, own),), ("npu_config_proto",), runs)
+        elif context.types.type_of(config, call.where) != Type.NPU_CONFIG:
             after = f", {mode})" if mode else ")"
-            edits = wrap_edits(source, config, "npu_config_proto(config_proto=", after)
+            edits = edits_to_wrap(source, config, "npu_config_proto(config_proto=", after)
             yield Change(call.node, message, edits, ("npu_config_proto",), runs)
         return
     if bound.hidden:
@@ -63,13 +63,13 @@ def configure_session(
             short,
         )
         return
-    edit = add_argument(source, call.node, f"{name}={own}")
+    edit = edit_to_add_argument(source, call.node, f"{name}={own}")
     if edit:
         yield Change(call.node, message, (edit,), ("npu_config_proto",), runs)
 
 
 def needs_config(context: Context, call: Call, signature: tuple[str, ...]) -> bool:
     """Return True if configure_session() gives a call the NPU session configuration."""
-    bound = bind(call.node, signature)
+    bound = bind_arguments(call.node, signature)
     config = bound.args.get("config")
-    return not bound.hidden if config is None else context.types.of(config, call.where) != Type.NPU_CONFIG
+    return not bound.hidden if config is None else context.types.type_of(config, call.where) != Type.NPU_CONFIG

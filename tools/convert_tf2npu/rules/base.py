@@ -53,36 +53,36 @@ class Rule(NamedTuple):
         return (self.module.__doc__ or "").strip()
 
     @property
-    def needs(self) -> dict[str, object]:
+    def needed_settings(self) -> dict[str, object]:
         """The settings that the rule requires."""
         return dict(getattr(self.module, "NEEDS", {}))
 
     @property
-    def shows(self) -> str:
+    def mode_shown(self) -> str:
         """The mode of ``-d auto`` for programs in which the rule acts; empty if it shows none."""
         return str(getattr(self.module, "SHOWS", ""))
 
     @property
-    def deliberate(self) -> str:
+    def numbers_changed_on_purpose(self) -> str:
         """The numbers that the rule changes on purpose, as a clause after its code; empty if it changes none."""
         return str(getattr(self.module, "DELIBERATE", ""))
 
     @property
-    def rounds(self) -> bool:
+    def only_rounds_differently(self) -> bool:
         """True if the rule only rounds differently."""
         return bool(getattr(self.module, "ROUNDS", False))
 
     @property
-    def once_a_file(self) -> bool:
+    def counts_repeated_findings(self) -> bool:
         """True if the first finding in a file counts the others with its message."""
         return bool(getattr(self.module, "ONCE_A_FILE", False))
 
     @property
-    def calls(self) -> frozenset[str]:
+    def checked_calls(self) -> frozenset[str]:
         """The dotted names whose calls the rule checks."""
         return frozenset(getattr(self.module, "CALLS", ()))
 
     @property
-    def methods(self) -> frozenset[str]:
+    def checked_methods(self) -> frozenset[str]:
         """The attribute names whose calls the rule checks."""
         return frozenset(getattr(self.module, "METHODS", ()))

@@ -31,12 +31,12 @@ class Registry:
         self._by_call: dict[str, list[Rule]] = {}
         self._by_method: dict[str, list[Rule]] = {}
         for rule in self.rules:
-            for name in rule.calls:
+            for name in rule.checked_calls:
                 self._by_call.setdefault(name, []).append(rule)
-            for name in rule.methods:
+            for name in rule.checked_methods:
                 self._by_method.setdefault(name, []).append(rule)
 
-    def check(self, context: Context) -> Iterator[tuple[Rule, Result]]:
+    def check_file(self, context: Context) -> Iterator[tuple[Rule, Result]]:
         """Yield the results of all rules for a file, in the order of its calls."""
         for rule, check_file in self._of_files:
             for result in check_file(context):
@@ -78,9 +78,9 @@ class Registry:
             for result in rule.module.check_call(context, call, name):
                 yield rule, result
 
-    def pattern_for_objects(self) -> Pattern[bytes]:
+    def pattern_of_received_objects(self) -> Pattern[bytes]:
         """Return a pattern for files that name no framework, but may use its objects, received from other files."""
-        methods = {name for rule in self.rules for name in rule.methods if not name.startswith("__")}
+        methods = {name for rule in self.rules for name in rule.checked_methods if not name.startswith("__")}
         texts = {text for rule in self.rules for text in getattr(rule.module, "ON_OBJECTS", ())}
         methods.update(text[1:] for text in texts if text.startswith("."))
         texts = {text for text in texts if not text.startswith(".")}
@@ -88,7 +88,7 @@ class Registry:
         return re.compile("|".join(parts + sorted(map(re.escape, texts)) or [r"(?!)"]).encode("ascii"))
 
     @property
-    def words_of_others(self) -> frozenset[str]:
+    def words_of_other_packages(self) -> frozenset[str]:
         """The last parts of the names outside of all frameworks whose calls rules check."""
         return frozenset(last_part(name) for name in self._by_call if not mentions_frameworks(name.encode("ascii")))
 

@@ -206,7 +206,7 @@ def _is_partial(call: ast.Call, node: ast.AST, user: Names) -> bool:
 def may_refer_to(node: ast.AST, where: Where, user: Names, called: Called) -> bool:
     """Return True if a mention of the name of a function or class may refer to it."""
     if user is called.names and isinstance(node, ast.Name):
-        return any(b.node is called.target for b in user.lookup(node.id, where) or ())
+        return any(b.node is called.target for b in user.bindings_of_name(node.id, where) or ())
     name = user.resolved_name(node, where)
     if name is None:
         defined = user.definition(node, where)
@@ -217,7 +217,7 @@ def may_refer_to(node: ast.AST, where: Where, user: Names, called: Called) -> bo
 def _is_attribute_of_object(node: ast.AST, where: Where, user: Names) -> bool:
     """Return True for an attribute of a parameter or of an object that a library makes, which is no module."""
     value = getattr(node, "value", None)
-    bindings = user.lookup(value.id, where) if isinstance(value, ast.Name) else None
+    bindings = user.bindings_of_name(value.id, where) if isinstance(value, ast.Name) else None
     return bool(bindings) and all(
         binding.kind == "arg"
         or binding.kind == "value"
@@ -234,7 +234,7 @@ def may_be_method(node: ast.AST, where: Where, user: Names, called: Called) -> b
     name = user.resolved_name(node, where)
     if name is not None and not name.is_definition:
         return False
-    kind = user.types.of(node.value, where)
+    kind = user.types.type_of(node.value, where)
     if not isinstance(kind, Instance):
         return kind is None
     owner = called.names.parents[called.function]

@@ -48,7 +48,7 @@ class Classes(Names):
     def _definition_without_imports(self, node: ast.AST, where: Where) -> Definition | None:
         """Return the definition of an expression if it is found without following imports."""
         if isinstance(node, ast.Name):
-            bindings = self.lookup(node.id, where) or []
+            bindings = self.bindings_of_name(node.id, where) or []
             if len(bindings) == 1 and bindings[0].kind in ("def", "class") and bindings[0].node is not None:
                 return Definition(bindings[0].node, self)
         elif isinstance(node, ast.Attribute):
@@ -72,7 +72,7 @@ class Classes(Names):
 
     def owner_class(self, node: ast.AST, where: Where) -> ClassDefinition | None:
         if isinstance(node, ast.Name):
-            bindings = self.lookup(node.id, where) or []
+            bindings = self.bindings_of_name(node.id, where) or []
             if len(bindings) == 1 and bindings[0].kind == "arg":
                 own_class = self.first_argument_of(bindings[0])
                 return ClassDefinition(own_class, self) if own_class else None

@@ -76,7 +76,7 @@ def reads_of_assigned_name(target: ast.Name, names: Names) -> list[Mention] | No
     for node in names.mentions(target.id, scope.node):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             place = _place_of_mention(node, names)
-            if any(b.where.statement is where.statement for b in names.lookup(target.id, place) or ()):
+            if any(b.where.statement is where.statement for b in names.bindings_of_name(target.id, place) or ()):
                 reads.append(Mention(node, place, names))
     others = modules_using(names, target.id) if is_global else ()
     if others is None:
@@ -94,7 +94,7 @@ def _reads_global_of_module(node: ast.AST, where: Where, names: Names, name: str
     if isinstance(node, ast.Attribute):
         base = names.resolved_name(node.value, where)
         return base is not None and base.is_module_of_project and base.path == module_path
-    bindings = names.lookup(name, where) or ()
+    bindings = names.bindings_of_name(name, where) or ()
     project = names.project
     return project is not None and any(
         b.kind == "import" and project.file_of_import(b.target, names.path) == (module_path, [name]) for b in bindings
@@ -116,7 +116,7 @@ def reads_of_assigned_attribute(target: ast.Attribute, names: Names) -> Iterator
                 continue
             place = _place_of_mention(node, user)
             known = user.owner_class(node.value, place)
-            kind = user.types.of(node.value, place) if known is None else None
+            kind = user.types.type_of(node.value, place) if known is None else None
             if known is None and not isinstance(kind, Instance):
                 is_other = kind is not None or user.resolved_name(node.value, place) is not None
                 yield from () if is_other else [None]

@@ -10,9 +10,9 @@ import ast
 from abc import ABC, abstractmethod
 from typing import Collection, NamedTuple, Pattern, Union
 
-from ..syntax.expressions import constant
+from ..syntax.expressions import constant_in_tuple
 from ..syntax.source import Source
-from ..tf_api.canonical_names import canonical, is_standalone_keras
+from ..tf_api.canonical_names import canonical_name, is_standalone_keras
 from .model import Binding, Lift, Where
 from .module_tables import ModuleTables
 from .once import Once
@@ -70,7 +70,7 @@ class Types(ABC):
     """Type inference for the expressions of one module."""
 
     @abstractmethod
-    def of(self, node: ast.AST | None, where: Where) -> AnyType | None:
+    def type_of(self, node: ast.AST | None, where: Where) -> AnyType | None:
         """Return the type of an expression at a place, or None."""
 
     @abstractmethod
@@ -120,18 +120,18 @@ class Names(ModuleTables, ABC):
         return name.text if name.path else self._canonical(name.dotted)
 
     def _canonical(self, dotted: str) -> str:
-        return dotted if self.keras_apart and is_standalone_keras(dotted) else canonical(dotted)
+        return dotted if self.keras_apart and is_standalone_keras(dotted) else canonical_name(dotted)
 
     def only_binding(self, node: ast.AST | None, where: Where, kind: str = "") -> Binding | None:
         """Return the binding of a variable that has one, of the kind if one is given; None for other expressions."""
-        bindings = self.lookup(node.id, where) if isinstance(node, ast.Name) else None
+        bindings = self.bindings_of_name(node.id, where) if isinstance(node, ast.Name) else None
         return bindings[0] if bindings and len(bindings) == 1 and kind in ("", bindings[0].kind) else None
 
     def star_exports(self, name: str) -> bool:
         """Return True if a star import of this module exports a name that it binds."""
         bindings = self.module.bindings.get("__all__", [])
         if len(bindings) == 1 and isinstance(bindings[0].node, (ast.List, ast.Tuple)):
-            given = [constant(element) for element in bindings[0].node.elts]
+            given = [constant_in_tuple(element) for element in bindings[0].node.elts]
             return (name,) in given or None in given
         return bool(bindings) or not name.startswith("_")
 

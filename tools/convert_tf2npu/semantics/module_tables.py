@@ -7,7 +7,7 @@ from typing import Iterator
 
 from .model import Binding, Scope, Where
 from .once import Once
-from .reaching_definitions import lookup
+from .reaching_definitions import bindings_of_name
 from .scopes import Scopes
 
 
@@ -30,7 +30,7 @@ class ModuleTables(Once):
         module: the module's own scope.
     """
 
-    lookup = staticmethod(lookup)
+    bindings_of_name = staticmethod(bindings_of_name)
 
     def __init__(self, tree: ast.Module, path: str) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ class ModuleTables(Once):
     def attribute_assignments(self, node: ast.Attribute, where: Where) -> list[Binding]:
         """Return what this module assigns to an attribute of a variable, as in ``tf.model = Sequential()``."""
         value = node.value
-        bindings = self.lookup(value.id, where) if isinstance(value, ast.Name) else None
+        bindings = self.bindings_of_name(value.id, where) if isinstance(value, ast.Name) else None
         if not isinstance(value, ast.Name) or not bindings or any(b.kind == "arg" for b in bindings):
             return []
         return [
@@ -134,5 +134,5 @@ class ModuleTables(Once):
             for held in self.attributes.get(node.attr, ())
             if isinstance(held.target.value, ast.Name)
             and held.target.value.id == value.id
-            and self.lookup(value.id, held.binding.where) == bindings
+            and self.bindings_of_name(value.id, held.binding.where) == bindings
         ]

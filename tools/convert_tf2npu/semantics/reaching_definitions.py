@@ -5,7 +5,7 @@ from __future__ import annotations
 from .model import Binding, Path, Scope, Where
 
 
-def lookup(name: str, where: Where) -> list[Binding] | None:
+def bindings_of_name(name: str, where: Where) -> list[Binding] | None:
     """Return the bindings of a name that can reach a place; None if nothing binds it."""
     scope: Scope | None = where.scope
     first = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Callable, NamedTuple
 
-from ..tf_api.canonical_names import canonical, location_outside_contrib
+from ..tf_api.canonical_names import canonical_name, location_outside_contrib
 
 
 class NameKind(enum.Enum):
@@ -61,7 +61,7 @@ class ResolvedName(NamedTuple):
 
 
 def common_name(
-    candidates: set[ResolvedName | None], spelling: Callable[[str], str] = canonical
+    candidates: set[ResolvedName | None], spelling: Callable[[str], str] = canonical_name
 ) -> ResolvedName | None:
     """Return the one name that all candidates have, or None.
 

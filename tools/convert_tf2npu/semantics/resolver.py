@@ -14,12 +14,12 @@ import ast
 import functools
 from typing import Callable, cast
 
-from ..syntax.expressions import constant, is_none, tuple_element
+from ..syntax.expressions import constant_in_tuple, is_none, tuple_element
 from ..tf_api.v1_fate import V1, compat_v1_spelling, fate_of_v1_name
 from .classes import Classes
 from .model import Binding, Where
 from .module_index import ModuleIndex
-from .reaching_definitions import lookup
+from .reaching_definitions import bindings_of_name
 from .resolved_name import ResolvedName, common_name
 from .scopes import own_returns
 from .stars import name_from_stars, names_with_later_stars
@@ -60,7 +60,7 @@ class Resolver(Classes):
     def resolved_name(self, node: ast.AST, where: Where) -> ResolvedName | None:
         kind = type(node)  # faster than isinstance, for each name of a project
         if kind is ast.Name:
-            return self._resolve_word(node.id, lookup(node.id, where))  # type: ignore[attr-defined]
+            return self._resolve_word(node.id, bindings_of_name(node.id, where))  # type: ignore[attr-defined]
         if kind is ast.Attribute or kind is ast.Call:
             known = self._known
             if node not in known:
@@ -79,7 +79,7 @@ class Resolver(Classes):
                 {self.resolved_name(part, where) for part in (node.body, node.orelse) if not is_none(part)}
             )
         if isinstance(node, ast.Subscript) and self.resolved_name(node.value, where) == _SYS_MODULES:
-            key = constant(getattr(node.slice, "value", node.slice)) or constant(node.slice)
+            key = constant_in_tuple(getattr(node.slice, "value", node.slice)) or constant_in_tuple(node.slice)
             return self._follow_import(key[0]) if key else None
         return None
 
@@ -174,7 +174,7 @@ class Resolver(Classes):
 
     def _resolve_attribute(self, node: ast.Attribute, where: Where) -> ResolvedName | None:
         value = node.value
-        bindings = lookup(value.id, where) if isinstance(value, ast.Name) else None
+        bindings = bindings_of_name(value.id, where) if isinstance(value, ast.Name) else None
         base = (
             self._resolve_word(value.id, bindings) if isinstance(value, ast.Name) else self.resolved_name(value, where)
         )
@@ -203,13 +203,13 @@ class Resolver(Classes):
         if (
             isinstance(function, ast.Name)
             and function.id in ("getattr", "__import__")
-            and lookup(function.id, where) is None
+            and bindings_of_name(function.id, where) is None
             and node.args
         ):
             if function.id == "__import__":
-                module = (constant(node.args[0]) or (None,))[0]
+                module = (constant_in_tuple(node.args[0]) or (None,))[0]
                 return self._follow_import(module) if "." not in str(module) else None
-            attribute = constant(node.args[1]) if len(node.args) > 1 else None
+            attribute = constant_in_tuple(node.args[1]) if len(node.args) > 1 else None
             base = self.resolved_name(node.args[0], where)
             if base and attribute and isinstance(attribute[0], str):
                 return self._resolve_member(base, attribute[0])
@@ -217,7 +217,7 @@ class Resolver(Classes):
         name = self.resolved_name(function, where)
         if name is not None and name.dotted in _IMPORTERS and not name.path:
             position = _IMPORTERS[name.dotted]
-            given = constant(node.args[position]) if len(node.args) > position else None
+            given = constant_in_tuple(node.args[position]) if len(node.args) > position else None
             return self._follow_import(given[0]) if given else None
         return self._name_of_call_result(node, where, "") if name is None or name.is_definition else None
 

@@ -56,7 +56,7 @@ def session_method_parameters(owner: object, method: str) -> tuple[str, ...]:
     return SESSION_METHOD_PARAMETERS.get(f"{owner.value}.{method}", ()) if isinstance(owner, Type) else ()
 
 
-def bind(call: ast.Call, parameters: tuple[str, ...]) -> Bound:
+def bind_arguments(call: ast.Call, parameters: tuple[str, ...]) -> Bound:
     """Bind the arguments of a call as Python would.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import Iterable
 
-from ..tf_api.canonical_names import canonical
+from ..tf_api.canonical_names import canonical_name
 from ..tf_api.name_tables import KERAS_NAMES
 from ..tf_api.npu_init_exports import STAR
 from .model import Binding, Scope, Star
@@ -28,7 +28,7 @@ def name_from_stars(name: str, stars: Iterable[str], project: ModuleIndex | None
     if name in _BUILTINS:
         return None
     for star in stars:
-        if canonical(star) == "npu_shim.npu_init" and name in STAR:
+        if canonical_name(star) == "npu_shim.npu_init" and name in STAR:
             return ResolvedName("tensorflow" if name == "tf" else "npu_shim.npu_init." + name)
     known: set[ResolvedName | None] = set()
     of_one_keras: ResolvedName | None = None  # of several modules of Keras with a name, the last one
@@ -44,7 +44,7 @@ def name_from_stars(name: str, stars: Iterable[str], project: ModuleIndex | None
                 of_one_keras = ResolvedName(f"{star}.{name}")
             elif brings is None:
                 known.add(ResolvedName(f"{star}.{name}"))
-        elif canonical(star) != "npu_shim.npu_init":
+        elif canonical_name(star) != "npu_shim.npu_init":
             known.add(None)  # a module that is not known here
     if of_one_keras is not None:
         known.add(of_one_keras)
@@ -53,7 +53,7 @@ def name_from_stars(name: str, stars: Iterable[str], project: ModuleIndex | None
 
 def keras_star_exports(module: str, name: str) -> bool | None:
     """Return True if a star import of a module of Keras brings a name; None if the module's names are not known."""
-    parts = canonical(module).split(".")
+    parts = canonical_name(module).split(".")
     if parts[:2] != ["tensorflow", "keras"]:
         return None
     inner = ".".join(parts[2:])

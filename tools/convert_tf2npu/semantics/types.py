@@ -10,7 +10,7 @@ import ast
 import weakref
 from typing import Iterable, cast
 
-from ..syntax.expressions import constant, is_none, tuple_element
+from ..syntax.expressions import constant_in_tuple, is_none, tuple_element
 from .call_sites import values_passed_to_parameter
 from .loaded_datasets import AS_DATASET, LOAD, type_of_loaded
 from .model import Binding, Function, Where
@@ -55,7 +55,7 @@ class TypeInference(Types):
         self._arguments.clear()
         self._instances.clear()
 
-    def of(self, node: ast.AST | None, where: Where) -> AnyType | None:
+    def type_of(self, node: ast.AST | None, where: Where) -> AnyType | None:
         kind = self.type_or_in_progress(node, where)
         return None if kind is Type.IN_PROGRESS else kind
 
@@ -72,7 +72,7 @@ class TypeInference(Types):
         if isinstance(node, ast.Call):
             kind = self._type_of_call(node, where)
         elif isinstance(node, ast.Name):
-            kind = self.common_type(self._names.lookup(node.id, where) or ())
+            kind = self.common_type(self._names.bindings_of_name(node.id, where) or ())
         elif isinstance(node, ast.Attribute):
             kind = self._type_of_attribute(node, where)
         elif isinstance(node, ast.Subscript):
@@ -110,7 +110,7 @@ class TypeInference(Types):
                 definition = Definition(methods[0].binding.node, methods[0].names)
         if definition is None and isinstance(node.func, ast.Name):
             return _common_type(
-                [self._type_returned_by_parameter(b) for b in self._names.lookup(node.func.id, where) or ()]
+                [self._type_returned_by_parameter(b) for b in self._names.bindings_of_name(node.func.id, where) or ()]
             )
         return self._type_of_definition_call(definition, "") if definition else None
 
@@ -205,7 +205,7 @@ class TypeInference(Types):
         )
 
     def _type_of_annotation(self, annotation: ast.AST, where: Where) -> AnyType | None:
-        text = constant(annotation)
+        text = constant_in_tuple(annotation)
         if text and isinstance(text[0], str):
             try:
                 annotation = ast.parse(text[0], mode="eval").body

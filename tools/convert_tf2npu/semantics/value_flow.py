@@ -14,7 +14,7 @@ from .call_sites import values_passed_to_method, values_passed_to_parameter
 from .model import Binding, Where
 from .module_index import Definition, HeldBinding, Names
 from .scopes import own_returns
-from .signatures import bind
+from .signatures import bind_arguments
 
 
 class Origin(NamedTuple):
@@ -65,7 +65,7 @@ class _Search:
             return
         self._seen.add(key)
         if isinstance(node, ast.Name):
-            bindings = names.lookup(node.id, where)
+            bindings = names.bindings_of_name(node.id, where)
             for binding in bindings or ():
                 yield from self._origins_of_binding(binding, names, node)
             if not bindings:
@@ -198,10 +198,10 @@ class _Search:
         """Return the argument of a call whose parameter the function returns unchanged."""
         if not isinstance(value, ast.Name) or not isinstance(function, ast.FunctionDef):
             return None
-        bindings = names.lookup(value.id, place) or []
+        bindings = names.bindings_of_name(value.id, place) or []
         if len(bindings) != 1 or bindings[0].kind != "arg" or bindings[0].where.scope.node is not function:
             return None
-        return bind(node, tuple(a.arg for a in function.args.args)).args.get(value.id)
+        return bind_arguments(node, tuple(a.arg for a in function.args.args)).args.get(value.id)
 
 
 def _returned_expressions(function: ast.AST, names: Names) -> Iterator[tuple[ast.expr, Where]]:

@@ -34,6 +34,6 @@ def is_written_for_tf2(names: Names, used: AbstractSet[str]) -> bool:
         return True
     types = TypeInference(names)
     return any(
-        isinstance(statement, (ast.For, ast.AsyncFor)) and types.of(statement.iter, where) == Type.DATASET
+        isinstance(statement, (ast.For, ast.AsyncFor)) and types.type_of(statement.iter, where) == Type.DATASET
         for statement, where in names.places.items()
     )

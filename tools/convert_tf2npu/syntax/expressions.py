@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 
-def constant(node: ast.AST | None) -> tuple | None:
+def constant_in_tuple(node: ast.AST | None) -> tuple | None:
     """Return the value of a literal in a 1-tuple, or None if the expression is no literal."""
     if isinstance(node, ast.Constant):
         return (node.value,)
@@ -17,7 +17,7 @@ def constant(node: ast.AST | None) -> tuple | None:
     if kind in ("NameConstant", "Num", "Str", "Bytes"):
         return (getattr(node, {"NameConstant": "value", "Num": "n"}.get(kind, "s")),)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = constant(node.operand)
+        value = constant_in_tuple(node.operand)
         if value and isinstance(value[0], (int, float)):
             return (-value[0],)
     return None
@@ -25,12 +25,12 @@ def constant(node: ast.AST | None) -> tuple | None:
 
 def is_none(node: ast.AST | None) -> bool:
     """Return True if an expression is the literal None."""
-    return constant(node) == (None,)
+    return constant_in_tuple(node) == (None,)
 
 
 def is_literal(statement: ast.stmt) -> bool:
     """Return True if a statement is only a literal, such as a docstring."""
-    return isinstance(statement, ast.Expr) and constant(statement.value) is not None
+    return isinstance(statement, ast.Expr) and constant_in_tuple(statement.value) is not None
 
 
 def is_main_guard(node: ast.AST) -> bool:

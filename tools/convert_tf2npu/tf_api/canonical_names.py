@@ -33,7 +33,7 @@ _OF_LAYERS = re.compile(
 
 
 @functools.lru_cache(maxsize=65536)
-def canonical(name: str) -> str:
+def canonical_name(name: str) -> str:
     """Return the canonical spelling of a dotted name.
 
     Args:

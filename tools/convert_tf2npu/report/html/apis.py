@@ -30,45 +30,45 @@ _MOST_LINES = 60_000  # with more calls the places have no source lines
 
 def api_section(report: Report) -> Iterator[str]:
     """Return the table of all APIs that are called; the page's script shows the places of a row."""
-    say = report.say
+    translate = report.translate
     head = "".join(
-        f'<th scope="col" data-sort="{sort}"><button type="button">{say(title)}</button></th>'
+        f'<th scope="col" data-sort="{sort}"><button type="button">{translate(title)}</button></th>'
         for title, sort in COLUMNS
     )
     statuses = [status for status in STATUSES if any(use.status == status for use in report.apis)]
     legend = "".join(
-        f'<dt><span class="support {status}">{say(STATUSES[status].label)}</span></dt>'
-        f"<dd>{say(STATUSES[status].advice)}</dd>"
+        f'<dt><span class="support {status}">{translate(STATUSES[status].label)}</span></dt>'
+        f"<dd>{translate(STATUSES[status].advice)}</dd>"
         for status in statuses
     )
-    yield section_start_html("apis", say("API support"), len(report.apis))
+    yield section_start_html("apis", translate("API support"), len(report.apis))
     if not report.apis:
-        yield f'<p class="quiet">{say("No TensorFlow API is called.")}</p>\n</section>'
+        yield f'<p class="quiet">{translate("No TensorFlow API is called.")}</p>\n</section>'
         return
-    meaning = say("Meaning of the support labels")
+    meaning = translate("Meaning of the support labels")
     yield f'<details class="aside legend"><summary>{meaning}</summary><dl>{legend}</dl></details>'
-    yield f'<p class="quiet" id="unscripted">{say("The places of the calls are in report.json.")}</p>'
-    note = say(
+    yield f'<p class="quiet" id="unscripted">{translate("The places of the calls are in report.json.")}</p>'
+    note = translate(
         "Every TensorFlow, Keras and Horovod call, by API. Support is from the vendor's list for TensorFlow {0} "
         "and from the rules."
     )
     yield (
         f'<p class="quiet" id="apis-note">{note.format(report.tensorflow)}</p>'
-        f'<div class="scroll card" tabindex="0" role="group" aria-label="{say("API support")}">'
-        f'<table class="apis" aria-label="{say("API support")}" aria-describedby="apis-note"><thead>'
+        f'<div class="scroll card" tabindex="0" role="group" aria-label="{translate("API support")}">'
+        f'<table class="apis" aria-label="{translate("API support")}" aria-describedby="apis-note"><thead>'
         f"<tr>{head}</tr></thead><tbody>"
     )
     sections: dict[str, set[str]] = {}
     for diagnostic in report.diagnostics:
         sections.setdefault(diagnostic.code, set()).add(diagnostic.kind)
     for number, use in enumerate(report.apis):
-        yield _api_row(number, use, sections, say)
+        yield _api_row(number, use, sections, translate)
     yield "</tbody></table></div>"
     yield f'<script type="application/json" id="places">{_places_json(report)}</script>'
     yield "</section>"
 
 
-def _api_row(number: int, use: ApiUse, sections: dict[str, set[str]], say: Language) -> str:
+def _api_row(number: int, use: ApiUse, sections: dict[str, set[str]], translate: Language) -> str:
     status = STATUSES[use.status]
     name = escape_html(use.name)
     order = (FINDING, UNREACHED, CHANGE) if use.calls.left else (CHANGE, FINDING, UNREACHED)
@@ -88,9 +88,10 @@ def _api_row(number: int, use: ApiUse, sections: dict[str, set[str]], say: Langu
     return (
         f'<tr id="api-{name}" data-api="{number}" data-name="{name}" data-support="{use.status}"><th scope="row">'
         f'<button type="button" class="expand" aria-expanded="false">{label}</button>'
-        f'<a class="permalink" href="#api-{name}" aria-label="{say("Link to {0}").format(name)}">#</a></th>{numbers}'
+        f'<a class="permalink" href="#api-{name}" aria-label="{translate("Link to {0}").format(name)}">#</a></th>'
+        f"{numbers}"
         f'<td data-rank="{list(STATUSES).index(use.status)}">'
-        f'<span class="support {use.status}" title="{say(status.advice)}">{say(status.label)}</span></td>'
+        f'<span class="support {use.status}" title="{translate(status.advice)}">{translate(status.label)}</span></td>'
         f"<td>{rules}</td></tr>"
     )
 

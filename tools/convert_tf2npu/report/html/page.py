@@ -52,28 +52,28 @@ SCRIPT_WORDS = (
 
 def to_html(report: Report) -> Iterator[str]:
     """Return the HTML page of a run, in pieces."""
-    say = report.say
+    translate = report.translate
     keys = (
         '<dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">{}</h2><dl>{}</dl><p>{}</p>'
         '<form method="dialog"><button>{}</button></form></dialog>'.format(
-            say("Keys"),
-            "".join(f"<dt><kbd>{key}</kbd></dt><dd>{say(meaning)}</dd>" for key, meaning in KEYS),
-            say(
+            translate("Keys"),
+            "".join(f"<dt><kbd>{key}</kbd></dt><dd>{translate(meaning)}</dd>" for key, meaning in KEYS),
+            translate(
                 "Click code in a message to copy it. The address contains the search and filters; "
                 "# beside a name links to it."
             ),
-            say("Close"),
+            translate("Close"),
         )
     )
-    title = say("Keys")
+    title = translate("Keys")
     yield from page_pieces(
-        say("Migration of {0} to Ascend NPUs").format(report.source),
-        say("Migration to Ascend NPUs"),
+        translate("Migration of {0} to Ascend NPUs").format(report.source),
+        translate("Migration to Ascend NPUs"),
         [report.source],
         _main_pieces(report),
         f"convert_tf2npu {__version__}",
         read_asset("page.js"),
-        say.tag,
+        translate.tag,
         _script_words_attribute(report),
         f'<button type="button" id="help" aria-haspopup="dialog" aria-label="{title}">?</button>\n',
         f"{keys}\n{_SHOWN}\n",
@@ -90,15 +90,15 @@ def _main_pieces(report: Report) -> Iterator[str]:
 
 def _script_words_attribute(report: Report) -> str:
     """Return the words that the page's script shows, as an attribute; none in English."""
-    say = report.say
-    words = {word: say(word) for word in SCRIPT_WORDS}
-    return "" if say is ENGLISH else f' data-words="{escape_html(json.dumps(words, ensure_ascii=False))}"'
+    translate = report.translate
+    words = {word: translate(word) for word in SCRIPT_WORDS}
+    return "" if translate is ENGLISH else f' data-words="{escape_html(json.dumps(words, ensure_ascii=False))}"'
 
 
 def _overview_html(report: Report) -> str:
     changed = sum(1 for f in report.files if f.result.new is not None)
     unreadable = sum(1 for f in report.files if f.result.unreadable)
-    say = report.say
+    translate = report.translate
     cards: list[tuple[int, tuple[str, str], str, str]] = [
         (report.count(FINDING), ("manual change", "manual changes"), FINDING, "manual-changes"),
         (report.count(CHANGE), ("rewrite", "rewrites"), CHANGE, "rewritten"),
@@ -108,17 +108,17 @@ def _overview_html(report: Report) -> str:
     if unreadable:
         cards.insert(1, (unreadable, ("unreadable file", "unreadable files"), ERROR, "unreadable"))
     elements = [
-        f'<section id="overview" aria-label="{say("Overview")}">',
-        _calls_bar_html(report.calls, sum(1 for f in report.files if f.result.calls.total), say),
+        f'<section id="overview" aria-label="{translate("Overview")}">',
+        _calls_bar_html(report.calls, sum(1 for f in report.files if f.result.calls.total), translate),
         *(
             f'<p class="calls">{escape_html(line)}</p>'
-            for line in cpu_sentences([(f.name, f.result) for f in report.files], say)
+            for line in cpu_sentences([(f.name, f.result) for f in report.files], translate)
         ),
         '<div class="cards">',
     ]
     elements += [
         f'<a class="card {kind if number else ""}" href="#{section}"><strong>{number}</strong>'
-        f"<span>{say(labels[number != 1]).format(len(report.files))}</span></a>"
+        f"<span>{translate(labels[number != 1]).format(len(report.files))}</span></a>"
         for number, labels, kind, section in cards
     ]
     elements.append("</div>")
@@ -129,15 +129,15 @@ def _overview_html(report: Report) -> str:
         if paths:
             listed = "".join(f"<li><code>{escape_html(p)}</code></li>" for p in paths)
             elements.append(
-                f'<details class="aside"><summary>{say(label)}: {len(paths)}</summary><ul>{listed}</ul></details>'
+                f'<details class="aside"><summary>{translate(label)}: {len(paths)}</summary><ul>{listed}</ul></details>'
             )
     return "\n".join(elements + ["</section>"])
 
 
-def _calls_bar_html(calls: Calls, number_of_files: int, say: Language) -> str:
+def _calls_bar_html(calls: Calls, number_of_files: int, translate: Language) -> str:
     if not calls.total:
-        return f'<p class="calls">{say("No TensorFlow call was found.")}</p>'
-    text = calls_sentence(calls, number_of_files, say)
+        return f'<p class="calls">{translate("No TensorFlow call was found.")}</p>'
+    text = calls_sentence(calls, number_of_files, translate)
     pieces = "".join(
         f'<span class="{kind}" style="flex-grow:{number}"></span>'
         for number, kind in ((calls.left, FINDING), (calls.rewritten, CHANGE), (calls.fine, "fine"))
@@ -147,26 +147,29 @@ def _calls_bar_html(calls: Calls, number_of_files: int, say: Language) -> str:
 
 
 def _toolbar_html(report: Report) -> str:
-    say = report.say
+    translate = report.translate
     kinds = [k for k in (FINDING, ERROR, CHANGE, UNREACHED) if report.count(k)]
     chips = "".join(
-        f'<button type="button" class="chip {k}" data-kind="{k}" aria-pressed="true">{say(LABEL[k])} '
+        f'<button type="button" class="chip {k}" data-kind="{k}" aria-pressed="true">{translate(LABEL[k])} '
         f"<b>{report.count(k)}</b></button>"
         for k in kinds
     )
-    rules = "".join(f'<option value="{r.code}">{r.code}: {escape_html(say(r.title))}</option>' for r in report.rules)
-    any_support = say("any support")
+    rules = "".join(
+        f'<option value="{r.code}">{r.code}: {escape_html(translate(r.title))}</option>' for r in report.rules
+    )
+    any_support = translate("any support")
     support = "".join(
-        f'<option value="{name}">{say(status.label)}</option>'
+        f'<option value="{name}">{translate(status.label)}</option>'
         for name, status in STATUSES.items()
         if any(use.status == name for use in report.apis)
     )
-    return f"""<nav id="toolbar" aria-label="{say("Search and filter")}">
-<input id="search" type="search" placeholder="{say("Search files, rules, APIs, code")}  ( / )" \
-aria-label="{say("Search")}" autocomplete="off" spellcheck="false">
-<select id="rule" aria-label="{say("Rule")}"><option value="">{say("all rules")}</option>{rules}</select>
-<select id="support" aria-label="{say("Support of APIs")}"><option value="">{any_support}</option>{support}</select>
+    return f"""<nav id="toolbar" aria-label="{translate("Search and filter")}">
+<input id="search" type="search" placeholder="{translate("Search files, rules, APIs, code")}  ( / )" \
+aria-label="{translate("Search")}" autocomplete="off" spellcheck="false">
+<select id="rule" aria-label="{translate("Rule")}"><option value="">{translate("all rules")}</option>{rules}</select>
+<select id="support" aria-label="{translate("Support of APIs")}">\
+<option value="">{any_support}</option>{support}</select>
 {chips}
-<button type="button" id="toggle">{say("Open all")}</button>
+<button type="button" id="toggle">{translate("Open all")}</button>
 <output id="shown" aria-live="polite"></output>
 </nav>"""

@@ -29,10 +29,10 @@ def section_start_html(name: str, title: str, number: int) -> str:
     )
 
 
-def badges_html(counts: Iterable[tuple[str, int]], say: Language) -> str:
+def badges_html(counts: Iterable[tuple[str, int]], translate: Language) -> str:
     """Return the counts of diagnostics, by kind."""
     return "".join(
-        f'<span class="badge {kind}">{number} {say(LABELS[kind] if number > 1 else LABEL[kind])}</span>'
+        f'<span class="badge {kind}">{number} {translate(LABELS[kind] if number > 1 else LABEL[kind])}</span>'
         for kind, number in counts
         if number
     )
@@ -49,9 +49,9 @@ def filter_attributes(file: ReportFile, diagnostic: Diagnostic) -> str:
     return f'class="{kind}" data-kind="{kind}" data-rule="{diagnostic.code}" data-path="{path}"'
 
 
-def place_of_diagnostic(file: ReportFile, diagnostic: Diagnostic, say: Language) -> str:
+def place_of_diagnostic(file: ReportFile, diagnostic: Diagnostic, translate: Language) -> str:
     """Return a file and a place in it as text."""
-    position = place_text(diagnostic, say)
+    position = place_text(diagnostic, translate)
     return escape_html(file.name + (":" + position if position else ""))
 
 
@@ -73,14 +73,14 @@ def source_line_html(file: ReportFile, diagnostic: Diagnostic) -> str:
     )
 
 
-def message_html(text: str, say: Language) -> str:
+def message_html(text: str, translate: Language) -> str:
     """Return a message, with the code in it as buttons that copy it."""
-    text = say(text)
+    text = translate(text)
     pieces, done = [], 0
     for start, end in code_spans(text):
         pieces += [
             escape_html(text[done:start]),
-            f'<button type="button" class="piece" title="{say("Copy")}">{escape_html(text[start:end])}</button>',
+            f'<button type="button" class="piece" title="{translate("Copy")}">{escape_html(text[start:end])}</button>',
         ]
         done = end
     return "".join(pieces) + escape_html(text[done:])

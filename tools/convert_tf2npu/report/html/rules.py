@@ -29,7 +29,7 @@ def manual_changes_section(report: Report) -> Iterator[str]:
         "Manual changes",
         report,
         FINDING,
-        f'<p class="quiet">{report.say("The tool found none.")}</p>',
+        f'<p class="quiet">{report.translate("The tool found none.")}</p>',
     )
     if report.count(ERROR):
         yield from _section_html("unreadable", "Unreadable", report, ERROR)
@@ -49,7 +49,7 @@ def anchor(code: str, kind: str) -> str:
 
 def _section_html(name: str, title: str, report: Report, kind: str, nothing: str = "") -> Iterator[str]:
     number = report.count(kind)
-    yield section_start_html(name, report.say(title), number)
+    yield section_start_html(name, report.translate(title), number)
     if nothing and not number:
         yield nothing
     yield from _items_html(report, kind)
@@ -64,26 +64,28 @@ def _items_html(report: Report, kind: str) -> Iterator[str]:
                 places.setdefault(diagnostic.code, []).append((file, diagnostic))
     for rule in report.rules:
         if rule.code in places:
-            yield from _item_html(rule, kind, places[rule.code], report.say)
+            yield from _item_html(rule, kind, places[rule.code], report.translate)
 
 
-def _item_html(rule: Explanation, kind: str, places: Sequence[_Place], say: Language) -> Iterator[str]:
+def _item_html(rule: Explanation, kind: str, places: Sequence[_Place], translate: Language) -> Iterator[str]:
     by_message: dict[str, list[_Place]] = {}
     for file, diagnostic in places:
         by_message.setdefault(diagnostic.message, []).append((file, diagnostic))
     name = anchor(rule.code, kind)
     yield (
         f'<details class="item rule" id="{name}"><summary><code class="code">{rule.code}</code> '
-        f'<span class="title">{escape_html(say(rule.title))}</span> {badges_html([(kind, len(places))], say)}'
-        f'<a class="permalink" href="#{name}" aria-label="{say("Link to {0}").format(rule.code)}">#</a></summary>'
+        f'<span class="title">{escape_html(translate(rule.title))}</span> '
+        f"{badges_html([(kind, len(places))], translate)}"
+        f'<a class="permalink" href="#{name}" aria-label="{translate("Link to {0}").format(rule.code)}">#</a></summary>'
     )
     for text, said in by_message.items():
-        yield f'<div class="block"><p class="message">{message_html(text, say)}</p><ul class="said">'
+        yield f'<div class="block"><p class="message">{message_html(text, translate)}</p><ul class="said">'
         for file, d in said:
-            link = f'<a href="#{file_id(file)}">{place_of_diagnostic(file, d, say)}</a>'
+            link = f'<a href="#{file_id(file)}">{place_of_diagnostic(file, d, translate)}</a>'
             yield f"<li {filter_attributes(file, d)}>{link} {source_line_html(file, d)}</li>"
         yield "</ul></div>"
     yield (
-        f'<details class="explanation"><summary>{say("About the rule")}</summary>\n{doc_as_html(rule.doc, say)}\n'
+        f'<details class="explanation"><summary>{translate("About the rule")}</summary>\n'
+        f"{doc_as_html(rule.doc, translate)}\n"
         "</details></details>"
     )

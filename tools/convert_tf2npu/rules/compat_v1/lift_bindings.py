@@ -51,7 +51,7 @@ def edit_after_lifting(names: Names, edit: Edit, node: ast.AST) -> Edit:
 
     def lifted_match(match: re.Match[str]) -> str:
         root, rest = match.group(1), match.group(2)
-        bound = (names.lookup(root, where) if where else names.module.bindings.get(root)) or []
+        bound = (names.bindings_of_name(root, where) if where else names.module.bindings.get(root)) or []
         bound = [b for b in bound if b.node is node] or bound  # after an import it is the binding of that import
         if bound and all(b.target == V1 for b in bound) and rest.startswith(".compat.v1."):
             return root + rest[len(".compat.v1") :]

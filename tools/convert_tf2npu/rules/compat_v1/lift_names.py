@@ -113,7 +113,7 @@ from typing import Iterator
 
 from ...analysis.tensorflow_version import evidence_of_tf2
 from ...analysis.v2_behavior import place_of_switch
-from ...rewrite.call_edits import rename_after_root
+from ...rewrite.call_edits import edit_to_rename_after_root
 from ...rewrite.insertion import edit_adding_before
 from ...rewrite.npu_imports import edit_adding_after
 from ...rewrite.removal import remove_statements
@@ -196,7 +196,7 @@ def _lift_in_place(context: Context, use: Use) -> Edit | None:
             and (base.attr, node.attr) == ("compat", "v1")
             and names.spelled_name(base.value, use.where) == V1
         ):
-            return rename_after_root(source, base.value, node, "")
+            return edit_to_rename_after_root(source, base.value, node, "")
         if names.by_name and names.spelled_name(base, use.where) == "tensorflow":
             end = source.end(base)
             return (

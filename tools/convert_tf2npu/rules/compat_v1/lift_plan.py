@@ -16,7 +16,7 @@ from ...semantics.module_index import ModuleIndex, Names
 from ...semantics.version_evidence import is_written_for_tf2, may_have_used_gelu
 from ...syntax.source import Source
 from ...syntax.suppressions import is_suppressed_at
-from ...tf_api.canonical_names import canonical
+from ...tf_api.canonical_names import canonical_name
 from ...tf_api.v1_fate import (
     NEW,
     NOWHERE,
@@ -182,7 +182,7 @@ def _star_whose_tf_is_lifted(evidence: _Evidence, moves: bool) -> Star | None:
     needs_tf = any(
         use.root.id == "tf"
         and (use.name in evidence.wanted or whole and not use.name.startswith(V1))
-        and all(b.where.scope is names.module for b in names.lookup("tf", use.where) or ())
+        and all(b.where.scope is names.module for b in names.bindings_of_name("tf", use.where) or ())
         for use in evidence.used
     )
     return _star_binding_tf(names) if needs_tf else None
@@ -193,7 +193,7 @@ def _star_binding_tf(names: Names) -> Star | None:
     stars = [
         star
         for star in names.stars
-        if canonical(star.module) == "npu_shim.npu_init" and names.places[star.node].scope is names.module
+        if canonical_name(star.module) == "npu_shim.npu_init" and names.places[star.node].scope is names.module
     ]
     bound = names.module.bindings.get("tf", [])
     if not stars or any(b.kind != "import" or b.target != "tensorflow" for b in bound):
@@ -223,7 +223,7 @@ def _needs_only_parts(evidence: _Evidence, kept: list[Import]) -> bool:
         b.kind == "import" and b.target != "tensorflow"
         for use in evidence.used
         if use.name in evidence.wanted
-        for b in names.lookup(use.root.id, use.where) or ()
+        for b in names.bindings_of_name(use.root.id, use.where) or ()
     )
 
 
@@ -262,7 +262,7 @@ def _imports_of_moving_contrib(source: Source, evidence: _Evidence) -> list[ast.
         its = [
             part_with_replacement(names, u.whole, u.where)
             for u in evidence.used
-            if u.root.id == imported.local and imported.binding in (names.lookup(u.root.id, u.where) or ())
+            if u.root.id == imported.local and imported.binding in (names.bindings_of_name(u.root.id, u.where) or ())
         ]
         replacements = [(getattr(part[0], "attr", ""), part[2]) if part else ("", None) for part in its]
         own = replacement_of(contrib_name(imported.binding.target))

@@ -266,7 +266,7 @@ import ast
 from typing import Iterator
 
 from ...semantics.model import Call
-from ...semantics.signatures import bind
+from ...semantics.signatures import bind_arguments
 from ...semantics.tf_types import Type
 from ..base import Change, Context, Finding
 from .last_batch import StaticBatch, check_last_batch
@@ -282,7 +282,7 @@ METHODS = frozenset(_SIGNATURES)
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Change | Finding]:
     node = call.node
-    if context.types.of(method.value, call.where) == Type.DATASET:
+    if context.types.type_of(method.value, call.where) == Type.DATASET:
         yield from check_last_batch(
-            context, CODE, call, bind(node, _SIGNATURES[method.attr]), StaticBatch(), method.value
+            context, CODE, call, bind_arguments(node, _SIGNATURES[method.attr]), StaticBatch(), method.value
         )

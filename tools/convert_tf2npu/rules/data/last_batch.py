@@ -26,12 +26,12 @@ from ...analysis.phase_words import EVAL, OTHER, PREDICT, PREPARE, TRAIN
 from ...analysis.train_phase import Phase, phase_of
 from ...analysis.training_flag import training_flag_text
 from ...facts.kinds import DATASET
-from ...rewrite.call_edits import add_argument, wrap_edits
+from ...rewrite.call_edits import edit_to_add_argument, edits_to_wrap
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.signatures import Bound
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant
+from ...syntax.expressions import constant_in_tuple
 from ...syntax.source import one_line
 from ..base import Change, Context, Finding, Message, Question
 
@@ -90,7 +90,7 @@ def check_last_batch(
         source: the dataset that it reads, if this is an expression.
     """
     value = bound.args.get(static.flag or "")
-    if value is not None and constant(value) != (False,):
+    if value is not None and constant_in_tuple(value) != (False,):
         return  # the script decides
     if context.once(_trains_elsewhere):
         return
@@ -138,7 +138,7 @@ def check_last_batch(
         yield Finding(call.node, lost)
         return
     edit = (
-        add_argument(context.source, call.node, static.flag + "=True")
+        edit_to_add_argument(context.source, call.node, static.flag + "=True")
         if is_known and value is None and static.flag and apart is False
         else None
     )
@@ -169,7 +169,7 @@ def check_last_batch(
         yield Change(
             call.node,
             "partial batches dropped in training only",
-            wrap_edits(context.source, whole, "npu_data.drop_in_training(", ")"),
+            edits_to_wrap(context.source, whole, "npu_data.drop_in_training(", ")"),
             ("npu_data",),
             runs=use.runs,
         )
@@ -234,7 +234,7 @@ def _why_no_partial_batch(
     context: Context, bound: Bound, source: ast.AST | None, where: Where, size: Size | None
 ) -> str:
     """Return the reason why no batch can be partial, or the empty string."""
-    if constant(bound.args.get("batch_size")) == (1,):
+    if constant_in_tuple(bound.args.get("batch_size")) == (1,):
         return "a batch is one example"
     if size is not None and size.rows % size.batch == 0:
         return Message("{0} divides the {1} examples", size.batch, size.rows)

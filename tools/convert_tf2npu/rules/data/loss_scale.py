@@ -235,14 +235,14 @@ from ...analysis.eager_training import texts_of_file_and_importers, trains_eager
 from ...analysis.graph_rewrites import GRAPH_REWRITES, replaced_graph_rewrites
 from ...analysis.mixed_policy import KERAS, KERAS_OPTIMIZERS, Unscaled, unscaled_optimizers
 from ...analysis.tensorflow_version import is_tf2_program
-from ...rewrite.call_edits import add_argument, rename, wrap_edits
+from ...rewrite.call_edits import edit_to_add_argument, edit_to_rename, edits_to_wrap
 from ...rewrite.loss_scale_edits import CONTRIB, DYNAMIC, FIXED, RENAMED, TRAIN, loss_scale_edits
 from ...rewrite.npu_imports import device_name
 from ...rewrite.session_config import PRECISION_MODE
 from ...semantics.model import Call, Where
-from ...semantics.signatures import bind
+from ...semantics.signatures import bind_arguments
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant, last_part
+from ...syntax.expressions import constant_in_tuple, last_part
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Message
 
@@ -291,7 +291,9 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
                 _mixed_precision_statement(context),
             )
         return
-    given = bind(call.node, ("opt", "loss_scale")).args.get("loss_scale") if name in _OPTIMIZERS else call.node
+    given = (
+        bind_arguments(call.node, ("opt", "loss_scale")).args.get("loss_scale") if name in _OPTIMIZERS else call.node
+    )
     if _is_used_by_rewrite(context, given, call.where):
         yield Finding(
             call.node,
@@ -339,14 +341,18 @@ def _convert_keras_loss_scale(context: Context, call: Call, name: str) -> Iterat
         yield Change(
             call.node,
             "loss scaling replaced with that of the NPU",
-            (rename(context.source, call.node.func, f"{local}.train.optimizer.Npu{experimental}LossScaleOptimizer"),),
+            (
+                edit_to_rename(
+                    context.source, call.node.func, f"{local}.train.optimizer.Npu{experimental}LossScaleOptimizer"
+                ),
+            ),
             (local,),
         )
     elif _sets_mixed_policy(context, call) and not is_in_test(context, call.node):
         unscaled = unscaled_optimizers(context, call)
         if unscaled is not None:
             local = device_name(context.names, of_vendor=True)
-            edits = [rename(context.source, call.node, _OPTION.replace("npu", local, 1))]
+            edits = [edit_to_rename(context.source, call.node, _OPTION.replace("npu", local, 1))]
             for optimizer in unscaled:
                 edits += _edits_to_scale_loss(context, optimizer, f"{local}.train.optimizer.NpuLossScaleOptimizer(")
             yield Change(call.node, "mixed precision replaced with that of the NPU", tuple(edits), (local,))
@@ -362,15 +368,15 @@ def _convert_keras_loss_scale(context: Context, call: Call, name: str) -> Iterat
 def _edits_to_scale_loss(context: Context, optimizer: Unscaled, before: str) -> tuple[Edit, ...]:
     """Return the edits that let an optimizer of compile scale the loss, as Keras does with a policy."""
     if optimizer.written:
-        return (rename(context.source, optimizer.node, f"{before}{optimizer.written})"),)
-    return wrap_edits(context.source, optimizer.node, before, ")")
+        return (edit_to_rename(context.source, optimizer.node, f"{before}{optimizer.written})"),)
+    return edits_to_wrap(context.source, optimizer.node, before, ")")
 
 
 def _enables_mixed_precision(call: Call) -> bool:
     """Return True if the options of the graph optimizer, in a literal, switch on mixed precision."""
     options = call.node.args[0] if call.node.args else None
     return isinstance(options, ast.Dict) and any(
-        constant(key) == ("auto_mixed_precision",) and constant(value) == (True,)
+        constant_in_tuple(key) == ("auto_mixed_precision",) and constant_in_tuple(value) == (True,)
         for key, value in zip(options.keys, options.values)
     )
 
@@ -399,16 +405,16 @@ def _sets_mixed_policy(context: Context, call: Call) -> bool:
         for origin in origins(argument, call.where, context.names)
         for inner in ast.walk(origin.node)
         if isinstance(inner, ast.expr)
-        for text in constant(inner) or ()
+        for text in constant_in_tuple(inner) or ()
     )
 
 
 def _edit_to_share_overflows(context: Context, node: ast.Call) -> Edit | None:
     """Return the edit that shares overflows between ranks."""
-    bound = bind(node, ("opt", "loss_scale_manager", "is_distributed"))
+    bound = bind_arguments(node, ("opt", "loss_scale_manager", "is_distributed"))
     if not context.distributed or bound.hidden or "is_distributed" in bound.args:
         return None
-    return add_argument(context.source, node, "is_distributed=True")
+    return edit_to_add_argument(context.source, node, "is_distributed=True")
 
 
 def _is_used_by_rewrite(context: Context, scale: ast.expr | None, where: Where) -> bool:
@@ -419,8 +425,8 @@ def _is_used_by_rewrite(context: Context, scale: ast.expr | None, where: Where) 
     makers = _creation_calls(context, scale, where)
     for call in context.names.calls:
         if context.resolve(call.node.func, call.where) in GRAPH_REWRITES:
-            given = bind(call.node, ("opt", "loss_scale")).args.get("loss_scale")
-            if given is not None and constant(given) is None:
+            given = bind_arguments(call.node, ("opt", "loss_scale")).args.get("loss_scale")
+            if given is not None and constant_in_tuple(given) is None:
                 its = _creation_calls(context, given, call.where)
                 if its is None or makers is None or its & makers:
                     return True
@@ -429,15 +435,15 @@ def _is_used_by_rewrite(context: Context, scale: ast.expr | None, where: Where) 
 
 def _creation_calls(context: Context, node: ast.expr | None, where: Where) -> set[int] | None:
     """Return the calls that may have made a value, or None if they are not known."""
-    if node is None or constant(node) is not None:
+    if node is None or constant_in_tuple(node) is not None:
         return set()
     if isinstance(node, ast.Call):
         return {id(node)}
-    bindings = context.names.lookup(node.id, where) or [] if isinstance(node, ast.Name) else []
+    bindings = context.names.bindings_of_name(node.id, where) or [] if isinstance(node, ast.Name) else []
     if not bindings or any(b.kind != "value" or not isinstance(b.node, ast.Call) for b in bindings):
         return None
     return {id(b.node) for b in bindings}
 
 
 def _has_literal_scale(node: ast.Call) -> bool:
-    return constant(bind(node, ("opt", "loss_scale")).args.get("loss_scale")) is not None
+    return constant_in_tuple(bind_arguments(node, ("opt", "loss_scale")).args.get("loss_scale")) is not None

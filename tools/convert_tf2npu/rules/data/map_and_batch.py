@@ -118,9 +118,9 @@ from typing import Iterator
 
 from ...analysis.datasets import batched_dataset
 from ...semantics.model import Call
-from ...semantics.signatures import BUCKET_BY_LENGTH, bind
+from ...semantics.signatures import BUCKET_BY_LENGTH, bind_arguments
 from ...semantics.tf_types import FROM_FILES, Type
-from ...syntax.expressions import constant, last_part
+from ...syntax.expressions import constant_in_tuple, last_part
 from ...tf_api.name_tables import PARAMETERS
 from ..base import Change, Context, Finding
 from ..compat_v1.contrib.contrib_plan import is_call_moved
@@ -143,18 +143,20 @@ _BUCKETS = StaticBatch(pad="npu_shim.data.pad_last_batch(%s, batch_size=N)")
 
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Change | Finding]:
-    if context.types.of(method.value, call.where) == Type.DATASET:
-        yield from check_last_batch(context, CODE, call, bind(call.node, BUCKET_BY_LENGTH), _BUCKETS, method.value)
+    if context.types.type_of(method.value, call.where) == Type.DATASET:
+        yield from check_last_batch(
+            context, CODE, call, bind_arguments(call.node, BUCKET_BY_LENGTH), _BUCKETS, method.value
+        )
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     if name in _FROM_FILES:
-        if any(k.arg == "batch_size" and constant(k.value) == (None,) for k in call.node.keywords):
+        if any(k.arg == "batch_size" and constant_in_tuple(k.value) == (None,) for k in call.node.keywords):
             return  # the dataset has no batches
-        yield from check_last_batch(context, CODE, call, bind(call.node, ()), StaticBatch(None), None)
+        yield from check_last_batch(context, CODE, call, bind_arguments(call.node, ()), StaticBatch(None), None)
         return
     home, _, word = name.rpartition(".")
-    bound = bind(call.node, _SIGNATURES[_HOMES[0] + word])
+    bound = bind_arguments(call.node, _SIGNATURES[_HOMES[0] + word])
     whole = batched_dataset(context, call.node)
     source = (
         whole.func.value

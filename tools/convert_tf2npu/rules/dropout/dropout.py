@@ -105,10 +105,10 @@ from typing import Iterator
 
 from ...analysis.tensorflow_version import is_tf2_program
 from ...facts.kinds import FUNCTION
-from ...rewrite.call_edits import edits_to_keep_probability, rename, rename_keyword
+from ...rewrite.call_edits import edit_to_rename, edits_to_keep_probability, rename_keyword
 from ...semantics.model import Call
 from ...semantics.module_index import Names
-from ...semantics.signatures import DROPOUT_V1, DROPOUT_V2, bind
+from ...semantics.signatures import DROPOUT_V1, DROPOUT_V2, bind_arguments
 from ...syntax.source import Edit
 from ...tf_api.canonical_names import is_known_tf2_spelling, is_tf1_name
 from ..base import Change, Context, Finding, Question
@@ -168,7 +168,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
             )
             return
     version = version or 1
-    bound = bind(node, _KERAS_LEVEL if keras else DROPOUT_V1 if version == 1 else DROPOUT_V2)
+    bound = bind_arguments(node, _KERAS_LEVEL if keras else DROPOUT_V1 if version == 1 else DROPOUT_V2)
     rate = "level" if keras else "rate"
     if bound.hidden:
         yield Finding(
@@ -181,7 +181,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
             "the NPU operator has no noise_shape. Use npu_ops.dropout(x, keep_prob=...) if the model allows it",
         )
         return
-    edits: list[Edit] = [rename(source, node.func, "npu_ops.dropout")]
+    edits: list[Edit] = [edit_to_rename(source, node.func, "npu_ops.dropout")]
     if version == 1 and rate in bound.positional:
         yield Finding(node, "the rate of dropout is positional. Write npu_ops.dropout(x, keep_prob=...)")
         return

@@ -118,8 +118,8 @@ from typing import Iterator
 
 from ...rewrite.call_edits import edits_to_keep_probability
 from ...semantics.model import Call
-from ...semantics.signatures import LAYERS_DROPOUT, bind
-from ...syntax.expressions import constant
+from ...semantics.signatures import LAYERS_DROPOUT, bind_arguments
+from ...syntax.expressions import constant_in_tuple
 from ..base import Change, Context, Finding
 from .training_dropouts import Dropout, convert_dropout
 
@@ -129,9 +129,9 @@ _NAME = "tf.layers.dropout"
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
-    bound = bind(call.node, LAYERS_DROPOUT)
+    bound = bind_arguments(call.node, LAYERS_DROPOUT)
     training = bound.args.get("training")
-    literal = constant(training)
+    literal = constant_in_tuple(training)
     if not bound.hidden and (training is None or literal and not literal[0]):
         return  # without training it never drops
     reason = ""

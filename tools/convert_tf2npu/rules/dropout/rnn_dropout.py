@@ -30,8 +30,8 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...semantics.model import Call
-from ...semantics.signatures import bind
-from ...syntax.expressions import constant
+from ...semantics.signatures import bind_arguments
+from ...syntax.expressions import constant_in_tuple
 from ...syntax.source import one_line
 from ..base import Context, Finding, Message
 
@@ -42,7 +42,7 @@ _SIGNATURE = ("cell", "input_keep_prob", "output_keep_prob", "state_keep_prob", 
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
-    given = bind(call.node, _SIGNATURE)
+    given = bind_arguments(call.node, _SIGNATURE)
     if not _STACKS.isdisjoint(context.called_names.values()):
         return
     if given.hidden or given.is_given("state_keep_prob") or given.is_given("variational_recurrent"):
@@ -50,7 +50,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     dropped = []
     for part in ("input", "output"):
         keep = given.args.get(part + "_keep_prob")
-        if keep is not None and (constant(keep) or (None,))[0] not in (1, 1.0):
+        if keep is not None and (constant_in_tuple(keep) or (None,))[0] not in (1, 1.0):
             dropped.append(f"{part}s, keep_prob={one_line(context.source.segment(keep))}")
     if dropped:
         first, last = dropped[0], dropped[-1]

@@ -79,8 +79,8 @@ from typing import Iterator
 
 from ...semantics.model import Call
 from ...semantics.module_index import Names
-from ...semantics.signatures import Bound, bind
-from ...syntax.expressions import constant
+from ...semantics.signatures import Bound, bind_arguments
+from ...syntax.expressions import constant_in_tuple
 from ..base import Change, Context, Finding
 from .training_dropouts import Dropout, convert_dropout
 
@@ -93,12 +93,12 @@ _NAME = "slim.dropout"
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
-    bound = bind(call.node, _SIGNATURE)
+    bound = bind_arguments(call.node, _SIGNATURE)
     scopes = _arg_scopes_around(context, call)
     training: ast.AST | None = bound.args.get("is_training")
     if training is None and not bound.hidden:
         training = next((k.value for scope in scopes for k in scope.keywords if k.arg == "is_training"), None)
-    literal = constant(training)
+    literal = constant_in_tuple(training)
     if literal and not literal[0]:
         return  # without training it never drops
     complete = training is not None and "keep_prob" in bound.args or not _may_be_in_arg_scope(context.names)

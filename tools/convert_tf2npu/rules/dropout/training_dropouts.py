@@ -9,13 +9,13 @@ from typing import NamedTuple
 from ...analysis.static_conditions import is_python_value
 from ...facts.kinds import VALUE
 from ...facts.seen import Seen
-from ...rewrite.call_edits import argument_end, rename, rename_keyword, text_with_edits
+from ...rewrite.call_edits import argument_end, edit_to_rename, rename_keyword, text_with_edits
 from ...rewrite.npu_imports import name_of_tensorflow
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.signatures import Bound
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant
+from ...syntax.expressions import constant_in_tuple
 from ...syntax.source import Edit, Source, one_line
 from ..base import Change, Context, Finding, Question, Result
 
@@ -71,7 +71,7 @@ def convert_dropout(context: Context, dropout: Dropout, name: str, code: str) ->
             "Write npu_ops.dropout(x, keep_prob=...) for training",
             name,
         )
-    if dropout.training is None or constant(dropout.training) is not None:
+    if dropout.training is None or constant_in_tuple(dropout.training) is not None:
         return Change(node, _REPLACED, tuple(edits), ("npu_ops",))
     value, test, x = (
         one_line(text_with_edits(source, node, edits)),
@@ -139,7 +139,7 @@ def _has_bool_variable(context: Context) -> bool:
     for call in context.names.calls:
         if context.called_names.get(call.node) in ("tensorflow.Variable", "tensorflow.get_variable"):
             values = [*call.node.args, *(k.value for k in call.node.keywords if k.arg in ("dtype", "initial_value"))]
-            first = constant(values[0]) if values else None
+            first = constant_in_tuple(values[0]) if values else None
             if first in ((True,), (False,)) or any(context.resolve(v, call.where) == "tensorflow.bool" for v in values):
                 return True
     return False
@@ -154,7 +154,7 @@ def _conditional_text(condition: str, node: ast.AST, value: str, otherwise: str)
 def _edits_to_operator(source: Source, dropout: Dropout) -> list[Edit] | None:
     """Return the edits that make the call a call of the operator, or None if that is not possible."""
     node = dropout.call.node
-    edits = [rename(source, node.func, OPERATOR)] + list(dropout.keep)
+    edits = [edit_to_rename(source, node.func, OPERATOR)] + list(dropout.keep)
     for old, new in dropout.renamed:
         if old in dropout.bound.keywords:
             edits.append(rename_keyword(source, node, dropout.bound.keywords[old], new))

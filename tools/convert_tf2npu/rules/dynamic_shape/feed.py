@@ -78,7 +78,7 @@ from ...analysis.slices import advice_for_full_range, one_line_text, uneven_slic
 from ...facts.kinds import SHAPE
 from ...facts.seen import only_shape
 from ...semantics.model import Call
-from ...semantics.signatures import bind
+from ...semantics.signatures import bind_arguments
 from ...semantics.tf_types import Type
 from ...syntax.expressions import last_name
 from ..base import Context, Finding, Question
@@ -90,10 +90,10 @@ _RECOMPILES = "last partial batch: the NPU recompiles for it. "
 
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Finding]:
-    bound = bind(call.node, _SIGNATURES[method.attr])
+    bound = bind_arguments(call.node, _SIGNATURES[method.attr])
     feeds = _fed_dict(context, call, bound.args.get("feed_dict"))
     if feeds is None or not (
-        "feed_dict" in bound.keywords or context.types.of(method.value, call.where) == Type.SESSION
+        "feed_dict" in bound.keywords or context.types.type_of(method.value, call.where) == Type.SESSION
     ):
         return
     slices = [

@@ -75,12 +75,12 @@ from ...analysis.graph_control_flow import control_flow_advice
 from ...analysis.host_work import belongs_to_host_code
 from ...analysis.observed_lengths import ObservedLengths
 from ...facts.kinds import DATASET
-from ...rewrite.call_edits import rename, text_with_edits, wrap_edits
+from ...rewrite.call_edits import edit_to_rename, edits_to_wrap, text_with_edits
 from ...rewrite.masked_reductions import DATA
 from ...semantics.model import Call, Where
-from ...semantics.signatures import BUCKET_BY_LENGTH, bind
+from ...semantics.signatures import BUCKET_BY_LENGTH, bind_arguments
 from ...semantics.tf_types import Type
-from ...syntax.expressions import constant
+from ...syntax.expressions import constant_in_tuple
 from ..base import Change, Context, Finding, Question
 
 CODE = "NPU238"
@@ -98,7 +98,7 @@ _RECOMPILES = "dynamic batch length: the NPU recompiles for each new length"
 
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Change | Finding]:
-    if context.types.of(method.value, call.where) != Type.DATASET:
+    if context.types.type_of(method.value, call.where) != Type.DATASET:
         return
     around = context.names.parents[call.node]
     if isinstance(around, ast.Call) and context.called_names.get(around) == _FIXED:
@@ -106,17 +106,19 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
     if method.attr != "padded_batch":
         yield from check_call(context, call, _RAGGED if method.attr == "ragged_batch" else "")
         return
-    bound = bind(call.node, ("batch_size", "padded_shapes", "padding_values"))
+    bound = bind_arguments(call.node, ("batch_size", "padded_shapes", "padding_values"))
     shapes = bound.args.get("padded_shapes")
     if not belongs_to_host_code(context, call.node) and (
         not bound.is_given("padded_shapes") and not bound.hidden or _has_dynamic_length(context, shapes, call.where)
     ):
         lengths = ObservedLengths(context.observed_at(CODE, DATASET, call.node))
         if lengths.are_fixed and not uses_of_dataset(call.node, context.names).shapes_iterators:
-            edits = [rename(context.source, node, str(size)) for node, size in lengths.dimensions_of_literal(shapes)]
+            edits = [
+                edit_to_rename(context.source, node, str(size)) for node, size in lengths.dimensions_of_literal(shapes)
+            ]
             if edits and shapes is not None:
                 after = f", {text_with_edits(context.source, shapes, edits)})"
-                edited = wrap_edits(context.source, call.node, f"{DATA}.fixed_lengths(", after)
+                edited = edits_to_wrap(context.source, call.node, f"{DATA}.fixed_lengths(", after)
                 yield Change(call.node, "padded batches given the length that they have", edited, (DATA,), lengths.runs)
             if edits or not bound.is_given("padded_shapes"):
                 return
@@ -148,11 +150,11 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
         if not belongs_to_host_code(context, call.node):
             yield Finding(call.node, "{0}. Use padded_batch with a fixed length", _RECOMPILES)
         return
-    bound = bind(call.node, BUCKET_BY_LENGTH)
+    bound = bind_arguments(call.node, BUCKET_BY_LENGTH)
     given = bound.args.get("pad_to_bucket_boundary")
     if (
         not bound.hidden
-        and (given is None or constant(given) == (False,))
+        and (given is None or constant_in_tuple(given) == (False,))
         and not belongs_to_host_code(context, call.node)
     ):
         whole = batched_dataset(context, call.node)
@@ -175,6 +177,6 @@ def _has_dynamic_length(context: Context, shapes: ast.AST | None, where: Where) 
         is_known = binding is not None and not isinstance(binding.node, ast.Name)
         return is_known and binding is not None and _has_dynamic_length(context, binding.node, binding.where)
     return shapes is not None and any(
-        isinstance(node, (ast.List, ast.Tuple)) and any(constant(e) in ((None,), (-1,)) for e in node.elts)
+        isinstance(node, (ast.List, ast.Tuple)) and any(constant_in_tuple(e) in ((None,), (-1,)) for e in node.elts)
         for node in ast.walk(shapes)
     )

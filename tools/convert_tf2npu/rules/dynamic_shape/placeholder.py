@@ -97,9 +97,9 @@ from ...analysis.graph_control_flow import control_flow_advice
 from ...analysis.unreached_feeds import unreached_feed
 from ...facts.kinds import SHAPE
 from ...facts.seen import only_shape
-from ...rewrite.call_edits import add_argument, rename
+from ...rewrite.call_edits import edit_to_add_argument, edit_to_rename
 from ...semantics.model import Call, Where
-from ...semantics.signatures import Bound, bind
+from ...semantics.signatures import Bound, bind_arguments
 from ...syntax.expressions import is_none, last_name
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Message, Question
@@ -235,18 +235,18 @@ def _edits_to_observed_shape(context: Context, call: Call) -> tuple[Edit, ...]:
     fed = _only_observed_shape(context, call)
     if fed is None or last_name(call.node.func) != "placeholder":
         return ()
-    shape = bind(call.node, _SIGNATURES["placeholder"]).args.get("shape")
+    shape = bind_arguments(call.node, _SIGNATURES["placeholder"]).args.get("shape")
     if shape is None:
-        edit = add_argument(context.source, call.node, f"shape={_shape_text(fed)}")
+        edit = edit_to_add_argument(context.source, call.node, f"shape={_shape_text(fed)}")
         return (edit,) if edit is not None else ()
     if is_none(shape):
-        return (rename(context.source, shape, _shape_text(fed)),)
+        return (edit_to_rename(context.source, shape, _shape_text(fed)),)
     if not isinstance(shape, (ast.List, ast.Tuple)) or len(shape.elts) != len(fed):
         return ()
     if any(isinstance(size, (ast.IfExp, ast.Starred)) for size in shape.elts):
         return ()
     sizes = zip(shape.elts, fed)
-    return tuple(rename(context.source, written, str(size)) for written, size in sizes if is_none(written))
+    return tuple(edit_to_rename(context.source, written, str(size)) for written, size in sizes if is_none(written))
 
 
 def _is_sparse(context: Context, call: Call) -> bool:
@@ -259,7 +259,7 @@ def _is_dynamic(context: Context, call: Call) -> bool:
     word = last_name(call.node.func)
     if word not in _SIGNATURES or context.resolve(call.node.func, call.where) not in CALLS:
         return False
-    bound = bind(call.node, _SIGNATURES[word])
+    bound = bind_arguments(call.node, _SIGNATURES[word])
     if bound.hidden or _takes_strings(context, call, bound):
         return False
     shape = bound.args.get("shape")
@@ -287,7 +287,7 @@ def _holds_a_number(context: Context, call: Call) -> bool:
 def _has_unknown_dimension(context: Context, shape: ast.expr, where: Where) -> bool:
     """Return True if a shape, or one of those that a condition chooses from, has an unknown dimension."""
     if isinstance(shape, ast.Name):
-        bindings = context.names.lookup(shape.id, where) or []
+        bindings = context.names.bindings_of_name(shape.id, where) or []
         values = [(b.node, b.where) for b in bindings if b.kind == "value" and not isinstance(b.node, ast.Name)]
         return any(
             isinstance(node, ast.expr) and _has_unknown_dimension(context, node, place) for node, place in values

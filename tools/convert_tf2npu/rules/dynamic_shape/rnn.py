@@ -38,8 +38,8 @@ from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call
-from ...semantics.signatures import bind
-from ...syntax.expressions import constant
+from ...semantics.signatures import bind_arguments
+from ...syntax.expressions import constant_in_tuple
 from ...syntax.source import one_line
 from ...tf_api.name_tables import PARAMETERS
 from ..base import Context, Finding
@@ -60,9 +60,9 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
             "direction, the second with tf.reverse_sequence before and after it",
         )
         return
-    bound = bind(call.node, _SIGNATURE)
+    bound = bind_arguments(call.node, _SIGNATURE)
     cell, inputs = (one_line(context.source.segment(bound.args[a])) if a in bound.args else a for a in _SIGNATURE[:2])
-    time_first = constant(bound.args.get("time_major")) == (True,)
+    time_first = constant_in_tuple(bound.args.get("time_major")) == (True,)
     time_major = inputs if time_first else f"tf.transpose({inputs}, [1, 0, 2])"
     back = "" if time_first else " and transpose back"
     yield Finding(

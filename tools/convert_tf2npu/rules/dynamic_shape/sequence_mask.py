@@ -27,11 +27,11 @@ from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
 from ...facts.kinds import ROWS
-from ...rewrite.call_edits import add_argument, rename
+from ...rewrite.call_edits import edit_to_add_argument, edit_to_rename
 from ...rewrite.masked_reductions import DATA
 from ...rewrite.seen_findings import size_findings, was_never_on_npu
 from ...semantics.model import Call
-from ...semantics.signatures import bind
+from ...semantics.signatures import bind_arguments
 from ..base import Change, Context, Finding, Message
 
 CODE = "NPU239"
@@ -39,12 +39,12 @@ CALLS = frozenset({"tensorflow.sequence_mask"})
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
-    bound = bind(call.node, ("lengths", "maxlen", "dtype", "name"))
+    bound = bind_arguments(call.node, ("lengths", "maxlen", "dtype", "name"))
     if bound.hidden or bound.is_given("maxlen") or not runs_on_npu(context, call.node):
         return
     seen = context.observed_at(CODE, ROWS, call.node)
     width = seen.only("last") if seen is not None and seen.only("repeated") else None
-    added = add_argument(context.source, call.node, f"maxlen={width}")
+    added = edit_to_add_argument(context.source, call.node, f"maxlen={width}")
     if (
         seen is not None
         and isinstance(width, int)
@@ -52,7 +52,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
         and added is not None
         and not was_never_on_npu(context, CODE, ROWS, call.node)
     ):
-        edits = rename(context.source, call.node.func, f"{DATA}.sequence_mask"), added
+        edits = edit_to_rename(context.source, call.node.func, f"{DATA}.sequence_mask"), added
         yield Change(call.node, Message("tf.sequence_mask gets the width {0}", width), edits, (DATA,), seen.runs)
         return
     finding = Finding(

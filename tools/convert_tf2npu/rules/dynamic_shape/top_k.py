@@ -44,7 +44,7 @@ from ...facts.kinds import ROWS
 from ...rewrite.masked_top_k import change_to_masked_largest, largest_values, questions_about_largest
 from ...rewrite.seen_findings import size_findings, was_never_on_npu
 from ...semantics.model import Call
-from ...semantics.signatures import bind
+from ...semantics.signatures import bind_arguments
 from ..base import Change, Context, Finding, Question
 
 CODE = "NPU235"
@@ -52,7 +52,7 @@ CALLS = frozenset({"tensorflow.nn.top_k", "tensorflow.math.top_k"})
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
-    k = bind(call.node, ("input", "k", "sorted", "name")).args.get("k")
+    k = bind_arguments(call.node, ("input", "k", "sorted", "name")).args.get("k")
     if not is_computed_from_fed_data(context, k, call.where) or not runs_on_npu(context, call.node):
         return
     largest = largest_values(context, call)

@@ -49,7 +49,7 @@ from ...facts.kinds import ROWS
 from ...rewrite.masked_reductions import change_to_masked_reductions, questions_about_mask
 from ...rewrite.seen_findings import size_findings
 from ...semantics.model import Call
-from ...semantics.signatures import bind
+from ...semantics.signatures import bind_arguments
 from ..base import Change, Context, Finding, Question
 
 CODE = "NPU230"
@@ -58,7 +58,7 @@ _SIGNATURE = ("condition", "x", "y", "name")
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
-    bound = bind(call.node, _SIGNATURE)
+    bound = bind_arguments(call.node, _SIGNATURE)
     if bound.hidden or bound.is_given("x") or not runs_on_npu(context, call.node):
         return
     places = selected_rows(context, call.node)

@@ -58,7 +58,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.run_configs import type_after_conversion
-from ...rewrite.call_edits import add_argument, rename, wrap_edits
+from ...rewrite.call_edits import edit_to_add_argument, edit_to_rename, edits_to_wrap
 from ...semantics.model import Call
 from ...semantics.tf_types import READY_MADE, Type
 from ...syntax.expressions import is_none, last_part
@@ -88,13 +88,13 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
     if config is not None and not is_none(config):
         if type_after_conversion(context, config, call.where) != Type.PREPARED_RUN_CONFIG:
             yield Change(
-                call.node, message, wrap_edits(context.source, config, "npu_run_config_init(run_config=", ")"), uses
+                call.node, message, edits_to_wrap(context.source, config, "npu_run_config_init(run_config=", ")"), uses
             )
         return
     edit = (
-        rename(context.source, config, "npu_run_config_init()")
+        edit_to_rename(context.source, config, "npu_run_config_init()")
         if config is not None
-        else add_argument(context.source, call.node, "config=npu_run_config_init()")
+        else edit_to_add_argument(context.source, call.node, "config=npu_run_config_init()")
     )
     if edit:
         yield Change(call.node, message, (edit,), uses)

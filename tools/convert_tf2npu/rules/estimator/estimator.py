@@ -103,9 +103,9 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.run_configs import type_after_conversion
-from ...rewrite.call_edits import add_argument, name_argument, rename, wrap_edits
+from ...rewrite.call_edits import edit_to_add_argument, edit_to_rename, edits_to_wrap, name_argument
 from ...semantics.model import Call
-from ...semantics.signatures import ESTIMATOR, bind
+from ...semantics.signatures import ESTIMATOR, bind_arguments
 from ...semantics.tf_types import Type
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding
@@ -117,7 +117,7 @@ CALLS = frozenset({"tensorflow.estimator.Estimator"})
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     source = context.source
-    bound = bind(call.node, ESTIMATOR)
+    bound = bind_arguments(call.node, ESTIMATOR)
     if bound.hidden or bound.unknown:
         yield Finding(
             call.node,
@@ -135,20 +135,20 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
             yield Change(
                 call.node,
                 "run configuration of Estimator prepared for the NPU",
-                wrap_edits(source, config, "npu_run_config_init(run_config=", ")"),
+                edits_to_wrap(source, config, "npu_run_config_init(run_config=", ")"),
                 ("npu_run_config_init",),
             )
             return
     elif config is not None:
-        edits.append(rename(source, config, "NPURunConfig()"))
+        edits.append(edit_to_rename(source, config, "NPURunConfig()"))
         uses.append("NPURunConfig")
     else:
-        added = add_argument(source, call.node, "config=NPURunConfig()")
+        added = edit_to_add_argument(source, call.node, "config=NPURunConfig()")
         if added is None:
             return
         edits.append(added)
         uses.append("NPURunConfig")
-    edits.append(rename(source, call.node.func, "NPUEstimator"))
+    edits.append(edit_to_rename(source, call.node.func, "NPUEstimator"))
     if "warm_start_from" in bound.positional:  # NPUEstimator has job_start_file at this position
         edits.append(name_argument(source, call.node, bound.args["warm_start_from"], "warm_start_from"))
     yield Change(call.node, "Estimator replaced with NPUEstimator", tuple(edits), tuple(uses))

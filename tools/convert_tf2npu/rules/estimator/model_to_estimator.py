@@ -57,9 +57,9 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.run_configs import type_after_conversion
-from ...rewrite.call_edits import name_argument, rename, wrap_edits
+from ...rewrite.call_edits import edit_to_rename, edits_to_wrap, name_argument
 from ...semantics.model import Call
-from ...semantics.signatures import bind
+from ...semantics.signatures import bind_arguments
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding
 
@@ -70,7 +70,7 @@ _SIGNATURE = ("keras_model", "keras_model_path", "custom_objects", "model_dir", 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     source = context.source
-    bound = bind(call.node, _SIGNATURE)
+    bound = bind_arguments(call.node, _SIGNATURE)
     if bound.hidden or bound.unknown or "checkpoint_format" in bound.positional:
         yield Finding(
             call.node,
@@ -78,13 +78,13 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
             "keras_to_npu.model_to_npu_estimator(keras_model, config=NPURunConfig(...))",
         )
         return
-    edits: list[Edit] = [rename(source, call.node.func, "keras_to_npu.model_to_npu_estimator")]
+    edits: list[Edit] = [edit_to_rename(source, call.node.func, "keras_to_npu.model_to_npu_estimator")]
     uses = ["keras_to_npu"]
     config = bound.args.get("config")
     if config is not None and bound.is_given("config"):
         if "config" in bound.positional:  # the vendor's function has checkpoint_format at this position
             edits.append(name_argument(source, call.node, config, "config"))
         if type_after_conversion(context, config, call.where) is None:
-            edits += wrap_edits(source, config, "npu_run_config_init(run_config=", ")")
+            edits += edits_to_wrap(source, config, "npu_run_config_init(run_config=", ")")
             uses.append("npu_run_config_init")
     yield Change(call.node, "model_to_estimator replaced with model_to_npu_estimator", tuple(edits), tuple(uses))

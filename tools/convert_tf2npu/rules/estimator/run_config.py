@@ -86,12 +86,12 @@ import re
 from typing import Iterator
 
 from ...analysis.run_configs import arguments_without_effect
-from ...rewrite.call_edits import add_argument, name_argument, rename, wrap_edits
+from ...rewrite.call_edits import edit_to_add_argument, edit_to_rename, edits_to_wrap, name_argument
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
-from ...semantics.signatures import RUN_CONFIG, Bound, bind
+from ...semantics.signatures import RUN_CONFIG, Bound, bind_arguments
 from ...semantics.tf_types import RUN_CONFIGS
-from ...syntax.expressions import constant, is_none
+from ...syntax.expressions import constant_in_tuple, is_none
 from ...syntax.source import Edit, Source
 from ..base import Change, Context, Finding, Message
 
@@ -107,7 +107,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
         return
     if _is_in_npu_run_config_init(context.names, call.node, call.where):
         return
-    bound = bind(call.node, RUN_CONFIG)
+    bound = bind_arguments(call.node, RUN_CONFIG)
     if bound.hidden or bound.unknown:
         yield Finding(
             call.node,
@@ -121,9 +121,11 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
         )
     foreign = sorted(arguments_without_effect(context, call.node, call.where))
     if foreign:
-        prepared: list[Edit] = list(wrap_edits(source, call.node, "npu_run_config_init(run_config=", ")"))
+        prepared: list[Edit] = list(edits_to_wrap(source, call.node, "npu_run_config_init(run_config=", ")"))
         summaries = (
-            None if "save_summary_steps" in bound.args else add_argument(source, call.node, "save_summary_steps=0")
+            None
+            if "save_summary_steps" in bound.args
+            else edit_to_add_argument(source, call.node, "save_summary_steps=0")
         )
         yield Change(
             call.node,
@@ -132,7 +134,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
             ("npu_run_config_init",),
         )
         return
-    edits: list[Edit] = [rename(source, call.node.func, "NPURunConfig")]
+    edits: list[Edit] = [edit_to_rename(source, call.node.func, "NPURunConfig")]
     for parameter, value in zip(bound.positional, call.node.args):
         edits.append(name_argument(source, call.node, value, parameter))
     edits += _edits_to_disabled_checkpoints(source, call.node, bound)
@@ -149,11 +151,13 @@ def _edits_to_disabled_checkpoints(source: Source, node: ast.Call, bound: Bound)
         return []
     if steps is None:
         added = (
-            add_argument(source, node, "save_checkpoints_steps=0") if "save_checkpoints_secs" in bound.args else None
+            edit_to_add_argument(source, node, "save_checkpoints_steps=0")
+            if "save_checkpoints_secs" in bound.args
+            else None
         )
         return [added] if added else []
     branches = [steps.body, steps.orelse] if isinstance(steps, ast.IfExp) else [steps]
-    return [rename(source, branch, "0") for branch in branches if is_none(branch)]
+    return [edit_to_rename(source, branch, "0") for branch in branches if is_none(branch)]
 
 
 def _disable_summaries(context: Context, call: Call) -> Iterator[Change | Finding]:
@@ -165,12 +169,12 @@ def _disable_summaries(context: Context, call: Call) -> Iterator[Change | Findin
         return  # it serves a TPU only
     given = {keyword.arg: keyword.value for keyword in call.node.keywords}
     steps = given.get("save_summary_steps")
-    if None in given or steps is not None and (constant(steps) or (None,))[0] in (0, None):
+    if None in given or steps is not None and (constant_in_tuple(steps) or (None,))[0] in (0, None):
         return
     if steps is not None:
         yield Finding(call.node, "the NPU cannot write summaries. Pass save_summary_steps=0")
         return
-    edit = add_argument(context.source, call.node, "save_summary_steps=0")
+    edit = edit_to_add_argument(context.source, call.node, "save_summary_steps=0")
     if edit:
         yield Change(call.node, "summaries disabled in RunConfig", (edit,))
 

@@ -95,12 +95,12 @@ import re
 from typing import Iterator
 
 from ...analysis.run_configs import type_after_conversion
-from ...rewrite.call_edits import add_argument, is_one_statement, rename, wrap_edits
+from ...rewrite.call_edits import edit_to_add_argument, edit_to_rename, edits_to_wrap, is_one_statement
 from ...rewrite.removal import remove_statements
 from ...semantics.model import Call
-from ...semantics.signatures import bind
+from ...semantics.signatures import bind_arguments
 from ...semantics.tf_types import Type
-from ...syntax.expressions import constant
+from ...syntax.expressions import constant_in_tuple
 from ...syntax.source import Edit
 from ...tf_api.name_tables import PARAMETERS
 from ..base import Change, Context, Finding, Result
@@ -119,7 +119,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
             yield _replace_cross_shard_optimizer(context, call)
         return
     source = context.source
-    bound = bind(call.node, _SIGNATURE)
+    bound = bind_arguments(call.node, _SIGNATURE)
     if bound.hidden or bound.unknown:
         yield Finding(
             call.node,
@@ -136,16 +136,16 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
     else:
         missing = []
         if type_after_conversion(context, config, call.where) != Type.PREPARED_RUN_CONFIG:
-            edits += wrap_edits(source, config, "npu_run_config_init(run_config=", ")")
+            edits += edits_to_wrap(source, config, "npu_run_config_init(run_config=", ")")
             uses.append("npu_run_config_init")
     for argument in _OFF:
         value = bound.args.get(argument)
         if value is None:
             missing.append(argument + "=False")
-        elif constant(value) != (False,):
-            edits.append(rename(source, value, "False"))
+        elif constant_in_tuple(value) != (False,):
+            edits.append(edit_to_rename(source, value, "False"))
     if missing:
-        added = add_argument(source, call.node, *missing)
+        added = edit_to_add_argument(source, call.node, *missing)
         if added is None:
             return
         edits.append(added)
@@ -162,7 +162,7 @@ def _asks_for_tpu(context: Context, node: ast.AST) -> bool:
 def _replace_cross_shard_optimizer(context: Context, call: Call) -> Result:
     """Replace a CrossShardOptimizer with the optimizer inside it."""
     source, statement = context.source, call.where.statement
-    bound = bind(call.node, _CROSS_SHARD)
+    bound = bind_arguments(call.node, _CROSS_SHARD)
     inner = bound.args.get("opt")
     if inner is None or bound.hidden or bound.unknown:
         return Finding(call.node, "CrossShardOptimizer requires a TPU. Use the optimizer inside it")

@@ -54,7 +54,7 @@ from ...analysis.eager_training import uses_eager
 from ...analysis.keras_training import first_training
 from ...analysis.opening import is_graph_mode_undecided
 from ...analysis.tensorflow_version import is_tf2_program
-from ...rewrite.call_edits import rename
+from ...rewrite.call_edits import edit_to_rename
 from ...semantics.model import Call
 from ..base import Change, Context
 
@@ -75,6 +75,6 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change]:
     yield Change(
         call.node,
         "clear_session replaced with npu_clear_session",
-        (rename(context.source, call.node.func, "npu_clear_session"),),
+        (edit_to_rename(context.source, call.node.func, "npu_clear_session"),),
         ("npu_clear_session",),
     )

@@ -208,7 +208,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import is_in_test
 from ...analysis.keras_package import keras_imports
-from ...analysis.tensorflow_version import may_be_tf2, verdict
+from ...analysis.tensorflow_version import may_be_tf2, version_verdict
 from ...rewrite.later_conversions import conversions_for_26
 from ...semantics.model import Binding, Star
 from ...semantics.stars import keras_star_exports
@@ -243,7 +243,7 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
     imports = [binding for binding in keras_imports(names) if binding.target.partition(".")[0] == "keras"]
     if not (imports or names.stars) or is_in_test(context, names.tree):
         return
-    if not verdict(context).on_npu:
+    if not version_verdict(context).on_npu:
         return
     by_statement: dict[ast.AST, list[Binding]] = {}
     unknown = _first_unknown_star_name(context)
@@ -280,7 +280,7 @@ def _first_unknown_star_name(context: Context) -> str:
     if not all(_is_keras_star(star) or keras_star_exports(star.module, "") is not None for star in names.stars):
         return ""  # another module may bring it
     for node, where in names.reads:
-        if names.lookup(node.id, where) is None and not hasattr(builtins, node.id):
+        if names.bindings_of_name(node.id, where) is None and not hasattr(builtins, node.id):
             if node.id not in _MODULE_NAMES and names.resolved_name(node, where) is None:
                 return node.id
     return ""
@@ -374,7 +374,7 @@ def _used_names_before_and_after(context: Context, bindings: list[Binding]) -> I
     yield from after.items()
     brought = {id(binding) for binding in bindings}
     for node, where in names.reads:
-        if any(id(binding) in brought for binding in names.lookup(node.id, where) or ()):
+        if any(id(binding) in brought for binding in names.bindings_of_name(node.id, where) or ()):
             whole: ast.AST = node
             parent = names.parents.get(whole)
             while isinstance(parent, ast.Attribute):

@@ -121,7 +121,7 @@ from ...analysis.keras_training import (
 )
 from ...analysis.opening import is_graph_mode_undecided, must_open_for_both_versions
 from ...analysis.tensorflow_evidence import ENABLING
-from ...analysis.tensorflow_version import Version, is_tf2_program, verdict
+from ...analysis.tensorflow_version import Version, is_tf2_program, version_verdict
 from ...facts.kinds import MODEL
 from ...rewrite.insertion import edit_adding_before, edits_adding_at_end, first_statement_after_preamble
 from ...semantics.tf_types import TRAINING_METHODS
@@ -141,7 +141,7 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
     possible = None if trained or sets_session(context) else first_possible_training(context)
     if trained is None and possible is None:
         return  # without a verdict, which takes longer
-    if verdict(context).opens or must_open_for_both_versions(context):
+    if version_verdict(context).opens or must_open_for_both_versions(context):
         return  # the device gives Keras a session in graph mode
     opens = is_tf2_program(context) or is_graph_mode_undecided(context)  # NPU121
     if opens:
@@ -165,7 +165,7 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
         trained = possible
     if not ENABLING.isdisjoint(context.called_names.values()):
         return  # NPU210
-    if verdict(context).version == Version.BOTH and not is_started(context):
+    if version_verdict(context).version == Version.BOTH and not is_started(context):
         yield Finding(
             trained.node,
             "programs of TensorFlow 1 and 2 train this Keras model. In those of 1, write {0} before the model",

@@ -79,14 +79,14 @@ from ...analysis.device_placement import runs_on_npu
 from ...facts.kinds import DTYPE
 from ...facts.seen import Place, Seen
 from ...project.context import place_of
-from ...rewrite.call_edits import add_argument, rename
+from ...rewrite.call_edits import edit_to_add_argument, edit_to_rename
 from ...rewrite.npu_imports import name_of_tensorflow
 from ...rewrite.seen_findings import was_never_on_npu
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.value_flow import origins
 from ...syntax.edits import Edit
-from ...syntax.expressions import constant, last_part
+from ...syntax.expressions import constant_in_tuple, last_part
 from ...syntax.suppressions import is_suppressed_at
 from ..base import Change, Context, Finding, Message, Question
 
@@ -228,7 +228,9 @@ def _edits_to_float32(context: Context, call: Call, name: str) -> tuple[Edit, ..
     source, node = context.source, call.node
     if name in _DOUBLE:
         is_plain = isinstance(node.func, ast.Attribute)
-        return (rename(source, node.func, source.segment(node.func)[: -len("to_double")] + "to_float"),) * is_plain
+        return (
+            edit_to_rename(source, node.func, source.segment(node.func)[: -len("to_double")] + "to_float"),
+        ) * is_plain
     given = {keyword.arg: keyword.value for keyword in node.keywords}
     if name == "tensorflow.get_variable":  # with the type of an array or a tensor, whatever else is given
         initializer = given.get("initializer")
@@ -248,12 +250,12 @@ def _edits_to_float32(context: Context, call: Call, name: str) -> tuple[Edit, ..
     tensorflow = name_of_tensorflow(context.names)
     if typed or "dtype" in given or name not in _TAKES_ARRAY or name == "tensorflow.get_variable" or not tensorflow:
         return ()
-    added = add_argument(source, node, f"dtype={tensorflow}.float32")
+    added = edit_to_add_argument(source, node, f"dtype={tensorflow}.float32")
     return (added,) if added is not None and _is_made_of_doubles(context, call, name) else ()
 
 
 def _unsupported_type(context: Context, node: ast.AST, where: Where) -> str | None:
-    value = constant(node)
+    value = constant_in_tuple(node)
     if value:
         return _BAD.get(value[0]) if isinstance(value[0], str) and value[0] != "double" else None
     if not isinstance(node, (ast.Name, ast.Attribute)):
@@ -277,7 +279,7 @@ def _is_made_of_doubles(context: Context, call: Call, name: str) -> bool:
 def _is_double(value: ast.expr, where: Where, names: Names, depth: int) -> bool:
     """Return True if a value certainly is a NumPy array of float64."""
     if isinstance(value, ast.BinOp):
-        sides = [side for side in (value.left, value.right) if constant(side) is None]
+        sides = [side for side in (value.left, value.right) if constant_in_tuple(side) is None]
         return bool(sides) and all(_is_double(side, where, names, depth) for side in sides)
     sources = origins(value, where, names) if depth and isinstance(value, (ast.Attribute, ast.Call, ast.Name)) else ()
     if not isinstance(value, ast.Call) or any(source.node is not value for source in sources):  # or a function's result
@@ -305,5 +307,5 @@ def _literal_values(node: ast.AST) -> Iterator[object]:
         for element in node.elts:
             yield from _literal_values(element)
     else:
-        value = constant(node)
+        value = constant_in_tuple(node)
         yield None if value is None else value[0]

@@ -78,7 +78,7 @@ from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant, last_part
+from ...syntax.expressions import constant_in_tuple, last_part
 from ..base import Context, Finding, Message
 
 CODE = "NPU226"
@@ -107,7 +107,7 @@ def _findings_of_step_update(
         return
     if word == "assign" and not _is_step_plus_one(context, values[0], call.where):
         return
-    if word == "assign_add" and constant(values[0]) != (1,):
+    if word == "assign_add" and constant_in_tuple(values[0]) != (1,):
         return
     function = enclosing_function(context, call.node)
     if runs_on_npu(context, call.node) and getattr(function, "name", "") != "apply_gradients":
@@ -128,7 +128,7 @@ def _functions_training_with_keras(context: Context) -> frozenset[ast.AST]:
         for call in names.calls
         if isinstance(call.node.func, ast.Attribute)
         and call.node.func.attr in ("apply_gradients", "minimize")
-        and names.types.of(call.node.func.value, call.where) == Type.KERAS_OPTIMIZER
+        and names.types.type_of(call.node.func.value, call.where) == Type.KERAS_OPTIMIZER
         for parent in names.ancestors(call.node)
     )
 
@@ -172,14 +172,14 @@ def _is_step_plus_one(context: Context, node: ast.expr, where: Where) -> bool:
     return (
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Add)
-        and constant(node.right) == (1,)
+        and constant_in_tuple(node.right) == (1,)
         and _is_global_step(context, node.left, where)
     )
 
 
 def _is_global_step(context: Context, node: ast.expr, where: Where) -> bool:
     if isinstance(node, ast.Name):
-        bindings = context.names.lookup(node.id, where) or []
+        bindings = context.names.bindings_of_name(node.id, where) or []
         return bool(bindings) and all(
             b.kind == "value" and isinstance(b.node, ast.Call) and _is_global_step(context, b.node, b.where)
             for b in bindings

@@ -180,7 +180,7 @@ from ...semantics.model import Where
 from ...semantics.module_index import ModuleIndex, Names
 from ...semantics.scopes import own_returns
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant, is_none
+from ...syntax.expressions import constant_in_tuple, is_none
 from ..base import Context, Finding
 
 CODE = "NPU241"
@@ -344,7 +344,7 @@ def _environment_variable_read(value: ast.AST | None, where: Where, names: Names
         key = value.args[0] if value.args else None
     elif isinstance(value, ast.Subscript) and names.resolve(value.value, where) == "os.environ":
         key = value.slice
-    text = constant(getattr(key, "value", key) if type(key).__name__ == "Index" else key)
+    text = constant_in_tuple(getattr(key, "value", key) if type(key).__name__ == "Index" else key)
     return str(text[0]) if text else ""
 
 
@@ -361,7 +361,7 @@ def _value_sources(value: ast.expr, where: Where, names: Names) -> Iterator[tupl
         held = owner.names.attribute_bindings(owner.node, value.attr) if owner is not None else []
         bound = [(binding, its_names) for binding, its_names in held]
     else:
-        bound = [(binding, names) for binding in names.lookup(getattr(value, "id", ""), where) or ()]
+        bound = [(binding, names) for binding in names.bindings_of_name(getattr(value, "id", ""), where) or ()]
     for binding, its_names in bound:
         if binding.kind == "value":
             yield binding.node, binding.where, its_names

@@ -229,12 +229,12 @@ from ...analysis.device_placement import is_in_test
 from ...analysis.gpu_names import cpu_in_same_case, literal_without_gpu
 from ...analysis.session_patch import gets_session_patch
 from ...analysis.strategies import ONE_DEVICE
-from ...analysis.tensorflow_version import is_tf2_program, verdict
-from ...rewrite.call_edits import rename
+from ...analysis.tensorflow_version import is_tf2_program, version_verdict
+from ...rewrite.call_edits import edit_to_rename
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant, last_part
+from ...syntax.expressions import constant_in_tuple, last_part
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding
 
@@ -262,9 +262,9 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
                 call.node, "the device is not visible. Make sure it never names a GPU; '/cpu:0' works on the NPU"
             )
         return
-    value = constant(device)
+    value = constant_in_tuple(device)
     if is_tf2_program(context):
-        if of_strategy and not verdict(context).on_npu:
+        if of_strategy and not version_verdict(context).on_npu:
             return
         if (
             of_strategy
@@ -280,7 +280,9 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
     if value is None:
         literal = literal_without_gpu(context, device, call)
         if literal:
-            yield Change(call.node, "GPU device replaced with the CPU device", (rename(source, device, literal),))
+            yield Change(
+                call.node, "GPU device replaced with the CPU device", (edit_to_rename(source, device, literal),)
+            )
         elif of_strategy or not _are_gpus_replaced_at_run_time(context):
             yield Finding(
                 call.node,
@@ -325,18 +327,18 @@ def _replace_gpu_of_tf2(
         yield Change(
             call.node,
             "GPU device replaced with the NPU device",
-            (rename(context.source, device, quote + _NPU + quote),),
+            (edit_to_rename(context.source, device, quote + _NPU + quote),),
         )
 
 
 def _are_gpus_replaced_at_run_time(context: Context) -> bool:
     """Return True if npu_shim replaces the GPUs that scopes of the program name when it runs."""
-    return verdict(context).on_npu if is_tf2_program(context) else gets_session_patch(context)
+    return version_verdict(context).on_npu if is_tf2_program(context) else gets_session_patch(context)
 
 
 def _may_be_cpu(context: Context, device: ast.expr, call: Call) -> bool:
     """Return True if the script shows that a device is the CPU in one case."""
-    values = (constant(origin.node) for origin in origins(device, call.where, context.names))
+    values = (constant_in_tuple(origin.node) for origin in origins(device, call.where, context.names))
     return any(value is not None and isinstance(value[0], str) and "cpu" in value[0].lower() for value in values)
 
 
@@ -346,7 +348,7 @@ def _is_scope_for_whole_program(context: Context, call: Call) -> bool:
     if not isinstance(parent, ast.Attribute) or parent.attr != "__enter__":
         return False
     entered = context.names.parents.get(parent)
-    return isinstance(entered, ast.Call) and entered.func is parent and verdict(context).on_npu
+    return isinstance(entered, ast.Call) and entered.func is parent and version_verdict(context).on_npu
 
 
 def _device_argument(call: Call) -> ast.expr | None:
@@ -360,5 +362,5 @@ def _is_scope(context: Context, call: Call) -> bool:
     return (
         context.resolve(function, call.where) in CALLS
         or isinstance(function, ast.Attribute)
-        and context.types.of(function.value, call.where) == Type.GRAPH
+        and context.types.type_of(function.value, call.where) == Type.GRAPH
     )

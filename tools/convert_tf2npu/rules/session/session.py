@@ -240,10 +240,10 @@ from typing import Iterator
 
 from ...analysis.host_work import is_on_host
 from ...analysis.tensorflow_version import is_idle_session
-from ...rewrite.call_edits import add_argument, rename
+from ...rewrite.call_edits import edit_to_add_argument, edit_to_rename
 from ...rewrite.session_config import configure_session, default_config_text
 from ...semantics.model import Call
-from ...semantics.signatures import bind, session_method_parameters
+from ...semantics.signatures import bind_arguments, session_method_parameters
 from ...syntax.expressions import is_none, last_name, last_part
 from ...tf_api.name_tables import SESSION_METHOD_PARAMETERS, SESSION_PARAMETERS
 from ..base import Change, Context, Finding
@@ -302,7 +302,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
     if method.attr == "__init__":
         yield from _configure_base_init(context, call, method.value)
         return
-    signature = session_method_parameters(context.types.of(method.value, call.where), method.attr)
+    signature = session_method_parameters(context.types.type_of(method.value, call.where), method.attr)
     if signature:
         yield from configure_session(context, call.node, call, signature, method.attr)
 
@@ -333,9 +333,9 @@ def _configure_partial(context: Context, call: Call) -> Iterator[Change | Findin
     signature = SESSION_PARAMETERS[name]
     rest = ast.Call(node.func, node.args[1:], node.keywords)
     short = last_part(name)
-    if not {"config", "session_config"}.intersection(bind(rest, signature).args) and _may_be_given_config_later(
-        context, node
-    ):
+    if not {"config", "session_config"}.intersection(
+        bind_arguments(rest, signature).args
+    ) and _may_be_given_config_later(context, node):
         yield Finding(
             node, "the config of this {0} is passed later. Wrap it there in npu_config_proto(config_proto=...)", short
         )
@@ -366,7 +366,7 @@ def _dotted_name_on_one_line(context: Context, node: ast.AST) -> str:
 
 def _add_session_creator(context: Context, call: Call) -> Iterator[Change | Finding]:
     """Give a MonitoredSession a session creator, unless the script passes one."""
-    bound = bind(call.node, _MONITORED)
+    bound = bind_arguments(call.node, _MONITORED)
     given = bound.args.get("session_creator")
     if given is not None and not is_none(given):
         return  # the creator is converted where it is created
@@ -381,9 +381,9 @@ def _add_session_creator(context: Context, call: Call) -> Iterator[Change | Find
     home, config = _dotted_name_on_one_line(context, function.value), default_config_text(context)
     creator = f"{home}.ChiefSessionCreator(config={config})"
     edit = (
-        rename(context.source, given, creator)
+        edit_to_rename(context.source, given, creator)
         if given is not None
-        else add_argument(context.source, call.node, "session_creator=" + creator)
+        else edit_to_add_argument(context.source, call.node, "session_creator=" + creator)
     )
     if edit:
         yield Change(call.node, "MonitoredSession uses the NPU session configuration", (edit,), ("npu_config_proto",))

@@ -40,10 +40,10 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...rewrite.call_edits import rename
+from ...rewrite.call_edits import edit_to_rename
 from ...semantics.model import Call
-from ...semantics.signatures import bind
-from ...syntax.expressions import constant
+from ...semantics.signatures import bind_arguments
+from ...syntax.expressions import constant_in_tuple
 from ..base import Change, Context
 
 CODE = "NPU113"
@@ -51,12 +51,12 @@ CALLS = frozenset({"tensorflow.config.set_soft_device_placement"})
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change]:
-    value = bind(call.node, ("enabled",)).args.get("enabled")
-    if value is not None and constant(value) != (True,) and not _restores_setting(context, call, value):
+    value = bind_arguments(call.node, ("enabled",)).args.get("enabled")
+    if value is not None and constant_in_tuple(value) != (True,) and not _restores_setting(context, call, value):
         yield Change(
             call.node,
             "soft device placement enabled",
-            (rename(context.source, value, "True"),),
+            (edit_to_rename(context.source, value, "True"),),
         )
 
 
@@ -64,7 +64,7 @@ def _restores_setting(context: Context, call: Call, value: ast.AST) -> bool:
     """Return True if the value is a setting that the program has read before."""
     if not isinstance(value, ast.Name):
         return False
-    bindings = context.names.lookup(value.id, call.where) or []
+    bindings = context.names.bindings_of_name(value.id, call.where) or []
     return bool(bindings) and all(
         isinstance(b.node, ast.Call)
         and context.names.resolve(b.node.func, b.where) == "tensorflow.config.get_soft_device_placement"

@@ -88,12 +88,12 @@ import re
 from typing import Iterator
 
 from ...analysis.tensorflow_version import is_tf2_program
-from ...rewrite.call_edits import add_argument, rename
+from ...rewrite.call_edits import edit_to_add_argument, edit_to_rename
 from ...rewrite.removal import remove_arguments, remove_statements
 from ...semantics.model import Call
-from ...semantics.signatures import bind
+from ...semantics.signatures import bind_arguments
 from ...semantics.tf_types import Type
-from ...syntax.expressions import constant
+from ...syntax.expressions import constant_in_tuple
 from ..base import Change, Context, Finding, Message
 
 CODE = "NPU112"
@@ -121,11 +121,11 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
         return
     names = context.names
     for node in ast.walk(names.tree):
-        value = (constant(node) or ("",))[0]
+        value = (constant_in_tuple(node) or ("",))[0]
         if not isinstance(value, str) or not _AUTOMATIC.match(value):
             continue
         statement = next(parent for parent in names.ancestors(node) if isinstance(parent, ast.stmt))
-        if not any(_VARIABLE == getattr(p, "arg", (constant(p) or [""])[0]) for p in ast.walk(statement)):
+        if not any(_VARIABLE == getattr(p, "arg", (constant_in_tuple(p) or [""])[0]) for p in ast.walk(statement)):
             continue
         if _only_sets_flags(context, statement, node):
             edits = remove_statements(context.source, names, [statement])
@@ -156,30 +156,30 @@ def _only_sets_flags(context: Context, statement: ast.stmt, value: ast.AST) -> b
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Change]:
     """Disable XLA in ``compile`` of a Keras model."""
     value = next((keyword.value for keyword in call.node.keywords if keyword.arg == "jit_compile"), None)
-    if value is None or context.types.of(method.value, call.where) != Type.MODEL:
+    if value is None or context.types.type_of(method.value, call.where) != Type.MODEL:
         return
-    if constant(value) in ((True,), (False,), (None,)) and is_tf2_program(context):
+    if constant_in_tuple(value) in ((True,), (False,), (None,)) and is_tf2_program(context):
         edits = remove_arguments(context.source, call.node, [value])
         yield Change(call.node, "jit_compile removed, which TensorFlow 2.6 lacks", tuple(edits))
-    elif constant(value) == (True,):
-        yield Change(call.node, "XLA disabled", (rename(context.source, value, "False"),))
+    elif constant_in_tuple(value) == (True,):
+        yield Change(call.node, "XLA disabled", (edit_to_rename(context.source, value, "False"),))
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     signature, switch, default = _SWITCHES[name]
-    bound = bind(call.node, signature)
+    bound = bind_arguments(call.node, signature)
     if switch == "jit_compile" and "experimental_compile" in bound.args:
         switch = "experimental_compile"
     value = bound.args.get(switch)
     if value is None:
         if not default:
             return
-        edit = None if bound.hidden else add_argument(context.source, call.node, switch + "=False")
+        edit = None if bound.hidden else edit_to_add_argument(context.source, call.node, switch + "=False")
         if edit is None:
             yield Finding(call.node, "XLA must be off on the NPU. Pass {0}=False", switch)
             return
-    elif constant(value) in ((False,), (None,)):
+    elif constant_in_tuple(value) in ((False,), (None,)):
         return
     else:
-        edit = rename(context.source, value, "False")
+        edit = edit_to_rename(context.source, value, "False")
     yield Change(call.node, "XLA disabled", (edit,))

@@ -258,7 +258,7 @@ def _minimizes_function(context: Context, call: Call) -> bool:
     loss = call.node.args[0]
     defined = context.names.definition(loss, call.where)
     return (isinstance(loss, ast.Lambda) or defined is not None and isinstance(defined.node, ast.FunctionDef)) and (
-        context.types.of(function.value, call.where) in (Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
+        context.types.type_of(function.value, call.where) in (Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
     )
 
 

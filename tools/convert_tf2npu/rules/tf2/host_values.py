@@ -135,7 +135,7 @@ def check_file(context: Context) -> Iterator[Finding]:
 def _reading_function(names: Names, call: Call) -> str:
     """Return the name of a function of Python or NumPy that reads the values of its argument, or ""."""
     function = call.node.func
-    if isinstance(function, ast.Name) and function.id == "bool" and names.lookup("bool", call.where) is None:
+    if isinstance(function, ast.Name) and function.id == "bool" and names.bindings_of_name("bool", call.where) is None:
         return "bool()"
     name = names.resolve(function, call.where) or ""
     return f"{name}()" if name.startswith("numpy.") and name.count(".") == 1 and name not in _OF_SHAPES else ""

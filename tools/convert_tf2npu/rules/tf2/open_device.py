@@ -253,7 +253,7 @@ from ...analysis.opening import (
 from ...analysis.parallel_training import shuffles_differently_per_rank
 from ...analysis.program_start import first_working_statements
 from ...analysis.tensorflow_evidence import Evidence
-from ...analysis.tensorflow_version import Verdict, verdict
+from ...analysis.tensorflow_version import Verdict, version_verdict
 from ...rewrite.insertion import edit_adding_before
 from ...rewrite.npu_imports import device_name, edit_adding_after
 from ..base import Change, Context, Finding, Message
@@ -271,7 +271,7 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
         yield Change(opening, "ranks get the random numbers of rank 0", (edit,), (name,))
     if not starts_training_without_device(context):
         return
-    evidence = verdict(context)
+    evidence = version_verdict(context)
     opens = evidence.is_two or must_open_for_both_versions(context)
     if is_graph_mode_undecided(context) and evidence.one and evidence.two:
         one, two = _location_of_evidence(context, evidence.one), _location_of_evidence(context, evidence.two)

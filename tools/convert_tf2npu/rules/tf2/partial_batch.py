@@ -177,9 +177,9 @@ from ...analysis.slices import advice_for_full_range, value_of_argument
 from ...analysis.tensorflow_version import is_tf2_program
 from ...facts.kinds import SHAPE
 from ...semantics.model import Call
-from ...semantics.signatures import bind
+from ...semantics.signatures import bind_arguments
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant, is_none, last_name, last_part
+from ...syntax.expressions import constant_in_tuple, is_none, last_name, last_part
 from ..base import Context, Finding, Message, Question
 
 CODE = "NPU248"
@@ -192,7 +192,7 @@ _FLOWS = frozenset({"flow", "flow_from_dataframe", "flow_from_directory"})
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Finding]:
     if not is_keras_method(context, call):
         return
-    bound = bind(call.node, ("x", "y", "batch_size"))
+    bound = bind_arguments(call.node, ("x", "y", "batch_size"))
     batches = bound.args.get("x") or bound.args.get("generator")
     if batches is not None and _is_image_flow(context, call, batches):
         if not is_in_test(context, call.node) and is_tf2_program(context):
@@ -266,7 +266,7 @@ def _is_own_fit(context: Context, call: Call) -> bool:
     function = call.node.func
     assert isinstance(function, ast.Attribute)
     name = function.value
-    bindings = context.names.lookup(name.id, call.where) or [] if isinstance(name, ast.Name) else []
+    bindings = context.names.bindings_of_name(name.id, call.where) or [] if isinstance(name, ast.Name) else []
     for binding in bindings:
         creation = binding.node
         defined = context.names.definition(creation.func, binding.where) if isinstance(creation, ast.Call) else None
@@ -299,7 +299,7 @@ def _were_batches_full(context: Context, call: Call, rows: ast.expr, size: ast.e
 def _validation_share(call: Call) -> float | None:
     """Return the share of the rows that fit() keeps for validation; None if it is no constant."""
     split = next((keyword.value for keyword in call.node.keywords if keyword.arg == "validation_split"), None)
-    share = (constant(split) or (None,))[0] if split is not None else 0.0
+    share = (constant_in_tuple(split) or (None,))[0] if split is not None else 0.0
     return share if isinstance(share, (int, float)) else None
 
 

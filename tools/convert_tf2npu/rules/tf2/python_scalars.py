@@ -89,7 +89,7 @@ from ...analysis.tf_functions import is_traced, may_have_signature, may_use_tf_f
 from ...semantics.call_sites import values_passed_to_method, values_passed_to_parameter
 from ...semantics.model import Binding, Call, Where
 from ...semantics.module_index import Names
-from ...syntax.expressions import constant, last_name
+from ...syntax.expressions import constant_in_tuple, last_name
 from ...syntax.source import one_line
 from ..base import Context, Finding
 
@@ -174,7 +174,7 @@ def _names_counted_by_loop(target: ast.expr, over: ast.expr) -> set[str]:
 
 
 def _is_literal(node: ast.AST | None) -> bool:
-    value = (constant(node) or (None,))[0]
+    value = (constant_in_tuple(node) or (None,))[0]
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -199,7 +199,7 @@ class _Numbers:
     def changes(self, names: Names, node: ast.expr, where: Where) -> bool:
         """Return True if an expression is a Python number that changes with a loop around it, or around a call."""
         if isinstance(node, ast.Name):
-            bindings = names.lookup(node.id, where) or []
+            bindings = names.bindings_of_name(node.id, where) or []
             if node.id in _names_counted_in(_loops_around(names, node)):
                 return all(b.kind == "other" or b.kind == "value" and _is_literal(b.node) for b in bindings)
             return len(bindings) == 1 and self._is_bound_to_changing_number(names, bindings[0])

@@ -85,7 +85,7 @@ from ...analysis.tensorflow_version import is_tf2_program
 from ...analysis.tf_functions import is_traced
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
-from ...syntax.expressions import constant
+from ...syntax.expressions import constant_in_tuple
 from ..base import Context, Finding
 
 CODE = "NPU274"
@@ -123,7 +123,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
             )
         return
     for keyword in call.node.keywords:
-        if keyword.arg == "ragged" and constant(keyword.value) == (True,):
+        if keyword.arg == "ragged" and constant_in_tuple(keyword.value) == (True,):
             yield Finding(call.node, "a ragged input: the NPU recompiles for each shape. Pad it in dataset.map")
         elif keyword.arg == "dtype" and _is_string(context, call, keyword.value):
             yield Finding(
@@ -139,7 +139,7 @@ def _is_in_model(context: Context, call: Call) -> bool:
         is_model = isinstance(model, ast.Call) and context.called_names.get(model) in _SEQUENTIAL
         return len(parent.elts) > 1 and is_model and not _is_on_host(context, model)
     target = parent.targets[0] if isinstance(parent, ast.Assign) else None
-    return isinstance(target, ast.Attribute) and context.types.of(target.value, call.where) == Type.MODEL
+    return isinstance(target, ast.Attribute) and context.types.type_of(target.value, call.where) == Type.MODEL
 
 
 def _is_on_host(context: Context, model: ast.AST) -> bool:
@@ -170,7 +170,7 @@ def _names_of_pipeline_models(context: Context) -> frozenset[str]:
 
 
 def _is_string(context: Context, call: Call, node: ast.expr) -> bool:
-    return constant(node) == ("string",) or context.resolve(node, call.where) in (
+    return constant_in_tuple(node) == ("string",) or context.resolve(node, call.where) in (
         "tensorflow.string",
         "tensorflow.dtypes.string",
     )

@@ -88,7 +88,7 @@ from ...semantics.call_sites import values_passed_to_method
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant, last_name
+from ...syntax.expressions import constant_in_tuple, last_name
 from ...syntax.source import one_line
 from ..base import Context, Finding
 
@@ -120,7 +120,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     rows = shape.elts[0] if isinstance(shape, (ast.List, ast.Tuple)) and shape.elts else shape
     if (
         rows is None
-        or not (isinstance(rows, (ast.Name, ast.Attribute)) or constant(rows))
+        or not (isinstance(rows, (ast.Name, ast.Attribute)) or constant_in_tuple(rows))
         or not trains_on_ranks(context)
         or has_own_strategy(context)
         or is_in_test(context, node)
@@ -217,7 +217,7 @@ def _may_be_of_tensor(context: Context, rows: ast.expr, where: Where) -> bool:
         if isinstance(node, (ast.Subscript, ast.Call)) and "shape" in ast.dump(node):
             return True
         if isinstance(node, ast.Name) and isinstance(rows, ast.Name):
-            bound = origin.names.lookup(node.id, origin.where) or []
+            bound = origin.names.bindings_of_name(node.id, origin.where) or []
             values = [values_passed_to_method(binding, origin.names) for binding in bound if binding.kind == "arg"]
             if not bound or any(
                 passed is None or any("shape" in ast.dump(one.value) for one in passed) for passed in values

@@ -87,7 +87,7 @@ from ...analysis.device_placement import is_in_test
 from ...analysis.keras_methods import is_keras_method
 from ...analysis.parallel_training import DISTRIBUTE, trains_on_ranks
 from ...analysis.tensorflow_evidence import trains_as_keras
-from ...rewrite.call_edits import wrap_edits
+from ...rewrite.call_edits import edits_to_wrap
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
 from ...semantics.tf_types import TRAINING_METHODS
@@ -109,10 +109,10 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         yield Change(
             call.node,
             Message("{0} trains on this rank's part of each batch", method.attr),
-            wrap_edits(context.source, model, f"{name}.distribute.data_parallel(", ")"),
+            edits_to_wrap(context.source, model, f"{name}.distribute.data_parallel(", ")"),
             (name,),
         )
-    elif context.types.of(model, call.where) is None and (
+    elif context.types.type_of(model, call.where) is None and (
         trains_as_keras(context.names, call) or is_compiled(context.names, model, call.where)
     ):
         text = context.source.segment(model)

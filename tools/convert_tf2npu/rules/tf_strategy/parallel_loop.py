@@ -191,7 +191,7 @@ from ...analysis.parallel_training import (
     training_functions,
     trains_on_ranks,
 )
-from ...rewrite.call_edits import wrap_edits
+from ...rewrite.call_edits import edits_to_wrap
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Where
 from ...semantics.value_flow import Origin, origins
@@ -313,7 +313,7 @@ def _shard_batches(context: Context, dataset: ast.expr, around: str = "") -> Cha
     return Change(
         dataset,
         "each rank trains on its slice of each batch",
-        wrap_edits(context.source, dataset, f"{around}{name}.distribute.shard_batches(", "))" if around else ")"),
+        edits_to_wrap(context.source, dataset, f"{around}{name}.distribute.shard_batches(", "))" if around else ")"),
         (name,),
     )
 

@@ -182,7 +182,7 @@ from ...analysis.parallel_training import (
     is_in_train_step,
     trains_on_ranks,
 )
-from ...rewrite.call_edits import wrap_edits
+from ...rewrite.call_edits import edits_to_wrap
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
@@ -235,7 +235,7 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
             yield Change(
                 call.node,
                 "gradients of this optimizer averaged over all ranks",
-                wrap_edits(context.source, call.node, f"{name}.distribute.distributed_optimizer(", ")"),
+                edits_to_wrap(context.source, call.node, f"{name}.distribute.distributed_optimizer(", ")"),
                 (name,),
             )
         elif creates_mpi_optimizer(call.node, call.where, context.names):
@@ -252,7 +252,7 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
             yield Change(
                 call.node,
                 "batch normalization with the statistics of all ranks",
-                wrap_edits(context.source, call.node, f"{name}.distribute.sync_batch_norm(", ")"),
+                edits_to_wrap(context.source, call.node, f"{name}.distribute.sync_batch_norm(", ")"),
                 (name,),
             )
 
@@ -274,7 +274,7 @@ def _applies_to_non_keras_optimizer(context: Context, call: Call) -> bool:
     function = call.node.func
     if not isinstance(function, ast.Attribute) or function.attr != "apply" or len(call.node.args) != 2:
         return False
-    if context.types.of(function.value, call.where) == Type.KERAS_OPTIMIZER or is_optimizer_known(context, call):
+    if context.types.type_of(function.value, call.where) == Type.KERAS_OPTIMIZER or is_optimizer_known(context, call):
         return False
     sources = origins(call.node.args[0], call.where, context.names)
     return any(isinstance(one.node, ast.Call) and last_name(one.node.func) == "gradient" for one in sources)

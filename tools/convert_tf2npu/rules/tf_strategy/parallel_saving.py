@@ -223,8 +223,8 @@ from typing import Iterator
 from ...analysis.compiled_models import is_compiled
 from ...analysis.device_placement import is_in_test
 from ...analysis.parallel_training import trains_on_ranks
-from ...analysis.tensorflow_version import verdict
-from ...rewrite.call_edits import wrap_edits
+from ...analysis.tensorflow_version import version_verdict
+from ...rewrite.call_edits import edits_to_wrap
 from ...rewrite.npu_imports import device_name, shares_line
 from ...semantics.model import Call, Scope
 from ...semantics.tf_types import Type
@@ -251,7 +251,7 @@ _DEPENDS = re.compile(r"(?:\b|_)rank(?!ing|er|ed)|is_root|task_id|is_chief|is_ma
 
 
 def check_file(context: Context) -> Iterator[Change | Finding]:
-    if not trains_on_ranks(context) or not verdict(context).is_trained:
+    if not trains_on_ranks(context) or not version_verdict(context).is_trained:
         return
     for call in context.names.calls:
         saves = _saves_model_or_writes_summaries(context, call)
@@ -280,7 +280,7 @@ def _saves_model_or_writes_summaries(context: Context, call: Call) -> bool:
     function = call.node.func
     if not isinstance(function, ast.Attribute) or function.attr not in _METHODS:
         return False
-    if context.types.of(function.value, call.where) == Type.MODEL:
+    if context.types.type_of(function.value, call.where) == Type.MODEL:
         return function.attr in _OF_MODELS
     savers = [o.resolve() for o in origins(function.value, call.where, context.names) if isinstance(o.node, ast.Call)]
     return bool(savers) and all(function.attr in _CHECKPOINTS.get(saver or "", ()) for saver in savers)
@@ -294,7 +294,7 @@ def _may_save(context: Context, call: Call) -> bool:
         and function.attr in _OF_MODELS
         and context.resolve(function, call.where) is None
         and context.names.definition(function, call.where) is None
-        and context.types.of(function.value, call.where) is None
+        and context.types.type_of(function.value, call.where) is None
         and not isinstance(getattr(function.value, "func", None), ast.Name)  # super().save_weights()
         and (function.attr == "save_weights" or is_compiled(context.names, function.value, call.where))
     )
@@ -308,12 +308,12 @@ def _run_on_root_only(context: Context, call: Call) -> Result:
     edits: tuple[Edit, ...]
     if context.resolve(node.func, call.where) == _WRITER:
         noop = f"{source.segment(node.func).rpartition('.')[0]}.create_noop_writer()"
-        edits = wrap_edits(source, node, "(", f" if {is_root} else {noop})")
+        edits = edits_to_wrap(source, node, "(", f" if {is_root} else {noop})")
     elif isinstance(statement, ast.Expr):
         start = source.start(statement)
         edits = (Edit(start, start, f"if {is_root}: "),)
         if shares_line(source, statement):
-            edits = wrap_edits(source, node, "", f" if {is_root} else None")
+            edits = edits_to_wrap(source, node, "", f" if {is_root} else None")
     elif isinstance(statement, ast.Assign) and statement.value is node and len(statement.targets) == 1:
         if _is_loaded_by_call(context, statement.targets[0]):
             return Finding(
@@ -323,7 +323,7 @@ def _run_on_root_only(context: Context, call: Call) -> Result:
                 is_root,
                 name,
             )
-        edits = wrap_edits(source, node, "", f" if {is_root} else None")
+        edits = edits_to_wrap(source, node, "", f" if {is_root} else None")
     else:
         return Finding(node, "all ranks save to the same path. Call this only if {0}", is_root)
     return Change(node, "saved on rank 0 only", edits, (name,))

@@ -146,8 +146,8 @@ from ...analysis.eager_training import uses_eager
 from ...analysis.opening import is_graph_mode_undecided, must_open_for_both_versions, starts_training_without_device
 from ...analysis.parallel_training import has_custom_training_loop, is_default_strategy, trains_on_ranks
 from ...analysis.strategies import NAMES, REPLICAS, creates_custom_strategy, strategies_by_argument
-from ...analysis.tensorflow_version import Version, is_tf2_program, verdict
-from ...rewrite.call_edits import rename
+from ...analysis.tensorflow_version import Version, is_tf2_program, version_verdict
+from ...rewrite.call_edits import edit_to_rename
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
 from ...syntax.expressions import is_none, last_name
@@ -186,7 +186,7 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
         is_own = kind is None and creates_custom_strategy(context.names, call.node, call.where)
         if kind is None and not is_own or is_in_test(context, call.node):
             continue
-        if is_tf2_program(context) and not verdict(context).on_npu:
+        if is_tf2_program(context) and not version_verdict(context).on_npu:
             continue  # without a device NPUStrategy fails
         if is_own:
             yield Finding(
@@ -206,7 +206,7 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
             yield Change(
                 call.node,
                 "strategy replaced with NPUStrategy",
-                (rename(context.source, call.node, f"{name}.distribute.NPUStrategy()"),),
+                (edit_to_rename(context.source, call.node, f"{name}.distribute.NPUStrategy()"),),
                 (name,),
             )
         elif eager:
@@ -215,7 +215,7 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
                 "this strategy is used eagerly. Call tf.compat.v1.disable_v2_behavior() at the start and write {0}",
                 _NEW,
             )
-        elif verdict(context).version == Version.BOTH and not _builds_graphs(context):
+        elif version_verdict(context).version == Version.BOTH and not _builds_graphs(context):
             yield Finding(
                 call.node,
                 "programs of TensorFlow 1 and 2 use this strategy. "
@@ -227,7 +227,7 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
             yield Change(
                 call.node,
                 "strategy replaced with NPUStrategy",
-                (rename(context.source, call.node, _NEW),),
+                (edit_to_rename(context.source, call.node, _NEW),),
                 ("npu_strategy",),
             )
 

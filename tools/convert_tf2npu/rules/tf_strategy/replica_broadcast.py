@@ -104,7 +104,7 @@ from ...analysis.tensorflow_evidence import trains_as_keras
 from ...rewrite.npu_imports import name_of_tensorflow
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
-from ...semantics.signatures import bind
+from ...semantics.signatures import bind_arguments
 from ...semantics.tf_types import TRAINING_METHODS, Type
 from ...semantics.value_flow import origins
 from ...syntax.words import has_words
@@ -171,7 +171,7 @@ def _fix_of_training_start(context: Context, call: Call, updates: bool) -> str |
     function = node.func
     if not isinstance(function, ast.Attribute) or function.attr not in _METHODS:
         return None
-    owner = context.types.of(function.value, call.where)
+    owner = context.types.type_of(function.value, call.where)
     may_be_keras = trains_as_keras(names, call)
     if function.attr == "train_on_batch" and (may_be_keras or is_keras_method(context, call)):
         return Message("Before the loop run {0} in the Keras session", broadcast)
@@ -189,7 +189,7 @@ def _fix_of_training_start(context: Context, call: Call, updates: bool) -> str |
             initializers, session = [], None
         if not initializers:
             initializers = _initializer_calls(function.value, call.where, names)
-            session = bind(node, ("feed_dict", "session")).args.get("session")
+            session = bind_arguments(node, ("feed_dict", "session")).args.get("session")
         if initializers:
             tf = _module_of_initializer(context, initializers[0]) or tf
             run = context.source.segment(session) if session is not None else f"{tf}.get_default_session()"

@@ -109,11 +109,11 @@ from ...analysis.gradients import (
 )
 from ...analysis.parallel_training import may_be_eager_program
 from ...analysis.tensorflow_version import is_tf2_program
-from ...rewrite.call_edits import wrap_edits
+from ...rewrite.call_edits import edits_to_wrap
 from ...semantics.call_sites import modules_using
 from ...semantics.module_index import Names
 from ...semantics.resolved_name import ResolvedName
-from ...semantics.signatures import bind
+from ...semantics.signatures import bind_arguments
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_name
@@ -164,7 +164,7 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
             yield Change(
                 call.node,
                 "gradients averaged over all ranks",
-                wrap_edits(context.source, call.node, _AVERAGE + "(", ")"),
+                edits_to_wrap(context.source, call.node, _AVERAGE + "(", ")"),
                 (_AVERAGE,),
             )
     reasons = [(applied.call, undecided[id(applied.call)]) for applied in own if id(applied.call) in undecided]
@@ -183,7 +183,7 @@ def _calls_for_updates_by_script(context: Context, everything: list[Applied]) ->
     known = {source.key for applied in everything for source in applied.sources}
     for call in names.calls:
         if context.called_names.get(call.node) == "tensorflow.gradients" and names.call_key(call.node) not in known:
-            xs = bind(call.node, GRADIENTS).args.get("xs")
+            xs = bind_arguments(call.node, GRADIENTS).args.get("xs")
             sources = origins(xs, call.where, names) if xs is not None else []
             if any(source.resolve() in _ALL_VARIABLES for source in sources) and not _is_differentiated(
                 call.node, names
@@ -194,11 +194,11 @@ def _calls_for_updates_by_script(context: Context, everything: list[Applied]) ->
 def _average_where_applied(context: Context, once: list[Applied]) -> Iterator[Change]:
     """Average the gradients of all iterations of a loop where they are applied."""
     for applied in once:
-        pairs = bind(applied.call, PAIRS).args["grads_and_vars"]
+        pairs = bind_arguments(applied.call, PAIRS).args["grads_and_vars"]
         yield Change(
             pairs,
             "gradients of all iterations averaged over all ranks",
-            wrap_edits(context.source, pairs, f"[({_AVERAGE}(g), v) for g, v in ", "]"),
+            edits_to_wrap(context.source, pairs, f"[({_AVERAGE}(g), v) for g, v in ", "]"),
             (_AVERAGE,),
         )
 
@@ -234,7 +234,7 @@ def _untraced_applications(context: Context, everything: list[Applied]) -> dict[
 def _may_apply(context: Context, applied: Applied) -> bool:
     function = applied.call.func
     assert isinstance(function, ast.Attribute)
-    return context.types.of(function.value, applied.where) in (None, Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
+    return context.types.type_of(function.value, applied.where) in (None, Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
 
 
 def _applications_in_other_files(context: Context) -> list[Applied]:
@@ -266,7 +266,7 @@ def _reason_against_averaging(source: GradientSource, applied: Applied) -> str |
     """Return the reason why gradients cannot be averaged where they are computed, or None."""
     names, call = source.names, source.node
     assert isinstance(call, ast.Call)
-    if bind(call, GRADIENTS).is_given("grad_ys"):
+    if bind_arguments(call, GRADIENTS).is_given("grad_ys"):
         return "some of these gradients start from grad_ys, which may be averaged already"
     if _is_differentiated(call, names):
         return "some of these gradients are differentiated again"

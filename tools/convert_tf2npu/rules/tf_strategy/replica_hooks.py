@@ -75,10 +75,10 @@ from typing import Iterator
 from ...analysis.device_placement import is_in_test, trains_with_imports
 from ...analysis.keras_methods import is_keras_method
 from ...analysis.parallel_training import may_be_eager_program
-from ...rewrite.call_edits import add_argument, rename, wrap_edits
+from ...rewrite.call_edits import edit_to_add_argument, edit_to_rename, edits_to_wrap
 from ...semantics.model import Call
 from ...semantics.module_index import AnyType
-from ...semantics.signatures import bind
+from ...semantics.signatures import bind_arguments
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import is_none, last_part
@@ -122,7 +122,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
 
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Change | Finding]:
-    kind = context.types.of(method.value, call.where)
+    kind = context.types.type_of(method.value, call.where)
     signature = _METHODS.get((kind, method.attr))
     if signature is not None and (kind != Type.MODEL or is_keras_method(context, call)):
         yield from _append_broadcast(
@@ -140,11 +140,11 @@ def _append_broadcast(
     if is_in_test(context, call.node) or argument == "callbacks" and may_be_eager_program(context):
         return
     append = _HOOKS if argument == "hooks" else _CALLBACKS
-    bound = bind(call.node, signature)
+    bound = bind_arguments(call.node, signature)
     value = bound.args.get(argument)
     message = Message("{0} broadcasts the variables of rank 0", short)
     if value is None:
-        added = add_argument(context.source, call.node, f"{argument}={append}()")
+        added = edit_to_add_argument(context.source, call.node, f"{argument}={append}()")
         if bound.hidden or added is None:
             yield Finding(
                 call.node,
@@ -157,10 +157,10 @@ def _append_broadcast(
         else:
             yield Change(call.node, message, (added,), (append,))
     elif is_none(value):
-        yield Change(call.node, message, (rename(context.source, value, append + "()"),), (append,))
+        yield Change(call.node, message, (edit_to_rename(context.source, value, append + "()"),), (append,))
     elif not _broadcasts_variables(context, value, call):
         yield Change(
-            call.node, message, wrap_edits(context.source, value, f"{append}({_LIST[append]}=", ")"), (append,)
+            call.node, message, edits_to_wrap(context.source, value, f"{append}({_LIST[append]}=", ")"), (append,)
         )
 
 

@@ -83,12 +83,12 @@ from typing import Iterator
 from ...analysis.device_placement import is_in_test, only_predicts
 from ...analysis.optimizers import WRAPPER, optimizer_role
 from ...analysis.parallel_training import may_be_eager_program
-from ...rewrite.call_edits import add_argument, wrap_edits
+from ...rewrite.call_edits import edit_to_add_argument, edits_to_wrap
 from ...semantics.model import Call
-from ...semantics.signatures import bind
+from ...semantics.signatures import bind_arguments
 from ...semantics.tf_types import Type, type_of_result
 from ...semantics.value_flow import Origin, origins
-from ...syntax.expressions import constant, last_part
+from ...syntax.expressions import constant_in_tuple, last_part
 from ..base import Change, Context, Finding
 
 CODE = "NPU304"
@@ -120,16 +120,16 @@ CALLS = frozenset(_MAKERS) | _TO_ESTIMATOR
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Change | Finding]:
     if (
-        context.types.of(method.value, call.where) != Type.MODEL
+        context.types.type_of(method.value, call.where) != Type.MODEL
         or is_in_test(context, call.node)
         or may_be_eager_program(context)
         or only_predicts(context)
     ):
         return
-    bound = bind(call.node, _COMPILE)
+    bound = bind_arguments(call.node, _COMPILE)
     value = bound.args.get("optimizer")
     if value is None:
-        added = add_argument(context.source, call.node, f"optimizer={WRAPPER}('rmsprop')")
+        added = edit_to_add_argument(context.source, call.node, f"optimizer={WRAPPER}('rmsprop')")
         if bound.hidden or added is None:
             yield Finding(call.node, "the optimizer is not visible. Pass optimizer={0}(...)", WRAPPER)
         else:
@@ -145,7 +145,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         yield Change(
             call.node,
             "gradients of this optimizer averaged over all ranks",
-            wrap_edits(context.source, value, WRAPPER + "(", ")"),
+            edits_to_wrap(context.source, value, WRAPPER + "(", ")"),
             (WRAPPER,),
         )
     elif not kinds <= {"object"}:
@@ -159,7 +159,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
 
 def _kind_of_optimizer_argument(origin: Origin) -> str | None:
     """Return "name" for the name of an optimizer, "object" for one that is wrapped where it is created, else None."""
-    if isinstance((constant(origin.node) or (None,))[0], str):
+    if isinstance((constant_in_tuple(origin.node) or (None,))[0], str):
         return "name"
     is_optimizer = (
         isinstance(origin.node, ast.Call) and optimizer_role(origin.node, origin.where, origin.names) is not None
@@ -181,12 +181,14 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
                 WRAPPER,
             )
         return
-    bound = bind(call.node, _OPTIMIZE_LOSS if short == "optimize_loss" else ())
+    bound = bind_arguments(call.node, _OPTIMIZE_LOSS if short == "optimize_loss" else ())
     for argument in _MAKERS[name]:
         value = bound.args.get(argument)
         kinds: set[str | None] = (
             {
-                _kind_of_optimizer_argument(o) if isinstance(o.node, ast.Call) or constant(o.node) else "object"
+                _kind_of_optimizer_argument(o)
+                if isinstance(o.node, ast.Call) or constant_in_tuple(o.node)
+                else "object"
                 for o in origins(value, call.where, context.names)
                 if not _is_optimizer_class(o)
             }
@@ -215,12 +217,12 @@ def _has_tf_optimizer(context: Context) -> bool:
         if (
             isinstance(function, ast.Attribute)
             and function.attr == "compile"
-            and context.types.of(function.value, call.where) == Type.MODEL
+            and context.types.type_of(function.value, call.where) == Type.MODEL
         ):
-            value = bind(call.node, _COMPILE).args.get("optimizer")
+            value = bind_arguments(call.node, _COMPILE).args.get("optimizer")
             sources = origins(value, call.where, context.names) if value is not None else []
             if sources and all(
-                context.types.of(o.node, o.where) == Type.OPTIMIZER
+                context.types.type_of(o.node, o.where) == Type.OPTIMIZER
                 or type_of_result(o.resolve() or "") == Type.OPTIMIZER
                 for o in sources
             ):

@@ -200,7 +200,7 @@ from ...analysis.gradients import only_applies_script_gradients
 from ...analysis.optimizers import (
     CREATES_OPTIMIZER,
     WRAPPER,
-    Class,
+    ProjectClass,
     creates_keras_optimizer,
     creates_mpi_optimizer,
     is_optimizer_subclass,
@@ -210,7 +210,7 @@ from ...analysis.optimizers import (
 )
 from ...analysis.parallel_training import may_be_eager_program
 from ...analysis.tensorflow_version import is_imported_by_graph_program
-from ...rewrite.call_edits import wrap_edits
+from ...rewrite.call_edits import edits_to_wrap
 from ...semantics.model import Call
 from ..base import Change, Context, Finding
 
@@ -251,7 +251,7 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
         yield Change(
             call.node,
             "gradients of this optimizer averaged over all ranks",
-            wrap_edits(context.source, call.node, WRAPPER + "(", ")"),
+            edits_to_wrap(context.source, call.node, WRAPPER + "(", ")"),
             (WRAPPER,),
         )
 
@@ -260,6 +260,6 @@ def _is_inside_other_optimizer(context: Context, call: Call) -> bool:
     """Return True if an optimizer is created inside another one that computes the gradients itself."""
     for parent in context.names.ancestors(call.node):
         if isinstance(parent, ast.ClassDef):
-            its_class = Class(parent, context.names)
+            its_class = ProjectClass(parent, context.names)
             return is_optimizer_subclass(its_class) and not wraps_other_optimizer(its_class)
     return False

@@ -90,7 +90,7 @@ from ...analysis.device_placement import is_in_test, trains_with_imports
 from ...analysis.parallel_training import may_be_eager_program
 from ...rewrite.call_edits import operand_text
 from ...semantics.model import Call, Where
-from ...semantics.signatures import bind
+from ...semantics.signatures import bind_arguments
 from ...semantics.tf_types import READY_MADE, TPU_ESTIMATORS, Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
@@ -130,7 +130,7 @@ def _fix_of_saving(context: Context, call: Call) -> str | None:
     if name in _ESTIMATORS and any(keyword.arg in _FOLDER for keyword in node.keywords) and not _only_exports(context):
         return Message("In its run configuration pass save_checkpoints_steps=100 {0} 0", _FIRST)
     if name in _CALLS:
-        bound = bind(node, _CALLS[name])
+        bound = bind_arguments(node, _CALLS[name])
         short = last_part(name)
         if short == "ModelCheckpoint":
             return "Add this callback only if get_rank_id() == 0"
@@ -165,7 +165,7 @@ def _saves_model(context: Context, call: Call, name: str) -> bool:
     saves = name in _KERAS or (
         isinstance(function, ast.Attribute)
         and function.attr in ("save", "save_weights")
-        and context.types.of(function.value, call.where) == Type.MODEL
+        and context.types.type_of(function.value, call.where) == Type.MODEL
     )
     return saves and has_words(context.source.text, (".fit(", ".fit_generator(", ".train_on_batch("))
 

@@ -59,8 +59,8 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import is_in_test
-from ...semantics.signatures import bind
-from ...syntax.expressions import constant, last_part
+from ...semantics.signatures import bind_arguments
+from ...syntax.expressions import constant_in_tuple, last_part
 from ..base import Context, Finding
 
 CODE = "NPU257"
@@ -95,9 +95,9 @@ def _is_of_servers(context: Context, node: ast.Call, name: str) -> bool:
     if name == _SYNC:
         return not any(isinstance(p, (ast.If, ast.IfExp)) for p in context.names.ancestors(node))
     if name == _SETTER:
-        return bind(node, _SETTER_ARGUMENTS).is_given("cluster")
+        return bind_arguments(node, _SETTER_ARGUMENTS).is_given("cluster")
     if name in _SESSIONS:
         target = next((k.value for k in node.keywords if k.arg in _TARGETS), node.args[0] if node.args else None)
-        value = constant(target)
+        value = constant_in_tuple(target)
         return value is not None and isinstance(value[0], str) and value[0].startswith("grpc")
     return False

@@ -13,8 +13,8 @@ from ....rewrite.call_edits import (
     rename_keyword,
 )
 from ....rewrite.removal import remove_arguments
-from ....semantics.signatures import bind
-from ....syntax.expressions import constant, is_none
+from ....semantics.signatures import bind_arguments
+from ....syntax.expressions import constant_in_tuple, is_none
 from ....syntax.source import Edit, Source
 from .replacements import Replacement
 
@@ -38,7 +38,7 @@ def call_edits(source: Source, call: ast.Call, replacement: Replacement) -> list
         return []
     if replacement.special:
         return _SPECIAL[replacement.special](source, call, replacement)
-    bound = bind(call, replacement.before)
+    bound = bind_arguments(call, replacement.before)
     if bound.hidden or bound.unknown:
         return None
     renamed = dict(replacement.renamed)
@@ -66,21 +66,21 @@ def call_edits(source: Source, call: ast.Call, replacement: Replacement) -> list
 
 def _edits_of_xavier(source: Source, call: ast.Call, _: Replacement) -> list[Edit] | None:
     """Remove ``uniform``, which the name of the replacement implies."""
-    bound = bind(call, ("uniform", "seed", "dtype"))
+    bound = bind_arguments(call, ("uniform", "seed", "dtype"))
     uniform = bound.args.get("uniform")
-    if bound.hidden or bound.unknown or uniform is not None and constant(uniform) != (True,):
+    if bound.hidden or bound.unknown or uniform is not None and constant_in_tuple(uniform) != (True,):
         return None
     return remove_arguments(source, call, [uniform]) if uniform is not None else []
 
 
 def _edits_of_variance_scaling(source: Source, call: ast.Call, _: Replacement) -> list[Edit] | None:
     """Pass the arguments by name. Only the uniform initializer draws the same numbers."""
-    bound = bind(call, ("factor", "mode", "uniform", "seed", "dtype"))
-    mode = constant(bound.args["mode"]) if "mode" in bound.args else ("FAN_IN",)
+    bound = bind_arguments(call, ("factor", "mode", "uniform", "seed", "dtype"))
+    mode = constant_in_tuple(bound.args["mode"]) if "mode" in bound.args else ("FAN_IN",)
     if (
         bound.hidden
         or bound.unknown
-        or constant(bound.args.get("uniform")) != (True,)
+        or constant_in_tuple(bound.args.get("uniform")) != (True,)
         or not mode
         or mode[0] not in _MODES
     ):
@@ -93,7 +93,7 @@ def _edits_of_variance_scaling(source: Source, call: ast.Call, _: Replacement) -
 
 def _edits_of_regularizer(source: Source, call: ast.Call, replacement: Replacement) -> list[Edit] | None:
     """Halve the scale of L2: tf.contrib uses half the sum of squares, Keras the whole sum."""
-    bound = bind(call, ("scale", "scope"))
+    bound = bind_arguments(call, ("scale", "scope"))
     scale = bound.args.get("scale")
     if bound.hidden or bound.unknown or scale is None or "scope" in bound.positional:
         return None
@@ -101,7 +101,7 @@ def _edits_of_regularizer(source: Source, call: ast.Call, replacement: Replaceme
     start = argument_start(source, call, scale)
     at = keyword_value_start(source, call, bound.keywords["scale"]) if "scale" in bound.keywords else start
     half = "0.5 * " if replacement.name.endswith(".l2") else ""
-    simple = isinstance(scale, _FACTORS) or constant(scale) is not None or at != source.start(scale)
+    simple = isinstance(scale, _FACTORS) or constant_in_tuple(scale) is not None or at != source.start(scale)
     if half or start != at:
         edits.append(Edit(start, at, half if simple or not half else half + "("))
     if half and not simple:

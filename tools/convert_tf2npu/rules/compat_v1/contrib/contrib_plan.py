@@ -10,7 +10,7 @@ import ast
 from typing import NamedTuple, Sequence
 
 from ....analysis.v2_behavior import place_of_switch
-from ....rewrite.call_edits import rename, rename_after_root
+from ....rewrite.call_edits import edit_to_rename, edit_to_rename_after_root
 from ....rewrite.spans import Spans
 from ....semantics.model import Where
 from ....syntax.source import Edit
@@ -187,7 +187,7 @@ def _edits_of_use(context: Context, used: ContribUse) -> list[Edit]:
     if used.part is used.use.root and line:
         return used.arguments
     new = _local_name_of_tensorflow(context, used.use.where) + _suffix_below_tf(context, used.replacement.name)
-    return [rename(context.source, used.part, new)] + used.arguments
+    return [edit_to_rename(context.source, used.part, new)] + used.arguments
 
 
 def _rename_after_root(context: Context, node: ast.expr, replacement: str, root: ast.expr | None = None) -> Edit:
@@ -197,7 +197,7 @@ def _rename_after_root(context: Context, node: ast.expr, replacement: str, root:
         statement = next(p for p in context.names.ancestors(node) if p in context.names.places)
         root = _tensorflow_root(context, node, where or context.names.places[statement])
     assert root is not None
-    return rename_after_root(context.source, root, node, _suffix_below_tf(context, replacement))
+    return edit_to_rename_after_root(context.source, root, node, _suffix_below_tf(context, replacement))
 
 
 def _suffix_below_tf(context: Context, replacement: str) -> str:

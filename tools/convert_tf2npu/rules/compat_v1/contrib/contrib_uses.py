@@ -110,7 +110,7 @@ def contrib_uses(context: Context, known: Sequence[ContribName], replaced: Spans
 
 def _contrib_use(context: Context, use: Use, known: Sequence[ContribName]) -> ContribUse:
     names = context.names
-    statements = {id(b.where.statement) for b in names.lookup(use.root.id, use.where) or ()}
+    statements = {id(b.where.statement) for b in names.bindings_of_name(use.root.id, use.where) or ()}
     site = next((s for s in known if s.local == use.root.id and {id(s.statement)} == statements), None)
     replaceable = part_with_replacement(names, use.whole, use.where)
     if replaceable is None:

@@ -13,7 +13,7 @@ from typing import Iterable, Mapping, NamedTuple
 from ....semantics.model import Where
 from ....semantics.module_index import Names
 from ....syntax.expressions import last_part
-from ....tf_api.canonical_names import canonical
+from ....tf_api.canonical_names import canonical_name
 from ....tf_api.name_tables import CONTRIB, CONTRIB_BY_HAND, CONTRIB_CHANGED, MODULES
 from ....tf_api.v1_fate import name_below_tensorflow
 
@@ -55,7 +55,7 @@ REPLACEMENTS: dict[str, Replacement] = {
 
 def contrib_name(spelled: str) -> str:
     """Return ``rnn.LSTMCell`` for each dotted name of this object of tf.contrib, and "" for other names."""
-    name = canonical(spelled) if ".python." in spelled else spelled
+    name = canonical_name(spelled) if ".python." in spelled else spelled
     rest = name_below_tensorflow(name) if name.startswith("tensorflow.") else ""
     return rest[len("contrib.") :] if rest.startswith("contrib.") else ""
 
