@@ -11,7 +11,7 @@ import pytest
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.main import main
 from convert_tf2npu.project.project import Project
-from convert_tf2npu.rules.compat_v1.lift_plan import lift_file
+from convert_tf2npu.rules.compat_v1.lift_plan import plan_lift_and_rebind_names
 from convert_tf2npu.semantics.module_index import Module
 from convert_tf2npu.semantics.resolved_name import ResolvedName
 from convert_tf2npu.semantics.tf_types import Type
@@ -251,7 +251,7 @@ def test_lifted_modules_that_import_each_other_are_each_analysed_once(tmp_path, 
 
     monkeypatch.setattr(Project, "_analyse", counted)
     paths = [str(tmp_path / "a.py"), str(tmp_path / "b.py")]
-    project = Project(paths, prepare=lift_file)
+    project = Project(paths, prepare=plan_lift_and_rebind_names)
     assert all(project.module(path) is not None for path in paths)
     assert sorted(analysed) == paths
 

@@ -95,7 +95,10 @@ def _is_placeholder(key: ast.expr, user: Names, placeholder: ast.AST, names: Nam
     """Return True if the key of a feed is a placeholder, or gets it from the dictionary, list or tuple that has it."""
     if not isinstance(key, ast.Subscript):
         return any(origin.node is placeholder for origin in origins(key, user.place(key), user))
-    wanted, (label, holders) = constant_in_tuple(_without_index(key.slice)), _assigned_place(placeholder, names)
+    wanted, (label, holders) = (
+        constant_in_tuple(_without_index(key.slice)),
+        _assigned_key_and_dictionary_origins(placeholder, names),
+    )
     for origin in origins(key.value, user.place(key), user):
         if wanted is not None and wanted == label and origin.node in holders:
             return True
@@ -119,7 +122,9 @@ def _member_of_literal(literal: ast.AST, label: tuple[object] | None) -> ast.exp
     return None
 
 
-def _assigned_place(placeholder: ast.AST, names: Names) -> tuple[tuple[object] | None, frozenset[ast.AST]]:
+def _assigned_key_and_dictionary_origins(
+    placeholder: ast.AST, names: Names
+) -> tuple[tuple[object] | None, frozenset[ast.AST]]:
     """Return the literal key to which a placeholder is assigned, in a tuple, and the origins of its dictionary."""
     parent = names.parents.get(placeholder)
     for target in parent.targets if isinstance(parent, ast.Assign) else ():

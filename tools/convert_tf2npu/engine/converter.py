@@ -12,7 +12,7 @@ from ..files.message import Message
 from ..files.texts import is_server_file
 from ..project.project import Project
 from ..project.source_files import MOST_BYTES
-from ..rules.compat_v1.lift_plan import CODE as LIFTING, lift_file
+from ..rules.compat_v1.lift_plan import CODE as LIFTING, plan_lift_and_rebind_names
 from ..syntax.edits import sort_edits
 from ..syntax.notebook import Notebook
 from ..syntax.notebook_cells import CellError
@@ -46,7 +46,11 @@ def make_project(settings: Settings, paths: Iterable[str] = (), fixed: Iterable[
     """
     lifts = settings.compat_v1 and settings.enabled(LIFTING)
     return Project(
-        paths, fixed, lift_file if lifts else None, settings.compat_v1 or settings.tf == "1", settings.tf_files
+        paths,
+        fixed,
+        plan_lift_and_rebind_names if lifts else None,
+        settings.compat_v1 or settings.tf == "1",
+        settings.tf_files,
     )
 
 

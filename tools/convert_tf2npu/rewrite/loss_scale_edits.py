@@ -21,7 +21,9 @@ RENAMED = {
 FIXED, DYNAMIC = TRAIN + "FixedLossScale", TRAIN + "DynamicLossScale"
 
 
-def loss_scale_edits(context: Context, node: ast.Call, name: str) -> tuple[list[Edit] | None, list[str]]:
+def edits_and_imports_for_loss_scale(
+    context: Context, node: ast.Call, name: str
+) -> tuple[list[Edit] | None, list[str]]:
     """Return the edits that make a manager or an optimizer that of the NPU, and the names of npu_shim they use.
 
     Args:
@@ -47,10 +49,12 @@ def loss_scale_edits(context: Context, node: ast.Call, name: str) -> tuple[list[
         if bound.hidden or bound.unknown:
             return None, []
         return [edit_to_rename(source, node, _manager_text(context, bound))], ["ExponentialUpdateLossScaleManager"]
-    return _optimizer_edits(context, node, name)
+    return _edits_and_imports_for_optimizer(context, node, name)
 
 
-def _optimizer_edits(context: Context, node: ast.Call, name: str) -> tuple[list[Edit] | None, list[str]]:
+def _edits_and_imports_for_optimizer(
+    context: Context, node: ast.Call, name: str
+) -> tuple[list[Edit] | None, list[str]]:
     source = context.source
     bound = bind_arguments(node, ("opt", "loss_scale"))
     scale = bound.args.get("loss_scale")

@@ -89,7 +89,7 @@ from typing import Iterator
 
 from ...rewrite.spans import Spans
 from ..base import Change, Context, Finding
-from .contrib.contrib_plan import plan_contrib
+from .contrib.contrib_plan import plan_contrib_rewrites
 from .contrib.contrib_uses import CODE
 
 __all__ = ["CODE", "NEEDS", "check_last"]
@@ -98,4 +98,4 @@ NEEDS = {"compat_v1": True}
 
 def check_last(context: Context, replaced: Spans) -> Iterator[Change | Finding]:
     if context.names.lift is not None:
-        yield from plan_contrib(context, replaced).changes
+        yield from plan_contrib_rewrites(context, replaced).changes

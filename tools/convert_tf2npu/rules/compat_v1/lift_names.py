@@ -123,7 +123,7 @@ from ...syntax.source import Edit, Source
 from ...tf_api.v1_fate import V1, name_below_tensorflow, needs_compat_v1
 from ..base import Change, Context, Finding
 from .lift_plan import CODE
-from .tensorflow_uses import Use, is_lifted_alias, tensorflow_uses, whole_call
+from .tensorflow_uses import Use, call_or_expression, is_lifted_alias, tensorflow_uses
 
 __all__ = ["CODE", "NEEDS", "check_file", "check_last"]
 NEEDS = {"compat_v1": True}
@@ -139,7 +139,9 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
                 statement, "imported from tf.compat.v1", tuple(_edits_to_lift_import(context.source, statement))
             )
         if lift.star is not None:
-            yield Change(lift.star.node, "tf imported as tf.compat.v1", tuple(_edits_after_star(context, lift)))
+            yield Change(
+                lift.star.node, "tf imported as tf.compat.v1", tuple(_edits_to_import_tf_after_star(context, lift))
+            )
         if lift.parts is not None:
             yield Change(
                 lift.parts,
@@ -147,7 +149,7 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
                 (edit_adding_after(context.source, lift.parts, f"import {V1} as tf"),),
             )
     if context.compat_v1:
-        yield from _results_of_switch(context)
+        yield from _results_of_disabling_v2_behavior(context)
 
 
 def check_last(context: Context, replaced: Spans) -> Iterator[Change | Finding]:
@@ -158,8 +160,8 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Change | Finding]:
     reported = set()
     for use in tensorflow_uses(names):
         start, end = source.start(use.whole), source.end(use.whole)
-        edit = _lift_in_place(context, use)
-        node = whole_call(names, use.whole)
+        edit = _edit_to_lift_name(context, use)
+        node = call_or_expression(names, use.whole)
         if replaced.overlap(start, end):
             continue
         if edit is None:
@@ -185,7 +187,7 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Change | Finding]:
             yield Finding(node, "a name inside an f-string cannot be converted. Write {0}.compat.v1 here", use.root.id)
 
 
-def _lift_in_place(context: Context, use: Use) -> Edit | None:
+def _edit_to_lift_name(context: Context, use: Use) -> Edit | None:
     """Return the edit that lifts one dotted name, or removes a ``.compat.v1`` that the import now has."""
     names, source = context.names, context.source
     node: ast.expr = use.whole
@@ -222,7 +224,7 @@ def _edits_to_lift_import(source: Source, statement: ast.stmt) -> Iterator[Edit]
             yield Edit(at, at, V1[len("tensorflow") :] + ("" if alias.asname else " as tensorflow"))
 
 
-def _edits_after_star(context: Context, lift: Lift) -> list[Edit]:
+def _edits_to_import_tf_after_star(context: Context, lift: Lift) -> list[Edit]:
     """Import tf after a star import that binds the plain one, and remove the import before it."""
     assert lift.star is not None
     names, source = context.names, context.source
@@ -231,7 +233,7 @@ def _edits_after_star(context: Context, lift: Lift) -> list[Edit]:
     return edits + remove_statements(source, names, [instead] if instead else [])
 
 
-def _results_of_switch(context: Context) -> Iterator[Change | Finding]:
+def _results_of_disabling_v2_behavior(context: Context) -> Iterator[Change | Finding]:
     place = place_of_switch(context)
     if place is None:
         return

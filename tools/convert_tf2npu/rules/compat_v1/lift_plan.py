@@ -29,7 +29,13 @@ from ...tf_api.v1_fate import (
     is_compat_v1_module,
     needs_compat_v1,
 )
-from .contrib.replacements import contrib_name, is_importable, part_with_replacement, replacement_of, shared_module
+from .contrib.replacements import (
+    canonical_contrib_name,
+    is_importable,
+    part_with_replacement,
+    replacement_of,
+    shared_module_of_replacements,
+)
 from .lift_bindings import rebind_lifted_names
 from .tensorflow_uses import (
     NOT_IN_V1,
@@ -65,7 +71,7 @@ class _Evidence(NamedTuple):
     wanted: set[str]
 
 
-def lift_file(project: ModuleIndex, source: Source, names: Names) -> None:
+def plan_lift_and_rebind_names(project: ModuleIndex, source: Source, names: Names) -> None:
     """Decide how to lift a file, and change its names to those after lifting.
 
     Args:
@@ -74,11 +80,11 @@ def lift_file(project: ModuleIndex, source: Source, names: Names) -> None:
         names: name resolution in it; sets its ``lift`` and ``by_name``.
     """
     evidence = _lifting_evidence(project, source, names)
-    fates = _fates(evidence)
+    fates = _fates_of_used_names(evidence)
     if not _needs_lifting(evidence, fates):
         return
     moving = _imports_of_moving_contrib(source, evidence)
-    names.by_name, kept = _fates_by_name(evidence, fates)
+    names.by_name, kept = _fates_lifted_in_place_and_imports(evidence, fates)
     star = _star_whose_tf_is_lifted(evidence, bool(moving)) if NEW not in fates else None
     instead = None
     if star is not None:
@@ -90,7 +96,7 @@ def lift_file(project: ModuleIndex, source: Source, names: Names) -> None:
     statements = _statements_to_lift(evidence, kept)
     names.lift = Lift(tuple(statements), star, instead)
     rebind_lifted_names(names, statements, [star.node] if star else [])
-    parts = _first_of_parts(names, moving)
+    parts = _first_import_of_moving_parts(names, moving)
     if parts is not None:
         names.lift = names.lift._replace(parts=parts)
         rebind_lifted_names(names, [], [parts])
@@ -115,7 +121,7 @@ def _lifting_evidence(project: ModuleIndex, source: Source, names: Names) -> _Ev
     return _Evidence(names, others, plain, of_contrib, used, wanted)
 
 
-def _fates(evidence: _Evidence) -> set[str]:
+def _fates_of_used_names(evidence: _Evidence) -> set[str]:
     """Return the fates in TensorFlow 2 of the names that a file uses."""
     targets = {i.binding.target for i in evidence.imports + evidence.of_contrib}
     fates = {
@@ -166,7 +172,7 @@ def _is_lifted_already(names: Names, used: list[Use]) -> bool:
     )
 
 
-def _fates_by_name(evidence: _Evidence, fates: set[str]) -> tuple[frozenset[str], list[Import]]:
+def _fates_lifted_in_place_and_imports(evidence: _Evidence, fates: set[str]) -> tuple[frozenset[str], list[Import]]:
     """Return the fates of the names that are lifted where they stand, and the imports that may be lifted."""
     if NEW in fates:  # written for both versions: names that both have stay as they are
         return frozenset({ONLY_IN_V1}), [i for i in evidence.imports if fate_of_v1_name(i.binding.target) == ONLY_IN_V1]
@@ -265,18 +271,18 @@ def _imports_of_moving_contrib(source: Source, evidence: _Evidence) -> list[ast.
             if u.root.id == imported.local and imported.binding in (names.bindings_of_name(u.root.id, u.where) or ())
         ]
         replacements = [(getattr(part[0], "attr", ""), part[2]) if part else ("", None) for part in its]
-        own = replacement_of(contrib_name(imported.binding.target))
+        own = replacement_of(canonical_contrib_name(imported.binding.target))
         stays = (
             not is_importable(own.name)
             if own
-            else any(replacement for _, replacement in replacements) and not shared_module(replacements)
+            else any(replacement for _, replacement in replacements) and not shared_module_of_replacements(replacements)
         )
         if isinstance(node, ast.stmt) and stays and not is_suppressed_at(source, node, MOVING):
             moving.append(node)
     return moving
 
 
-def _first_of_parts(names: Names, moving: list[ast.stmt]) -> ast.stmt | None:
+def _first_import_of_moving_parts(names: Names, moving: list[ast.stmt]) -> ast.stmt | None:
     """Return the first import whose parts move to ``tf``, if nothing binds or reads the name ``tf``."""
     parts = [s for s in moving if s in names.tree.body]
     if (

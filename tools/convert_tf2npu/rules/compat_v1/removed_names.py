@@ -71,9 +71,9 @@ from ...tf_api.name_tables import CHANGED, PRIVATE
 from ...tf_api.v1_fate import NOWHERE, fate_of_v1_name, name_below_tensorflow, needs_compat_v1
 from ..base import Context, Finding, Message
 from .contrib.advice import advice_for_contrib_name
-from .contrib.contrib_plan import plan_contrib
-from .contrib.contrib_uses import below_contrib
-from .tensorflow_uses import Use, tensorflow_uses, whole_call
+from .contrib.contrib_plan import plan_contrib_rewrites
+from .contrib.contrib_uses import name_below_contrib
+from .tensorflow_uses import Use, call_or_expression, tensorflow_uses
 
 CODE = "NPU260"
 NEEDS = {"compat_v1": True}
@@ -107,7 +107,7 @@ _Removed = Tuple[ast.AST, str, str]
 
 
 def _all_removed_names(context: Context, replaced: Spans) -> Iterator[_Removed]:
-    for node, name, has_comment in plan_contrib(context, replaced).remaining:
+    for node, name, has_comment in plan_contrib_rewrites(context, replaced).remaining:
         full = f"tf.contrib.{name}" if name else "tf.contrib"
         if has_comment:
             yield _removed_at(
@@ -134,7 +134,7 @@ def _removed_names_imported(context: Context, statement: ast.stmt) -> Iterator[_
     if isinstance(statement, ast.Import):
         for alias in statement.names:
             if alias.name.startswith("tensorflow.contrib.") and alias.asname is None:
-                name = below_contrib(alias.name) or ""
+                name = name_below_contrib(alias.name) or ""
                 yield _removed_at(statement, "contrib." + name, _GONE, alias.name, advice_for_contrib_name(name))
         return
     assert isinstance(statement, ast.ImportFrom)
@@ -144,8 +144,8 @@ def _removed_names_imported(context: Context, statement: ast.stmt) -> Iterator[_
     lift = context.names.lift
     for alias in statement.names:
         name = module + "." + alias.name
-        if alias.name == "*" and below_contrib(module) is not None:
-            yield _removed_at(statement, name, _GONE, module, advice_for_contrib_name(below_contrib(module) or ""))
+        if alias.name == "*" and name_below_contrib(module) is not None:
+            yield _removed_at(statement, name, _GONE, module, advice_for_contrib_name(name_below_contrib(module) or ""))
         elif name_below_tensorflow(module).startswith("examples"):
             yield _removed_at(statement, module, _GONE, module, _ADVICE.get(name_below_tensorflow(module), _COPY))
         elif module.startswith("tensorflow.python."):
@@ -170,7 +170,7 @@ def _removed_names_imported(context: Context, statement: ast.stmt) -> Iterator[_
 
 
 def _removed_names_used(context: Context, use: Use) -> Iterator[_Removed]:
-    rest, node = name_below_tensorflow(use.name), whole_call(context.names, use.whole)
+    rest, node = name_below_tensorflow(use.name), call_or_expression(context.names, use.whole)
     if rest.startswith("python."):
         yield from _removed_private_name(node, use.name)
         root = context.names.spelled_name(use.root, use.where)

@@ -84,7 +84,7 @@ def scopes_with_statements(names: Names) -> list[Scope]:
     return list({id(where.scope): where.scope for where in names.places.values()}.values())
 
 
-def whole_call(names: Names, node: ast.expr) -> ast.expr:
+def call_or_expression(names: Names, node: ast.expr) -> ast.expr:
     """Return the call of an expression, or the expression if it is not called."""
     parent = names.parents.get(node)
     return parent if isinstance(parent, ast.Call) and parent.func is node else node

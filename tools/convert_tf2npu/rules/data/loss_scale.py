@@ -236,7 +236,7 @@ from ...analysis.graph_rewrites import GRAPH_REWRITES, replaced_graph_rewrites
 from ...analysis.mixed_policy import KERAS, KERAS_OPTIMIZERS, Unscaled, unscaled_optimizers
 from ...analysis.tensorflow_version import is_tf2_program
 from ...rewrite.call_edits import edit_to_add_argument, edit_to_rename, edits_to_wrap
-from ...rewrite.loss_scale_edits import CONTRIB, DYNAMIC, FIXED, RENAMED, TRAIN, loss_scale_edits
+from ...rewrite.loss_scale_edits import CONTRIB, DYNAMIC, FIXED, RENAMED, TRAIN, edits_and_imports_for_loss_scale
 from ...rewrite.npu_imports import device_name
 from ...rewrite.session_config import PRECISION_MODE
 from ...semantics.model import Call, Where
@@ -316,7 +316,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
 
 def _convert_manager_or_optimizer(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     """Convert a manager or an optimizer."""
-    edits, uses = loss_scale_edits(context, call.node, name)
+    edits, uses = edits_and_imports_for_loss_scale(context, call.node, name)
     if edits is None:
         yield Finding(
             call.node,
@@ -422,18 +422,18 @@ def _is_used_by_rewrite(context: Context, scale: ast.expr | None, where: Where) 
 
     The rewrite accepts only TensorFlow's own scales.
     """
-    makers = _creation_calls(context, scale, where)
+    makers = _ids_of_creation_calls(context, scale, where)
     for call in context.names.calls:
         if context.resolve(call.node.func, call.where) in GRAPH_REWRITES:
             given = bind_arguments(call.node, ("opt", "loss_scale")).args.get("loss_scale")
             if given is not None and constant_in_tuple(given) is None:
-                its = _creation_calls(context, given, call.where)
+                its = _ids_of_creation_calls(context, given, call.where)
                 if its is None or makers is None or its & makers:
                     return True
     return False
 
 
-def _creation_calls(context: Context, node: ast.expr | None, where: Where) -> set[int] | None:
+def _ids_of_creation_calls(context: Context, node: ast.expr | None, where: Where) -> set[int] | None:
     """Return the calls that may have made a value, or None if they are not known."""
     if node is None or constant_in_tuple(node) is not None:
         return set()

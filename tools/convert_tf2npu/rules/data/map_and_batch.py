@@ -123,7 +123,7 @@ from ...semantics.tf_types import FROM_FILES, Type
 from ...syntax.expressions import constant_in_tuple, last_part
 from ...tf_api.name_tables import PARAMETERS
 from ..base import Change, Context, Finding
-from ..compat_v1.contrib.contrib_plan import is_call_moved
+from ..compat_v1.contrib.contrib_plan import is_call_converted
 from .last_batch import StaticBatch, check_last_batch
 
 CODE = "NPU114"
@@ -171,7 +171,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
     elif word == "bucket_by_sequence_length":
         static = (
             _BUCKETS
-            if "contrib" not in home or is_call_moved(context, call.node)
+            if "contrib" not in home or is_call_converted(context, call.node)
             else _BUCKETS._replace(
                 flag=None, drop="tf.data.experimental.bucket_by_sequence_length(..., drop_remainder=True)"
             )

@@ -158,7 +158,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
     version = 2 if keras else 1 if is_tf1_name(spelled) else context.once(_tensorflow_version_shown)
     runs = None
     if version is None and len(node.args) > 1:
-        version, runs = _version_that_ran(context, node)
+        version, runs = _observed_version_and_run_count(context, node)
         if version is None:
             yield Finding(
                 node,
@@ -197,7 +197,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
     yield Change(node, "dropout replaced with the NPU operator", tuple(edits), ("npu_ops",), runs)
 
 
-def _version_that_ran(context: Context, node: ast.Call) -> tuple[int | None, int | None]:
+def _observed_version_and_run_count(context: Context, node: ast.Call) -> tuple[int | None, int | None]:
     """Return the version of which the observed runs called the dropout, and their number; None without."""
     seen = context.observed_at(CODE, FUNCTION, node.func)
     parameters = seen.only("parameters") if seen is not None else None

@@ -196,7 +196,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
     function = next((f for f in context.names.functions if f.node is around), None)
     form = gelu_form_of_function(function, context.names) if function else None
     if function and form == "gelu" and not is_tf2_program(context):
-        yield _replace_gelu_function(context, function)
+        yield _change_of_gelu_function(context, function)
     elif function and form:
         yield _gelu_finding(context, function.node)
     else:
@@ -237,7 +237,7 @@ def _gelu_finding(context: Context, node: ast.AST, before: str = "") -> Finding:
     return Finding(node, template, before + operator)
 
 
-def _replace_gelu_function(context: Context, function: Function) -> Change:
+def _change_of_gelu_function(context: Context, function: Function) -> Change:
     source = context.source
     body = body_without_docstring(function.node)
     call = f"npu_unary_ops.gelu({argument_name(function, context.names)})"

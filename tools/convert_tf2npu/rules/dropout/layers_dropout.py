@@ -121,7 +121,7 @@ from ...semantics.model import Call
 from ...semantics.signatures import LAYERS_DROPOUT, bind_arguments
 from ...syntax.expressions import constant_in_tuple
 from ..base import Change, Context, Finding
-from .training_dropouts import Dropout, convert_dropout
+from .training_dropouts import Dropout, change_or_finding_of_dropout
 
 CODE = "NPU107"
 CALLS = frozenset({"tensorflow.layers.dropout"})
@@ -149,7 +149,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
         yield Finding(call.node, "{0} {1}. Write npu_ops.dropout(x, keep_prob=1 - rate) for training", _NAME, reason)
         return
     rate = bound.args.get("rate")
-    yield convert_dropout(
+    yield change_or_finding_of_dropout(
         context,
         Dropout(
             call,

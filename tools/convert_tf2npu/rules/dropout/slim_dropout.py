@@ -82,7 +82,7 @@ from ...semantics.module_index import Names
 from ...semantics.signatures import Bound, bind_arguments
 from ...syntax.expressions import constant_in_tuple
 from ..base import Change, Context, Finding
-from .training_dropouts import Dropout, convert_dropout
+from .training_dropouts import Dropout, change_or_finding_of_dropout
 
 CODE = "NPU118"
 _DROPOUT = "tensorflow.contrib.layers.dropout"
@@ -112,7 +112,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
     if reason:
         yield _finding_of_dropout(context, bound, call, reason)
         return
-    yield convert_dropout(
+    yield change_or_finding_of_dropout(
         context,
         Dropout(
             call,

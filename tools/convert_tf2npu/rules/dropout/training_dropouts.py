@@ -52,7 +52,7 @@ class Dropout(NamedTuple):
     renamed: tuple[tuple[str, str], ...]
 
 
-def convert_dropout(context: Context, dropout: Dropout, name: str, code: str) -> Result:
+def change_or_finding_of_dropout(context: Context, dropout: Dropout, name: str, code: str) -> Result:
     """Return the change to the NPU operator, or a finding.
 
     Args:
@@ -81,7 +81,7 @@ def convert_dropout(context: Context, dropout: Dropout, name: str, code: str) ->
     asks = (Question(VALUE, dropout.training),)
     seen = context.observed_at(code, VALUE, dropout.training)
     if _is_tensor(context.names, dropout.training, dropout.call.where):
-        return _convert_in_cond(context, dropout, edits, seen) or Finding(
+        return _change_to_tf_cond(context, dropout, edits, seen) or Finding(
             node,
             "the condition of {0} is a tensor. Write tf.cond({1}, lambda: {2}, lambda: {3})",
             name,
@@ -94,7 +94,7 @@ def convert_dropout(context: Context, dropout: Dropout, name: str, code: str) ->
     runs = None
     if not is_python_value(context.names, dropout.training, dropout.call.where):
         if seen is None or seen.only("is") != "python" or context.once(_has_bool_variable):
-            return _convert_in_cond(context, dropout, edits, seen) or Finding(
+            return _change_to_tf_cond(context, dropout, edits, seen) or Finding(
                 node,
                 "the condition of {0} may be a tensor. Write {1}, or use tf.cond for a tensor",
                 name,
@@ -111,7 +111,7 @@ def convert_dropout(context: Context, dropout: Dropout, name: str, code: str) ->
     return Change(node, _REPLACED, tuple(edits), ("npu_ops",), runs)
 
 
-def _convert_in_cond(context: Context, dropout: Dropout, edits: list[Edit], seen: Seen | None) -> Change | None:
+def _change_to_tf_cond(context: Context, dropout: Dropout, edits: list[Edit], seen: Seen | None) -> Change | None:
     """Return the change to the operator in a tf.cond, if a Boolean tensor was seen as the condition; else None."""
     source, node, inputs = context.source, dropout.call.node, dropout.bound.args["inputs"]
     tensorflow = name_of_tensorflow(context.names)
@@ -160,7 +160,7 @@ def _edits_to_operator(source: Source, dropout: Dropout) -> list[Edit] | None:
             edits.append(rename_keyword(source, node, dropout.bound.keywords[old], new))
     missing = dropout.missing
     if dropout.flag is not None:
-        removed = _remove_keyword(source, node, dropout.flag, missing)
+        removed = _edit_to_remove_keyword(source, node, dropout.flag, missing)
         if removed is None:
             return None
         edits.append(removed)
@@ -184,7 +184,7 @@ def _edits_to_condition(context: Context, node: ast.Call, tail: str) -> list[Edi
     return edits + [Edit(end, end, tail + (")" if around else ""), closing=True)]
 
 
-def _remove_keyword(source: Source, node: ast.Call, keyword: ast.keyword, instead: str) -> Edit | None:
+def _edit_to_remove_keyword(source: Source, node: ast.Call, keyword: ast.keyword, instead: str) -> Edit | None:
     """Return the edit that removes a keyword argument and the comma before it; None if a comment is in between."""
     values = list(node.args) + [k.value for k in node.keywords]
     before = [v for v in values if source.start(v) < source.start(keyword.value)]

@@ -140,7 +140,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
         )
         return
     placeholders = "placeholder" if len(places) == 1 else Message("{0} placeholders", len(places))
-    unreached = next(filter(None, (_unreached_feed(context, place) for place in places)), "")
+    unreached = next(filter(None, (_place_of_unreached_feed(context, place) for place in places)), "")
     fed = next((text for text in (_text_of_observed_shapes(context, place) for place in places) if text), "")
     if fed:
         yield Finding(
@@ -187,12 +187,12 @@ def _dynamic_placeholders(context: Context, sparse: bool) -> list[Call]:
 
 def _only_observed_shape(context: Context, call: Call) -> tuple[int, ...] | None:
     """Return the only shape that observed runs fed to a placeholder; None without one, or if they missed a feed."""
-    if _unreached_feed(context, call):
+    if _place_of_unreached_feed(context, call):
         return None
     return only_shape(context.observed_at(CODE, SHAPE, call.node))
 
 
-def _unreached_feed(context: Context, call: Call) -> Message | str:
+def _place_of_unreached_feed(context: Context, call: Call) -> Message | str:
     """Return where a program feeds a placeholder which was fed, but not there, in observed runs; "" without a place."""
     seen = context.observed_at(CODE, SHAPE, call.node)
     if seen is None or "shape" not in seen.values:

@@ -291,7 +291,7 @@ def _edit_of_import(context: Context, node: ast.AST) -> Edit:
     source = context.source
     if isinstance(node, ast.ImportFrom):
         module = node.module or ""
-        home = _public_module(node)
+        home = _public_module_of_single_import(node)
         if home:
             name = node.names[0].asname or node.names[0].name
             bound = f" as {name}" if name != home else ""
@@ -303,8 +303,10 @@ def _edit_of_import(context: Context, node: ast.AST) -> Edit:
     assert isinstance(node, ast.Import)
     start = source.start(node)
     indent = source.text[source.line_start(start) : start]
-    others = ", ".join(_imported_module(alias) for alias in node.names if not _is_keras_alias(alias))
-    lines = [f"import {others}"] * bool(others) + [_import_from_tensorflow(a) for a in node.names if _is_keras_alias(a)]
+    others = ", ".join(_text_of_alias(alias) for alias in node.names if not _is_keras_alias(alias))
+    lines = [f"import {others}"] * bool(others) + [
+        _import_line_from_tensorflow(a) for a in node.names if _is_keras_alias(a)
+    ]
     return Edit(start, source.end(node), ("; " if indent.strip() else source.newline + indent).join(lines))
 
 
@@ -312,11 +314,11 @@ def _is_keras_alias(alias: ast.alias) -> bool:
     return alias.name.partition(".")[0] == "keras"
 
 
-def _imported_module(alias: ast.alias) -> str:
+def _text_of_alias(alias: ast.alias) -> str:
     return f"{alias.name} as {alias.asname}" if alias.asname else alias.name
 
 
-def _import_from_tensorflow(alias: ast.alias) -> str:
+def _import_line_from_tensorflow(alias: ast.alias) -> str:
     """Return the import that binds the same name to the module of tf.keras."""
     home, _, last = f"tensorflow.{alias.name}".rpartition(".")
     if not alias.asname:
@@ -324,7 +326,7 @@ def _import_from_tensorflow(alias: ast.alias) -> str:
     return f"from {home} import {last}" + (f" as {alias.asname}" if alias.asname and alias.asname != last else "")
 
 
-def _public_module(node: ast.ImportFrom) -> str:
+def _public_module_of_single_import(node: ast.ImportFrom) -> str:
     """Return ``utils`` for ``from keras.utils import np_utils``, the one name of a statement; "" for other imports."""
     module = ".".join([*(node.module or "").split(".")[1:], node.names[0].name])
     return _public_name(module) if len(node.names) == 1 and _PRIVATE.fullmatch(module) else ""
@@ -343,12 +345,12 @@ def _first_lacking_name(context: Context, bindings: list[Binding]) -> str:
             known.fullmatch(part) for part in _possible_modules(rest) for known in _KNOWN
         ):
             return name
-        if not _is_public(written.partition(".")[2]):
+        if not _may_be_public(written.partition(".")[2]):
             return name
     return ""
 
 
-def _is_public(name: str) -> bool:
+def _may_be_public(name: str) -> bool:
     """Return False if a module of tf.keras whose names are known has no such name in any version."""
     parts = name.split(".")
     for end in range(len(parts) - 1, -1, -1):
@@ -393,5 +395,7 @@ def _name_after_change(binding: Binding) -> str:
     if not isinstance(node, ast.ImportFrom):
         return target
     package, _, module = (node.module or "").partition(".")
-    home = _public_module(node) or ".".join(filter(None, [_public_name(module), target.rpartition(".")[2]]))
+    home = _public_module_of_single_import(node) or ".".join(
+        filter(None, [_public_name(module), target.rpartition(".")[2]])
+    )
     return f"{package}.{home}"

@@ -135,7 +135,7 @@ _DEEPEST = 3  # names around an array
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
-    finding = _finding_of_type(context, call, name)
+    finding = _unsupported_type_finding(context, call, name)
     if finding is None or not runs_on_npu(context, call.node):
         return
     if name in _FLOATX:
@@ -149,7 +149,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
         yield finding._replace(asks=(Question(DTYPE, call.node),))
 
 
-def _finding_of_type(context: Context, call: Call, name: str) -> Finding | None:
+def _unsupported_type_finding(context: Context, call: Call, name: str) -> Finding | None:
     """Return the finding about a call; None if its type is supported."""
     short = last_part(name)
     if name in _DOUBLE:
@@ -162,7 +162,7 @@ def _finding_of_type(context: Context, call: Call, name: str) -> Finding | None:
             k.value for k in call.node.keywords if k.arg in ("dtype", "DstT") or name in _FLOATX
         ]
         kind = next((k for k in (_unsupported_type(context, v, call.where) for v in values) if k), None)
-    if kind is None and name in _TAKES_ARRAY and _is_made_of_doubles(context, call, name):
+    if kind is None and name in _TAKES_ARRAY and _is_made_of_float64_array(context, call, name):
         return Finding(
             call.node,
             "this NumPy array is float64, which is unsupported on the NPU. Write .astype(np.float32) behind it",
@@ -186,7 +186,7 @@ def _changes_of_float64_regions(context: Context) -> dict[ast.Call, Change | Non
     """Return the change of each region of float64 that facts show at its first call, and None at the others."""
     seen = {place: one for place, one in (context.facts.seen if context.facts else {}).items() if place.kind == DTYPE}
     if any(
-        "graph" in (one.all("place") or ()) and not one.all("region") and _has_doubles(one) for one in seen.values()
+        "graph" in (one.all("place") or ()) and not one.all("region") and _has_float64(one) for one in seen.values()
     ):
         return {}  # they are not all of one run
     edits: dict[Place, tuple[ast.Call, tuple[Edit, ...], int]] = {}
@@ -198,7 +198,7 @@ def _changes_of_float64_regions(context: Context) -> dict[ast.Call, Change | Non
             if edited and one.only("place") == "graph" and not is_suppressed_at(context.source, call.node, CODE):
                 edits[place_of(context.source, DTYPE, call.node)] = call.node, edited, one.runs
     changes: dict[ast.Call, Change | None] = {}
-    for region in _joined_sets([set(one.all("region") or ()) for one in seen.values()]):
+    for region in _joined_overlapping_sets([set(one.all("region") or ()) for one in seen.values()]):
         places = [place for place, one in seen.items() if region & set(one.all("region") or ())]
         if not places or not all(place in edits for place in places):
             continue
@@ -210,11 +210,11 @@ def _changes_of_float64_regions(context: Context) -> dict[ast.Call, Change | Non
     return changes
 
 
-def _has_doubles(seen: Seen) -> bool:
+def _has_float64(seen: Seen) -> bool:
     return "float64" in (seen.all("dtype") or ())
 
 
-def _joined_sets(sets: list[set[object]]) -> list[set[object]]:
+def _joined_overlapping_sets(sets: list[set[object]]) -> list[set[object]]:
     """Return the sets joined where they have a member in common."""
     joined: list[set[object]] = []
     for one in filter(None, sets):
@@ -251,7 +251,7 @@ def _edits_to_float32(context: Context, call: Call, name: str) -> tuple[Edit, ..
     if typed or "dtype" in given or name not in _TAKES_ARRAY or name == "tensorflow.get_variable" or not tensorflow:
         return ()
     added = edit_to_add_argument(source, node, f"dtype={tensorflow}.float32")
-    return (added,) if added is not None and _is_made_of_doubles(context, call, name) else ()
+    return (added,) if added is not None and _is_made_of_float64_array(context, call, name) else ()
 
 
 def _unsupported_type(context: Context, node: ast.AST, where: Where) -> str | None:
@@ -266,26 +266,26 @@ def _unsupported_type(context: Context, node: ast.AST, where: Where) -> str | No
     return _BAD.get(rest) if root in ("tensorflow", "numpy") else None
 
 
-def _is_made_of_doubles(context: Context, call: Call, name: str) -> bool:
+def _is_made_of_float64_array(context: Context, call: Call, name: str) -> bool:
     """Return True if a variable or constant without a type is made of a NumPy array of float64."""
     argument, type_at = _TAKES_ARRAY[name]
     given = {keyword.arg: keyword.value for keyword in call.node.keywords}
     if None in given or "dtype" in given or "preferred_dtype" in given or len(call.node.args) > type_at:
         return False
     value = given.get(argument) or (call.node.args[0] if call.node.args and argument != "initializer" else None)
-    return value is not None and _is_double(value, call.where, context.names, _DEEPEST)
+    return value is not None and _is_float64_array(value, call.where, context.names, _DEEPEST)
 
 
-def _is_double(value: ast.expr, where: Where, names: Names, depth: int) -> bool:
+def _is_float64_array(value: ast.expr, where: Where, names: Names, depth: int) -> bool:
     """Return True if a value certainly is a NumPy array of float64."""
     if isinstance(value, ast.BinOp):
         sides = [side for side in (value.left, value.right) if constant_in_tuple(side) is None]
-        return bool(sides) and all(_is_double(side, where, names, depth) for side in sides)
+        return bool(sides) and all(_is_float64_array(side, where, names, depth) for side in sides)
     sources = origins(value, where, names) if depth and isinstance(value, (ast.Attribute, ast.Call, ast.Name)) else ()
     if not isinstance(value, ast.Call) or any(source.node is not value for source in sources):  # or a function's result
         return bool(sources) and all(
             isinstance(source.node, (ast.BinOp, ast.Call))
-            and _is_double(source.node, source.where, source.names, depth - 1)
+            and _is_float64_array(source.node, source.where, source.names, depth - 1)
             for source in sources
         )
     if not isinstance(value, ast.Call):

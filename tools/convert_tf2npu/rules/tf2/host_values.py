@@ -120,7 +120,7 @@ _OF_SHAPES = frozenset({"numpy.ndim", "numpy.shape"})
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Finding]:
     if not call.node.args and not call.node.keywords:
-        yield from _findings_of_read(context, call, method.value, "numpy()")
+        yield from _value_read_findings(context, call, method.value, "numpy()")
 
 
 def check_file(context: Context) -> Iterator[Finding]:
@@ -129,7 +129,7 @@ def check_file(context: Context) -> Iterator[Finding]:
     for call in context.names.calls:
         reader = _reading_function(context.names, call)
         if reader and call.node.args and is_tensor(context, call.node.args[0], call.where):
-            yield from _findings_of_read(context, call, call.node.args[0], reader)
+            yield from _value_read_findings(context, call, call.node.args[0], reader)
 
 
 def _reading_function(names: Names, call: Call) -> str:
@@ -141,7 +141,7 @@ def _reading_function(names: Names, call: Call) -> str:
     return f"{name}()" if name.startswith("numpy.") and name.count(".") == 1 and name not in _OF_SHAPES else ""
 
 
-def _findings_of_read(context: Context, call: Call, tensor: ast.expr, reader: str) -> Iterator[Finding]:
+def _value_read_findings(context: Context, call: Call, tensor: ast.expr, reader: str) -> Iterator[Finding]:
     names = context.names
     around = enclosing_functions(names, call.node)
     if (

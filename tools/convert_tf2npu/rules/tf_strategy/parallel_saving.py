@@ -267,7 +267,7 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
                     device_name(context.names),
                 )
             yield (
-                _run_on_root_only(context, call)
+                _change_to_run_on_root_rank(context, call)
                 if saves
                 else Finding(call.node, "all ranks may save to the same path. Call this only if {0}", is_root)
             )
@@ -300,7 +300,7 @@ def _may_save(context: Context, call: Call) -> bool:
     )
 
 
-def _run_on_root_only(context: Context, call: Call) -> Result:
+def _change_to_run_on_root_rank(context: Context, call: Call) -> Result:
     name = device_name(context.names)
     source, node = context.source, call.node
     is_root = f"{name}.distribute.is_root()"

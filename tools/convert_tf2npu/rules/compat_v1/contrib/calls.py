@@ -23,7 +23,7 @@ _MODES = {"FAN_IN": "fan_in", "FAN_OUT": "fan_out", "FAN_AVG": "fan_avg"}
 _FACTORS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)
 
 
-def call_edits(source: Source, call: ast.Call, replacement: Replacement) -> list[Edit] | None:
+def edits_of_call_arguments(source: Source, call: ast.Call, replacement: Replacement) -> list[Edit] | None:
     """Return the edits that convert the arguments of a call for the replacement of its function.
 
     Args:
@@ -64,7 +64,7 @@ def call_edits(source: Source, call: ast.Call, replacement: Replacement) -> list
     return edits + remove_arguments(source, call, gone)
 
 
-def _edits_of_xavier(source: Source, call: ast.Call, _: Replacement) -> list[Edit] | None:
+def _argument_edits_of_xavier(source: Source, call: ast.Call, _: Replacement) -> list[Edit] | None:
     """Remove ``uniform``, which the name of the replacement implies."""
     bound = bind_arguments(call, ("uniform", "seed", "dtype"))
     uniform = bound.args.get("uniform")
@@ -73,7 +73,7 @@ def _edits_of_xavier(source: Source, call: ast.Call, _: Replacement) -> list[Edi
     return remove_arguments(source, call, [uniform]) if uniform is not None else []
 
 
-def _edits_of_variance_scaling(source: Source, call: ast.Call, _: Replacement) -> list[Edit] | None:
+def _argument_edits_of_variance_scaling(source: Source, call: ast.Call, _: Replacement) -> list[Edit] | None:
     """Pass the arguments by name. Only the uniform initializer draws the same numbers."""
     bound = bind_arguments(call, ("factor", "mode", "uniform", "seed", "dtype"))
     mode = constant_in_tuple(bound.args["mode"]) if "mode" in bound.args else ("FAN_IN",)
@@ -91,7 +91,7 @@ def _edits_of_variance_scaling(source: Source, call: ast.Call, _: Replacement) -
     return [Edit(after_opening_parenthesis(source, call), source.end(call) - 1, ", ".join(values))]
 
 
-def _edits_of_regularizer(source: Source, call: ast.Call, replacement: Replacement) -> list[Edit] | None:
+def _argument_edits_of_regularizer(source: Source, call: ast.Call, replacement: Replacement) -> list[Edit] | None:
     """Halve the scale of L2: tf.contrib uses half the sum of squares, Keras the whole sum."""
     bound = bind_arguments(call, ("scale", "scope"))
     scale = bound.args.get("scale")
@@ -110,7 +110,7 @@ def _edits_of_regularizer(source: Source, call: ast.Call, replacement: Replaceme
 
 
 _SPECIAL: dict[str, Callable[[Source, ast.Call, Replacement], list[Edit] | None]] = {
-    "xavier": _edits_of_xavier,
-    "variance_scaling": _edits_of_variance_scaling,
-    "regularizer": _edits_of_regularizer,
+    "xavier": _argument_edits_of_xavier,
+    "variance_scaling": _argument_edits_of_variance_scaling,
+    "regularizer": _argument_edits_of_regularizer,
 }

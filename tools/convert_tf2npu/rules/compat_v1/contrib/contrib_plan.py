@@ -17,9 +17,17 @@ from ....syntax.source import Edit
 from ....syntax.suppressions import is_suppressed_at
 from ....tf_api.v1_fate import V1, needs_compat_v1
 from ...base import Change, Context, Message
-from .contrib_uses import CODE, TENSORFLOW, ContribName, ContribUse, contrib_names, contrib_uses, is_used_by_other_files
-from .import_lines import edit_of_import_lines, import_from
-from .replacements import replacement_of, shared_module
+from .contrib_uses import (
+    CODE,
+    TENSORFLOW,
+    ContribBinding,
+    ContribUse,
+    contrib_bindings,
+    contrib_uses,
+    is_binding_used_by_other_files,
+)
+from .import_lines import edit_to_import_from_elsewhere, import_statement_of
+from .replacements import replacement_of, shared_module_of_replacements
 
 
 class Remaining(NamedTuple):
@@ -46,14 +54,14 @@ class _Moved(NamedTuple):
     stay: Sequence[ContribUse] = ()
 
 
-def plan_contrib(context: Context, replaced: Spans) -> Plan:
+def plan_contrib_rewrites(context: Context, replaced: Spans) -> Plan:
     """Return the plan for a file.
 
     Args:
         context: the file.
         replaced: the parts of its text that other rewrites replace.
     """
-    known = contrib_names(context)
+    known = contrib_bindings(context)
     uses = contrib_uses(context, known, replaced)
     changes: list[Change] = []
     remaining: list[Remaining] = []
@@ -61,11 +69,11 @@ def plan_contrib(context: Context, replaced: Spans) -> Plan:
     lines: dict[ast.stmt, dict[str, str]] = {}
     for used in uses:
         if used.site is None:
-            _plan_use_of_tensorflow_root(context, used, known, changes, remaining)
+            _append_plan_of_full_name(context, used, known, changes, remaining)
     for site in known:
         its = [used for used in uses if used.site is site]
         result = _decide_move(context, site, its)
-        changes += [_change_of_use(used, _edits_of_use(context, used)) for used in result.moved]
+        changes += [_change_to_convert_use(used, _edits_to_convert_use(context, used)) for used in result.moved]
         moved.update(used.call for used in (result.moved if result.line is None else its))
         if result.line is None:
             remaining.append(
@@ -79,7 +87,7 @@ def plan_contrib(context: Context, replaced: Spans) -> Plan:
                 Change(
                     site.statement,
                     Message("tf.contrib.{0} replaced by tf.{1}", site.name, result.line),
-                    (_rename_after_root(context, site.statement.value, result.line),),
+                    (_edit_to_replace_after_tf(context, site.statement.value, result.line),),
                 )
             )
         else:
@@ -91,25 +99,25 @@ def plan_contrib(context: Context, replaced: Spans) -> Plan:
                 "imported from outside tf.contrib"
                 if any(its_lines.values())
                 else "unused import of tf.contrib removed",
-                (edit_of_import_lines(context.source, context.names, statement, its_lines),),
+                (edit_to_import_from_elsewhere(context.source, context.names, statement, its_lines),),
             )
         )
     return Plan(tuple(changes), tuple(remaining), frozenset(moved))
 
 
-def is_call_moved(context: Context, call: ast.Call) -> bool:
+def is_call_converted(context: Context, call: ast.Call) -> bool:
     """Return True if a call of tf.contrib is converted to its replacement."""
-    return context.moves_contrib and context.names.lift is not None and call in context.once(_moved_nodes)
+    return context.moves_contrib and context.names.lift is not None and call in context.once(_converted_nodes)
 
 
-def _moved_nodes(context: Context) -> frozenset[ast.AST]:
-    return plan_contrib(context, Spans()).moved
+def _converted_nodes(context: Context) -> frozenset[ast.AST]:
+    return plan_contrib_rewrites(context, Spans()).moved
 
 
-def _plan_use_of_tensorflow_root(
+def _append_plan_of_full_name(
     context: Context,
     used: ContribUse,
-    known: Sequence[ContribName],
+    known: Sequence[ContribBinding],
     changes: list[Change],
     remaining: list[Remaining],
 ) -> None:
@@ -117,31 +125,31 @@ def _plan_use_of_tensorflow_root(
     if _tensorflow_root(context, used.use.whole, used.use.where) is None:
         return  # its first name has a site of its own
     if used.is_movable:
-        changes.append(_change_of_use(used, _edits_of_use(context, used)))
+        changes.append(_change_to_convert_use(used, _edits_to_convert_use(context, used)))
         return
     parent = context.names.parents.get(used.use.whole)
     if not any(site.statement is parent for site in known):
         remaining.append(Remaining(used.call, used.name, used.has_comment))
 
 
-def _decide_move(context: Context, site: ContribName, its: Sequence[ContribUse]) -> _Moved:
-    source, statement = context.source, site.statement
+def _decide_move(context: Context, binding: ContribBinding, uses: Sequence[ContribUse]) -> _Moved:
+    source, statement = context.source, binding.statement
     if not context.moves_contrib or is_suppressed_at(source, statement, CODE) or _has_comment(context, statement):
-        return _Moved(None, (), its)
-    shared = is_used_by_other_files(context, site)
-    replacement = replacement_of(site.name)
+        return _Moved(None, (), uses)
+    shared = is_binding_used_by_other_files(context, binding)
+    replacement = replacement_of(binding.name)
     if replacement is not None:
-        line = import_from(replacement.name, site.local)
-        if line and all(used.is_movable for used in its) and (replacement.is_plain or not shared):
-            return _Moved(line, [used for used in its if used.arguments])
+        line = import_statement_of(replacement.name, binding.local)
+        if line and all(used.is_movable for used in uses) and (replacement.is_plain or not shared):
+            return _Moved(line, [used for used in uses if used.arguments])
     elif not shared:
-        line = _one_module_for(context, site, its)
+        line = _import_of_shared_module(context, binding, uses)
         if line:
             return _Moved(line)
-    moved = [used for used in its if used.is_movable and _local_name_of_tensorflow(context, used.use.where)]
-    stay = [used for used in its if used not in moved]
-    if its and not shared:
-        line = _one_module_for(context, site, stay)
+    moved = [used for used in uses if used.is_movable and _local_name_of_tensorflow(context, used.use.where)]
+    stay = [used for used in uses if used not in moved]
+    if uses and not shared:
+        line = _import_of_shared_module(context, binding, stay)
         if line or not stay:
             return _Moved(line, moved)
     return _Moved(None, moved, stay)
@@ -152,45 +160,47 @@ def _has_comment(context: Context, statement: ast.stmt) -> bool:
     return bool(source.comments(source.start(statement), source.end(statement)))
 
 
-def _one_module_for(context: Context, site: ContribName, its: Sequence[ContribUse]) -> str:
+def _import_of_shared_module(context: Context, binding: ContribBinding, uses: Sequence[ContribUse]) -> str:
     """Return the binding of the local name of a site to the one module that has its uses; "" if there is none."""
-    module, statement = _one_module(its), site.statement
+    module, statement = _shared_module_of_uses(uses), binding.statement
     if isinstance(statement, ast.Assign):
         return module if _tensorflow_root(context, statement.value, context.names.places[statement]) else ""
-    return import_from(module, site.local) if module else ""
+    return import_statement_of(module, binding.local) if module else ""
 
 
-def _one_module(its: Sequence[ContribUse]) -> str:
+def _shared_module_of_uses(uses: Sequence[ContribUse]) -> str:
     """Return the module that has all used names under the same names; "" if there is none."""
     if not all(
         used.arguments is not None and isinstance(used.part, ast.Attribute) and used.part.value is used.use.root
-        for used in its
+        for used in uses
     ):
         return ""
-    return shared_module((used.part.attr, used.replacement) for used in its if isinstance(used.part, ast.Attribute))
+    return shared_module_of_replacements(
+        (used.part.attr, used.replacement) for used in uses if isinstance(used.part, ast.Attribute)
+    )
 
 
-def _change_of_use(used: ContribUse, edits: list[Edit]) -> Change:
+def _change_to_convert_use(used: ContribUse, edits: list[Edit]) -> Change:
     assert used.replacement is not None
     return Change(
         used.call, Message("tf.contrib.{0} replaced by tf.{1}", used.name, used.replacement.name), tuple(edits)
     )
 
 
-def _edits_of_use(context: Context, used: ContribUse) -> list[Edit]:
+def _edits_to_convert_use(context: Context, used: ContribUse) -> list[Edit]:
     """Return the edits that convert a use, unless the binding of its first name converts it."""
     assert used.replacement is not None and used.arguments is not None
     root = _tensorflow_root(context, used.part, used.use.where)
     if root is not None:
-        return [_rename_after_root(context, used.part, used.replacement.name, root)] + used.arguments
-    line = used.site and replacement_of(used.site.name) and import_from(used.replacement.name, used.site.local)
+        return [_edit_to_replace_after_tf(context, used.part, used.replacement.name, root)] + used.arguments
+    line = used.site and replacement_of(used.site.name) and import_statement_of(used.replacement.name, used.site.local)
     if used.part is used.use.root and line:
         return used.arguments
     new = _local_name_of_tensorflow(context, used.use.where) + _suffix_below_tf(context, used.replacement.name)
     return [edit_to_rename(context.source, used.part, new)] + used.arguments
 
 
-def _rename_after_root(context: Context, node: ast.expr, replacement: str, root: ast.expr | None = None) -> Edit:
+def _edit_to_replace_after_tf(context: Context, node: ast.expr, replacement: str, root: ast.expr | None = None) -> Edit:
     """Return the edit that replaces the name after ``tf`` in an expression."""
     where = context.names.places.get(node)
     if root is None:

@@ -12,15 +12,15 @@ from ....syntax.source import Edit
 from ....syntax.suppressions import is_suppressed_at
 from ....tf_api.v1_fate import V1
 from ...base import Context
-from ..tensorflow_uses import Use, tensorflow_uses, whole_call
-from .calls import call_edits
-from .replacements import Replacement, contrib_name, part_with_replacement
+from ..tensorflow_uses import Use, call_or_expression, tensorflow_uses
+from .calls import edits_of_call_arguments
+from .replacements import Replacement, canonical_contrib_name, part_with_replacement
 
 CODE = "NPU119"
 TENSORFLOW = ("tensorflow", V1)
 
 
-class ContribName(NamedTuple):
+class ContribBinding(NamedTuple):
     """A statement that binds a local name to ``name`` of tf.contrib."""
 
     statement: ast.stmt
@@ -43,7 +43,7 @@ class ContribUse(NamedTuple):
     part: ast.expr
     call: ast.expr
     arguments: list[Edit] | None
-    site: ContribName | None
+    site: ContribBinding | None
     has_comment: bool = False
 
     @property
@@ -52,17 +52,17 @@ class ContribUse(NamedTuple):
         return self.replacement is not None and self.arguments is not None and not self.has_comment
 
 
-def below_contrib(spelled: str) -> str | None:
+def name_below_contrib(spelled: str) -> str | None:
     """Return the name of a dotted name below tf.contrib, "" for tf.contrib itself, and None for all other names."""
     if spelled in ("tensorflow.contrib", V1 + ".contrib"):
         return ""
-    return contrib_name(spelled) or None
+    return canonical_contrib_name(spelled) or None
 
 
-def contrib_names(context: Context) -> list[ContribName]:
+def contrib_bindings(context: Context) -> list[ContribBinding]:
     """Return the imports and assignments, except those in a ``try`` statement with a handler."""
     names = context.names
-    names_of_contrib: list[ContribName] = []
+    names_of_contrib: list[ContribBinding] = []
     for scope in {id(where.scope): where.scope for where in names.places.values()}.values():
         for local, bindings in scope.bindings.items():
             for binding in bindings:
@@ -72,13 +72,13 @@ def contrib_names(context: Context) -> list[ContribName]:
                     and statement is not None
                     and not any(isinstance(p, ast.Try) and p.handlers for p in names.ancestors(statement))
                 ):
-                    names_of_contrib.append(ContribName(statement, scope, local, name))
+                    names_of_contrib.append(ContribBinding(statement, scope, local, name))
     return sorted(names_of_contrib, key=lambda site: (site.statement.lineno, site.local))
 
 
 def _bound_contrib_name(context: Context, binding: Binding) -> str | None:
     if binding.kind == "import":
-        return below_contrib(binding.target)
+        return name_below_contrib(binding.target)
     if (
         binding.kind == "value"
         and isinstance(binding.node, (ast.Name, ast.Attribute))
@@ -87,11 +87,11 @@ def _bound_contrib_name(context: Context, binding: Binding) -> str | None:
         and len(binding.where.statement.targets) == 1
     ):
         if part_with_replacement(context.names, binding.node, binding.where) is None:
-            return below_contrib(context.names.spelled_name(binding.node, binding.where) or "")
+            return name_below_contrib(context.names.spelled_name(binding.node, binding.where) or "")
     return None
 
 
-def contrib_uses(context: Context, known: Sequence[ContribName], replaced: Spans) -> list[ContribUse]:
+def contrib_uses(context: Context, bindings: Sequence[ContribBinding], replaced: Spans) -> list[ContribUse]:
     """Return the uses, except those that other rewrites replace.
 
     Args:
@@ -103,20 +103,22 @@ def contrib_uses(context: Context, known: Sequence[ContribName], replaced: Spans
     all_uses = []
     for use in tensorflow_uses(context.names):
         start, end = source.start(use.whole), source.end(use.whole)
-        if below_contrib(use.name) is not None and not replaced.overlap(start, end, insertions=False):
-            all_uses.append(_contrib_use(context, use, known))
+        if name_below_contrib(use.name) is not None and not replaced.overlap(start, end, insertions=False):
+            all_uses.append(_contrib_use(context, use, bindings))
     return all_uses
 
 
-def _contrib_use(context: Context, use: Use, known: Sequence[ContribName]) -> ContribUse:
+def _contrib_use(context: Context, use: Use, bindings: Sequence[ContribBinding]) -> ContribUse:
     names = context.names
     statements = {id(b.where.statement) for b in names.bindings_of_name(use.root.id, use.where) or ()}
-    site = next((s for s in known if s.local == use.root.id and {id(s.statement)} == statements), None)
+    site = next((s for s in bindings if s.local == use.root.id and {id(s.statement)} == statements), None)
     replaceable = part_with_replacement(names, use.whole, use.where)
     if replaceable is None:
-        return ContribUse(use, below_contrib(use.name) or "", None, use.whole, whole_call(names, use.whole), None, site)
+        return ContribUse(
+            use, name_below_contrib(use.name) or "", None, use.whole, call_or_expression(names, use.whole), None, site
+        )
     part, name, replacement = replaceable
-    call = whole_call(names, part)
+    call = call_or_expression(names, part)
     arguments = _argument_edits(context, use, call, replacement)
     source = context.source
     loses = loses_comment(source, arguments or ())
@@ -137,11 +139,11 @@ def _argument_edits(context: Context, use: Use, call: ast.expr, replacement: Rep
         return None
     if replacement.is_plain:
         return []
-    return call_edits(source, call, replacement) if isinstance(call, ast.Call) else None
+    return edits_of_call_arguments(source, call, replacement) if isinstance(call, ast.Call) else None
 
 
-def is_used_by_other_files(context: Context, site: ContribName) -> bool:
+def is_binding_used_by_other_files(context: Context, binding: ContribBinding) -> bool:
     """Return True if other files may use the name that a site binds."""
     project, path = context.names.project, context.names.path
     others = project.names_imported_from(path) if project and path else frozenset()
-    return site.scope is context.names.module and bool(others & {site.local, "*"})
+    return binding.scope is context.names.module and bool(others & {binding.local, "*"})

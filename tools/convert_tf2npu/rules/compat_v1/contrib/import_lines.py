@@ -11,7 +11,7 @@ from ....tf_api.v1_fate import V1
 from .replacements import is_importable
 
 
-def import_from(replacement: str, local: str) -> str:
+def import_statement_of(replacement: str, local: str) -> str:
     """Return the statement that imports a name below ``tf`` under a local name.
 
     Returns:
@@ -24,7 +24,7 @@ def import_from(replacement: str, local: str) -> str:
     return line if last == local else f"{line} as {local}"
 
 
-def edit_of_import_lines(source: Source, names: Names, statement: ast.stmt, lines: dict[str, str]) -> Edit:
+def edit_to_import_from_elsewhere(source: Source, names: Names, statement: ast.stmt, lines: dict[str, str]) -> Edit:
     """Return the edit that imports some names from elsewhere, or removes them.
 
     Args:

@@ -53,14 +53,14 @@ REPLACEMENTS: dict[str, Replacement] = {
 }
 
 
-def contrib_name(spelled: str) -> str:
+def canonical_contrib_name(spelled: str) -> str:
     """Return ``rnn.LSTMCell`` for each dotted name of this object of tf.contrib, and "" for other names."""
     name = canonical_name(spelled) if ".python." in spelled else spelled
     rest = name_below_tensorflow(name) if name.startswith("tensorflow.") else ""
     return rest[len("contrib.") :] if rest.startswith("contrib.") else ""
 
 
-def shared_module(moving: Iterable[tuple[str, Replacement | None]]) -> str:
+def shared_module_of_replacements(moving: Iterable[tuple[str, Replacement | None]]) -> str:
     """Return the one module that has all the given names, as ``nn.rnn_cell``; "" if there is no importable one.
 
     Args:
@@ -90,7 +90,7 @@ def replacement_of(name: str) -> Replacement | None:
 def part_with_replacement(names: Names, node: ast.expr, where: Where) -> tuple[ast.expr, str, Replacement] | None:
     """Return the longest part of a dotted name with a replacement, its name below tf.contrib, and the replacement."""
     while True:
-        name = contrib_name(names.spelled_name(node, where) or "")
+        name = canonical_contrib_name(names.spelled_name(node, where) or "")
         replacement = replacement_of(name) if name else None
         if replacement is not None:
             return node, name, replacement
