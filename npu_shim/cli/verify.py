@@ -118,7 +118,7 @@ def _add_bands_to_dumps(plan: Plan) -> None:
     assert plan.half is not None and plan.dumping is not None and plan.dumping.folder is not None
     names = [f"{PERTURBED}{number}" for number in range(1, (plan.perturbed or RUNS) + 1)]
     folder = plan.dumping.folder
-    bands.add_bands(folder, [os.path.join(folder, name) for name in names], plan.half.dtype)
+    bands.add_bands_and_remove_perturbed_runs(folder, [os.path.join(folder, name) for name in names], plan.half.dtype)
 
 
 def _plan_of_arguments(args: argparse.Namespace, arguments: list[str], folder: str) -> Plan:

@@ -79,7 +79,7 @@ def to_checked_tensor(value: tf.Tensor, allowed: Types | None, name: str) -> tf.
     return tensor
 
 
-def warn_of_variable(value: tf.Tensor) -> None:
+def warn_if_variable(value: tf.Tensor) -> None:
     """Warn of a variable, which HCCL cannot reduce where it is."""
     if isinstance(value, tf.Variable):
         text = f"HCCL does not reduce a variable itself. Pass a tensor computed from {value.name}."

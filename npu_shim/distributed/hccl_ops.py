@@ -27,7 +27,7 @@ from npu_shim.distributed.hccl_checks import (
     is_single_rank_group,
     own_rank,
     to_checked_tensor,
-    warn_of_variable,
+    warn_if_variable,
 )
 from npu_shim.distributed.world import WORLD
 
@@ -54,7 +54,7 @@ def allreduce(tensor: tf.Tensor, reduction: str, fusion: int = 1, fusion_id: int
     """
     check_reduction(reduction)
     check_fusion(fusion, fusion_id, (0, 1, 2))
-    warn_of_variable(tensor)
+    warn_if_variable(tensor)
     if is_single_rank_group(group):
         return tf.identity(tensor)
     return graph_ops.allreduce([to_checked_tensor(tensor, REDUCED_TYPES, "hccl_ops.allreduce")], reduction, group)[0]

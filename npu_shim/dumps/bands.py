@@ -13,12 +13,12 @@ import shutil
 from typing import Sequence
 
 from npu_shim.dumps import reference
-from npu_shim.dumps.figures import tensor_figures
+from npu_shim.dumps.figures import difference_figures_of_tensors
 from npu_shim.dumps.reference_writer import write_index
 from npu_shim.rehearsal.comparing.half_band import ROUNDOFF, student_t_quantile
 
 
-def add_bands(folder: str, perturbed: Sequence[str], dtype: str) -> None:
+def add_bands_and_remove_perturbed_runs(folder: str, perturbed: Sequence[str], dtype: str) -> None:
     """Add the bands to the indexes of a reference, and remove the dumps of the perturbed runs.
 
     Args:
@@ -46,4 +46,4 @@ def _output_distance(exact: reference.Reference, place: int, run: reference.Refe
     if run is None or other is None:
         return math.nan
     ours, theirs = exact.load_output(place), run.load_output(other)
-    return tensor_figures(theirs, ours).relative_euclidean if ours.shape == theirs.shape else math.nan
+    return difference_figures_of_tensors(theirs, ours).relative_euclidean if ours.shape == theirs.shape else math.nan

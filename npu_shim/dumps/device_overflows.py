@@ -111,7 +111,7 @@ def find_overflows(folder: str, graphs: list[str], loss_scale: dict[int, float] 
         with files.collect_problem(problems, file.path):
             reports += op_debug.read_reports(file)
     reports.sort(key=lambda report: (report.file.step, report.file.time))
-    judged = [_overflow_of_report(report, dump_files, ops, problems) for report in reports]
+    judged = [_overflow_and_is_in_padding(report, dump_files, ops, problems) for report in reports]
     _set_verdicts(judged, loss_scale)
     overflows = [overflow for overflow, _ in judged]
     verdict = NOT_NORMAL if NOT_NORMAL in {overflow.verdict for overflow in overflows} else NORMAL
@@ -143,7 +143,7 @@ def parse_loss_scale(text: str) -> dict[int, float] | float:
     return scales
 
 
-def _overflow_of_report(
+def _overflow_and_is_in_padding(
     report: op_debug.Report,
     dump_files: list[files.DumpFile],
     ops: dict[str, graph_files.GraphOp],
@@ -203,7 +203,7 @@ def _tensor_range(tensor: Tensor) -> TensorRange:
 def _tensor_elements(tensor: Tensor) -> np.ndarray:
     """Return the elements that a tensor has in the graph; those in memory if its layout is unknown."""
     try:
-        return dump.in_graph_shape(tensor)
+        return dump.tensor_in_graph_shape(tensor)
     except formats.DumpError:
         return dump.elements_in_memory(tensor)
 

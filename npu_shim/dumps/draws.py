@@ -74,7 +74,7 @@ class _Draw:
                 v1.placeholder(of.dtype) if value is None else tf.constant(value)
                 for value, of in zip(inputs, op.inputs)
             ]
-            self._output = _copy_op(op, given)
+            self._output = _output_of_copied_op(op, given)
         self.name = op.name
         self.asked = [tensor for value, tensor in zip(inputs, op.inputs) if value is None]
         self.known: dict[Hashable, Sequence[np.ndarray] | None] = {}
@@ -209,7 +209,7 @@ class SharedDraws(tf_op_creation.OpHook):
         self._shared.append(op.name)
         draw = self._new_draw(op, inputs)
         with tf_op_creation.create_hook_ops(op.graph):
-            return [tf.identity(draw.target) if draw.counter is None else _draws_in_turn(draw, op)]
+            return [tf.identity(draw.target) if draw.counter is None else _numbers_of_next_execution(draw, op)]
 
     def _new_draw(self, op: Operation, inputs: Sequence[np.ndarray | None]) -> _Draw:
         """Return the draw of an op, with the tensor or variable that gets its numbers."""
@@ -386,19 +386,19 @@ class SharedDraws(tf_op_creation.OpHook):
         return known[key]
 
 
-def _copy_op(op: Operation, inputs: Sequence[Tensor]) -> Tensor:
+def _output_of_copied_op(op: Operation, inputs: Sequence[Tensor]) -> Tensor:
     """Return what the same op returns for inputs in the default graph."""
     types, attributes = [tensor.dtype for tensor in op.outputs], dict(op.node_def.attr)
     output: Tensor = v1.get_default_graph().create_op(op.type, list(inputs), types, attrs=attributes).outputs[0]
     return output
 
 
-def _draws_in_turn(draw: _Draw, op: Operation) -> Tensor:
+def _numbers_of_next_execution(draw: _Draw, op: Operation) -> Tensor:
     """Return the numbers of the next time that an op of the current graph runs, its own where it got too few."""
     with tf.control_dependencies([draw.counter.assign_add(1, read_value=False)]):
         turn = draw.counter.read_value() - 1
     is_given = turn < tf.shape(draw.target, out_type=tf.int64)[0]
-    numbers = v1.cond(is_given, lambda: tf.gather(draw.target, turn), lambda: _copy_op(op, op.inputs))
+    numbers = v1.cond(is_given, lambda: tf.gather(draw.target, turn), lambda: _output_of_copied_op(op, op.inputs))
     numbers.set_shape(op.outputs[0].shape)
     return numbers
 

@@ -267,7 +267,7 @@ def elements_in_memory(tensor: Tensor) -> np.ndarray:
     return small_types.decode_numbers(name, np.asarray(array))[:number].reshape(tensor.shape)
 
 
-def in_graph_shape(tensor: Tensor, layout: str = "", shape: Sequence[int] = ()) -> np.ndarray:
+def tensor_in_graph_shape(tensor: Tensor, layout: str = "", shape: Sequence[int] = ()) -> np.ndarray:
     """Return a tensor in the shape that it has in the graph.
 
     Args:
@@ -278,7 +278,7 @@ def in_graph_shape(tensor: Tensor, layout: str = "", shape: Sequence[int] = ()) 
         ValueError: its type or layout is unknown, or does not fit.
     """
     if tensor.parts:
-        slices = [in_graph_shape(part, layout) for part in tensor.parts]
+        slices = [tensor_in_graph_shape(part, layout) for part in tensor.parts]
         wholes = (np.concatenate(slices, axis) for axis in range(slices[0].ndim))
         whole = next((whole for whole in wholes if whole.shape == tuple(shape)), None)
         if whole is None:

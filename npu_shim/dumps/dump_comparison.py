@@ -20,7 +20,7 @@ from npu_shim.dumps.comparison_result import (
     Unpaired,
     finite_or_none,
 )
-from npu_shim.dumps.figures import tensor_figures
+from npu_shim.dumps.figures import difference_figures_of_tensors
 from npu_shim.dumps.pairing import Pair, Pairing
 from npu_shim.dumps.reference import Reference
 
@@ -147,7 +147,7 @@ def _compare_pair(pair: Pair, against: Reference, step: int, tolerance: float) -
     )
     try:
         theirs = against.load_output(pair.place)
-        ours = dump.in_graph_shape(pair.tensor, pair.layout, theirs.shape)
+        ours = dump.tensor_in_graph_shape(pair.tensor, pair.layout, theirs.shape)
     except (ValueError, OSError) as error:
         row.why = [str(error)]
         return row
@@ -157,7 +157,7 @@ def _compare_pair(pair: Pair, against: Reference, step: int, tolerance: float) -
         row.cause = "shape: the sides compute different things, or a slice is missing, or a file is of another step"
     elif ours.size:
         ours = ours.reshape(theirs.shape)
-        row.figures = tensor_figures(ours, theirs)
+        row.figures = difference_figures_of_tensors(ours, theirs)
         row.why = limits.departure_reasons(row.figures, row.device_type, output.band, tolerance)
         row.cause = limits.departure_cause(ours, theirs, row.figures, row.device_type) if row.why else ""
     row.state = DEPARTS if row.why else AGREES

@@ -66,7 +66,7 @@ class Figures:
 FIGURES = [field.name for field in fields(Figures)][:9]  # in the order of the vendor's table
 
 
-def tensor_figures(device: np.ndarray, reference: np.ndarray) -> Figures:
+def difference_figures_of_tensors(device: np.ndarray, reference: np.ndarray) -> Figures:
     """Return the figures of two tensors of one shape."""
     pair = _flatten_to_real(device), _flatten_to_real(reference)
     with np.errstate(all="ignore"):

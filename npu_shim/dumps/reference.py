@@ -80,7 +80,7 @@ class Reference:
             ValueError: the file is missing or no array, or a dump whose type or layout is unknown.
         """
         if self.tensors:
-            return dump.in_graph_shape(self.tensors[place], "", self.tensors[place].original_shape)
+            return dump.tensor_in_graph_shape(self.tensors[place], "", self.tensors[place].original_shape)
         path = os.path.join(self.folder, self.outputs[place].file)
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)

@@ -43,7 +43,7 @@ def find_neighbors(
         atoms = np.full([len(points), counts[0], sum(most)], -1, np.int32)
         shifts = np.zeros([*atoms.shape, 3], np.float32)
         for frame, own in enumerate(points):
-            wraps, images = _periodic_images(
+            wraps, images = _cell_offsets_and_images_in_reach(
                 own, lattice[frame].astype(np.float64), cutoff if len(lists) == 6 else None
             )
             for row in range(counts[0]):
@@ -74,7 +74,9 @@ def _neighbor_lists(mesh: np.ndarray, rows: int) -> list[np.ndarray] | None:
     return [part for _, part in sorted(zip(atoms.tolist(), parts), key=lambda pair: pair[0])]
 
 
-def _periodic_images(points: np.ndarray, lattice: np.ndarray, cutoff: float | None) -> tuple[np.ndarray, np.ndarray]:
+def _cell_offsets_and_images_in_reach(
+    points: np.ndarray, lattice: np.ndarray, cutoff: float | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the lattice vectors to subtract so that points are in the cell, and those of all images in reach."""
     if cutoff is None:
         return np.zeros_like(points), np.zeros([1, 3])

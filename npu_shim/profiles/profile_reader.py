@@ -72,7 +72,10 @@ def _devices_of_source(source: str, profile: Profile) -> Iterator[Device]:
     rows = [row for row in profile.rows["step_trace"] if row.source == source]
     windows = [row for row in profile.rows["profiled_steps"] if row.source == os.path.dirname(source)]
     numbers = sorted({signature.device for signature in runs.signatures}, key=lambda text: (len(text), text))
-    traced = {number: steps.steps_of_trace(row for row in rows if row.device in (number, "")) for number in numbers}
+    traced = {
+        number: steps.steps_and_message_times_of_trace(row for row in rows if row.device in (number, ""))
+        for number in numbers
+    }
     communicate = {
         signature.device for signature, busy in zip(runs.signatures, runs.category) if busy == op_kinds.COMMUNICATION
     }

@@ -32,7 +32,7 @@ class Steps(NamedTuple):
     left_out: int = 0
 
 
-def steps_of_trace(rows: Iterable[TableRow]) -> tuple[Steps | None, list[tuple[int, int]]]:
+def steps_and_message_times_of_trace(rows: Iterable[TableRow]) -> tuple[Steps | None, list[tuple[int, int]]]:
     """Return the steps of rows of a step trace, None if no row has an end, and start and duration of its messages.
 
     The exporter computes Iteration Refresh as the end of an iteration minus that of the backward pass, and Data Aug

@@ -30,7 +30,7 @@ def test_figures_equal_those_of_the_vendor(name: str, monkeypatch: pytest.Monkey
     vendor = json.loads(FILE.read_text(encoding="utf-8"))[name]
     for block in (1 << 20, 7):
         monkeypatch.setattr(figures, "_BLOCK", block)
-        ours = figures.tensor_figures(*pairs()[name])
+        ours = figures.difference_figures_of_tensors(*pairs()[name])
         for title, field in _NAMES.items():
             wanted = float(vendor[title])
             rounding = _ROUNDING if field == "divergence" else 0.0
@@ -43,7 +43,7 @@ def test_figures_equal_those_of_the_vendor(name: str, monkeypatch: pytest.Monkey
 def test_inf_and_nan_are_counted_and_left_out() -> None:
     device = np.array([1.0, np.inf, np.nan, 4.0, np.nan], np.float16)
     reference = np.array([1.0, 7e4, np.nan, 2.0, 5.0], np.float32)
-    found = figures.tensor_figures(device, reference)
+    found = figures.difference_figures_of_tensors(device, reference)
     assert (found.not_finite, found.not_finite_reference, found.only_here) == (3, 1, 2)
     assert (found.max_absolute, found.largest, found.largest_reference) == (2.0, 4.0, 7e4)
     assert found.different == pytest.approx(0.6)
@@ -51,7 +51,7 @@ def test_inf_and_nan_are_counted_and_left_out() -> None:
 
 
 def test_complex_numbers_are_pairs_of_numbers() -> None:
-    found = figures.tensor_figures(np.array([1 + 2j, 3j]), np.array([1 + 2j, 4j]))
+    found = figures.difference_figures_of_tensors(np.array([1 + 2j, 3j]), np.array([1 + 2j, 4j]))
     assert (found.max_absolute, found.different) == (1.0, 0.25)
 
 
@@ -68,7 +68,7 @@ def test_complex_numbers_are_pairs_of_numbers() -> None:
 )
 def test_limits_follow_the_type(kind: str, share: float, departs: bool) -> None:
     reference = np.random.RandomState(0).normal(size=1000)
-    found = figures.tensor_figures(reference * (1 + share), reference)
+    found = figures.difference_figures_of_tensors(reference * (1 + share), reference)
     assert bool(limits.departure_reasons(found, kind, None, 1.0)) == departs
     assert not limits.departure_reasons(found, kind, None, 1e4)
     assert not limits.departure_reasons(found, kind, 0.4, 1.0)  # a band of the reference
@@ -79,4 +79,7 @@ def test_whole_numbers_depart_when_one_in_a_hundred_differs() -> None:
     for changed, departs in ((10, False), (11, True)):
         device = reference.copy()
         device[:changed] += 1
-        assert bool(limits.departure_reasons(figures.tensor_figures(device, reference), "int64", None, 1.0)) == departs
+        assert (
+            bool(limits.departure_reasons(figures.difference_figures_of_tensors(device, reference), "int64", None, 1.0))
+            == departs
+        )

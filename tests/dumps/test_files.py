@@ -155,7 +155,7 @@ def test_any_bytes_are_read_or_one_error(
     path.write_bytes(_mutated(_GOOD, place, junk, cut))
     try:
         for each in dump.read_dump(str(path)).outputs:
-            dump.in_graph_shape(each)
+            dump.tensor_in_graph_shape(each)
     except DumpError as error:
         assert str(error)
     graph = folder / "ge_proto_1_Build.txt"

@@ -54,8 +54,8 @@ def test_a_layout_comes_back(
     path = tmp_path / "Op.op.1.2.3"
     path.write_bytes(dump_bytes("op", [tensor(array, layout, letters)]))
     found = dump.read_dump(str(path)).outputs[0]
-    np.testing.assert_array_equal(dump.in_graph_shape(found, letters), array)
-    np.testing.assert_array_equal(dump.in_graph_shape(found), array)  # by the shapes
+    np.testing.assert_array_equal(dump.tensor_in_graph_shape(found, letters), array)
+    np.testing.assert_array_equal(dump.tensor_in_graph_shape(found), array)  # by the shapes
 
 
 def test_the_format_in_the_graph_decides_where_several_fit(tmp_path: pathlib.Path) -> None:
@@ -63,7 +63,7 @@ def test_the_format_in_the_graph_decides_where_several_fit(tmp_path: pathlib.Pat
     path = tmp_path / "Op.op.1.2.3"
     for letters in ("NHWC", "NCHW"):
         path.write_bytes(dump_bytes("op", [tensor(array, "NC1HWC0", letters, original_format=letters)]))
-        np.testing.assert_array_equal(dump.in_graph_shape(dump.read_dump(str(path)).outputs[0]), array)
+        np.testing.assert_array_equal(dump.tensor_in_graph_shape(dump.read_dump(str(path)).outputs[0]), array)
 
 
 @pytest.mark.parametrize(("n", "c", "groups"), [(8, 1, 8), (32, 4, 2), (40, 1, 20), (6, 5, 3)])
@@ -71,7 +71,7 @@ def test_weights_of_a_convolution_with_groups_come_back(n: int, c: int, groups: 
     array = np.arange(3 * 2 * c * n, dtype=np.float32).reshape(3, 2, c, n)
     path = tmp_path / "Op.op.1.2.3"
     path.write_bytes(dump_bytes("op", [tensor(array, "FRACTAL_Z", "HWCN", groups=groups)]))
-    np.testing.assert_array_equal(dump.in_graph_shape(dump.read_dump(str(path)).outputs[0]), array)
+    np.testing.assert_array_equal(dump.tensor_in_graph_shape(dump.read_dump(str(path)).outputs[0]), array)
 
 
 @pytest.mark.parametrize("dtype", TYPES)

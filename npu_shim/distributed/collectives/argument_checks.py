@@ -27,7 +27,7 @@ def check_members(name: str, members: Sequence[int], rank: int, size: int) -> No
         )
 
 
-def check_segments(
+def checked_counts_and_displacements(
     key: str, side: str, counts: Counts, displacements: Counts, size: int, total: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the counts and offsets of the segments of one side of an all-to-all as int64 [size].

@@ -6,7 +6,12 @@ from typing import Sequence
 
 import numpy as np
 
-from npu_shim.distributed.collectives.argument_checks import Counts, check_count_matrix, check_segments, check_splits
+from npu_shim.distributed.collectives.argument_checks import (
+    Counts,
+    check_count_matrix,
+    check_splits,
+    checked_counts_and_displacements,
+)
 from npu_shim.distributed.collectives.arrays import Array
 from npu_shim.distributed.collectives.base import Collectives
 from npu_shim.distributed.collectives.buffer_pool import empty_aligned
@@ -65,11 +70,13 @@ class Exchanges(Collectives):
             [sum(receive_counts)]; 0 where no segment lies.
         """
         array = Array(send_data)
-        counts_out, offsets_out = check_segments(
+        counts_out, offsets_out = checked_counts_and_displacements(
             key, "send", send_counts, send_displacements, self.size, array.flat.size
         )
         total = int(np.sum(receive_counts))
-        counts_in, offsets_in = check_segments(key, "recv", receive_counts, receive_displacements, self.size, total)
+        counts_in, offsets_in = checked_counts_and_displacements(
+            key, "recv", receive_counts, receive_displacements, self.size, total
+        )
         out = empty_aligned(total, array.flat.dtype)
         out[...] = 0
 
@@ -98,7 +105,9 @@ class Exchanges(Collectives):
         array = Array(send_data)
         counts = check_count_matrix(key, send_count_matrix, self.size)
         row, column = counts[self.rank], counts[:, self.rank]
-        _, offsets_out = check_segments(key, "send", row, np.cumsum(row) - row, self.size, array.flat.size)
+        _, offsets_out = checked_counts_and_displacements(
+            key, "send", row, np.cumsum(row) - row, self.size, array.flat.size
+        )
         out = empty_aligned(int(column.sum()), array.flat.dtype)
         self._run(
             key,

@@ -129,7 +129,7 @@ def generate_server_list(
     placeholders = [host.name for host in hosts if host.name not in addresses]
     for at, host in enumerate(hosts):
         known = addresses.get(host.name)
-        numbers = _device_ids(host, known, "its hccn.conf", "--hccn")
+        numbers = _checked_device_ids(host, known, "its hccn.conf", "--hccn")
         first = sum(len(server.devices) for server in servers)
         devices = tuple(
             model.Device(
@@ -157,13 +157,13 @@ def generate_rank_list(
     placeholders = [host.name for host in hosts if host.name not in known]
     for at, host in enumerate(hosts):
         own = known.get(host.name)
-        for number in _device_ids(host, own, "its hccl_rootinfo.json", "--rootinfo"):
+        for number in _checked_device_ids(host, own, "its hccl_rootinfo.json", "--rootinfo"):
             device = own[number] if own is not None else _placeholder_device(host, at, number)
             devices.append(replace(device, rank=len(devices)))
     return model.RankTable(group_by_server(devices), model.RANK_LIST, model.RANKS), tuple(placeholders)
 
 
-def _device_ids(host: Host, known: Iterable[int] | None, source: str, option: str) -> tuple[int, ...]:
+def _checked_device_ids(host: Host, known: Iterable[int] | None, source: str, option: str) -> tuple[int, ...]:
     """Return the devices of a host: those that are named, or all that its file has."""
     existing = None if known is None else tuple(known)
     if existing is None and host.devices is None:

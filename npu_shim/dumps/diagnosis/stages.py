@@ -45,7 +45,7 @@ def _run_card_stage(ladder: Ladder) -> Outcome:
         is_alone, folder = True, ladder.stage_path("one_rank")
         alone = ladder.run_and_compare("one_rank", alone=True)
         if alone.verdict == result.AGREE:
-            return _cause_outcome(ladder, "sharding", verified.problems)
+            return _outcome_with_cause_and_findings(ladder, "sharding", verified.problems)
         verified = alone
     first = verified.first_departure
     about = verified.problems or ["no problem"]
@@ -57,9 +57,9 @@ def _run_card_stage(ladder: Ladder) -> Outcome:
     if verified.verdict == result.NOT_RUN:
         return Outcome(about[0], NOT_RUN, None, facts)
     if verified.verdict == result.NOT_REPRODUCIBLE:
-        return _cause_outcome(ladder, "original", about, fix=about[-1])
+        return _outcome_with_cause_and_findings(ladder, "original", about, fix=about[-1])
     if first and first.kind in (INPUT, FEED):
-        return _cause_outcome(ladder, "other data", about)
+        return _outcome_with_cause_and_findings(ladder, "other data", about)
     theirs = read_recording(folder)
     drawn = {value.digest.tobytes() for draw in theirs.streams_of_kind(DRAW) for value in draw.values}
     missing = []
@@ -68,7 +68,7 @@ def _run_card_stage(ladder: Ladder) -> Outcome:
             line = ours.lines.get((DRAW, draw.name), "an unknown line")
             missing.append(f"{draw.name} at {line} does not get the numbers of the recording")
     if missing:
-        return _cause_outcome(ladder, "random numbers", [*missing[:_FEW], *about])
+        return _outcome_with_cause_and_findings(ladder, "random numbers", [*missing[:_FEW], *about])
     return Outcome(about[0], facts=facts)
 
 
@@ -79,7 +79,7 @@ def _run_script_stage(ladder: Ladder) -> Outcome:
         return Outcome("the CPU agrees with the recording: the script is right, the card differs")
     if verified.verdict != result.DIFFER:
         return Outcome(f"the script is not ruled out. {about[0]}")
-    return _cause_outcome(ladder, _OF_SCRIPT.get(first.kind if first else "", "script"), about)
+    return _outcome_with_cause_and_findings(ladder, _OF_SCRIPT.get(first.kind if first else "", "script"), about)
 
 
 def _run_precision_stage(ladder: Ladder) -> Outcome:
@@ -94,8 +94,8 @@ def _run_precision_stage(ladder: Ladder) -> Outcome:
         return Outcome(f"with precision_mode={_DEFAULT_MODE} it differs as with {mode}")
     about = [f"precision_mode={mode} differs, {_DEFAULT_MODE} agrees"]
     if ladder.given.has_loss_scale:
-        return _cause_outcome(ladder, "precision", about, mode=mode)
-    return _cause_outcome(ladder, "loss scale", [*about, "the script has no loss scale"], mode=mode)
+        return _outcome_with_cause_and_findings(ladder, "precision", about, mode=mode)
+    return _outcome_with_cause_and_findings(ladder, "loss scale", [*about, "the script has no loss scale"], mode=mode)
 
 
 def _run_overflow_stage(ladder: Ladder) -> Outcome:
@@ -114,7 +114,7 @@ def _run_overflow_stage(ladder: Ladder) -> Outcome:
     first = bad[0]
     fix = first.reason.partition(": ")[2] or "keep the operator in float32"
     where = {"operator": first.operator or "an operator", "type": first.type or "not dumped"}
-    return _cause_outcome(ladder, "overflow", lines[:6], **where, fix=f"{fix[:1].upper()}{fix[1:]}.")
+    return _outcome_with_cause_and_findings(ladder, "overflow", lines[:6], **where, fix=f"{fix[:1].upper()}{fix[1:]}.")
 
 
 def _run_fusion_stage(ladder: Ladder) -> Outcome:
@@ -124,7 +124,7 @@ def _run_fusion_stage(ladder: Ladder) -> Outcome:
         return Outcome("without fusion it agrees, but so does a second run with it: the difference is random")
     compared = _dump_and_compare(ladder)
     about = ["without fusion the card agrees, with it twice not", *_departure_sentences(compared)]
-    return _cause_outcome(ladder, "fusion", about)
+    return _outcome_with_cause_and_findings(ladder, "fusion", about)
 
 
 def _run_repeat_stage(ladder: Ladder) -> Outcome:
@@ -147,7 +147,7 @@ def _run_repeat_stage(ladder: Ladder) -> Outcome:
         f"two runs differ at step {first.step}: {first.kind} {first.name!r}, {first.text}",
         *_departure_sentences(dumped),
     ]
-    return _cause_outcome(ladder, "random error", about)
+    return _outcome_with_cause_and_findings(ladder, "random error", about)
 
 
 def _run_operators_stage(ladder: Ladder) -> Outcome:
@@ -157,7 +157,7 @@ def _run_operators_stage(ladder: Ladder) -> Outcome:
         return Outcome(_departure_sentences(compared)[0])
     looks = _TEXTS["looks"]
     fix = next((fix for word, fix in looks.items() if first.cause.startswith(word)), looks["spread"])
-    return _cause_outcome(
+    return _outcome_with_cause_and_findings(
         ladder, "operator", _departure_sentences(compared), operator=first.operator, type=first.type, fix=fix
     )
 
@@ -196,7 +196,7 @@ def _departure_sentences(compared: DumpComparison | None) -> list[str]:
     return [line.strip() for line in answer_sentences(compared)]
 
 
-def _cause_outcome(ladder: Ladder, name: str, evidence: Iterable[str], **values: str) -> Outcome:
+def _outcome_with_cause_and_findings(ladder: Ladder, name: str, evidence: Iterable[str], **values: str) -> Outcome:
     """Return a cause, with the findings of the tool that are about it.
 
     Args:

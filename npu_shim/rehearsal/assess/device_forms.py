@@ -18,7 +18,7 @@ _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 _DISTRIBUTED, _OPS = _OWN + "distributed" + os.sep, _OWN + "ops" + os.sep
 
 
-def rename_to_device_ops(nodes: Sequence[Node]) -> None:
+def set_device_op_types(nodes: Sequence[Node]) -> None:
     """Give the nodes that npu_shim adds on the CPU the names of what they are on the device."""
     for node in nodes:
         if node.op in _CALLS_PYTHON or node.op in _RESULTS or node.op in _AROUND:

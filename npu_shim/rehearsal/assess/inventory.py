@@ -52,7 +52,7 @@ def _creating_lines(nodes: Sequence[Node], places: Sequence[int], folder: str) -
     return [line for line, _ in counted.most_common(_MOST_LINES)]
 
 
-def host_cut(nodes: Sequence[Node], parts: Partition, where: dict[int, list[str]], mixed: bool) -> Cut:
+def summary_of_host_parts(nodes: Sequence[Node], parts: Partition, where: dict[int, list[str]], mixed: bool) -> Cut:
     """Return what runs on the host, and how the step is cut."""
     by_type: dict[str, list[int]] = collections.defaultdict(list)
     for i in parts.host:

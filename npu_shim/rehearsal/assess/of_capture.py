@@ -21,10 +21,10 @@ from npu_shim.rehearsal.assess.estimates import mixed_precision_of, roofline_of,
 from npu_shim.rehearsal.assess.inventory import (
     collective_rows,
     dynamic_shape_rows,
-    host_cut,
     operator_rows,
     rare_type_rows,
     shape_to_json,
+    summary_of_host_parts,
     variables_summary,
 )
 from npu_shim.rehearsal.assess.lines import creating_lines
@@ -87,7 +87,7 @@ def _assess_graph(captured: Captured, settings: Settings) -> Graph:
     flat = captured.flat
     assert flat is not None
     nodes = flat.nodes
-    device_forms.rename_to_device_ops(nodes)
+    device_forms.set_device_op_types(nodes)
     own = frozenset({"Npu"} | {node.op for node in nodes if device_forms.COLLECTIVE.match(node.op)})
     lists = settings.lists._replace(device=settings.lists.device | own)
     trips = work.loop_trip_counts(flat)
@@ -106,7 +106,7 @@ def _assess_graph(captured: Captured, settings: Settings) -> Graph:
         nodes=len(nodes),
         inputs=[Input(name, shape_to_json(shape)) for name, shape in sorted(captured.given.items())],
         operators=operator_rows(nodes, done, lists, settings.folder),
-        partition=host_cut(nodes, parts, where, mixed),
+        partition=summary_of_host_parts(nodes, parts, where, mixed),
         dynamic_shapes=dynamic_shape_rows(nodes, settings.folder, peak.unknown_nodes),
         dtypes=rare_type_rows(nodes, settings.folder),
         collectives=collective_rows(nodes),
