@@ -394,7 +394,11 @@ class _Walk:
         """Return the type of ``rows[:, i]``, ``rows[..., i]`` and the like."""
         more = rows.more
         for index in indices[1:]:
-            if constant_in_tuple(index) is not None and is_none(index) or last_part(self._resolved_name(index)) == "newaxis":
+            if (
+                constant_in_tuple(index) is not None
+                and is_none(index)
+                or last_part(self._resolved_name(index)) == "newaxis"
+            ):
                 more += 1
             elif isinstance(index, ast.Slice):
                 self._visit_unknown_use(index)
@@ -519,7 +523,11 @@ class _Walk:
             self._note_mask_replacement(call, call.args[0])
             return kind
         shape = call.args[1] if len(call.args) == 2 else call.keywords[0].value if call.keywords else None
-        value = [constant_in_tuple(e) for e in shape.elts] if isinstance(shape, (ast.List, ast.Tuple)) else [constant_in_tuple(shape)]
+        value = (
+            [constant_in_tuple(e) for e in shape.elts]
+            if isinstance(shape, (ast.List, ast.Tuple))
+            else [constant_in_tuple(shape)]
+        )
         if len(call.args) + len(call.keywords) != 2 or value not in ([(-1,)], [(1,)]):
             raise _NotUnderstood
         if (value == [(-1,)] and isinstance(shape, ast.UnaryOp)) or (short == "reshape") != (value == [(-1,)]):

@@ -215,7 +215,11 @@ def _is_call_without_effect(
     name = names.resolve(function, where) or ""
     if name.startswith("tensorflow."):
         return name.startswith(_LOSSES) or not _EFFECTS.match(name)
-    if isinstance(function, ast.Name) and function.id in _BUILTINS and names.bindings_of_name(function.id, where) is None:
+    if (
+        isinstance(function, ast.Name)
+        and function.id in _BUILTINS
+        and names.bindings_of_name(function.id, where) is None
+    ):
         return not any(map(_is_read_from_object, call.args))
     if isinstance(function, ast.Attribute) and function.attr in _OF_TAPES and _is_tape(names, function.value):
         return True

@@ -11,10 +11,10 @@ from ..files.message import Message
 from ..project.context import Context
 from ..semantics.mentions import reads_of_assigned_name
 from ..semantics.model import Call
-from ..semantics.signatures import bind
-from ..syntax.expressions import constant, last_part
+from ..semantics.signatures import bind_arguments
+from ..syntax.expressions import constant_in_tuple, last_part
 from ..syntax.source import Edit
-from .call_edits import argument_end, argument_start, keyword_value_start, rename
+from .call_edits import argument_end, argument_start, edit_to_rename, keyword_value_start
 from .change import Change, Question
 from .masked_reductions import DATA
 
@@ -41,7 +41,7 @@ class LargestValues(NamedTuple):
 
 def largest_values(context: Context, call: Call) -> LargestValues | None:
     """Return what becomes of the result of a call of ``top_k``; None if it is more than reductions of the values."""
-    bound = bind(call.node, _PARAMETERS)
+    bound = bind_arguments(call.node, _PARAMETERS)
     values = bound.args.get("input")
     if bound.hidden or bound.unknown is not None or values is None or "k" not in bound.args or not _is_name(values):
         return None
@@ -114,7 +114,7 @@ def _values_and_targets(context: Context, call: ast.Call) -> tuple[ast.expr | No
 
 def _is_zero(node: ast.Subscript) -> bool:
     index: ast.AST = node.slice
-    return constant(getattr(index, "value", index) if type(index).__name__ == "Index" else index) == (0,)
+    return constant_in_tuple(getattr(index, "value", index) if type(index).__name__ == "Index" else index) == (0,)
 
 
 def _only_reads(context: Context, targets: tuple[ast.Name, ...]) -> list[ast.expr]:
@@ -140,10 +140,10 @@ def _reduction_of(context: Context, node: ast.expr) -> ast.Call | None:
     name = context.called_names.get(call, "")
     if not name.startswith("tensorflow.") or name not in REDUCTIONS:
         return None
-    bound = bind(call, REDUCTIONS[name])
+    bound = bind_arguments(call, REDUCTIONS[name])
     axis = bound.args.get("axis")
     is_plain = not bound.hidden and bound.unknown is None and set(bound.args) <= {*REDUCTIONS[name][:1], "axis"}
-    return call if is_plain and (axis is None or constant(axis) in ((None,), (0,), (-1,))) else None
+    return call if is_plain and (axis is None or constant_in_tuple(axis) in ((None,), (0,), (-1,))) else None
 
 
 def _new_name(context: Context, largest: LargestValues) -> str | None:
@@ -157,7 +157,7 @@ def _new_name(context: Context, largest: LargestValues) -> str | None:
 
 def _edits_to_mask(context: Context, largest: LargestValues, mask: str) -> Iterator[Edit]:
     source, call = context.source, largest.call
-    bound = bind(call, _PARAMETERS)
+    bound = bind_arguments(call, _PARAMETERS)
     k, keyword = bound.args["k"], bound.keywords.get("k")
     values = source.segment(largest.values)
     start = argument_start(source, call, k) if keyword is None else keyword_value_start(source, call, keyword)
@@ -168,7 +168,7 @@ def _edits_to_mask(context: Context, largest: LargestValues, mask: str) -> Itera
         yield Edit(source.end(first), source.end(last), f", {mask}")
     for reduction in largest.reductions:
         function = last_part(context.called_names[reduction]).replace("reduce_", "")
-        yield rename(source, reduction.func, f"{DATA}.masked_{function}")
+        yield edit_to_rename(source, reduction.func, f"{DATA}.masked_{function}")
         if largest.targets:
             end = argument_end(source, reduction, reduction.args[0])
             yield Edit(end, end, f", {mask}", closing=True)
