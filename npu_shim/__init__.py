@@ -18,7 +18,7 @@ import os
 
 from npu_shim._host.lazy_names import lazy_names
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 # npu_shim.hccl, npu_shim.tbe and other modules at the vendor's paths; in a wheel they lie beside this file
 __path__.append(os.path.join(os.path.dirname(__file__), "_vendor_paths", "modules"))
 

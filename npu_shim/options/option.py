@@ -76,7 +76,7 @@ class Option(NamedTuple):
     products: str = ""
     replacement: str | None = None
     refused: bool = False
-    since: str = "0.1.0"
+    since: str = "1.0.0"
     cpu: str = "perf_only"
 
     @property
