@@ -73,9 +73,9 @@ def project(raw: bytes, rows: Sequence[str] = ()) -> None:
         with tempfile.TemporaryDirectory(prefix="fuzz_project_") as folder:
             _write(folder, files)
             run = _checked(folder, row)
-            for new in run.new.values():
+            for new in run.new_bytes_by_path.values():
                 Source(new)
-            _write(folder, run.new)
+            _write(folder, run.new_bytes_by_path)
             again = _checked(folder, row)
             may_change = not all(_can_run(text) for text in map(_readable, files.values()) if text is not None)
             assert not again.new or may_change, f"a second run with {row!r} changes it again: {again.new!r}"

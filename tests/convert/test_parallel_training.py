@@ -403,8 +403,8 @@ def test_models_that_another_file_trains_and_saves(tmp_path: pathlib.Path) -> No
     (tmp_path / "train.py").write_text(train)
     (tmp_path / "helper.py").write_text(helper)
     result = convert_source(str(tmp_path), Settings(distributed="tf_strategy"))
-    assert "    npu.distribute.data_parallel(net).fit(x)\n" in result.new["helper.py"].decode()
-    assert "    if npu.distribute.is_root(): net.save(path)\n" in result.new["helper.py"].decode()
+    assert "    npu.distribute.data_parallel(net).fit(x)\n" in result.new_bytes_by_path["helper.py"].decode()
+    assert "    if npu.distribute.is_root(): net.save(path)\n" in result.new_bytes_by_path["helper.py"].decode()
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_a_second_run_converts_nothing_and_finds_the_same(source, memory, conver
     first = convert_source(str(source), Settings(), list_calls=True, memory=memory)
     assert sorted(conversions) == sorted(FILES)
     assert first == convert_source(str(source), Settings(), list_calls=True, memory=memory)
-    assert sorted(conversions) == sorted(FILES) and first.unreadable and set(first.new) == {"train.py"}
+    assert sorted(conversions) == sorted(FILES) and first.unreadable and set(first.new_bytes_by_path) == {"train.py"}
 
 
 CHANGES: dict[str, Callable[[pathlib.Path], object]] = {
@@ -108,7 +108,7 @@ def test_other_settings_are_another_question(settings: Settings, source, memory,
 def test_excluded_files_are_part_of_the_key(source, memory, conversions) -> None:
     convert_source(str(source), Settings(), memory=memory)
     found = convert_source(str(source), Settings(), exclude=Exclude(("train.py",)), memory=memory)
-    assert not found.new and found.excluded == ("train.py",)
+    assert not found.new_bytes_by_path and found.excluded == ("train.py",)
 
 
 def test_another_tool_is_another_question(source, monkeypatch, tmp_path) -> None:

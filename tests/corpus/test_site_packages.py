@@ -78,4 +78,4 @@ def test_a_package_with_all_options(folder: str, row: str, tmp_path: pathlib.Pat
     assert [each for each in said if TOOL_FAILS in each[1]] == []
     for new in run.new_bytes_by_path.values():
         ast.parse(new)
-    assert sorted(again.new) == [] and len(run.results) > 5
+    assert sorted(again.new_bytes_by_path) == [] and len(run.results) > 5

@@ -90,7 +90,7 @@ def test_a_copy_differs_in_changed_files_alone_and_a_second_run_changes_nothing(
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")  # of the package's own escapes
                         ast.parse(written)
-            assert sorted(shares.convert(str(target), mode.split()).new) == [], (mode, name)
+            assert sorted(shares.convert(str(target), mode.split()).new_bytes_by_path) == [], (mode, name)
     assert changed > 100
 
 

@@ -42,7 +42,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 BY_MASK = "and its mask"  # part of the messages below on datasets that feed no training
 SHARED_SHAPES = (
     "an iterator that reads other datasets has the shapes of this one. "
-    "Make all of them static: {0}=True in training, npu_shim.data.pad_last_batch and its mask in evaluation"
+    "Make all static: {0}=True in training, npu_shim.data.pad_last_batch and its mask in evaluation"
 )
 _STATIC = frozenset(f"npu_shim.data.{name}" for name in ("drop_in_training", "enforce_static_batch", "pad_last_batch"))
 _TOGETHER = {
