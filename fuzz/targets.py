@@ -78,7 +78,9 @@ def project(raw: bytes, rows: Sequence[str] = ()) -> None:
             _write(folder, run.new_bytes_by_path)
             again = _checked(folder, row)
             may_change = not all(_can_run(text) for text in map(_readable, files.values()) if text is not None)
-            assert not again.new or may_change, f"a second run with {row!r} changes it again: {again.new!r}"
+            assert not again.new_bytes_by_path or may_change, (
+                f"a second run with {row!r} changes it again: {again.new_bytes_by_path!r}"
+            )
 
 
 def _checked(folder: str, row: str) -> Run:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import shutil
 import re
 from typing import Any, Mapping, Sequence
 
@@ -328,6 +329,7 @@ class Forked(Run):
         arguments = command[command.index(PROCESS) + 1 :]
         process = process_of_a_run(pathlib.Path(training.ROOT))
         folder = pathlib.Path(self.folder)
+        shutil.rmtree(folder / FILES, ignore_errors=True)
         (folder / FILES).mkdir()
         try:
             if self.ranks is None:
