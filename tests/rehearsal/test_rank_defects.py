@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pathlib
-import shutil
 import re
+import shutil
 from typing import Any, Mapping, Sequence
 
 import pytest

@@ -43,7 +43,7 @@ class Observation:
         from convert_tf2npu.api import digest
 
         self._digests[path] = digest(raw)
-        return self._watched.edits(path, raw, result.asked, result.findings)
+        return self._watched.edits(path, raw, result.asked, bool(result.findings))
 
     def serve_watched_code(self) -> None:
         """Serve the functions that watched code calls, for the rest of this process."""

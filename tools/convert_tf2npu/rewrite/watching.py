@@ -55,16 +55,16 @@ class Watched:
         self.places: list[tuple[str, Place]] = []
         self.blocks: list[WatchedBlock] = []
 
-    def edits(self, path: str, raw: bytes, asked: Sequence[tuple[int, int, Place]], findings: int = 1) -> list[Edit]:
+    def edits(self, path: str, raw: bytes, asked: Sequence[tuple[int, int, Place]], has_findings: bool = True) -> list[Edit]:
         """Return the edits of a script, and number what they watch.
 
         Args:
             path: of the script.
             raw: its bytes.
             asked: start, end and place of the expressions.
-            findings: the number of findings on it. One without any is only watched if it may feed placeholders.
+            has_findings: whether it has findings. A script without any is only watched if it may feed placeholders.
         """
-        if not findings and not may_feed(raw):
+        if not has_findings and not may_feed(raw):
             return []
         source = Source(raw)
         edits: list[Edit] = []
