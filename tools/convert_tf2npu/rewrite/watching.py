@@ -55,7 +55,9 @@ class Watched:
         self.places: list[tuple[str, Place]] = []
         self.blocks: list[WatchedBlock] = []
 
-    def edits(self, path: str, raw: bytes, asked: Sequence[tuple[int, int, Place]], has_findings: bool = True) -> list[Edit]:
+    def edits(
+        self, path: str, raw: bytes, asked: Sequence[tuple[int, int, Place]], has_findings: bool = True
+    ) -> list[Edit]:
         """Return the edits of a script, and number what they watch.
 
         Args:
