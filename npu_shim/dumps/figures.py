@@ -70,7 +70,7 @@ def difference_figures_of_tensors(device: np.ndarray, reference: np.ndarray) -> 
     """Return the figures of two tensors of one shape."""
     pair = _flatten_to_real(device), _flatten_to_real(reference)
     with np.errstate(all="ignore"):
-        sums, highs = _reduce_blocks(pair, _sums_and_largest)
+        sums, highs = _reduce_blocks(pair, _sums_and_maxima_of_finite)
         number, low = sums[4], -highs[2:4]
         figures = _difference_figures(pair, number, np.sqrt(sums[2:4]), low, highs[:2] - low) if number else Figures()
         if number:
@@ -82,7 +82,7 @@ def difference_figures_of_tensors(device: np.ndarray, reference: np.ndarray) -> 
     return figures
 
 
-def _sums_and_largest(
+def _sums_and_maxima_of_finite(
     x: np.ndarray, y: np.ndarray, raw_x: np.ndarray, raw_y: np.ndarray
 ) -> tuple[Sequence[float], Sequence[float]]:
     sums = [x.sum(), y.sum(), x @ x, y @ y, len(x)]

@@ -71,7 +71,7 @@ def check_count_matrix(key: str, matrix: np.ndarray | Sequence[Sequence[int]], s
     return counts
 
 
-def check_splits(key: str, splits: Counts | None, shape: Sequence[int], size: int) -> np.ndarray:
+def checked_row_counts_of_ranks(key: str, splits: Counts | None, shape: Sequence[int], size: int) -> np.ndarray:
     """Return the number of rows of a tensor for each rank as int64 [size].
 
     Args:

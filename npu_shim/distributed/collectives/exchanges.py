@@ -9,7 +9,7 @@ import numpy as np
 from npu_shim.distributed.collectives.argument_checks import (
     Counts,
     check_count_matrix,
-    check_splits,
+    checked_row_counts_of_ranks,
     checked_counts_and_displacements,
 )
 from npu_shim.distributed.collectives.arrays import Array
@@ -33,7 +33,7 @@ class Exchanges(Collectives):
             The rows from all ranks in rank order, and their numbers, int64 [size].
         """
         array = Array(tensor)
-        sent, row_size = check_splits(key, splits, array.shape, self.size), array.row_size
+        sent, row_size = checked_row_counts_of_ranks(key, splits, array.shape, self.size), array.row_size
 
         def work(transport: Transport) -> tuple[np.ndarray, np.ndarray]:
             matrix = np.empty((self.size, self.size), np.int64)

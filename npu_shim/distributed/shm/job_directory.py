@@ -74,14 +74,14 @@ def clean_up_other_jobs(directory: str) -> None:
             clean_up_job_directory(other)
 
 
-def lock_rank(directory: str, rank: int, job: str, number: int) -> RankLock:
+def lock_rank(directory: str, rank: int, job: str, shown_rank: int) -> RankLock:
     """Acquire the lock of this rank.
 
     Args:
         directory: the job directory.
         rank: the rank of this process on this host.
         job: name of the job in the message.
-        number: number of the rank in the message.
+        shown_rank: the number of the rank in the message.
     Raises:
         RankTaken: another process is this rank of this job.
     """
@@ -89,7 +89,7 @@ def lock_rank(directory: str, rank: int, job: str, number: int) -> RankLock:
         return RankLock(lock_path(directory, rank))
     except RankTaken as error:
         raise RankTaken(
-            f"rank {number} of job {job!r} is already running ({error}). End it, or set another JOB_ID for this job on "
+            f"rank {shown_rank} of job {job!r} is already running ({error}). End it, or set another JOB_ID for this job on "
             "every rank."
         ) from None
 

@@ -35,7 +35,7 @@ def fill_template(name: str, **values: object) -> str:
     return string.Template(pathlib.Path(__file__).with_name(name).read_text(encoding="utf-8")).substitute(values)
 
 
-def check_sizes(inputs: list[Port], batches: Sequence[int] = ()) -> None:
+def check_ports(inputs: list[Port], batches: Sequence[int] = ()) -> None:
     """Raise an error for a string or an unknown size, except a batch of several: the NPU compiles each shape."""
     for port in inputs:
         if port.dtype == tf_api.tf.string:

@@ -10,7 +10,7 @@ from npu_shim._tensorflow import tf_capture
 from npu_shim.exporting.graph_defs import ExportError, attribute_or_default, split_tensor_name
 from npu_shim.exporting.inference_model import Model
 from npu_shim.exporting.proof import Values
-from npu_shim.exporting.targets import Written, check_sizes, fill_template, tensorflow
+from npu_shim.exporting.targets import Written, check_ports, fill_template, tensorflow
 from npu_shim.import_hook import tool
 from npu_shim.rehearsal.assess import operators
 from npu_shim.rehearsal.assess.operators import Lists
@@ -21,7 +21,7 @@ _GIVEN = ("Const", "Placeholder")
 
 def write(model: Model, options: Namespace, values: Values) -> Written:
     """Write the graph, its names, NAME.atc.sh with the command, and NAME.aipp.cfg if it is asked for."""
-    check_sizes(model.inputs, options.dynamic_batch)
+    check_ports(model.inputs, options.dynamic_batch)
     if options.dynamic_batch and all(not port.shape or port.shape[0] is not None for port in model.inputs):
         raise ExportError("--dynamic-batch needs an input with an unknown batch. Give it, like images:?,224,224,3.")
     written = tensorflow.write(model, options, values)

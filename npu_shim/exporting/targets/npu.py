@@ -11,12 +11,12 @@ from npu_shim._tensorflow.types import ConfigProto
 from npu_shim.config.session import session_config
 from npu_shim.exporting.inference_model import Model
 from npu_shim.exporting.proof import Values
-from npu_shim.exporting.targets import Written, check_sizes, tensorflow
+from npu_shim.exporting.targets import Written, check_ports, tensorflow
 
 
 def write(model: Model, options: Namespace, values: Values) -> Written:
     """Write the graph, its names, and NAME.config.pbtxt with a ConfigProto."""
-    check_sizes(model.inputs)
+    check_ports(model.inputs)
     written = tensorflow.write(model, options, values)
     path = pathlib.Path(options.out, options.name + ".config.pbtxt")
     path.write_text(text_format.MessageToString(inference_session_config(options)), encoding="utf-8")

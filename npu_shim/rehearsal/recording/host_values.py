@@ -59,7 +59,7 @@ class HostUpdates(UpdateWatch):
             if reader.has_tensor(plain_name(variable)):
                 yield plain_name(variable), reader.get_tensor(plain_name(variable))
 
-    def has_optimizer(self) -> bool:
+    def has_updated_variables(self) -> bool:
         """Return True if an optimizer has updated variables, or is in a graph or a function that does."""
         return self._watched > 0
 

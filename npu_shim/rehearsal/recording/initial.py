@@ -52,13 +52,13 @@ class InitialVariables:
 
     def watch(self) -> None:
         """Watch this process. Call it before the hooks that record sessions."""
-        methods.wrap_methods(tf_recording.BaseSession, ("run",), self._record_before_run)
+        methods.wrap_methods(tf_recording.BaseSession, ("run",), self._initialize_before_run)
         methods.wrap_methods(tf.Variable, ("__init__",), self._record_after_init)
         methods.wrap_methods(tf_session.FUNCTION, (tf_recording.INITIALIZE,), self._initialize_function_variables)
         methods.wrap_methods(tf.keras.Model, ("train_on_batch",), self._record_before_batch)
         self._recorder.at_fit.append(self._record_before_fit)
 
-    def _record_before_run(
+    def _initialize_before_run(
         self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object
     ) -> Result:
         if not self._recorder.is_inside("evaluate", "predict") and session.graph not in self._taken:

@@ -33,7 +33,7 @@ def watch_keras_models(recorder: Watcher) -> None:
         if not has_callbacks or recorder.is_inside("fit"):
             return original(model, *args, **kwargs)
         with recorder.inside("fit"):
-            given, kwargs = _add_callback(original, args, kwargs, _logs_callback(recorder))
+            given, kwargs = _add_callback(original, args, kwargs, _recording_callback(recorder))
             result = original(model, *given, **kwargs)
         if recorder.records_tensors:
             _record_final_weights(recorder, model)
@@ -86,7 +86,7 @@ def _add_callback(
     return args, {**kwargs, "callbacks": several}
 
 
-def _logs_callback(recorder: Watcher) -> KerasCallback:
+def _recording_callback(recorder: Watcher) -> KerasCallback:
     """Return a callback that records the logs of each batch and epoch."""
 
     class RecordingCallback(tf.keras.callbacks.Callback):

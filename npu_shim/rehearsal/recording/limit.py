@@ -102,7 +102,7 @@ class Limit:
 
     def _limit_gradient(self, original: Function, tape: GradientTape, *args: object, **kwargs: object) -> Result:
         result = original(tape, *args, **kwargs)  # notices that the script has updated the variables itself
-        if tf.executing_eagerly() and self._is_in_loop() and not self._recorder.has_optimizer():
+        if tf.executing_eagerly() and self._is_in_loop() and not self._recorder.has_updated_variables():
             self._end_if_done()
         return result
 

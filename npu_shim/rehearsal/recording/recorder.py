@@ -178,7 +178,7 @@ class Recorder(Watcher):
             and (self.limit is None or step <= self.limit)
         )
 
-    def has_optimizer(self) -> bool:
+    def has_updated_variables(self) -> bool:
         """Return True if an optimizer of TensorFlow or Keras has updated variables."""
         return any(number >= 0 for number in self._counts)
 
@@ -190,7 +190,7 @@ class Recorder(Watcher):
         Args:
             read: returns kind, name and value of the variables.
         """
-        if self.has_optimizer():
+        if self.has_updated_variables():
             return
         rows = read()
         names = frozenset(name for _, name, _ in rows)

@@ -113,14 +113,14 @@ def count_updates_by_script(recorder: Recorder, optimizers: HostUpdates) -> None
         original: Function, tape: GradientTape, target: Structure, sources: Structure, *args: object, **kwargs: object
     ) -> Result:
         gradients = original(tape, target, sources, *args, **kwargs)
-        if optimizers.has_optimizer() or recorder.is_inside("fit", "train_on_batch"):
+        if optimizers.has_updated_variables() or recorder.is_inside("fit", "train_on_batch"):
             return gradients
         record = _updates_by_script(recorder, sources)
         if record is not None and tf.executing_eagerly():
             record()
         elif record is not None:
             names = frozenset(plain_name(source) for source in tf.nest.flatten(sources) if hasattr(source, "assign"))
-            optimizers.functions.remember_update(names, lambda: optimizers.has_optimizer() or record())
+            optimizers.functions.remember_update(names, lambda: optimizers.has_updated_variables() or record())
         return gradients
 
     methods.wrap_methods(tf.GradientTape, ("gradient",), gradient)

@@ -572,12 +572,12 @@ class _Walk:
             return name
         if not self._is_mask_alive or len(self._text) > _MOST_MASK or "\n" in self._text:
             raise _NotUnderstood
-        if not all(self._may_be_written_twice(part) for part in ast.walk(self.uses.mask)):
+        if not all(self._has_no_side_effects(part) for part in ast.walk(self.uses.mask)):
             raise _NotUnderstood
         is_name = isinstance(self.uses.mask, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Compare))
         return self._text if is_name else f"({self._text})"
 
-    def _may_be_written_twice(self, node: ast.AST) -> bool:
+    def _has_no_side_effects(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Call):
             return self._context.called_names.get(node, "") in ELEMENTWISE | CASTS
         kinds = (

@@ -158,15 +158,15 @@ class _Walker:
             value = getattr(node, field)
             for child in value if isinstance(value, list) else (value,):
                 if isinstance(child, ast.expr):
-                    self.walk_expr(child)
+                    self.place_expression(child)
                 elif isinstance(child, ast.stmt):
-                    self.walk_stmt(child)
+                    self.place_statement(child)
                 elif child is not None:
                     _PARTS.get(type(child).__name__, _Walker.walk_children)(self, child)
 
     # Expressions.
 
-    def walk_expr(self, node: ast.expr) -> None:
+    def place_expression(self, node: ast.expr) -> None:
         """Place an expression; ``at`` ends up behind it and its parentheses."""
         tokens, match = self.tokens, self.match
         self.skip(_BEFORE_EXPR)
@@ -230,8 +230,8 @@ class _Walker:
         end = self.enter_brackets()
         for key, value in zip(node.keys, node.values):
             if key is not None:
-                self.walk_expr(key)
-            self.walk_expr(value)
+                self.place_expression(key)
+            self.place_expression(value)
         self.leave_brackets(end)
 
     def skip_empty_tuple(self, node: ast.Tuple) -> None:
@@ -244,20 +244,20 @@ class _Walker:
 
     def walk_binary(self, node: ast.BinOp) -> None:
         self.at += 1
-        self.walk_expr(node.right)
+        self.place_expression(node.right)
 
     def walk_boolean(self, node: ast.BoolOp) -> None:
         for value in node.values[1:]:
-            self.walk_expr(value)
+            self.place_expression(value)
 
     def walk_compare(self, node: ast.Compare) -> None:
         for operator, right in zip(node.ops, node.comparators):
             self.at += 2 if isinstance(operator, (ast.IsNot, ast.NotIn)) else 1
-            self.walk_expr(right)
+            self.place_expression(right)
 
     def walk_tuple(self, node: ast.Tuple) -> None:
         for element in node.elts[1:]:
-            self.walk_expr(element)
+            self.place_expression(element)
         if self.tokens[self.at] == ",":
             self.at += 1
 
@@ -266,7 +266,7 @@ class _Walker:
         if len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
             # f(x for x in y): the parentheses of the call are the generator's too.
             # Those of f((x for x in y), k=1) are not, and it does not claim them.
-            self.walk_expr(node.args[0])
+            self.place_expression(node.args[0])
             if self.at > end:
                 return
             self.walk_arguments([], node.keywords)
@@ -288,10 +288,10 @@ class _Walker:
             if tokens[name_end + 1] == "=":
                 self.at = name_end + 1
             elif tokens[first] != "**":
-                self.walk_expr(next(args_left))
+                self.place_expression(next(args_left))
                 continue
             keyword = next(keywords_left)
-            self.walk_expr(keyword.value)
+            self.place_expression(keyword.value)
             self.set_position(keyword, first)
 
     def walk_subscript(self, node: ast.Subscript) -> None:
@@ -304,24 +304,24 @@ class _Walker:
         first = self.at
         kind = type(node).__name__
         if kind == "Index":
-            self.walk_expr(node.value)
+            self.place_expression(node.value)
         elif kind == "Slice":
             if node.lower is not None:
-                self.walk_expr(node.lower)
+                self.place_expression(node.lower)
             self.at += 1
             if node.upper is not None:
-                self.walk_expr(node.upper)
+                self.place_expression(node.upper)
             if self.tokens[self.at] == ":":
                 self.at += 1
             if node.step is not None:
-                self.walk_expr(node.step)
+                self.place_expression(node.step)
             self.set_position(node, first)
         elif kind == "ExtSlice":
             self.walk_dimensions(node, node.dims)
         elif kind == "Tuple" and any(isinstance(item, ast.Slice) for item in node.elts):
             self.walk_dimensions(node, node.elts)
         else:
-            self.walk_expr(node)
+            self.place_expression(node)
 
     def walk_dimensions(self, node: ast.AST, items: list[Any]) -> None:
         first = self.at
@@ -343,18 +343,18 @@ class _Walker:
             first = self.at
             self.at += 1
             if arg.annotation is not None:
-                self.walk_expr(arg.annotation)
+                self.place_expression(arg.annotation)
             self.set_position(arg, first)
             if default is not None:
-                self.walk_expr(default)
+                self.place_expression(default)
 
     # Statements.
 
-    def walk_stmt(self, node: ast.stmt) -> None:
+    def place_statement(self, node: ast.stmt) -> None:
         self.skip(_BEFORE_STMT)
         kind = type(node).__name__
         for decorator in getattr(node, "decorator_list", ()):
-            self.walk_expr(decorator)
+            self.place_expression(decorator)
             self.skip(_BEFORE_STMT)
         first = self.at
         if kind not in _EXPR_FIRST:
@@ -381,7 +381,7 @@ class _Walker:
 
     def walk_body(self, statements: list[ast.stmt]) -> None:
         for statement in statements:
-            self.walk_stmt(statement)
+            self.place_statement(statement)
 
     def walk_with(self, node: ast.With) -> None:
         for item in node.items:
@@ -399,7 +399,7 @@ class _Walker:
         self.walk_parameters(node.args)
         self.leave_brackets(end)
         if node.returns is not None:
-            self.walk_expr(node.returns)
+            self.place_expression(node.returns)
         self.walk_body(node.body)
 
     def walk_class(self, node: ast.ClassDef) -> None:
@@ -412,9 +412,9 @@ class _Walker:
         self.walk_body(node.body)
 
     def walk_type_alias(self, node: Any) -> None:
-        self.walk_expr(node.name)
+        self.place_expression(node.name)
         self.skip_type_parameters()
-        self.walk_expr(node.value)
+        self.place_expression(node.value)
 
     def skip_type_parameters(self) -> None:
         if self.tokens[self.at] == "[":
@@ -427,7 +427,7 @@ class _Walker:
         if self.tokens[self.at] == "*":
             self.at += 1
         if node.type is not None:
-            self.walk_expr(node.type)
+            self.place_expression(node.type)
         if node.name is not None:
             self.at += 2
         self.walk_body(node.body)
@@ -439,7 +439,7 @@ class _Walker:
         while self.tokens[self.at] not in (":", "if"):
             self.at = max(self.at, self.match[self.at]) + 1
         if node.guard is not None:
-            self.walk_expr(node.guard)
+            self.place_expression(node.guard)
         self.walk_body(node.body)
 
 
