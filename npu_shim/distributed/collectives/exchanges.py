@@ -9,8 +9,8 @@ import numpy as np
 from npu_shim.distributed.collectives.argument_checks import (
     Counts,
     check_count_matrix,
-    checked_row_counts_of_ranks,
     checked_counts_and_displacements,
+    checked_row_counts_of_ranks,
 )
 from npu_shim.distributed.collectives.arrays import Array
 from npu_shim.distributed.collectives.base import Collectives

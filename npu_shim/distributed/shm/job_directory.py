@@ -89,8 +89,8 @@ def lock_rank(directory: str, rank: int, job: str, shown_rank: int) -> RankLock:
         return RankLock(lock_path(directory, rank))
     except RankTaken as error:
         raise RankTaken(
-            f"rank {shown_rank} of job {job!r} is already running ({error}). End it, or set another JOB_ID for this job on "
-            "every rank."
+            f"rank {shown_rank} of job {job!r} is already running ({error}). End it, or set another JOB_ID for this "
+            "job on every rank."
         ) from None
 
 
