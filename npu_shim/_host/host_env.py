@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Mapping, MutableMapping, NamedTuple
+from typing import Callable, Mapping, MutableMapping, NamedTuple
 
 from npu_shim._host import mpirun
 
@@ -92,6 +92,23 @@ class Environment(NamedTuple):
 def process_environ() -> MutableMapping[str, str]:
     """Return the environment of this process, to read and to change."""
     return os.environ
+
+
+def set_variables(variables: Mapping[str, str]) -> Callable[[], None]:
+    """Set variables of this process.
+
+    Returns:
+        A function that removes those which are not changed since.
+    """
+    process_environ().update(variables)
+
+    def remove() -> None:
+        environ = process_environ()
+        for name, value in variables.items():
+            if environ.get(name) == value:
+                del environ[name]
+
+    return remove
 
 
 def read_environment(environ: Mapping[str, str] | None = None) -> Environment:

@@ -9,7 +9,7 @@ from typing import Callable, ContextManager
 import tensorflow as tf
 from tensorflow.python.eager.context import Context as _Context
 
-from npu_shim._host import patches
+from npu_shim._tensorflow import patches
 from npu_shim._tensorflow.tf_graph import is_eager_outermost
 from npu_shim._tensorflow.types import Device, Function, Graph
 

@@ -9,7 +9,7 @@ from typing import Callable, NamedTuple, Sequence
 
 import tensorflow as tf
 
-from npu_shim._host import patches
+from npu_shim._tensorflow import patches
 from npu_shim._tensorflow.types import (
     DataAdapter,
     Function,

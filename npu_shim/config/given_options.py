@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 from typing import Callable, Mapping
 
-from npu_shim._host import host_device, patches
+from npu_shim._host import host_device
+from npu_shim._tensorflow import patches
 from npu_shim._tensorflow.types import ConfigProto, Function, OptionValue, Session
 from npu_shim.config import parameter_map
 from npu_shim.options.check import check_session_options

@@ -6,7 +6,8 @@ import functools
 import inspect
 from typing import Callable
 
-from npu_shim._host import host_env, patches
+from npu_shim._host import host_env
+from npu_shim._tensorflow import patches
 from npu_shim._tensorflow.types import ConfigProto, Graph, Session
 
 
@@ -25,8 +26,8 @@ def install() -> None:
     Raises:
         RuntimeError: if there is no NPU and NPU_SHIM_FALLBACK=error.
     """
-    from npu_shim._host import host_device
-    from npu_shim._tensorflow import allocator, tf_api, tf_devices, tf_session
+    from npu_shim._host import allocator, host_device
+    from npu_shim._tensorflow import tf_api, tf_devices, tf_session
     from npu_shim.config import open_sessions
     from npu_shim.config.keras_clipping import patch_gradient_clipping
     from npu_shim.config.sharded_checkpoints import wrap_save_in_two_runs
@@ -35,7 +36,8 @@ def install() -> None:
     if host_device.require_device().is_npu:
         patches.replace_attribute(tf_api.v1.train.Saver, "save", wrap_save_in_two_runs)
     else:
-        patches.set_missing_environment_variables(allocator.allocator_variables(host_env.process_environ()))
+        variables = allocator.allocator_variables(host_env.process_environ())
+        patches.register_undo(host_env.set_variables(variables))
         forms.use_cpu_forms()
     patch_gradient_clipping()
     tf_devices.patch_device_scopes_of_graphs()

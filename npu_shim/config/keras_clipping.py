@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Iterable
 
-from npu_shim._host import patches
-from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow import patches, tf_api
 from npu_shim._tensorflow.types import Function, Gradient, Optimizer, Result, Variable
 from npu_shim.distributed.world import world_size
 

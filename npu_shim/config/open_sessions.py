@@ -11,8 +11,8 @@ import os
 import threading
 from weakref import WeakKeyDictionary
 
-from npu_shim._host import host_device, patches
-from npu_shim._tensorflow import tf_api, tf_session
+from npu_shim._host import host_device
+from npu_shim._tensorflow import patches, tf_api, tf_session
 from npu_shim._tensorflow.types import Session
 
 _process_of: WeakKeyDictionary[Session, int] = WeakKeyDictionary()  # the process that made each session

@@ -10,8 +10,7 @@ from typing import Counter, NamedTuple, Tuple
 
 import numpy as np
 
-from npu_shim._host import patches
-from npu_shim._tensorflow import script_frames, tf_api, tf_data, tf_graph, tf_session
+from npu_shim._tensorflow import patches, script_frames, tf_api, tf_data, tf_graph, tf_session
 from npu_shim._tensorflow.types import (
     FeedDict,
     Fetches,

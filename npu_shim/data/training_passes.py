@@ -11,8 +11,7 @@ import gc
 import weakref
 from typing import Callable, Mapping
 
-from npu_shim._host import patches
-from npu_shim._tensorflow import tf_api, tf_data, tf_keras, tf_recording
+from npu_shim._tensorflow import patches, tf_api, tf_data, tf_keras, tf_recording
 from npu_shim._tensorflow.types import Dataset, Function, Iterator, Optimizer, Result, Structure
 from npu_shim.data.dropping import BATCHES, KEEPS
 from npu_shim.data.reading_call import current_reading_call

@@ -11,8 +11,7 @@ from typing import Callable, Mapping, Sequence
 
 import numpy as np
 
-from npu_shim._host import patches
-from npu_shim._tensorflow import tf_api, tf_keras, tf_session
+from npu_shim._tensorflow import patches, tf_api, tf_keras, tf_session
 from npu_shim._tensorflow.types import (
     FeedDict,
     Fetches,

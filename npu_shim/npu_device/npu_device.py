@@ -12,8 +12,8 @@ from typing import ContextManager, Iterator
 
 from absl import logging
 
-from npu_shim._host import host_device, host_env, patches
-from npu_shim._tensorflow import tf_api, tf_devices
+from npu_shim._host import host_device, host_env
+from npu_shim._tensorflow import patches, tf_api, tf_devices
 from npu_shim.config.device_options import session_options
 from npu_shim.npu_device import gen_npu_ops as gen_npu_ops
 from npu_shim.npu_device.functions import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numbers
 from typing import Tuple
 
-from npu_shim._tensorflow import tf_api, tf_gradients, tf_graph, xla
+from npu_shim._tensorflow import tf_api, tf_gradients, tf_graph
 from npu_shim._tensorflow.types import DType, Tensor, TensorShape
-from npu_shim.ops import counter_rng
+from npu_shim.ops import counter_rng, xla
 
 TwoTensors = Tuple[Tensor, Tensor]
 

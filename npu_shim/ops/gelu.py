@@ -29,8 +29,9 @@ from typing import Callable
 
 import numpy as np
 
-from npu_shim._tensorflow import tf_api, tf_gradients, xla
+from npu_shim._tensorflow import tf_api, tf_gradients
 from npu_shim._tensorflow.types import Tensor
+from npu_shim.ops import xla
 
 tf = tf_api.tf
 _where = tf.compat.v2.where  # tf.where of TensorFlow 1 logs a deprecation
@@ -49,7 +50,7 @@ def gelu(features: Tensor, name: str | None = None) -> Tensor:
         gelu(x) = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
 
     On the NPU it is the vendor's op. On the CPU it is one compiled function for
-    large tensors and TensorFlow's ops for small tensors (see npu_shim/_tensorflow/xla.py).
+    large tensors and TensorFlow's ops for small tensors (see npu_shim/ops/xla.py).
     The gradient is analytic, and so is the second gradient; both also hold
     inside loops, branches and functions. For the gradient a large tensor keeps
     x, a small one x and gelu'(x). A tensor of dynamic shape inside a loop,

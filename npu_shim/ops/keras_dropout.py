@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Callable
 
-from npu_shim._host import host_device, patches
-from npu_shim._tensorflow import tf_api, tf_graph
+from npu_shim._host import host_device
+from npu_shim._tensorflow import patches, tf_api, tf_graph
 from npu_shim._tensorflow.types import KerasLayer, Tensor
 from npu_shim.ops.dropout import dropout
 

@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 import npu_shim
-from npu_shim._host import host_device, patches
-from npu_shim._tensorflow import tf_api
+from npu_shim._host import host_device
+from npu_shim._tensorflow import patches, tf_api
 from npu_shim.config import given_options
 from npu_shim.config.parameter_map import find_entry, read_options
 

@@ -16,7 +16,8 @@ import tensorflow as tf
 from conftest import FACE, FOLDER, HERE
 
 import npu_shim
-from npu_shim._host import host_device, patches
+from npu_shim._host import host_device
+from npu_shim._tensorflow import patches
 from npu_shim.config import given_options
 from npu_shim.config.parameter_map import find_entry, read_options
 from npu_shim.profiles import profile_reader, profiling

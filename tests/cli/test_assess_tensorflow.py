@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from npu_shim._host import patches
-from npu_shim._tensorflow import tf_graph
+from npu_shim._tensorflow import patches, tf_graph
 from npu_shim.rehearsal.assess import (
     capture,
     flat,

@@ -4,7 +4,7 @@ from typing import Iterator
 
 import pytest
 
-from npu_shim._host import patches
+from npu_shim._tensorflow import patches
 from npu_shim.ops.cpu_kernels import forms
 
 

@@ -12,8 +12,8 @@ from tensorflow.python.eager import context
 from tensorflow.python.ops import control_flow_util
 
 import npu_shim
-from npu_shim._host import host_device, patches
-from npu_shim._tensorflow import tf_capture, tf_op_creation
+from npu_shim._host import host_device
+from npu_shim._tensorflow import patches, tf_capture, tf_op_creation
 from npu_shim.config.install import install
 from npu_shim.ops.cpu_kernels import forms
 

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.framework import function
 
-from npu_shim._host import patches
+from npu_shim._tensorflow import patches
 from npu_shim.ops.cpu_kernels import forms
 
 v1 = tf.compat.v1

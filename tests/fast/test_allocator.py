@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from npu_shim._tensorflow import allocator
+from npu_shim._host import allocator
 
 CASES = {
     "by default it is kept": ({}, 24_000, {"TF_CPU_ALLOCATOR_USE_BFC": "true"}),

@@ -56,7 +56,8 @@ config
 ops backports
 distributed
 options
-_host _tensorflow
+_host
+_tensorflow
 """
 
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from npu_shim._tensorflow import tf_graph, xla
+from npu_shim._tensorflow import tf_graph
 from npu_shim.estimator.npu import util
+from npu_shim.ops import xla
 from npu_shim.ops.dropout import dropout
 from npu_shim.ops.gelu import LEAST_ELEMENTS, gelu
 from tests.control_flow import control_flow_v2
@@ -216,7 +217,7 @@ HARDENED = """
 import ctypes, warnings
 warnings.simplefilter("ignore")
 import numpy as np, tensorflow as tf
-from npu_shim._tensorflow import xla
+from npu_shim.ops import xla
 from npu_shim.ops.dropout import dropout
 from npu_shim.ops.gelu import gelu
 warnings.filterwarnings("always", category=RuntimeWarning, message="npu_shim")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from npu_shim._tensorflow import xla
 from npu_shim.npu_init import npu_ops
+from npu_shim.ops import xla
 from tests.control_flow import control_flow_v2
 
 v1 = tf.compat.v1

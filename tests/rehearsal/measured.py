@@ -14,8 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim import alias
-from npu_shim._host import patches
-from npu_shim._tensorflow import tf_session
+from npu_shim._tensorflow import patches, tf_session
 from npu_shim.import_hook import script
 from npu_shim.rehearsal.assess import capture, memory, work
 

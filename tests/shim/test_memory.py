@@ -9,8 +9,7 @@ import sys
 import pytest
 
 import npu_shim
-from npu_shim._host import host_device
-from npu_shim._tensorflow import allocator
+from npu_shim._host import allocator, host_device
 
 pytestmark = pytest.mark.nightly
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from npu_shim._host import host_device, patches
-from npu_shim._tensorflow import tf_gradients, tf_keras
+from npu_shim._host import host_device
+from npu_shim._tensorflow import patches, tf_gradients, tf_keras
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import Function, Gradient, GradientTape, Result, Structure, Tensor
 from npu_shim.npu_device.distribute.global_batches import weight_of_rows

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from npu_shim._host import host_device, patches
+from npu_shim._host import host_device
+from npu_shim._tensorflow import patches
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import Operation, Tensor
 from npu_shim.npu_device import gen_npu_ops

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Callable, Mapping, Sequence
 
-from npu_shim._host import host_device, patches
-from npu_shim._tensorflow import tf_op_creation
+from npu_shim._host import host_device
+from npu_shim._tensorflow import patches, tf_op_creation
 from npu_shim._tensorflow.tf_op_forms import AskedOp, Chooser, Form
 from npu_shim._tensorflow.types import Tensor
 from npu_shim.ops.cpu_kernels import convolution, cudnn_rnn, halves, layout, others, refused

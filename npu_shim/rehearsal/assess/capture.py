@@ -8,8 +8,7 @@ from typing import Callable, Hashable, NamedTuple, Sequence
 
 import numpy as np
 
-from npu_shim._host import patches
-from npu_shim._tensorflow import tf_api, tf_capture, tf_estimator, tf_keras, tf_op_creation, tf_session
+from npu_shim._tensorflow import patches, tf_api, tf_capture, tf_estimator, tf_keras, tf_op_creation, tf_session
 from npu_shim._tensorflow.types import (
     CheckpointSaverListener,
     ConfigProto,

@@ -9,7 +9,7 @@ import sys
 from typing import Iterator
 
 from npu_shim._host import host_env
-from npu_shim._host.patches import restore_all, set_missing_environment_variables
+from npu_shim._tensorflow.patches import register_undo, restore_all
 from npu_shim.import_hook import script
 from npu_shim.rehearsal.assess.capture import Capture, Stop
 from npu_shim.rehearsal.files.taken_back import restoring_files
@@ -29,9 +29,8 @@ def run_until_stop(capture: Capture, path: str, arguments: list[str], alias: boo
         importlib.import_module("npu_shim.alias")
     capture.install()
     if "NPU_SHIM_KERNELS" not in host_env.process_environ():
-        set_missing_environment_variables(
-            {"NPU_SHIM_KERNELS": "plain"}
-        )  # a card does not run what npu_shim compiles for the CPU
+        # a card does not run what npu_shim compiles for the CPU
+        register_undo(host_env.set_variables({"NPU_SHIM_KERNELS": "plain"}))
     sys.dont_write_bytecode = True
     script.enter_script_folder([path])
     with restoring_files():

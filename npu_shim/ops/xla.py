@@ -27,8 +27,8 @@ import threading
 import warnings
 from typing import Callable, Sequence, Tuple
 
-from npu_shim._host import host_env
-from npu_shim._tensorflow import allocator, tf_api, tf_functions, tf_gradients, tf_graph
+from npu_shim._host import allocator, host_env
+from npu_shim._tensorflow import tf_api, tf_functions, tf_gradients, tf_graph
 from npu_shim._tensorflow.types import DType, Function, GraphFunction, Structure, Tensor
 
 DTypes = Tuple[DType, ...]
