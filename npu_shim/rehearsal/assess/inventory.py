@@ -6,7 +6,6 @@ import collections
 from typing import Sequence
 
 from npu_shim._tensorflow import tf_api, tf_graph
-from npu_shim._tensorflow.types import DType
 from npu_shim.rehearsal.assess import device_forms, memory, work
 from npu_shim.rehearsal.assess.assessment import (
     Collective,
@@ -162,12 +161,13 @@ def variables_summary(nodes: Sequence[Node]) -> Variables:
     rows = []
     for node in nodes:
         if node.op in VARIABLES:
-            shape, dtype = _variable_type(node)
+            shape, dtype = variable_type(node)
             rows.append(Variable(_variable_name(node), shape_to_json(shape), dtype, size_bytes(dtype, shape) or 0))
     return Variables(len(rows), sum(row.bytes for row in rows), sorted(rows, key=lambda row: -row.bytes)[:5])
 
 
-def _variable_type(node: Node) -> DType:
+def variable_type(node: Node) -> tuple[Shape, str]:
+    """Return the shape and type of a variable."""
     if node.op != "VarHandleOp":
         return node.shapes[0], node.dtypes[0]
     attributes = node.definition.attr

@@ -1,0 +1,80 @@
+"""The gradients of a step and its collectives: their bytes, and when they are ready."""
+
+from __future__ import annotations
+
+import re
+from typing import Iterator, Sequence
+
+from npu_shim.rehearsal.assess.device_forms import COLLECTIVE
+from npu_shim.rehearsal.assess.flat import Node
+from npu_shim.rehearsal.assess.inventory import VARIABLES, variable_type
+from npu_shim.rehearsal.assess.sizes import size_bytes
+from npu_shim.rehearsal.predict.ranks import Message
+
+_SCOPE = re.compile(r"(^|/)gradients?(_tape|_\d+)?/")
+_UPDATE = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
+_BY_ROWS = re.compile(r"Sparse|Segment|Scatter")
+_SUMS = re.compile(r"AllReduce|ReduceScatter")
+
+
+def is_backward(node: Node) -> bool:
+    """Return True for a node of the backward pass, by its name."""
+    return bool(_SCOPE.search(node.name)) and not COLLECTIVE.match(node.op)
+
+
+def messages_of_step(nodes: Sequence[Node], ends: Sequence[float]) -> list[Message]:
+    """Return the gradients of a step, which ranks would average; none if the step has collectives of its own.
+
+    Args:
+        nodes: of the step.
+        ends: the seconds of a step after which each node has its results.
+    """
+    readers: dict[tuple[int, int], list[Node]] = {}
+    for node in nodes:
+        for key in node.inputs:
+            readers.setdefault(key, []).append(node)
+    shapes = {tuple(shape) for shape in map(_variable_shape, nodes) if shape is not None}
+    keys = list(_gradients_in_scope(nodes, readers, shapes)) or list(_inputs_of_updates(nodes))
+    messages = []
+    for place, output in dict.fromkeys(keys):
+        size = size_bytes(nodes[place].dtypes[output], nodes[place].shapes[output])
+        by_rows = tuple(nodes[place].shapes[output] or ()) not in shapes
+        messages.append(Message(size or 0, ends[place], by_rows))
+    return messages
+
+
+def collectives_of_step(nodes: Sequence[Node], ends: Sequence[float]) -> list[Message]:
+    """Return the collectives that a step has already, in the order in which they can start."""
+    found = []
+    for node in nodes:
+        if COLLECTIVE.match(node.op):
+            size = sum(size_bytes(dtype, shape) or 0 for dtype, shape in zip(node.dtypes, node.shapes))
+            ready = max((ends[source] for source, _ in node.inputs), default=0.0)
+            found.append(Message(size, ready, not _SUMS.search(node.op)))
+    return sorted(found, key=lambda each: each.ready)
+
+
+def _variable_shape(node: Node) -> Sequence[int | None] | None:
+    return variable_type(node)[0] if node.op in VARIABLES else None
+
+
+def _gradients_in_scope(
+    nodes: Sequence[Node], readers: dict[tuple[int, int], list[Node]], shapes: set[tuple[int | None, ...]]
+) -> Iterator[tuple[int, int]]:
+    """Yield what leaves the backward pass with the shape of a variable, or as some of its rows."""
+    rows = {shape[1:] for shape in shapes if shape}
+    for place, node in enumerate(nodes):
+        for output, (dtype, shape) in enumerate(zip(node.dtypes, node.shapes)):
+            if shape is None or "float" not in dtype or not _SCOPE.search(node.name):
+                continue
+            outside = [reader for reader in readers.get((place, output), ()) if not _SCOPE.search(reader.name)]
+            by_rows = shape[1:] in rows and any(_BY_ROWS.search(reader.op) for reader in outside)
+            if outside and (shape in shapes or (shape and by_rows)):
+                yield place, output
+
+
+def _inputs_of_updates(nodes: Sequence[Node]) -> Iterator[tuple[int, int]]:
+    for node in nodes:
+        if _UPDATE.match(node.op):
+            names = [argument.name for argument in node.source.op_def.input_arg]
+            yield from (key for name, key in zip(names, node.inputs) if name in ("grad", "delta"))
