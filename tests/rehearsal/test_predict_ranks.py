@@ -79,7 +79,7 @@ def test_buckets_travel_when_their_gradients_are_ready() -> None:
     assert ranks.bucketed([]) == [] and ranks.bucketed([], [100]) == []
 
 
-def test_what_the_backward_pass_hides_costs_nothing() -> None:
+def test_a_message_behind_the_backward_pass_costs_nothing() -> None:
     links = ranks.links_of("910")
     hidden = ranks.step_on_ranks(2.0, 1.5, [Message(4e6, 0.1)], [8], links)
     assert (hidden.exposed, hidden.efficiency) == (0, 1) and hidden.collectives > 0

@@ -255,10 +255,10 @@ class _Flattening:
         graph = tf_capture.import_into_new_graph(definition)
         for index, node in enumerate(self._nodes):
             if index in self._placeholders:
-                node.shapes = [_merged_shape(a, b) for a, b in zip(self._placeholders[index], node.declared)]
+                node.shapes = [merged_shape(a, b) for a, b in zip(self._placeholders[index], node.declared)]
             elif node.definition.op != "NoOp":
                 outputs = graph.get_operation_by_name(node.name).outputs
-                node.shapes = [_merged_shape(static_shape(new), old) for new, old in zip(outputs, node.declared)]
+                node.shapes = [merged_shape(static_shape(new), old) for new, old in zip(outputs, node.declared)]
         return Flat(self._nodes, graph)
 
 
@@ -319,7 +319,7 @@ def _set_shapes_attribute(definition: Message, attribute: str, shapes: Sequence[
         definition.attr[attribute].list.shape.add().CopyFrom(_shape_proto(shape))
 
 
-def _merged_shape(first: Shape, second: Shape) -> Shape:
+def merged_shape(first: Shape, second: Shape) -> Shape:
     """Return the sizes of the first shape, and those of the second where the first has none."""
     if first is None or second is None or len(first) != len(second):
         return second if first is None else first

@@ -22,40 +22,47 @@ def is_backward(node: Node) -> bool:
     return bool(_SCOPE.search(node.name)) and not COLLECTIVE.match(node.op)
 
 
+def gradient_outputs(nodes: Sequence[Node]) -> list[tuple[int, int]]:
+    """Return node and output of each gradient of a variable: what leaves the backward pass, else what updates read."""
+    readers: dict[tuple[int, int], list[Node]] = {}
+    for node in nodes:
+        for key in node.inputs:
+            readers.setdefault(key, []).append(node)
+    shapes = variable_shapes(nodes)
+    keys = list(_gradients_in_scope(nodes, readers, shapes)) or list(_inputs_of_updates(nodes))
+    return list(dict.fromkeys(keys))
+
+
 def messages_of_step(nodes: Sequence[Node], ends: Sequence[float]) -> list[Message]:
-    """Return the gradients of a step, which ranks would average; none if the step has collectives of its own.
+    """Return the gradients of a step as messages.
 
     Args:
         nodes: of the step.
         ends: the seconds of a step after which each node has its results.
     """
-    readers: dict[tuple[int, int], list[Node]] = {}
-    for node in nodes:
-        for key in node.inputs:
-            readers.setdefault(key, []).append(node)
-    shapes = {tuple(shape) for shape in map(_variable_shape, nodes) if shape is not None}
-    keys = list(_gradients_in_scope(nodes, readers, shapes)) or list(_inputs_of_updates(nodes))
-    messages = []
-    for place, output in dict.fromkeys(keys):
-        size = size_bytes(nodes[place].dtypes[output], nodes[place].shapes[output])
-        by_rows = tuple(nodes[place].shapes[output] or ()) not in shapes
-        messages.append(Message(size or 0, ends[place], by_rows))
+    shapes, messages = variable_shapes(nodes), []
+    for place, output in gradient_outputs(nodes):
+        shape = nodes[place].shapes[output]
+        size = size_bytes(nodes[place].dtypes[output], shape)
+        messages.append(Message(size or 0, ends[place], tuple(shape or ()) not in shapes))
     return messages
 
 
 def collectives_of_step(nodes: Sequence[Node], ends: Sequence[float]) -> list[Message]:
     """Return the collectives that a step has already, in the order in which they can start."""
-    found = []
+    collectives = []
     for node in nodes:
         if COLLECTIVE.match(node.op):
             size = sum(size_bytes(dtype, shape) or 0 for dtype, shape in zip(node.dtypes, node.shapes))
             ready = max((ends[source] for source, _ in node.inputs), default=0.0)
-            found.append(Message(size, ready, not _SUMS.search(node.op)))
-    return sorted(found, key=lambda each: each.ready)
+            collectives.append(Message(size, ready, not _SUMS.search(node.op)))
+    return sorted(collectives, key=lambda message: message.ready)
 
 
-def _variable_shape(node: Node) -> Sequence[int | None] | None:
-    return variable_type(node)[0] if node.op in VARIABLES else None
+def variable_shapes(nodes: Sequence[Node]) -> set[tuple[int | None, ...]]:
+    """Return the known shapes of the variables of a step."""
+    shapes = [variable_type(node)[0] for node in nodes if node.op in VARIABLES]
+    return {tuple(shape) for shape in shapes if shape is not None}
 
 
 def _gradients_in_scope(

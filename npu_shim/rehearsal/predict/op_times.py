@@ -51,6 +51,7 @@ class Processor(NamedTuple):
         bandwidth: bytes a second of the memory.
         cores: of the vector unit's work.
         float32, float32_convolution: share of ``flops`` of products and convolutions in float32.
+        memory: bytes of the card that a job has; 0 if they are not known.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Processor(NamedTuple):
     cores: int
     float32: float
     float32_convolution: float
+    memory: int = 0
 
     def rate(self, op: DeviceOp) -> float:
         """Return the operations a second of the matrix unit for an op."""

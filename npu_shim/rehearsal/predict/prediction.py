@@ -58,6 +58,7 @@ class PredictedMemory:
         card: bytes of the card.
         batch: examples of a step on one rank; None if the graph does not say.
         largest_batch: the largest batch that fits; None if it is not known.
+        why: the largest batch is not known; "" if it is.
     """
 
     parameters: int
@@ -67,11 +68,12 @@ class PredictedMemory:
     card: int
     batch: int | None
     largest_batch: int | None
+    why: str
 
 
 @dataclass(frozen=True)
 class Gain:
-    """What a change would save of a step, and where it is described."""
+    """A change of a script, the seconds of a step that it saves, and the page that describes it."""
 
     advice: str
     seconds: float
@@ -101,7 +103,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Prediction:
-    """How long a step takes on a processor, what takes the time, and what would save some of it.
+    """The time of a step on a processor, its parts, and the changes that shorten it.
 
     Attributes:
         processor: its name.

@@ -114,8 +114,8 @@ def bucketed(gradients: Sequence[Message], percentages: Sequence[float] | None =
         gradients: of a step.
         percentages: of the buckets; None for the strategy of the script, HCCL's default if it has none.
     """
-    dense = sorted((each for each in gradients if not each.gathers), key=lambda each: each.ready)
-    sizes = [int(each.size) for each in dense]
+    dense = sorted((message for message in gradients if not message.gathers), key=lambda message: message.ready)
+    sizes = [int(message.size) for message in dense]
     if percentages is not None:
         buckets = gradient_buckets.buckets_by_percentages(sizes, percentages) if sizes else []
     else:
@@ -124,7 +124,7 @@ def bucketed(gradients: Sequence[Message], percentages: Sequence[float] | None =
         except ValueError:  # the indices of the script count other gradients
             buckets = gradient_buckets.buckets_by_percentages(sizes, gradient_buckets.DEFAULT_PERCENTAGES)
     sums = [Message(sum(sizes[i] for i in bucket), max(dense[i].ready for i in bucket)) for bucket in buckets]
-    return sums + [each for each in gradients if each.gathers]
+    return sums + [message for message in gradients if message.gathers]
 
 
 def step_on_ranks(
