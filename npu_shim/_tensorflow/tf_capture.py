@@ -30,6 +30,7 @@ from npu_shim._tensorflow.types import (
 
 MAKE_CALLABLE = "_make_callable_from_options"  # of a session; Keras in graph mode runs its functions through it
 HAS_FLOPS = frozenset(key.split(",")[0] for key in _ops._stats_registry._registry if key.endswith(",flops"))
+EagerIterator: type = getattr(_iterator_ops, "OwnedIterator", _iterator_ops.Iterator)
 
 
 def results_without_run(session: Session, fetches: Fetches, value: Callable[[Tensor], Value]) -> Structure:
@@ -96,6 +97,11 @@ def iterator_types() -> tuple[type, ...]:
     """Return the classes of the iterators that a tf.function takes as arguments."""
     classes = [getattr(_iterator_ops, name, None) for name in ("IteratorBase", "OwnedIterator", "IteratorV2")]
     return tuple(iterator for iterator in classes if isinstance(iterator, type))
+
+
+def dataset_of_iterator(iterator: Value) -> Value | None:
+    """Return the dataset that an iterator reads; None if it does not say."""
+    return getattr(iterator, "_dataset", None)
 
 
 def function_input_tensors(values: Structure) -> Sequence[Tensor]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Callable, Hashable, NamedTuple, Sequence
+from typing import Callable, Hashable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -35,8 +35,10 @@ from npu_shim.rehearsal.assess.given_shapes import (
     argument_shapes,
     fed_integers,
     feed_shapes,
+    iterators_among,
     read_iterator_shapes,
 )
+from npu_shim.rehearsal.assess.input_rate import rate_of_iterators, rate_of_session
 from npu_shim.rehearsal.assess.lines import running_script_line
 from npu_shim.rehearsal.assess.training_ops import (
     all_ops_with_functions,
@@ -70,6 +72,7 @@ class Captured(NamedTuple):
         session: the session, None for a tf.function.
         feeds: the values that a session is fed.
         fetches: what the session is asked for.
+        input_rate: batches a second of its input pipeline; None if it was not measured.
     """
 
     kind: str
@@ -84,6 +87,7 @@ class Captured(NamedTuple):
     session: Session | None = None
     feeds: FeedDict | None = None
     fetches: Fetches = None
+    input_rate: float | None = None
 
 
 class Capture:
@@ -94,7 +98,7 @@ class Capture:
     that a second network of the same loop or an evaluation is found, too. The script ends when a graph comes again.
     """
 
-    def __init__(self, script_folder: str) -> None:
+    def __init__(self, script_folder: str, measures_input: bool = False) -> None:
         self.graphs: list[Captured] = []
         self.compiled: dict[Hashable, str] = {}  # signature -> line: the graphs that ran before the first training step
         self.eager_line: str | None = None
@@ -102,6 +106,8 @@ class Capture:
         self._folder = script_folder
         self._seen: set[Hashable] = set()
         self._trains: dict[Hashable, bool] = {}
+        self._measures_input = measures_input
+        self._last_read: tuple[Value, Structure] | None = None  # the iterator that eager code read last, and its batch
 
     def install(self) -> None:
         """Replace TensorFlow's entry points. ``patches.restore_all`` restores them."""
@@ -121,6 +127,8 @@ class Capture:
         if tf.__version__.startswith("1."):
             return
         replace(tf_session.FUNCTION, "__call__", self._wrap_function_call)
+        if self._measures_input:
+            replace(tf_capture.EagerIterator, "__next__", self._wrap_next)
         for kind in tf_keras.optimizer_classes():
             for owner in kind.__mro__:
                 for name in {"apply_gradients", "apply"} & set(vars(owner)):
@@ -200,6 +208,8 @@ class Capture:
         if kind == TRAIN or any(op.type not in ("NoOp", "Assign", "VarHandleOp") for op in ops):
             config = tf_session.reported_config(session)
             options, sizes = npu_optimizer_options(config), fed_integers(feeds)
+            measures = self._measures_input and kind == TRAIN
+            rate = rate_of_session(session, ops, feed_dict, run) if measures else None
             self._add_graph(
                 Captured(
                     kind,
@@ -214,6 +224,7 @@ class Capture:
                     session,
                     feed_dict,
                     fetches,
+                    rate,
                 )
             )
 
@@ -254,6 +265,23 @@ class Capture:
 
         return call
 
+    def _wrap_next(self, original: Function) -> Function:
+        def __next__(iterator: Value) -> Value:
+            batch = original(iterator)
+            self._last_read = iterator, batch
+            return batch
+
+        return __next__
+
+    def _iterators_of_batch(self, shapes: Mapping[str, Shape]) -> list[Value]:
+        """Return the iterator that eager code read last, if its batch has a first size of the arguments."""
+        if self._last_read is None:
+            return []
+        iterator, batch = self._last_read
+        parts = tf_capture.function_input_tensors(batch)
+        sizes = {part.shape[0] for part in parts if len(part.shape)}
+        return [iterator] if sizes & {shape[0] for shape in shapes.values() if shape} else []
+
     def _should_skip_call(self, concrete: Value) -> bool:
         """Return True if a call is not to happen."""
         if self.graphs or has_gradient_updates(all_ops_with_functions(concrete.graph)):
@@ -267,9 +295,12 @@ class Capture:
         targets = [output.op for output in graph.outputs] + list(graph.control_outputs)
         kind = TRAIN if has_gradient_updates(all_ops_with_functions(graph)) else OTHER
         name = python_function_name(function)
-        self._add_graph(
-            Captured(kind, name, self._running_line(), graph, targets, argument_shapes(graph, args, kwargs), {}, {})
-        )
+        shapes = argument_shapes(graph, args, kwargs)
+        captured = Captured(kind, name, self._running_line(), graph, targets, shapes, {}, {})
+        if self._measures_input and kind == TRAIN:
+            iterators = iterators_among(args, kwargs) or self._iterators_of_batch(shapes)
+            captured = captured._replace(input_rate=rate_of_iterators(iterators))
+        self._add_graph(captured)
         return tf.nest.map_structure(zeros_like_output, concrete.structured_outputs)
 
     def _wrap_apply_to_stop(self, original: Function) -> Function:

@@ -36,21 +36,23 @@ def read_iterator_shapes(
     session: Session, ops: list[Operation], feed_dict: FeedDict | None, run: Function
 ) -> dict[str, Shape]:
     """Return the shapes of the next batch of each iterator behind a run, which is read for this."""
-    readers = [op for op in tf_graph.ops_with_ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
-    readers = [op for op in readers if session.graph.is_fetchable(op) and op.graph is session.graph]
-    collectives = [op for op in readers if is_collective(op)]
-    readers = [op for op in readers if op not in collectives]
-    given = _collective_shapes(collectives)
-    outputs = [
-        output
-        for op in readers
-        for output in op.outputs
-        if output.dtype not in (tf.variant, tf.resource) and not output.shape.is_fully_defined()
-    ]
+    given = _collective_shapes([op for op in _readers(session, ops) if is_collective(op)])
+    outputs = [output for output in iterator_outputs(session, ops) if not output.shape.is_fully_defined()]
     if outputs:
         values = run(session, outputs, feed_dict)
         given.update((output.name, tuple(np.shape(value))) for output, value in zip(outputs, values))
     return given
+
+
+def iterator_outputs(session: Session, ops: list[Operation]) -> list[Tensor]:
+    """Return what a run reads from iterators."""
+    readers = [op for op in _readers(session, ops) if not is_collective(op)]
+    return [output for op in readers for output in op.outputs if output.dtype not in (tf.variant, tf.resource)]
+
+
+def _readers(session: Session, ops: list[Operation]) -> list[Operation]:
+    readers = [op for op in tf_graph.ops_with_ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
+    return [op for op in readers if session.graph.is_fetchable(op) and op.graph is session.graph]
 
 
 def _collective_shapes(ops: list[Operation]) -> dict[str, Shape]:
@@ -78,9 +80,7 @@ def argument_shapes(graph: Graph, args: Sequence[Value], kwargs: Mapping[str, Va
         given.update(
             (tensor.name, tuple(value.shape)) for tensor, value in zip(inputs, values) if tensor.dtype != tf.resource
         )
-    iterators: list[Tensor] = [
-        iterator for iterator in tf.nest.flatten((args, kwargs)) if isinstance(iterator, tf_capture.iterator_types())
-    ]
+    iterators = iterators_among(args, kwargs)
     readers = [op for op in all_ops_with_functions(graph) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
     for iterator in iterators[:1] if len(iterators) == 1 else ():
         batch = tf_capture.function_input_tensors(next(iterator))
@@ -88,3 +88,9 @@ def argument_shapes(graph: Graph, args: Sequence[Value], kwargs: Mapping[str, Va
             if len(op.outputs) == len(batch):
                 given.update((output.name, tuple(part.shape)) for output, part in zip(op.outputs, batch))
     return given
+
+
+def iterators_among(args: Sequence[Value], kwargs: Mapping[str, Value]) -> list[Value]:
+    """Return the iterators among the arguments of a tf.function."""
+    types = tf_capture.iterator_types()
+    return [value for value in tf.nest.flatten((args, kwargs)) if isinstance(value, types)]
