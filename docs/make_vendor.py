@@ -72,7 +72,7 @@ class VendorMeasuring(Measuring):
             return head._replace(verdict=NO_SYNTAX, reason=broken[0])
         if before is not None:
             return head._replace(verdict=before.verdict, reason=before.reason)
-        if known is None or not known.original_trains or not known.steps:
+        if not _trains(known):
             return head
         shutil.copytree(self._path("original"), self._path("vendor"), symlinks=True)
         for path in paths:
@@ -116,9 +116,14 @@ class VendorMeasuring(Measuring):
         return paths
 
 
+def _trains(known: Result | None) -> bool:
+    """Return True if the original of a result of the record trains here."""
+    return known is not None and known.original_trains and bool(known.steps)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure programs, keep their results, and make the page."""
-    parser = verified.parser(__doc__)
+    parser = verified.parser(__doc__, "only entries without a result, or without a verdict though the original trains")
     parser.add_argument("--quick", action="store_true", help="convert and count, keep the verdicts")
     options = parser.parse_args(arguments)
     programs, failures = read_programs(), 0
@@ -140,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             tool = record_vendor.write_tool(rows[0].tensorflow, options.sources, folder)
             for program in (program for program in rows if re.search(options.only, program.name)):
                 known, before = results.get(program.name), record_vendor.kept(programs).read().get(program.name)
-                if before and options.missing:
+                if options.missing and before and (before.verdict or not _trains(known)):
                     continue
                 try:
                     with verified.folder_of(program.name, options.keep) as work:

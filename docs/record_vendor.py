@@ -198,6 +198,7 @@ def convert(tool: str, source: str, target: str, script: str, options: Sequence[
     """Convert a folder with the vendor's tool. Return the folder of the result in `target`.
 
     The tool asks if a call of ``train`` is that of an Estimator. All other questions are answered with "continue".
+    It writes lists into the folder where it runs, which is that of `target`.
 
     Raises:
         RuntimeError: it ends with an error.
@@ -205,6 +206,7 @@ def convert(tool: str, source: str, target: str, script: str, options: Sequence[
     arguments = ["-i", source, "-o", target, "-r", target + "_report", "-m", os.path.join(source, script), *options]
     done = subprocess.run(
         [sys.executable, os.path.join(tool, "main.py"), *arguments],
+        cwd=os.path.dirname(target),
         input=b"c\n%s\n" % (b"y" if has_estimator else b"n") * 1000,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -140,6 +140,7 @@ _VENDOR_TOOL = """
 import os, sys
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 assert os.path.dirname(options["-m"]) == options["-i"]
+open("need_migration_doc.txt", "w").close()
 while input("Enter 'continue' or 'c': ") != "c" or input("'y' or 'n': ") != "n":
     pass
 target = os.path.join(options["-o"], "source_npu_1")
@@ -190,12 +191,15 @@ def test_a_conversion_of_the_vendors_tool_is_compared_with_the_original(
 
     monkeypatch.setattr(make_vendor.verified, "project", project)
     monkeypatch.setattr(make_vendor.verified, "verify", verify)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
     (tmp_path / "tool").mkdir()
     (tmp_path / "tool" / "main.py").write_text(_VENDOR_TOOL, encoding="utf-8")
     known = record_results.Result("", "", verdict="agree", steps=3)
     measuring = make_vendor.VendorMeasuring(entry(record_list, defect=None), "", str(tmp_path))
     result = measuring.compare(str(tmp_path / "tool"), known, None)
     assert (result.verdict, result.reason, result.lines) == (verdict, reason, lines)
+    assert not os.listdir()
 
 
 def test_each_result_of_the_vendors_tool_belongs_to_a_program(
@@ -316,9 +320,11 @@ def test_known_verdicts_of_the_vendors_tool_stay(
     monkeypatch: Any,
     options: list[str],
 ) -> None:
-    vendor, programs = make_vendor.record_vendor, [entry(record_list, script=name) for name in ("a.py", "b.py")]
-    keep_results(record_results, tmp_path, monkeypatch, programs)
+    vendor, programs = make_vendor.record_vendor, [entry(record_list, script=name) for name in ("a.py", "b.py", "c.py")]
+    known = record_results.Result(programs[2].name, "", verdict="agree", steps=3)  # trains since its row was made
+    keep_results(record_results, tmp_path, monkeypatch, programs, known)
     vendor.kept(programs).add(vendor.VendorResult(programs[0].name, "", verdict="agree"))
+    vendor.kept(programs).add(vendor.VendorResult(programs[2].name, ""))
 
     def compare(self: Any, tool: str, known: Any, before: Any) -> Any:
         if self._program == programs[1] and options == ["--missing"]:
@@ -335,7 +341,8 @@ def test_known_verdicts_of_the_vendors_tool_stay(
     fails = make_vendor.main(options)
     made = vendor.kept(programs).read()
     if options == ["--quick"]:
-        assert [made[p.name].commit for p in programs] == ["new", "new"] and made[programs[0].name].verdict == "agree"
+        assert [made[p.name].commit for p in programs] == ["new"] * 3 and made[programs[0].name].verdict == "agree"
         assert not fails
     else:
-        assert list(made) == [programs[0].name] and made[programs[0].name].commit == "" and fails
+        assert [(name, row.commit) for name, row in made.items()] == [(programs[0].name, ""), (programs[2].name, "new")]
+        assert fails
