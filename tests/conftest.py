@@ -88,7 +88,7 @@ def python() -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
 
     # pytest changes this variable from test to test, and a fork whose variables differ starts again as a new Python
     environ = {name: value for name, value in training.environment().items() if name != "PYTEST_CURRENT_TEST"}
-    server = ForkServer(["-m", "npu_shim"], environ, leads=False)
+    server = ForkServer(["-m", "npu_shim"], environ, starts_session=False)
     assert server.wait(lambda: False) is None
 
     def run(folder: pathlib.Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:

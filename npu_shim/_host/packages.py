@@ -44,15 +44,15 @@ def package_path(package: str) -> str | None:
 
 
 def find_spec_after(
-    own: object, name: str, path: Sequence[str | bytes] | None, target: ModuleType | None
+    asking_finder: object, name: str, path: Sequence[str | bytes] | None, target: ModuleType | None
 ) -> ModuleSpec | None:
     """Return the spec of a module from the finders behind one on ``sys.meta_path``, None if they do not find it.
 
     Args:
-        own: the finder that asks; none is asked if it has left ``sys.meta_path``.
+        asking_finder: the finder that asks; none is asked if it has left ``sys.meta_path``.
         name, path, target: the arguments of its ``find_spec``.
     """
-    for finder in sys.meta_path[sys.meta_path.index(own) + 1 :] if own in sys.meta_path else []:
+    for finder in sys.meta_path[sys.meta_path.index(asking_finder) + 1 :] if asking_finder in sys.meta_path else []:
         find = getattr(finder, "find_spec", None)
         spec = find(name, path, target) if find else None
         if spec is not None:

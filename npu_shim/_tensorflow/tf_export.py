@@ -26,12 +26,12 @@ LOOPS = {"While", "StatelessWhile"}
 SavedModel = saved_model_pb2.SavedModel
 
 
-def optimize_graph(graph: GraphDef, kept: Sequence[str], optimizers: Sequence[str]) -> GraphDef:
+def optimize_graph(graph: GraphDef, kept_tensors: Sequence[str], optimizers: Sequence[str]) -> GraphDef:
     """Return a graph after TensorFlow's graph optimizers.
 
     Args:
         graph: nodes and functions.
-        kept: names of tensors that must stay.
+        kept_tensors: names of tensors that must stay.
         optimizers: names, like "function" and "constfold".
     """
     for function in graph.library.function:
@@ -40,7 +40,7 @@ def optimize_graph(graph: GraphDef, kept: Sequence[str], optimizers: Sequence[st
     with tf.Graph().as_default() as imported:
         tf.import_graph_def(graph, name="")
         meta = v1.train.export_meta_graph(graph_def=graph, graph=imported)
-    meta.collection_def["train_op"].node_list.value.extend(kept)
+    meta.collection_def["train_op"].node_list.value.extend(kept_tensors)
     settings: dict[str, Value] = {"min_graph_nodes": -1, "fail_on_optimizer_errors": True}  # small graphs, too
     settings["meta_optimizer_iterations"] = rewriter_config_pb2.RewriterConfig.ONE
     settings["constant_folding"] = rewriter_config_pb2.RewriterConfig.AGGRESSIVE  # shapes of placeholders hold

@@ -418,15 +418,15 @@ def _refine_static_shape(value: Value) -> Value:
     return value if isinstance(getattr(value, "shape", None), tf.TensorShape) else _Constant(value)
 
 
-def _convert_inputs_to_tensors(given: AskedOp) -> AskedOp:
+def _convert_inputs_to_tensors(asked: AskedOp) -> AskedOp:
     dtypes: dict[str, DType] = {}
     inputs: dict[str, Structure] = {}
 
     def tensor(value: Value, dtype: DType | None) -> Tensor:
         return tf.convert_to_tensor(value.value if isinstance(value, _Constant) else value, dtype)
 
-    for arg in operator_definition(given.type).input_arg:
-        values = flatten_values([given.inputs[arg.name]])
+    for arg in operator_definition(asked.type).input_arg:
+        values = flatten_values([asked.inputs[arg.name]])
         dtype = None
         if not arg.type_attr:
             dtype = tf.as_dtype(arg.type)
@@ -437,7 +437,7 @@ def _convert_inputs_to_tensors(given: AskedOp) -> AskedOp:
         if arg.type_attr and tensors:
             dtypes.setdefault(arg.type_attr, tensors[0].dtype.base_dtype)
         inputs[arg.name] = tensors if arg.number_attr else tensors[0]
-    return given._replace(inputs=inputs)
+    return asked._replace(inputs=inputs)
 
 
 def _form_computation(form: Form, asked: AskedOp) -> Callable[[], Sequence[Tensor]]:

@@ -74,7 +74,7 @@ def _log_saturated(rehearsal: HalfPrecision) -> None:
     tf_api.logging.warning("npu_shim: saturated in 16 bits: %s", (", ".join(names) or "none") + more)
 
 
-def start(given: Precision) -> None:
+def rehearse_half_after_import(precision: Precision) -> None:
     """Rehearse half precision as soon as the script has imported TensorFlow."""
     from npu_shim.import_hook.after_tensorflow import after_tensorflow
 
@@ -83,8 +83,8 @@ def start(given: Precision) -> None:
     def begin() -> None:
         from npu_shim.rehearsal.half.half_precision import half_precision
 
-        rehearsal = half_precision(**asdict(given))
-        if given.saturate:
+        rehearsal = half_precision(**asdict(precision))
+        if precision.saturate:
             atexit.register(_log_saturated, rehearsal)
 
     after_tensorflow(begin)

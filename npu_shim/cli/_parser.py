@@ -54,10 +54,10 @@ class Parser(argparse.ArgumentParser):
                 f"invalid choice: {value!r}.{did_you_mean(str(value), names)} The choices are {', '.join(names)}.",
             )
 
-    def _unknown_text(self, rest: Sequence[str]) -> str:
-        options = self._unknown_options(rest)
+    def _unknown_text(self, arguments: Sequence[str]) -> str:
+        options = self._unknown_options(arguments)
         if not options:
-            return f"unexpected argument {rest[0]!r}. See {self.prog} --help."
+            return f"unexpected argument {arguments[0]!r}. See {self.prog} --help."
         name = options[0].partition("=")[0]
         near = did_you_mean(name, (option for option in self._option_string_actions if option.startswith("--")), "--")
         return f"unknown option {name!r}.{near or f' List the options with {self.prog} --help.'}"

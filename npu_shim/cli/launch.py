@@ -169,7 +169,7 @@ def _run_job(
         max_restarts=args.max_restarts,
         display=display,
         preload=preload,
-        shows=args.output,
+        shown_ranks=args.output,
     ).run()
     if not code:
         note(f"all {len(assignment.slots)} ranks finished after {time.monotonic() - begin:.0f} s")

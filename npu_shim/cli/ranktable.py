@@ -125,14 +125,14 @@ def _hosts_and_texts(
 
 
 def _devices_of_hosts(
-    given: Sequence[str], names: Sequence[str], source: generate.Source, texts: Mapping[str, str]
+    file_arguments: Sequence[str], names: Sequence[str], source: generate.Source, texts: Mapping[str, str]
 ) -> dict[str, Mapping[int, object]]:
     """Return the devices of the hosts whose files are passed as [HOST=]FILE, are on this machine, or were gathered."""
     option = source.option
     files: dict[str, str] = {}
     if os.path.exists(source.path) and not texts:
         files.update((name, source.path) for name in names if is_this_host(name))
-    for one in given:
+    for one in file_arguments:
         name, _, path = one.rpartition("=")
         if not name and len(names) > 1:
             raise ValueError(f"{option} {one}: there are {len(names)} hosts. Name the host: {option} {names[0]}={one}.")

@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
     check_output_folder("--tensorboard", args.tensorboard)
     precision = _half.settings(args)
     if precision is not None:
-        _half.start(precision)
+        _half.rehearse_half_after_import(precision)
     if args.numerics:
         _watch_numbers(args.numerics)
     finder: Finder | None = None

@@ -23,13 +23,13 @@ def estimator_options(values: Arguments, tf_config: str | None = None) -> dict[s
         switch that is off is omitted if an option that it excludes is given,
         because the vendor's C++ refuses a map with both.
     """
-    held = _config_objects_by_class_name(values)
+    config_objects = _config_objects_by_class_name(values)
     written: dict[str, OptionValue] = {}
     for row in KEYS.values():
         if row.write == o.FORCED:
             written[row.name] = row.estimator
         else:
-            value = _value_to_write(row, values, held)
+            value = _value_to_write(row, values, config_objects)
             if value is not None:
                 written[row.name] = value
     task = json.loads(tf_config or "{}").get("task", {})
@@ -43,15 +43,15 @@ def estimator_options(values: Arguments, tf_config: str | None = None) -> dict[s
 
 def given_options(values: Arguments, names: Collection[str]) -> dict[str, OptionValue]:
     """Return the options that the user gave, by key, for the check of combinations."""
-    held = _config_objects_by_class_name(values)
+    config_objects = _config_objects_by_class_name(values)
     given = {
         row.name: values[arg]
         for arg, row in options_by_argument(None).items()
         if row.field and arg in names and arg in values
     }
     for row in TABLE:
-        if row.holder in held and row.name in KEYS:
-            given[row.name] = getattr(held[row.holder], row.arg or "")
+        if row.holder in config_objects and row.name in KEYS:
+            given[row.name] = getattr(config_objects[row.holder], row.arg or "")
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -68,13 +68,13 @@ def _config_objects_by_class_name(values: Arguments) -> dict[str, OptionValue]:
     return by_class
 
 
-def _value_to_write(row: o.Option, values: Arguments, held: Mapping[str, OptionValue]) -> OptionValue | None:
+def _value_to_write(row: o.Option, values: Arguments, config_objects: Mapping[str, OptionValue]) -> OptionValue | None:
     """Return the value to write, None to omit the option."""
     if row.write == o.NEVER or row.arg is None:
         return None
-    if row.holder is not None and row.holder not in held:
+    if row.holder is not None and row.holder not in config_objects:
         return row.estimator if row.write == o.ALWAYS else None
-    source = held[row.holder] if row.holder else None
+    source = config_objects[row.holder] if row.holder else None
     value = values[row.arg] if source is None else getattr(source, row.arg)
     if row.write == o.WITH_AOE:
         if values["aoe_mode"] is None:

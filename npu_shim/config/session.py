@@ -65,20 +65,21 @@ def config_without_npu_optimizer(config: ConfigProto) -> ConfigProto:
     return result
 
 
-def copy_message(given: Message | None, kind: type[Message], name: str) -> Message:
+def copy_message(message: Message | None, kind: type[Message], name: str) -> Message:
     """Return a copy of an argument that is a message, or an empty message for None.
 
     Raises:
         TypeError: it is something else.
     """
     result = kind()
-    if given is not None:
-        if not isinstance(given, kind):
+    if message is not None:
+        if not isinstance(message, kind):
             right = f"tf.compat.v1.{kind.__name__}"
             raise TypeError(
-                f"{name}={given!r} is {type(given).__name__}, but must be a {right} or None. Write {name}={right}(...)."
+                f"{name}={message!r} is {type(message).__name__}, but must be a {right} or None. "
+                f"Write {name}={right}(...)."
             )
-        result.CopyFrom(given)
+        result.CopyFrom(message)
     return result
 
 

@@ -46,13 +46,13 @@ class _TwoRuns(tf_session.SessionInterface):
         session: the session to use.
         saving: name of the tensor that the saver runs.
         merge: the op that merges the shards.
-        fails: remembers the sessions in which one run failed.
+        failing_sessions: remembers the sessions in which one run failed.
     """
 
     def __init__(
-        self, session: Session, saving: str, merge: Operation, fails: WeakKeyDictionary[Session, bool]
+        self, session: Session, saving: str, merge: Operation, failing_sessions: WeakKeyDictionary[Session, bool]
     ) -> None:
-        self._session, self._saving, self._merge, self._fails = session, saving, merge, fails
+        self._session, self._saving, self._merge, self._fails = session, saving, merge, failing_sessions
 
     @property
     def graph(self) -> Graph:

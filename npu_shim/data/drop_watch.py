@@ -56,7 +56,7 @@ class DropWatch:
                 self._report_dropped_examples(call, step, examples, examples % step.size, True)
 
     def _report_dropped_examples(
-        self, call: ReadingCall, step: DroppingStep, examples: int | None, left: int, is_any: bool
+        self, call: ReadingCall, step: DroppingStep, examples: int | None, dropped_count: int, is_any: bool
     ) -> None:
         """Report the examples that a step drops.
 
@@ -64,13 +64,13 @@ class DropWatch:
             call: the call that reads the dataset.
             step: the step.
             examples: the number of all examples, None if it is unknown.
-            left: the number of those that are dropped.
+            dropped_count: the number of those that are dropped.
             is_any: False if there was no full batch.
         """
         if not is_any:
-            self._report_once(call, _too_few_examples_text(call, step.size, f"{left:,}"), True)
+            self._report_once(call, _too_few_examples_text(call, step.size, f"{dropped_count:,}"), True)
             return
-        number = f"{left:,}" if examples is None else f"{left:,} of {examples:,}"
+        number = f"{dropped_count:,}" if examples is None else f"{dropped_count:,} of {examples:,}"
         if call.trains or not call.is_keras:
             if step.is_fixed:
                 cause, fix = (

@@ -156,5 +156,5 @@ def _broadcast_mask(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, int]:
     return values, tf.logical_and(kept, tf.ones_like(values, tf.bool)), rank
 
 
-def _fill_unselected(kept: Tensor, values: Tensor, fill: float) -> Tensor:
-    return tf.where(kept, values, tf.fill(tf.shape(values), tf.constant(fill, values.dtype)))
+def _fill_unselected(is_selected: Tensor, values: Tensor, fill: float) -> Tensor:
+    return tf.where(is_selected, values, tf.fill(tf.shape(values), tf.constant(fill, values.dtype)))

@@ -33,19 +33,19 @@ class RetraceWatch(SignatureCounts):
         before = function.experimental_get_tracing_count()
         result = original(function, *args, **kwargs)
         if function.experimental_get_tracing_count() > before:
-            self._count(function, (args, kwargs))
+            self._count_trace(function, (args, kwargs))
         return result
 
     def _is_change(self, counts: Counter[str]) -> bool:
         return sum(counts.values()) > 1
 
-    def _count(self, function: TracedFunction, given: Structure) -> None:
+    def _count_trace(self, function: TracedFunction, args_and_kwargs: Structure) -> None:
         path, line, name = _definition_place(function.python_function)
         if path.startswith(script_frames.LIBRARIES) or _KERAS_FOLDER in path:
             return
         source = f"{name} ({path}:{line})"
         counts = self._counts[source]
-        text = ", ".join(_signature_text(argument) for argument in _flatten_arguments(given))
+        text = ", ".join(_signature_text(argument) for argument in _flatten_arguments(args_and_kwargs))
         counts[text] += 1
         if sum(counts.values()) == 2:
             before = next(iter(counts))
@@ -55,8 +55,8 @@ class RetraceWatch(SignatureCounts):
             )
 
 
-def _flatten_arguments(given: Structure) -> list[Structure]:
-    args, kwargs = given
+def _flatten_arguments(args_and_kwargs: Structure) -> list[Structure]:
+    args, kwargs = args_and_kwargs
     return [argument for value in [*args, *kwargs.values()] for argument in tf.nest.flatten(value)]
 
 

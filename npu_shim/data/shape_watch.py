@@ -199,7 +199,7 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
         setattr(run, _WATCH, watch)
         return run
 
-    def traced(original: Function) -> Function:
+    def counted_function_call(original: Function) -> Function:
         @functools.wraps(original)
         def call(self: Value, *args: object, **kwargs: object) -> Result:
             # A function that exec has defined has None as its module.
@@ -209,7 +209,7 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
 
         return call
 
-    def iterated(original: Function) -> Function:
+    def checked_and_counted_iter(original: Function) -> Function:
         @functools.wraps(original)
         def __iter__(self: Value) -> Result:
             if tf.executing_eagerly():
@@ -218,7 +218,7 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
 
         return __iter__
 
-    def made_iterator(original: Function) -> Function:
+    def checked_iterator_maker(original: Function) -> Function:
         @functools.wraps(original)
         def make(self: Value, *args: object, **kwargs: object) -> Result:
             frame = next(script_frames.running_frames(), None)
@@ -230,10 +230,10 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
 
     patches.replace_attribute(tf_session.BaseSession, "run", watched)
     for name in tf_data.ITERATOR_MAKERS:
-        patches.replace_attribute(tf.compat.v1.data.Dataset, name, made_iterator)
+        patches.replace_attribute(tf.compat.v1.data.Dataset, name, checked_iterator_maker)
     if not tf.__version__.startswith("1."):
-        patches.replace_attribute(tf_session.FUNCTION, "__call__", traced)
-        patches.replace_attribute(tf.compat.v2.data.Dataset, "__iter__", iterated)
+        patches.replace_attribute(tf_session.FUNCTION, "__call__", counted_function_call)
+        patches.replace_attribute(tf.compat.v2.data.Dataset, "__iter__", checked_and_counted_iter)
         for name in ("batch", "padded_batch"):
             patches.replace_attribute(tf.compat.v2.data.Dataset, name, count_drops_of_batch)
     if summary_at_exit:

@@ -36,31 +36,31 @@ def connected_backend() -> Backend:
         return _backend
 
 
-def _join_job(here: World, env: host_env.Environment) -> Backend:
+def _join_job(world: World, env: host_env.Environment) -> Backend:
     from npu_shim._tensorflow import script_frames
 
     pool_bytes = None if env.memory == "kept" else 0
-    if here.is_one_host or env.rehearsal:
+    if world.is_one_host or env.rehearsal:
         from npu_shim.distributed import shm
 
         # A process alone shares nothing, so that several of them may run at the same time.
         return shm.join_job(
-            here.rank,
-            here.size,
-            env.job_id if here.size > 1 else f"{env.job_id}-{secrets.token_hex(4)}",
+            world.rank,
+            world.size,
+            env.job_id if world.size > 1 else f"{env.job_id}-{secrets.token_hex(4)}",
             connect_timeout_s=env.connect_timeout_s,
             stall_timeout_s=env.collective_timeout_s,
             world_name=WORLD,
             pool_bytes=pool_bytes,
-            where=script_frames.main_thread_line_text if here.size > 1 else None,
+            where=script_frames.main_thread_line_text if world.size > 1 else None,
         )
     from npu_shim.distributed import mpi
 
     return mpi.join_job(
-        here.rank,
-        here.size,
+        world.rank,
+        world.size,
         env.job_id,
-        servers=here.servers,
+        servers=world.servers,
         connect_timeout_s=env.connect_timeout_s,
         stall_timeout_s=env.collective_timeout_s,
         world_name=WORLD,

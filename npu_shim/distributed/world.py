@@ -179,18 +179,18 @@ def _world_of_table(env: host_env.Environment, table: RankTable) -> World:
     return here
 
 
-def _check_placement(env: host_env.Environment, table: RankTable, here: World) -> None:
+def _check_placement(env: host_env.Environment, table: RankTable, world: World) -> None:
     """Check that mpirun or srun started the rank on the host that the table has for it, as far as numbers show it."""
     from npu_shim.distributed.ranktable.model import LAB, SERVER_LIST
 
     place = env.placement
     if place is None or table.dialect not in (SERVER_LIST, LAB):
         return  # a pod, or a net instance of version 2.0, need not be a host
-    if (place.local_rank, place.local_size) != (here.local_rank, here.local_size):
+    if (place.local_rank, place.local_size) != (world.local_rank, world.local_size):
         raise ValueError(
             f"{place.variable}={place.local_rank} of {place.local_size} on this host contradicts "
-            f"RANK_TABLE_FILE={env.rank_table_file!r}, in which rank {here.rank} is local rank {here.local_rank} of "
-            f"{here.local_size} on {here.servers[here.rank]!r}. Start the ranks host by host in the order of the "
+            f"RANK_TABLE_FILE={env.rank_table_file!r}, in which rank {world.rank} is local rank {world.local_rank} of "
+            f"{world.local_size} on {world.servers[world.rank]!r}. Start the ranks host by host in the order of the "
             "table (srun --distribution=block, mpirun --map-by slot), or create the table of this allocation."
         )
 

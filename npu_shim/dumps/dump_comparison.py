@@ -61,7 +61,7 @@ def compare_dumps(
     compared: list[Compared] = []
     unpaired: dict[tuple[str, str], list[str]] = {}
     first = None
-    dumped = {} if is_cpu else files.last_run_by_step(dump_files)
+    dumped = {} if is_cpu else files.last_operator_dumps_by_step(dump_files)
     by_step = {number: dump.read_dumps(members, problems) for number, members in dumped.items()}
     by_step.update(reference.read_as_dumps(device, problems) if is_cpu else {})
     for number, members in by_step.items():

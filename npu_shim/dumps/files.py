@@ -78,7 +78,7 @@ def find_dump_files(folder: str) -> tuple[list[DumpFile], Problems]:
     return sorted(dump_files, key=lambda file: (file.step, file.time, file.task)), problems
 
 
-def last_run_by_step(dump_files: list[DumpFile]) -> dict[int, list[DumpFile]]:
+def last_operator_dumps_by_step(dump_files: list[DumpFile]) -> dict[int, list[DumpFile]]:
     """Return the dumps of operators of the last run on the first device by step."""
     dump_files = [file for file in dump_files if file.op_type != OP_DEBUG]
     last = max((file.run[0] for file in dump_files), default="")

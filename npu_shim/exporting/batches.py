@@ -6,13 +6,13 @@ from typing import Sequence
 
 from npu_shim._tensorflow import tf_api, tf_capture
 from npu_shim._tensorflow.types import Graph, GraphDef, Operation
-from npu_shim.exporting.graph_defs import ExportError, nodes_by_name, set_constant, unused_node_name
+from npu_shim.exporting.graph_defs import ExportError, Notes, nodes_by_name, set_constant, unused_node_name
 from npu_shim.exporting.ports import Port
 
 tf = tf_api.tf
 
 
-def fit_reshapes_to_batch(part: GraphDef, graph: Graph, inputs: Sequence[Port], outputs: Sequence[Port]) -> list[str]:
+def fit_reshapes_to_batch(part: GraphDef, graph: Graph, inputs: Sequence[Port], outputs: Sequence[Port]) -> Notes:
     """Write reshapes to the batch of training for the asked batch, in place.
 
     Args:

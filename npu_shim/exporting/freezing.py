@@ -22,13 +22,13 @@ from npu_shim.exporting.graph_defs import (
 tf, v1 = tf_api.tf, tf_api.v1
 
 
-def freeze_variables(graph: GraphDef, values: dict[str, np.ndarray], kept: Sequence[str]) -> GraphDef:
+def freeze_variables(graph: GraphDef, values: dict[str, np.ndarray], kept_nodes: Sequence[str]) -> GraphDef:
     """Return a graph with the values of variables, which are given by the names of nodes, in the place of variables.
 
     Args:
         graph: nodes, and functions that are loops.
         values: of the variables.
-        kept: names of nodes that must stay.
+        kept_nodes: names of nodes that must stay.
     """
     everything = nodes_by_name(graph)
     for node in list(graph.node):
@@ -49,7 +49,7 @@ def freeze_variables(graph: GraphDef, values: dict[str, np.ndarray], kept: Seque
             _make_gather_read_value(function.node_def, node, ":value:0", ":output:0")
     reads = {f"{name}{read}:0": value for name, value in values.items() for read in ("", "/Read/ReadVariableOp")}
     session = types.SimpleNamespace(run=lambda names: [reads[name] for name in names])  # all that TensorFlow asks of it
-    return v1.graph_util.convert_variables_to_constants(session, graph, list(kept))
+    return v1.graph_util.convert_variables_to_constants(session, graph, list(kept_nodes))
 
 
 def _make_gather_read_value(nodes: Message, node: Message, value_suffix: str = "", output_suffix: str = "") -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Iterable, Mapping
+from typing import Iterable, List, Mapping
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import DType, GraphDef, Message, Value
 
 tf = tf_api.tf
+Notes = List[str]  # lines for the user about changes to a graph
 CONTROL = -1  # the index of a control input
 NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 VARIABLES = ("VariableV2", "Variable", "VarHandleOp", "AutoReloadVariable")
@@ -86,9 +87,9 @@ def rewire_inputs(graph: GraphDef, new_inputs: Mapping[tuple[str, int], str]) ->
         node.input[:] = [new_inputs.get(split_tensor_name(tensor), tensor) for tensor in node.input]
 
 
-def unused_node_name(graph: GraphDef, wanted: str) -> str:
+def unused_node_name(graph: GraphDef, preferred: str) -> str:
     """Return a name that no node has and that TensorFlow allows."""
-    base = re.sub(r"[^\w.\-/]", "_", re.sub(r"^[^\w.]+", "", wanted)) or "tensor"
+    base = re.sub(r"[^\w.\-/]", "_", re.sub(r"^[^\w.]+", "", preferred)) or "tensor"
     taken = {node.name for node in graph.node}
     names = (f"{base}_{number}" if number else base for number in range(len(taken) + 1))
     return next(name for name in names if name not in taken)

@@ -15,6 +15,7 @@ from npu_shim.exporting.graph_defs import (
     CONTROL,
     NORMS,
     ExportError,
+    Notes,
     attribute_or_default,
     constant_value,
     data_inputs,
@@ -45,7 +46,7 @@ _VENDOR_DROPOUT = ("DropOutDoMask", "DropOutDoMaskV3")
 _ONE_INPUT_FREE = {"CheckNumerics": "T", "StopGradient": "T", "PreventGradient": "T", "PlaceholderWithDefault": "dtype"}
 
 
-def remove_training_behavior(graph: GraphDef, averages: dict[tuple[str, int], str]) -> list[str]:
+def remove_training_behavior(graph: GraphDef, averages: dict[tuple[str, int], str]) -> Notes:
     """Replace the training-only parts of a graph in place.
 
     Args:
@@ -65,17 +66,19 @@ def remove_training_behavior(graph: GraphDef, averages: dict[tuple[str, int], st
     return lines + [f"{norms} batch norm{'s' * (norms > 1)} use moving averages instead of the batch"] * (norms > 0)
 
 
-def raise_for_training_ops(graph: GraphDef, given: Container[str]) -> None:
+def raise_for_training_ops(graph: GraphDef, input_placeholders: Container[str]) -> None:
     """Raise an error for what no frozen graph has, and what makes predictions depend on the batch or on chance.
 
     Args:
         graph: for inference.
-        given: names of the placeholders that are inputs.
+        input_placeholders: names of the placeholders that are inputs.
     """
     nodes, functions = nodes_by_name(graph), {function.signature.name for function in graph.library.function}
     for node in [*graph.node, *(node for function in graph.library.function for node in function.node_def)]:
         op = "If" if node.op in functions else node.op
-        for text in [text for pattern, text in _NEVER.items() if re.match(pattern, op) and node.name not in given]:
+        for text in [
+            text for pattern, text in _NEVER.items() if re.match(pattern, op) and node.name not in input_placeholders
+        ]:
             raise ExportError(f"{node.name} ({node.op}) {text.format(node.name)}")
         if is_training_batch_norm(node):
             raise ExportError(f"{node.name} uses statistics of the batch, and has no moving averages. {_BUILD}")
@@ -94,12 +97,12 @@ def _is_batch_variance(graph: GraphDef, nodes: dict[str, Message], node: Message
     return False
 
 
-def without_dead_branches(graph: GraphDef, kept: Sequence[str]) -> GraphDef:
+def without_dead_branches(graph: GraphDef, kept_tensors: Sequence[str]) -> GraphDef:
     """Return a graph without the branches that constants decide.
 
     Args:
         graph: with the branches of TensorFlow 1.
-        kept: names of tensors that must stay.
+        kept_tensors: names of tensors that must stay.
     """
     known, sides = constant_numbers(graph), {}
     for node in list(graph.node):
@@ -111,7 +114,7 @@ def without_dead_branches(graph: GraphDef, kept: Sequence[str]) -> GraphDef:
             set_constant(predicate, bool(side), tf.bool)
             predicate.input.append(join_tensor_name(split_tensor_name(node.input[0])[0], CONTROL))  # of the same loop
             node.input[1], sides[node.name] = predicate.name, int(side)
-    graph = extract_subgraph(tf_export.optimize_graph(graph, kept, ["loop"]) if sides else graph, kept)
+    graph = extract_subgraph(tf_export.optimize_graph(graph, kept_tensors, ["loop"]) if sides else graph, kept_tensors)
     used = {split_tensor_name(tensor) for node in graph.node for tensor in node.input}
     for node in graph.node:
         if node.name in sides and (node.name, 1 - sides[node.name]) not in used:  # 1.15 keeps the switch
@@ -214,7 +217,7 @@ def _replace_batch_statistics(graph: GraphDef, averages: dict[tuple[str, int], s
     return len(done | {name.rpartition("/")[0] for name, _ in instead})
 
 
-def bind_placeholders(part: GraphDef, values: dict[str, Value]) -> list[str]:
+def bind_placeholders(part: GraphDef, values: dict[str, Value]) -> Notes:
     """Make placeholders constants: those that ``--set`` names, and those that tell training from inference."""
     lines = []
     for node in part.node:

@@ -37,7 +37,7 @@ class Model(NamedTuple):
     outputs: list[Port]
     reference: GraphDef
     values: dict[str, np.ndarray]
-    notes: list[str]
+    notes: graph_defs.Notes
     lines: Callable[[str], list[str]]
 
 
@@ -96,10 +96,10 @@ def make_inference_model(
     return Model(frozen, inputs, outputs, reference, {name: values[name] for name in names}, notes, source.lines)
 
 
-def _replace_by_placeholder(part: GraphDef, port: Port, own: set[str]) -> Port:
+def _replace_by_placeholder(part: GraphDef, port: Port, placeholder_names: set[str]) -> Port:
     """Make an input a placeholder with the asked shape. A placeholder keeps its name; other tensors get the key."""
     node, index = graph_defs.split_tensor_name(port.tensor)
-    name = node if node in own else graph_defs.unused_node_name(part, port.key)
+    name = node if node in placeholder_names else graph_defs.unused_node_name(part, port.key)
     placeholder = part.node.add(name=name, op="Placeholder")
     placeholder.attr["dtype"].type = port.dtype.as_datatype_enum
     placeholder.attr["shape"].shape.CopyFrom(tf.TensorShape(port.shape).as_proto())
@@ -118,7 +118,7 @@ def _give_own_node(part: GraphDef, port: Port) -> Port:
     return port._replace(tensor=f"{node}:0")
 
 
-def ops_later_than_1_15(graph: GraphDef) -> list[str]:
+def ops_later_than_1_15(graph: GraphDef) -> graph_defs.Notes:
     """Return a line for each type of op that TensorFlow 1.15 does not have, or not with these attributes."""
     known, later = operator_attributes_of_1_15(), {}
     for node in graph.node:

@@ -29,27 +29,29 @@ _NUMPY = (
 _FUNCTIONS = {op: getattr(np, name) for op, name in (pair.split(":") for pair in _NUMPY.split())}
 
 
-def constant_numbers(graph: GraphDef, fed: float | None = None) -> dict[str, Value]:
+def constant_numbers(graph: GraphDef, fed_value: float | None = None) -> dict[str, Value]:
     """Return the number that all elements of a result are, by the name of its node, where constants tell.
 
     What depends on random numbers is an array, with an element for each number that may be drawn.
 
     Args:
         graph: the nodes.
-        fed: the value of numbers that are fed, such as keep_prob.
+        fed_value: the value of numbers that are fed, such as keep_prob.
     """
     nodes, before = nodes_by_name(graph), -1
     known: dict[str, Value] = {}
     while before != len(known):
         before = len(known)
         for node in graph.node:
-            value = None if node.name in known else _number_of_node(nodes, node, known, fed)
+            value = None if node.name in known else _number_of_node(nodes, node, known, fed_value)
             if value is not None:
                 known[node.name] = value
     return known
 
 
-def _number_of_node(nodes: dict[str, Message], node: Message, known: dict[str, Value], fed: float | None) -> Value:
+def _number_of_node(
+    nodes: dict[str, Message], node: Message, known: dict[str, Value], fed_value: float | None
+) -> Value:
     inputs = [split_tensor_name(name)[0] for name in data_inputs(node)]
     values: list[Value] = [known.get(name) for name in inputs]
     if _PASS.match(node.op) or node.op == "Merge" and _is_loop_invariant(nodes, node):
@@ -62,11 +64,11 @@ def _number_of_node(nodes: dict[str, Message], node: Message, known: dict[str, V
         elements = constant_value(node).reshape(-1)
         is_one = elements.size and elements.dtype != object and (elements == elements[0]).all()
         return float(elements[0]) if is_one else None
-    if node.op == "StridedSlice" and nodes[inputs[0]].op == "Placeholder" and fed:  # such as keep_prob[0]
+    if node.op == "StridedSlice" and nodes[inputs[0]].op == "Placeholder" and fed_value:  # such as keep_prob[0]
         is_element = values[1] is not None and attribute_or_default(node, "shrink_axis_mask") == 1
-        return fed / (1 + abs(values[1])) if is_element else None
+        return fed_value / (1 + abs(values[1])) if is_element else None
     if node.op.startswith("Placeholder"):
-        return fed if "shape" in node.attr and not node.attr["shape"].shape.dim else None
+        return fed_value if "shape" in node.attr and not node.attr["shape"].shape.dim else None
     decides = float(node.op == "LogicalOr")
     if node.op in ("LogicalAnd", "LogicalOr") and decides in [value for value in values if np.ndim(value) == 0]:
         return decides

@@ -15,7 +15,7 @@ _SHIM_GELU = (b"NpuShimGelu", b"NpuShimGeluWithSlope")
 _VENDOR_GELU = ("Gelu", "FastGelu", "FastGeluV2")
 
 
-def replace_by_plain_ops(graph: GraphDef, for_onnx: bool) -> list[str]:
+def replace_by_plain_ops(graph: GraphDef, for_onnx: bool) -> graph_defs.Notes:
     """Replace ops in place.
 
     Args:

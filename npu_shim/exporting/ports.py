@@ -141,20 +141,20 @@ def _signature_inputs_and_outputs(
     return there[name] if name is not None else ({}, {})
 
 
-def _find_port(graph: Graph, given: Asked, keys: dict[str, str]) -> Port:
+def _find_port(graph: Graph, asked: Asked, keys: dict[str, str]) -> Port:
     """Return the port of a tensor, or of a key of the signature."""
-    key = given.key or (given.tensor if given.tensor in keys else None)
+    key = asked.key or (asked.tensor if asked.tensor in keys else None)
     key = key or next(
-        (key for key, tensor in keys.items() if split_tensor_name(tensor) == split_tensor_name(given.tensor)), None
+        (key for key, tensor in keys.items() if split_tensor_name(tensor) == split_tensor_name(asked.tensor)), None
     )
-    node, index = split_tensor_name(keys.get(given.tensor, given.tensor))
+    node, index = split_tensor_name(keys.get(asked.tensor, asked.tensor))
     try:
         tensor = graph.get_tensor_by_name(f"{node}:{index}")
     except (KeyError, ValueError):
         raise ExportError(f"the graph has no tensor {node}:{index}. Choose one that npu-shim export --list prints.")
-    if given.shape is not None and not tensor.shape.is_compatible_with([None, *given.shape[1:]] if given.shape else []):
-        raise ExportError(f"{given.tensor} has the shape {tensor.shape}, not {given.shape}. Give one that fits.")
-    shape = shape_of(tensor) if given.shape is None else given.shape
+    if asked.shape is not None and not tensor.shape.is_compatible_with([None, *asked.shape[1:]] if asked.shape else []):
+        raise ExportError(f"{asked.tensor} has the shape {tensor.shape}, not {asked.shape}. Give one that fits.")
+    shape = shape_of(tensor) if asked.shape is None else asked.shape
     return Port(key or key_of_tensor(f"{node}:{index}"), f"{node}:{index}", tensor.dtype.base_dtype, shape)
 
 
@@ -166,9 +166,11 @@ def shape_of(tensor: Tensor) -> list[int | None] | None:
 # --- candidates
 
 
-def candidate_inputs(definition: GraphDef, graph: Graph, outputs: list[str], given: Iterable[Port] = ()) -> list[Port]:
+def candidate_inputs(
+    definition: GraphDef, graph: Graph, outputs: list[str], known_inputs: Iterable[Port] = ()
+) -> list[Port]:
     """Return what outputs need and is fed or read: placeholders, elements of iterators, of queues."""
-    part = extract_subgraph(definition, outputs, [port.tensor for port in given])
+    part = extract_subgraph(definition, outputs, [port.tensor for port in known_inputs])
     used = {split_tensor_name(name) for node in part.node for name in node.input} | {
         split_tensor_name(name) for name in outputs
     }

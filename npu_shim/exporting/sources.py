@@ -126,7 +126,7 @@ def checkpoint_reader(graph: types.GraphDef, prefix: str) -> Read:
 # --- models that TensorFlow loads
 
 
-def _open_saved_model(path: str, tags: str, shown: str | None = None, kind: str = "SavedModel") -> Source:
+def _open_saved_model(path: str, tags: str, shown_path: str | None = None, kind: str = "SavedModel") -> Source:
     saved = _parse_message_file(os.path.join(path, "saved_model.pb"), tf_export.SavedModel)
     wanted = set(tags.split(","))
     metas = [meta_graph for meta_graph in saved.meta_graphs if set(meta_graph.meta_info_def.tags) == wanted]
@@ -136,17 +136,17 @@ def _open_saved_model(path: str, tags: str, shown: str | None = None, kind: str 
     if any(node.op == "SaveV2" for node in metas[0].graph_def.node):
         prefix = os.path.join(path, "variables", "variables")
         read = checkpoint_reader(metas[0].graph_def, prefix)
-        return Source(shown or path, kind, metas[0].graph_def, read, _signature_names(metas[0]))
+        return Source(shown_path or path, kind, metas[0].graph_def, read, _signature_names(metas[0]))
     with tf.Graph().as_default():
         session = v1.Session()
         meta = v1.saved_model.load(session, sorted(wanted), path)
     graph, read = session.graph.as_graph_def(), _session_reader(session)
-    lines = _line_lookup(tf_export.creation_lines_of_nodes(path), shown or path)
-    return Source(shown or path, kind, graph, read, _signature_names(meta), lines=lines)
+    lines = _line_lookup(tf_export.creation_lines_of_nodes(path), shown_path or path)
+    return Source(shown_path or path, kind, graph, read, _signature_names(meta), lines=lines)
 
 
-def _line_lookup(traces: dict[str, list[tuple[str, int]]], shown: str) -> Callable[[str], list[str]]:
-    folder = os.path.dirname(os.path.abspath(shown))
+def _line_lookup(traces: dict[str, list[tuple[str, int]]], shown_path: str) -> Callable[[str], list[str]]:
+    folder = os.path.dirname(os.path.abspath(shown_path))
 
     def lines(name: str) -> list[str]:
         names = [name.split("/", calls)[-1] for calls in range(name.count("/") + 1)]  # it begins with inlined calls

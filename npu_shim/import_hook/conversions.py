@@ -38,8 +38,8 @@ class Conversions:
         files: the files of the project.
         paths: those that the script may import. They are read together, because the type of a name in one file can
             depend on another file.
-        late: called for each file that is converted only when it is imported, because no import statement names it
-            or it has changed since.
+        report_late: called for each file that is converted only when it is imported, because no import statement
+            names it or it has changed since.
         edits: returns those that are made in a file, from its bytes, its path and its result.
     """
 
@@ -48,13 +48,13 @@ class Conversions:
         configuration: Configuration,
         files: ProjectFiles,
         paths: Iterable[str],
-        late: Callable[[str, FileResult], None] = lambda path, result: None,
+        report_late: Callable[[str, FileResult], None] = lambda path, result: None,
         edits: Edits = edits_of_rules,
     ) -> None:
         self.configuration = configuration
         self.files = files
         self.paths = list(paths)
-        self._late, self._edits = late, edits
+        self._late, self._edits = report_late, edits
         self._known: dict[str, Conversion] = {}
 
     def convert_all(self) -> Results:

@@ -107,7 +107,7 @@ def make_conversions(
     args: argparse.Namespace,
     root: str | None = None,
     path: Sequence[str] | None = None,
-    late: Callable[[str, FileResult], None] = lambda path, result: None,
+    report_late: Callable[[str, FileResult], None] = lambda path, result: None,
     edits: Edits = edits_of_rules,
 ) -> Conversions:
     """Return the conversions of the files that a script may import.
@@ -118,7 +118,7 @@ def make_conversions(
         root: folder of the project; None to find it.
         path: the folders in which Python looks up imports; None for the folder of a script that another
             process runs, and those of this one.
-        late, edits: as for Conversions.
+        report_late, edits: as for Conversions.
     """
     from convert_tf2npu.api import configuration
 
@@ -126,7 +126,7 @@ def make_conversions(
     root = root or (project_root(files[-1]) if files else os.getcwd())
     project = ProjectFiles(root)
     rules = configuration(args, root, project.normalized_path(files[-1]) or "" if files else "")
-    return Conversions(rules, project, reachable.reachable_files(files, project, path), late, edits)
+    return Conversions(rules, project, reachable.reachable_files(files, project, path), report_late, edits)
 
 
 class Report:

@@ -26,7 +26,7 @@ def mpirun_process(
     rank_table: str,
     environ: Mapping[str, str] | None = None,
     bind_cores: bool = False,
-    shows: str = FIRST,
+    shown_ranks: str = FIRST,
 ) -> RankProcess:
     """Return the process that starts all ranks of a job and ends with them.
 
@@ -38,7 +38,7 @@ def mpirun_process(
         rank_table: path of the rank table, on each host.
         environ: the variables of the launcher; those of this process when None.
         bind_cores: True to bind each rank to its own processors.
-        shows: "first" or "all", as for Job.
+        shown_ranks: "first" or "all", as for Job.
     Raises:
         ValueError: there is no mpirun, or it is neither that of Open MPI nor that of MPICH.
     """
@@ -52,7 +52,7 @@ def mpirun_process(
     # env works in the same way with each mpirun, whose options for variables differ
     words = ["env", *(f"{name}={value}" for name, value in {**forwarded, **own}.items())]
     processors = host_rank.BOUND if bind_cores else host_rank.SHARED
-    words += [sys.executable, "-m", host_rank.__name__, os.path.abspath(log_dir), processors, shows, *command]
+    words += [sys.executable, "-m", host_rank.__name__, os.path.abspath(log_dir), processors, shown_ranks, *command]
     mpirun = allocation.find_mpirun()
     removed = (*_OF_RANK, *rank.removed)
     return RankProcess(

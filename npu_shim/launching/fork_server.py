@@ -39,14 +39,18 @@ class ForkServer:
         command: what the first fork runs: a script or ``-m`` and a module, and the arguments.
         environ: the environment variables of the import.
         progress: file descriptor of the pipe to the display; None without one.
-        leads: True to start a session; False to stay in the process group of the caller, which gets the signals of the
-            terminal, and of which the forks without a guardian are members.
+        starts_session: False to stay in the process group of the caller, which gets the signals of the terminal,
+            and of which the forks without a guardian are members.
     Raises:
         OSError: the process cannot be started.
     """
 
     def __init__(
-        self, command: Sequence[str], environ: Mapping[str, str], progress: int | None = None, leads: bool = True
+        self,
+        command: Sequence[str],
+        environ: Mapping[str, str],
+        progress: int | None = None,
+        starts_session: bool = True,
     ) -> None:
         _prctl(_SET_SUBREAPER, True)
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -60,7 +64,7 @@ class ForkServer:
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=subprocess.STDOUT,
-                start_new_session=leads,
+                start_new_session=starts_session,
                 pass_fds=[fd for fd in (theirs.fileno(), progress) if fd is not None],
                 preexec_fn=lambda: _prctl(_SET_DEATH_SIGNAL, signal.SIGKILL),  # if the launcher is killed
             )

@@ -34,7 +34,7 @@ class Job:
         report: prints a line for the user.
         output: receives the output of the first rank, or of all, in addition to their logs.
         variables: the environment variables of the launcher.
-        shows: "first", or "all" for each line of all ranks with the number of its rank.
+        shown_ranks: "first", or "all" for each line of all ranks with the number of its rank.
         timeout: seconds for the job, restarts included; None for no limit.
         max_restarts: maximum number of restarts after a rank has failed.
         display: shows the progress of the ranks; None if nobody wants it.
@@ -50,7 +50,7 @@ class Job:
     max_restarts: int = 0
     display: Display | None = None
     preload: Mapping[str, str] | None = None
-    shows: str = FIRST
+    shown_ranks: str = FIRST
     _begin: float = field(init=False, default_factory=time.monotonic)
     _signals: list[int] = field(init=False, default_factory=list)
     _ranks: list[Rank] = field(init=False, default_factory=list)
@@ -133,7 +133,7 @@ class Job:
 
     def _make_followers(self) -> list[Follower]:
         """Return what shows the output of the ranks. mpirun is one process, which prefixes the lines of its ranks."""
-        if self.shows == ALL and not self._ranks[0].process.name:
+        if self.shown_ranks == ALL and not self._ranks[0].process.name:
             shown = [(rank, line_prefix_of_rank(rank.process.rank)) for rank in self._ranks]
         else:
             shown = [(self._ranks[0], "")]
@@ -218,7 +218,7 @@ class Job:
         # mpirun has shown what its ranks report
         shown = (
             bool(rank.process.name)
-            or (rank is self._ranks[0] or self.shows == ALL)
+            or (rank is self._ranks[0] or self.shown_ranks == ALL)
             and output.rstrip().endswith("\n".join(lines))
         )  # and nothing was left out
         self.report(

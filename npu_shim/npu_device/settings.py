@@ -83,12 +83,12 @@ def npu_run_context(options: NpuRunContextOptions | None = None) -> Iterator[Non
         STATE.run_options = None
 
 
-def as_own_options(given: object) -> NpuConfig:
+def as_own_options(options: object) -> NpuConfig:
     """Return the options of npu.global_options() as a NpuConfig of npu_shim, on an NPU as a copy of the vendor's."""
-    if isinstance(given, NpuConfig):
-        return given
+    if isinstance(options, NpuConfig):
+        return options
     own = NpuConfig()
-    copy_vendor_options(own, given)
+    copy_vendor_options(own, options)
     return own
 
 

@@ -50,12 +50,12 @@ def embedding_hash_table_apply_adam_w(
     for argument, variable in given + ([("max_grad_norm", max_grad_norm)] if amsgrad else []):
         check_variable(operator, argument, variable)
 
-    def find(handle: np.ndarray, wanted: np.ndarray) -> list[np.ndarray]:
+    def find(handle: np.ndarray, keys: np.ndarray) -> list[np.ndarray]:
         """Return which keys have a row, the rows' places and their values."""
         table = table_of_handle(np.ravel(handle)[0])
         with lock:
-            known = np.array([key in table.places for key in wanted.tolist()], bool)
-            places = np.array([table.places[key] for key in wanted[known].tolist()], np.int64)
+            known = np.array([key in table.places for key in keys.tolist()], bool)
+            places = np.array([table.places[key] for key in keys[known].tolist()], np.int64)
             return [known, places, table.values[places]]
 
     def store(handle: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:

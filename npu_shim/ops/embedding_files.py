@@ -133,9 +133,9 @@ def embedding_hashmap_import(
 embedding_hashmap_file_size_v2, embedding_hashmap_import_v2 = embedding_hashmap_file_size, embedding_hashmap_import
 
 
-def _check_number_of_tables(operator: str, num: int, given: Sequence[object]) -> None:
-    if num != len(given):
-        raise ValueError(f"{operator}: num={num!r}, but there are {len(given)} tables. Pass {len(given)}.")
+def _check_number_of_tables(operator: str, num: int, tables: Sequence[object]) -> None:
+    if num != len(tables):
+        raise ValueError(f"{operator}: num={num!r}, but there are {len(tables)} tables. Pass {len(tables)}.")
 
 
 def _table_file_path(folder: bytes, table: bytes, step: np.ndarray) -> str:

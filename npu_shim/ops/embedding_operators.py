@@ -123,10 +123,10 @@ def embedding_hash_table_evict(
             f"embedding_hash_table_evict: init_mode={init_mode!r} is not allowed. It must be 'constant' or 'random'."
         )
 
-    def evict(handle: np.ndarray, gone: np.ndarray) -> None:
+    def evict(handle: np.ndarray, keys: np.ndarray) -> None:
         table = table_of_handle(np.ravel(handle)[0])
         with lock:
-            for key in gone.ravel().tolist():
+            for key in keys.ravel().tolist():
                 table.evict(key, const_val if init_mode == _CONSTANT else None)
 
     with tf.name_scope(name or "embedding_hash_table_evict"):

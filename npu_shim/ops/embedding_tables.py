@@ -191,11 +191,11 @@ def embedding_hashtable_lookup_or_insert(
             "or 'counter'."
         )
 
-    def look_up(handle: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    def look_up(handle: np.ndarray, keys: np.ndarray) -> np.ndarray:
         table = table_of_handle(handle)
-        rows = np.empty([wanted.size, embedding_dim], np.float32)
+        rows = np.empty([keys.size, embedding_dim], np.float32)
         with lock:
-            for number, key in enumerate(wanted.ravel().tolist()):
+            for number, key in enumerate(keys.ravel().tolist()):
                 admitted = table.count_lookup(key) >= filter_freq or filter_mode == "no_filter"
                 if admitted and not (filter_key_flag and key == filter_key):
                     rows[number] = table.row_of_key(key)

@@ -60,9 +60,9 @@ class StepLoop:
         self.in_one_thread = single_thread.suits_single_thread(self._step)
         self.op, self.limit = _create_loop(train_op, self._step, self.in_one_thread)
 
-    def can_feed(self, fed: Iterable[Tensor]) -> bool:
+    def can_feed(self, tensors: Iterable[Tensor]) -> bool:
         """Return True if feeding these tensors affects the loop. A tensor that the loop copies is not affected."""
-        return not any(tensor.op in self._step for tensor in fed)
+        return not any(tensor.op in self._step for tensor in tensors)
 
 
 def _is_shared_by_steps(op: Operation) -> bool:

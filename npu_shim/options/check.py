@@ -77,29 +77,29 @@ def check_value(row: Option, value: OptionValue, name: str | None = None) -> Opt
     return value
 
 
-def check_combinations(given: Mapping[str, OptionValue]) -> None:
+def check_combinations(options: Mapping[str, OptionValue]) -> None:
     """Check options against each other.
 
     Raises:
         ValueError: with both options and the fix.
     """
-    for name in given:
+    for name in options:
         row = KEYS[name]
-        if given[name] is False:
+        if options[name] is False:
             continue  # a switch that is off excludes and requires nothing
         for other in row.excludes:
-            if given.get(other) not in (None, False):
+            if options.get(other) not in (None, False):
                 raise ValueError(
-                    f"{name}={given[name]!r} and {other}={given[other]!r} exclude each other. Remove one of them."
+                    f"{name}={options[name]!r} and {other}={options[other]!r} exclude each other. Remove one of them."
                 )
         for other in row.requires:
-            if given.get(other) is None:
+            if options.get(other) is None:
                 raise ValueError(
-                    f"{name}={given[name]!r} needs {other}, which is not given. Add {other} "
+                    f"{name}={options[name]!r} needs {other}, which is not given. Add {other} "
                     f"({KEYS[other].allowed.text}), or remove {name}."
                 )
     for rule in RULES:
-        if rule.is_broken(given):
+        if rule.is_broken(options):
             raise ValueError(rule.text)
 
 

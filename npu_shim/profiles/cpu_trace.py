@@ -74,9 +74,9 @@ class SessionTrace:
 
         return call
 
-    def _run_with_metadata(self, given: Message | None, run: Callable[[Message], Result]) -> Result:
+    def _run_with_metadata(self, run_metadata: Message | None, run: Callable[[Message], Result]) -> Result:
         """Run with metadata, and note a copy of it: the script may use its own again."""
-        metadata = v1.RunMetadata() if given is None else given
+        metadata = v1.RunMetadata() if run_metadata is None else run_metadata
         result = run(metadata)
         self._metadata.append((copy.deepcopy(metadata), self._lost))
         nodes = [node for device in metadata.step_stats.dev_stats for node in device.node_stats]

@@ -121,9 +121,11 @@ class Device:
         np.add.at(spent, (of_type[inside], self.step[inside]), (self.end - self.start)[inside])
         return spent
 
-    def exclusive_ms(self, wanted: np.ndarray) -> float:
+    def exclusive_ms(self, is_wanted_signature: np.ndarray) -> float:
         """Return the milliseconds of a step in which ops run and all of them are wanted, True for each signature."""
-        return self.ms_per_step(self.busy - self._covered_time(~wanted[self.code], self.steps.edges[:, [0, -1]])[:, 0])
+        return self.ms_per_step(
+            self.busy - self._covered_time(~is_wanted_signature[self.code], self.steps.edges[:, [0, -1]])[:, 0]
+        )
 
     def ms_per_step(self, nanoseconds: np.ndarray) -> float:
         """Return the sum over the steps as milliseconds of a step."""
@@ -173,16 +175,19 @@ class Device:
                 )
         return sorted(rows, key=lambda row: (-row.ms, row.what))[:MOST_ROWS]
 
-    def _covered_time(self, kept: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    def _covered_time(self, is_kept_run: np.ndarray, edges: np.ndarray) -> np.ndarray:
         """Return how much of the intervals between edges the runs that are kept cover.
 
         Args:
-            kept: True for such a run.
+            is_kept_run: True for such a run.
             edges: a row of times that do not fall, for each step.
         Returns:
             For each step a row with the covered time of each interval between its edges.
         """
-        start, end = np.append(-1, self.start[kept]), np.append(-1, self.end[kept])  # an empty run before all others
+        start, end = (
+            np.append(-1, self.start[is_kept_run]),
+            np.append(-1, self.end[is_kept_run]),
+        )  # an empty run before all others
         np.maximum.accumulate(end, out=end)
         first = np.append(True, start[1:] > end[:-1])  # of runs that no earlier one touches
         start, end = start[first], end[np.append(first[1:], True)]  # the union, and no longer millions

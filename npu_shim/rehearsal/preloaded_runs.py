@@ -22,7 +22,7 @@ def preloaded(runs: Sequence[Run]) -> Iterator[Sequence[Run]]:
         environ = _shared_environment(runs)
         if environ is not None:
             with contextlib.suppress(OSError, subprocess.SubprocessError):  # then each is a new Python
-                server = ForkServer(["-m", PROCESS], environ, leads=False)
+                server = ForkServer(["-m", PROCESS], environ, starts_session=False)
                 stack.callback(server.close)
                 if server.wait(lambda: False) is None:
                     runs = [replace(run, server=server) for run in runs]

@@ -75,12 +75,12 @@ def _allowance_for_rounding(original: portable.Recorded) -> Allowance:
     )
 
 
-def _check_repeated(result: Result, ours: Recording, again: Recording, tolerance: float) -> None:
+def _check_repeated(result: Result, ours: Recording, repeated: Recording, tolerance: float) -> None:
     """Change the verdict if the original departs from itself."""
     kinds = [kind for kind in KINDS if kind != PRINT]
-    first = compare_recordings(ours, again, tolerance, kinds).first_departure
+    first = compare_recordings(ours, repeated, tolerance, kinds).first_departure
     if first is not None and result.verdict == AGREE:
-        result.itself = reproducing.describe_departure(first, ours, again)
+        result.itself = reproducing.describe_departure(first, ours, repeated)
         result.verdict = NOT_REPRODUCIBLE
         result.problems += reproducing.departure_sentences(result.itself)
 

@@ -101,14 +101,14 @@ def _record_end(recorder: Recorder, rank: int | None) -> str:
     return "returned"
 
 
-def _begin_half_rehearsal_after_tensorflow(given: HalfRun, writer: Writer, folder: str) -> list[Rehearsal]:
+def _begin_half_rehearsal_after_tensorflow(half_run: HalfRun, writer: Writer, folder: str) -> list[Rehearsal]:
     """Begin the part of half precision when TensorFlow is imported. Return a list that has it from then on."""
     begun: list[Rehearsal] = []
 
     def begin() -> None:
         from npu_shim.rehearsal.half.half_rehearsal import Rehearsal
 
-        begun.append(Rehearsal(given, writer, folder))
+        begun.append(Rehearsal(half_run, writer, folder))
         begun[0].start()
 
     after_tensorflow(begin)

@@ -47,19 +47,21 @@ def rerun_original(first: Departure, original: Run, report: Callable[[str], None
     )
 
 
-def drop_varying_prints(comparison: Comparison, recorded: Recording, again: Recording, tolerance: float) -> list[str]:
+def drop_varying_prints(
+    comparison: Comparison, recorded: Recording, repeated: Recording, tolerance: float
+) -> list[str]:
     """Drop the printed numbers by which the original departs from itself, such as times, and lines that it lacks then.
 
     Args:
         comparison: the comparison of original and migrated script.
-        recorded, again: the recordings of the original.
+        recorded, repeated: the recordings of the original.
         tolerance: of the comparison.
     Returns:
         Their lines and places.
     """
-    itself = comparing.compare_recordings(recorded, again, tolerance, (PRINT,))
+    itself = comparing.compare_recordings(recorded, repeated, tolerance, (PRINT,))
     names = {departure.name for departure in itself.departures}
-    names |= {name for kind, name in recorded.streams if kind == PRINT and (kind, name) not in again.streams}
+    names |= {name for kind, name in recorded.streams if kind == PRINT and (kind, name) not in repeated.streams}
     for pair in comparison.compared:
         if pair.original.kind == PRINT and pair.original.name in names:
             pair.differences.clear()
@@ -70,7 +72,7 @@ def drop_varying_prints(comparison: Comparison, recorded: Recording, again: Reco
 
 
 def departure_from_itself(
-    comparison: Comparison, recorded: Recording, again: Recording, tolerance: float
+    comparison: Comparison, recorded: Recording, repeated: Recording, tolerance: float
 ) -> Itself | None:
     """Return the first value by which the original departs from itself, if that explains the comparison.
 
@@ -79,12 +81,12 @@ def departure_from_itself(
 
     Args:
         comparison: the comparison of original and migrated script.
-        recorded, again: the recordings of the original.
+        recorded, repeated: the recordings of the original.
         tolerance: of the comparison.
     Returns:
         None if the original agrees with itself.
     """
-    itself = comparing.compare_recordings(recorded, again, tolerance, [kind for kind in KINDS if kind != PRINT])
+    itself = comparing.compare_recordings(recorded, repeated, tolerance, [kind for kind in KINDS if kind != PRINT])
     first = comparison.first_departure
     assert first is not None
     # The last final value of a variable counts. The second run may end before it.
@@ -104,13 +106,13 @@ def departure_from_itself(
     departed += [departure for departure in _equal_value_departures(itself, first) if not departed]
     if not departed:
         return None
-    return describe_departure(departed[0], recorded, again)
+    return describe_departure(departed[0], recorded, repeated)
 
 
-def describe_departure(value: Departure, recorded: Recording, again: Recording) -> Itself:
+def describe_departure(value: Departure, recorded: Recording, repeated: Recording) -> Itself:
     """Return a departure of the original from itself, with line and cause."""
     line = recorded.lines.get((value.kind, value.name), "")
-    cause = _cause_sentence(recorded, again, value.kind)
+    cause = _cause_sentence(recorded, repeated, value.kind)
     return Itself(value.step, value.kind, value.name, value.text, line or None, cause)
 
 
@@ -150,12 +152,12 @@ def _equal_value_departures(itself: Comparison, first: Departure) -> list[Depart
     return []
 
 
-def _cause_sentence(recorded: Recording, again: Recording, kind: str) -> str | None:
+def _cause_sentence(recorded: Recording, repeated: Recording, kind: str) -> str | None:
     """Return a sentence about the cause, where it is known."""
-    for path in again.restored:
+    for path in repeated.restored:
         if path not in recorded.restored:
             return f"The second run starts from the checkpoint {path}, which the first one wrote. {_OWN_FOLDER}"
-    for (call, value, line), (_, other, _) in zip(recorded.seeds, again.seeds):
+    for (call, value, line), (_, other, _) in zip(recorded.seeds, repeated.seeds):
         if value != other:
             return f"{call} gets {value} and {other} at {line}, from the clock or the system."
     notes, thread = recorded.notes, recorded.notes.queue_thread
@@ -163,9 +165,9 @@ def _cause_sentence(recorded: Recording, again: Recording, kind: str) -> str | N
         return f"A thread of the script fills a queue at {thread}, and its speed decides what is read."
     if notes.unordered_op:
         return f"The op {notes.unordered_op} at {notes.unordered_line} is not deterministic."
-    if again.notes.racing_update and kind != INPUT:
+    if repeated.notes.racing_update and kind != INPUT:
         return (
-            f"The update at {again.notes.racing_update} writes variables while the same run computes with them, "
+            f"The update at {repeated.notes.racing_update} writes variables while the same run computes with them, "
             "and no op orders the two."
         )
     if kind == FETCH:

@@ -116,12 +116,12 @@ def npu_callbacks_append(callbacks_list: Sequence[KerasCallback] = ()) -> list[K
     ]
 
 
-def copy_as_list(given: Sequence[T] | None, argument: str) -> list[T]:
+def copy_as_list(values: Sequence[T] | None, argument: str) -> list[T]:
     """Return a list of the hooks or callbacks in an argument; raise TypeError if it is no list or tuple."""
-    if given is None:
+    if values is None:
         return []
-    if not isinstance(given, (list, tuple)):
+    if not isinstance(values, (list, tuple)):
         raise TypeError(
-            f"{argument}={given!r} is {type(given).__name__}, but must be a list or tuple: write [{argument}]."
+            f"{argument}={values!r} is {type(values).__name__}, but must be a list or tuple: write [{argument}]."
         )
-    return list(given)
+    return list(values)

@@ -69,7 +69,7 @@ def test_the_last_run_on_the_first_device_counts(tmp_path: pathlib.Path) -> None
             folder = tmp_path / time / device / "m" / "1" / "0"
             folder.mkdir(parents=True)
             (folder / "Op.op.1.2.3").write_bytes(b"")
-    ((found,),) = files.last_run_by_step(files.find_dump_files(str(tmp_path))[0]).values()
+    ((found,),) = files.last_operator_dumps_by_step(files.find_dump_files(str(tmp_path))[0]).values()
     assert found.run == ("20240201000000", "0")
 
 

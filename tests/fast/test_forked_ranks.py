@@ -335,7 +335,7 @@ def forked_and_new(script: str, tmp_path: pathlib.Path, environ: dict[str, str])
     """Return exit code and output of a script as a fork and as a new Python, as verify starts its runs."""
     (tmp_path / "scripts" / "a.py").write_text(script)
     command, log, folder = ["scripts/a.py", "--x"], tmp_path / "log", str(tmp_path)
-    server = ForkServer(["-m", "npu_shim"], environ, leads=False)
+    server = ForkServer(["-m", "npu_shim"], environ, starts_session=False)
     try:
         assert server.wait(lambda: False) is None
         found = [
@@ -377,7 +377,7 @@ def test_a_forked_run_is_like_a_new_python(script: str, tmp_path: pathlib.Path, 
 def test_a_run_that_takes_too_long_is_killed(tmp_path: pathlib.Path, environ: dict[str, str]) -> None:
     script = tmp_path / "scripts" / "a.py"
     script.write_text("import time\ntime.sleep(100)\n")
-    server = ForkServer(["-m", "npu_shim"], environ, leads=False)
+    server = ForkServer(["-m", "npu_shim"], environ, starts_session=False)
     try:
         assert server.wait(lambda: False) is None
         forked = server.fork("this run", [str(script)], str(tmp_path / "log"), environ)

@@ -150,10 +150,10 @@ def _make_parabola_step(rate: float = 0.125) -> tuple[Operation, Variable]:
     return optimizer.minimize(tf_api.tf.square(2.0 * w - 6.0), tf_api.v1.train.get_or_create_global_step()), w
 
 
-def _check_near(value: float, wanted: float, tolerance: float, quantity: str) -> str:
-    if abs(value - wanted) <= tolerance:
+def _check_near(value: float, expected: float, tolerance: float, quantity: str) -> str:
+    if abs(value - expected) <= tolerance:
         return f"{quantity}: {value:.4g}"
-    raise RuntimeError(f"{quantity} is {value!r}, but must be {wanted:g} (tolerance {tolerance:g}).")
+    raise RuntimeError(f"{quantity} is {value!r}, but must be {expected:g} (tolerance {tolerance:g}).")
 
 
 STEPS: dict[str, Callable[[], str]] = {

@@ -32,16 +32,16 @@ class BufferPool:
         self._lock = threading.Lock()
         self._blocks: OrderedDict[int, np.ndarray] = OrderedDict()  # the least recently used first
 
-    def allocate(self, wanted: Sequence[tuple[int, np.dtype]]) -> list[np.ndarray]:
+    def allocate(self, counts_and_dtypes: Sequence[tuple[int, np.dtype]]) -> list[np.ndarray]:
         """Return aligned flat arrays, uninitialized, in one block of memory.
 
         The kernel backs a large block with large pages, so hundreds of gradients
         cost little more than one tensor of as many bytes.
 
         Args:
-            wanted: count and type of each array.
+            counts_and_dtypes: count and type of each array.
         """
-        return allocate_aligned(wanted, self._block)
+        return allocate_aligned(counts_and_dtypes, self._block)
 
     def _block(self, size: int) -> np.ndarray:
         if size < _MIN_BLOCK_BYTES:
@@ -76,14 +76,16 @@ def empty_aligned(count: int, dtype: np.dtype) -> np.ndarray:
     return allocate_aligned([(count, dtype)], lambda size: np.empty(size, np.uint8))[0]
 
 
-def allocate_aligned(wanted: Sequence[tuple[int, np.dtype]], allocate: Callable[[int], np.ndarray]) -> list[np.ndarray]:
+def allocate_aligned(
+    counts_and_dtypes: Sequence[tuple[int, np.dtype]], allocate: Callable[[int], np.ndarray]
+) -> list[np.ndarray]:
     """Return aligned flat arrays, one after the other in the bytes that ``allocate`` returns."""
     ends, end = [], 0
-    for count, dtype in wanted:
+    for count, dtype in counts_and_dtypes:
         end += -(-count * dtype.itemsize // ALIGNMENT) * ALIGNMENT
         ends.append(end)
     raw = allocate(end + ALIGNMENT)
     first = -raw.ctypes.data % ALIGNMENT
-    views = {dtype: raw[first : first + end].view(dtype) for dtype in {dtype for _, dtype in wanted}}
-    begins = [begin // dtype.itemsize for begin, (_, dtype) in zip([0] + ends[:-1], wanted)]
-    return [views[dtype][begin : begin + count] for begin, (count, dtype) in zip(begins, wanted)]
+    views = {dtype: raw[first : first + end].view(dtype) for dtype in {dtype for _, dtype in counts_and_dtypes}}
+    begins = [begin // dtype.itemsize for begin, (_, dtype) in zip([0] + ends[:-1], counts_and_dtypes)]
+    return [views[dtype][begin : begin + count] for begin, (count, dtype) in zip(begins, counts_and_dtypes)]

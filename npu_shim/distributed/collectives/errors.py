@@ -99,15 +99,15 @@ def stall_text(
     return "\n".join(lines)
 
 
-def stopped_text(name: str, waited_s: float, place: str) -> str:
+def stopped_rank_text(rank_name: str, waited_s: float, place: str) -> str:
     """Return the message for a rank that stopped in the middle of a collective.
 
     Args:
-        name: of the rank.
+        rank_name: of the rank.
         waited_s: seconds.
         place: the line of its script; may be empty.
     """
-    return f"{name} stopped in the middle of a collective for {waited_s:g} s" + (f", {place}." if place else ".")
+    return f"{rank_name} stopped in the middle of a collective for {waited_s:g} s" + (f", {place}." if place else ".")
 
 
 def check_count_matrix_agrees(key: str, counts: np.ndarray) -> np.ndarray:

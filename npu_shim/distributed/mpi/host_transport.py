@@ -153,11 +153,11 @@ class HostTransport(Transport):
 
     # ---- their parts
 
-    def _gather(self, own: np.ndarray) -> np.ndarray:
+    def _gather(self, array: np.ndarray) -> np.ndarray:
         """Return the arrays of all ranks by position, in shared memory."""
         barrier, links, span = self._barrier, self._links, self._span
-        rows = barrier.slots(own.dtype, self._size * own.size)[0].reshape(self._size, own.size)
-        rows[self._place] = own
+        rows = barrier.slots(array.dtype, self._size * array.size)[0].reshape(self._size, array.size)
+        rows[self._place] = array
         barrier.wait()
         if links is not None:
             for host in span.others:

@@ -101,20 +101,20 @@ def read_number_field(entry: JsonObject, key: str, path: str, reading: Reading) 
 
 
 def check_declared_count(
-    entry: JsonObject, key: str, wanted: int, path: str, inside: str, reading: Reading, noun: str = "entry",
+    entry: JsonObject, key: str, actual_count: int, path: str, list_key: str, reading: Reading, noun: str = "entry",
     required: bool = False, severity: str = ERROR, quoted: bool = True,
 ) -> None:  # fmt: skip
     """Compare a declared number with the length of a list; the dialect has it in quotes, or not."""
-    right = f'Write "{key}": ' + (f'"{wanted}"' if quoted else f"{wanted}")
+    right = f'Write "{key}": ' + (f'"{actual_count}"' if quoted else f"{actual_count}")
     if key not in entry and not required:
         return
     if key not in entry:
         reading.report(path, f"has no {key}{similar_key_text((key,), entry)}", right, WARNING)
-    elif str(entry[key]).strip() != str(wanted):
+    elif str(entry[key]).strip() != str(actual_count):
         reading.report(
             f"{path}.{key}",
-            f"is {entry[key]!r}, but there {'is' if wanted == 1 else 'are'} "
-            f"{count_text(wanted, noun, 'entries' if noun == 'entry' else '')} in {inside}",
+            f"is {entry[key]!r}, but there {'is' if actual_count == 1 else 'are'} "
+            f"{count_text(actual_count, noun, 'entries' if noun == 'entry' else '')} in {list_key}",
             f"{right}, or complete the list",
             severity,
         )
@@ -128,9 +128,9 @@ def required_value(entry: JsonObject, key: str, path: str, reading: Reading) -> 
     return entry[key]
 
 
-def similar_key_text(wanted: Sequence[str], entry: JsonObject) -> str:
+def similar_key_text(missing_keys: Sequence[str], entry: JsonObject) -> str:
     """Return the key of an object that may be a misspelling of a wanted key, as the end of a sentence."""
-    near = [one for key in wanted for one in difflib.get_close_matches(key, list(entry), 1, 0.75)]
+    near = [one for key in missing_keys for one in difflib.get_close_matches(key, list(entry), 1, 0.75)]
     return f", but {near[0]}" if near else ""
 
 

@@ -121,12 +121,14 @@ def _check_equal_super_pods(table: RankTable, counts: dict[str, int]) -> Iterato
             )
 
 
-def server_path(table: RankTable, at: int) -> str:
+def server_path(table: RankTable, server_index: int) -> str:
     """Return the JSON path of a server, or of the list that has its devices."""
-    paths = {RANK_LIST: "$.rank_list", model.SERVER_LIST: f"$.server_list[{at}]"}
+    paths = {RANK_LIST: "$.rank_list", model.SERVER_LIST: f"$.server_list[{server_index}]"}
     instances = "$.group_list[0].instance_list"
-    return {**paths, model.POD: f"{instances}[{at}]"}.get(table.dialect, instances)
+    return {**paths, model.POD: f"{instances}[{server_index}]"}.get(table.dialect, instances)
 
 
-def _devices_path(table: RankTable, at: int) -> str:
-    return server_path(table, at) + {model.SERVER_LIST: ".device", model.POD: ".devices"}.get(table.dialect, "")
+def _devices_path(table: RankTable, server_index: int) -> str:
+    return server_path(table, server_index) + {model.SERVER_LIST: ".device", model.POD: ".devices"}.get(
+        table.dialect, ""
+    )

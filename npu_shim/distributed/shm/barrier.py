@@ -16,7 +16,7 @@ from typing import Callable
 
 import numpy as np
 
-from npu_shim.distributed.collectives.errors import PeerLost, Stalled, stopped_text
+from npu_shim.distributed.collectives.errors import PeerLost, Stalled, stopped_rank_text
 from npu_shim.distributed.shm.liveness import Peers
 from npu_shim.distributed.shm.segment import Segment, fence
 
@@ -80,7 +80,7 @@ class Barrier:
                 error = PeerLost(f"{lost} in the middle of a collective.")
             elif waited_s > self._timeout_s:
                 (place,) = self._peers.places([other])
-                error = Stalled(stopped_text(self._peers.name(other), self._timeout_s, place))
+                error = Stalled(stopped_rank_text(self._peers.name(other), self._timeout_s, place))
         if error is not None and self._words[index] < number:  # else the rank passed before it was lost
             raise error
 

@@ -156,15 +156,15 @@ class Segment:
         """Return the byte offset of the record of an announcement."""
         return self.layout.records_at + (rank * ENTRIES + entry) * RECORD_BYTES
 
-    def write_text(self, at: int, text: str, max_bytes: int = TEXT_BYTES) -> None:
+    def write_text(self, offset: int, text: str, max_bytes: int = TEXT_BYTES) -> None:
         """Write a text at a byte offset, truncated to max_bytes. The caller announces it afterwards."""
         raw = text.encode("utf-8")[: max_bytes - 2]
-        self.memory[at : at + 2 + len(raw)] = len(raw).to_bytes(2, "little") + raw
+        self.memory[offset : offset + 2 + len(raw)] = len(raw).to_bytes(2, "little") + raw
 
-    def read_text(self, at: int) -> str:
+    def read_text(self, offset: int) -> str:
         """Read a text that write_text wrote."""
-        count = int.from_bytes(self.memory[at : at + 2], "little")
-        return self.memory[at + 2 : at + 2 + count].decode("utf-8", "ignore")
+        count = int.from_bytes(self.memory[offset : offset + 2], "little")
+        return self.memory[offset + 2 : offset + 2 + count].decode("utf-8", "ignore")
 
     def text_offset(self, rank: int) -> int:
         """Return the byte offset of the text in which a rank writes why it exited or failed."""

@@ -94,8 +94,8 @@ class Ladder:
         stage: the name of the current one.
     """
 
-    def __init__(self, given: Subject) -> None:
-        self.given = given
+    def __init__(self, subject: Subject) -> None:
+        self.given = subject
         self.facts = Facts()
         self.stage = ""
 
@@ -120,10 +120,10 @@ class Ladder:
         _write_diagnosis(path, diagnosis)
         return diagnosis
 
-    def _run_stage(self, stage: Stage, left: Sequence[Stage], diagnosis: Diagnosis) -> None:
+    def _run_stage(self, stage: Stage, remaining: Sequence[Stage], diagnosis: Diagnosis) -> None:
         self.stage = stage.name
         one = self.facts.seconds
-        most = sum(later.runs for later in left)
+        most = sum(later.runs for later in remaining)
         about = f"; {most} runs of {one:.0f} s are left at most, {one * most / 60:.0f} min" if one else ""
         self.given.report(f"{stage.name}: {stage.title}{about}")
         shutil.rmtree(self.stage_path(), ignore_errors=True)  # of a run that was interrupted
@@ -152,17 +152,17 @@ class Ladder:
         return os.path.join(self.given.folder, self.stage, *names)
 
     def run_and_compare(
-        self, name: str, given: Dumping | None = None, *, on_host: bool = False, alone: bool = False
+        self, name: str, dumping: Dumping | None = None, *, on_host: bool = False, alone: bool = False
     ) -> result.Result:
         """Run the script and compare it with the recording.
 
         Args:
             name: of its folder.
-            given: dumps and precision; None for those of the script.
+            dumping: dumps and precision; None for those of the script.
             on_host: True to leave the device alone.
             alone: True for one process in place of several ranks.
         """
-        run = self._planned_run(name, given, on_host, alone)
+        run = self._planned_run(name, dumping, on_host, alone)
         settings = Settings(self.given.tolerance(run.on_host))
         verified = recorded_original.verify_against(
             self.given.reference, run, settings, self._report_progress, not run.on_host
@@ -171,17 +171,17 @@ class Ladder:
         return verified
 
     def run_script(
-        self, name: str, given: Dumping | None = None, on_host: bool = False, steps: int | None = None
+        self, name: str, dumping: Dumping | None = None, on_host: bool = False, steps: int | None = None
     ) -> str | None:
         """Run the script, or some steps of it. Return why it did not run to its end, None if it did."""
-        run = self._planned_run(name, given, on_host)
+        run = self._planned_run(name, dumping, on_host)
         run = run if steps is None else replace(run, steps=steps)
         self._report_progress(run.start_text)
         part = result.run_part(run, run.start(), read_recordings(run))
         return None if part.completed else failure_sentences(part)
 
-    def _planned_run(self, name: str, given: Dumping | None, on_host: bool, alone: bool = False) -> Run:
-        dumping = replace(given or Dumping(), draws=self.given.reference.seed)
+    def _planned_run(self, name: str, dumping: Dumping | None, on_host: bool, alone: bool = False) -> Run:
+        dumping = replace(dumping or Dumping(), draws=self.given.reference.seed)
         run = replace(self.given.run, folder=self.stage_path(name), dumping=dumping, on_host=on_host)
         if alone or self.facts.alone:
             run = replace(run, ranks=None, of_ranks=False)

@@ -48,17 +48,20 @@ class Kept:
 
     Args:
         store: a folder for the journal and the copies. Several processes may share it.
-        apart: folders whose files are not noted.
+        excluded_folders: folders whose files are not noted.
     Attributes:
         stays: True to leave what is written.
     """
 
     stays = False
 
-    def __init__(self, store: str, apart: Sequence[str] = ()) -> None:
+    def __init__(self, store: str, excluded_folders: Sequence[str] = ()) -> None:
         os.makedirs(store, exist_ok=True)
         self._store = os.path.realpath(store)
-        self._apart = (*_SYSTEM, *(os.path.realpath(path) + os.sep for path in (store, *apart, *_cache_folders())))
+        self._apart = (
+            *_SYSTEM,
+            *(os.path.realpath(path) + os.sep for path in (store, *excluded_folders, *_cache_folders())),
+        )
         self._created: set[str] = set()
         self._copies: dict[str, str] = {}  # path -> copy
         self._prefixes: dict[str, set[str]] = {}  # prefix -> the files that had it before

@@ -23,13 +23,13 @@ class Rehearsal:
     """The part of half precision in a recorded run.
 
     Args:
-        given: what the run is asked for.
+        half_run: what the run is asked for.
         writer: of the recording.
         folder: of the run.
     """
 
-    def __init__(self, given: HalfRun, writer: Writer, folder: str) -> None:
-        self._given = given
+    def __init__(self, half_run: HalfRun, writer: Writer, folder: str) -> None:
+        self._given = half_run
         self._writer = writer
         self._folder = folder
         self._half: HalfPrecision | None = None

@@ -202,9 +202,11 @@ class Migrating:
             run.ended == "stopped" and self.steps is not None and run.steps >= self.steps
         )
 
-    def _rules_with_facts(self, facts: str, without: Sequence[str]) -> argparse.Namespace:
+    def _rules_with_facts(self, facts: str, rules_without_facts: Sequence[str]) -> argparse.Namespace:
         given = tuple(self.rules.no_facts_for or ())
-        return argparse.Namespace(**{**vars(self.rules), "facts": facts, "no_facts_for": (*given, *without)})
+        return argparse.Namespace(
+            **{**vars(self.rules), "facts": facts, "no_facts_for": (*given, *rules_without_facts)}
+        )
 
     def _rule_options(self) -> list[str]:
         from convert_tf2npu.api import rule_options

@@ -29,19 +29,19 @@ class NumericsWatch:
 
     Args:
         folder, every: of watch_numerics().
-        noted: called with each step.
+        on_step: called with each step.
 
     Attributes:
         folder: of the event file and the page.
         history: all that was noted.
     """
 
-    def __init__(self, folder: str, every: int, noted: Callable[[Step], None] | None = None) -> None:
+    def __init__(self, folder: str, every: int, on_step: Callable[[Step], None] | None = None) -> None:
         if not isinstance(every, int) or every < 1:
             raise ValueError(f"every={every!r} is not allowed: it must be an integer of at least 1.")
         self.folder = world().rank_folder(folder)
         self._every = every
-        self._noted = noted
+        self._noted = on_step
         self.history = History()
         self._is_open = True
         os.makedirs(self.folder, exist_ok=True)

@@ -104,12 +104,12 @@ def _is_double(tensor: Tensor) -> bool:
     return is_handle or tensor.dtype.base_dtype == tf.float64
 
 
-def _is_of_other_origin(op: Operation, own: set[Operation]) -> bool:
+def _is_of_other_origin(op: Operation, seed_ops: set[Operation]) -> bool:
     """Return True for an op whose float64 does not come from the seeds, or whose use of it is unknown."""
     if op.type in _CALLS_CODE or any(attribute.HasField("func") for attribute in op.node_def.attr.values()):
         return True
     makes = any(map(_is_double, op.outputs)) and not any(map(_is_double, op.inputs))
-    return makes and op.type not in _FOLLOWS and op not in own and not _is_of_variable(op)
+    return makes and op.type not in _FOLLOWS and op not in seed_ops and not _is_of_variable(op)
 
 
 def _is_of_variable(op: Operation) -> bool:

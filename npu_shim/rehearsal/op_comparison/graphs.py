@@ -82,13 +82,13 @@ def graph_values(graph: Graph, inputs: Mapping[Tensor, Value], variables: Variab
     return _run_fetches(graph, fetches_of(INFERENCE, chosen, graph), fed, variables)
 
 
-def _cannot_be_computed(op: Operation, fed: set[Operation]) -> bool:
+def _cannot_be_computed(op: Operation, fed_ops: set[Operation]) -> bool:
     """Return True if an op needs a value that is not fed, or changes a state."""
     needed = tf_graph.reachable_nodes([op], tf_graph.input_ops)
-    return any(other.type == "Placeholder" and other not in fed or "Assign" in other.type for other in needed)
+    return any(other.type == "Placeholder" and other not in fed_ops or "Assign" in other.type for other in needed)
 
 
-def _run_fetches(graph: Graph, fetches: list[Fetch], fed: FeedDict, variables: Variables) -> list[OpValue]:
+def _run_fetches(graph: Graph, fetches: list[Fetch], feed_dict: FeedDict, variables: Variables) -> list[OpValue]:
     with graph.as_default(), v1.Session(graph=graph) as session:
         all_variables = v1.global_variables()
         session.run(v1.variables_initializer(all_variables))
@@ -97,7 +97,7 @@ def _run_fetches(graph: Graph, fetches: list[Fetch], fed: FeedDict, variables: V
             variables.update(zip(map(plain_name, all_variables), session.run(all_variables)))
         else:
             _load_variables(session, all_variables, variables)
-        values = session.run([fetch.tensor for fetch in fetches], dict(fed))
+        values = session.run([fetch.tensor for fetch in fetches], dict(feed_dict))
     return [OpValue(fetch.stage, fetch.name, fetch.op_type, np.asarray(value)) for fetch, value in zip(fetches, values)]
 
 

@@ -87,14 +87,14 @@ class Sessions:
             self._show_values(plan, more, fetches, result)
         return result
 
-    def _count_steps(self, plan: _Plan, more: list[Value]) -> None:
+    def _count_steps(self, plan: _Plan, extra_values: list[Value]) -> None:
         for number in plan.numbers[1:]:
             self._progress.count_steps(number)
         self._runs += 1
-        if plan.step is None or not more:
+        if plan.step is None or not extra_values:
             self._progress.count_steps(plan.numbers[0], self._per_run)
             return
-        step = int(more[-1])
+        step = int(extra_values[-1])
         counted = self._progress.steps_of_source(plan.numbers[0])
         expected = counted + self._per_run
         if abs(step - expected) <= self._per_run or step == self._global_step:
@@ -108,9 +108,9 @@ class Sessions:
         self._reads += 1
         self._runs = 0
 
-    def _show_values(self, plan: _Plan, more: list[Value], fetches: Fetches, result: Result) -> None:
+    def _show_values(self, plan: _Plan, extra_values: list[Value], fetches: Fetches, result: Result) -> None:
         progress = self._progress
-        for (kind, name, _), value in zip(plan.shown, more):
+        for (kind, name, _), value in zip(plan.shown, extra_values):
             progress.record_values(kind, [(name, value)])
         for fetch, value in fetches_with_values(fetches, result):
             if isinstance(value, bytes):

@@ -76,14 +76,14 @@ class Uses(NamedTuple):
         return None
 
 
-def phase_of_argument(call: ast.Call, word: str, given: ast.AST) -> str | None:
+def phase_of_argument(call: ast.Call, word: str, argument: ast.AST) -> str | None:
     """Return the phase of an argument by the name of the function, or of the keyword."""
-    keyword = given.arg or "" if isinstance(given, ast.keyword) else ""
+    keyword = argument.arg or "" if isinstance(argument, ast.keyword) else ""
     named = phase_in(keyword)
     if named:
         return named
     if word in TRAINING_METHODS:
-        return TRAIN if call.args[:1] == [given] or keyword in ("x", "generator") else None
+        return TRAIN if call.args[:1] == [argument] or keyword in ("x", "generator") else None
     if word in ("adapt", "save") or "vocab" in word:
         return PREPARE
     return TAKERS.get(word) or phase_in(word)

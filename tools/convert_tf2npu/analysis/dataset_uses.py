@@ -137,21 +137,21 @@ class _Search:
         self.follow_value(node, names, sites, _SHAPES)
         self.complete = complete
 
-    def _add_read(self, phase: str, node: ast.AST, names: Names, by: str, sites: tuple[ast.AST, ...]) -> None:
-        self.reads.append(Use(phase, node, names, by, sites))
+    def _add_read(self, phase: str, node: ast.AST, names: Names, reader: str, sites: tuple[ast.AST, ...]) -> None:
+        self.reads.append(Use(phase, node, names, reader, sites))
 
     def _follow_as_argument(
-        self, call: ast.AST, given: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part
+        self, call: ast.AST, argument: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part
     ) -> None:
         """Follow a value that a call gets as an argument."""
         if not isinstance(call, ast.Call):
             self.complete = False  # a base class
             return
         word = last_name(call.func)
-        value = given.value if isinstance(given, ast.keyword) else given
+        value = argument.value if isinstance(argument, ast.keyword) else argument
         if part == _SHAPES:
             self.shapes_iterators |= _reads_several(word, names)
-            self._follow_into_function(call, value, names, sites, part)
+            self._follow_and_tell_if_read(call, value, names, sites, part)
             return
         if word in HARMLESS:
             self._follow_shapes(call, names, sites)
@@ -165,18 +165,18 @@ class _Search:
         elif word == "next":
             kind = phase_of_step(call, names)
             self._add_read_by_kind(kind, value, names, "next", sites)
-        elif self._follow_into_function(call, value, names, sites, part):
+        elif self._follow_and_tell_if_read(call, value, names, sites, part):
             return
         elif word in READS:
             self._add_read(PREPARE, value, names, word, sites)
         else:
-            phase = phase_of_argument(call, word, given)
+            phase = phase_of_argument(call, word, argument)
             if phase and not part:
-                by = getattr(given, "arg", "") or ""
+                by = getattr(argument, "arg", "") or ""
                 self._add_read(phase, value, names, by if phase_in(by) else word, sites)
             self.complete = self.complete and bool(phase)
 
-    def _follow_into_function(
+    def _follow_and_tell_if_read(
         self, call: ast.Call, value: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part
     ) -> bool:
         """Follow an argument into a function or class of the project. Return True if it is read there."""
@@ -281,15 +281,17 @@ class _Search:
             around = names.parents[loop]
             self._add_read_by_kind(phase_of_loop(around, names), node, names, "the loop", sites)
 
-    def _add_read_by_kind(self, kind: str, node: ast.AST, names: Names, by: str, sites: tuple[ast.AST, ...]) -> None:
+    def _add_read_by_kind(
+        self, kind: str, node: ast.AST, names: Names, reader: str, sites: tuple[ast.AST, ...]
+    ) -> None:
         if kind == UNKNOWN:
             self.complete = False
         elif kind == BY_CALL:
-            self._add_read_by_call(node, names, by, sites)
+            self._add_read_by_call(node, names, reader, sites)
         elif kind != PEEK:
-            self._add_read(kind, node, names, by, sites)
+            self._add_read(kind, node, names, reader, sites)
 
-    def _add_read_by_call(self, node: ast.AST, names: Names, by: str, sites: tuple[ast.AST, ...]) -> None:
+    def _add_read_by_call(self, node: ast.AST, names: Names, reader: str, sites: tuple[ast.AST, ...]) -> None:
         """Add a read of a function that trains for some of its arguments only."""
         function = next((parent for parent in names.ancestors(node) if isinstance(parent, _FUNCTIONS)), None)
         if function is None:  # only parameters make it depend on the call
@@ -303,7 +305,7 @@ class _Search:
             self.complete = False
             self.undecided = function.name
         else:
-            self._add_read(phase, node, names, by, sites)
+            self._add_read(phase, node, names, reader, sites)
 
 
 def _reads_several(word: str, names: Names) -> bool:

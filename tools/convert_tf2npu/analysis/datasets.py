@@ -19,24 +19,26 @@ map_with_legacy_function""".split()
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
-def is_dataset(node: ast.AST, where: Where, names: Names, asked: frozenset[int] = frozenset()) -> bool:
+def is_dataset(node: ast.AST, where: Where, names: Names, being_checked: frozenset[int] = frozenset()) -> bool:
     """Return True if an expression is a dataset, also one that all calls of a method pass to it.
 
     Args:
         node: the expression.
         where: its place.
         names: the names of its module.
-        asked: the expressions that are being checked.
+        being_checked: the expressions that are being checked.
     """
     if names.types.type_of(node, where) == Type.DATASET:
         return True
-    if id(node) in asked:
+    if id(node) in being_checked:
         return False
-    asked |= {id(node)}
+    being_checked |= {id(node)}
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in DATASET_METHODS:
-        return is_dataset(node.func.value, where, names, asked)
+        return is_dataset(node.func.value, where, names, being_checked)
     sources = origins(node, where, names, methods=True)
-    return bool(sources) and all(is_dataset(origin.node, origin.where, origin.names, asked) for origin in sources)
+    return bool(sources) and all(
+        is_dataset(origin.node, origin.where, origin.names, being_checked) for origin in sources
+    )
 
 
 def batched_dataset(context: Context, node: ast.Call) -> ast.AST:

@@ -81,9 +81,9 @@ def may_run_on_npu(names: Names, node: ast.AST) -> bool:
     return names.once(_is_on_npu, around)
 
 
-def _is_on_npu(names: Names, around: ast.AST | None) -> bool:
+def _is_on_npu(names: Names, enclosing: ast.AST | None) -> bool:
     """Return True if the code of a function or class, or of the module, may run on the NPU."""
-    return not _belongs_to_host([] if around is None else [around, *names.ancestors(around)], names, set())
+    return not _belongs_to_host([] if enclosing is None else [enclosing, *names.ancestors(enclosing)], names, set())
 
 
 def is_in_map_function(context: Context, node: ast.AST) -> bool:
@@ -295,18 +295,18 @@ def _python_function_arguments(word: str, call: Call) -> list[ast.expr]:
     return [k.value for k in call.node.keywords if k.arg and _INPUTS.match(k.arg)]
 
 
-def _belongs_to_host(around: Iterable[ast.AST], names: Names, seen: set[ast.AST]) -> bool:
+def _belongs_to_host(enclosing: Iterable[ast.AST], names: Names, seen: set[ast.AST]) -> bool:
     """Return True if code belongs to input, serving or a test.
 
     Args:
-        around: the nodes around it, the innermost first.
+        enclosing: the nodes around it, the innermost first.
         names: name resolution in its module.
         seen: the functions whose uses are being checked.
     """
     if names.once(_is_test_or_preparation_file):
         return True
     host = names.once(_find_host_functions)
-    for parent in around:
+    for parent in enclosing:
         if parent in host.likely or parent in host.certain:
             return True
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):

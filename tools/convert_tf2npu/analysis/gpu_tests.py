@@ -26,10 +26,10 @@ _LISTS = frozenset(
 ASKING = _TESTS | _LISTS
 
 
-def is_true_with_gpu(context: Context, test: ast.expr, where: Where) -> bool:
+def is_test_for_gpu(context: Context, test: ast.expr, where: Where) -> bool:
     """Return True if a test is true with one GPU or more, and false without."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return is_true_without_gpu(context, test.operand, where)
+        return is_test_for_missing_gpu(context, test.operand, where)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         limit = (constant_in_tuple(test.comparators[0]) or (None,))[0]
         return _is_number_of_gpus(context, test.left, where) and (
@@ -45,10 +45,10 @@ def is_true_with_gpu(context: Context, test: ast.expr, where: Where) -> bool:
     )
 
 
-def is_true_without_gpu(context: Context, test: ast.expr, where: Where) -> bool:
+def is_test_for_missing_gpu(context: Context, test: ast.expr, where: Where) -> bool:
     """Return True if a test is true without GPUs, and false with one."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return is_true_with_gpu(context, test.operand, where)
+        return is_test_for_gpu(context, test.operand, where)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         limit, operator = (constant_in_tuple(test.comparators[0]) or (None,))[0], test.ops[0]
         if isinstance(operator, ast.NotEq) and isinstance(limit, str):  # gpu_device_name() != '/device:GPU:0'

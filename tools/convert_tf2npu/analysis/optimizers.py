@@ -149,13 +149,13 @@ def is_optimizer_class(name: str) -> bool:
     )
 
 
-def _role_of_callee(origin: Origin, call: ast.Call, around: frozenset[ast.AST] = frozenset()) -> str | None:
+def _role_of_callee(origin: Origin, call: ast.Call, enclosing_partials: frozenset[ast.AST] = frozenset()) -> str | None:
     """Return the role of a call by the origin of the called expression.
 
     Args:
         origin: the origin.
         call: the call.
-        around: the calls of functools.partial around the origin, which may be made of themselves in a loop.
+        enclosing_partials: the calls of functools.partial around the origin, which may be made of themselves in a loop.
     """
     if isinstance(origin.node, ast.ClassDef):
         its_class = ProjectClass(origin.node, origin.names)
@@ -174,9 +174,13 @@ def _role_of_callee(origin: Origin, call: ast.Call, around: frozenset[ast.AST] =
             return CREATES_OPTIMIZER
         if name != "functools.partial" or not origin.node.args:
             return None
-        around |= {origin.node}
+        enclosing_partials |= {origin.node}
         inner = origins(origin.node.args[0], origin.where, origin.names)
-        roles = {_role_of_callee(callee, call, around) for callee in inner if callee.node not in around}
+        roles = {
+            _role_of_callee(callee, call, enclosing_partials)
+            for callee in inner
+            if callee.node not in enclosing_partials
+        }
         return roles.pop() if len(roles) == 1 else None
     return _role_of_name(name, call) if name else None
 

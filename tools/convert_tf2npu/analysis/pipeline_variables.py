@@ -57,7 +57,7 @@ def pipeline_reads(context: Context, makers: frozenset[str], sizes: bool = False
     reads: list[tuple[ast.expr, Where]] = []
     if traced:
         reads += [(read, where) for read, where in names.reads if _is_traced(names, read, traced)]
-    reads += [(part, where) for read, where in reads for part in _attributes_read_of(read, names)]
+    reads += [(part, where) for read, where in reads for part in _attribute_chain(read, names)]
     reads += [(value, call.where) for call in names.calls for value in _layer_and_size_arguments(context, call, sizes)]
     reported: set[ast.AST] = set()
     for read, where in reads:
@@ -80,9 +80,9 @@ def _is_traced(names: Names, node: ast.AST, traced: frozenset[ast.AST]) -> bool:
     return next(around, None) in traced
 
 
-def _attributes_read_of(read: ast.expr, names: Names) -> Iterator[ast.expr]:
+def _attribute_chain(node: ast.expr, names: Names) -> Iterator[ast.expr]:
     """Yield ``self.count`` and ``self.count.assign_add`` for ``self``."""
-    parent = names.parents.get(read)
+    parent = names.parents.get(node)
     while isinstance(parent, ast.Attribute) and isinstance(parent.ctx, ast.Load):
         yield parent
         parent = names.parents.get(parent)
@@ -127,10 +127,10 @@ def _is_dataset_method(context: Context, call: Call, methods: frozenset[str]) ->
 
 
 def _creation_calls(
-    context: Context, read: ast.expr, where: Where, makers: frozenset[str]
+    context: Context, variable: ast.expr, where: Where, makers: frozenset[str]
 ) -> Iterator[tuple[ast.Call, str, Names]]:
     """Yield the calls that make the variable or layer that a name has, except those on the CPU."""
-    for origin in origins(read, where, context.names):
+    for origin in origins(variable, where, context.names):
         node = origin.node
         if not isinstance(node, ast.Call):
             continue

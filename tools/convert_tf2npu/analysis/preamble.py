@@ -184,20 +184,20 @@ def _is_name_without_effect(name: str) -> bool:
 
 
 def last_setting(
-    names: Names, body: Sequence[ast.stmt], passed: Callable[[ast.stmt], bool] = lambda statement: False
+    names: Names, body: Sequence[ast.stmt], belongs_too: Callable[[ast.stmt], bool] = lambda statement: False
 ) -> int:
     """Return the index of the last setting of the preamble of a body; -1 if it has none.
 
     Args:
         names: of the module.
         body: the statements, of which the preamble is the beginning.
-        passed: tells which statements belong to the preamble besides those that are harmless.
+        belongs_too: tells which statements belong to the preamble besides those that are harmless.
     """
     last = -1
     for index, statement in enumerate(body):
         if is_setting(names, statement):
             last = index
-        elif not passed(statement) and not is_harmless(names, statement):
+        elif not belongs_too(statement) and not is_harmless(names, statement):
             break
     return last
 

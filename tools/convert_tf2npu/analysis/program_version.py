@@ -85,25 +85,25 @@ def _reach_cache(_: ModuleIndex) -> LRU[str, Reach]:
     return LRU(_MOST_SCRIPTS)
 
 
-def _judgement_of_reach(reach: Reach, own: FileEvidence) -> Judgement:
-    judgement = judgement_of([own])
-    if own.is_clear:
-        if judgement.version == Version.ONE or own.only_two:
+def _judgement_of_reach(reach: Reach, file_evidence: FileEvidence) -> Judgement:
+    judgement = judgement_of([file_evidence])
+    if file_evidence.is_clear:
+        if judgement.version == Version.ONE or file_evidence.only_two:
             return judgement
         other = reach.first_reached_evidence("only_one", reach.imported)
         if other is None or other.only_one is None:
             return judgement
-        enabled = own.enables or reach.first_reached_evidence("enables", reach.imported) is not None
+        enabled = file_evidence.enables or reach.first_reached_evidence("enables", reach.imported) is not None
         return Judgement(Version.ONE if enabled else Version.BOTH, other.only_one, judgement.two)
     imported = list(reach.decisive_evidence(reach.imported))
-    judgement = judgement_of([own, *imported])
+    judgement = judgement_of([file_evidence, *imported])
     if judgement.version == Version.BOTH:
-        only_one = own.only_one or next((file.only_one for file in imported if file.only_one), None)
+        only_one = file_evidence.only_one or next((file.only_one for file in imported if file.only_one), None)
         if only_one:
-            enabled = own.enables or reach.first_reached_evidence("enables", reach.imported) is not None
-            if enabled and not any(file.only_two for file in [own, *imported]):
+            enabled = file_evidence.enables or reach.first_reached_evidence("enables", reach.imported) is not None
+            if enabled and not any(file.only_two for file in [file_evidence, *imported]):
                 return judgement._replace(version=Version.ONE, one=only_one)
-        elif not (own.one or own.session) and reach.trains_eagerly():
+        elif not (file_evidence.one or file_evidence.session) and reach.trains_eagerly():
             return judgement._replace(version=Version.TWO)  # a helper of version 1 in a library does not decide
     return judgement
 

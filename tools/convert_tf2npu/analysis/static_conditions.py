@@ -18,14 +18,16 @@ _MODE_KEYS = ("tensorflow.estimator.ModeKeys.", "tensorflow.contrib.learn.ModeKe
 _FLAGS = ("tensorflow.app.flags.FLAGS.", "tensorflow.flags.FLAGS.", "absl.flags.FLAGS.")
 
 
-def is_python_value(names: Names, node: ast.AST | None, where: Where, asked: frozenset[int] = frozenset()) -> bool:
+def is_python_value(
+    names: Names, node: ast.AST | None, where: Where, being_checked: frozenset[int] = frozenset()
+) -> bool:
     """Return True if an expression is certainly a Python value and no tensor.
 
     Args:
         names: of the module.
         node: the condition.
         where: its place.
-        asked: the parameters that are being checked.
+        being_checked: the parameters that are being checked.
     """
     if isinstance(node, ast.Compare):
         return any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops) or any(
@@ -34,17 +36,19 @@ def is_python_value(names: Names, node: ast.AST | None, where: Where, asked: fro
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return True
     if isinstance(node, ast.BoolOp):  # all but the last are tested; the last may be the result
-        return is_python_value(names, node.values[-1], where, asked)
+        return is_python_value(names, node.values[-1], where, being_checked)
     if isinstance(node, ast.Name):
         bindings = names.bindings_of_name(node.id, where) or []
-        return bool(bindings) and all(_binds_python_values(names, b, node, asked) for b in bindings)
+        return bool(bindings) and all(_binds_python_values(names, b, node, being_checked) for b in bindings)
     if isinstance(node, ast.IfExp):
-        return is_python_value(names, node.body, where, asked) and is_python_value(names, node.orelse, where, asked)
+        return is_python_value(names, node.body, where, being_checked) and is_python_value(
+            names, node.orelse, where, being_checked
+        )
     if isinstance(node, ast.Attribute):
         return (
             (names.resolve(node, where) or "").startswith(_FLAGS)
             or _function_tests_value(where.scope.node, node)
-            or _holds_python_values(names, node, where, asked)
+            or _holds_python_values(names, node, where, being_checked)
         )
     if isinstance(node, ast.Call):
         return (
@@ -60,27 +64,32 @@ def _is_string_or_mode_key(names: Names, side: ast.AST, where: Where) -> bool:
     return value is not None and isinstance(value[0], str) or (names.resolve(side, where) or "").startswith(_MODE_KEYS)
 
 
-def _binds_python_values(names: Names, binding: Binding, use: ast.Name | None, asked: frozenset[int]) -> bool:
+def _binds_python_values(names: Names, binding: Binding, use: ast.Name | None, being_checked: frozenset[int]) -> bool:
     if binding.kind == "value":
-        return is_python_value(names, binding.node, binding.where, asked)
+        return is_python_value(names, binding.node, binding.where, being_checked)
     if binding.kind != "arg":
         return False
     key = id(binding.node)
     scope = binding.where.scope
-    if key in asked or use is not None and len(scope.bindings[use.id]) == 1 and _function_tests_value(scope.node, use):
+    if (
+        key in being_checked
+        or use is not None
+        and len(scope.bindings[use.id]) == 1
+        and _function_tests_value(scope.node, use)
+    ):
         return True
     values = values_passed_to_parameter(binding, names) or values_passed_to_method(binding, names)
-    return values is not None and all(is_python_value(v.names, v.value, v.where, asked | {key}) for v in values)
+    return values is not None and all(is_python_value(v.names, v.value, v.where, being_checked | {key}) for v in values)
 
 
-def _holds_python_values(names: Names, node: ast.Attribute, where: Where, asked: frozenset[int]) -> bool:
+def _holds_python_values(names: Names, node: ast.Attribute, where: Where, being_checked: frozenset[int]) -> bool:
     """Return True if all values that the project assigns to an attribute are Python values."""
     owner = names.owner_class(node.value, where)
     kind = names.types.type_of(node.value, where) if owner is None else None
     if isinstance(kind, Instance):
         owner = ClassDefinition(kind.owner, kind.names)
     held = owner[1].attribute_bindings(owner[0], node.attr) if owner else []
-    return bool(held) and all(_binds_python_values(other, b, None, asked) for b, other in held)
+    return bool(held) and all(_binds_python_values(other, b, None, being_checked) for b, other in held)
 
 
 def _function_tests_value(function: ast.AST, value: ast.expr) -> bool:

@@ -240,14 +240,14 @@ def _may_train(names: Names) -> bool:
     return _reaches_training(project, names.path, own)
 
 
-def _version_of_project_file(project: ModuleIndex, path: str, own: FileEvidence) -> Judgement:
+def _version_of_project_file(project: ModuleIndex, path: str, file_evidence: FileEvidence) -> Judgement:
     """Return the version of a file of a project."""
     scripts = project.once(programs_importing, path)
     judgement = Judgement(Version.UNKNOWN)
     if _is_program_or_unused_library(project, path):
         judgement = project.once(judgement_of_script, path)
     if judgement.version == Version.UNKNOWN and scripts:
-        judgement = _version_of_module(own, [project.once(judgement_of_script, script) for script in scripts])
+        judgement = _version_of_module(file_evidence, [project.once(judgement_of_script, script) for script in scripts])
         alone = project.once(judgement_of_script, path) if judgement.version == Version.BOTH else judgement
         judgement = alone if alone.version in (Version.ONE, Version.TWO) else judgement
     if judgement.version == Version.UNKNOWN:
@@ -257,10 +257,10 @@ def _version_of_project_file(project: ModuleIndex, path: str, own: FileEvidence)
     return judgement if judgement.version != Version.UNKNOWN else _version_of_sharing_scripts(project, path)
 
 
-def _file_and_program_train(project: ModuleIndex, path: str, own: FileEvidence) -> tuple[bool, bool]:
+def _file_and_program_train(project: ModuleIndex, path: str, file_evidence: FileEvidence) -> tuple[bool, bool]:
     """Return True if a file or one that it imports trains, and True if its program does."""
     scripts = project.once(programs_importing, path)
-    trains = _reaches_training(project, path, own)
+    trains = _reaches_training(project, path, file_evidence)
     is_trained = (
         trains
         and _is_program_or_unused_library(project, path)
@@ -271,11 +271,11 @@ def _file_and_program_train(project: ModuleIndex, path: str, own: FileEvidence) 
     return trains, is_trained
 
 
-def _reaches_training(project: ModuleIndex, path: str, own: FileEvidence) -> bool:
+def _reaches_training(project: ModuleIndex, path: str, file_evidence: FileEvidence) -> bool:
     """Return True if a file or one that it imports trains."""
     if _is_program_or_unused_library(project, path):
         return project.once(script_trains, path)
-    return own.trains or first_evidence(project, "trains", project.with_imports(path) - {path}) is not None
+    return file_evidence.trains or first_evidence(project, "trains", project.with_imports(path) - {path}) is not None
 
 
 def _opens_device(project: ModuleIndex, path: str) -> bool:
@@ -289,14 +289,14 @@ def _is_program_or_unused_library(project: ModuleIndex, path: str) -> bool:
     return not project.once(programs_importing, path) or project.once(is_program, path)
 
 
-def _version_of_module(own: FileEvidence | None, scripts: Sequence[Judgement]) -> Judgement:
+def _version_of_module(file_evidence: FileEvidence | None, scripts: Sequence[Judgement]) -> Judgement:
     """Return the version of a module: that of its scripts; if they have both, the one that it shows itself, or both."""
     clear = [script for script in scripts if script.version in (Version.ONE, Version.TWO)]
     if len({script.version for script in clear}) == 1:
         return clear[0]
     shown = clear or [script for script in scripts if script.version == Version.BOTH]
-    if own is not None and (own.is_clear or not shown):
-        return judgement_of([own])
+    if file_evidence is not None and (file_evidence.is_clear or not shown):
+        return judgement_of([file_evidence])
     one = next((script.one for script in shown if script.one), None)
     two = next((script.two for script in shown if script.two), None)
     return Judgement(Version.BOTH if shown else Version.UNKNOWN, one, two)

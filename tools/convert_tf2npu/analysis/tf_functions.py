@@ -145,7 +145,7 @@ def traced_functions(names: Names) -> frozenset[ast.AST]:
                 if function is not None:
                     (traced if makes else on_host).add(function)
     traced |= _keras_methods(names, STEPS, _MODELS)
-    return _add_called_functions(names, traced, on_host) if traced else frozenset()
+    return _with_called_functions(names, traced, on_host) if traced else frozenset()
 
 
 def layer_call_functions(names: Names) -> frozenset[ast.AST]:
@@ -155,7 +155,7 @@ def layer_call_functions(names: Names) -> frozenset[ast.AST]:
     """
     calls = _keras_methods(names, frozenset({"call"}), None)
     once: set[ast.AST] = {f.node for f in names.functions if getattr(f.node, "name", "") in _ONCE}
-    return _add_called_functions(names, calls, once, is_conditional) if calls else frozenset()
+    return _with_called_functions(names, calls, once, is_conditional) if calls else frozenset()
 
 
 def _keras_methods(names: Names, method_names: frozenset[str], base_names: frozenset[str] | None) -> set[ast.AST]:
@@ -183,8 +183,8 @@ def is_conditional(names: Names, node: ast.AST) -> bool:
     return False
 
 
-def _add_called_functions(
-    names: Names, functions: set[ast.AST], without: set[ast.AST], skips: Callable[[Names, ast.AST], bool] | None = None
+def _with_called_functions(
+    names: Names, functions: set[ast.AST], excluded: set[ast.AST], skips: Callable[[Names, ast.AST], bool] | None = None
 ) -> frozenset[ast.AST]:
     """Return functions and those of the file that they call, except some functions and some calls."""
     calls: dict[ast.AST, list[ast.AST]] = {}
@@ -200,10 +200,10 @@ def _add_called_functions(
     while todo:
         function = todo.pop()
         for called in calls.get(function, ()):
-            if called not in functions and called not in without:
+            if called not in functions and called not in excluded:
                 functions.add(called)
                 todo.append(called)
-    return frozenset(functions - without)
+    return frozenset(functions - excluded)
 
 
 def _function_of_file(names: Names, node: ast.AST, where: Where) -> ast.AST | None:

@@ -73,12 +73,12 @@ def _tensorflow_imports(names: Names) -> list[ast.stmt]:
     ]
 
 
-def _first_project_import_of_tensorflow(context: Context, own: bool) -> ast.stmt | None:
+def _first_project_import_of_tensorflow(context: Context, imports_tensorflow: bool) -> ast.stmt | None:
     """Return the first import of a project module that uses TensorFlow when it is imported, or None.
 
     Args:
         context: the file.
-        own: True if the file imports TensorFlow itself; otherwise each module with TensorFlow counts.
+        imports_tensorflow: True if the file imports TensorFlow itself; otherwise each module with TensorFlow counts.
     """
     project = context.names.project
     if not project or not context.names.path:
@@ -88,7 +88,7 @@ def _first_project_import_of_tensorflow(context: Context, own: bool) -> ast.stmt
             paths: set[str] = set()
             for place in _imported_project_files(context, statement):
                 paths |= project.with_imports(place)
-            if any(f.works_on_import if own else f.lifted for f in entry_facts_of_files(project, paths)):
+            if any(f.works_on_import if imports_tensorflow else f.lifted for f in entry_facts_of_files(project, paths)):
                 return statement
     return None
 

@@ -66,76 +66,78 @@ def read_table(text: str, *names: str) -> dict[str, object]:
     return _pairs_of_table(text, end.end())
 
 
-def _pairs_of_table(text: str, at: int) -> dict[str, object]:
+def _pairs_of_table(text: str, offset: int) -> dict[str, object]:
     table: dict[str, object] = {}
     while True:
-        at = _end_of_match(_SPACE_AND_LINES, text, at)
-        if at == len(text) or text[at] == "[":
+        offset = _end_of_match(_SPACE_AND_LINES, text, offset)
+        if offset == len(text) or text[offset] == "[":
             return table
-        key = _KEY.match(text, at)
+        key = _KEY.match(text, offset)
         if key is None:
-            raise TomlError("expected a line such as key = value", _line_number(text, at))
-        name = _parse_string(key.group(1), text, at) if key.group(1)[0] in "\"'" else key.group(1)
+            raise TomlError("expected a line such as key = value", _line_number(text, offset))
+        name = _parse_string(key.group(1), text, offset) if key.group(1)[0] in "\"'" else key.group(1)
         if name in table:
-            raise TomlError(Message("duplicate key {0}", name), _line_number(text, at))
-        table[name], at = _value_and_end(text, _end_of_match(_SPACE, text, key.end()))
-        end = _REST_OF_LINE.match(text, at)
+            raise TomlError(Message("duplicate key {0}", name), _line_number(text, offset))
+        table[name], offset = _value_and_end(text, _end_of_match(_SPACE, text, key.end()))
+        end = _REST_OF_LINE.match(text, offset)
         if end is None:
-            raise TomlError(Message("unexpected text after the value of {0}", name), _line_number(text, at))
-        at = end.end()
+            raise TomlError(Message("unexpected text after the value of {0}", name), _line_number(text, offset))
+        offset = end.end()
 
 
-def _value_and_end(text: str, at: int) -> tuple[object, int]:
-    token = _VALUE.match(text, at)
-    if token is None or text.startswith(('"""', "'''"), at):
-        raise TomlError("expected a string, an integer, true, false, or an array of strings", _line_number(text, at))
+def _value_and_end(text: str, offset: int) -> tuple[object, int]:
+    token = _VALUE.match(text, offset)
+    if token is None or text.startswith(('"""', "'''"), offset):
+        raise TomlError(
+            "expected a string, an integer, true, false, or an array of strings", _line_number(text, offset)
+        )
     if token.group("string"):
-        return _parse_string(token.group(), text, at), token.end()
+        return _parse_string(token.group(), text, offset), token.end()
     if token.group("flag"):
         return token.group() == "true", token.end()
     if token.group("number"):
         digits = token.group().replace("_", "")
         if len(digits.lstrip("+-")) > 1 and digits.lstrip("+-")[0] == "0":
-            raise TomlError(Message("{0} begins with 0", digits), _line_number(text, at))
+            raise TomlError(Message("{0} begins with 0", digits), _line_number(text, offset))
         return int(digits), token.end()
     return _array_and_end(text, token.end())
 
 
-def _array_and_end(text: str, at: int) -> tuple[list[str], int]:
+def _array_and_end(text: str, offset: int) -> tuple[list[str], int]:
     items: list[str] = []
     while True:
-        at = _end_of_match(_SPACE_AND_LINES, text, at)
-        if text.startswith("]", at):
-            return items, at + 1
-        item = re.compile(_STRING).match(text, at)
+        offset = _end_of_match(_SPACE_AND_LINES, text, offset)
+        if text.startswith("]", offset):
+            return items, offset + 1
+        item = re.compile(_STRING).match(text, offset)
         if item is None:
-            raise TomlError("expected a string in the array", _line_number(text, at))
-        items.append(_parse_string(item.group(), text, at))
-        at = _end_of_match(_SPACE_AND_LINES, text, item.end())
-        if text.startswith(",", at):
-            at += 1
-        elif not text.startswith("]", at):
-            raise TomlError("expected a comma, or the end of the array", _line_number(text, at))
+            raise TomlError("expected a string in the array", _line_number(text, offset))
+        items.append(_parse_string(item.group(), text, offset))
+        offset = _end_of_match(_SPACE_AND_LINES, text, item.end())
+        if text.startswith(",", offset):
+            offset += 1
+        elif not text.startswith("]", offset):
+            raise TomlError("expected a comma, or the end of the array", _line_number(text, offset))
 
 
-def _parse_string(literal: str, text: str, at: int) -> str:
+def _parse_string(literal: str, text: str, offset: int) -> str:
     if literal[0] == "'":
         return literal[1:-1]
 
     def unescaped(match: Match[str]) -> str:
         code = match.group(1) or match.group(2)
         if not code and match.group(3) not in _ESCAPED:
-            raise TomlError(Message("{0} is not a valid escape", match.group()), _line_number(text, at))
+            raise TomlError(Message("{0} is not a valid escape", match.group()), _line_number(text, offset))
         return chr(int(code, 16)) if code else _ESCAPED[match.group(3)]
 
     return _ESCAPE.sub(unescaped, literal[1:-1])
 
 
-def _end_of_match(pattern: Pattern[str], text: str, at: int) -> int:
-    match = pattern.match(text, at)
+def _end_of_match(pattern: Pattern[str], text: str, offset: int) -> int:
+    match = pattern.match(text, offset)
     assert match is not None  # each pattern matches the empty text, too
     return match.end()
 
 
-def _line_number(text: str, at: int) -> int:
-    return text.count("\n", 0, at) + 1
+def _line_number(text: str, offset: int) -> int:
+    return text.count("\n", 0, offset) + 1

@@ -60,10 +60,10 @@ class Parser(argparse.ArgumentParser):
                 else Message("invalid choice: {0} (choose from {1})", repr(value), choices),
             )
 
-    def _unknown_arguments_error(self, rest: Sequence[str]) -> str:
-        options = [argument.partition("=")[0] for argument in rest if argument.startswith("-")]
+    def _unknown_arguments_error(self, arguments: Sequence[str]) -> str:
+        options = [argument.partition("=")[0] for argument in arguments if argument.startswith("-")]
         if not options:
-            return Message("unexpected argument {0}. Give one script, notebook or folder", repr(rest[0]))
+            return Message("unexpected argument {0}. Give one script, notebook or folder", repr(arguments[0]))
         names = [option[2:] for option in self._option_string_actions if option.startswith("--")]
         near = closest_name(options[0].lstrip("-"), names)
         if near:

@@ -189,7 +189,7 @@ class Planner:
         )
 
     def _run_rules(
-        self, context: Context, rules: _ModeRules, asked: dict[Asked, None]
+        self, context: Context, rules: _ModeRules, asked_expressions: dict[Asked, None]
     ) -> tuple[list[Change], list[Diagnostic], Said]:
         changes: list[Change] = []
         diagnostics: list[Diagnostic] = []
@@ -210,7 +210,7 @@ class Planner:
                 for edit in result.edits:
                     replaced.add(edit.start, edit.end)
             else:
-                asked.update(dict.fromkeys(_asked_expressions(context, result)))
+                asked_expressions.update(dict.fromkeys(_asked_expressions(context, result)))
             diagnostic = _diagnostic_of_result(context, rule, result)
             if isinstance(result, Change) or (node, diagnostic) not in seen:  # each call that freezes a graph sees it
                 diagnostics.append(diagnostic)

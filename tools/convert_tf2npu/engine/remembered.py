@@ -97,9 +97,9 @@ class Memory:
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
-    def recall(self, asked: Question) -> list[FileResult] | None:
+    def recall(self, question: Question) -> list[FileResult] | None:
         """Return the results of a question, in the order of its files; None if there is no entry."""
-        path = self._path(asked)
+        path = self._path(question)
         try:
             with open(path, "rb") as stream:
                 checksum, _, content = stream.read().partition(b"\n")
@@ -112,7 +112,7 @@ class Memory:
         except (OSError, ValueError, TypeError):
             return None
 
-    def store(self, asked: Question, results: Sequence[FileResult]) -> None:
+    def store(self, question: Question, results: Sequence[FileResult]) -> None:
         """Keep the results of a question, unless they have an error that the next run may not have."""
         if any(d.message.startswith(PASSING) for result in results for d in result.diagnostics):
             return
@@ -129,7 +129,7 @@ class Memory:
             try:
                 with os.fdopen(number, "wb") as stream:
                     stream.writelines([_checksum(content), b"\n"] + content)
-                os.replace(writing, self._path(asked))
+                os.replace(writing, self._path(question))
             except BaseException:
                 os.unlink(writing)
                 raise
@@ -137,8 +137,8 @@ class Memory:
         except OSError:
             pass  # a full disk or a read-only folder: the next run converts again
 
-    def _path(self, asked: Question) -> str:
-        return os.path.join(self._folder, asked.digest + ".run")
+    def _path(self, question: Question) -> str:
+        return os.path.join(self._folder, question.digest + ".run")
 
     def _forget_oldest(self) -> None:
         entries: dict[str, os.stat_result] = {}

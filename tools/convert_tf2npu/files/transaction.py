@@ -136,10 +136,10 @@ def _is_moved_file_there(move: _Move) -> bool:
     return (status.st_size, status.st_mtime_ns) == (move.size, move.time_ns)
 
 
-def _back_up(path: str, kept: str) -> None:
+def _back_up(path: str, backup: str) -> None:
     try:
-        os.link(path, kept, follow_symlinks=False)
+        os.link(path, backup, follow_symlinks=False)
     except OSError:  # a file system without hard links
         from shutil import copy2
 
-        copy2(path, kept, follow_symlinks=False)
+        copy2(path, backup, follow_symlinks=False)

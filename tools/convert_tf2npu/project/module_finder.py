@@ -81,26 +81,30 @@ class ModuleFinder:
         )
         return self.find_in_folder(self._root, parts[1:]) if path is None and parts[0] in self._root_words else path
 
-    def _framework_replacements(self, own: str, parts: list[str]) -> Iterator[str]:
+    def _framework_replacements(self, importing_folder: str, parts: list[str]) -> Iterator[str]:
         """Yield the files that replace a module of a framework, the nearest first.
 
         A folder of that name in a package, or around the importing file, is another module than the framework. So is a
         folder without ``__init__.py``: Python prefers the installed package.
         """
-        for folder in _folder_and_parents(own):
+        for folder in _folder_and_parents(importing_folder):
             top = self.find_in_folder(folder, parts[:1])
-            if top and folder not in self._by_place and not f"{own}/".startswith(f"{folder.rstrip('/')}/{parts[0]}/"):
+            if (
+                top
+                and folder not in self._by_place
+                and not f"{importing_folder}/".startswith(f"{folder.rstrip('/')}/{parts[0]}/")
+            ):
                 path = self.find_in_folder(folder, parts)
                 if path:
                     yield path
 
-    def _candidate_files(self, own: str, parts: list[str]) -> Iterator[str]:
+    def _candidate_files(self, importing_folder: str, parts: list[str]) -> Iterator[str]:
         """Yield the files of a module, the most likely first.
 
         Folders may be on ``sys.path``: those without ``__init__.py``, and packages in which a script is started.
         """
         inner = []  # in packages, which are as a rule not on sys.path: net/__init__.py imports net.net
-        for folder in _folder_and_parents(own):
+        for folder in _folder_and_parents(importing_folder):
             path = self.find_in_folder(folder, parts)
             if folder in self._by_place:
                 inner += [(folder, path)] if path else []
@@ -110,21 +114,21 @@ class ModuleFinder:
                 return
         yield from (other for _, other in inner)
 
-    def _files_on_added_paths(self, own: str, parts: list[str]) -> Iterator[str]:
+    def _files_on_added_paths(self, importing_folder: str, parts: list[str]) -> Iterator[str]:
         """Yield the files of a module in the folders that files of a folder add to ``sys.path``, the nearest first.
 
         What the path begins with is not evaluated: ``os.path.join(ROOT, "../utils")`` is each folder "utils" beside the
-        own folder or one above it.
+        folder of the files or one above it.
         """
-        if own not in self._added:
-            texts = map(self._raw, self._in_folder.get(own, ()))
+        if importing_folder not in self._added:
+            texts = map(self._raw, self._in_folder.get(importing_folder, ()))
             calls = (call.decode("utf-8", "replace") for text in texts for call in _PATH_ADDED.findall(text))
             names = (
                 [name for name in "/".join(_LITERAL.findall(call)).split("/") if name.strip(".")] for call in calls
             )
-            self._added[own] = ["/".join(path) for path in names if path]
-        for added in self._added[own]:
-            for folder in _folder_and_parents(own):
+            self._added[importing_folder] = ["/".join(path) for path in names if path]
+        for added in self._added[importing_folder]:
+            for folder in _folder_and_parents(importing_folder):
                 path = self.find_in_folder(f"{folder.rstrip('/')}/{added}", parts)
                 if path:
                     yield path

@@ -200,7 +200,7 @@ class Project(ModuleIndex):
         key = path, name
         if key not in self._ancestries and name not in self.once(_words_that_may_be_definitions, path).derived:
             return frozenset()  # to parse the file takes longer
-        module = None if key in self._ancestries else self._module_defining(path, name, "class")
+        module = None if key in self._ancestries else self._module_with_single_definition(path, name, "class")
         if module is None:
             return self._ancestries.get(key, frozenset())
         names, owner = module.names, module.names.module.bindings[name][0].node
@@ -212,7 +212,7 @@ class Project(ModuleIndex):
         key = path, name, part
         if key not in self._returned and name not in self.once(_words_that_may_be_definitions, path).functions:
             return None  # to parse the file takes longer
-        module = None if key in self._returned else self._module_defining(path, name, "def")
+        module = None if key in self._returned else self._module_with_single_definition(path, name, "def")
         if module is None:
             return self._returned.get(key)
         names, function = module.names, module.names.module.bindings[name][0].node
@@ -243,7 +243,7 @@ class Project(ModuleIndex):
         module = self.module(path)
         return module.names.name_for_importers(name) if module else None
 
-    def _module_defining(self, path: str, name: str, kind: str) -> Module | None:
+    def _module_with_single_definition(self, path: str, name: str, kind: str) -> Module | None:
         """Return a module if the only binding of a name in it is a function or class at its top level."""
         module = self.module(path)
         bindings = module.names.module.bindings.get(name, []) if module else []

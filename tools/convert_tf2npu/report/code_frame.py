@@ -57,11 +57,11 @@ def _split_at_name(line: str, col: int) -> tuple[str, str, str]:
     return printable_text(text[cut:before]), printable_text(text[before:after]), printable_text(text[after:].rstrip())
 
 
-def _fit_to_columns(before: str, marked: str, after: str, room: int | None) -> tuple[str, int, int]:
+def _fit_to_columns(before: str, marked: str, after: str, columns: int | None) -> tuple[str, int, int]:
     """Return the code in a number of columns, and where in it the mark starts and how long it is, in columns."""
-    if room is not None:
-        marked = _text_that_fits(marked, room - 2 * len(_CUT))  # it keeps its place between two cuts
-        space = room - display_width(marked)
+    if columns is not None:
+        marked = _text_that_fits(marked, columns - 2 * len(_CUT))  # it keeps its place between two cuts
+        space = columns - display_width(marked)
         if display_width(before) > space - len(_CUT):
             kept = max(space - 2 * len(_CUT), 0)
             before = _CUT + _text_that_fits(before[::-1], kept)[::-1]

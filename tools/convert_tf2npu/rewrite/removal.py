@@ -13,7 +13,7 @@ from .call_edits import argument_end, argument_start, values_of
 _TO_LINTER = re.compile(r"#[ \t]*(?:pylint:|noqa\b|isort:|yapf:|type:[ \t]*ignore)[^#\r\n]*(?=[\r\n]|\Z)")
 
 
-def remove_statements(source: Source, scopes: Names, gone: Iterable[ast.stmt]) -> list[Edit]:
+def remove_statements(source: Source, scopes: Names, statements: Iterable[ast.stmt]) -> list[Edit]:
     """Return the edits that remove statements with their lines.
 
     A comment after a statement stays, unless it is only for a linter. An empty block gets ``pass``.
@@ -21,15 +21,15 @@ def remove_statements(source: Source, scopes: Names, gone: Iterable[ast.stmt]) -
     Args:
         source: the file.
         scopes: its scopes.
-        gone: the statements.
+        statements: the statements.
     """
-    statements = set(gone)
+    removed = set(statements)
     edits: list[Edit] = []
-    for statement in sorted(statements, key=source.start):
+    for statement in sorted(removed, key=source.start):
         block = block_of(scopes, statement)
         needed = (
             block[0] is statement
-            and statements.issuperset(block)
+            and removed.issuperset(block)
             and not isinstance(scopes.parents[statement], ast.Module)
         )
         edits.append(_edit_removing_statement(source, statement, needed))
@@ -62,7 +62,7 @@ def _edit_removing_statement(source: Source, statement: ast.stmt, needed: bool) 
     return Edit(start, behind, "") if text[behind : behind + 1] == "#" else Edit(first, following, "")
 
 
-def remove_arguments(source: Source, call: ast.Call, gone: Collection[ast.expr]) -> list[Edit]:
+def remove_arguments(source: Source, call: ast.Call, arguments: Collection[ast.expr]) -> list[Edit]:
     """Return the edits that remove arguments of a call with their commas.
 
     A comment before the last arguments stays.
@@ -70,7 +70,7 @@ def remove_arguments(source: Source, call: ast.Call, gone: Collection[ast.expr])
     Args:
         source: the file.
         call: the call.
-        gone: the values of the arguments.
+        arguments: the values of the arguments.
     """
     edits: list[Edit] = []
     start: int | None = None
@@ -78,7 +78,7 @@ def remove_arguments(source: Source, call: ast.Call, gone: Collection[ast.expr])
     end = 0
     for value in sorted(values_of(call), key=source.start):
         begin, end = argument_start(source, call, value), argument_end(source, call, value)
-        if value in gone:
+        if value in arguments:
             start = begin if start is None else start
             continue
         if start is not None:

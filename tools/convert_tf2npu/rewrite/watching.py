@@ -56,14 +56,14 @@ class Watched:
         self.blocks: list[WatchedBlock] = []
 
     def edits(
-        self, path: str, raw: bytes, asked: Sequence[tuple[int, int, Place]], has_findings: bool = True
+        self, path: str, raw: bytes, expressions: Sequence[tuple[int, int, Place]], has_findings: bool = True
     ) -> list[Edit]:
         """Return the edits of a script, and number what they watch.
 
         Args:
             path: of the script.
             raw: its bytes.
-            asked: start, end and place of the expressions.
+            expressions: start, end and place of the expressions.
             has_findings: whether it has findings. A script without any is only watched if it may feed placeholders.
         """
         if not has_findings and not may_feed(raw):
@@ -78,7 +78,7 @@ class Watched:
                 edits.append(Edit(start, start, f"{RAN}({number}); "))
             else:
                 edits += _edits_around(source.start(mark), source.end(mark), f"{RAN}({number}) or (")
-        for start, end, place in sorted(asked, key=lambda expression: (expression[0], -expression[1])):
+        for start, end, place in sorted(expressions, key=lambda expression: (expression[0], -expression[1])):
             edits += _edits_around(start, end, f"{SEEN}({len(self.places)}, (")
             self.places.append((path, place))
         return edits

@@ -20,14 +20,14 @@ def may_have_used_gelu(names: Names) -> bool:
     )
 
 
-def is_written_for_tf2(names: Names, used: AbstractSet[str]) -> bool:
+def is_written_for_tf2(names: Names, used_names: AbstractSet[str]) -> bool:
     """Return True if a file is written for TensorFlow 2, though it uses no new name of it.
 
     Args:
         names: its names.
-        used: the dotted names of TensorFlow that it uses.
+        used_names: the dotted names of TensorFlow that it uses.
     """
-    if any(name_below_tensorflow(name) in _EAGER for name in used) or any(
+    if any(name_below_tensorflow(name) in _EAGER for name in used_names) or any(
         isinstance(call.node.func, ast.Attribute) and call.node.func.attr == "numpy" and not call.node.args
         for call in names.calls
     ):

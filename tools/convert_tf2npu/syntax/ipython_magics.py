@@ -55,9 +55,9 @@ def python_of(cell: str) -> str | None:
     return "".join(pieces)
 
 
-def _magic_end(lines: list[str], at: int) -> int:
+def _magic_end(lines: list[str], index: int) -> int:
     """Return the number of the line after a magic, which a backslash continues as in a shell."""
-    end = at + 1
+    end = index + 1
     while end < len(lines) and lines[end].strip() and lines[end - 1].rstrip("\r\n").endswith("\\"):
         end += 1
     return end
@@ -92,10 +92,10 @@ def _is_python(line: str) -> bool:
     return True
 
 
-def _mask_from(line: str, start: int, first: str, rest: str) -> str:
+def _mask_from(line: str, start: int, first: str, filler: str) -> str:
     body = line.rstrip("\r\n")
     length = len(body) - start
-    return body[:start] + (first + rest * (length - 1) if length > 0 else "") + line[len(body) :]
+    return body[:start] + (first + filler * (length - 1) if length > 0 else "") + line[len(body) :]
 
 
 def _state_after_line(line: str, state: tuple[str, int]) -> tuple[str, int]:
@@ -126,5 +126,5 @@ def _state_after_line(line: str, state: tuple[str, int]) -> tuple[str, int]:
             quotes = token
 
 
-def _ends_with_continuation(rest: str) -> bool:
-    return (len(rest) - len(rest.rstrip("\\"))) % 2 == 1
+def _ends_with_continuation(line: str) -> bool:
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1

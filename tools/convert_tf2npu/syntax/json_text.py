@@ -12,24 +12,24 @@ _UNIT = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|.", re.DOTAL
 Span = Tuple[int, int]
 
 
-def spans_of_members(text: str, at: int) -> Iterator[tuple[str, Span]]:
+def spans_of_members(text: str, offset: int) -> Iterator[tuple[str, Span]]:
     """Yield the key (empty in an array) and the span of each value of the JSON object or array at an offset."""
     decode = json.JSONDecoder().raw_decode
     blank = _BLANK.match
-    at = blank(text, at).end()  # type: ignore[union-attr]
-    is_object = text[at] == "{"
-    at = blank(text, at + 1).end()  # type: ignore[union-attr]
-    while text[at] not in "]}":
+    offset = blank(text, offset).end()  # type: ignore[union-attr]
+    is_object = text[offset] == "{"
+    offset = blank(text, offset + 1).end()  # type: ignore[union-attr]
+    while text[offset] not in "]}":
         key = ""
         if is_object:
-            key, at = decode(text, at)
-            colon = blank(text, at).end()  # type: ignore[union-attr]
-            at = blank(text, colon + 1).end()  # type: ignore[union-attr]
-        _, end = decode(text, at)
-        yield key, (at, end)
-        at = blank(text, end).end()  # type: ignore[union-attr]
-        if text[at] == ",":
-            at = blank(text, at + 1).end()  # type: ignore[union-attr]
+            key, offset = decode(text, offset)
+            colon = blank(text, offset).end()  # type: ignore[union-attr]
+            offset = blank(text, colon + 1).end()  # type: ignore[union-attr]
+        _, end = decode(text, offset)
+        yield key, (offset, end)
+        offset = blank(text, end).end()  # type: ignore[union-attr]
+        if text[offset] == ",":
+            offset = blank(text, offset + 1).end()  # type: ignore[union-attr]
 
 
 class LineStrings:

@@ -99,29 +99,29 @@ def code_spans(text: str) -> Iterator[tuple[int, int]]:
             yield head.start(), at
 
 
-def _code_end(text: str, at: int) -> int:
+def _code_end(text: str, offset: int) -> int:
     """Return the end of code that starts with a name: after its brackets and the value assigned to it."""
-    while at < len(text):
-        if text[at] in _CLOSING:
-            end = _end_of_bracket(text, at)
+    while offset < len(text):
+        if text[offset] in _CLOSING:
+            end = _end_of_bracket(text, offset)
             if end is None:
-                return at
-            at = end
-        elif text[at] == "=" and _VALUE.match(text, at + 1):
-            at = _VALUE.match(text, at + 1).end()  # type: ignore[union-attr]
-            while text[at - 1] == ".":
-                at -= 1
-        elif text[at] == "." and re.match(r"\.[A-Za-z_]\w*", text[at:]):
-            at += len(re.match(r"\.\w+", text[at:]).group())  # type: ignore[union-attr]
+                return offset
+            offset = end
+        elif text[offset] == "=" and _VALUE.match(text, offset + 1):
+            offset = _VALUE.match(text, offset + 1).end()  # type: ignore[union-attr]
+            while text[offset - 1] == ".":
+                offset -= 1
+        elif text[offset] == "." and re.match(r"\.[A-Za-z_]\w*", text[offset:]):
+            offset += len(re.match(r"\.\w+", text[offset:]).group())  # type: ignore[union-attr]
         else:
-            return at
-    return at
+            return offset
+    return offset
 
 
-def _end_of_bracket(text: str, at: int) -> int | None:
+def _end_of_bracket(text: str, offset: int) -> int | None:
     depth = 0
-    for index in range(at, len(text)):
-        depth += (text[index] == text[at]) - (text[index] == _CLOSING[text[at]])
+    for index in range(offset, len(text)):
+        depth += (text[index] == text[offset]) - (text[index] == _CLOSING[text[offset]])
         if not depth:
             return index + 1
     return None

@@ -163,8 +163,8 @@ def _use_needs_compat_v1(names: Names, use: Use) -> bool:
     return contains_compat_v1_names(use.name) and not aliased
 
 
-def _is_lifted_already(names: Names, used: list[Use]) -> bool:
-    return any(use.name.startswith(V1) for use in used) or any(
+def _is_lifted_already(names: Names, uses: list[Use]) -> bool:
+    return any(use.name.startswith(V1) for use in uses) or any(
         b.kind == "import" and b.target.startswith(V1)
         for scope in scopes_with_statements(names)
         for bindings in scope.bindings.values()
@@ -222,10 +222,10 @@ def _import_alone_before_star(names: Names, star: ast.stmt, imported: list[ast.s
     return None
 
 
-def _needs_only_parts(evidence: _Evidence, kept: list[Import]) -> bool:
+def _needs_only_parts(evidence: _Evidence, kept_imports: list[Import]) -> bool:
     """Return True if only imports of parts of TensorFlow have to be lifted, and not the import of the whole."""
     names = evidence.names
-    return not any(evidence.others & {i.local, "*"} for i in kept) and all(
+    return not any(evidence.others & {i.local, "*"} for i in kept_imports) and all(
         b.kind == "import" and b.target != "tensorflow"
         for use in evidence.used
         if use.name in evidence.wanted
@@ -233,11 +233,11 @@ def _needs_only_parts(evidence: _Evidence, kept: list[Import]) -> bool:
     )
 
 
-def _statements_to_lift(evidence: _Evidence, kept: list[Import]) -> list[ast.stmt]:
+def _statements_to_lift(evidence: _Evidence, kept_imports: list[Import]) -> list[ast.stmt]:
     """Return the import statements that import from tf.compat.v1 after lifting."""
     used = [use for use in evidence.used if use.name in evidence.wanted]
     statements: dict[ast.stmt, None] = {}
-    for imported in kept:
+    for imported in kept_imports:
         target, node = imported.binding.target, imported.binding.node
         needed = (
             target == "tensorflow"

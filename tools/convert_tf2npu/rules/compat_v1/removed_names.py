@@ -208,14 +208,14 @@ def _removed_private_name(node: ast.AST, name: str) -> Iterator[_Removed]:
             )
 
 
-def _message_on_argument_order(call: ast.Call, rest: str) -> str:
-    fine, gone = CHANGED[rest]
+def _message_on_argument_order(call: ast.Call, name: str) -> str:
+    fine, gone = CHANGED[name]
     if len(call.args) > fine and not any(isinstance(a, ast.Starred) for a in call.args):
         return Message(
-            "the arguments of tf.{0} changed in TensorFlow 2. Pass them by name from number {1} on", rest, fine + 1
+            "the arguments of tf.{0} changed in TensorFlow 2. Pass them by name from number {1} on", name, fine + 1
         )
     given = [keyword.arg for keyword in call.keywords if keyword.arg in gone.split()]
-    return Message("tf.{0} has no argument {1} in TensorFlow 2. Remove it", rest, given[0]) if given else ""
+    return Message("tf.{0} has no argument {1} in TensorFlow 2. Remove it", name, given[0]) if given else ""
 
 
 def _is_in_try(context: Context, node: ast.AST) -> bool:

@@ -64,7 +64,7 @@ def tensorflow_uses(names: Names) -> Iterator[Use]:
             yield Use(root, whole, where, name)
 
 
-def tensorflow_imports(names: Names, without: frozenset[str]) -> Iterator[Import]:
+def tensorflow_imports(names: Names, excluded_parts: frozenset[str]) -> Iterator[Import]:
     """Yield the imports of TensorFlow in a file, except those of some parts of it and those with a version."""
     for scope in scopes_with_statements(names):
         for local, bindings in scope.bindings.items():
@@ -74,7 +74,7 @@ def tensorflow_imports(names: Names, without: frozenset[str]) -> Iterator[Import
                 if (
                     binding.kind == "import"
                     and binding.target.partition(".")[0] == "tensorflow"
-                    and name_below_tensorflow(binding.target).partition(".")[0] not in without
+                    and name_below_tensorflow(binding.target).partition(".")[0] not in excluded_parts
                 ):
                     yield Import(scope, local, binding)
 

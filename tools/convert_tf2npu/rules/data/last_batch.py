@@ -242,7 +242,7 @@ def _why_no_partial_batch(
 
 
 def _message_on_dynamic_batch(
-    context: Context, node: ast.Call, phase: Phase, given: bool, static: StaticBatch, shown: str
+    context: Context, node: ast.Call, phase: Phase, has_flag: bool, static: StaticBatch, shown: str
 ) -> str:
     """Return the message for a call whose last batch stays dynamic."""
     pad = static.pad.replace("%s", shown)
@@ -252,7 +252,7 @@ def _message_on_dynamic_batch(
         if not static.flag:
             fix = static.drop.replace("%s", shown)
             return Message("use {0}", fix) if condition == "True" else Message("use {0} if {1}", fix, condition)
-        return Message("pass {0}={1} instead of False" if given else "pass {0}={1}", static.flag, condition)
+        return Message("pass {0}={1} instead of False" if has_flag else "pass {0}={1}", static.flag, condition)
 
     if phase.name == TRAIN:
         return Message("{0}. {1}", feeds, drop_message("True").as_sentence())

@@ -137,11 +137,11 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
     edits: list[Edit] = [edit_to_rename(source, call.node.func, "NPURunConfig")]
     for parameter, value in zip(bound.positional, call.node.args):
         edits.append(name_argument(source, call.node, value, parameter))
-    edits += _edits_to_disabled_checkpoints(source, call.node, bound)
+    edits += _edits_that_keep_checkpoints_disabled(source, call.node, bound)
     yield Change(call.node, "RunConfig replaced with NPURunConfig", tuple(edits), ("NPURunConfig",))
 
 
-def _edits_to_disabled_checkpoints(source: Source, node: ast.Call, bound: Bound) -> list[Edit]:
+def _edits_that_keep_checkpoints_disabled(source: Source, node: ast.Call, bound: Bound) -> list[Edit]:
     """Return the edits that write 0 steps where None disables checkpoints, as on all ranks but one.
 
     NPURunConfig takes None as "not given" and saves every 100 steps.

@@ -82,7 +82,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.gpu_tests import ASKING, is_list_of_gpus, is_true_with_gpu, is_true_without_gpu
+from ...analysis.gpu_tests import ASKING, is_list_of_gpus, is_test_for_gpu, is_test_for_missing_gpu
 from ...rewrite.removal import remove_statements
 from ...semantics.model import Call, Where
 from ..base import Change, Context, Finding
@@ -124,10 +124,10 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
     if ASKING.isdisjoint(context.called_names.values()):
         return
     for statement, where in names.places.items():
-        if isinstance(statement, ast.Assert) and is_true_with_gpu(context, statement.test, where):
+        if isinstance(statement, ast.Assert) and is_test_for_gpu(context, statement.test, where):
             edits = remove_statements(context.source, names, [statement])
             yield Change(statement, "assertion that there is a GPU removed", tuple(edits))
-        elif isinstance(statement, ast.If) and is_true_without_gpu(context, statement.test, where):
+        elif isinstance(statement, ast.If) and is_test_for_missing_gpu(context, statement.test, where):
             if _ends_script(context, statement.body[-1], where):
                 yield Finding(statement, "the script ends without a GPU. Remove this test")
 

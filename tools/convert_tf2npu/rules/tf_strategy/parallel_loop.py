@@ -272,7 +272,11 @@ def _check_training_loop(
 
 
 def _shard_iterator(
-    context: Context, statement: ast.Assign, where: Where, passed: frozenset[str], read_from: dict[str, list[Read]]
+    context: Context,
+    statement: ast.Assign,
+    where: Where,
+    passed_names: frozenset[str],
+    read_from: dict[str, list[Read]],
 ) -> Iterator[Change | Finding]:
     """Shard the dataset of an iterator that training steps read, or that they get.
 
@@ -284,7 +288,7 @@ def _shard_iterator(
     if dataset is None or not isinstance(target, (ast.Name, ast.Attribute)):
         return
     read = read_from.get(_as_loaded_expression(target), [])
-    is_passed = isinstance(target, ast.Name) and target.id in passed
+    is_passed = isinstance(target, ast.Name) and target.id in passed_names
     if argument_of_iter(call) is not None and (read or is_passed):
         yield _shard_batches(context, dataset)
     elif (
@@ -308,12 +312,12 @@ def _as_loaded_expression(target: ast.expr) -> str:
     return ast.dump(target).replace("Store()", "Load()")
 
 
-def _shard_batches(context: Context, dataset: ast.expr, around: str = "") -> Change:
+def _shard_batches(context: Context, dataset: ast.expr, wrapper: str = "") -> Change:
     name = device_name(context.names)
     return Change(
         dataset,
         "each rank trains on its slice of each batch",
-        edits_to_wrap(context.source, dataset, f"{around}{name}.distribute.shard_batches(", "))" if around else ")"),
+        edits_to_wrap(context.source, dataset, f"{wrapper}{name}.distribute.shard_batches(", "))" if wrapper else ")"),
         (name,),
     )
 

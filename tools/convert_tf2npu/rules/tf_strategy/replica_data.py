@@ -136,7 +136,7 @@ def _message_on_unsharded_data(context: Context, call: Call) -> str | None:
         or name.endswith((".zip", ".sample_from_datasets", ".choose_from_datasets"))
     ):
         return None
-    if is_in_map_function(context, node) or _function_or_file_shards(context, node):
+    if is_in_map_function(context, node) or _is_sharded_in_function_or_file(context, node):
         return None
     phases = phase_of(node, context.names, context.source.text).phases
     if TRAIN not in phases and (phases or training_flag_text(context, node) is None):
@@ -182,7 +182,7 @@ def _dataset_creation_calls(context: Context, node: ast.expr, where: Where) -> I
             yield dataset
 
 
-def _function_or_file_shards(context: Context, dataset_call: ast.Call) -> bool:
+def _is_sharded_in_function_or_file(context: Context, dataset_call: ast.Call) -> bool:
     """Return True if the function of a call shards a dataset, the module level does, or a strategy anywhere in the file."""
     function = enclosing_function(context, dataset_call)
     return any(

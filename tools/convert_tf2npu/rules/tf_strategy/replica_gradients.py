@@ -250,8 +250,8 @@ def _applications_in_other_files(context: Context) -> list[Applied]:
     ]
 
 
-def _report_gradients_of_tapes(context: Context, own: list[Applied]) -> Iterator[Finding]:
-    by_tape: dict[int, GradientSource] = {id(s.node): s for a in own for s in a.sources if s.kind == BY_TAPE}
+def _report_gradients_of_tapes(context: Context, applied: list[Applied]) -> Iterator[Finding]:
+    by_tape: dict[int, GradientSource] = {id(s.node): s for a in applied for s in a.sources if s.kind == BY_TAPE}
     for source in by_tape.values():
         if source.names is context.names:
             yield Finding(

@@ -52,7 +52,7 @@ from typing import Iterator
 
 from ...analysis.command_line_flags import flags_read_by
 from ...analysis.device_placement import is_in_test
-from ...analysis.gpu_tests import ASKING, is_true_with_gpu, is_true_without_gpu
+from ...analysis.gpu_tests import ASKING, is_test_for_gpu, is_test_for_missing_gpu
 from ...syntax.expressions import constant_in_tuple, last_name
 from ..base import Context, Finding, Message
 
@@ -74,9 +74,9 @@ def _findings_of_choice(context: Context, node: ast.If | ast.IfExp) -> Iterator[
     where = context.names.place(node) if isinstance(node, ast.IfExp) else context.names.places[node]
     tests = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
     branches = [set(_literals_of_branch(node.body)), set(_literals_of_branch(node.orelse))]
-    if any(is_true_without_gpu(context, test, where) for test in tests):
+    if any(is_test_for_missing_gpu(context, test, where) for test in tests):
         branches.reverse()
-    elif not any(is_true_with_gpu(context, test, where) for test in tests):
+    elif not any(is_test_for_gpu(context, test, where) for test in tests):
         return
     words = [word for word in _FORMATS + _HALF if word in branches[0] and word not in branches[1]]
     if not words:

@@ -45,7 +45,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import is_first_call, is_in_test
-from ...analysis.gpu_tests import is_true_with_gpu
+from ...analysis.gpu_tests import is_test_for_gpu
 from ...semantics.model import Call
 from ..base import Context, Finding
 
@@ -70,7 +70,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
                 call.node, "operators for CUDA do not run on the NPU. Build them for the CPU, without nvcc and CUDA"
             )
     elif not any(
-        isinstance(parent, ast.If) and is_true_with_gpu(context, parent.test, call.where)
+        isinstance(parent, ast.If) and is_test_for_gpu(context, parent.test, call.where)
         for parent in context.names.ancestors(call.node)
     ):
         yield Finding(

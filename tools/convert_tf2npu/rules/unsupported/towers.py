@@ -210,13 +210,15 @@ def _loop_of_towers(context: Context, call: Call) -> _Loop | None:
     return None
 
 
-def _loops_deciding(context: Context, node: ast.AST, given: list[ast.expr], body: list[ast.AST]) -> Iterator[_Loop]:
+def _loops_deciding(
+    context: Context, node: ast.AST, expressions: list[ast.expr], body: list[ast.AST]
+) -> Iterator[_Loop]:
     """Yield the loops around a node, or around the calls of its function, that decide one of the given expressions.
 
     Args:
         context: of the file.
         node: an expression.
-        given: the expressions; those that names among them stand for are added.
+        expressions: the expressions; those that names among them stand for are added.
         body: the body of the function that is called in the loop.
     """
     for around in context.names.ancestors(node):
@@ -224,15 +226,17 @@ def _loops_deciding(context: Context, node: ast.AST, given: list[ast.expr], body
             return
         if isinstance(around, (ast.For, ast.FunctionDef)):
             for statement in ast.walk(around):  # device = '/gpu:%d' % i
-                if isinstance(statement, ast.Assign) and _variable_names(given) & _variable_names(statement.targets):
-                    given.append(statement.value)
+                if isinstance(statement, ast.Assign) and _variable_names(expressions) & _variable_names(
+                    statement.targets
+                ):
+                    expressions.append(statement.value)
         for loop in _loops_in_node(around, body):
-            if _variable_names(given) & _variable_names([loop.target]):
+            if _variable_names(expressions) & _variable_names([loop.target]):
                 yield loop
         if isinstance(around, ast.FunctionDef):
             if not body:
-                for call, values in _calls_with_arguments(context, around, _variable_names(given)):
-                    given.extend(values)
+                for call, values in _calls_with_arguments(context, around, _variable_names(expressions)):
+                    expressions.extend(values)
                     yield from _loops_deciding(context, call, values, [*around.body])
             return
 

@@ -116,20 +116,20 @@ def _converted_nodes(context: Context) -> frozenset[ast.AST]:
 
 def _append_plan_of_full_name(
     context: Context,
-    used: ContribUse,
+    use: ContribUse,
     known: Sequence[ContribBinding],
     changes: list[Change],
     remaining: list[Remaining],
 ) -> None:
     """Plan a use that starts with TensorFlow: ``tf.contrib.rnn.LSTMCell`` becomes ``tf.nn.rnn_cell.LSTMCell``."""
-    if _tensorflow_root(context, used.use.whole, used.use.where) is None:
+    if _tensorflow_root(context, use.use.whole, use.use.where) is None:
         return  # its first name has a site of its own
-    if used.is_movable:
-        changes.append(_change_to_convert_use(used, _edits_to_convert_use(context, used)))
+    if use.is_movable:
+        changes.append(_change_to_convert_use(use, _edits_to_convert_use(context, use)))
         return
-    parent = context.names.parents.get(used.use.whole)
+    parent = context.names.parents.get(use.use.whole)
     if not any(site.statement is parent for site in known):
-        remaining.append(Remaining(used.call, used.name, used.has_comment))
+        remaining.append(Remaining(use.call, use.name, use.has_comment))
 
 
 def _decide_move(context: Context, binding: ContribBinding, uses: Sequence[ContribUse]) -> _Moved:
@@ -180,24 +180,22 @@ def _shared_module_of_uses(uses: Sequence[ContribUse]) -> str:
     )
 
 
-def _change_to_convert_use(used: ContribUse, edits: list[Edit]) -> Change:
-    assert used.replacement is not None
-    return Change(
-        used.call, Message("tf.contrib.{0} replaced by tf.{1}", used.name, used.replacement.name), tuple(edits)
-    )
+def _change_to_convert_use(use: ContribUse, edits: list[Edit]) -> Change:
+    assert use.replacement is not None
+    return Change(use.call, Message("tf.contrib.{0} replaced by tf.{1}", use.name, use.replacement.name), tuple(edits))
 
 
-def _edits_to_convert_use(context: Context, used: ContribUse) -> list[Edit]:
+def _edits_to_convert_use(context: Context, use: ContribUse) -> list[Edit]:
     """Return the edits that convert a use, unless the binding of its first name converts it."""
-    assert used.replacement is not None and used.arguments is not None
-    root = _tensorflow_root(context, used.part, used.use.where)
+    assert use.replacement is not None and use.arguments is not None
+    root = _tensorflow_root(context, use.part, use.use.where)
     if root is not None:
-        return [_edit_to_replace_after_tf(context, used.part, used.replacement.name, root)] + used.arguments
-    line = used.site and replacement_of(used.site.name) and import_statement_of(used.replacement.name, used.site.local)
-    if used.part is used.use.root and line:
-        return used.arguments
-    new = _local_name_of_tensorflow(context, used.use.where) + _suffix_below_tf(context, used.replacement.name)
-    return [edit_to_rename(context.source, used.part, new)] + used.arguments
+        return [_edit_to_replace_after_tf(context, use.part, use.replacement.name, root)] + use.arguments
+    line = use.site and replacement_of(use.site.name) and import_statement_of(use.replacement.name, use.site.local)
+    if use.part is use.use.root and line:
+        return use.arguments
+    new = _local_name_of_tensorflow(context, use.use.where) + _suffix_below_tf(context, use.replacement.name)
+    return [edit_to_rename(context.source, use.part, new)] + use.arguments
 
 
 def _edit_to_replace_after_tf(context: Context, node: ast.expr, replacement: str, root: ast.expr | None = None) -> Edit:

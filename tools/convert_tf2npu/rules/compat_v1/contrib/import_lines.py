@@ -43,14 +43,14 @@ def edit_to_import_from_elsewhere(source: Source, names: Names, statement: ast.s
     return Edit(start, source.end(statement), between.join(new))
 
 
-def _statement_without_names(statement: ast.stmt, gone: dict[str, str]) -> str | None:
+def _statement_without_names(statement: ast.stmt, removed: dict[str, str]) -> str | None:
     """Return a statement without some of the names that it binds; None if nothing remains."""
     if not isinstance(statement, (ast.Import, ast.ImportFrom)):
         return None
     names = [
         a.name + (" as " + a.asname if a.asname else "")
         for a in statement.names
-        if (a.asname or a.name.partition(".")[0]) not in gone
+        if (a.asname or a.name.partition(".")[0]) not in removed
     ]
     head = (
         "import "
