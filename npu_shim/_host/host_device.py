@@ -131,7 +131,7 @@ def is_npu() -> bool:
     Raises:
         RuntimeError: if the driver shows a card that no package can use, and NPU_SHIM_FALLBACK does not allow the CPU.
     """
-    return _check_card_is_used(device()).is_npu
+    return _device_or_raise_for_unused_card(device()).is_npu
 
 
 def require_device() -> Device:
@@ -142,7 +142,7 @@ def require_device() -> Device:
     Raises:
         RuntimeError: if there is no NPU and NPU_SHIM_FALLBACK does not allow the CPU.
     """
-    chosen = _check_card_is_used(device())
+    chosen = _device_or_raise_for_unused_card(device())
     if chosen.is_npu:
         import_vendor_module(VENDOR_PACKAGE + ".estimator.npu_ops")  # loading it registers NpuOptimizer with TensorFlow
         return chosen
@@ -173,7 +173,7 @@ def unused_card_text(available: Device) -> str | None:
     return f"The card is not used: {available.reason}. {fix}; npu-shim doctor shows what is installed"
 
 
-def _check_card_is_used(available: Device) -> Device:
+def _device_or_raise_for_unused_card(available: Device) -> Device:
     """Return the device, and raise an error if a card would stay unused by mistake."""
     problem = unused_card_text(available)
     if problem and host_env.read_environment().fallback in (None, "error"):
@@ -268,7 +268,7 @@ def find_vendor_module(module: str) -> ModuleType | None:
     Raises:
         RuntimeError: if the driver shows a card that no package can use, and NPU_SHIM_FALLBACK does not allow the CPU.
     """
-    if not _check_card_is_used(detect_device()).is_npu:
+    if not _device_or_raise_for_unused_card(detect_device()).is_npu:
         return None
     try:
         return import_vendor_module(module)
@@ -291,7 +291,7 @@ def vendor_object_or(own: _Object, module: str) -> _Object:
 
 def has_npu_device() -> bool:
     """Return True if there is an NPU and the vendor's package for TensorFlow 2 serves it."""
-    chosen = _check_card_is_used(detect_device())
+    chosen = _device_or_raise_for_unused_card(detect_device())
     return chosen.is_npu and chosen.package == VENDOR_PACKAGE_TF2
 
 

@@ -55,7 +55,7 @@ def cpus_near_devices(root: str = "/") -> dict[int, frozenset[int]]:
     return cores
 
 
-def prefer_memory_of_node(node: int) -> bool:
+def try_prefer_memory_of_node(node: int) -> bool:
     """Let this process, and those that it starts, take memory of a NUMA node. Return False if the system refuses it."""
     words = (ctypes.c_ulong * (node // 64 + 1))()
     words[node // 64] = 1 << node % 64

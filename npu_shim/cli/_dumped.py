@@ -45,10 +45,10 @@ def check(args: argparse.Namespace) -> None:
         raise WrongUsage(f"--dump-overflow needs an NPU. {instead}")
     check_output_folder("--dump", args.dump, empty=True)
     if args.precision:
-        from npu_shim.options.check import check_session_options
+        from npu_shim.options.check import checked_session_options
 
         try:
-            check_session_options({"precision_mode": args.precision})
+            checked_session_options({"precision_mode": args.precision})
         except ValueError as error:
             raise WrongUsage(str(error))
 

@@ -82,7 +82,7 @@ def main(arguments: list[str]) -> int:
             profiling.start()
         files = migrated_run.enter_script_folder(target[0], bool(args.module))
         if args.alias or host_env.is_alias_wanted():
-            migrated_run.serve_vendor_packages()
+            migrated_run.install_alias_here_and_in_children()
         if not args.alias and not args.observe:
             report = migrated_run.Report(args.verbose, args.quiet)
             finder = migrated_run.install_conversion(files, args, args.input, report, not args.no_shape_watch)

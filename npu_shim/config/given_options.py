@@ -14,7 +14,7 @@ from npu_shim._host import host_device
 from npu_shim._tensorflow import patches
 from npu_shim._tensorflow.types import ConfigProto, Function, OptionValue, Session
 from npu_shim.config import parameter_map
-from npu_shim.options.check import check_session_options
+from npu_shim.options.check import checked_session_options
 from npu_shim.options.table import KEYS
 
 
@@ -34,7 +34,7 @@ def apply_to_new_sessions(
     Raises:
         TypeError, ValueError: as session_config does.
     """
-    checked = check_session_options(options)
+    checked = checked_session_options(options)
     if not host_device.is_npu():
         return
     from npu_shim._tensorflow import tf_session
@@ -45,7 +45,7 @@ def apply_to_new_sessions(
     if host_device.has_npu_device():
         owner = host_device.import_vendor_module("npu_device.configs.npu_config").NpuConfig
         base = next(cls for cls in owner.__mro__ if "as_dict" in vars(cls))
-        own = checked if of_device is None else check_session_options(of_device)
+        own = checked if of_device is None else checked_session_options(of_device)
         patches.replace_attribute(
             base, "as_dict", functools.partial(_wrap_as_dict, options=own, owner=owner, note=note)
         )

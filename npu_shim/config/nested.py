@@ -11,7 +11,7 @@ from typing import Mapping, Sequence
 from npu_shim._host import host_device
 from npu_shim._tensorflow.types import OptionValue
 from npu_shim.options import page
-from npu_shim.options.check import check_value
+from npu_shim.options.check import checked_value
 from npu_shim.options.near import did_you_mean
 from npu_shim.options.option import ALWAYS, Option
 from npu_shim.options.table import KEYS, constructor_signature, options_by_argument
@@ -30,7 +30,7 @@ class NestedConfig:
     def __init__(self, *args: OptionValue, **kwargs: OptionValue) -> None:
         cls = type(self)
         for name, value in bind_arguments(cls.__name__, cls.__signature__, args, kwargs).arguments.items():  # type: ignore
-            setattr(self, name, check_argument(options_by_argument(cls.__name__)[name], name, value))
+            setattr(self, name, checked_argument(options_by_argument(cls.__name__)[name], name, value))
         vars(self).update(vendors_attributes(cls.__name__, vars(self)))
 
     def __repr__(self) -> str:
@@ -112,7 +112,7 @@ def bind_arguments(
     return bound
 
 
-def check_argument(row: Option, name: str, value: OptionValue) -> OptionValue:
+def checked_argument(row: Option, name: str, value: OptionValue) -> OptionValue:
     """Check a constructor argument against its row and return its value.
 
     Raises:
@@ -122,4 +122,4 @@ def check_argument(row: Option, name: str, value: OptionValue) -> OptionValue:
         raise ValueError(f"{name}={value!r} is {type(value).__name__}, but must be a {row.holds} or None.")
     if row.type is None or (value is None and row.write != ALWAYS):
         return value
-    return check_value(row, value, name)
+    return checked_value(row, value, name)

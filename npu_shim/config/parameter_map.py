@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 from npu_shim._tensorflow.types import ConfigProto, CustomOptimizer, Message, OptionValue
-from npu_shim.options.check import check_combinations, check_value
+from npu_shim.options.check import check_combinations, checked_value
 from npu_shim.options.near import did_you_mean
 from npu_shim.options.option import Option
 from npu_shim.options.table import KEYS, find_option
@@ -89,7 +89,7 @@ def _check_option(row: Option, name: str, value: OptionValue) -> None:
     if row.deprecated:
         _warn(f"parameter_map[{name!r}] is deprecated: {row.deprecated}", DeprecationWarning)
     try:
-        check_value(row, value, f"parameter_map[{name!r}].{row.field}")
+        checked_value(row, value, f"parameter_map[{name!r}].{row.field}")
     except ValueError as error:
         if row.refused:
             raise

@@ -6,7 +6,7 @@ from typing import Sequence
 
 from npu_shim._tensorflow.types import Variable
 from npu_shim.ops.overflow import OVERFLOW
-from npu_shim.options.check import check_session_options
+from npu_shim.options.check import checked_session_options
 
 
 def npu_resource_init(
@@ -28,7 +28,7 @@ def npu_resource_init(
     options = dict(locals())
     options["profiling_mode"] = options.pop("enable_profiling")
     options["op_debug_level"] = options["op_debug_level"] or None
-    check_session_options(options)
+    checked_session_options(options)
     if enable_profiling and profiling_options is None:
         raise ValueError("npu_resource_init: enable_profiling=True needs profiling_options. Give a JSON string.")
 
@@ -63,7 +63,7 @@ def _set_unless_none(options: dict[str, str], key: str, value: str | None) -> No
 
 def check_graph_run_mode(graph_run_mode: int) -> None:
     """Raise ValueError for a mode other than 0 and 1."""
-    check_session_options({"graph_run_mode": graph_run_mode})
+    checked_session_options({"graph_run_mode": graph_run_mode})
 
 
 def init_rdma_pool(mem_size: int) -> None:

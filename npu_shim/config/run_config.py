@@ -9,7 +9,7 @@ from npu_shim._host import host_device, host_env
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.types import EstimatorModule, OptionValue, RunConfig
 from npu_shim.config.estimator_map import estimator_options, given_options
-from npu_shim.config.nested import bind_arguments, check_argument, vendors_attributes
+from npu_shim.config.nested import bind_arguments, checked_argument, vendors_attributes
 from npu_shim.config.placeholder import make_placeholder_class
 from npu_shim.config.session import copy_message
 from npu_shim.options import page
@@ -77,7 +77,7 @@ if _API is not None:
             _API.RunConfig.__init__(self, **_parent_arguments(values), **extra)
 
         def _set_npu_values(self, values: dict[str, OptionValue], names: Collection[str]) -> None:
-            checked = {name: check_argument(_ARGUMENTS[name], name, value) for name, value in values.items()}
+            checked = {name: checked_argument(_ARGUMENTS[name], name, value) for name, value in values.items()}
             for name in names:
                 if checked.get(name) is not None:
                     warn_if_deprecated(_ARGUMENTS[name], name)

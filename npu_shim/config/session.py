@@ -6,7 +6,7 @@ from npu_shim._tensorflow import tf_api, tf_session
 from npu_shim._tensorflow.types import ConfigProto, CustomOptimizer, Message, OptionValue, RewriterConfig, Session
 from npu_shim.config import graph_passes, parameter_map
 from npu_shim.config.parameter_map import NPU_OPTIMIZER
-from npu_shim.options.check import check_combinations, check_session_options
+from npu_shim.options.check import check_combinations, checked_session_options
 
 
 def session_config(config: ConfigProto | None = None, **options: OptionValue) -> ConfigProto:
@@ -35,7 +35,7 @@ def session_config(config: ConfigProto | None = None, **options: OptionValue) ->
         TypeError: if config is not a ConfigProto, or an option has the wrong type.
         ValueError: if an option is unknown, not allowed, or contradicts another.
     """
-    checked = check_session_options(options)
+    checked = checked_session_options(options)
     result = copy_message(config, tf_api.ConfigProto, "config")
     has_own_entry = parameter_map.find_entry(result) is not None
     entry = _merge_into_one_entry(result.graph_options.rewrite_options)

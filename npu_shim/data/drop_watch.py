@@ -103,7 +103,7 @@ def _too_few_examples_text(place: object, size: int, examples: str) -> str:
     )
 
 
-def count_drops_of_batch(original: Function) -> Function:
+def with_counted_drops(original: Function) -> Function:
     """Return ``batch`` or ``padded_batch`` of datasets, which counts what it drops if TensorFlow does not know it."""
     signature = inspect.signature(original)
 

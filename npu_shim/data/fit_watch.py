@@ -64,7 +64,7 @@ class FitWatch(SignatureCounts):
             return
         source = _training_call_text()
         if source is not None:
-            self._count(source, ", ".join(_spec_text(part.dtype, part.shape) for part in parts))
+            self._count_shapes_and_warn(source, ", ".join(_spec_text(part.dtype, part.shape) for part in parts))
 
     def _with_counting_step(self, dataset: Dataset, source: str) -> Dataset:
         """Return the dataset with a step that counts its elements."""
@@ -77,7 +77,7 @@ class FitWatch(SignatureCounts):
                 _spec_text(spec.dtype, next(remaining)) if _is_dense(spec) else type(spec).__name__.replace("Spec", "")
                 for spec in specs
             ]
-            self._count(source, ", ".join(texts))
+            self._count_shapes_and_warn(source, ", ".join(texts))
 
         def counted(*element: Structure) -> Structure:
             shapes = [tf.shape(part) for part, spec in zip(tf.nest.flatten(element), specs) if _is_dense(spec)]
@@ -86,7 +86,7 @@ class FitWatch(SignatureCounts):
 
         return dataset.map(counted)
 
-    def _count(self, source: str, text: str) -> None:
+    def _count_shapes_and_warn(self, source: str, text: str) -> None:
         with self._lock:
             counts = self._counts[source]
             counts[text] += 1

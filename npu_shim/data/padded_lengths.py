@@ -36,7 +36,7 @@ def fixed_lengths(dataset: Dataset, shapes: Structure) -> Dataset:
     def fix(*components: Structure) -> Structure:
         element = map_arguments_as_element(dataset, components)
         parts = tf.nest.flatten(element, expand_composites=False)
-        fixed = [_check_and_set_sizes(part, sizes, line) for part, sizes in zip(parts, expected)]
+        fixed = [_with_checked_sizes(part, sizes, line) for part, sizes in zip(parts, expected)]
         return tf.nest.pack_sequence_as(element, fixed, expand_composites=False)
 
     return dataset.map(fix)
@@ -55,7 +55,7 @@ def _component_shapes(structure: Structure, shapes: Structure) -> Iterator[list[
         yield [None if size is None or int(size) == -1 else int(size) for size in sizes]
 
 
-def _check_and_set_sizes(part: Tensor, sizes: list[int | None], line: str) -> Tensor:
+def _with_checked_sizes(part: Tensor, sizes: list[int | None], line: str) -> Tensor:
     known = [(axis, size) for axis, size in enumerate(sizes, 1) if size is not None]
     if not isinstance(part, tf.Tensor) or not known:
         return part

@@ -33,13 +33,13 @@ class RetraceWatch(SignatureCounts):
         before = function.experimental_get_tracing_count()
         result = original(function, *args, **kwargs)
         if function.experimental_get_tracing_count() > before:
-            self._count_trace(function, (args, kwargs))
+            self._count_trace_and_warn(function, (args, kwargs))
         return result
 
     def _is_change(self, counts: Counter[str]) -> bool:
         return sum(counts.values()) > 1
 
-    def _count_trace(self, function: TracedFunction, args_and_kwargs: Structure) -> None:
+    def _count_trace_and_warn(self, function: TracedFunction, args_and_kwargs: Structure) -> None:
         path, line, name = _definition_place(function.python_function)
         if path.startswith(script_frames.LIBRARIES) or _KERAS_FOLDER in path:
             return

@@ -24,7 +24,7 @@ from npu_shim._tensorflow.types import (
     Value,
 )
 from npu_shim.config import parameter_map
-from npu_shim.data.drop_watch import DropWatch, count_drops_of_batch
+from npu_shim.data.drop_watch import DropWatch, with_counted_drops
 from npu_shim.data.fit_watch import FitWatch
 from npu_shim.data.pipeline_resources import pipeline_resources
 from npu_shim.data.reading_call import ITERATOR, KERAS_MODULES, ReadingCall
@@ -118,7 +118,9 @@ class ShapeWatch:
             return values
         for outputs, arrays in zip(iterators, values["iterators"]):
             op = outputs[0].op
-            self._count(_Source(session.graph, "iterator", (op.name,)), tuple(_shape_of_value(a) for a in arrays), op)
+            self._count_shapes_and_warn(
+                _Source(session.graph, "iterator", (op.name,)), tuple(_shape_of_value(a) for a in arrays), op
+            )
         return values["user"]
 
     def _count_fed(self, session: Session, feed_dict: FeedDict) -> None:
@@ -128,7 +130,9 @@ class ShapeWatch:
                 shapes[tensor.name], ops[tensor.name] = _shape_of_value(value), tensor.op
         if shapes:
             names = tuple(sorted(shapes))
-            self._count(_Source(session.graph, "fed", names), tuple(shapes[name] for name in names), ops[names[0]])
+            self._count_shapes_and_warn(
+                _Source(session.graph, "fed", names), tuple(shapes[name] for name in names), ops[names[0]]
+            )
 
     def _dynamic_iterator_outputs(self, session: Session, fetches: Fetches) -> list[list[Tensor]]:
         """Return the outputs of the iterators behind the fetches whose shapes are not static."""
@@ -154,7 +158,7 @@ class ShapeWatch:
                 self._reported.add(op)
                 tf_api.logging.warning(f"npu_shim: {_creation_line_text(op)}: {op.name}: {reason}. Reported once.")
 
-    def _count(self, source: _Source, shapes: tuple[Shape, ...], op: Operation) -> None:
+    def _count_shapes_and_warn(self, source: _Source, shapes: tuple[Shape, ...], op: Operation) -> None:
         counts = self._counts[source]
         counts[shapes] += 1
         if source not in self._lines:
@@ -235,7 +239,7 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
         patches.replace_attribute(tf_session.FUNCTION, "__call__", counted_function_call)
         patches.replace_attribute(tf.compat.v2.data.Dataset, "__iter__", checked_and_counted_iter)
         for name in ("batch", "padded_batch"):
-            patches.replace_attribute(tf.compat.v2.data.Dataset, name, count_drops_of_batch)
+            patches.replace_attribute(tf.compat.v2.data.Dataset, name, with_counted_drops)
     if summary_at_exit:
         atexit.register(_log_summary, watch)
     return watch

@@ -75,7 +75,7 @@ def check_other_member(rank: int, argument: str, group: str, name: str) -> None:
 def to_checked_tensor(value: tf.Tensor, allowed: Types | None, name: str) -> tf.Tensor:
     """Return a tensor of an allowed type; of any numeric type if allowed is None."""
     tensor = tf.convert_to_tensor(value)
-    check_type(tensor.dtype.base_dtype, allowed, name)
+    checked_dtype(tensor.dtype.base_dtype, allowed, name)
     return tensor
 
 
@@ -86,7 +86,7 @@ def warn_if_variable(value: tf.Tensor) -> None:
         warnings.warn(text, UserWarning, stacklevel=3)
 
 
-def check_type(dtype: tf.DType, allowed: Types | None, name: str) -> tf.DType:
+def checked_dtype(dtype: tf.DType, allowed: Types | None, name: str) -> tf.DType:
     """Return a type if it is allowed, else raise TypeError."""
     if dtype == tf.string or (allowed is not None and dtype not in allowed):
         known = "numbers" if allowed is None else ", ".join(t.name for t in allowed)

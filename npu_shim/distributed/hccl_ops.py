@@ -23,7 +23,7 @@ from npu_shim.distributed.hccl_checks import (
     check_other_member,
     check_rank_size,
     check_reduction,
-    check_type,
+    checked_dtype,
     is_single_rank_group,
     own_rank,
     to_checked_tensor,
@@ -182,7 +182,7 @@ def receive(shape: Sequence[int], data_type: tf.DType, sr_tag: int, src_rank: in
         TypeError: HCCL does not send the type.
     """
     check_other_member(src_rank, "src_rank", group, "hccl_ops.receive")
-    dtype = check_type(tf.as_dtype(data_type), SENT_TYPES, "hccl_ops.receive")
+    dtype = checked_dtype(tf.as_dtype(data_type), SENT_TYPES, "hccl_ops.receive")
     return graph_ops.receive(tf.TensorShape(shape).as_list(), dtype, sr_tag, src_rank, group)
 
 
@@ -275,7 +275,7 @@ def gather_all_to_all_v(
         TypeError: HCCL does not send the type.
         InvalidArgumentError: when it runs, if an address is not in a memory of this process.
     """
-    kind = check_type(tf.as_dtype(dtype), SENT_TYPES, "hccl_ops.gather_all_to_all_v")
+    kind = checked_dtype(tf.as_dtype(dtype), SENT_TYPES, "hccl_ops.gather_all_to_all_v")
     elements, counts = remote_memory.gather_at_addresses(addrinfo, addrinfo_count_per_rank, kind)
     begins = tf.cumsum(counts, exclusive=True)
     return graph_ops.all_to_all_v([elements, counts, begins, recv_counts, recv_displacements], group), elements

@@ -59,13 +59,13 @@ def get_local_rank_id(group: str = WORLD) -> int:
 @host_device.prefer_vendor_function("hccl.manage.api")
 def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
     """Return the world rank of a rank of a group."""
-    return groups.find_group(group).world_rank(_check_int(group_rank_id, "group_rank_id"))
+    return groups.find_group(group).world_rank(_checked_int(group_rank_id, "group_rank_id"))
 
 
 @host_device.prefer_vendor_function("hccl.manage.api")
 def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
     """Return the rank in a group of a world rank."""
-    return groups.find_group(group).rank_of(_check_int(world_rank_id, "world_rank_id"))
+    return groups.find_group(group).rank_of(_checked_int(world_rank_id, "world_rank_id"))
 
 
 @host_device.prefer_vendor_function("hccl.manage.api")
@@ -143,7 +143,7 @@ def _local_ranks(name: str) -> list[int]:
     return [rank for rank in members.ranks if rank in here.local_ranks]
 
 
-def _check_int(value: object, name: str) -> int:
+def _checked_int(value: object, name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{name}={value!r} is not allowed. Pass an int.")
     return value

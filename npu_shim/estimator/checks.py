@@ -6,7 +6,7 @@ import os
 from typing import Sequence
 
 from npu_shim.distributed.world import world_size
-from npu_shim.options.check import check_value
+from npu_shim.options.check import checked_value
 from npu_shim.options.table import KEYS
 
 
@@ -71,7 +71,7 @@ def check_path(path: str) -> str:
 
 def check_aoe_mode(aoe_mode: str) -> None:
     """Raise ValueError for an aoe_mode other than '1', '2' and '4'."""
-    check_value(KEYS["aoe_mode"], aoe_mode)
+    checked_value(KEYS["aoe_mode"], aoe_mode)
 
 
 def get_ranksize() -> str:

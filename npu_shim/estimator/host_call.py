@@ -35,7 +35,7 @@ class HostCallHook(tf_api.SessionRunHook):
         """Build the function's ops before the graph is finalized, unless step_op() did."""
         if self._in_step:
             return
-        self._build()
+        self._build_ops_or_keep_error()
 
     def step_op(self) -> types.Operation:
         """Build one op for the whole call, to run in each of several steps per run.
@@ -44,7 +44,7 @@ class HostCallHook(tf_api.SessionRunHook):
             An Operation. The hook itself then only opens and flushes summary writers.
         """
         self._in_step = True
-        self._build()
+        self._build_ops_or_keep_error()
         if self._ops:
             return tf.group(*self._ops)
         flat = tf.nest.flatten(self._tensors)
@@ -54,7 +54,7 @@ class HostCallHook(tf_api.SessionRunHook):
 
         return tf_api.v1.py_func(on_host, flat, [], stateful=True)
 
-    def _build(self) -> None:
+    def _build_ops_or_keep_error(self) -> None:
         try:
             built = self._call(self._tensors)
         except Exception as error:  # raised later, if the function fails with numpy values too

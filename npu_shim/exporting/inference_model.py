@@ -62,7 +62,7 @@ def make_inference_model(
     part = graph_defs.extract_subgraph(source.graph, needed, [port.tensor for port in inputs])
     own = {node.name for node in source.graph.node if node.op.startswith("Placeholder")}
     asked, inputs = inputs, [_replace_by_placeholder(part, port, own) for port in inputs]
-    given, outputs = outputs, [_give_own_node(part, port) for port in outputs]
+    given, outputs = outputs, [_port_with_own_node(part, port) for port in outputs]
     kept = [port.tensor for port in outputs]
     needed = [*kept, *averages.values()]
     notes = batches.fit_reshapes_to_batch(part, graph, asked, given) + inference.bind_placeholders(part, constants)
@@ -108,7 +108,7 @@ def _replace_by_placeholder(part: GraphDef, port: Port, placeholder_names: set[s
     return port._replace(tensor=f"{name}:0")
 
 
-def _give_own_node(part: GraphDef, port: Port) -> Port:
+def _port_with_own_node(part: GraphDef, port: Port) -> Port:
     """Give an output a node of its own where it is one of several results, or of a function."""
     node, index = graph_defs.split_tensor_name(port.tensor)
     if index or graph_defs.nodes_by_name(part)[node].op in _CALLS:

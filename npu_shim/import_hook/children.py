@@ -45,15 +45,15 @@ def convert_in_children(finder: Finder) -> None:
     """
     conversions = finder.conversions
     state = pickle.dumps((conversions.configuration, conversions.files.root, conversions.paths, finder.watch_shapes))
-    _prepare_children("import_hook.children", f"npu_shim.import_hook.children.convert_as_parent({state!r})")
+    _make_children_import("import_hook.children", f"npu_shim.import_hook.children.convert_as_parent({state!r})")
 
 
 def alias_in_children() -> None:
     """Make every process that multiprocessing starts from now on use the alias."""
-    _prepare_children("alias")
+    _make_children_import("alias")
 
 
-def _prepare_children(module: str, then: str = "") -> None:
+def _make_children_import(module: str, then: str = "") -> None:
     """Let a child import a module of npu_shim first, and run a line of code."""
     first = _RunOnUnpickle(_RUN.format(root=tool.package_root(), module=module, then=then))
     original = multiprocessing.spawn.get_preparation_data

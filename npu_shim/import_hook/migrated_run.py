@@ -67,7 +67,7 @@ def use_cpu_forms() -> None:
     after_tensorflow(enable_forms)
 
 
-def serve_vendor_packages() -> None:
+def install_alias_here_and_in_children() -> None:
     """Install the alias in this process and in the Python processes that it starts."""
     importlib.import_module("npu_shim.alias")
     host_env.process_environ()[host_env.ALIAS_VARIABLE] = "1"

@@ -45,7 +45,7 @@ def batch_enqueue(
         )
 
     def put(rows: np.ndarray, number: np.ndarray) -> np.int32:
-        target = _queue(queue_name, number, queue_depth)
+        target = _queue_by_name(queue_name, number, queue_depth)
         missing = -len(rows) % batch_size
         last = rows[-1:] if pad_mode == "REPLICATE" else np.zeros_like(rows[:1])
         fill = np.repeat(last, missing, 0)
@@ -83,7 +83,7 @@ def dequeue_operator(
     dtype = tf.as_dtype(output_type)
 
     def get(number: np.ndarray) -> np.ndarray:
-        batch = _queue(queue_name, number, None).get()
+        batch = _queue_by_name(queue_name, number, None).get()
         if batch.shape != tuple(output_shape) or batch.dtype != dtype.as_numpy_dtype:
             raise ValueError(
                 f"dequeue: output_shape={list(output_shape)} and output_type={dtype.name} do not fit the batch, which "
@@ -102,7 +102,7 @@ def dequeue(queue_id: Tensor, output_type: DType, output_shape: Sequence[int], q
     return dequeue_operator(queue_id, output_shape, output_type, queue_name)
 
 
-def _queue(name: str, number: np.ndarray, depth: int | None) -> queue.Queue[np.ndarray]:
+def _queue_by_name(name: str, number: np.ndarray, depth: int | None) -> queue.Queue[np.ndarray]:
     """Return a queue; one that dequeue makes has room for a batch until batch_enqueue sets its depth."""
     key = name or str(int(number))
     with _lock:

@@ -77,7 +77,7 @@ def dropout(
         or not xla.is_xla_usable()
     ):
         return tf_api.v1.nn.dropout(
-            x, rate=1 - _scalar(keep_prob, x.dtype), noise_shape=noise_shape, seed=seed, name=name
+            x, rate=1 - _as_scalar(keep_prob, x.dtype), noise_shape=noise_shape, seed=seed, name=name
         )
     with tf.name_scope(name or "dropout"):
         return _hashed_dropout_of(x, keep_prob, seed)
@@ -107,7 +107,7 @@ def _is_too_small_or_large_to_hash(x: Tensor) -> bool:
 
 def _hashed_dropout_of(x: Tensor, keep_prob: float | Tensor, seed: int | None) -> Tensor:
     """Return the dropout of a large tensor, or of one whose size is known at run time only."""
-    keep = tf.convert_to_tensor(_scalar(keep_prob, tf.float64), tf.float64)
+    keep = tf.convert_to_tensor(_as_scalar(keep_prob, tf.float64), tf.float64)
     if x.shape.num_elements() is None and tf_graph.is_in_plain_graph():
         return _dropout_of_dynamic_shape(x, keep, seed)
     key = counter_rng.new_random_key(seed)
@@ -252,7 +252,7 @@ _COMPILED = xla.Compiled(npu_shim_dropout)
 _COMPILED_FACTORS = xla.Compiled(npu_shim_dropout_factors, counts=True)
 
 
-def _scalar(keep_prob: float | Tensor, dtype: DType) -> float | Tensor:
+def _as_scalar(keep_prob: float | Tensor, dtype: DType) -> float | Tensor:
     if isinstance(keep_prob, numbers.Real):
         return float(keep_prob)
     keep_prob = tf.convert_to_tensor(keep_prob, name="keep_prob")

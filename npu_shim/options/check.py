@@ -12,7 +12,7 @@ from npu_shim.options.option import Option
 from npu_shim.options.table import KEYS, RULES, find_option
 
 
-def check_session_options(options: Mapping[str, OptionValue | None]) -> dict[str, OptionValue]:
+def checked_session_options(options: Mapping[str, OptionValue | None]) -> dict[str, OptionValue]:
     """Check the options of session_config.
 
     Args:
@@ -33,12 +33,12 @@ def check_session_options(options: Mapping[str, OptionValue | None]) -> dict[str
                 "List all with npu-shim options."
             )
         warn_if_deprecated(row, name)
-        checked[name] = check_value(row, value, name)
+        checked[name] = checked_value(row, value, name)
     check_combinations(checked)
     return checked
 
 
-def check_value(row: Option, value: OptionValue, name: str | None = None) -> OptionValue:
+def checked_value(row: Option, value: OptionValue, name: str | None = None) -> OptionValue:
     """Check type and domain of a value.
 
     Args:

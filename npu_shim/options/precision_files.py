@@ -40,10 +40,10 @@ def check_mixlist(path: str) -> None:
     """
     if not os.path.isfile(path):
         return
-    content = _check_object(_read_json(path), path, "", _LISTS)
+    content = _checked_object(_read_json(path), path, "", _LISTS)
     seen: dict[str, str] = {}
     for name, moves in content.items():
-        for move, types in _check_object(moves, path, name, _MOVES).items():
+        for move, types in _checked_object(moves, path, name, _MOVES).items():
             where = f"{name}.{move}"
             if not isinstance(types, list) or not all(isinstance(one, str) for one in types):
                 raise _wrong_value_error(path, where, types, 'a list of operator types, like ["MatMul", "Conv2D"]')
@@ -101,7 +101,7 @@ def _read_json(path: str) -> object:
         raise ValueError(f"modify_mixlist={path!r} is not JSON: {error}.{hint}") from error
 
 
-def _check_object(value: object, path: str, where: str, allowed: Iterable[str]) -> dict[str, object]:
+def _checked_object(value: object, path: str, where: str, allowed: Iterable[str]) -> dict[str, object]:
     """Return a JSON object after a check of its keys."""
     if not isinstance(value, dict):
         raise _wrong_value_error(path, where or "the file", value, "an object with " + " and ".join(allowed))

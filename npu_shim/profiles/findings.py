@@ -40,23 +40,27 @@ class Finding(NamedTuple):
 
 def find_bottlenecks(profile: Profile, device: Device) -> list[Finding]:
     """Return the bottlenecks of a device, those that cost most first."""
-    idle = {name: device.waits[name].sum(axis=1) for name in (GAPS, op_kinds.HOST)}
+    idle_times = {name: device.waits[name].sum(axis=1) for name in (GAPS, op_kinds.HOST)}
     waits, links = _wait_of_ranks(profile), list(_find_slow_links(profile, device))
     elsewhere = sum(link.ms for link in links) + sum(ms for (rank, _), ms in waits.items() if rank == device.name)
     all_findings = [
-        *_find_recompiles(device, idle),
+        *_find_recompiles_and_deduct_them(device, idle_times),
         *_find_slow_ranks(profile, device, waits),
         *links,
         *_find_exposed_communication(device, elsewhere),
     ]
-    all_findings += [*_find_costly_kinds(device, idle), *_find_launch_gaps(device, idle), *_find_low_matrix_use(device)]
+    all_findings += [
+        *_cost_findings_by_kind(device, idle_times),
+        *_find_launch_gaps(device, idle_times),
+        *_find_low_matrix_use(device),
+    ]
     return sorted(
         (finding for finding in all_findings if finding.ms >= LEAST * device.takes),
         key=lambda finding: (-finding.ms, finding.id),
     )
 
 
-def _find_costly_kinds(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
+def _cost_findings_by_kind(device: Device, idle_times: dict[str, np.ndarray]) -> Iterator[Finding]:
     """Yield what ops of one kind cost: the time in which only they run, of the host also that in which none runs."""
     for name in dict.fromkeys([*filter(None, device.kind), "host-bound"]):
         wanted = device.kind == name
@@ -65,7 +69,7 @@ def _find_costly_kinds(device: Device, idle: dict[str, np.ndarray]) -> Iterator[
             places, lambda place: reason_for_kind(device.signatures[place])
         ) + device.host_functions(name)
         if name == "host-bound":
-            spent = device.ms_per_step(idle[op_kinds.HOST])
+            spent = device.ms_per_step(idle_times[op_kinds.HOST])
             rows = rows or [Evidence("idle before the forward pass", "", "", 1.0, spent, "no op runs on the device")]
             rows += _suggest_loop_size(device, spent)
         yield Finding(name, spent, rows, min(device.least_ms(places), spent) if op_kinds.KINDS[name].replaced else 0.0)
@@ -94,9 +98,9 @@ def _suggest_loop_size(device: Device, host: float) -> list[Evidence]:
     return [Evidence(f"{number} steps in one call", how, "", 1 / number, host / number, why)]
 
 
-def _find_launch_gaps(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
+def _find_launch_gaps(device: Device, idle_times: dict[str, np.ndarray]) -> Iterator[Finding]:
     """Yield launch gaps, with the ops that are shorter than a launch if most are."""
-    computes, gaps = device.category == op_kinds.COMPUTE, device.ms_per_step(idle[GAPS])
+    computes, gaps = device.category == op_kinds.COMPUTE, device.ms_per_step(idle_times[GAPS])
     small = computes & (device.ms < _SMALL_MS[device.on_cpu] * device.calls)
     if 2 * device.calls[small].sum() > device.calls[computes].sum():
         groups = device.group_signatures(np.flatnonzero(small), device.calls, ("type",))[:MOST_ROWS]
@@ -109,7 +113,7 @@ def _find_launch_gaps(device: Device, idle: dict[str, np.ndarray]) -> Iterator[F
         yield Finding("launch-gaps", gaps, [Evidence("idle between ops", "", "", ops, gaps, why)])
 
 
-def _find_recompiles(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
+def _find_recompiles_and_deduct_them(device: Device, idle_times: dict[str, np.ndarray]) -> Iterator[Finding]:
     """Yield what compiling costs, and take it out of the idle times."""
     rows = functions = device.host_functions("recompile")
     for places in device.group_signatures(
@@ -124,8 +128,8 @@ def _find_recompiles(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Fi
         excess[:] = int(sum(row.ms for row in functions) * 1e6)
     spent = np.zeros(len(excess), np.int64)
     for name in (op_kinds.HOST, GAPS):
-        part = np.minimum(idle[name], excess - spent)
-        idle[name], spent = idle[name] - part, spent + part
+        part = np.minimum(idle_times[name], excess - spent)
+        idle_times[name], spent = idle_times[name] - part, spent + part
     if device.slow.any():
         why = "3 times the median or more"
         rows = [Evidence("slow steps", "", "", float(device.slow.sum()), device.ms_per_step(spent), why), *rows]

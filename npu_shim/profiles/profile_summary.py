@@ -51,10 +51,10 @@ def to_page(profile: Profile, folder: str, by_gain: bool = False) -> pages.Profi
         types=_op_type_costs(profile),
         problems=problem_list(profile.problems),
     )
-    return _add_step_costs(page, slowest_device(profile, folder), by_gain) if profile.devices else page
+    return _with_step_costs(page, slowest_device(profile, folder), by_gain) if profile.devices else page
 
 
-def _add_step_costs(page: pages.ProfilePage, device: Device, by_gain: bool) -> pages.ProfilePage:
+def _with_step_costs(page: pages.ProfilePage, device: Device, by_gain: bool) -> pages.ProfilePage:
     """Return a page with what a step of a device costs."""
     bottlenecks, length = findings.find_bottlenecks(device.profile, device), device.length / 1e6
     if by_gain:

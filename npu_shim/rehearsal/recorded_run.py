@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> int:
     ended = "error"
     _watch_files(run)
     if host_env.is_alias_wanted():
-        migrated_run.serve_vendor_packages()
+        migrated_run.install_alias_here_and_in_children()
     try:
         if run.module is not None:
             target = ["-m", run.module, *target[1:]]

@@ -63,14 +63,14 @@ class NPUBroadcastGlobalVariablesCallback(tf_api.tf.keras.callbacks.Callback):
             _broadcast_in_session(self._root_rank)
             self._done = True
         elif self.model.variables:
-            self._broadcast()
+            self._broadcast_variables()
 
     def on_train_batch_end(self, batch: int, logs: dict[str, float] | None = None) -> None:
         """Broadcast the variables of a model that its first batch has built."""
         if not self._done:
-            self._broadcast()
+            self._broadcast_variables()
 
-    def _broadcast(self) -> None:
+    def _broadcast_variables(self) -> None:
         from npu_shim.distributed import hccl_ops
 
         slots = self.model.optimizer.variables  # a method before Keras 2.11

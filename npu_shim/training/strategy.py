@@ -115,7 +115,7 @@ class NPUExtended(tf_distribute.OneDeviceExtended):
         self, fn: Callable[..., Structure], args: Sequence[object], kwargs: dict[str, object]
     ) -> Structure:
         with tf.device(self._device), _RankContext(self._container_strategy()):
-            return _add_broadcast_hook(fn(*args, **kwargs))
+            return _with_broadcast_hook(fn(*args, **kwargs))
 
     def _reduce_to(self, reduce_op: ReduceOp, value: Structure, destinations: object, *options: object) -> Structure:
         parts = tf.nest.flatten(value)
@@ -201,7 +201,7 @@ class NPUStrategy(RankStrategy):
         super().__init__(device)
 
 
-def _add_broadcast_hook(result: EstimatorSpec | Structure) -> EstimatorSpec | Structure:
+def _with_broadcast_hook(result: EstimatorSpec | Structure) -> EstimatorSpec | Structure:
     """Add the broadcast hook to a replica's result if it is the EstimatorSpec of a training."""
     if world_size() == 1 or getattr(result, "mode", None) != "train" or not hasattr(result, "training_hooks"):
         return result

@@ -71,7 +71,7 @@ def explain_logs(paths: Iterable[str], on_block: Callable[[int], None] = lambda 
 def troubles_in_text(text: str) -> list[Trouble]:
     """Return the troubles whose symptoms the output of a process has, the first cause first."""
     log = _Log("")
-    log.scan(text)
+    log.scan_for_troubles(text)
     return [sighting.trouble for sighting in _sort_sightings(log.sightings())]
 
 
@@ -123,12 +123,12 @@ class _Log:
             whole, newline, rest = (rest + block).rpartition(b"\n") if block else (rest, b"", b"")
             if len(rest) > _BLOCK:
                 whole, newline, rest = whole + newline + rest, b"", b""
-            self.scan((whole + newline).decode("utf-8", "replace"))
+            self.scan_for_troubles((whole + newline).decode("utf-8", "replace"))
             on_block(len(block))
             if not block:
                 return
 
-    def scan(self, text: str) -> None:
+    def scan_for_troubles(self, text: str) -> None:
         """Look for the troubles in a block of whole lines."""
         if not self._first_time:
             self._first_time = _time_text(_TIME.search(text))

@@ -112,8 +112,8 @@ def test_the_system_knows_the_call_that_prefers_memory() -> None:
     """A node that does not exist is refused as an invalid argument, unless a container forbids the call."""
     code = (
         "import ctypes\nfrom npu_shim._host import numa\n"
-        "print(numa.prefer_memory_of_node(0), open('/proc/self/numa_maps').read().count('prefer:0'))\n"
-        "print(numa.prefer_memory_of_node(1000), ctypes.get_errno())"
+        "print(numa.try_prefer_memory_of_node(0), open('/proc/self/numa_maps').read().count('prefer:0'))\n"
+        "print(numa.try_prefer_memory_of_node(1000), ctypes.get_errno())"
     )
     lines = subprocess.check_output([sys.executable, "-c", code], universal_newlines=True).splitlines()
     worked, mapped = lines[0].split()

@@ -39,7 +39,7 @@ def test_statements_after_the_one_that_ended_the_run_did_not_run(
     edits = observation.watching_edits(raw, path, FileResult(None, (finding,)))
     for name in (observation._watched.ran, observation._watched.seen):
         monkeypatch.setattr(builtins, name, None, raising=False)
-    observation.serve_watched_code()
+    observation.install_builtins_for_watched_code()
     text = Source(raw).bytes_with_edits(sort_edits(edits)).decode()
     try:
         exec(compile(text, path, "exec"), {"__name__": "train"})

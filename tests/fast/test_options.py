@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from npu_shim.options.check import check_session_options
+from npu_shim.options.check import checked_session_options
 from npu_shim.options.option import REQUIRED
 from npu_shim.options.table import ARGUMENT_ORDER, KEYS, TABLE, constructor_signature, options_by_argument
 
@@ -63,20 +63,20 @@ class TestEveryRow:
     def test_an_allowed_value_is_accepted_with_a_warning_if_deprecated(self, row):
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            assert check_session_options(valid(row))[row.name] == example(row)
+            assert checked_session_options(valid(row))[row.name] == example(row)
         texts = [str(w.message) for w in told if f"option {row.name} is" in str(w.message)]
         assert texts == ([f"NPU option {row.name} is deprecated: {row.deprecated}"] if row.deprecated else [])
 
     def test_refuses_another_type_and_says_what_it_takes(self, row):
         with warnings.catch_warnings(), pytest.raises(TypeError) as told:
             warnings.simplefilter("ignore")
-            check_session_options({row.name: 3.5})
+            checked_session_options({row.name: 3.5})
         assert str(told.value).startswith(f"{row.name}=3.5 is not allowed: it must be a")
         assert row.allowed.text in str(told.value)
 
     def test_finds_its_name_when_misspelt(self, row):
         with pytest.raises(ValueError, match=f"Unknown NPU option '{row.name}_'.*Did you mean .*{row.name}"):
-            check_session_options({row.name + "_": 1})
+            checked_session_options({row.name + "_": 1})
 
 
 TOGETHER = [
@@ -117,7 +117,7 @@ TOGETHER = [
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_conflicting_options_are_refused(options, text):
     with pytest.raises(ValueError, match=text):
-        check_session_options(options)
+        checked_session_options(options)
 
 
 FINE = [
@@ -132,7 +132,7 @@ FINE = [
 
 @pytest.mark.parametrize("options", FINE, ids=str)
 def test_valid_combinations_are_accepted(options):
-    assert set(check_session_options(options)) == {n for n, v in options.items() if v is not None}
+    assert set(checked_session_options(options)) == {n for n, v in options.items() if v is not None}
 
 
 DOMAINS = [
@@ -151,12 +151,12 @@ def test_values_outside_the_domain_are_refused(name, value, text):
     with pytest.raises(
         ValueError, match=re.escape(f"{name}={value!r} is not allowed: it must be") + ".*" + re.escape(text)
     ):
-        check_session_options({name: value})
+        checked_session_options({name: value})
 
 
 @pytest.mark.parametrize("value", [0, 1, True, False])
 def test_zero_and_one_are_bools(value):
-    checked = check_session_options({"use_off_line": value})["use_off_line"]
+    checked = checked_session_options({"use_off_line": value})["use_off_line"]
     assert checked is bool(value)
 
 
@@ -170,12 +170,12 @@ HINTS = [
 @pytest.mark.parametrize("name, value, hint", HINTS, ids=[h[2] for h in HINTS])
 def test_the_error_for_a_wrong_type_gives_the_right_value(name, value, hint):
     with pytest.raises(TypeError, match=re.escape(hint)):
-        check_session_options({name: value})
+        checked_session_options({name: value})
 
 
 def test_a_byte_count_may_be_a_number():
     with pytest.warns(DeprecationWarning, match="graph_memory_max_size is deprecated: It has no effect"):
-        assert check_session_options({"graph_memory_max_size": 1024}) == {"graph_memory_max_size": "1024"}
+        assert checked_session_options({"graph_memory_max_size": 1024}) == {"graph_memory_max_size": "1024"}
 
 
 def test_names_are_unique_and_constructors_have_the_arguments_of_the_rows():

@@ -417,7 +417,7 @@ if VERSION >= (2, 0):
     def test_the_callbacks_of_a_fit_that_passes_its_arguments_on_are_changed(takes: str) -> None:
         """A subclass may take the arguments of Keras' fit by names or as ``**kwargs``."""
         bound = inspect.signature(eval(f"lambda {takes}: None")).bind_partial([1.0], callbacks=["own"], epochs=2)
-        given = keras_models._changeable_arguments_of_fit(bound)
+        given = keras_models._arguments_passed_to_fit(bound)
         given["callbacks"] = [*given["callbacks"], "agreement"]
         passed = inspect.signature(lambda x, callbacks, epochs: None).bind(*bound.args, **bound.kwargs).arguments
         assert dict(passed) == {"x": [1.0], "callbacks": ["own", "agreement"], "epochs": 2}

@@ -56,7 +56,7 @@ def checked_counts_and_displacements(
     return count, offset
 
 
-def check_count_matrix(key: str, matrix: np.ndarray | Sequence[Sequence[int]], size: int) -> np.ndarray:
+def checked_count_matrix(key: str, matrix: np.ndarray | Sequence[Sequence[int]], size: int) -> np.ndarray:
     """Return the counts of an all-to-all as int64 [size, size].
 
     Raises:

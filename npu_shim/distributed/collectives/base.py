@@ -33,7 +33,7 @@ class Collectives:
             )
         return f"{collective} of {types_and_shapes_text(arrays)}"
 
-    def _check_rank_of_group(self, rank: int, name: str) -> int:
+    def _checked_rank_of_group(self, rank: int, name: str) -> int:
         if not 0 <= rank < self.size:
             raise ValueError(
                 f"{name}={rank!r} is not allowed. The ranks of group {self.name!r} are 0 to {self.size - 1}."

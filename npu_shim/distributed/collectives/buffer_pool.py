@@ -41,9 +41,9 @@ class BufferPool:
         Args:
             counts_and_dtypes: count and type of each array.
         """
-        return allocate_aligned(counts_and_dtypes, self._block)
+        return allocate_aligned(counts_and_dtypes, self._free_or_new_block)
 
-    def _block(self, size: int) -> np.ndarray:
+    def _free_or_new_block(self, size: int) -> np.ndarray:
         if size < _MIN_BLOCK_BYTES:
             return np.empty(size, np.uint8)
         with self._lock:

@@ -110,7 +110,7 @@ def stopped_rank_text(rank_name: str, waited_s: float, place: str) -> str:
     return f"{rank_name} stopped in the middle of a collective for {waited_s:g} s" + (f", {place}." if place else ".")
 
 
-def check_count_matrix_agrees(key: str, counts: np.ndarray) -> np.ndarray:
+def agreed_count_matrix(key: str, counts: np.ndarray) -> np.ndarray:
     """Check that every rank expects the counts that the others send.
 
     Args:

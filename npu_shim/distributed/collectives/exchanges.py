@@ -8,14 +8,14 @@ import numpy as np
 
 from npu_shim.distributed.collectives.argument_checks import (
     Counts,
-    check_count_matrix,
+    checked_count_matrix,
     checked_counts_and_displacements,
     checked_row_counts_of_ranks,
 )
 from npu_shim.distributed.collectives.arrays import Array
 from npu_shim.distributed.collectives.base import Collectives
 from npu_shim.distributed.collectives.buffer_pool import empty_aligned
-from npu_shim.distributed.collectives.errors import check_count_matrix_agrees
+from npu_shim.distributed.collectives.errors import agreed_count_matrix
 from npu_shim.distributed.collectives.transport import Transport
 
 
@@ -84,7 +84,7 @@ class Exchanges(Collectives):
             counts = np.empty((self.size, 2 * self.size), np.int64)
             transport.allgather(np.concatenate([counts_out, counts_in]), counts)
             transport.all_to_all(
-                array.flat, out, check_count_matrix_agrees(key, counts), offsets_out.tolist(), offsets_in.tolist()
+                array.flat, out, agreed_count_matrix(key, counts), offsets_out.tolist(), offsets_in.tolist()
             )
 
         self._run(key, f"alltoallv of {array.type_name}", work)
@@ -103,7 +103,7 @@ class Exchanges(Collectives):
             [sum of the column of this rank].
         """
         array = Array(send_data)
-        counts = check_count_matrix(key, send_count_matrix, self.size)
+        counts = checked_count_matrix(key, send_count_matrix, self.size)
         row, column = counts[self.rank], counts[:, self.rank]
         _, offsets_out = checked_counts_and_displacements(
             key, "send", row, np.cumsum(row) - row, self.size, array.flat.size

@@ -48,7 +48,7 @@ class JobBackend(abc.ABC):
         """
         members = tuple(ranks)
         check_members(name, members, self.rank, self.size)
-        return self._open(name, members, self._chunk_bytes)
+        return self._open_group_once(name, members, self._chunk_bytes)
 
     def close(self) -> None:
         """Leave the job, and show the ranks that still need this one why. Runs at process exit, too."""
@@ -66,7 +66,7 @@ class JobBackend(abc.ABC):
     def _leave(self) -> None:
         """Leave the job."""
 
-    def _open(self, name: str, members: tuple[int, ...], chunk_bytes: int) -> ProcessGroup:
+    def _open_group_once(self, name: str, members: tuple[int, ...], chunk_bytes: int) -> ProcessGroup:
         with self._opening:
             opened = self._groups.setdefault((name, members), _OpenGroup())
         with opened.lock:  # not self._opening: another group may be opened while this one waits
@@ -76,7 +76,7 @@ class JobBackend(abc.ABC):
 
     def _process_group(self, name: str, members: tuple[int, ...], backend: GroupBackend) -> ProcessGroup:
         def pair(low: int, high: int) -> ProcessGroup:
-            return self._open(f"{name} {low}-{high}", (members[low], members[high]), _PAIR_CHUNK_BYTES)
+            return self._open_group_once(f"{name} {low}-{high}", (members[low], members[high]), _PAIR_CHUNK_BYTES)
 
         return ProcessGroup(name, members, members.index(self.rank), backend, pair, self._pool)
 

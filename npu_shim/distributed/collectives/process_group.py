@@ -84,7 +84,7 @@ class ProcessGroup(RowCollectives, Exchanges):
             key: the key of the collective.
             type_name: as for allreduce.
         """
-        what = f"reduce {reduction} to rank {self._check_rank_of_group(root, 'root')}"
+        what = f"reduce {reduction} to rank {self._checked_rank_of_group(root, 'root')}"
         return self._reduce(what, tensors, reduction, key, type_name, is_wanted=self.rank == root)
 
     def _reduce(
@@ -118,7 +118,7 @@ class ProcessGroup(RowCollectives, Exchanges):
             An array, or a list of arrays.
         """
         arrays = to_arrays(tensors)
-        is_root = self.rank == self._check_rank_of_group(root, "root")
+        is_root = self.rank == self._checked_rank_of_group(root, "root")
         results = [array.flat if is_root else empty_aligned(array.flat.size, array.flat.dtype) for array in arrays]
         data = BufferList([result.view(np.uint8) for result in results])
         request = f"broadcast from rank {root} of {types_and_shapes_text(arrays)}"
@@ -151,7 +151,7 @@ class ProcessGroup(RowCollectives, Exchanges):
         self._run(key, "barrier", lambda transport: transport.barrier())
 
     def _broadcast_in_pair(self, other: int, name: str, sender: int, tag: int, tensor: np.ndarray) -> np.ndarray:
-        if self._check_rank_of_group(other, name) == self.rank:
+        if self._checked_rank_of_group(other, name) == self.rank:
             raise ValueError(f"{name}={other} is not allowed: it is this rank. Name another one.")
         low, high = sorted((self.rank, other))
         return self._pair(low, high).broadcast(

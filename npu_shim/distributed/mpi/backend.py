@@ -48,7 +48,7 @@ class Backend(JobBackend):
         self._segments: dict[int, Segment] = {}
         self._wire = Wire(rank, self.size, servers, connect_timeout_s, self._announced_members, self._mark_failed)
         ranks = tuple(range(self.size))
-        self.world = self._process_group(world_name, ranks, self._scheduler(local.segment, 0, ranks))
+        self.world = self._process_group(world_name, ranks, self._make_scheduler(local.segment, 0, ranks))
         atexit.register(self.close)
 
     def _leave(self) -> None:
@@ -61,9 +61,9 @@ class Backend(JobBackend):
         segment = self._local.join_segment(f"{name} {members}", here, chunk_bytes)
         identity = repr((name, members)).encode("utf-8")
         number = int.from_bytes(hashlib.blake2b(identity, digest_size=8).digest(), "little")
-        return self._scheduler(segment, number, members)
+        return self._make_scheduler(segment, number, members)
 
-    def _scheduler(self, segment: Segment, number: int, members: tuple[int, ...]) -> Scheduler:
+    def _make_scheduler(self, segment: Segment, number: int, members: tuple[int, ...]) -> Scheduler:
         span = Span(members, self._servers, self.rank)
         peers = self._local.peers([self._here.index(member) for member in span.here])
         place = span.here.index(self.rank)

@@ -87,6 +87,6 @@ class Links:
         waits = [host for host, request in transfers if not self._wire.is_done([request])]
         if error is None and waits and waited_s > self._timeout_s:
             name = self._wire.name_of_rank(self._span.leaders[waits[0]])
-            error = Stalled(stopped_rank_text(name, self._timeout_s, self._order.place(waits[0])))
+            error = Stalled(stopped_rank_text(name, self._timeout_s, self._order.script_line_of_leader(waits[0])))
         if error is not None and waits:
             raise error

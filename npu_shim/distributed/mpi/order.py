@@ -44,13 +44,13 @@ class LeaderOrder(HostOrder):
         self._round, self._is_committed = 0, False
         self.tags: list[int] = []  # of each host for the data of the current collective
 
-    def offer(self, pending: PendingCollective, different: tuple[str, str] | None) -> None:
+    def offer(self, pending: PendingCollective, mismatched_request: tuple[str, str] | None) -> None:
         offer = Offer(
             pending.digest,
             pending.key,
             pending.request[:_REQUEST_CHARACTERS],
             self._wire.name_of_rank(self._wire.rank),
-            different,
+            mismatched_request,
             self._wire.new_tag(),
         )
         number = None if self._is_committed else self._round
@@ -60,13 +60,13 @@ class LeaderOrder(HostOrder):
         if number is not None:
             self._commit(pending.token)
 
-    def next(self) -> tuple[int, str] | None:
+    def next_token_and_mismatch(self) -> tuple[int, str] | None:
         self._wire.progress()
         if not self._is_committed and self._ready:
             token = next(iter(self._ready))
             self._wire.post(self._others, "commit", self._group, self._span.own, token, self._round)
             self._commit(token)
-        chosen = self._choose()
+        chosen = self._agreed_token()
         if chosen is None:
             return None
         self._inbox.commits.pop(self._round)
@@ -81,7 +81,7 @@ class LeaderOrder(HostOrder):
         self._inbox.commits[self._round][self._span.own] = token
         self._is_committed = True
 
-    def _choose(self) -> int | None:
+    def _agreed_token(self) -> int | None:
         commits = self._inbox.commits.get(self._round, {})
         if len(commits) < len(self._span.hosts):
             return None
@@ -101,7 +101,7 @@ class LeaderOrder(HostOrder):
     def find_lost(self) -> str | None:
         return self._wire.find_lost(self._remote)
 
-    def stall(self, pending: PendingCollective, waited_s: float) -> str:
+    def stall_message(self, pending: PendingCollective, waited_s: float) -> str:
         assert self.announcements is not None
         hosts = [self._span.hosts[host] for host in self._span.others]
         answers = dict(zip(self._span.others, self._wire.ask(self._group, pending.token, hosts, _ANSWER_TIMEOUT_S)))
@@ -121,7 +121,7 @@ class LeaderOrder(HostOrder):
         first = self._wire.name_of_rank(self._span.leaders[0])
         return stall_text(f"{pending.key} ({pending.request})", waited_s, present, missing, first) + silent
 
-    def place(self, host: int) -> str:
+    def script_line_of_leader(self, host: int) -> str:
         """Return where the leader of a host is in its script, for a collective that stopped."""
         leader = self._span.leaders[host]
         (answer,) = self._wire.ask(self._group, 0, [[leader]], _ANSWER_TIMEOUT_S)

@@ -124,7 +124,7 @@ class Wire:
             return
         while not self._closing.wait(_LOOK_EVERY_S):
             self.progress()
-            self._serve()
+            self._answer_questions_and_report_failures()
         if self._finalizes and getattr(sys, "last_value", None) is None:
             # After an error mpirun must see a process that ends without it, and end the others.
             while len(self._left) < self.size - 1:  # a rank that has ended takes no message, and its sender fails
@@ -168,7 +168,7 @@ class Wire:
             )
         self._processes = {rank: process for rank, process, _ in identities}
 
-    def _serve(self) -> None:
+    def _answer_questions_and_report_failures(self) -> None:
         """Answer questions, and report failures to the other ranks of this host."""
         with self._lock:
             questions, self._questions = self._questions, []

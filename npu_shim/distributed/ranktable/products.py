@@ -42,7 +42,7 @@ def refusal_problem(table: RankTable, product: str) -> Problem | None:
     """
     if (product == ASCEND_A5) == (_structure_version(table) == RANKS):
         return None
-    return next(_check_version(table, product))
+    return next(_version_problems(table, product))
 
 
 def product_problems(table: RankTable, product: str) -> Iterator[Problem]:
@@ -53,8 +53,8 @@ def product_problems(table: RankTable, product: str) -> Iterator[Problem]:
         product: one of PRODUCTS, or BY_VERSION.
     """
     product = product_of(table) if product == BY_VERSION else product
-    yield from _check_version(table, product)
-    yield from _check_topology(table, product)
+    yield from _version_problems(table, product)
+    yield from _topology_problems(table, product)
 
 
 def _structure_version(table: RankTable) -> str | None:
@@ -62,7 +62,7 @@ def _structure_version(table: RankTable) -> str | None:
     return RANKS if table.dialect == RANK_LIST else table.version if table.dialect == model.SERVER_LIST else None
 
 
-def _check_version(table: RankTable, product: str) -> Iterator[Problem]:
+def _version_problems(table: RankTable, product: str) -> Iterator[Problem]:
     version, wanted = _structure_version(table), _VERSIONS[product]
     if version in wanted or (version is None and product != ASCEND_A5):
         return
@@ -76,7 +76,7 @@ def _check_version(table: RankTable, product: str) -> Iterator[Problem]:
     yield warning_problem(path, text, advice)
 
 
-def _check_topology(table: RankTable, product: str) -> Iterator[Problem]:
+def _topology_problems(table: RankTable, product: str) -> Iterator[Problem]:
     """Check that the devices of each server can train together."""
     devices: dict[str, list[int]] = defaultdict(list)
     paths: dict[str, str] = {}
@@ -106,10 +106,10 @@ def _check_topology(table: RankTable, product: str) -> Iterator[Problem]:
                 "Use the same number on every server",
             )
     if product == ATLAS_A3:
-        yield from _check_equal_super_pods(table, counts)
+        yield from _unequal_super_pod_problems(table, counts)
 
 
-def _check_equal_super_pods(table: RankTable, counts: dict[str, int]) -> Iterator[Problem]:
+def _unequal_super_pod_problems(table: RankTable, counts: dict[str, int]) -> Iterator[Problem]:
     sums = [sum(counts.get(server_id, 0) for server_id in pod.server_ids) for pod in table.super_pods]
     names = [repr(pod.super_pod_id) for pod in table.super_pods]
     for at, total in enumerate(sums):

@@ -86,7 +86,7 @@ class Announcements:
         own = self._peers.name(self._rank), pending.request
         return "" if different is None else mismatch_text(pending.key, own, different)
 
-    def stall(self, pending: PendingCollective, waited_s: float) -> str:
+    def stall_message(self, pending: PendingCollective, waited_s: float) -> str:
         """Return the message for a collective that timed out."""
         present, missing = self.announced_and_missing_ranks(pending.packed_token)
         return stall_text(f"{pending.key} ({pending.request})", waited_s, present, missing, self._peers.name(0))

@@ -15,16 +15,16 @@ class HostOrder(abc.ABC):
     """The other hosts of a group, as the scheduler of one host sees them. Its first rank alone has one."""
 
     @abc.abstractmethod
-    def offer(self, pending: PendingCollective, different: tuple[str, str] | None) -> None:
+    def offer(self, pending: PendingCollective, mismatched_request: tuple[str, str] | None) -> None:
         """Show the other hosts that every rank of this host is ready for a collective.
 
         Args:
             pending: the collective.
-            different: name and request of the first rank of this host whose request differs; None if all agree.
+            mismatched_request: name and request of the first rank of this host whose request differs, or None.
         """
 
     @abc.abstractmethod
-    def next(self) -> tuple[int, str] | None:
+    def next_token_and_mismatch(self) -> tuple[int, str] | None:
         """Return the token of the next collective, the same on every host, and the message if the requests differ.
 
         Returns:
@@ -40,7 +40,7 @@ class HostOrder(abc.ABC):
         """Return which rank of another host exited, with the reason; None while all are there."""
 
     @abc.abstractmethod
-    def stall(self, pending: PendingCollective, waited_s: float) -> str:
+    def stall_message(self, pending: PendingCollective, waited_s: float) -> str:
         """Return the message for a collective that timed out, with the ranks of all hosts."""
 
     @abc.abstractmethod

@@ -34,7 +34,7 @@ class Deadline:
         self._began = time.monotonic()
         self._pause = 0.0005
 
-    def pause(self, describe: Callable[[], str]) -> None:
+    def pause_or_raise_stalled(self, describe: Callable[[], str]) -> None:
         """Sleep for a moment.
 
         Args:
@@ -82,7 +82,7 @@ def join_world(directory: str, lock: RankLock, rank: int, numbers: Sequence[int]
         if world is not None:
             break
         old = f" (process {root.pid} is {first} of an earlier run that has not ended. End it)" if root else ""
-        deadline.pause(lambda: f"{first} did not join{old}")
+        deadline.pause_or_raise_stalled(lambda: f"{first} did not join{old}")
     _register_rank(world, rank, lock.incarnation)
     root_incarnation = world.words[world.first_word_of_page(0) + layout.INCARNATION]
 
@@ -166,7 +166,7 @@ def open_group_segment(
             text = find_lost()
             if text:
                 raise errors.PeerLost(text)
-            deadline.pause(lambda: f"rank {members[0]} did not create the group of ranks {members}")
+            deadline.pause_or_raise_stalled(lambda: f"rank {members[0]} did not create the group of ranks {members}")
     _register_rank(group, group_rank, incarnation)
     _await_ready(group, deadline, find_lost, members)
     return group
@@ -186,7 +186,7 @@ def _await_members(
                 break
             if text:
                 raise errors.PeerLost(text)
-            deadline.pause(lambda: f"{_missing_ranks_text(segment, members)} did not join")
+            deadline.pause_or_raise_stalled(lambda: f"{_missing_ranks_text(segment, members)} did not join")
         remove_if_exists(path)
         segment.allocate_memory()
     except errors.CollectiveError as error:
@@ -205,7 +205,7 @@ def _await_ready(segment: Segment, deadline: Deadline, find_lost: Callable[[], s
             text = find_lost()
             if text and segment.words[layout.STATE] == layout.SETTING_UP:
                 raise errors.PeerLost(text)
-            deadline.pause(
+            deadline.pause_or_raise_stalled(
                 lambda: (
                     f"{_missing_ranks_text(segment, members)} did not join"
                     if _unregistered_ranks(segment)

@@ -86,7 +86,7 @@ class Scheduler(GroupBackend):
         except Mismatch:
             raise
         except BaseException as error:
-            self._fail(error, pending)
+            self._fail_group(error, pending)
             raise
         finally:
             self._release_entry(pending)
@@ -176,16 +176,16 @@ class Scheduler(GroupBackend):
             if entries is not None:
                 different = self.announcements.find_mismatched_request(pending, entries)
                 if self._order is None:
-                    self._schedule(pending.token, self.announcements.mismatch(pending, different))
+                    self._publish_schedule(pending.token, self.announcements.mismatch(pending, different))
                     return True
                 pending.is_offered = True
                 self._order.offer(pending, different)
-        chosen = self._order.next() if self._order is not None else None
+        chosen = self._order.next_token_and_mismatch() if self._order is not None else None
         if chosen is not None:
-            self._schedule(*chosen)
+            self._publish_schedule(*chosen)
         return chosen is not None
 
-    def _schedule(self, token: int, mismatch: str) -> None:
+    def _publish_schedule(self, token: int, mismatch: str) -> None:
         if mismatch:
             self._segment.write_text(layout.MISMATCH_TEXT, mismatch, layout.PAGE - layout.MISMATCH_TEXT)
         self._words[layout.SCHEDULED_IS_MISMATCH] = bool(mismatch)
@@ -213,7 +213,7 @@ class Scheduler(GroupBackend):
             if error is None and lost:
                 error = PeerLost(f"{pending.key} ({pending.request}) cannot complete: {lost}.")
             elif error is None and time.monotonic() - pending.since > self._timeout_s:
-                error = Stalled((self._order or self.announcements).stall(pending, self._timeout_s))
+                error = Stalled((self._order or self.announcements).stall_message(pending, self._timeout_s))
         if error is not None and self._words[layout.SCHEDULED_NUMBER] == self._sequence:  # else it was scheduled before
             raise error
 
@@ -224,7 +224,7 @@ class Scheduler(GroupBackend):
         if self._failure:
             raise type(self._failure)(str(self._failure))
 
-    def _fail(self, error: BaseException, pending: PendingCollective) -> None:
+    def _fail_group(self, error: BaseException, pending: PendingCollective) -> None:
         """Stop the group on this rank, and show the other ranks why."""
         if not isinstance(error, CollectiveError):
             error = CollectiveError(

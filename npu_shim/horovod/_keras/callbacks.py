@@ -145,9 +145,9 @@ class LearningRateScheduleCallback(tf.keras.callbacks.Callback):
         if epoch < self.start_epoch or (self.end_epoch is not None and epoch >= self.end_epoch):
             return
         if not self.staircase:
-            self._adjust(epoch + batch / float(self.steps_per_epoch or 1))
+            self._set_learning_rate(epoch + batch / float(self.steps_per_epoch or 1))
         elif batch == 0:
-            self._adjust(epoch)
+            self._set_learning_rate(epoch)
 
     def on_batch_end(self, batch: int, logs: Logs = None) -> None:
         """Take back the momentum."""
@@ -160,7 +160,7 @@ class LearningRateScheduleCallback(tf.keras.callbacks.Callback):
         if logs is not None:
             logs["lr"] = _read_hyperparameter(self.model.optimizer, "learning_rate")
 
-    def _adjust(self, epoch: float) -> None:
+    def _set_learning_rate(self, epoch: float) -> None:
         optimizer = self.model.optimizer
         old, new = _read_hyperparameter(optimizer, "learning_rate"), self.initial_lr * self.multiplier(epoch)
         _write_hyperparameter(optimizer, "learning_rate", new)

@@ -77,7 +77,7 @@ class LocalGradientAggregation:
             gradients: the results of compute_gradients.
         """
 
-        def done(function: Callable[[], Operation | Tensor | None]) -> Callable[[], Tensor]:
+        def true_after(function: Callable[[], Operation | Tensor | None]) -> Callable[[], Tensor]:
             def run() -> Tensor:
                 op = function()
                 with tf.control_dependencies([] if op is None or tf.executing_eagerly() else [op]):
@@ -88,7 +88,7 @@ class LocalGradientAggregation:
         assert self.counter is not None
         with tf.control_dependencies([] if tf.executing_eagerly() else [g for g in gradients if g is not None]):
             is_last = tf.equal(self.counter.read_value(), 0)
-        result = tf.cond(is_last, done(apply), done(count))
+        result = tf.cond(is_last, true_after(apply), true_after(count))
         return result if tf.executing_eagerly() else result.op
 
     def _to_dense(self, gradient: Gradient) -> Tensor | None:

@@ -156,10 +156,10 @@ def _can_draw_on(stream: int) -> bool:
     return os.isatty(stream) and host_env.process_environ().get("TERM", "dumb") != "dumb"
 
 
-def _process_state(process: int) -> str:
+def _process_state(pid: int) -> str:
     """Return the state of a process as in /proc/PID/stat: T for one that is stopped; empty if there is none."""
     try:
-        with open(f"/proc/{process}/stat") as file:
+        with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0]
     except OSError:
         return ""

@@ -112,7 +112,7 @@ class _Parallel:
         """Train with this rank's data and callbacks."""
         self.patch_optimizers_and_layers()
         bound = inspect.signature(self._fit).bind_partial(*args, **kwargs)
-        given = _changeable_arguments_of_fit(bound)
+        given = _arguments_passed_to_fit(bound)
         x = given.get("x", args[0] if args else None)
         logs_every_step, expected = need_batch_metrics(given.get("callbacks")), _BATCHES
         if isinstance(x, tf.data.Dataset) and not self._is_of_strategy:
@@ -138,7 +138,7 @@ class _Parallel:
             self._model.train_function = None  # traced for another kind of step
 
 
-def _changeable_arguments_of_fit(bound: inspect.BoundArguments) -> dict[str, Result]:
+def _arguments_passed_to_fit(bound: inspect.BoundArguments) -> dict[str, Result]:
     """Return the arguments that Keras' fit() gets, which are in ``**kwargs`` of a subclass that passes them on."""
     parameters = bound.signature.parameters
     rest = [name for name, parameter in parameters.items() if parameter.kind == inspect.Parameter.VAR_KEYWORD]

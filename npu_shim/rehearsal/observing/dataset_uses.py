@@ -142,7 +142,7 @@ class DatasetUses:
         if id(iterator) in self._open:  # the dataset wraps the one that made it
             return iterator
         reading = _Reading(_watched_batches(dataset), "for")
-        if _note_keras_reading(reading):
+        if _note_reading_if_by_keras(reading):
             return iterator
         if not tf.executing_eagerly():
             reading.note_use(OTHER)
@@ -225,7 +225,7 @@ class DatasetUses:
     ) -> Result:
         if dataset is not None:
             reading = _Reading(_watched_batches(dataset), OTHER)
-            if not _note_keras_reading(reading):
+            if not _note_reading_if_by_keras(reading):
                 reading.note_use(OTHER)
         return original(iterator, dataset, *args, **kwargs)
 
@@ -266,7 +266,7 @@ class DatasetUses:
         )
         if tf.executing_eagerly():
             reading.note_use(OTHER)
-        elif reading.watched and not _note_keras_reading(reading):
+        elif reading.watched and not _note_reading_if_by_keras(reading):
             resource = tf_data.iterator_resource_op(iterator)
             readings: dict[str, list[_Reading]] = getattr(resource.graph, _ITERATORS, None) or {}
             readings.setdefault(resource.name, []).append(reading)
@@ -310,7 +310,7 @@ def _uses_of_run(graph: Graph, elements: Sequence[Value], readings: dict[str, li
     return list(uses.values())
 
 
-def _note_keras_reading(reading: _Reading) -> bool:
+def _note_reading_if_by_keras(reading: _Reading) -> bool:
     """Note a reading by Keras. Return False if something else reads."""
     call = current_reading_call()
     if call is None or not call.is_keras:

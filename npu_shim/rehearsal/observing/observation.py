@@ -45,7 +45,7 @@ class Observation:
         self._digests[path] = digest(raw)
         return self._watched.edits(path, raw, result.asked, bool(result.findings))
 
-    def serve_watched_code(self) -> None:
+    def install_builtins_for_watched_code(self) -> None:
         """Serve the functions that watched code calls, for the rest of this process."""
         setattr(builtins, self._watched.ran, self._note_block)
         setattr(builtins, self._watched.seen, self._note_value)

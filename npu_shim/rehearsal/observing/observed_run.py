@@ -76,14 +76,14 @@ def run_and_write_facts(target: Sequence[str], is_module: bool, settings: Observ
     after_tensorflow(begin)
     migrated_run.use_cpu_forms()
     if host_env.is_alias_wanted():
-        migrated_run.serve_vendor_packages()
+        migrated_run.install_alias_here_and_in_children()
     files = migrated_run.enter_script_folder(target[0], is_module)
     observation = Observation(answers)
     conversions = migrated_run.make_conversions(
         files, settings.rules, settings.project, sys.path, edits=observation.watching_edits
     )
     conversions.convert_all()
-    observation.serve_watched_code()
+    observation.install_builtins_for_watched_code()
     recorder = start_counting_steps(settings.steps)
     after_tensorflow(watch)
     finder = hook.install_finder(conversions, watch_shapes=False)

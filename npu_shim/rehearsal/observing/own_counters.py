@@ -25,7 +25,7 @@ def compares_own_count(path: str, line: int) -> bool:
     except (OSError, SyntaxError, ValueError):
         return False
     loops = [node for node in ast.walk(tree) if isinstance(node, ast.For) and node.lineno == line]
-    counters = {name for loop in loops for name in _counters(loop)}
+    counters = {name for loop in loops for name in _names_increased_in(loop)}
     if not counters:
         return False
     computed = _computed_names(tree)
@@ -37,7 +37,7 @@ def compares_own_count(path: str, line: int) -> bool:
     )
 
 
-def _counters(loop: ast.For) -> Iterator[str]:
+def _names_increased_in(loop: ast.For) -> Iterator[str]:
     """Yield the names and attributes that a loop increases: ``step += 1``, ``step = step + 1``."""
     for node in ast.walk(loop):
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):

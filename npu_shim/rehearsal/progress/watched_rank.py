@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
     script.enter_script_folder(target)
     if host_env.is_alias_wanted():
         migrated_run.use_cpu_forms()
-        migrated_run.serve_vendor_packages()
+        migrated_run.install_alias_here_and_in_children()
     script.run_unconverted(target)
     return 0
 

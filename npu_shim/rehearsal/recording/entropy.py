@@ -183,14 +183,14 @@ def reads_clock(frame: FrameType, value: Value) -> bool:
         return True
     names, first = set(_NAME.findall(text)), frame.f_code.co_firstlineno
     from_clock: dict[str, list[bool]] = defaultdict(list)
-    for at, name, source in _assignments(path):
+    for at, name, source in _name_assignments(path):
         if name in names and first <= at < line:
             from_clock[name].append(bool(_CLOCK.search(source)))
     return any(any(flags) and (all(flags) or abs(value) > 1e6) for flags in from_clock.values())
 
 
 @functools.lru_cache(maxsize=None)
-def _assignments(path: str) -> list[tuple[int, str, str]]:
+def _name_assignments(path: str) -> list[tuple[int, str, str]]:
     """Return line, name and text of each assignment to a name in a file."""
     lines = linecache.getlines(path)
     try:

@@ -33,7 +33,7 @@ def watch_keras_models(recorder: Watcher) -> None:
         if not has_callbacks or recorder.is_inside("fit"):
             return original(model, *args, **kwargs)
         with recorder.inside("fit"):
-            given, kwargs = _add_callback(original, args, kwargs, _recording_callback(recorder))
+            given, kwargs = _with_callback(original, args, kwargs, _recording_callback(recorder))
             result = original(model, *given, **kwargs)
         if recorder.records_tensors:
             _record_final_weights(recorder, model)
@@ -70,7 +70,7 @@ def named_results(model: KerasModel, call: str, result: Result) -> list[tuple[st
     return [(f"{call} {name}", np.asarray(part)) for name, part in zip(names, parts)]
 
 
-def _add_callback(
+def _with_callback(
     original: Function, args: tuple[Value, ...], kwargs: dict[str, Value], callback: KerasCallback
 ) -> tuple[tuple[Value, ...], dict[str, Value]]:
     """Return the arguments of fit with one more callback."""

@@ -159,7 +159,7 @@ class UpdateRecording(UpdateWatch):
         """Record the update."""
         rows = (
             _gradient_rows(number, pairs)
-            + _add_optimizer_number(number, learning_rate_rows(optimizer, self._rate))
+            + _with_optimizer_number(number, learning_rate_rows(optimizer, self._rate))
             + _variable_rows(pairs)
         )
         self._recorder.note_trained(variable for _, variable in pairs)
@@ -185,7 +185,7 @@ class UpdateRecording(UpdateWatch):
         ahead += [
             (LOSS, self._recorder.losses.name_of_loss(self.place_of_loss(loss), trained), loss) for loss in losses
         ]
-        ahead += rows + _add_optimizer_number(
+        ahead += rows + _with_optimizer_number(
             number, [(RATE, name, value) for name, value in rates] or learning_rate_rows(optimizer, self._rate)
         )
         for kind, name, value in ahead:
@@ -246,10 +246,10 @@ def _sum_over_replicas(pairs: Pairs) -> Pairs:
 def _gradient_rows(number: int, pairs: Pairs) -> Named:
     """Return the gradients. Those of an embedding are dense, because ranks have its rows in another order."""
     rows = [(GRADIENT, plain_name(variable), dense_gradient(gradient, variable)) for gradient, variable in pairs]
-    return _add_optimizer_number(number, rows)
+    return _with_optimizer_number(number, rows)
 
 
-def _add_optimizer_number(number: int, rows: Named) -> Named:
+def _with_optimizer_number(number: int, rows: Named) -> Named:
     """Return rows with the number of their optimizer in their names, if it is not the first one."""
     return [(kind, f"{name}{OF_OPTIMIZER}{number + 1}" if number else name, value) for kind, name, value in rows]
 

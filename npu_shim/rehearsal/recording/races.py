@@ -51,9 +51,9 @@ class Races:
             run = self._runs[ops] = _RunOps(graph, ops)
             updates = dict.fromkeys(update for known in self._runs.values() for update in known.reads)
             if any(update in run.above for update in updates):
-                self._note([self._race(update) for update in updates])
+                self._note([self._make_race(update) for update in updates])
 
-    def _race(self, update: Operation) -> Race:
+    def _make_race(self, update: Operation) -> Race:
         runs = [run for run in self._runs.values() if update in run.above]
         waits = dict.fromkeys(op for run in runs for op in run.ops_to_wait_for(update))
         variable = _variable_of(update)

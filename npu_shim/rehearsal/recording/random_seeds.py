@@ -64,7 +64,7 @@ def seed_ops_by_call_site(seed: int, note: Note, apart: Apart | None = None) -> 
     next_seed = _call_site_seeder(lambda: apart.seed_of_rank(seed, tf_recording.global_seed()) if apart else seed)
     noted: set[int] = set()
 
-    def make(original: Function) -> Function:
+    def seeded_get_seed(original: Function) -> Function:
         def get_seed(op_seed: int | None = None) -> Result:
             given = tf_recording.global_seed()
             if is_from_clock(given):
@@ -76,12 +76,12 @@ def seed_ops_by_call_site(seed: int, note: Note, apart: Apart | None = None) -> 
 
         return get_seed
 
-    def of_datasets(original: Function) -> Function:
+    def seeded_get_seed_of_datasets(original: Function) -> Function:
         """Count them apart: initializers of Keras ask for a seed in some versions of TensorFlow only."""
         return lambda seed: original(next_seed("data ") if seed is None or _is_of_clock(seed) else seed)
 
-    tf_recording.replace_get_seed(make)
-    tf_recording.replace_get_seed_of_datasets(of_datasets)
+    tf_recording.replace_get_seed(seeded_get_seed)
+    tf_recording.replace_get_seed_of_datasets(seeded_get_seed_of_datasets)
     tf_recording.seed_generators(lambda: next_seed("Generator "))
     tf_recording.seed_random_boxes(lambda: next_seed("boxes "))
     tf_recording.seed_keras_generator(lambda: next_seed("Keras "))
@@ -107,7 +107,7 @@ def shift_graph_seeds(seed: int) -> None:
 
     next_seed = _call_site_seeder(lambda: seed)
 
-    def make(original: Function) -> Function:
+    def seeded_get_seed(original: Function) -> Function:
         def get_seed(op_seed: int | None = None) -> Result:
             tf_recording.set_default_graph_seed()
             graph_seed, own = original(op_seed)
@@ -115,7 +115,7 @@ def shift_graph_seeds(seed: int) -> None:
 
         return get_seed
 
-    tf_recording.replace_get_seed(make)
+    tf_recording.replace_get_seed(seeded_get_seed)
     tf_recording.seed_generators(lambda: next_seed("Generator "))
     tf_recording.seed_random_boxes(lambda: next_seed("boxes "))
     tf_recording.set_default_seed()

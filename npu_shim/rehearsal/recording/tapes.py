@@ -71,7 +71,7 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
         if graph is None:
             record_arrays(*[value for _, _, value in rows])
             return gradients
-        return _after(add_note(record_arrays, [value for _, _, value in rows], tf.int64), gradients)
+        return _computed_after(add_note(record_arrays, [value for _, _, value in rows], tf.int64), gradients)
 
     def enter(original: Function, tape: GradientTape) -> Result:
         recorder.enter(TAPES)
@@ -142,7 +142,7 @@ def _updates_by_script(recorder: Recorder, sources: Structure) -> Callable[[], N
     return count
 
 
-def _after(op: Tensor, gradients: Structure) -> Structure:
+def _computed_after(op: Tensor, gradients: Structure) -> Structure:
     """Return gradients that are computed after an op: before the update, which would begin the next step."""
     with tf.control_dependencies([op]):
         return tf.nest.map_structure(

@@ -38,7 +38,7 @@ class TracedUpdates(Generic[_Number, _Update]):
     def watch(self) -> None:
         """Watch the calls of all tf.functions of this process."""
         methods.wrap_methods(tf_session.FUNCTION, ("__call__",), self._call_and_count)
-        methods.wrap_methods(tf_session.FUNCTION, ("get_concrete_function",), self._trace)
+        methods.wrap_methods(tf_session.FUNCTION, ("get_concrete_function",), self._note_traced_function)
         methods.wrap_methods(tf_recording.ConcreteFunction, ("__call__",), self._call_and_count)
 
     def function_being_traced(self) -> Function | None:
@@ -61,12 +61,12 @@ class TracedUpdates(Generic[_Number, _Update]):
         if self._watcher.is_inside(*_KERAS):
             return original(function, *args, **kwargs)
         with self._watcher.inside(_CALL) as outermost:
-            result = self._trace(original, function, *args, **kwargs)
+            result = self._note_traced_function(original, function, *args, **kwargs)
         if outermost and function in self._training and tf.executing_eagerly():
             self.count_call(function, result)
         return result
 
-    def _trace(self, original: Function, function: Function, *args: object, **kwargs: object) -> Result:
+    def _note_traced_function(self, original: Function, function: Function, *args: object, **kwargs: object) -> Result:
         functions: list[TracedFunction] = self._calling.__dict__.setdefault("functions", [])
         self._latest = functions
         functions.append(function)

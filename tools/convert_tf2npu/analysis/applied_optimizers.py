@@ -40,7 +40,7 @@ def is_optimizer_known(context: Context, call: Call) -> bool:
     )
 
 
-def unknown_optimizers(context: Context) -> Iterator[Call]:
+def calls_of_unknown_optimizers(context: Context) -> Iterator[Call]:
     """Yield the first call of each optimizer of unknown origin that computes gradients in a graph.
 
     Optimizers without a value in the file, such as a name of a star import, are not unknown but not there.

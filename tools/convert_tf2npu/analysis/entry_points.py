@@ -116,7 +116,10 @@ def _is_program(names: Names) -> bool:
     return any(
         _is_tensorflow_work(names, call)
         or _starts_own_function(names, call)
-        or (is_near_framework(names) and (_is_method_of_model(names, call) or _runs_work(names, call)))
+        or (
+            is_near_framework(names)
+            and (_is_method_of_model(names, call) or _runs_project_code_with_tensorflow(names, call))
+        )
         for call in _module_level_calls(names)
     )
 
@@ -197,7 +200,7 @@ def _starts_own_function(names: Names, call: Call) -> bool:
     return (name is not None and name.is_definition) or any(b.kind in ("def", "import") for b in own)
 
 
-def _runs_work(names: Names, call: Call) -> bool:
+def _runs_project_code_with_tensorflow(names: Names, call: Call) -> bool:
     """Return True if a call runs a function of the project, or makes or uses an object of a class, with TensorFlow."""
     function = call.node.func
     definition = names.definition(function, call.where)

@@ -57,14 +57,14 @@ def is_on_host(context: Context, node: ast.AST) -> bool:
         return any(_outermost_definition(context, call) is place for call in converters) and not (
             place is None and trains_itself(context)
         )
-    return only_freezes(context, node) or context.once(_only_codes_images)
+    return only_freezes(context, node) or context.once(_only_encodes_or_decodes_images)
 
 
 def _tensorrt_calls(context: Context) -> tuple[ast.Call, ...]:
     return tuple(call for call, name in context.called_names.items() if name.startswith(_TENSORRT))
 
 
-def _only_codes_images(context: Context) -> bool:
+def _only_encodes_or_decodes_images(context: Context) -> bool:
     """Return True if a file codes images with TensorFlow, and does nothing else with it."""
     called = [name for name in context.called_names.values() if name.startswith("tensorflow.")]
     return (

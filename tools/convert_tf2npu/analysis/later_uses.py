@@ -60,7 +60,7 @@ def _calls_lacking_in_26(context: Context) -> list[tuple[Call, str]]:
     return lacking_calls
 
 
-def star_imports_lacking_in_26(context: Context) -> list[tuple[ast.AST, str]]:
+def star_imports_of_modules_lacking_in_26(context: Context) -> list[tuple[ast.AST, str]]:
     """Return the star imports of modules that TensorFlow 2.6 lacks, each with the name of the module."""
     stars = [(star.node, _name_lacking_in_26(canonical_name(star.module))) for star in context.names.stars]
     return [

@@ -101,13 +101,13 @@ def passed_or_default_phase(function: ast.AST, call: ast.Call) -> str | None:
         given = {name for name, _ in pairs}
         phases = {
             phase_of_parameter_value(name, value)
-            for name, value in _defaults(function)
+            for name, value in _parameters_with_defaults(function)
             if name not in given and is_phase_switch(name) and phase_in(name) == TRAIN
         } - {None}
     return phases.pop() if len(phases) == 1 else None
 
 
-def _defaults(function: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+def _parameters_with_defaults(function: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     """Yield the parameters of a function that have a default, with it."""
     arguments = getattr(function, "args", None)
     if isinstance(arguments, ast.arguments):

@@ -223,7 +223,9 @@ class _Preamble:
         if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete)):
             targets = getattr(statement, "targets", None) or [statement.target]  # type: ignore[union-attr]
             return all(self._is_setting_variable(names, target, names.places[statement]) for target in targets)
-        return isinstance(statement, ast.Expr) and self._sets_something(names, statement.value, names.places[statement])
+        return isinstance(statement, ast.Expr) and self._is_harmless_setting_call(
+            names, statement.value, names.places[statement]
+        )
 
     def is_harmless(self, names: Names, statement: ast.stmt) -> bool:
         if isinstance(statement, _PASSED) or self.is_setting(names, statement):
@@ -263,7 +265,7 @@ class _Preamble:
         # Not the name of the whole: in a script that assigns to sys.path, it may be anything.
         return f"{names.resolve(target.value, where)}.{target.attr}" in _VARIABLES
 
-    def _sets_something(self, names: Names, node: ast.AST, where: Where) -> bool:
+    def _is_harmless_setting_call(self, names: Names, node: ast.AST, where: Where) -> bool:
         """Return True if a call sets something, and its arguments build nothing."""
         if not isinstance(node, ast.Call):
             return False
@@ -279,11 +281,11 @@ class _Preamble:
             if isinstance(owner, ast.Name):
                 values = self._calls_held_by_variable(names, owner, where)
                 self._followed.update(value for value, _ in values)
-                sets = any(self._sets_something(names, value, at) for value, at in values)
+                sets = any(self._is_harmless_setting_call(names, value, at) for value, at in values)
                 self._followed.difference_update(value for value, _ in values)
                 return sets
             if isinstance(owner, ast.Call):
-                return self._sets_something(names, owner, where)
+                return self._is_harmless_setting_call(names, owner, where)
         return self._calls_harmless_function(names, node, where, any)
 
     def _is_value_call(self, names: Names, node: ast.Call) -> bool:

@@ -170,7 +170,7 @@ def _body_of_started_function(names: Names, statement: ast.stmt) -> Sequence[ast
     while isinstance(call, ast.Call):
         where = names.place(call)
         name = names.resolve(call.func, where)
-        if call.args and (name in RUNNERS or _runs_its_argument(names, call)):
+        if call.args and (name in RUNNERS or _passes_first_argument_to_runner(names, call)):
             call = call.args[0]
             continue
         given = call.args[0] if call.args else None
@@ -191,7 +191,7 @@ def _has_plain_arguments(names: Names, call: ast.expr) -> bool:
     return all(is_value_without_effect(names, value) for value in getattr(call, "args", ()))
 
 
-def _runs_its_argument(names: Names, call: ast.Call) -> bool:
+def _passes_first_argument_to_runner(names: Names, call: ast.Call) -> bool:
     """Return True if a call is of a function of the project that gives its first argument to a runner."""
     definition = names.definition(call.func, names.place(call))
     function = definition.node if definition is not None else None

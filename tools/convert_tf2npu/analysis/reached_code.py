@@ -26,7 +26,9 @@ def reached_code(project: ModuleIndex, path: str, is_library: bool) -> frozenset
     """
     units = project.once(outline_of_file, path).units
     search = _Search(project)
-    search.reach(frozenset(Part(path, name) for name in (MODULE, *(units if is_library else {GUARD} & units.keys()))))
+    search.add_reached_parts(
+        frozenset(Part(path, name) for name in (MODULE, *(units if is_library else {GUARD} & units.keys())))
+    )
     return search.run()
 
 
@@ -68,7 +70,7 @@ class _Search:
             if step.is_dynamic:
                 return None
             if not step.parts <= self._reached:
-                self.reach(step.parts)
+                self.add_reached_parts(step.parts)
             self._run_when_attribute_is_read(step.by_attribute)
             for module in step.modules:
                 if module not in self._passed:
@@ -78,7 +80,7 @@ class _Search:
                 self._note_attributes_read(step.attributes)
         return frozenset(self._reached)
 
-    def reach(self, parts: frozenset[Part]) -> None:
+    def add_reached_parts(self, parts: frozenset[Part]) -> None:
         """Run parts of files."""
         dynamic, modules, others = self._todo
         for part in parts - self._reached:
@@ -92,14 +94,14 @@ class _Search:
         """Run parts when an attribute of their name is got."""
         for word, parts in by_attribute.items():
             if word in self._attributes or ALL in self._attributes:
-                self.reach(parts)
+                self.add_reached_parts(parts)
             else:
                 self._waiting[word] = self._waiting.get(word, frozenset()) | parts
 
     def _note_attributes_read(self, attributes: frozenset[str]) -> None:
         self._attributes |= attributes
         for word in list(self._waiting) if ALL in attributes else attributes & self._waiting.keys():
-            self.reach(self._waiting.pop(word))
+            self.add_reached_parts(self._waiting.pop(word))
 
 
 def _consequences_of_running(project: ModuleIndex, part: Part) -> _Step:

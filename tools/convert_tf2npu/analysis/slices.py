@@ -100,10 +100,10 @@ def uneven_slice_of(context: Context, call: Call, value: ast.expr) -> Slice | No
     upper = _assigned_value(context, call, part.upper)
     if isinstance(upper, ast.Call) and getattr(upper.func, "id", "") == "min" and len(upper.args) == 2:
         for argument in upper.args:
-            size = _summand(argument, part.lower.id)
+            size = _other_summand(argument, part.lower.id)
             if size is not None:
                 return Slice(value.value, size, upper)
-    size = _summand(upper, part.lower.id)
+    size = _other_summand(upper, part.lower.id)
     counting = _while_loop_counting(context, value, part.lower.id, size) if size is not None else None
     if size is not None and counting is not None:
         return Slice(value.value, size, counting)
@@ -194,7 +194,7 @@ def _assigned_value(context: Context, call: Call, node: ast.AST | None) -> ast.A
     return node
 
 
-def _summand(node: ast.AST | None, start: str) -> ast.expr | None:
+def _other_summand(node: ast.AST | None, start: str) -> ast.expr | None:
     """Return the summand of a name: ``size`` in ``start + size``."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         for one, other in ((node.left, node.right), (node.right, node.left)):

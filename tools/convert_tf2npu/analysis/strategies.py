@@ -115,10 +115,10 @@ def programs_create_strategy(names: Names) -> bool:
     Args:
         names: name resolution in the file. If nothing imports it, all files of the project count.
     """
-    return names.once(_creates_strategy)
+    return names.once(_program_creates_strategy)
 
 
-def _creates_strategy(names: Names) -> bool:
+def _program_creates_strategy(names: Names) -> bool:
     return any(
         names_of.resolve(call.node.func, call.where) in _MADE
         for names_of in program_modules_matching(names, re.compile(b"Strategy"))

@@ -37,6 +37,6 @@ def _reason_against_change(context: Context, change: Change, replaced: Spans) ->
             "a comment stands inside the code to replace. Put it before the statement and run again: {0}",
             change.message,
         )
-    if any(replaced.overlap(edit.start, edit.end) for edit in change.edits):
+    if any(replaced.overlaps(edit.start, edit.end) for edit in change.edits):
         return Message("another rule replaces the code around it. Convert it by hand: {0}", change.message)
     return ""

@@ -41,9 +41,9 @@ def question_of_run(options: Sequence[object], paths: Iterable[str]) -> Question
     _add_bytes(digest, repr((sys.version, sys.getrecursionlimit(), tuple(options))).encode("utf-8", "surrogatepass"))
     try:
         for path in _own_files():
-            _add_file(digest, path, path[len(_HERE) :])
+            _add_file_and_return_ctime(digest, path, path[len(_HERE) :])
         for path in paths:
-            changed_ns.append(_add_file(digest, path, path))
+            changed_ns.append(_add_file_and_return_ctime(digest, path, path))
     except OSError:
         return None
     return Question(digest.hexdigest(), tuple(changed_ns))
@@ -54,7 +54,7 @@ def _add_bytes(digest: hashlib.blake2b, part: bytes) -> None:
     digest.update(part)
 
 
-def _add_file(digest: hashlib.blake2b, path: str, name: str) -> int:
+def _add_file_and_return_ctime(digest: hashlib.blake2b, path: str, name: str) -> int:
     """Add the name and content of a file to a digest, and return the time of its last change."""
     _add_bytes(digest, name.encode("utf-8", "surrogateescape"))
     with open(path, "rb", buffering=0) as stream:

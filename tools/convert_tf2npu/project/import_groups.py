@@ -35,13 +35,13 @@ class ImportGroups:
 
     def with_imports(self, group: int) -> frozenset[str]:
         """Return the files of a group and all that these import, directly or not."""
-        return self._closure([group], self._imported)
+        return self._paths_reachable_from([group], self._imported)
 
     def with_importers(self, groups: Iterable[int]) -> frozenset[str]:
         """Return the files of some groups and all that import them, directly or not."""
-        return self._closure(groups, self._importing)
+        return self._paths_reachable_from(groups, self._importing)
 
-    def _closure(self, groups: Iterable[int], edges: Sequence[set[int]]) -> frozenset[str]:
+    def _paths_reachable_from(self, groups: Iterable[int], edges: Sequence[set[int]]) -> frozenset[str]:
         closed = set(groups)
         todo = list(closed)
         while todo:

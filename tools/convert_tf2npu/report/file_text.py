@@ -23,22 +23,22 @@ class FileText:
     """
 
     def __init__(self, path: str, raw: bytes | None = None) -> None:
-        self.raw = _read(path) if raw is None else raw
-        self._cells: dict[int, list[str]] = _cells(self.raw) if path.endswith(NOTEBOOK) else {}
+        self.raw = _read_or_empty(path) if raw is None else raw
+        self._code_cell_lines: dict[int, list[str]] = _code_cell_lines(self.raw) if path.endswith(NOTEBOOK) else {}
         # An invalid notebook has lines too: the error in it has a line of the file.
-        self._lines = _LINE_END.split(_decoded(self.raw)) if not self._cells else []
+        self._lines = _LINE_END.split(_decoded(self.raw)) if not self._code_cell_lines else []
 
     @property
     def lines(self) -> list[str]:
         """The lines; of a notebook those of its code cells, each cell after a line with its number."""
         lines = list(self._lines)
-        for number, cell in self._cells.items():
+        for number, cell in self._code_cell_lines.items():
             lines += [f"# cell {number}"] + cell
         return lines
 
     def line(self, number: int, cell: int = 0) -> str:
         """Return a line by its number from 1, without its end; the empty string if there is none."""
-        lines = self._cells.get(cell, []) if cell else self._lines
+        lines = self._code_cell_lines.get(cell, []) if cell else self._lines
         return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
@@ -48,7 +48,7 @@ def name_at(line: str, col: int) -> tuple[int, int]:
     return col - 1, match.end() if match else col
 
 
-def _read(path: str) -> bytes:
+def _read_or_empty(path: str) -> bytes:
     try:
         with open(path, "rb") as stream:
             # a script that is too large to convert is too large to show
@@ -65,7 +65,7 @@ def _decoded(raw: bytes) -> str:
     return raw.decode(encoding, "replace")
 
 
-def _cells(raw: bytes) -> dict[int, list[str]]:
+def _code_cell_lines(raw: bytes) -> dict[int, list[str]]:
     """Return the lines of a notebook's code cells, by their number among all cells."""
     try:
         cells = json.loads(raw.decode("utf-8-sig"))["cells"]

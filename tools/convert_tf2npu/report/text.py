@@ -145,7 +145,7 @@ def printable_text(text: str) -> str:
     return _CONTROLS.sub(lambda match: match.group().encode("unicode_escape").decode("ascii"), text)
 
 
-def _quoted(name: bytes) -> bytes:
+def _quoted_as_git(name: bytes) -> bytes:
     """Return a name for a diff, quoted and escaped as git does it if it has special characters."""
     try:
         plain = name.decode("utf-8").isprintable() and not re.search(rb'["\\]', name)
@@ -164,8 +164,8 @@ def unified_diff(path: str, old: bytes, new: bytes) -> bytes:
         difflib.unified_diff,
         old.splitlines(keepends=True),
         new.splitlines(keepends=True),
-        _quoted(b"a/" + name),
-        _quoted(b"b/" + name),
+        _quoted_as_git(b"a/" + name),
+        _quoted_as_git(b"b/" + name),
     ):
         pieces.append(line)
         if not line.endswith(b"\n"):

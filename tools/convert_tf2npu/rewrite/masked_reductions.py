@@ -44,13 +44,13 @@ def change_to_masked_reductions(context: Context, code: str, rows: SelectedRows)
     seen = {question.node: context.observed_at(code, ROWS, question.node) for question in questions_about_mask(rows)}
     runs = [one.runs for one in seen.values() if one is not None]
     known = {node: one for node, one in seen.items() if one is not None}
-    if len(known) < len(seen) or not _facts_fit(rows, known):
+    if len(known) < len(seen) or not _facts_match_source(rows, known):
         return None
     message = Message("computes with all rows and their mask, not with a dynamic number of rows")
     return Change(rows.first, message, tuple(_edits_to_mask(context, rows)), (DATA,), min(runs))
 
 
-def _facts_fit(rows: SelectedRows, seen: dict[ast.AST, Seen]) -> bool:
+def _facts_match_source(rows: SelectedRows, seen: dict[ast.AST, Seen]) -> bool:
     """Return True if the ranks, sizes and types that were seen are those that the source suggests."""
     ranks = {node: one.only("rank") for node, one in seen.items()}
     if any(not isinstance(rank, int) for rank in ranks.values()) or seen[rows.mask].only("dtype") != "bool":

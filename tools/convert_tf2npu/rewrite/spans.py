@@ -22,7 +22,7 @@ class Spans:
     def copy(self) -> Spans:
         return Spans(self._spans)
 
-    def overlap(self, start: int, end: int, insertions: bool = True) -> bool:
+    def overlaps(self, start: int, end: int, insertions: bool = True) -> bool:
         """Return True if a part has text between two places, or is an insertion between them.
 
         Args:

@@ -162,7 +162,7 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Change | Finding]:
         start, end = source.start(use.whole), source.end(use.whole)
         edit = _edit_to_lift_name(context, use)
         node = call_or_expression(names, use.whole)
-        if replaced.overlap(start, end):
+        if replaced.overlaps(start, end):
             continue
         if edit is None:
             if (

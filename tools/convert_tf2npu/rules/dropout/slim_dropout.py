@@ -94,7 +94,7 @@ _NAME = "slim.dropout"
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     bound = bind_arguments(call.node, _SIGNATURE)
-    scopes = _arg_scopes_around(context, call)
+    scopes = _arg_scopes_with_dropout_around(context, call)
     training: ast.AST | None = bound.args.get("is_training")
     if training is None and not bound.hidden:
         training = next((k.value for scope in scopes for k in scope.keywords if k.arg == "is_training"), None)
@@ -152,7 +152,7 @@ def _may_be_in_arg_scope(names: Names) -> bool:
     return any(b"arg_scope" in project.raw(path) for path in project.with_importers({names.path}))
 
 
-def _arg_scopes_around(context: Context, call: Call) -> list[ast.Call]:
+def _arg_scopes_with_dropout_around(context: Context, call: Call) -> list[ast.Call]:
     """Return the arg_scopes around a call that pass arguments to dropout, innermost first."""
     scopes = []
     for parent in context.names.ancestors(call.node):

@@ -80,7 +80,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import belongs_to_test
-from ...analysis.later_uses import calls_lacking_in_26, star_imports_lacking_in_26
+from ...analysis.later_uses import calls_lacking_in_26, star_imports_of_modules_lacking_in_26
 from ...analysis.tensorflow_version import is_tf2_program, may_be_tf2
 from ...rewrite.later_conversions import conversions_for_26
 from ...rewrite.spans import Spans
@@ -124,7 +124,7 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Finding]:
         yield from _report_uncalled_losses(context)
     reported: set[str] = set()
     calls = [(call.node, newer) for call, newer in calls_lacking_in_26(context)]
-    for node, newer in [*star_imports_lacking_in_26(context), *calls]:
+    for node, newer in [*star_imports_of_modules_lacking_in_26(context), *calls]:
         if newer in reported or not is_tf2_program(context) or _is_converted(context, node, replaced):
             continue
         reported.add(newer)

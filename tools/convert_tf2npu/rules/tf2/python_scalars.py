@@ -110,7 +110,9 @@ def check_file(context: Context) -> Iterator[Finding]:
         if context.called_names.get(call.node, "").startswith("tensorflow.") or not _is_traced_again(names, call):
             continue
         values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
-        number = next((value for value in values if _Numbers().changes(names, value, call.where)), None)
+        number = next(
+            (value for value in values if _Numbers().is_number_changing_in_loop(names, value, call.where)), None
+        )
         if number is None or is_in_test(context, call.node):
             continue
         text = one_line(context.source.segment(number))
@@ -196,7 +198,7 @@ class _Numbers:
     def __init__(self) -> None:
         self._followed: set[ast.AST | None] = set()
 
-    def changes(self, names: Names, node: ast.expr, where: Where) -> bool:
+    def is_number_changing_in_loop(self, names: Names, node: ast.expr, where: Where) -> bool:
         """Return True if an expression is a Python number that changes with a loop around it, or around a call."""
         if isinstance(node, ast.Name):
             bindings = names.bindings_of_name(node.id, where) or []
@@ -207,9 +209,9 @@ class _Numbers:
             return _counts_up(names, node)
         if isinstance(node, ast.Call):
             builtin = isinstance(node.func, ast.Name) and node.func.id in _NUMBERS and len(node.args) == 1
-            return builtin and self.changes(names, node.args[0], where)
+            return builtin and self.is_number_changing_in_loop(names, node.args[0], where)
         if isinstance(node, ast.BinOp):
-            sides = [(side, self.changes(names, side, where)) for side in (node.left, node.right)]
+            sides = [(side, self.is_number_changing_in_loop(names, side, where)) for side in (node.left, node.right)]
             return any(number for _, number in sides) and all(number or _is_literal(side) for side, number in sides)
         return False
 
@@ -219,8 +221,8 @@ class _Numbers:
             return False
         self._followed.add(binding.node)
         if binding.kind == "value" and isinstance(binding.node, ast.expr):
-            return self.changes(names, binding.node, binding.where)
+            return self.is_number_changing_in_loop(names, binding.node, binding.where)
         if binding.kind == "arg":
             values = values_passed_to_parameter(binding, names) or values_passed_to_method(binding, names) or []
-            return any(self.changes(value.names, value.value, value.where) for value in values)
+            return any(self.is_number_changing_in_loop(value.names, value.value, value.where) for value in values)
         return False

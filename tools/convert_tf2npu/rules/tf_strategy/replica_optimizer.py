@@ -194,7 +194,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.applied_optimizers import MPI, unknown_optimizers
+from ...analysis.applied_optimizers import MPI, calls_of_unknown_optimizers
 from ...analysis.device_placement import is_in_test, only_predicts
 from ...analysis.gradients import only_applies_script_gradients
 from ...analysis.optimizers import (
@@ -230,7 +230,7 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
     for call in names.calls:
         if creates_mpi_optimizer(call.node, call.where, names) and not is_in_test(context, call.node):
             yield Finding(call.node, MPI)
-    for call in unknown_optimizers(context):
+    for call in calls_of_unknown_optimizers(context):
         if not is_in_test(context, call.node):
             yield Finding(
                 call.node,

@@ -290,7 +290,7 @@ def _advice_for_loop(context: Context, loop: _Loop) -> str:
     """Return how to build one tower; empty if the script builds only one."""
     around = [loop.node, *context.names.ancestors(loop.node)]
     where = next(context.names.places[node] for node in around if node in context.names.places)
-    return _advice_to_set_to_one(context, _count_expression(context, loop.iter, where), loop)
+    return _advice_to_set_to_one(context, _length_expression(context, loop.iter, where), loop)
 
 
 def _advice_to_set_to_one(context: Context, count: _Count, loop: _Loop | None = None) -> str:
@@ -324,10 +324,10 @@ def _parts_of_splits(context: Context, loop: _Loop) -> list[ast.AST]:
     ]
 
 
-def _count_expression(context: Context, node: ast.expr, where: Where, depth: int = 0) -> _Count:
+def _length_expression(context: Context, node: ast.expr, where: Where, depth: int = 0) -> _Count:
     """Return the expression that decides how many elements a sequence has, as far as it is known."""
     if isinstance(node, ast.ListComp):
-        return _count_expression(context, node.generators[0].iter, where)
+        return _length_expression(context, node.generators[0].iter, where)
     if isinstance(node, (ast.List, ast.Tuple)) and not any(isinstance(e, ast.Starred) for e in node.elts):
         return _Count(ast.Constant(value=len(node.elts)), where, True)
     if isinstance(node, ast.Call) and node.args and not isinstance(node.args[0], ast.Starred):
@@ -335,16 +335,16 @@ def _count_expression(context: Context, node: ast.expr, where: Where, depth: int
         if word in _RANGES:
             end = node.args[0 if len(node.args) == 1 else 1]
             if isinstance(end, ast.Call) and last_name(end.func) == "len" and end.args:
-                return _count_expression(context, end.args[0], where, depth)
+                return _length_expression(context, end.args[0], where, depth)
             return _Count(end, where, True)
         if word in _SAME_LENGTH:
-            return _count_expression(context, node.args[0], where, depth)
+            return _length_expression(context, node.args[0], where, depth)
         if context.resolve(node.func, where) == "tensorflow.split" and len(node.args) > 1:
             return _Count(node.args[1], where, True)
     if isinstance(node, ast.Name) and depth < 5:
         sources = origins(node, where, context.names)
         if len(sources) == 1 and sources[0].names is context.names and sources[0].node is not node:
-            inner = _count_expression(context, sources[0].node, sources[0].where, depth + 1)  # type: ignore[arg-type]
+            inner = _length_expression(context, sources[0].node, sources[0].where, depth + 1)  # type: ignore[arg-type]
             return inner if inner.is_number else _Count(node, where, False)
     return _Count(node, where, False)
 
