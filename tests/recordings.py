@@ -11,7 +11,7 @@ import numpy as np
 from npu_shim.rehearsal.comparing.comparison import compare_recordings
 from npu_shim.rehearsal.comparing.half_band import band_of_perturbed_runs
 from npu_shim.rehearsal.comparing.read_recording import Recording, read_recording
-from npu_shim.rehearsal.half_result import half_part
+from npu_shim.rehearsal.half_result import half_part_without_band
 from npu_shim.rehearsal.half_run import HalfReport, Overflow, Precision
 from npu_shim.rehearsal.half_values import add_bands
 from npu_shim.rehearsal.recording.kinds import GRADIENT, INPUT, LOSS, METRIC, RATE, VARIABLE
@@ -99,7 +99,7 @@ def verified_half(folder: pathlib.Path, change: Change, saturate: bool = False) 
     add_values(made, found)
     overflow = Overflow(0, None, None, {"Exp Exp": 3})
     reported = replace(FOUND, overflow=overflow) if saturate else FOUND
-    made.half = half_part(Precision(saturate=saturate), 6e-4, 4, reported, theirs)
+    made.half = half_part_without_band(Precision(saturate=saturate), 6e-4, 4, reported, theirs)
     add_bands(made, made.half, found, bands)
     return made
 

@@ -138,12 +138,16 @@ def _ops_of_function_with_forms(definition: Message, load: Load, forms: Mapping[
     return {}
 
 
-def _replace_nodes_by_forms(body: _Body, forms: Mapping[str, Form], known: Mapping[str, Operation]) -> _Nodes:
+def _replace_nodes_by_forms(body: _Body, forms: Mapping[str, Form], ops_by_name: Mapping[str, Operation]) -> _Nodes:
     """Return the nodes of a body with their forms."""
     result = _Nodes([], [], {})
     wanted = set(_names_with_forms(body.nodes, forms))
     for node in body.nodes:
-        nodes = _form_nodes_of(node, forms[node.op], known.get(node.name), body, result) if node.name in wanted else []
+        nodes = (
+            _form_nodes_of(node, forms[node.op], ops_by_name.get(node.name), body, result)
+            if node.name in wanted
+            else []
+        )
         if nodes:
             result.renamed[node.name] = _output_names(node) if body.is_function else {}
         result.all.extend(nodes or [type(node).FromString(node.SerializeToString())])
@@ -184,13 +188,13 @@ def _number_of_tensors(arg: Message, attributes: Mapping[str, Message]) -> int:
     return len(attributes[arg.type_list_attr].list.type) if arg.type_list_attr else 1
 
 
-def _form_nodes_of(node: Message, form: Form, known: Operation | None, body: _Body, result: _Nodes) -> list[Message]:
+def _form_nodes_of(node: Message, form: Form, op: Operation | None, body: _Body, result: _Nodes) -> list[Message]:
     """Return the nodes of the form of a node; none if it has no form. Add the functions that they call."""
     given = [name for name in node.input if not name.startswith("^")]
     control = [name for name in node.input if name.startswith("^")]
     fragment = tf.Graph()
     with fragment.as_default():
-        shapes = known.inputs if known is not None else [None] * len(given)
+        shapes = op.inputs if op is not None else [None] * len(given)
         inputs = [
             _constant_or_placeholder(place, dtype, like)
             for place, (dtype, like) in enumerate(zip(dtypes_of_inputs(node), shapes))

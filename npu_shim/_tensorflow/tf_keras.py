@@ -169,7 +169,7 @@ def patch_data_of_fit(change: Callable[[object], object]) -> None:
     else:
         name = "fit"
 
-    def changing(original: Function) -> Function:
+    def with_changed_data(original: Function) -> Function:
         @functools.wraps(original)
         def method(self: object, *args: object, **kwargs: object) -> Result:
             if name == "fit" and args:
@@ -180,7 +180,7 @@ def patch_data_of_fit(change: Callable[[object], object]) -> None:
 
         return method
 
-    patches.replace_attribute(owner, name, changing)
+    patches.replace_attribute(owner, name, with_changed_data)
 
 
 def _initialize_outside_functions(original: Callable[..., None]) -> Callable[..., None]:

@@ -75,7 +75,7 @@ def seed_random_boxes(next_seed: Callable[[], int]) -> None:
     The function asks for no seed as other random ops do. With deterministic ops it then fails from TensorFlow 2.9 on.
     """
 
-    def make(original: Function) -> Function:
+    def seeded_sample(original: Function) -> Function:
         def sample(
             image_size: Value, bounding_boxes: Value, seed: int | None = None, *args: object, **kwargs: object
         ) -> Result:
@@ -85,7 +85,7 @@ def seed_random_boxes(next_seed: Callable[[], int]) -> None:
 
     name = "sample_distorted_bounding_box"
     for owner in {tf.image, tf.compat.v1.image, tf.compat.v2.image}:
-        setattr(owner, name, make(getattr(owner, name)))
+        setattr(owner, name, seeded_sample(getattr(owner, name)))
 
 
 def set_default_seed() -> None:

@@ -37,7 +37,7 @@ def drop_in_training(dataset: Dataset) -> Dataset:
     """
     check_dataset(dataset)
     mark_as_dropping(dataset)
-    tf_keras.patch_data_of_fit(_drop_partial_batches)
+    tf_keras.patch_data_of_fit(_drop_partial_batches_if_marked)
     if not tf.__version__.startswith("1."):
         training_passes.patch_loops_that_train(is_marked_as_dropping)
     return dataset
@@ -53,7 +53,7 @@ def is_marked_as_dropping(dataset: Dataset) -> bool:
     return hasattr(tf_data.unwrap_dataset(dataset), _MARK)
 
 
-def _drop_partial_batches(data: object) -> object:
+def _drop_partial_batches_if_marked(data: object) -> object:
     """Return the data of ``fit``, without partial batches if it is a marked dataset."""
     if not isinstance(data, (tf.compat.v2.data.Dataset, tf_api.v1.data.Dataset)):
         return data

@@ -50,10 +50,10 @@ def constant_numbers(graph: GraphDef, fed_value: float | None = None) -> dict[st
 
 
 def _number_of_node(
-    nodes: dict[str, Message], node: Message, known: dict[str, Value], fed_value: float | None
+    nodes: dict[str, Message], node: Message, numbers: dict[str, Value], fed_value: float | None
 ) -> Value:
     inputs = [split_tensor_name(name)[0] for name in data_inputs(node)]
-    values: list[Value] = [known.get(name) for name in inputs]
+    values: list[Value] = [numbers.get(name) for name in inputs]
     if _PASS.match(node.op) or node.op == "Merge" and _is_loop_invariant(nodes, node):
         return values[0]
     if node.op in ("Fill", "ZerosLike"):

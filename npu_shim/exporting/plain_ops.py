@@ -54,7 +54,7 @@ def _bucket_indices(x: Tensor, borders: list[float]) -> Tensor:
     return tf.reduce_sum(tf.cast(x[..., None] >= tf.constant(borders, x.dtype), tf.int32), -1)
 
 
-def _is_layer_norm(nodes: dict[str, Message], known: dict[str, Value], node: Message) -> bool:
+def _is_layer_norm(nodes: dict[str, Message], constants: dict[str, Value], node: Message) -> bool:
     """Return True for a batch normalization of a batch of one whose channels are the rows, as Keras 2 has it."""
     if not graph_defs.is_training_batch_norm(node) or graph_defs.attribute_or_default(node, "data_format") != b"NCHW":
         return False
@@ -65,7 +65,7 @@ def _is_layer_norm(nodes: dict[str, Message], known: dict[str, Value], node: Mes
     shape = graph_defs.constant_value(
         nodes[graph_defs.split_tensor_name(shape.input[0])[0]] if shape.op == "Pack" else shape
     )
-    is_plain = (known.get(scale.name), known.get(offset.name)) == (1.0, 0.0)
+    is_plain = (constants.get(scale.name), constants.get(offset.name)) == (1.0, 0.0)
     return is_plain and shape is not None and bool(shape.reshape(-1)[0] == 1)
 
 

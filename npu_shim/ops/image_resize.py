@@ -124,15 +124,15 @@ def decode_and_crop_and_resize_jpeg(image: Tensor, crop_size: Tensor, size: Tens
     return resize_v2_operator(tf.io.decode_and_crop_jpeg(image, crop_size, channels=3), size, "bilinear")
 
 
-def _value_of_interpolation(operator: str, interpolation: str, known: Mapping[str, _Value]) -> _Value:
+def _value_of_interpolation(operator: str, interpolation: str, values: Mapping[str, _Value]) -> _Value:
     """Return what stands for an interpolation, which is written in several ways."""
     word = interpolation.lower()
     for prefix in ("inter_", "intel_"):
         word = word[len(prefix) :] if word.startswith(prefix) else word
     word = {"linear": "bilinear"}.get(word, word)
-    if word not in known:
-        raise ValueError(f"{operator}: interpolation={interpolation!r} is not supported. Use {' or '.join(known)}.")
-    return known[word]
+    if word not in values:
+        raise ValueError(f"{operator}: interpolation={interpolation!r} is not supported. Use {' or '.join(values)}.")
+    return values[word]
 
 
 def _cast_like_image(y: Tensor, image: Tensor) -> Tensor:

@@ -102,7 +102,7 @@ def get_value(key: Hashable, def_value: object = None) -> object:
 
 def _count_of_first_share(sizes: list[int], ranks: int) -> int:
     """Return how many of the items the first of the ranks gets. Each other rank gets one at least."""
-    fair, most = _fair_size(sizes, ranks), len(sizes) - ranks + 1
+    fair, most = _fair_share_bytes(sizes, ranks), len(sizes) - ranks + 1
     count, taken = 0, 0
     while count < most and taken + sizes[count] <= fair:
         taken += sizes[count]
@@ -112,7 +112,7 @@ def _count_of_first_share(sizes: list[int], ranks: int) -> int:
     return count
 
 
-def _fair_size(sizes: list[int], ranks: int) -> int:
+def _fair_share_bytes(sizes: list[int], ranks: int) -> int:
     """Return the bytes of one rank, without items that are larger than all others together and their ranks."""
     if ranks == 1:
         return sum(sizes)

@@ -76,7 +76,7 @@ def run_perturbed(run: Run, number: int, count: int, report: Callable[[str], Non
     """
     half = HalfRun(_PRECISION, ROUNDING, seed=run.seed + number, everywhere=True)
     again = replace(run, whole=None, half=half, folder=os.path.join(run.folder, f"perturbed_{number}"))
-    report(f"{run.start_text} with values perturbed by rounding ({number} of {count})")
+    report(f"{run.run_text} with values perturbed by rounding ({number} of {count})")
     return run_again(again)
 
 

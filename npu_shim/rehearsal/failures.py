@@ -42,7 +42,7 @@ def run_to_end(run: Run, precision: str | None = None) -> Ended:
         precision: of its ops, with ``--half``.
     """
     os.makedirs(run.folder, exist_ok=True)
-    code = run.start()
+    code = run.run_script()
     recorded = read_recordings(run)
     return Ended(recorded, run_part(run, code, recorded, precision))
 

@@ -76,7 +76,9 @@ class HalfPart:
     in_steps: list[str] = field(default_factory=list)
 
 
-def half_part(precision: Precision, size: float, runs: int, report: HalfReport, rounded: Recording) -> HalfPart:
+def half_part_without_band(
+    precision: Precision, size: float, runs: int, report: HalfReport, rounded: Recording
+) -> HalfPart:
     """Return the part without a band.
 
     Args:

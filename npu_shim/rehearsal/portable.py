@@ -80,11 +80,11 @@ class Recorded(Run):
         return os.path.isfile(os.path.join(self.folder, AGAIN, FILE))
 
     @property
-    def start_text(self) -> str:
-        """Text about start() for the progress."""
+    def run_text(self) -> str:
+        """Text about run_script() for the progress."""
         return f"reading the recording of {self.script}"
 
-    def start(self) -> int:
+    def run_script(self) -> int:
         """Return the exit code of the script."""
         return self.manifest.exit_code
 

@@ -47,7 +47,7 @@ def record_original(
     if half is not None and theirs:
         run = replace(run, half=HalfRun(half.precision, 0.0, theirs[0].skips))
         about = replace(half, report=theirs[0].end.half if theirs[0].end else None)
-    report(f"{run.start_text} again, to compare it with itself")
+    report(f"{run.run_text} again, to compare it with itself")
     try:
         again = run_again(replace(run, whole=None, folder=os.path.join(run.folder, reproducing.AGAIN)))
         for number in range(1, 1 + perturbed) if half is None else ():

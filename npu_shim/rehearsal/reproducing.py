@@ -36,7 +36,7 @@ def rerun_original(first: Departure, original: Run, report: Callable[[str], None
     """
     is_printed = first.kind == PRINT
     until = "its end" if is_printed else f"step {first.step}"
-    report(f"{original.start_text} again until {until}, to compare it with itself")
+    report(f"{original.run_text} again until {until}, to compare it with itself")
     return run_again(
         replace(
             original,

@@ -123,8 +123,8 @@ class Run:
         return True
 
     @property
-    def start_text(self) -> str:
-        """Text about start() for the progress."""
+    def run_text(self) -> str:
+        """Text about run_script() for the progress."""
         return f"running the {self.name} script" + (", with reads before updates" if self.ordered else "")
 
     def recording_folders(self) -> list[str]:
@@ -148,7 +148,7 @@ class Run:
             launch = ["npu_shim", "launch", "--ranks", str(self.ranks), "--log-dir", logs, "-m"]
         return [sys.executable, "-m", *launch, PROCESS, self.settings_text(), self.script, *arguments]
 
-    def start(self) -> int:
+    def run_script(self) -> int:
         """Run the script to its end. It sees no file that an earlier run wrote, and leaves none outside its folder.
 
         Returns:

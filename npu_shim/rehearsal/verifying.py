@@ -147,7 +147,7 @@ class _Verification:
         """
         rounded = deliberate_changes.run_with_rounding_rules(self.original, compared, ours.notes.half)
         if rounded is not None:
-            self.report(rounded.start_text)
+            self.report(rounded.run_text)
             again = run_again(rounded)
             other, left = _compare_ranks_or_runs([again], theirs, apart, self.settings, self.until)
             if not left or (other.first_departure and other.first_departure.kind == PRINT):
@@ -310,7 +310,7 @@ def _run_in_forced_order(
 
 def _run_and_report(run: Run, settings: Settings, report: Report) -> Ended:
     apart = ", each rank with random numbers of its own" if run.apart is not None else ""
-    report(run.start_text + (f", seed {run.seed}" if settings.seeds else apart))
+    report(run.run_text + (f", seed {run.seed}" if settings.seeds else apart))
     return run_to_end(run)
 
 

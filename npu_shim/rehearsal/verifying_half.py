@@ -14,7 +14,7 @@ from npu_shim.rehearsal.comparing.half_band import ANY
 from npu_shim.rehearsal.comparing.read_recording import Recording, drop_overflows
 from npu_shim.rehearsal.elements import rerun_for_largest_differences
 from npu_shim.rehearsal.failures import Ended, NotRepeated, failure_sentences, run_to_end
-from npu_shim.rehearsal.half_result import half_part
+from npu_shim.rehearsal.half_result import half_part_without_band
 from npu_shim.rehearsal.half_run import Half, HalfReport, HalfRun
 from npu_shim.rehearsal.half_values import add_bands
 from npu_shim.rehearsal.recording.kinds import KINDS, PRINT
@@ -44,7 +44,7 @@ def verify_half(original: Run, migrated: Run, settings: Settings, half: Half, re
     report(f"running {migrated.script} in {half.dtype}")
     rounded = replace(migrated, half=HalfRun(half.precision) if half.report is None else None)
     of_rounded, part = run_to_end(rounded, half.dtype)
-    report(f"{original.start_text} in float32")
+    report(f"{original.run_text} in float32")
     theirs = of_rounded[0] if of_rounded else None
     original = deliberate_changes.run_with_deliberate_changes(original, of_rounded)
     exact = replace(original, half=HalfRun(half.precision, 0.0, theirs.skips if theirs else []))
@@ -95,7 +95,7 @@ class _Pair:
         """Make the perturbed runs."""
         runs, original, half = [], self.exact, self.half
         for number in range(1, half.perturbed + 1):
-            report(f"{original.start_text} in float32, perturbed ({number} of {half.perturbed})")
+            report(f"{original.run_text} in float32, perturbed ({number} of {half.perturbed})")
             name = f"{PERTURBED}{number}"
             folder, dumping = (
                 os.path.join(original.folder, name),
@@ -128,7 +128,7 @@ class _Pair:
     ) -> Result:
         """Compare within the band of perturbed runs. Return the result with the verdict."""
         drop_overflows(self.theirs, [self.ours, *perturbed])
-        part = half_part(
+        part = half_part_without_band(
             self.half.precision, self.perturbation_size, self.half.perturbed, self.half_report, self.theirs
         )
         bands, compared, elements = None, None, []

@@ -212,7 +212,7 @@ def test_a_run_in_the_folder_of_an_earlier_one_starts_anew(tmp_path: pathlib.Pat
     (tmp_path / "again").mkdir()
     (tmp_path / "again" / "recording.jsonl").write_text('{"event": "note"}\n')  # shorter than the first line of the run
     for _ in range(2):
-        assert run.start() == 0
+        assert run.run_script() == 0
         assert (tmp_path / "again" / "output.log").read_text() == "[]\n"
 
 

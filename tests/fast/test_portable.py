@@ -46,7 +46,7 @@ def test_a_recording_stands_for_the_run(folder: pathlib.Path) -> None:
     shutil.move(str(folder), str(folder.parent / "moved"))
     folder = folder.parent / "moved"
     run = portable.load_recording(str(folder))
-    assert (run.script, run.arguments, run.seed, run.steps, run.start()) == ("train.py", ["--a={run}"], 7, 5, 0)
+    assert (run.script, run.arguments, run.seed, run.steps, run.run_script()) == ("train.py", ["--a={run}"], 7, 5, 0)
     assert (
         compare_recordings(read_recording(run.folder), read_recording(str(folder.parent / "run"))).first_departure
         is None

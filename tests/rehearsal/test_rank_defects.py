@@ -321,9 +321,9 @@ CHEAP = ("everything on both ranks", "an Estimator with sharded data, without av
 class Forked(Run):
     """A run in forks of a process that has imported TensorFlow."""
 
-    def start(self) -> int:
+    def run_script(self) -> int:
         if not forks.is_safe():
-            return super().start()
+            return super().run_script()
         environ = {**training.environment(), **DEFAULTS, "NPU_SHIM_COLLECTIVE_TIMEOUT": "20"}
         command = self.command()
         arguments = command[command.index(PROCESS) + 1 :]

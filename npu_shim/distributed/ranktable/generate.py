@@ -144,28 +144,28 @@ def generate_server_list(
 
 
 def generate_rank_list(
-    hosts: Sequence[Host], known: Mapping[str, Mapping[int, model.Device]]
+    hosts: Sequence[Host], rootinfo_devices: Mapping[str, Mapping[int, model.Device]]
 ) -> tuple[model.RankTable, tuple[str, ...]]:
     """Generate a rank table of version 2.0, as generate() does one of version 1.0.
 
     Args:
-        known: the devices by host, for hosts with a known hccl_rootinfo.json. Those of other hosts get one net layer,
-            named after the host.
+        rootinfo_devices: the devices by host, for hosts with a known hccl_rootinfo.json. Those of other hosts get
+            one net layer, named after the host.
         others: as for generate().
     """
     devices: list[model.Device] = []
-    placeholders = [host.name for host in hosts if host.name not in known]
+    placeholders = [host.name for host in hosts if host.name not in rootinfo_devices]
     for at, host in enumerate(hosts):
-        own = known.get(host.name)
+        own = rootinfo_devices.get(host.name)
         for number in _checked_device_ids(host, own, "its hccl_rootinfo.json", "--rootinfo"):
             device = own[number] if own is not None else _placeholder_device(host, at, number)
             devices.append(replace(device, rank=len(devices)))
     return model.RankTable(group_by_server(devices), model.RANK_LIST, model.RANKS), tuple(placeholders)
 
 
-def _checked_device_ids(host: Host, known: Iterable[int] | None, source: str, option: str) -> tuple[int, ...]:
+def _checked_device_ids(host: Host, rootinfo_ids: Iterable[int] | None, source: str, option: str) -> tuple[int, ...]:
     """Return the devices of a host: those that are named, or all that its file has."""
-    existing = None if known is None else tuple(known)
+    existing = None if rootinfo_ids is None else tuple(rootinfo_ids)
     if existing is None and host.devices is None:
         raise ValueError(
             f"host {host.name}: the number of devices is unknown. Write {host.name}:8, or pass {source}: {option} "

@@ -104,7 +104,7 @@ class Ladder:
         path = os.path.join(self.given.folder, RESULT)
         diagnosis = read_diagnosis(path)
         if diagnosis is None or diagnosis.key != self.given.key:
-            diagnosis = self._begin_diagnosis(stages, os.path.exists(path))
+            diagnosis = self._remove_leftovers_and_begin_diagnosis(stages, os.path.exists(path))
             _write_diagnosis(path, diagnosis)
         before = {stage.name for stage in diagnosis.stages}
         for row in diagnosis.stages:
@@ -136,7 +136,7 @@ class Ladder:
         row = StageResult(stage.name, stage.title, outcome.text, outcome.facts, seconds, self.stage_path())
         diagnosis.stages.append(row)
 
-    def _begin_diagnosis(self, stages: Sequence[Stage], changed: bool) -> Diagnosis:
+    def _remove_leftovers_and_begin_diagnosis(self, stages: Sequence[Stage], changed: bool) -> Diagnosis:
         """Remove what another script, recording or release left, and return a diagnosis without stages."""
         given = self.given
         if changed:
@@ -176,8 +176,8 @@ class Ladder:
         """Run the script, or some steps of it. Return why it did not run to its end, None if it did."""
         run = self._planned_run(name, dumping, on_host)
         run = run if steps is None else replace(run, steps=steps)
-        self._report_progress(run.start_text)
-        part = result.run_part(run, run.start(), read_recordings(run))
+        self._report_progress(run.run_text)
+        part = result.run_part(run, run.run_script(), read_recordings(run))
         return None if part.completed else failure_sentences(part)
 
     def _planned_run(self, name: str, dumping: Dumping | None, on_host: bool, alone: bool = False) -> Run:

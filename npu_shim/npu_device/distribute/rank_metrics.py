@@ -44,7 +44,7 @@ def metric_figures(model: KerasModel) -> Figures:
     return Figures(own, of_all)
 
 
-def global_logs(logs: Mapping[str, Value], known: Figures) -> Numbers:
+def global_logs(logs: Mapping[str, Value], metric_figures: Figures) -> Numbers:
     """Return the scalars of logs over all ranks. The ranks call it together.
 
     A log with the figure of a metric becomes that of all ranks, and another one the mean over the ranks.
@@ -53,10 +53,10 @@ def global_logs(logs: Mapping[str, Value], known: Figures) -> Numbers:
     if not given:
         return {}
     names = sorted(given)
-    of_metrics = [tf.cast(_is_equal(given[name], known.own.get(name)), tf.float32) for name in names]
+    of_metrics = [tf.cast(_is_equal(given[name], metric_figures.own.get(name)), tf.float32) for name in names]
     means = all_reduce(tf.stack([*(given[name] for name in names), *of_metrics]))
     return {
-        name: tf.where(means[len(names) + index] == 1.0, known.of_all.get(name, 0.0), means[index])
+        name: tf.where(means[len(names) + index] == 1.0, metric_figures.of_all.get(name, 0.0), means[index])
         for index, name in enumerate(names)
     }
 

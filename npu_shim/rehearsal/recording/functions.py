@@ -18,7 +18,7 @@ from npu_shim.rehearsal.recording.variables import EagerVariables
 _CALL = "call of a function"
 
 
-def watch_functions(recorder: Recorder, known: EagerVariables) -> None:
+def watch_functions(recorder: Recorder, eager_variables: EagerVariables) -> None:
     """Record the calls of tf.functions in eager code: the variables after those that train, the values of others."""
 
     def call(original: Function, function: TracedFunction, *args: object, **kwargs: object) -> Result:
@@ -28,7 +28,7 @@ def watch_functions(recorder: Recorder, known: EagerVariables) -> None:
         with recorder.inside(_CALL) as outermost:
             result = original(function, *args, **kwargs)
         if outermost and (recorder.steps, recorder.tapes) != before:
-            known.record_untrained()
+            eager_variables.record_untrained()
         elif outermost and not recorder.is_inside(TAPES) and script_frames.is_called_directly_by_script():
             name = getattr(function.python_function, "__name__", "function")
             record_call(recorder, name, (args, kwargs), result)

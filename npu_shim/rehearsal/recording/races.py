@@ -135,21 +135,25 @@ class _RunOps:
         return list(dict.fromkeys(waits))
 
 
-def order_races(graph: Graph, races: Sequence[Race], known: weakref.WeakKeyDictionary[Graph, set[str]]) -> None:
+def order_races(
+    graph: Graph, races: Sequence[Race], updates_by_graph: weakref.WeakKeyDictionary[Graph, set[str]]
+) -> None:
     """Let the updates of races wait for the reads, where nothing orders them otherwise.
 
     Args:
         graph: of a session, before each of its runs.
         races: of an earlier run of the script.
-        known: by graph, the names of the updates that sessions may have.
+        updates_by_graph: by graph, the names of the updates that sessions may have.
     """
     ops = {op.name: op for op in graph.get_operations()}
-    new = [race for race in races if race.update in ops and race.update not in known.setdefault(graph, set())]
+    new = [
+        race for race in races if race.update in ops and race.update not in updates_by_graph.setdefault(graph, set())
+    ]
     for race in new:
         update = ops[race.update]
         reads = [ops[name] for name in race.waits if name in ops]
         tf_graph.add_control_inputs(update, [op for op in reads if update not in tf_graph.ops_with_ancestors([op])])
-        known[graph].add(race.update)
+        updates_by_graph[graph].add(race.update)
 
 
 def _updates_reached(

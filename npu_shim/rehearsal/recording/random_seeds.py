@@ -44,9 +44,9 @@ class Apart:
         self._rank = rank
         self._known = known
 
-    def seed_of_rank(self, seed: int, given: int | None = None) -> int:
+    def seed_of_rank(self, seed: int, global_seed: int | None = None) -> int:
         """Return the seed of the run on this rank, from that on rank 0 and the global seed that the script has set."""
-        return seed if str(given) in self._known else seed + _RANKS_APART * self._rank
+        return seed if str(global_seed) in self._known else seed + _RANKS_APART * self._rank
 
 
 def seed_ops_by_call_site(seed: int, note: Note, apart: Apart | None = None) -> None:

@@ -25,7 +25,7 @@ from npu_shim.rehearsal.recording.variables import EagerVariables, array_of, wei
 _CALL = "call of a model"
 
 
-def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
+def watch_tapes(recorder: Recorder, eager_variables: EagerVariables) -> None:
     """Record each call of ``GradientTape.gradient``, in eager code and in each run of a tf.function.
 
     In a tf.function the inputs are its arguments and the batches it reads. In eager code they are what the outermost
@@ -85,7 +85,7 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
         with recorder.inside(_CALL) as outermost:
             result = original(model, *args, **kwargs)  # may build the model; before that it has no variables
             if outermost:
-                known.keep_model(model)
+                eager_variables.keep_model(model)
                 if not recorder.is_inside(TAPES):
                     record_call(recorder, model.name, (args, kwargs), result)
         if outermost and tf.executing_eagerly() and recorder.is_inside(TAPES):

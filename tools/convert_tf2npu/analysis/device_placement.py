@@ -318,12 +318,12 @@ def _belongs_to_host(enclosing: Iterable[ast.AST], names: Names, seen: set[ast.A
                 and (_is_test_class(parent) or _SEQUENCE in names.outside_ancestors(parent))
             ):
                 return True
-        if isinstance(parent, _FUNCTIONS) and _is_used_on_host(parent, names, seen):
+        if isinstance(parent, _FUNCTIONS) and _is_only_used_on_host(parent, names, seen):
             return True
     return False
 
 
-def _is_used_on_host(function: ast.AST, names: Names, seen: set[ast.AST]) -> bool:
+def _is_only_used_on_host(function: ast.AST, names: Names, seen: set[ast.AST]) -> bool:
     """Return True if a function is passed to a call that runs it on the host, or used only in code on the host."""
     name = getattr(function, "name", "")
     defined = names.module.bindings.get(name, [])

@@ -44,7 +44,7 @@ def _nodes_with_advice(_: Context) -> list[ast.AST]:
 
 
 def _advice_for_program(context: Context) -> str:
-    if not context.names.once(_nodes_with_control_flow) and not _calls_function_with_control_flow(context):
+    if not context.names.once(_nodes_with_control_flow) and not _calls_imported_function_with_control_flow(context):
         return ""
     is_switched = _program_matches(context, _NO_VERSION_2)
     if (
@@ -78,7 +78,7 @@ def _nodes_with_control_flow(names: Names) -> frozenset[ast.AST]:
     )
 
 
-def _calls_function_with_control_flow(context: Context) -> bool:
+def _calls_imported_function_with_control_flow(context: Context) -> bool:
     """Return True if a file calls a function of another file with such operations."""
     names, project = context.names, context.names.project
     if project is None or names.path not in project.paths:

@@ -45,7 +45,7 @@ class ObservedLengths:
         powers = [2**n for n in range(1, 31) if least <= 2**n < most]
         return (*powers[-_MOST_BUCKETS + 1 :], most) if most else ()
 
-    def dimensions_of_literal(self, shapes: ast.AST | None) -> Iterator[tuple[ast.expr, int]]:
+    def unknown_dimensions_with_size(self, shapes: ast.AST | None) -> Iterator[tuple[ast.expr, int]]:
         """Yield the unknown dimensions of a literal of padded shapes, each with the only size that it had.
 
         Nothing is yielded if the literal has others than those that were seen.

@@ -95,7 +95,7 @@ def _judgement_of_reach(reach: Reach, file_evidence: FileEvidence) -> Judgement:
             return judgement
         enabled = file_evidence.enables or reach.first_reached_evidence("enables", reach.imported) is not None
         return Judgement(Version.ONE if enabled else Version.BOTH, other.only_one, judgement.two)
-    imported = list(reach.decisive_evidence(reach.imported))
+    imported = list(reach.first_evidence_of_each_version(reach.imported))
     judgement = judgement_of([file_evidence, *imported])
     if judgement.version == Version.BOTH:
         only_one = file_evidence.only_one or next((file.only_one for file in imported if file.only_one), None)
@@ -178,7 +178,7 @@ class Reach:
                     return evidence
         return None
 
-    def decisive_evidence(self, paths: Collection[str], clear: bool = False) -> Iterator[FileEvidence]:
+    def first_evidence_of_each_version(self, paths: Collection[str], clear: bool = False) -> Iterator[FileEvidence]:
         """Yield the first evidence of version 2 and the first of version 1 in some files."""
         for kind in ("two", "one"):
             evidence = self.first_reached_evidence(kind, paths, clear)

@@ -37,7 +37,7 @@ def is_growing_slice(context: Context, value: ast.expr) -> bool:
     return _is_counter(context, value, bounds)
 
 
-def has_growing_shape(context: Context, value: ast.expr) -> bool:
+def has_changing_shape_in_loop(context: Context, value: ast.expr) -> bool:
     """Return True for a tensor or array with another shape in each iteration of a loop: ``tf.zeros([i, 3])``."""
     if not isinstance(value, ast.Call) or context.called_names.get(value, "") not in _SHAPED:
         return False

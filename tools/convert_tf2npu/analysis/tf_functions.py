@@ -273,7 +273,7 @@ def _overridden_methods(names: Names, function: ast.FunctionDef) -> Iterator[tup
                 yield from _overridden_methods(held.names, method)
 
 
-def is_function_used(names: Names, function: ast.FunctionDef) -> bool:
+def is_function_used_outside_tests(names: Names, function: ast.FunctionDef) -> bool:
     """Return True if the project uses a function outside its tests, as far as names show."""
     for theirs, method in [(names, function), *_overridden_methods(names, function)]:
         uses = mentions_of_function(method, theirs, of_objects=True)

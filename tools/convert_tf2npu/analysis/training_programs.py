@@ -21,7 +21,7 @@ _TRAINS = re.compile(
 _FRAMEWORK = re.compile(rb"tensorflow|keras")
 
 
-def texts_of_training(context: Context, node: ast.AST) -> list[bytes]:
+def texts_of_first_training_program(context: Context, node: ast.AST) -> list[bytes]:
     """Return the files of the first program that trains and may run an expression of a file; none if there is none."""
     project, path = context.names.project, context.names.path
     own = context.source.text.encode("utf-8", "replace")

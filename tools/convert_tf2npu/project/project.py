@@ -251,23 +251,23 @@ class Project(ModuleIndex):
         return module if module and is_one and bindings[0].where.scope is module.names.module else None
 
     def _computed_once(
-        self, known: dict[_Key, _Answer], key: _Key, meanwhile: _Answer, find: Callable[[], _Answer]
+        self, answers: dict[_Key, _Answer], key: _Key, interim_answer: _Answer, compute: Callable[[], _Answer]
     ) -> _Answer:
         """Return an answer and keep it, unless modules that import each other cut it short.
 
         Args:
-            known: the answers that are kept.
+            answers: the answers that are kept.
             key: the key of this one.
-            meanwhile: the answer for questions about the same key while it is being found.
-            find: finds it.
+            interim_answer: the answer for questions about the same key while it is being found.
+            compute: finds it.
         """
-        known[key] = meanwhile
+        answers[key] = interim_answer
         cuts = self.cuts
-        answer = find()
+        answer = compute()
         if self.cuts == cuts:
-            known[key] = answer
+            answers[key] = answer
         else:
-            del known[key]
+            del answers[key]
         return answer
 
 

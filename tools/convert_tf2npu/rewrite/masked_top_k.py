@@ -52,7 +52,7 @@ def largest_values(context: Context, call: Call) -> LargestValues | None:
         reads = _only_reads(context, targets)
     else:
         reads = [chosen]
-    reductions = [_reduction_of(context, read) for read in reads]
+    reductions = [_reduction_with_first_argument(context, read) for read in reads]
     if not reductions or None in reductions:
         return None
     return LargestValues(
@@ -132,7 +132,7 @@ def _only_reads(context: Context, targets: tuple[ast.Name, ...]) -> list[ast.exp
     return [mention.node for mention in of_values if isinstance(mention.node, ast.expr)]
 
 
-def _reduction_of(context: Context, node: ast.expr) -> ast.Call | None:
+def _reduction_with_first_argument(context: Context, node: ast.expr) -> ast.Call | None:
     """Return the reduction of a vector to a number whose first argument an expression is."""
     call = context.names.parents.get(node)
     if not isinstance(call, ast.Call) or call.args[:1] != [node]:

@@ -99,7 +99,7 @@ class TypeInference(Types):
             owner = self.type_or_in_progress(node.func.value, where)
             if owner is Type.IN_PROGRESS:
                 return Type.IN_PROGRESS
-            if owner is None and node.func.attr == "apply" and self._takes_transformation(node.args, where):
+            if owner is None and node.func.attr == "apply" and self._is_only_argument_transformation(node.args, where):
                 return Type.DATASET
             if owner is Type.DATASET_BUILDER and node.func.attr == AS_DATASET:
                 return type_of_loaded(node)
@@ -125,7 +125,7 @@ class TypeInference(Types):
         is_callable = self._names.resolve(annotation.value, where) in ("typing.Callable", "collections.abc.Callable")
         return self._type_of_annotation(given.elts[-1], where) if is_callable and isinstance(given, ast.Tuple) else None
 
-    def _takes_transformation(self, arguments: list[ast.expr], where: Where) -> bool:
+    def _is_only_argument_transformation(self, arguments: list[ast.expr], where: Where) -> bool:
         """Return True if the one argument of a method is a transformation of tf.data, which only a dataset takes."""
         return (
             len(arguments) == 1

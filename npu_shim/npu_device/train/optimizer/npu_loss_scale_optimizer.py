@@ -137,7 +137,7 @@ def _keras2_members(base: OptimizerClass) -> dict[str, object]:
         variables = [variable for _, variable in pairs]
         finite = _all_ranks_finite(self, [gradient for gradient, _ in pairs])
         if self.dynamic:
-            marked = _mark_if_not_finite([gradient for gradient, _ in pairs], finite)
+            marked = _as_nan_if_not_finite([gradient for gradient, _ in pairs], finite)
             return base.apply_gradients(self, list(zip(marked, variables)), *args, **kwargs)
         with tf.init_scope():
             tf_keras.build_optimizer(self.inner_optimizer, variables)
@@ -155,7 +155,7 @@ def _keras3_members(base: OptimizerClass) -> dict[str, object]:
         self: Optimizer, grads: Sequence[Gradient], trainable_variables: Sequence[Variable] | None = None
     ) -> None:
         finite = _all_ranks_finite(self, list(grads))
-        base.apply(self, _mark_if_not_finite(list(grads), finite), trainable_variables)
+        base.apply(self, _as_nan_if_not_finite(list(grads), finite), trainable_variables)
         if self.is_static:
             self.dynamic_scale.assign(self.initial_scale)
             self.step_counter.assign(0)
@@ -173,7 +173,7 @@ def _all_ranks_finite(optimizer: Optimizer, gradients: list[Gradient]) -> Tensor
         return tf.identity(finite)
 
 
-def _mark_if_not_finite(gradients: list[Gradient], finite: Tensor) -> list[Gradient]:
+def _as_nan_if_not_finite(gradients: list[Gradient], finite: Tensor) -> list[Gradient]:
     """Return the gradients as NaN if the step is skipped for another reason, so that Keras' own check sees it.
 
     The reasons are gradients of another rank, and a rehearsal with saturation.

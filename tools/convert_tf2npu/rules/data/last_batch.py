@@ -92,7 +92,7 @@ def check_last_batch(
     value = bound.args.get(static.flag or "")
     if value is not None and constant_in_tuple(value) != (False,):
         return  # the script decides
-    if context.once(_trains_elsewhere):
+    if context.once(_reads_data_for_other_library):
         return
     whole = batched_dataset(context, call.node)
     apart = is_unbatched_later(context, whole)
@@ -303,7 +303,7 @@ def _short_line(text: str, longest: int = 66) -> str:
     return line if len(line) <= longest and "#" not in line else ""
 
 
-def _trains_elsewhere(context: Context) -> bool:
+def _reads_data_for_other_library(context: Context) -> bool:
     """Return True for a file that reads data for another library, and trains nothing with TensorFlow."""
     imported = {
         binding.target.partition(".")[0]

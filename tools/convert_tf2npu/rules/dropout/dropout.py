@@ -212,7 +212,7 @@ def _tensorflow_version_shown(context: Context) -> int | None:
     Return None if they show no version, or both. Names that the tool has replaced count too.
     """
     one = replaced = ported = False
-    two = _imports_v1(context.names)
+    two = _imports_compat_v1_without_fallback(context.names)
     for call in context.names.calls:
         spelled = context.names.spelled_name(call.node.func, call.where) or ""
         name = context.resolve(call.node.func, call.where)
@@ -234,7 +234,7 @@ def _tensorflow_version_shown(context: Context) -> int | None:
     return 1 if one or replaced else None
 
 
-def _imports_v1(names: Names) -> bool:
+def _imports_compat_v1_without_fallback(names: Names) -> bool:
     """Return True if a file imports tensorflow.compat.v1 without a fallback for TensorFlow 1."""
     scopes = {id(where.scope): where.scope for where in names.places.values()}
     return any(

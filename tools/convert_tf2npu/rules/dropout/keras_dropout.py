@@ -49,7 +49,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
     seen = context.observed_at(CODE, LAYER, call.node)
     if seen is not None and _needs_no_operator(seen):
         return
-    layers = context.once(_observations_by_layer_call)
+    layers = context.once(_observed_dropping_layers_by_call)
     if layers and name in _SWITCHED and all(map(_drops_in_graphs, layers.values())):
         if call.node in layers:
             runs = layers[call.node].runs
@@ -64,7 +64,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
     )
 
 
-def _observations_by_layer_call(context: Context) -> dict[ast.Call, Seen]:
+def _observed_dropping_layers_by_call(context: Context) -> dict[ast.Call, Seen]:
     """Return what runs saw of the layers of a file that the import switches, and that may drop."""
     seen = {
         node: context.observed_at(CODE, LAYER, node) for node, name in context.called_names.items() if name in _SWITCHED

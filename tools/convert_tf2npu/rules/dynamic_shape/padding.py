@@ -114,7 +114,8 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         lengths = ObservedLengths(context.observed_at(CODE, DATASET, call.node))
         if lengths.are_fixed and not uses_of_dataset(call.node, context.names).shapes_iterators:
             edits = [
-                edit_to_rename(context.source, node, str(size)) for node, size in lengths.dimensions_of_literal(shapes)
+                edit_to_rename(context.source, node, str(size))
+                for node, size in lengths.unknown_dimensions_with_size(shapes)
             ]
             if edits and shapes is not None:
                 after = f", {text_with_edits(context.source, shapes, edits)})"

@@ -94,7 +94,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import is_first_call
 from ...analysis.keras_methods import is_keras_method
-from ...analysis.training_programs import texts_of_training
+from ...analysis.training_programs import texts_of_first_training_program
 from ...semantics.model import Call
 from ...syntax.expressions import constant_in_tuple
 from ..base import Context, Finding
@@ -135,13 +135,13 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
         if _may_fork(call):
             yield from _findings_of_keras_multiprocessing(context, call)
     elif name == _FORK:
-        if texts_of_training(context, call.node):
+        if texts_of_first_training_program(context, call.node):
             yield Finding(
                 call.node,
                 "a forked process can hang or fail with the NPU runtime. Start it with multiprocessing and 'forkserver'",
             )
     elif is_first_call(context, call, _WORKERS, context.names.tree, on_npu=False):
-        program = texts_of_training(context, call.node)
+        program = texts_of_first_training_program(context, call.node)
         if program and not _sets_start_method(program):
             yield Finding(
                 call.node,
@@ -162,7 +162,7 @@ def _may_fork(call: Call) -> bool:
 
 
 def _findings_of_keras_multiprocessing(context: Context, call: Call) -> Iterator[Finding]:
-    program = texts_of_training(context, call.node) or [context.source.text.encode("utf-8", "replace")]
+    program = texts_of_first_training_program(context, call.node) or [context.source.text.encode("utf-8", "replace")]
     if not _sets_start_method(program):
         yield Finding(
             call.node,

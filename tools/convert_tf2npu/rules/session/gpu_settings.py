@@ -103,7 +103,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
     if not call.node.args or not isinstance(call.node.args[0], ast.Subscript):
         return
     gpus = call.node.args[0].value
-    if not is_list_of_gpus(context, gpus, call.where) or _is_guarded(context, call.node, gpus):
+    if not is_list_of_gpus(context, gpus, call.where) or _is_guarded_against_missing_gpus(context, call.node, gpus):
         return
     statement = context.names.parents.get(call.node)
     if isinstance(statement, ast.Expr):
@@ -141,7 +141,7 @@ def _ends_script(context: Context, statement: ast.stmt, where: Where) -> bool:
     return builtin or context.resolve(function, where) in _EXITS
 
 
-def _is_guarded(context: Context, node: ast.AST, gpus: ast.expr) -> bool:
+def _is_guarded_against_missing_gpus(context: Context, node: ast.AST, gpus: ast.expr) -> bool:
     """Return True if the code runs only if the list is not empty, or catches the error."""
     wanted = ast.dump(gpus)
     for parent in context.names.ancestors(node):

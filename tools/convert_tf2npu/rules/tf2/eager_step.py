@@ -145,7 +145,7 @@ from typing import Iterator, Sequence
 
 from ...analysis.device_placement import is_in_test
 from ...analysis.tensorflow_version import is_tf2_program
-from ...analysis.tf_functions import enclosing_functions, is_function_used, may_be_traced
+from ...analysis.tf_functions import enclosing_functions, is_function_used_outside_tests, may_be_traced
 from ...analysis.traceable_steps import TraceableStep, assigned_attributes, traceable_step
 from ...facts.kinds import CALLEE, OP, STEP
 from ...facts.seen import Seen
@@ -180,7 +180,7 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
         if (
             innermost is not None
             and not _is_in_loop_of(context, call.node, innermost)
-            and not is_function_used(names, innermost)
+            and not is_function_used_outside_tests(names, innermost)
         ):
             continue  # a step for code outside the project, which may trace it
         seen = context.observed_at(CODE, OP, call.node)

@@ -101,7 +101,7 @@ from ...analysis.keras_methods import is_keras_method
 from ...analysis.slices import (
     Slice,
     advice_for_full_range,
-    has_growing_shape,
+    has_changing_shape_in_loop,
     is_growing_slice,
     one_line_text,
     uneven_slice_of,
@@ -146,7 +146,7 @@ def _message_on_argument(context: Context, call: Call, value: ast.expr) -> str:
         return Message("last partial batch: the NPU recompiles for it. {0}", _fix_of_slice(context, call, piece))
     if is_growing_slice(context, bound):
         return "another shape in each iteration: the NPU recompiles for each. Pad the slice to one length"
-    if has_growing_shape(context, bound):
+    if has_changing_shape_in_loop(context, bound):
         return "another shape in each iteration: the NPU recompiles for each. Make it of the longest length"
     if has_uneven_parts(context, call, value):
         return (

@@ -425,9 +425,11 @@ def _temporary_path_names(context: Context) -> dict[tuple[Scope, str], bool]:
     return known
 
 
-def _is_temporary_path(context: Context, value: ast.expr, scope: Scope, known: dict[tuple[Scope, str], bool]) -> bool:
+def _is_temporary_path(
+    context: Context, value: ast.expr, scope: Scope, is_temporary: dict[tuple[Scope, str], bool]
+) -> bool:
     if _TEMPORARY.search(context.source.segment(value)):
         return True
     names = [node.id for node in ast.walk(value) if isinstance(node, ast.Name)]
     joins = any(isinstance(node, ast.Call) and last_name(node.func) == "join" for node in ast.walk(value))
-    return joins and any(known.get((scope, name), False) for name in names)
+    return joins and any(is_temporary.get((scope, name), False) for name in names)

@@ -117,7 +117,7 @@ def _converted_nodes(context: Context) -> frozenset[ast.AST]:
 def _append_plan_of_full_name(
     context: Context,
     use: ContribUse,
-    known: Sequence[ContribBinding],
+    bindings: Sequence[ContribBinding],
     changes: list[Change],
     remaining: list[Remaining],
 ) -> None:
@@ -128,7 +128,7 @@ def _append_plan_of_full_name(
         changes.append(_change_to_convert_use(use, _edits_to_convert_use(context, use)))
         return
     parent = context.names.parents.get(use.use.whole)
-    if not any(site.statement is parent for site in known):
+    if not any(site.statement is parent for site in bindings):
         remaining.append(Remaining(use.call, use.name, use.has_comment))
 
 
