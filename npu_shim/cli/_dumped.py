@@ -43,7 +43,7 @@ def check(args: argparse.Namespace) -> None:
     if args.dump_overflow and not host_device.detect_without_import().is_npu:
         instead = "On the CPU, npu-shim run --numerics DIR names the op that overflows."
         raise WrongUsage(f"--dump-overflow needs an NPU. {instead}")
-    check_output_folder("--dump", args.dump, empty=True)
+    check_output_folder("--dump", args.dump, must_be_empty=True)
     if args.precision:
         from npu_shim.options.check import checked_session_options
 

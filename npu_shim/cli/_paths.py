@@ -65,13 +65,13 @@ def check_output_file(option: str, path: str | None) -> None:
         raise WrongUsage(f"{option} {path} cannot be written: {error.strerror}. Name another file.")
 
 
-def check_output_folder(option: str, path: str | None, empty: bool = False) -> None:
+def check_output_folder(option: str, path: str | None, must_be_empty: bool = False) -> None:
     """Check that an option can have a folder that is to be written.
 
     Args:
         option: the option.
         path: its value, a folder that need not exist; None is no folder.
-        empty: True if the folder must have no files yet.
+        must_be_empty: True if the folder must have no files yet.
     Raises:
         WrongUsage: it cannot.
     """
@@ -84,7 +84,7 @@ def check_output_folder(option: str, path: str | None, empty: bool = False) -> N
         is_itself = above == os.path.abspath(path)
         raise WrongUsage(f"{option} {path}: {'it' if is_itself else above} is a file. Name a folder.")
     try:
-        if empty and os.path.isdir(path) and os.listdir(path):
+        if must_be_empty and os.path.isdir(path) and os.listdir(path):
             raise WrongUsage(f"{option} {path}: the folder is not empty. Give another one, or remove it.")
         _check_disk(option, path, above)
     except OSError as error:

@@ -33,7 +33,7 @@ def check(args: argparse.Namespace) -> None:
     steps = args.profile_steps or [1]
     if not 1 <= steps[0] <= steps[-1] < steps[0] + len(steps):
         raise WrongUsage("--profile-steps takes steps one after another from 1 on, like 20-30: step 0 compiles.")
-    check_output_folder("--profile", args.profile, empty=True)
+    check_output_folder("--profile", args.profile, must_be_empty=True)
 
 
 def profile_settings(args: argparse.Namespace) -> Profiling | None:

@@ -15,12 +15,12 @@ _VARIABLE = re.compile(r"^(VarHandleOp|Variable|VariableV2)$")
 _TABLE = re.compile(r"^(Mutable|MutableDense)?HashTable(OfTensors)?(V2)?$")
 
 
-def pipeline_resources(ops: Iterable[Operation], mixed: bool) -> dict[Operation, str]:
+def pipeline_resources(ops: Iterable[Operation], is_mix_compile_mode: bool) -> dict[Operation, str]:
     """Return the variables and tables that datasets read, with what goes wrong on the NPU.
 
     Args:
         ops: of a graph.
-        mixed: True for ``mix_compile_mode``, in which tables are initialized on the host.
+        is_mix_compile_mode: True for ``mix_compile_mode``, in which tables are initialized on the host.
     """
     values = [
         value.op
@@ -36,7 +36,7 @@ def pipeline_resources(ops: Iterable[Operation], mixed: bool) -> dict[Operation,
                 "the input pipeline reads this variable on the host, and the NPU initializes it. Use a constant, a "
                 "value of Python or a placeholder"
             )
-        elif _TABLE.match(op.type) and not mixed:
+        elif _TABLE.match(op.type) and not is_mix_compile_mode:
             reasons[op] = (
                 "the input pipeline reads this lookup table on the host, and the NPU initializes it: 'Table not "
                 "initialized'. Set mix_compile_mode=True on the session"

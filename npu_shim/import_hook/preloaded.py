@@ -103,9 +103,9 @@ class Preloaded:
         if not self._modules and self in sys.meta_path:
             sys.meta_path.remove(self)
 
-    def _why_import_differs(self, top: str, everything: bool) -> str | None:
+    def _why_import_differs(self, top: str, for_all_packages: bool) -> str | None:
         """Return why an import of a package now would differ from its import in the past; None if it would not."""
-        ignored = READ_LATER if everything else READ_LATER + OF_TENSORFLOW
+        ignored = READ_LATER if for_all_packages else READ_LATER + OF_TENSORFLOW
         environ = host_env.process_environ()
         for name in sorted({*environ, *self._environ}):
             at_import = self._environ.get(name)
@@ -114,7 +114,7 @@ class Preloaded:
                 return f"the script, or a module that it imports, sets {name} before it imports {top}"
         if sys.path == self._path:
             return None
-        for package in self._tops if everything else {top}:
+        for package in self._tops if for_all_packages else {top}:
             hidden = shadowing_file(package, self._modules.get(package))
             if hidden:
                 return f"{hidden} in the search path of the script hides the module {package}"

@@ -157,7 +157,7 @@ def missing_change_sentences(original: Run, migrated: Sequence[Recording]) -> li
     ]
 
 
-def deliberate_changes_of(recorded: Sequence[Recording], in_half: bool = False) -> list[Change]:
+def deliberate_changes_given_to(recorded: Sequence[Recording], in_half: bool = False) -> list[Change]:
     """Return the deliberate changes that the original was given, each once.
 
     Args:

@@ -117,7 +117,7 @@ class _Verification:
             else _steps_of_shorter_run(self.original, self.migrated)
         )
         self.compared, self.differences = _compare_ranks_or_runs(ours, theirs, apart, self.settings, self.until)
-        self.changes = deliberate_changes.deliberate_changes_of(ours)
+        self.changes = deliberate_changes.deliberate_changes_given_to(ours)
         if self.settings.seeds and not incomplete:
             averaged = [ranks.mean_recording_of_ranks(second, first[0]) for first, second in done]
             self.bands = seeds.mean_bands([first[0] for first, _ in done], averaged)
@@ -138,7 +138,7 @@ class _Verification:
         return self._make_result(DIFFER if self.differences else AGREE)
 
     def _explain_difference(
-        self, compared: Comparison, ours: Recording, theirs: list[Recording], apart: list[Recording]
+        self, compared: Comparison, ours: Recording, theirs: list[Recording], with_own_seeds: list[Recording]
     ) -> None:
         """Look for what explains a difference: rounding, and an original that departs from itself.
 
@@ -149,7 +149,7 @@ class _Verification:
         if rounded is not None:
             self.report(rounded.run_text)
             again = run_again(rounded)
-            other, left = _compare_ranks_or_runs([again], theirs, apart, self.settings, self.until)
+            other, left = _compare_ranks_or_runs([again], theirs, with_own_seeds, self.settings, self.until)
             if not left or (other.first_departure and other.first_departure.kind == PRINT):
                 self.changes += deliberate_changes.rounding_changes(rounded, compared)
                 self.original, ours, self.compared, self.differences = rounded, again, other, left
@@ -159,7 +159,7 @@ class _Verification:
         tolerance = self.settings.tolerance
         self.again = _departure_of_original(compared, self.original, ours, tolerance, self.report)
         if self.again.races:
-            self._compare_in_forced_order(ours, theirs, apart)
+            self._compare_in_forced_order(ours, theirs, with_own_seeds)
             return
         if self.again.departure is not None:
             self.differences = reproducing.departure_sentences(self.again.departure)
@@ -177,7 +177,9 @@ class _Verification:
             ) + _different_versions_sentences(ours, theirs[0])
             self.elements = rerun_for_largest_differences(compared, self.original, self.migrated, self.report)
 
-    def _compare_in_forced_order(self, ours: Recording, theirs: list[Recording], apart: list[Recording]) -> None:
+    def _compare_in_forced_order(
+        self, ours: Recording, theirs: list[Recording], with_own_seeds: list[Recording]
+    ) -> None:
         """Compare with the reads of the original's races before their update, and explain what differs then.
 
         If a script does not run to its end so, compare without.
@@ -195,14 +197,16 @@ class _Verification:
         )
         if ended.part.completed and part.completed:
             self.original, self.migrated = original, migrated
-            ours, theirs, apart = ended.recordings[0], others, others_apart
+            ours, theirs, with_own_seeds = ended.recordings[0], others, others_apart
             self.forced_order = reproducing.forced_order_sentences(original.ordered)
-            self.compared, self.differences = _compare_ranks_or_runs([ours], theirs, apart, self.settings, self.until)
+            self.compared, self.differences = _compare_ranks_or_runs(
+                [ours], theirs, with_own_seeds, self.settings, self.until
+            )
         else:
             self.original = replace(self.original, ordered=())
         if self.differences:
             assert self.compared is not None
-            self._explain_difference(self.compared, ours, theirs, apart)
+            self._explain_difference(self.compared, ours, theirs, with_own_seeds)
 
     def _make_result(self, verdict: str) -> Result:
         result = Result(
@@ -354,22 +358,26 @@ def _run_pairs_by_seed(original: Run, migrated: Run, count: int | None) -> list[
 
 
 def _compare_ranks_or_runs(
-    ours: list[Recording], theirs: list[Recording], apart: list[Recording], settings: Settings, until: int | None
+    ours: list[Recording],
+    theirs: list[Recording],
+    with_own_seeds: list[Recording],
+    settings: Settings,
+    until: int | None,
 ) -> tuple[Comparison, list[str]]:
     """Compare the runs, up to step ``until`` if one of them ends before. Values of that step may be missing.
 
-    The ranks of ``apart`` are those of which the work together is judged.
+    The ranks of ``with_own_seeds`` are those of which the work together is judged.
     """
-    among, sentences = [], together.double_checkpoint_sentences(apart)
+    among, sentences = [], together.double_checkpoint_sentences(with_own_seeds)
     if len(theirs) == 1:
         comparison = comparing.compare_recordings(ours[0], theirs[0], settings.tolerance, limits=settings.limits)
     else:
         comparison = ranks.compare_with_one(ours[0], theirs, settings.tolerance)
     if len(theirs) > 1 and until is None:
         among = ranks.compare_ranks(theirs, settings.tolerance)
-        sentences += together.fault_sentences(ours[0], apart, settings.places)
+        sentences += together.fault_sentences(ours[0], with_own_seeds, settings.places)
         if sentences or among or comparison.departures:
-            sentences += together.cause_sentences(ours[0], apart, not among, settings.places)
+            sentences += together.cause_sentences(ours[0], with_own_seeds, not among, settings.places)
     if until is not None:
         comparison.departures = [
             departure

@@ -147,7 +147,7 @@ class _Pair:
         differences = _difference_sentences(self.half_report, self.theirs.skips, compared)
         result.verdict = NOT_RUN if result.problems else DIFFER if differences else AGREE
         result.problems += differences
-        result.deliberate = deliberate_changes.deliberate_changes_of([self.ours], in_half=True)
+        result.deliberate = deliberate_changes.deliberate_changes_given_to([self.ours], in_half=True)
         result.half = part
         return result
 

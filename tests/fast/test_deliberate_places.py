@@ -67,8 +67,8 @@ def test_each_deliberate_rule_says_in_a_clause_what_it_changes() -> None:
 def test_half_precision_does_not_name_the_policy() -> None:
     tool.make_importable()
     event = Deliberate("given", code="NPU116", place="train.py:4")
-    assert deliberate_changes.deliberate_changes_of([recording(event)], in_half=True) == []
-    assert [each.code for each in deliberate_changes.deliberate_changes_of([recording(event)])] == ["NPU116"]
+    assert deliberate_changes.deliberate_changes_given_to([recording(event)], in_half=True) == []
+    assert [each.code for each in deliberate_changes.deliberate_changes_given_to([recording(event)])] == ["NPU116"]
 
 
 def test_the_original_is_given_what_the_migrated_script_has() -> None:
@@ -108,7 +108,7 @@ def test_the_original_takes_keras_of_tensorflow_where_the_package_is_another_lib
 def test_the_verdict_names_each_change_once(state: str, text: str) -> None:
     tool.make_importable()
     event = Deliberate("given", code="NPU109", cost="4 of 100 examples", place="train.py:4")
-    named = deliberate_changes.deliberate_changes_of([recording(event, event, replace(event, cost=""))])
+    named = deliberate_changes.deliberate_changes_given_to([recording(event, event, replace(event, cost=""))])
     change = "NPU109 leaves out the partial training batches"
     part = RunPart("a.py", [], False, 1, 0, True, 1, 1.0, None, None, None, None, "log")
     found = Result(state, Terms(1e-5, 1, None, True, 1), part, part)

@@ -58,7 +58,7 @@ def _read_table(data: object, reading: fields.Reading) -> model.RankTable:
 
 def _read_server_list(data: fields.JsonObject, reading: fields.Reading, common: fields.JsonObject) -> model.RankTable:
     entries = fields.objects_in_list(data, "server_list", "$", reading)
-    fields.check_declared_count(data, "server_count", len(entries), "$", "server_list", reading, required=True)
+    fields.check_declared_count(data, "server_count", len(entries), "$", "server_list", reading, is_required=True)
     if common["version"] is None:
         reading.report("$", "has no version", 'Write "version": "1.0"', model.WARNING)
     servers = []

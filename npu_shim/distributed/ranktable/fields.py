@@ -102,11 +102,11 @@ def read_number_field(entry: JsonObject, key: str, path: str, reading: Reading) 
 
 def check_declared_count(
     entry: JsonObject, key: str, actual_count: int, path: str, list_key: str, reading: Reading, noun: str = "entry",
-    required: bool = False, severity: str = ERROR, quoted: bool = True,
+    is_required: bool = False, severity: str = ERROR, is_quoted: bool = True,
 ) -> None:  # fmt: skip
     """Compare a declared number with the length of a list; the dialect has it in quotes, or not."""
-    right = f'Write "{key}": ' + (f'"{actual_count}"' if quoted else f"{actual_count}")
-    if key not in entry and not required:
+    right = f'Write "{key}": ' + (f'"{actual_count}"' if is_quoted else f"{actual_count}")
+    if key not in entry and not is_required:
         return
     if key not in entry:
         reading.report(path, f"has no {key}{similar_key_text((key,), entry)}", right, WARNING)

@@ -29,7 +29,7 @@ def read_rank_list(data: fields.JsonObject, reading: fields.Reading, common: fie
     """
     entries = fields.objects_in_list(data, "rank_list", "$", reading)
     fields.check_declared_count(
-        data, "rank_count", len(entries), "$", "rank_list", reading, required=True, quoted=False
+        data, "rank_count", len(entries), "$", "rank_list", reading, is_required=True, is_quoted=False
     )
     _check_integer_type(data, "rank_count", "$", reading)
     if common["version"] is None:

@@ -50,7 +50,9 @@ def clean_up_job_directory(directory: str) -> None:
             remove_if_exists(path)
     finally:
         for path, fd in acquired.items():
-            rank_lock.release_acquired(fd, path, remove=len(acquired) == len(lock_files) or os.fstat(fd).st_size == 0)
+            rank_lock.release_acquired(
+                fd, path, deletes_file=len(acquired) == len(lock_files) or os.fstat(fd).st_size == 0
+            )
     try:
         os.rmdir(directory)
     except OSError:  # a rank has joined again, or cleans up as well

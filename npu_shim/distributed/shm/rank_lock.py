@@ -108,9 +108,9 @@ def try_acquire_stale(path: str) -> int | None:
     return None
 
 
-def release_acquired(fd: int, path: str, remove: bool) -> None:
-    """Release a lock from try_acquire_stale; ``remove`` deletes the file first."""
-    if remove:
+def release_acquired(fd: int, path: str, deletes_file: bool) -> None:
+    """Release a lock from try_acquire_stale; ``deletes_file`` deletes the file first."""
+    if deletes_file:
         os.unlink(path)
     os.close(fd)
 

@@ -136,10 +136,10 @@ class Ladder:
         row = StageResult(stage.name, stage.title, outcome.text, outcome.facts, seconds, self.stage_path())
         diagnosis.stages.append(row)
 
-    def _remove_leftovers_and_begin_diagnosis(self, stages: Sequence[Stage], changed: bool) -> Diagnosis:
+    def _remove_leftovers_and_begin_diagnosis(self, stages: Sequence[Stage], has_changed: bool) -> Diagnosis:
         """Remove what another script, recording or release left, and return a diagnosis without stages."""
         given = self.given
-        if changed:
+        if has_changed:
             given.report("the script, its arguments, the recording or npu_shim changed: all stages run again")
         for stage in stages:
             shutil.rmtree(os.path.join(given.folder, stage.name), ignore_errors=True)
@@ -152,7 +152,7 @@ class Ladder:
         return os.path.join(self.given.folder, self.stage, *names)
 
     def run_and_compare(
-        self, name: str, dumping: Dumping | None = None, *, on_host: bool = False, alone: bool = False
+        self, name: str, dumping: Dumping | None = None, *, on_host: bool = False, as_one_process: bool = False
     ) -> result.Result:
         """Run the script and compare it with the recording.
 
@@ -160,9 +160,9 @@ class Ladder:
             name: of its folder.
             dumping: dumps and precision; None for those of the script.
             on_host: True to leave the device alone.
-            alone: True for one process in place of several ranks.
+            as_one_process: True for one process in place of several ranks.
         """
-        run = self._planned_run(name, dumping, on_host, alone)
+        run = self._planned_run(name, dumping, on_host, as_one_process)
         settings = Settings(self.given.tolerance(run.on_host))
         verified = recorded_original.verify_against(
             self.given.reference, run, settings, self._report_progress, not run.on_host
@@ -180,10 +180,10 @@ class Ladder:
         part = result.run_part(run, run.run_script(), read_recordings(run))
         return None if part.completed else failure_sentences(part)
 
-    def _planned_run(self, name: str, dumping: Dumping | None, on_host: bool, alone: bool = False) -> Run:
+    def _planned_run(self, name: str, dumping: Dumping | None, on_host: bool, as_one_process: bool = False) -> Run:
         dumping = replace(dumping or Dumping(), draws=self.given.reference.seed)
         run = replace(self.given.run, folder=self.stage_path(name), dumping=dumping, on_host=on_host)
-        if alone or self.facts.alone:
+        if as_one_process or self.facts.alone:
             run = replace(run, ranks=None, of_ranks=False)
         os.makedirs(run.folder, exist_ok=True)
         return run

@@ -43,7 +43,7 @@ def _run_card_stage(ladder: Ladder) -> Outcome:
     verified, folder, is_alone = ladder.run_and_compare("run"), ladder.stage_path("run"), False
     if verified.verdict == result.DIFFER and ladder.given.run.ranks:
         is_alone, folder = True, ladder.stage_path("one_rank")
-        alone = ladder.run_and_compare("one_rank", alone=True)
+        alone = ladder.run_and_compare("one_rank", as_one_process=True)
         if alone.verdict == result.AGREE:
             return _outcome_with_cause_and_findings(ladder, "sharding", verified.problems)
         verified = alone

@@ -75,7 +75,7 @@ def _unknown_shapes(model: Model) -> list[str]:
     return list(lines.values())
 
 
-def _layout_option(model: Model, aipp: bool) -> str:
+def _layout_option(model: Model, has_aipp: bool) -> str:
     """Return the layout of the inputs: that of the ops for images, ND for other inputs."""
     ranks = {len(port.shape or []) for port in model.inputs}
     layouts = {
@@ -83,7 +83,7 @@ def _layout_option(model: Model, aipp: bool) -> str:
     }
     if ranks == {5}:
         return "NCDHW" if "NCDHW" in layouts else "NDHWC"
-    if ranks == {4} and len(layouts) == 1 or aipp:
+    if ranks == {4} and len(layouts) == 1 or has_aipp:
         return "NCHW" if "NCHW" in layouts else "NHWC"
     return "ND"
 

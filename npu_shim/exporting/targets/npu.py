@@ -23,12 +23,12 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
     return Written([*written.files, path], written.lines, written.outputs)
 
 
-def inference_session_config(options: Namespace, mixes: bool = False) -> ConfigProto:
+def inference_session_config(options: Namespace, uses_host_for_missing_ops: bool = False) -> ConfigProto:
     """Return the configuration of a session that only predicts.
 
     Args:
         options: with the precision.
-        mixes: True to run operators that the NPU lacks on the host.
+        uses_host_for_missing_ops: True to run operators that the NPU lacks on the host.
     """
-    more = {"mix_compile_mode": True} if mixes else {}
+    more = {"mix_compile_mode": True} if uses_host_for_missing_ops else {}
     return session_config(None, graph_run_mode=0, precision_mode=options.precision_mode, **more)

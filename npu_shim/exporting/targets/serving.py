@@ -33,7 +33,9 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
         for _ in range(_REQUESTS):
             writer.write(_request_bytes(options.name, values))
     platform = pathlib.Path(options.out, options.name + ".platform.pbtxt")
-    config = text_format.MessageToString(npu.inference_session_config(options, mixes=True)).rstrip("\n")
+    config = text_format.MessageToString(npu.inference_session_config(options, uses_host_for_missing_ops=True)).rstrip(
+        "\n"
+    )
     platform.write_text(fill_template("platform.pbtxt", config=textwrap.indent(config, " " * 8)), encoding="utf-8")
     graph = tf_export.SavedModel.FromString(path.joinpath("saved_model.pb").read_bytes()).meta_graphs[0].graph_def
     command = f"tensorflow_model_server --model_name={options.name} --model_base_path={base.absolute()}"

@@ -71,7 +71,7 @@ class Kept:
     def note_write(self, path: object) -> None:
         """Note a file that is about to be opened for writing."""
         with self._lock:
-            full = self._path_to_note(path, follows=True)
+            full = self._path_to_note(path, follows_link=True)
             if full is None:
                 return
             if not os.path.lexists(full):
@@ -130,7 +130,7 @@ class Kept:
 
     # ---
 
-    def _path_to_note(self, path: object, follows: bool = False) -> str | None:
+    def _path_to_note(self, path: object, follows_link: bool = False) -> str | None:
         """Return the full path; None if it is not to be noted. Links in the folders of the path are followed."""
         if not isinstance(path, (str, bytes, os.PathLike)):
             return None  # a file descriptor
@@ -140,7 +140,7 @@ class Kept:
             return None  # no file of this machine
         full = os.path.abspath(text)
         folder, name = os.path.split(full)
-        full = os.path.realpath(full) if follows else os.path.join(os.path.realpath(folder), name)
+        full = os.path.realpath(full) if follows_link else os.path.join(os.path.realpath(folder), name)
         return None if (full + os.sep).startswith(self._apart) or self._is_created(full) else full
 
     def _is_created(self, full: str) -> bool:

@@ -135,7 +135,7 @@ def _values_of_both(
                 "a tf.Graph compares with a tf.Graph, without loss, and with a dict of tensors and values. To compare "
                 "losses and gradients, give functions that build the graphs."
             )
-        return graphs.graph_values(f, inputs, variables), graphs.graph_values(g, inputs, variables)
+        return graphs.dependent_values(f, inputs, variables), graphs.dependent_values(g, inputs, variables)
     arguments = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     if tf.executing_eagerly():
         return eager.eager_values(f, arguments, loss, rate), eager.eager_values(g, arguments, loss, rate)

@@ -62,7 +62,7 @@ def function_values(
     return _run_fetches(graph, fetches, dict(zip(fed, flat)), variables)
 
 
-def graph_values(graph: Graph, inputs: Mapping[Tensor, Value], variables: Variables) -> list[OpValue]:
+def dependent_values(graph: Graph, inputs: Mapping[Tensor, Value], variables: Variables) -> list[OpValue]:
     """Return the outputs of all ops of a graph that depend on some tensors.
 
     Args:

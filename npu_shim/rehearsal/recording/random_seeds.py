@@ -49,7 +49,7 @@ class Apart:
         return seed if str(global_seed) in self._known else seed + _RANKS_APART * self._rank
 
 
-def seed_ops_by_call_site(seed: int, note: Note, apart: Apart | None = None) -> None:
+def seed_ops_by_call_site(seed: int, note: Note, own_seeds: Apart | None = None) -> None:
     """Give each random op, and each shuffled dataset, without a seed of its own one that follows from its call site.
 
     A seed from the clock counts as none. Call it after TensorFlow is imported.
@@ -57,11 +57,13 @@ def seed_ops_by_call_site(seed: int, note: Note, apart: Apart | None = None) -> 
     Args:
         seed: changes all these seeds.
         note: receives the global seeds that the script sets.
-        apart: of this rank, or None.
+        own_seeds: of this rank, or None.
     """
     from npu_shim._tensorflow import tf_recording
 
-    next_seed = _call_site_seeder(lambda: apart.seed_of_rank(seed, tf_recording.global_seed()) if apart else seed)
+    next_seed = _call_site_seeder(
+        lambda: own_seeds.seed_of_rank(seed, tf_recording.global_seed()) if own_seeds else seed
+    )
     noted: set[int] = set()
 
     def seeded_get_seed(original: Function) -> Function:
@@ -85,7 +87,7 @@ def seed_ops_by_call_site(seed: int, note: Note, apart: Apart | None = None) -> 
     tf_recording.seed_generators(lambda: next_seed("Generator "))
     tf_recording.seed_random_boxes(lambda: next_seed("boxes "))
     tf_recording.seed_keras_generator(lambda: next_seed("Keras "))
-    if apart is None:  # share_random_state() sets that of rank 0
+    if own_seeds is None:  # share_random_state() sets that of rank 0
         tf_recording.set_default_seed()  # else ranks that share a random state set another one
     tf_recording.replace_script_seeds(lambda seed: next_seed("state ") if _is_of_clock(seed) else seed)
 

@@ -36,7 +36,7 @@ def is_optimizer_known(context: Context, call: Call) -> bool:
     return any(
         isinstance(origin.node, ast.Call) and optimizer_role(origin.node, origin.where, origin.names) is not None
         for value, where in values
-        for origin in origins(value, where, context.names, methods=True)
+        for origin in origins(value, where, context.names, follows_methods=True)
     )
 
 
@@ -58,7 +58,7 @@ def calls_of_unknown_optimizers(context: Context) -> Iterator[Call]:
             and not _is_in_optimizer_class(context, call)
             and any(
                 _may_be_optimizer_computing_gradients(origin, call.node)
-                for origin in origins(function.value, call.where, names, methods=True)
+                for origin in origins(function.value, call.where, names, follows_methods=True)
             )
         ):
             key = ast.dump(function.value), call.where.scope.node

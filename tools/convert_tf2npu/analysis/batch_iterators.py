@@ -53,7 +53,7 @@ def argument_of_iter(node: ast.AST) -> ast.expr | None:
 
 def is_iterator(node: ast.expr, where: Where, names: Names) -> bool:
     """Return True if an expression is an iterator over a dataset wherever it comes from."""
-    sources = origins(node, where, names, methods=True)
+    sources = origins(node, where, names, follows_methods=True)
     return bool(sources) and all(_is_iter_of_dataset(origin) for origin in sources)
 
 

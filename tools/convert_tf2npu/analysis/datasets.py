@@ -35,7 +35,7 @@ def is_dataset(node: ast.AST, where: Where, names: Names, being_checked: frozens
     being_checked |= {id(node)}
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in DATASET_METHODS:
         return is_dataset(node.func.value, where, names, being_checked)
-    sources = origins(node, where, names, methods=True)
+    sources = origins(node, where, names, follows_methods=True)
     return bool(sources) and all(
         is_dataset(origin.node, origin.where, origin.names, being_checked) for origin in sources
     )

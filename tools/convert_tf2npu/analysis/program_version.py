@@ -162,32 +162,36 @@ class Reach:
         names, parts = self._project.once(outline_of_file, path), self.parts
         return FileEvidence(piece for piece in evidence.pieces if Part(path, names.unit_at(piece.line)) in parts)
 
-    def first_reached_evidence(self, kind: str, paths: Collection[str], clear: bool = False) -> FileEvidence | None:
+    def first_reached_evidence(
+        self, kind: str, paths: Collection[str], only_clear: bool = False
+    ) -> FileEvidence | None:
         """Return the evidence of the first of some files that has one of a kind.
 
         Args:
             kind: an attribute of the evidence.
             paths: the files.
-            clear: True if a file that shows both versions does not count.
+            only_clear: True if a file that shows both versions does not count.
         """
         for path in sorted(self._project.once(files_with_evidence_words, kind).intersection(paths)):
             # A part shows nothing else than the whole, but for weak evidence. To search the parts takes longer.
             if kind == "one" or getattr(self._project.once(evidence_of_file, path), kind):
                 evidence = self.evidence(path)
-                if getattr(evidence, kind) and (not clear or evidence.is_clear):
+                if getattr(evidence, kind) and (not only_clear or evidence.is_clear):
                     return evidence
         return None
 
-    def first_evidence_of_each_version(self, paths: Collection[str], clear: bool = False) -> Iterator[FileEvidence]:
+    def first_evidence_of_each_version(
+        self, paths: Collection[str], only_clear: bool = False
+    ) -> Iterator[FileEvidence]:
         """Yield the first evidence of version 2 and the first of version 1 in some files."""
         for kind in ("two", "one"):
-            evidence = self.first_reached_evidence(kind, paths, clear)
+            evidence = self.first_reached_evidence(kind, paths, only_clear)
             if evidence is not None:
                 yield evidence
 
     def trains_eagerly(self) -> bool:
         """Return True if a file that is imported trains in eager code and shows nothing of version 1."""
-        evidence = self.first_reached_evidence("eager", self.imported, clear=True)
+        evidence = self.first_reached_evidence("eager", self.imported, only_clear=True)
         return evidence is not None and evidence.trains
 
 

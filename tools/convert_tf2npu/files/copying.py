@@ -11,7 +11,7 @@ from .tree import Entry, Tree
 _PIECE_BYTES = 1 << 20
 
 
-def build_copy(source: str, tree: Tree, new: dict[str, bytes], building: str, single: bool) -> list[str]:
+def build_copy(source: str, tree: Tree, new: dict[str, bytes], building: str, is_single_file: bool) -> list[str]:
     """Prepare a copy.
 
     Args:
@@ -19,7 +19,7 @@ def build_copy(source: str, tree: Tree, new: dict[str, bytes], building: str, si
         tree: its files and folders.
         new: new bytes by relative path.
         building: the folder to make.
-        single: True if the source is one file; a link to one is followed.
+        is_single_file: True if the source is one file; a link to one is followed.
 
     Returns:
         the relative paths of the unreadable files.
@@ -30,8 +30,8 @@ def build_copy(source: str, tree: Tree, new: dict[str, bytes], building: str, si
     os.mkdir(building)
     for folder in tree.folders:
         os.mkdir(os.path.join(building, folder))
-    missing = _copy_entries(tree.entries, new, building, single)
-    if not single:
+    missing = _copy_entries(tree.entries, new, building, is_single_file)
+    if not is_single_file:
         for folder in reversed(tree.folders):
             copy_mode(os.path.join(source, folder), os.path.join(building, folder))
     return missing
@@ -44,7 +44,7 @@ def copy_mode(source: str, target: str) -> None:
         os.chmod(target, mode)
 
 
-def _copy_entries(entries: Sequence[Entry], new: dict[str, bytes], building: str, single: bool) -> list[str]:
+def _copy_entries(entries: Sequence[Entry], new: dict[str, bytes], building: str, is_single_file: bool) -> list[str]:
     from shutil import copy2  # only here: a run that writes nothing does not need it
 
     missing: list[str] = []
@@ -54,7 +54,7 @@ def _copy_entries(entries: Sequence[Entry], new: dict[str, bytes], building: str
             with open(path, "wb") as stream:
                 stream.write(new[entry.relative])
             copy_mode(entry.path, path)
-        elif not single and entry.is_link:
+        elif not is_single_file and entry.is_link:
             os.symlink(os.readlink(entry.path), path)
         elif _can_be_read(entry.path):
             copy2(entry.path, path)
@@ -72,14 +72,14 @@ def _can_be_read(path: str) -> bool:
     return True
 
 
-def unreadable_if_same_copy(tree: Tree, new: dict[str, bytes], target: str, single: bool) -> list[str] | None:
+def unreadable_if_same_copy(tree: Tree, new: dict[str, bytes], target: str, is_single_file: bool) -> list[str] | None:
     """Compare a target with the copy that would be written to it.
 
     Args:
         tree: the source.
         new: new bytes of some of its files, by relative path.
         target: the folder of the copy.
-        single: True if the source is one file; a link to one is followed.
+        is_single_file: True if the source is one file; a link to one is followed.
 
     Returns:
         the relative paths of the unreadable files, which are no part of the copy; None if the target lacks a file or
@@ -87,24 +87,24 @@ def unreadable_if_same_copy(tree: Tree, new: dict[str, bytes], target: str, sing
     """
     missing: list[str] = []
     if any(not os.path.isdir(os.path.join(target, folder)) for folder in ("",) + tree.folders) or any(
-        differing_entries(tree, new, target, single, missing)
+        differing_entries(tree, new, target, is_single_file, missing)
     ):
         return None
     return missing
 
 
 def differing_entries(
-    tree: Tree, new: dict[str, bytes], target: str, single: bool, missing: list[str]
+    tree: Tree, new: dict[str, bytes], target: str, is_single_file: bool, missing: list[str]
 ) -> Iterator[Entry]:
     """Return the files of a copy that a target lacks, or has with another content, mode or link target.
 
     Args:
-        tree, new, target, single: see :func:`unreadable_if_same_copy`.
+        tree, new, target, is_single_file: see :func:`unreadable_if_same_copy`.
         missing: receives the relative paths of the unreadable files.
     """
     for entry in tree.entries:
         place = os.path.join(target, entry.relative)
-        if entry.is_link and not single:
+        if entry.is_link and not is_single_file:
             same = os.path.islink(place) and os.readlink(place) == os.readlink(entry.path)
         elif entry.relative in new:
             content = new[entry.relative]

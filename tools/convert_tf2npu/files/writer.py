@@ -92,9 +92,9 @@ def _write_and_list_unreadable(
     return sorted(missing)
 
 
-def _move_to_target(staging: Staging, target: str, tree: Tree, whole: bool, overwrite: bool) -> None:
+def _move_to_target(staging: Staging, target: str, tree: Tree, as_whole: bool, overwrite: bool) -> None:
     """Move the prepared copy to the target: as a whole if the target is empty, else file by file."""
-    if whole:
+    if as_whole:
         try:
             os.rename(staging.new, target)
             return

@@ -98,7 +98,7 @@ def _edits_to_mask(context: Context, rows: SelectedRows) -> Iterator[Edit]:
             yield from _edits_from_positions_to_mask(context, place)
     for selected in rows.selections:
         if selected.call in operands and not selected.is_gather:
-            yield from _edits_to_values(context, selected)
+            yield from _edits_that_leave_only_values(context, selected)
         else:
             yield edit_to_rename(source, selected.call.func, f"{DATA}.masked_rows")
             for keyword in selected.call.keywords:
@@ -112,7 +112,7 @@ def _edits_to_mask(context: Context, rows: SelectedRows) -> Iterator[Edit]:
         yield Edit(source.start(count.node), source.end(count.node), f"{DATA}.masked_count({count.mask})")
 
 
-def _edits_to_values(context: Context, selected: Selected) -> Iterator[Edit]:
+def _edits_that_leave_only_values(context: Context, selected: Selected) -> Iterator[Edit]:
     """Yield the edits that leave the values of a call of ``boolean_mask``."""
     source, call = context.source, selected.call
     keyword = bind_arguments(call, ("tensor", "mask")).keywords.get("tensor")

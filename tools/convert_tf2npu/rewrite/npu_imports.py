@@ -61,16 +61,16 @@ def _names_bound_to_other_objects(names: Names) -> frozenset[str]:
     )
 
 
-def device_name(names: Names, of_vendor: bool = False) -> str:
+def device_name(names: Names, allows_vendor: bool = False) -> str:
     """Return the name under which a file has, or can have, the interface for TensorFlow 2.
 
     Args:
         names: of the file.
-        of_vendor: True if the vendor's package, which the file may import, serves as well.
+        allows_vendor: True if the vendor's package, which the file may import, serves as well.
     """
     for name, bindings in names.module.bindings.items():
         if any(
-            b.kind == "import" and (canonical_name(b.target) if of_vendor else b.target) == DEVICE_MODULE
+            b.kind == "import" and (canonical_name(b.target) if allows_vendor else b.target) == DEVICE_MODULE
             for b in bindings
         ):
             return name
@@ -129,13 +129,13 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> lis
     return edits
 
 
-def _import_edit(source: Source, names: Names, place: ast.stmt, uses: set[str], before: bool) -> Edit:
+def _import_edit(source: Source, names: Names, place: ast.stmt, uses: set[str], inserts_before: bool) -> Edit:
     at_top = isinstance(names.places[place].scope.node, ast.Module)
     others = [DEVICE_IMPORTS[use] for use in sorted(uses) if use in DEVICE_IMPORTS]
     uses = uses.difference(DEVICE_IMPORTS)
     what = "*" if at_top and _star_is_safe(names) else ", ".join(sorted(uses))
     line = "\n".join(others + ([f"from {MODULE} import {what}"] if uses else []))
-    if before or not (
+    if inserts_before or not (
         _is_import_like(place) or _is_string_statement(place) or is_setting(names, place)
     ):  # nothing to follow
         start = source.start_with_decorators(place)

@@ -44,14 +44,14 @@ def block_of(scopes: Names, statement: ast.stmt) -> list[ast.stmt]:
     return [statement]
 
 
-def _edit_removing_statement(source: Source, statement: ast.stmt, needed: bool) -> Edit:
+def _edit_removing_statement(source: Source, statement: ast.stmt, needs_pass: bool) -> Edit:
     text, start, end = source.text, source.start(statement), source.end(statement)
     first, following = source.line_start(start), source.next_line(end)
     behind = source.skip_blanks(end)
     to_linter = _TO_LINTER.match(text, behind)
     behind = to_linter.end() if to_linter else behind
     before = text[first:start].rstrip(" \t\f")
-    if needed or before and not before.endswith(";"):
+    if needs_pass or before and not before.endswith(";"):
         return Edit(start, end, "pass")
     if text[behind : behind + 1] == ";":
         behind = source.skip_blanks(behind + 1)

@@ -22,16 +22,16 @@ class Spans:
     def copy(self) -> Spans:
         return Spans(self._spans)
 
-    def overlaps(self, start: int, end: int, insertions: bool = True) -> bool:
+    def overlaps(self, start: int, end: int, counts_insertions: bool = True) -> bool:
         """Return True if a part has text between two places, or is an insertion between them.
 
         Args:
             start, end: the places; equal ones are in a part if it has text on both sides.
-            insertions: False to count only parts with text.
+            counts_insertions: False to count only parts with text.
         """
         for at in range(bisect_left(self._spans, (end,)) - 1, -1, -1):
             first, last = self._spans[at]
-            if start < last and (insertions or first < last):
+            if start < last and (counts_insertions or first < last):
                 return True
             if last < start:
                 return False

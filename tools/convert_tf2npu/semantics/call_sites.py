@@ -74,7 +74,7 @@ def values_passed_to_method(parameter: Binding, names: Names) -> list[PassedValu
     called = Called(function, function, names)
     values: list[PassedValue] = []
     for user in _modules_with_word(names, function.name):
-        theirs = None if user is None else _values_passed_in_module(parameter, called, user, method=True)
+        theirs = None if user is None else _values_passed_in_module(parameter, called, user, is_method=True)
         if theirs is None:
             return None
         values += theirs
@@ -162,11 +162,11 @@ def _has_star_import(project: ModuleIndex, path: str) -> bool:
 
 
 def _values_passed_in_module(
-    parameter: Binding, called: Called, user: Names, method: bool = False
+    parameter: Binding, called: Called, user: Names, is_method: bool = False
 ) -> list[PassedValue] | None:
     """Return the values that the calls in one module pass to a parameter; None if they are not visible."""
     function = called.function
-    first = 1 if called.target is not function or method else 0  # after self
+    first = 1 if called.target is not function or is_method else 0  # after self
     parameters = [a.arg for a in function.args.args[first:] + function.args.kwonlyargs]
     name = getattr(parameter.node, "arg", "")
     default = _defaults_by_parameter(function).get(name)
@@ -175,12 +175,12 @@ def _values_passed_in_module(
         call = user.parents.get(node)
         is_called = isinstance(call, ast.Call) and (call.func is node or _is_partial(call, node, user))
         where = user.place(call if is_called and call is not None else node)
-        if not (may_be_method(node, where, user, called) if method else may_refer_to(node, where, user, called)):
+        if not (may_be_method(node, where, user, called) if is_method else may_refer_to(node, where, user, called)):
             continue
         if (
             not isinstance(call, ast.Call)
             or not is_called
-            or method
+            or is_method
             and user.definition(getattr(node, "value"), where) is not None  # Net.encode(net, ...)
             or any(isinstance(a, ast.Starred) for a in call.args)
             or any(k.arg is None for k in call.keywords)

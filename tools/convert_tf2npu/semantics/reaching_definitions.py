@@ -42,16 +42,16 @@ def reaching_bindings(bindings: list[Binding], use: Path) -> list[Binding]:
             last = max(certain, key=lambda b: b.where.path[depth][1])
             place = last.where.path[depth][1]
             return _joined_bindings(
-                reached, [last], [b for b in before if b.where.path[depth][1] > place], after, arguments=False
+                reached, [last], [b for b in before if b.where.path[depth][1] > place], after, with_arguments=False
             )
-        reached = _joined_bindings(reached, before, after, arguments=True)
+        reached = _joined_bindings(reached, before, after, with_arguments=True)
     return reached
 
 
-def _joined_bindings(*groups: list[Binding], arguments: bool) -> list[Binding]:
+def _joined_bindings(*groups: list[Binding], with_arguments: bool) -> list[Binding]:
     joined: list[Binding] = []
     for group in groups:
         for binding in group:
-            if binding not in joined and (arguments or binding.where.path):
+            if binding not in joined and (with_arguments or binding.where.path):
                 joined.append(binding)
     return joined

@@ -36,17 +36,17 @@ class Origin(NamedTuple):
         return self.names.resolve(node, self.where)
 
 
-def origins(node: ast.AST, where: Where, names: Names, methods: bool = False) -> list[Origin]:
+def origins(node: ast.AST, where: Where, names: Names, follows_methods: bool = False) -> list[Origin]:
     """Return every expression that the value of an expression can come from, except None.
 
     Args:
         node: the expression.
         where: its place.
         names: the names of its module.
-        methods: follow the arguments of methods, too, which takes more time (:func:`values_passed_to_method`).
+        follows_methods: follow the arguments of methods, too, which takes more time (:func:`values_passed_to_method`).
     """
     by_node: dict[int, Origin] = {}
-    for origin in _Search(methods).origins_of(node, where, names):
+    for origin in _Search(follows_methods).origins_of(node, where, names):
         if not is_none(origin.node):
             by_node.setdefault(id(origin.node), origin)
     return list(by_node.values())

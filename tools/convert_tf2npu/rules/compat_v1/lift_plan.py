@@ -181,10 +181,10 @@ def _fates_lifted_in_place_and_imports(evidence: _Evidence, fates: set[str]) -> 
     return frozenset(), evidence.imports
 
 
-def _star_whose_tf_is_lifted(evidence: _Evidence, moves: bool) -> Star | None:
+def _star_whose_tf_is_lifted(evidence: _Evidence, moves_contrib: bool) -> Star | None:
     """Return the star import of npu_init that binds a ``tf`` which has to be lifted."""
     names = evidence.names
-    whole = moves or bool(evidence.others & {"tf", "*"})
+    whole = moves_contrib or bool(evidence.others & {"tf", "*"})
     needs_tf = any(
         use.root.id == "tf"
         and (use.name in evidence.wanted or whole and not use.name.startswith(V1))

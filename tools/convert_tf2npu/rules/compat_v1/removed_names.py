@@ -125,7 +125,7 @@ def _all_removed_names(context: Context, replaced: Spans) -> Iterator[_Removed]:
     source = context.source
     for use in tensorflow_uses(context.names):
         start, end = source.start(use.whole), source.end(use.whole)
-        if not replaced.overlaps(start, end, insertions=False):
+        if not replaced.overlaps(start, end, counts_insertions=False):
             yield from _removed_names_used(context, use)
 
 

@@ -336,7 +336,7 @@ def _convert_manager_or_optimizer(context: Context, call: Call, name: str) -> It
 def _convert_keras_loss_scale(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     """Replace Keras' loss scaling in a program of TensorFlow 2, or report its mixed precision."""
     if name in KERAS_OPTIMIZERS:
-        local = device_name(context.names, of_vendor=True)
+        local = device_name(context.names, allows_vendor=True)
         experimental = "Experimental" if ".experimental." in name else ""
         yield Change(
             call.node,
@@ -351,7 +351,7 @@ def _convert_keras_loss_scale(context: Context, call: Call, name: str) -> Iterat
     elif _sets_mixed_policy(context, call) and not is_in_test(context, call.node):
         unscaled = unscaled_optimizers(context, call)
         if unscaled is not None:
-            local = device_name(context.names, of_vendor=True)
+            local = device_name(context.names, allows_vendor=True)
             edits = [edit_to_rename(context.source, call.node, _OPTION.replace("npu", local, 1))]
             for optimizer in unscaled:
                 edits += _edits_to_scale_loss(context, optimizer, f"{local}.train.optimizer.NpuLossScaleOptimizer(")
@@ -381,10 +381,10 @@ def _enables_mixed_precision(call: Call) -> bool:
     )
 
 
-def _mixed_precision_statement(context: Context, scale: bool = False) -> str:
+def _mixed_precision_statement(context: Context, with_loss_scale: bool = False) -> str:
     """Return how the programs that a file belongs to set the mixed precision of the NPU, and scale the loss."""
     if is_tf2_program(context):
-        if scale:
+        if with_loss_scale:
             return Message("write {0} before npu.open() and use NpuLossScaleOptimizer", _OPTION)
         return Message("write {0} before npu.open()", _OPTION)
     texts = texts_of_file_and_importers(context)

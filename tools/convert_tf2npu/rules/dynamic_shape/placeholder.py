@@ -174,14 +174,14 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
         yield Finding(call.node, advice, unused=unused)
 
 
-def _dynamic_placeholders(context: Context, sparse: bool) -> list[Call]:
+def _dynamic_placeholders(context: Context, is_sparse: bool) -> list[Call]:
     """Return the placeholders of a file that stay dynamic."""
     return [
         call
         for call in context.names.calls
         if _is_dynamic(context, call)
-        and _is_sparse(context, call) == sparse
-        and not (_edits_to_observed_shape(context, call) or sparse and _only_observed_shape(context, call))
+        and _is_sparse(context, call) == is_sparse
+        and not (_edits_to_observed_shape(context, call) or is_sparse and _only_observed_shape(context, call))
     ]
 
 

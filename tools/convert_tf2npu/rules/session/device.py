@@ -310,11 +310,11 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
 
 
 def _replace_gpu_of_tf2(
-    context: Context, call: Call, device: ast.expr, value: tuple[object, ...] | None, of_strategy: bool
+    context: Context, call: Call, device: ast.expr, value: tuple[object, ...] | None, is_of_strategy: bool
 ) -> Iterator[Change | Finding]:
     """Replace a GPU in a program of TensorFlow 2, in which operations on the CPU device stay on the host."""
     if value is None and literal_without_gpu(context, device, call) is None:
-        if of_strategy or not _are_gpus_replaced_at_run_time(context):
+        if is_of_strategy or not _are_gpus_replaced_at_run_time(context):
             yield Finding(
                 call.node,
                 "the device is chosen at run time. Make sure it never names a GPU; '{0}' works on the NPU",

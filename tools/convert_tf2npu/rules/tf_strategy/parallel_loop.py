@@ -367,7 +367,7 @@ def _is_sharded_iterable(context: Context, node: ast.expr, where: Where) -> bool
     """Return True if an iterable, or all values that it can have, are sharded."""
     if any(isinstance(n, ast.Call) and _is_name_of_sharding(context.resolve(n.func, where)) for n in ast.walk(node)):
         return True
-    sources = origins(node, where, context.names, methods=True)
+    sources = origins(node, where, context.names, follows_methods=True)
     return bool(sources) and all(
         _is_name_of_sharding(origin.resolve()) or _is_iterator_of_sharded(origin) for origin in sources
     )
@@ -375,7 +375,7 @@ def _is_sharded_iterable(context: Context, node: ast.expr, where: Where) -> bool
 
 def _is_iterator_of_sharded(origin: Origin) -> bool:
     inner = argument_of_iter(origin.node)
-    values = origins(inner, origin.where, origin.names, methods=True) if inner is not None else []
+    values = origins(inner, origin.where, origin.names, follows_methods=True) if inner is not None else []
     return bool(values) and all(_is_name_of_sharding(value.resolve()) for value in values)
 
 

@@ -103,7 +103,7 @@ def contrib_uses(context: Context, bindings: Sequence[ContribBinding], replaced:
     all_uses = []
     for use in tensorflow_uses(context.names):
         start, end = source.start(use.whole), source.end(use.whole)
-        if name_below_contrib(use.name) is not None and not replaced.overlaps(start, end, insertions=False):
+        if name_below_contrib(use.name) is not None and not replaced.overlaps(start, end, counts_insertions=False):
             all_uses.append(_contrib_use(context, use, bindings))
     return all_uses
 
