@@ -37,6 +37,8 @@ _OPTIONS = """
 --opp FILE  list of an installed CANN: npu_supported_ops.json or aic-*-ops-info*.json; may be given several times
 --mixlist FILE  changes of the mixed-precision lists, as for modify_mixlist
 --product NAME  bound the time of a step for {}, or for TFLOPS,GB/s of a data sheet, like 320,1600
+--predict  predict the time of a training step on the card of --processor
+--processor NAME  card of the prediction, such as {}
 --json FILE  write the assessment as JSON; - prints it (docs/assess.md)
 --html FILE  write it as one HTML page
 --strict  return 1 if something would not run on the card
@@ -108,6 +110,7 @@ def _assess_ranks(args: argparse.Namespace, own: list[str], rest: list[str]) -> 
 
 def _parser() -> argparse.ArgumentParser:
     from npu_shim.rehearsal.assess.products import PRODUCTS
+    from npu_shim.rehearsal.predict.op_times import DEFAULT_PROCESSOR
 
     parser = parser_of(
         "assess",
@@ -116,10 +119,9 @@ def _parser() -> argparse.ArgumentParser:
         usage="%(prog)s [options] script.py [-- ARGS]",
     )
     parser.add_argument("script", help="the script; its own arguments follow --")
-    products = ", ".join(PRODUCTS)
     add_options(
         parser,
-        _OPTIONS.format(products),
+        _OPTIONS.format(", ".join(PRODUCTS), DEFAULT_PROCESSOR),
         opp={"action": "append"},
         ranks={"type": integer_parser(2, MOST_RANKS), "default": 0},
     )
@@ -129,14 +131,17 @@ def _parser() -> argparse.ArgumentParser:
 
 def _assess_settings(args: argparse.Namespace) -> Settings:
     from npu_shim.rehearsal.assess import operators, products
+    from npu_shim.rehearsal.predict import op_times
 
     lists = operators.read_cann_lists(args.opp) if args.opp else operators.built_in_lists()
     if args.mixlist:
         lists = operators.with_mixlist_changes(lists, args.mixlist)
     product = products.parse_product(args.product) if args.product else None
+    is_predicted = args.predict or args.processor
+    processor = op_times.processor(args.processor or op_times.DEFAULT_PROCESSOR) if is_predicted else None
     from npu_shim.rehearsal.assess.of_capture import Settings
 
-    return Settings(lists, product, os.path.dirname(os.path.abspath(args.script)))
+    return Settings(lists, product, os.path.dirname(os.path.abspath(args.script)), processor)
 
 
 def _no_step_text(capture: Capture, path: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Optional, Sequence
 
 from npu_shim._tensorflow.types import JsonObject
+from npu_shim.rehearsal.predict.prediction import Prediction
 from npu_shim.rehearsal.reports import report_head
 
 JsonShape = Optional[Sequence[Optional[int]]]
@@ -205,6 +206,7 @@ class Graph:
     work: WorkOfStep
     precision: MixedPrecision
     roofline: Roofline | None
+    prediction: Prediction | None = None
 
 
 @dataclass(frozen=True)

@@ -32,14 +32,24 @@ from npu_shim.rehearsal.assess.operators import Lists
 from npu_shim.rehearsal.assess.partition import partition_nodes
 from npu_shim.rehearsal.assess.problems import problems_of_graph
 from npu_shim.rehearsal.assess.products import Product
+from npu_shim.rehearsal.predict.of_graph import device_step, prediction_of_device
+from npu_shim.rehearsal.predict.op_times import Processor
 
 
 class Settings(NamedTuple):
-    """Settings of the command line: the operators of the device, a product or None, and the script's folder."""
+    """Settings of the command line.
+
+    Attributes:
+        lists: the operators of the device.
+        product: whose figures bound the time of a step; None for no bound.
+        folder: of the script.
+        processor: for which steps are predicted; None for no prediction.
+    """
 
     lists: Lists
     product: Product | None
     folder: str
+    processor: Processor | None = None
 
 
 def assess_capture(capture: Capture, settings: Settings, script: str, arguments: Sequence[str]) -> Assessment:
@@ -99,6 +109,11 @@ def _assess_graph(captured: Captured, settings: Settings) -> Graph:
     where = {i: creating_lines(nodes[i].source, settings.folder) for i in parts.host}
     work_part, variables = work_of_step(nodes, done, trips), variables_summary(nodes)
     activations = Activations(peak.peak, peak.at, peak.unknown, [LargeTensor(*tensor) for tensor in peak.largest])
+    prediction = None
+    if settings.processor is not None and captured.kind == TRAIN:
+        device, options = settings.processor, captured.parameters
+        of_device = device_step(flat, parts.host, trips, lists, options, device, settings.folder)
+        prediction = prediction_of_device(of_device, device, variables.bytes, peak.peak)
     return Graph(
         name=captured.name,
         kind=captured.kind,
@@ -115,4 +130,5 @@ def _assess_graph(captured: Captured, settings: Settings) -> Graph:
         work=work_part,
         precision=mixed_precision_of(nodes, done, lists, captured.parameters),
         roofline=settings.product and roofline_of(nodes, done, work_part, variables.bytes, peak.peak, settings.product),
+        prediction=prediction,
     )

@@ -8,6 +8,7 @@ from npu_shim.rehearsal.assess.flat import Node
 from npu_shim.rehearsal.assess.operators import DEVICE, UNCLEAR, Lists
 
 _SOURCES = frozenset({"Const", "Placeholder", "PlaceholderWithDefault", "VarHandleOp", "VariableV2", "Variable"})
+_REDUCTIONS = frozenset({"Sum", "Mean", "Max", "Min", "Prod"})
 _SAME = frozenset({"Identity", "ReadVariableOp", "Enter", "Exit", "Switch", "Merge", "NextIteration"})
 
 
@@ -32,7 +33,7 @@ def _resolve_is_half(start: int, nodes: Sequence[Node], lists: Lists, is_half: l
     i: int | None = start
     while i is not None and is_half[i] is None:
         node = nodes[i]
-        kind = lists.precision_rule(node.op)
+        kind = "follow" if is_reduction_of_nothing(node, nodes) else lists.precision_rule(node.op)
         is_float = "float32" in node.dtypes
         if (
             node.op in _SOURCES
@@ -50,9 +51,19 @@ def _resolve_is_half(start: int, nodes: Sequence[Node], lists: Lists, is_half: l
         is_half[place] = value
 
 
+def is_reduction_of_nothing(node: Node, nodes: Sequence[Node]) -> bool:
+    """Return True for a reduction that keeps all sizes, as gradients of sums have: TensorFlow makes it an Identity."""
+    if node.op not in _REDUCTIONS or not node.inputs:
+        return False
+    source, output = node.inputs[0]
+    return node.shapes[0] is not None and node.shapes[0] == nodes[source].shapes[output]
+
+
 def _first_float_input(node: Node, nodes: Sequence[Node]) -> int | None:
     for source, output in node.inputs:
         maker = nodes[source]
+        if output and maker.op.startswith("FusedBatchNorm"):  # statistics stay in float32
+            return None
         if maker.dtypes[output] == "float32" and maker.op not in _SOURCES and not _is_copy_of_source(source, nodes):
             return source
     return None

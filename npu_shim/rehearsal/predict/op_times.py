@@ -20,6 +20,7 @@ from npu_shim.rehearsal.predict.features import MATRIX, DeviceOp, bytes_moved, m
 
 UNIT, CLASS, TYPE, VERSION = "unit", "class", "type", "version"
 OTHER_FAMILY = "other family"
+DEFAULT_PROCESSOR = "Ascend910B3"
 # The first class whose pattern fits a type, or a part of a fused one.
 _CLASSES = {
     "attention": "Attention",

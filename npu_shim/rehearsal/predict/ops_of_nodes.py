@@ -1,0 +1,273 @@
+"""The ops of the nodes of a graph, without types in memory, layouts and fusions."""
+
+from __future__ import annotations
+
+import re
+from typing import Callable, Collection, Sequence
+
+from npu_shim._tensorflow.tf_api import tf
+from npu_shim.rehearsal.assess.flat import Node, Shape
+from npu_shim.rehearsal.assess.memory import execution_order
+from npu_shim.rehearsal.assess.work import repetitions_in_step
+from npu_shim.rehearsal.predict.device_graph import TABLE, Op, Use, Value, types_of
+from npu_shim.rehearsal.predict.features import element_count
+from npu_shim.rehearsal.predict.phases import phases_of_nodes
+
+_SOURCE, _FREE, _REMOVED = map(types_of, ("source", "free", "removed"))
+_KEEPS = types_of("free if it keeps sizes")
+_NAMES: dict[str, str] = TABLE["names"]
+_NO_VALUES = ("resource", "variant", "string")
+_DRAWS = ("Random", "Stateful", "Multinomial", "Truncated")  # their results are no constants
+_IMAGES = types_of("convolution layout")
+_UPDATES = re.compile(r"(Resource)?((Sparse)?Apply|Scatter|Assign)[A-Z]|Assign$")
+
+
+class OpsOfNodes:
+    """Makes the ops of the nodes of a step."""
+
+    def __init__(
+        self, nodes: Sequence[Node], is_half: Sequence[bool], host: Collection[int], trips: dict[str, int], half: str
+    ) -> None:
+        self._nodes, self._is_half, self._trips, self._half = nodes, is_half, trips, half
+        self._host = frozenset(host)
+        self._order = execution_order(nodes)
+        self._phases = phases_of_nodes(nodes, self._order)
+        self._at: dict[tuple[int, int], Value] = {}
+        self._masks: dict[Value, Value] = {}
+        self._made: list[Op] = []
+        self._index = 0
+        self._gradients_of = {key for node in nodes if node.op in ("ReluGrad", "MaxPoolGrad") for key in node.inputs}
+
+    def ops(self) -> list[Op]:
+        """Return the ops in an order in which they can run."""
+        for index in self._order:
+            self._index = index
+            node = self._nodes[index]
+            uses = [
+                Use(self._at[key], _sizes(self._nodes[key[0]].shapes[key[1]])) for key in node.inputs if key in self._at
+            ]
+            if self._index in self._host or _SOURCE.match(node.op):
+                self._give_sources(node)
+            elif _REMOVED.match(node.op) or _is_known(node, uses):
+                self._give([Value(shape, dtype, "constant") for shape, dtype in zip(node.shapes, node.dtypes)])
+            elif _FREE.match(node.op) or _changes_nothing(node, uses):
+                self._give(self._views(node, uses))
+            elif all(dtype in _NO_VALUES for dtype in node.dtypes) and node.dtypes and "TensorList" not in node.op:
+                self._give_sources(node)
+            else:
+                by_type = OpsOfNodes._update if _UPDATES.match(node.op) else OpsOfNodes._plain
+                _EXPANSIONS.get(node.op, by_type)(self, node, uses)
+        return self._made
+
+    def _give(self, values: Sequence[Value]) -> None:
+        for output, value in enumerate(values):
+            self._at[self._index, output] = value
+
+    def _give_sources(self, node: Node) -> None:
+        kind = "constant" if node.op == "Const" else "variable" if "Var" in node.op else ""
+        shapes, dtypes = list(node.shapes), list(node.dtypes)
+        if node.op == "VarHandleOp":
+            attributes = node.definition.attr
+            shapes = [tuple(dim.size for dim in attributes["shape"].shape.dim)]
+            dtypes = [tf.as_dtype(attributes["dtype"].type).name]
+        self._give([Value(shape, dtype, kind) for shape, dtype in zip(shapes, dtypes)])
+
+    def _views(self, node: Node, uses: Sequence[Use]) -> list[Value]:
+        """Return the inputs as the outputs; a loop's or branch's first input stands for both."""
+        if not uses:
+            return [Value(shape, dtype) for shape, dtype in zip(node.shapes, node.dtypes)]
+        return [
+            uses[min(output, len(uses) - 1) if node.op == "IdentityN" else 0].value
+            for output in range(len(node.dtypes))
+        ]
+
+    def value(self, shape: Shape, dtype: str) -> Value:
+        """Return a new tensor, in 16 bits if mixed precision reduces the node."""
+        result = Value(shape, dtype)
+        if self._is_half[self._index] and dtype == "float32":
+            result.stored = self._half
+        return result
+
+    def add(self, type: str, inputs: Sequence[Use], outputs: Sequence[Value]) -> Op:
+        """Add an op of the node."""
+        op = Op(type, inputs, outputs)
+        node = self._nodes[self._index]
+        op.nodes, op.phase = [self._index], self._phases[self._index]
+        op.times = repetitions_in_step(node, self._nodes, self._trips)
+        op.is_half = self._is_half[self._index]
+        if _IMAGES.match(type):
+            op.axes = node.definition.attr["data_format"].s.decode() or "NHWC"
+        self._made.append(op)
+        return op
+
+    def _plain(self, node: Node, uses: Sequence[Use]) -> None:
+        """Add the op of the node's type. Constant integers are attributes of the op."""
+        kept = [use for use in uses if use.value.kind != "constant" or not use.value.dtype.startswith("int")]
+        kept = [use for use in kept if use.value.dtype not in _NO_VALUES]
+        outputs = [self.value(shape, dtype) for shape, dtype in zip(node.shapes, node.dtypes)]
+        tensors = [value for value in outputs if value.dtype not in _NO_VALUES]
+        self.add(_NAMES.get(node.op, node.op.replace("Resource", "")), kept, tensors)
+        self._give(outputs)
+
+    def _cast(self, node: Node, uses: Sequence[Use]) -> None:
+        (source, target) = uses[0].value, self.value(node.shapes[0], node.dtypes[0])
+        if source.stored == target.stored:
+            self._give([source])
+        else:
+            self._plain(node, uses)
+
+    def _update(self, node: Node, uses: Sequence[Use]) -> None:
+        """An update writes its variables; of a sparse one, the rows of the gradient."""
+        variables = [use for use in uses if use.value.kind == "variable"]
+        variables = variables if "Apply" in node.op else variables[:1]
+        type = _NAMES.get(node.op, node.op.replace("Resource", ""))
+        if "Sparse" in type or "Scatter" in type:
+            rows = [use for use in uses if use not in variables and len(use.shape) and use.value.kind != "constant"]
+            changed = max((use.shape for use in rows), key=element_count, default=())
+            self.add(type, variables[:1] + rows, [Value(changed, variables[0].value.dtype) for _ in variables])
+        else:
+            written = [self._same(use.value) for use in variables]
+            self.add(type, uses, written)
+        self._give([use.value for use in variables[:1]] * len(node.dtypes))
+
+    def _same(self, value: Value) -> Value:
+        result = Value(value.shape, value.dtype)
+        result.kind = "copy"  # lies as the variable that it is
+        return result
+
+    def _batch_norm(self, node: Node, uses: Sequence[Use]) -> None:
+        y = self.value(node.shapes[0], node.dtypes[0])
+        vectors = [Value(shape, "float32") for shape in node.shapes[1:5]]
+        if not node.definition.attr["is_training"].b:
+            self.add("BNInfer", uses, [y])
+        else:
+            sums = [Value(uses[1].shape, "float32") for _ in range(2)]
+            self.add("BNTrainingReduce", uses[:1], sums)
+            parts = [*uses[:1], *(Use(vector, vector.shape) for vector in sums), *uses[1:3]]
+            self.add("BNTrainingUpdate", parts, [y, *vectors])
+        self._give([y, *vectors, Value((0,), "float32")])
+
+    def _batch_norm_gradient(self, node: Node, uses: Sequence[Use]) -> None:
+        dx, *rest = [self.value(shape, dtype) for shape, dtype in zip(node.shapes, node.dtypes)]
+        gradients = [Value(uses[2].shape, "float32") for _ in range(2)]
+        self.add("BNTrainingUpdateGrad", [*uses[:2], *uses[3:5]], gradients)
+        vectors = [Use(vector, vector.shape) for vector in gradients]
+        if node.definition.attr["is_training"].b:
+            self.add("BNTrainingReduceGrad", [*uses[:2], *vectors, *uses[2:5]], [dx])
+        else:
+            self.add("BNInferGrad", [uses[0], uses[2], uses[4]], [dx])
+        self._give([dx, *gradients, *rest[2:]])
+
+    def _convolution(self, node: Node, uses: Sequence[Use]) -> None:
+        """The gradient of the input has it before the filter, that of the filter has no filter."""
+        type = _NAMES.get(node.op, node.op)
+        floats = [use for use in uses if not use.value.dtype.startswith("int")]
+        result = self.value(node.shapes[0], node.dtypes[0])
+        inputs = floats[::-1] if type.endswith("BackpropInput") else floats
+        op = self.add(type, inputs, [result])
+        depthwise, spatial = type.startswith("Depthwise"), "DHW" if "3D" in type else "HW"
+        axes = spatial + ("CM" if depthwise else "IO")
+        if type.endswith("BackpropFilter"):
+            result.stored, result.axes = "float32", axes  # the matrix unit sums in float32
+        else:
+            op.filter, inputs[1].value.axes = 1, axes
+        self._give([result])
+
+    def _einsum(self, node: Node, uses: Sequence[Use]) -> None:
+        """Two operands: a product of the letters of both, summed over those that the result lacks."""
+        equation = node.definition.attr["equation"].s.decode().replace(" ", "")
+        operands, _, result = equation.partition("->")
+        first, _, second = operands.partition(",")
+        if not second or "." in equation or len(uses) != 2:
+            return self._plain(node, uses)
+        sizes = dict(zip(first + second, [*uses[0].shape, *uses[1].shape]))
+        summed = element_count(sizes[letter] for letter in set(first) & set(second) - set(result))
+        batch = [sizes[letter] for letter in first if letter in second and letter in result]
+        rows, columns = (
+            element_count(sizes[letter] for letter in result if letter in own and letter not in other)
+            for own, other in ((first, second), (second, first))
+        )
+        shapes = [(*batch, rows, summed), (*batch, summed, columns)]
+        product = self.value((*batch, rows, columns), node.dtypes[0])
+        inputs = [Use(use.value, shape) for use, shape in zip(uses, shapes)]
+        self.add("BatchMatMul" if batch else "MatMulV2", inputs, [product])
+        self._give([product])
+        return None
+
+    def _relu(self, node: Node, uses: Sequence[Use]) -> None:
+        y = self.value(node.shapes[0], node.dtypes[0])
+        outputs = [y]
+        if (self._index, 0) in self._gradients_of:
+            mask = Value(y.shape, "uint8")
+            mask.mask_of, self._masks[y] = y, mask
+            outputs.append(mask)
+        self.add("ReluV2", uses, outputs)
+        self._give([y])
+
+    def _relu_gradient(self, node: Node, uses: Sequence[Use]) -> None:
+        mask = self._masks.get(uses[-1].value)
+        self._plain(node, [uses[0], Use(mask, mask.shape)] if mask else uses)
+
+    def _max_pool(self, node: Node, uses: Sequence[Use]) -> None:
+        """With its gradient, the pooling returns the places of the largest elements, 16 bits for each in a window."""
+        y = self.value(node.shapes[0], node.dtypes[0])
+        outputs, type = [y], "MaxPool"
+        if (self._index, 0) in self._gradients_of:
+            attributes = node.definition.attr
+            sizes = dict(zip(attributes["data_format"].s.decode() or "NHWC", y.shape))
+            window = element_count(attributes["ksize"].list.i)
+            rows = -(-sizes["H"] * sizes["W"] // 16) + 1
+            places = Value((sizes["N"], -(-sizes["C"] // 16), window, rows, 16), "uint16")
+            outputs, type, self._masks[y] = [y, places], "MaxPoolWithArgmax", places
+        self.add(type, uses, outputs)
+        self._give([y])
+
+    def _max_pool_gradient(self, node: Node, uses: Sequence[Use]) -> None:
+        places = self._masks.get(uses[1].value)
+        dx = self.value(node.shapes[0], node.dtypes[0])
+        if places is None:
+            self.add(node.op, uses, [dx])
+        else:
+            self.add("MaxPoolGradWithArgmax", [uses[0], uses[2], Use(places, places.shape)], [dx])
+        self._give([dx])
+
+    def _sparse_cross_entropy(self, node: Node, uses: Sequence[Use]) -> None:
+        one_hot = Value(uses[0].shape, "float32")
+        self.add("OneHotD", uses[1:], [one_hot])
+        loss, gradient = (Value(shape, "float32") for shape in node.shapes)
+        self.add("SoftmaxCrossEntropyWithLogits", [uses[0], Use(one_hot, one_hot.shape)], [loss, gradient])
+        self._give([loss, gradient])
+
+
+def _sizes(shape: Shape) -> tuple[int, ...]:
+    return tuple(1 if size is None else size for size in shape or ())
+
+
+def _changes_nothing(node: Node, uses: Sequence[Use]) -> bool:
+    """Return True for a reduction, slice, tile or padding that keeps all sizes."""
+    return bool(_KEEPS.match(node.op) and uses) and uses[0].shape == _sizes(node.shapes[0])
+
+
+def _is_known(node: Node, uses: Sequence[Use]) -> bool:
+    """Return True if the compiler computes a node: it has only constants."""
+    is_constant = bool(uses) and len(uses) == len(node.inputs) and all(use.value.kind == "constant" for use in uses)
+    return is_constant and not any(word in node.op for word in _DRAWS)
+
+
+_EXPANSIONS: dict[str, Callable[[OpsOfNodes, Node, Sequence[Use]], None]] = {
+    "Cast": OpsOfNodes._cast,
+    "Relu": OpsOfNodes._relu,
+    "ReluGrad": OpsOfNodes._relu_gradient,
+    "MaxPool": OpsOfNodes._max_pool,
+    "MaxPoolGrad": OpsOfNodes._max_pool_gradient,
+    "Einsum": OpsOfNodes._einsum,
+    "SparseSoftmaxCrossEntropyWithLogits": OpsOfNodes._sparse_cross_entropy,
+    **{f"FusedBatchNorm{version}": OpsOfNodes._batch_norm for version in ("", "V2", "V3")},
+    **{f"FusedBatchNormGrad{version}": OpsOfNodes._batch_norm_gradient for version in ("", "V2", "V3")},
+    **{
+        f"{kind}{part}": OpsOfNodes._convolution
+        for kind in ("Conv2D", "DepthwiseConv2dNative")
+        for part in ("", "BackpropInput", "BackpropFilter")
+    },
+    **{f"Conv3D{part}": OpsOfNodes._convolution for part in ("", "BackpropInputV2", "BackpropFilterV2")},
+}

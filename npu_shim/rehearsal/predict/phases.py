@@ -1,0 +1,45 @@
+"""The phase of each node of a training step: forward, backward or update."""
+
+from __future__ import annotations
+
+import re
+from typing import Sequence
+
+from npu_shim.rehearsal.assess.flat import Node
+from npu_shim.rehearsal.predict.features import MATRIX
+
+FORWARD, BACKWARD, UPDATE, COLLECTIVE = "forward", "backward", "update", "collective"
+_UPDATES = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
+_NAMED = re.compile(r"(^|/)gradients?(_tape|_\d+)?/")
+_GRADIENT = re.compile(r"Grad(V\d|WithArgmax|Ext)?$|Backprop(Input|Filter)")
+
+
+def phases_of_nodes(nodes: Sequence[Node], order: Sequence[int]) -> list[str]:
+    """Return the phase of each node.
+
+    Nodes of gradients are those whose name or operator says so, the products behind them, and what lies between these.
+    What follows them and leads to no gradient belongs to the update.
+    """
+    after_gradient = [False] * len(nodes)
+    is_gradient = [False] * len(nodes)
+    for i in order:
+        node = nodes[i]
+        before = [source for source, _ in node.inputs] + node.controls
+        after_gradient[i] = any(after_gradient[j] or is_gradient[j] for j in before)
+        named = bool(_NAMED.search(node.name) or _GRADIENT.search(node.op))
+        is_gradient[i] = not _UPDATES.match(node.op) and (named or after_gradient[i] and bool(MATRIX.search(node.op)))
+    leads_to_gradient = list(is_gradient)
+    for i in reversed(order):
+        if leads_to_gradient[i]:
+            for j, _ in nodes[i].inputs:
+                leads_to_gradient[j] = True
+    return [
+        UPDATE
+        if _UPDATES.match(node.op)
+        else BACKWARD
+        if is_gradient[i] or after_gradient[i] and leads_to_gradient[i]
+        else UPDATE
+        if after_gradient[i]
+        else FORWARD
+        for i, node in enumerate(nodes)
+    ]
