@@ -1,0 +1,52 @@
+"""The published throughputs and what is predicted for them: the committed tables are whole."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+from typing import Any
+
+import pytest
+
+from tests.docs_modules import load
+
+pytestmark = pytest.mark.once
+MODES = ("allow_mix_precision", "allow_fp32_to_fp16")
+
+
+@pytest.fixture
+def make_predictions(repo_root: pathlib.Path) -> Any:
+    """The script."""
+    return load(repo_root, "make_predictions")
+
+
+@pytest.fixture
+def networks(repo_root: pathlib.Path) -> set[str]:
+    """The names of the networks that have a builder."""
+    source = (repo_root / "docs" / "op_times" / "networks.py").read_text(encoding="utf-8")
+    functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+    return {function.name for function in functions if any("network" in ast.dump(d) for d in function.decorator_list)}
+
+
+def test_each_statement_is_whole(make_predictions: Any, networks: set[str]) -> None:
+    """A row has a name of its own, a source, a number and, with a graph, what the graph needs."""
+    rows = make_predictions.statements()
+    assert len({row.model for row in rows}) == len(rows) >= 30
+    for row in rows:
+        assert float(row.stated) > 0 and row.unit and int(row.cards) > 0 and row.repository and row.commit, row.model
+        assert "#L" in row.path or "/" not in row.repository, row.model
+        assert not row.seconds or float(row.seconds) > 0, row.model
+        if row.graph:
+            assert row.graph.split()[0] in networks, row.model
+            assert int(row.batch) > 0 and row.size and row.precision in MODES and row.seconds, row.model
+
+
+def test_seconds_are_those_of_the_stated_number(make_predictions: Any) -> None:
+    """Seconds of a step follow from the number and its unit where no steps of an epoch come in."""
+    for row in make_predictions.statements():
+        stated = float(row.stated)
+        seconds = {"ms/step": stated / 1000, "s/step": stated, "step/s": 1 / stated}.get(row.unit)
+        if row.unit == "examples/s" and row.batch:
+            seconds = int(row.batch) * int(row.cards) / stated
+        if seconds:
+            assert float(row.seconds) == pytest.approx(seconds, rel=1e-3), row.model
