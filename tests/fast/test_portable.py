@@ -175,7 +175,7 @@ def test_ranks_are_compared_with_a_recording(
     shares: tuple[slice, slice], is_averaged: bool, gradient: float, wanted: list[str], tmp_path: pathlib.Path
 ) -> None:
     class Ranks(Run):
-        def start(self) -> int:
+        def run_script(self) -> int:
             for folder, rows, value in zip(self.recording_folders(), shares, (gradient, 0.5)):
                 record_share(pathlib.Path(folder), rows, is_averaged, value)
             return 0

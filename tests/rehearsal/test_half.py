@@ -33,7 +33,7 @@ SCALED = {
 def verify(repo_root: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Verify:
     """verify(text, *arguments) -> exit code, result and text of ``npu-shim verify --half`` for a script."""
 
-    def start(run: Run) -> int:
+    def run_script(run: Run) -> int:
         for folder in (FILES, "tmp"):
             (pathlib.Path(run.folder) / folder).mkdir(parents=True, exist_ok=True)
         command = run.command()[3:]
@@ -58,7 +58,7 @@ def verify(repo_root: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.
         return code, found, capsys.readouterr().out
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(Run, "start", start)
+    monkeypatch.setattr(Run, "run_script", run_script)
     return run
 
 

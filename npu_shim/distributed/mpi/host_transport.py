@@ -207,11 +207,11 @@ class _Chain:
             if self._is_last:
                 self._write_result(chunk)
             elif waiting is not None:
-                self._receive_result(waiting)
+                self._receive_and_forward_result(waiting)
             waiting = chunk
             self._barrier.switch_half()
         if waiting is not None and not self._is_last:
-            self._receive_result(waiting)
+            self._receive_and_forward_result(waiting)
 
     def _reduce_and_send(self, begin: int, end: int) -> _Chunk:
         """Add the ranks of this host to a partial result, and send it on."""
@@ -241,7 +241,7 @@ class _Chain:
             links.send(self._span.own + 1, partial, barrier.half)
         return _Chunk(begin, end, slots[0], barrier.half)
 
-    def _receive_result(self, chunk: _Chunk) -> None:
+    def _receive_and_forward_result(self, chunk: _Chunk) -> None:
         """Receive the result of a chunk, and send it on to the host before."""
         if self._links is not None:
             self._links.receive([(self._span.own + 1, chunk.slot)])

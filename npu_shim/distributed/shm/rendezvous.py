@@ -67,7 +67,9 @@ def create_world(
     try:
         _register_rank(world, 0, lock.incarnation)
         lock.publish(name)
-        _await_members(world, path, deadline, lambda: _early_death_text(directory, world, numbers), list(numbers))
+        _await_members_and_allocate_memory(
+            world, path, deadline, lambda: _early_death_text(directory, world, numbers), list(numbers)
+        )
     finally:
         remove_if_exists(path)
     return world
@@ -154,7 +156,7 @@ def open_group_segment(
         try:
             _register_rank(group, 0, incarnation)
             os.rename(path + ".new", path)
-            _await_members(group, path, deadline, find_lost, members)
+            _await_members_and_allocate_memory(group, path, deadline, find_lost, members)
         finally:
             remove_if_exists(path)
         return group
@@ -172,7 +174,7 @@ def open_group_segment(
     return group
 
 
-def _await_members(
+def _await_members_and_allocate_memory(
     segment: Segment, path: str, deadline: Deadline, find_lost: Callable[[], str | None], members: list[int]
 ) -> None:
     """Wait until all members have registered, and allocate the memory."""

@@ -126,9 +126,9 @@ class DatasetUses:
         methods.wrap_methods(tf_session.FUNCTION, ("__call__",), self._note_function_arguments)
         methods.wrap_methods(tf.GradientTape, ("gradient",), self._note_tape)
         training_passes.patch_loops_that_train(dropped_in_training.is_marked_as_dropping)
-        methods.wrap_methods(tf.compat.v2.data.Dataset, ("__len__", "cardinality"), self._count)
+        methods.wrap_methods(tf.compat.v2.data.Dataset, ("__len__", "cardinality"), self._note_cardinality_call)
         count = tf.data.experimental.cardinality
-        setattr(tf.data.experimental, "cardinality", functools.partial(self._count, count))
+        setattr(tf.data.experimental, "cardinality", functools.partial(self._note_cardinality_call, count))
 
     def note_open_loops(self) -> None:
         """Note the uses by loops that have not ended."""
@@ -207,7 +207,7 @@ class DatasetUses:
             self._is_traced = True
         return original(tape, *args, **kwargs)
 
-    def _count(self, original: Function, dataset: Dataset) -> Result:
+    def _note_cardinality_call(self, original: Function, dataset: Dataset) -> Result:
         if not script_frames.is_called_by_library():
             self._note_count(dataset)
         return original(dataset)

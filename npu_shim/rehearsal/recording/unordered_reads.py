@@ -38,12 +38,12 @@ class UnorderedReads:
         own = {op.name: op for op in ops if op is not None}
         known, key = self._known.setdefault(graph, {}), frozenset(own)
         if key not in known:
-            known[key] = frozenset(_racing_updates(own))
+            known[key] = frozenset(_names_of_racing_ops(own))
         of_hooks = tf_recording.global_step_read_ops(graph)
         return [op is not None and (op.name in known[key] or op in of_hooks) for op in ops]
 
 
-def _racing_updates(ops: dict[str, Operation]) -> Iterator[str]:
+def _names_of_racing_ops(ops: dict[str, Operation]) -> Iterator[str]:
     reads = {name: list(_reads_of_variables(op)) for name, op in ops.items()}
     variables = {variable for pairs in reads.values() for _, variable in pairs}
     if not variables:

@@ -7,7 +7,7 @@ import ast
 from ..project.context import Context
 from ..semantics.model import Binding, Where
 from ..semantics.value_flow import origins
-from ..syntax.expressions import constant_in_tuple, last_part
+from ..syntax.expressions import boxed_constant, constant_or, last_part
 
 # The training and the test examples of the datasets of Keras.
 _DATASETS = {
@@ -52,7 +52,7 @@ def _count_rows(context: Context, node: ast.AST | None, where: Where, depth: int
         bindings = context.names.bindings_of_name(node.id, where) or []
         numbers = {_count_rows_of_binding(context, binding, depth + 1) for binding in bindings}
         return numbers.pop() if len(numbers) == 1 else None
-    if isinstance(node, ast.BinOp) and constant_in_tuple(node.right) is not None:
+    if isinstance(node, ast.BinOp) and boxed_constant(node.right) is not None:
         return _count_rows(context, node.left, where, depth + 1)
     if isinstance(node, ast.Subscript):
         return _count_rows_of_slice(context, node, where, depth + 1)
@@ -114,7 +114,7 @@ def _row_count_of_structure(context: Context, value: ast.AST, where: Where) -> i
 
 def integer_of(context: Context, node: ast.AST, where: Where) -> int | None:
     """Return the integer that an expression certainly is: a literal, or a name of one."""
-    values = {(constant_in_tuple(origin.node) or (None,))[0] for origin in origins(node, where, context.names)}
+    values = {constant_or(origin.node, None) for origin in origins(node, where, context.names)}
     value = values.pop() if len(values) == 1 else None
     return value if isinstance(value, int) else None
 

@@ -9,7 +9,7 @@ from ..semantics.call_sites import values_passed_to_method, values_passed_to_par
 from ..semantics.model import Binding, Where
 from ..semantics.module_index import Names
 from ..semantics.scopes import own_returns
-from ..syntax.expressions import constant_in_tuple
+from ..syntax.expressions import constant_or
 from .optimizers import optimizer_role
 
 _ARGUMENTS = frozenset({"loss", "optimizer"})
@@ -134,7 +134,7 @@ def _begins_with_optimizer(names: Names, call: ast.Call, where: Where) -> bool:
     first = call.args[0] if call.args else None
     if isinstance(first, ast.Call):
         return optimizer_role(first, where, names) is not None
-    value = (constant_in_tuple(first) or (None,))[0] if first is not None else None
+    value = constant_or(first, None)
     if isinstance(value, str):
         return value.lower() in _NAMES and names.resolve(call.func, where) is None
     return (

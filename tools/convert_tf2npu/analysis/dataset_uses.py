@@ -7,12 +7,12 @@ and methods that get or return it, in all files. A read counts, whatever the dat
 from __future__ import annotations
 
 import ast
-from typing import Iterable, Tuple, Union
+from typing import Iterable, Tuple
 
 from ..semantics.mentions import Mention, mentions_of_function, reads_of_assigned_attribute, reads_of_assigned_name
 from ..semantics.module_index import Definition, Instance, Names
 from ..semantics.tf_types import DATASET_METHODS
-from ..syntax.expressions import constant_in_tuple, last_name
+from ..syntax.expressions import boxed_constant, constant_or, last_name
 from .dataset_reads import FLOWS_ON, HARMLESS, ITERATOR, READS, SHAPES, Use, Uses, phase_of_argument
 from .phase_evidence import argument_pairs, is_call_mention, is_in_tests, passed_or_default_phase, passed_phase
 from .phase_words import PREPARE, phase_in
@@ -20,8 +20,7 @@ from .reading_loops import BY_CALL, PEEK, UNKNOWN, phase_of_loop, phase_of_run, 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _MOST = 400  # expressions of one search
-_Key = Union[int, str, None]  # of a tuple or dictionary; None if it is computed
-Part = Tuple[_Key, ...]
+Part = Tuple[object, ...]  # keys of tuples and dictionaries; None for one that is computed
 _OPERATION: Part = ("initializer",)  # the operation that lets an iterator begin
 _SHAPES: Part = ("shapes",)  # of its elements
 
@@ -92,11 +91,9 @@ class _Search:
             self.follow_value(parent, names, sites, (parent.elts.index(node),) + part)  # type: ignore[arg-type]
         elif isinstance(parent, ast.Dict):
             keys = [key for key, value in zip(parent.keys, parent.values) if value is node]
-            self.follow_value(
-                parent, names, sites, ((constant_in_tuple(keys[0]) or (None,))[0] if keys else None,) + part
-            )
+            self.follow_value(parent, names, sites, (constant_or(keys[0], None) if keys else None,) + part)
         elif isinstance(parent, ast.Subscript):
-            index = constant_in_tuple(getattr(parent.slice, "value", parent.slice)) or constant_in_tuple(parent.slice)
+            index = boxed_constant(getattr(parent.slice, "value", parent.slice)) or boxed_constant(parent.slice)
             if not part:
                 self.complete = False
             elif index is None or part[0] is None or index[0] == part[0]:
@@ -120,7 +117,7 @@ class _Search:
             self.follow_value(node, names, sites, _OPERATION)
         elif part or not isinstance(call, ast.Call) or call.func is not node:
             self.complete = False
-        elif node.attr == "take" and call.args and constant_in_tuple(call.args[0]) == (1,) or node.attr in HARMLESS:
+        elif node.attr == "take" and call.args and boxed_constant(call.args[0]) == (1,) or node.attr in HARMLESS:
             return  # a look at the first batch
         elif node.attr in DATASET_METHODS or node.attr in FLOWS_ON or node.attr == ITERATOR:
             self.follow_value(call, names, sites, ())
@@ -230,7 +227,7 @@ class _Search:
             self._follow_uses(reads_of_assigned_attribute(target, names), sites, part)
         elif isinstance(target, ast.Subscript) and isinstance(target.value, (ast.Name, ast.Attribute)):
             index_node = getattr(target.slice, "value", target.slice)
-            key = (constant_in_tuple(index_node) or constant_in_tuple(target.slice) or (None,))[0]
+            key = constant_or(index_node, constant_or(target.slice, None))
             for use in _reads_of_same_expression(target.value, names):
                 self.follow_value(use, names, sites, (key,) + part)
         else:

@@ -10,7 +10,7 @@ from ..semantics.model import Where
 from ..semantics.module_index import Names
 from ..semantics.tf_types import DATASET_METHODS, Type
 from ..semantics.value_flow import origins
-from ..syntax.expressions import constant_in_tuple, last_name
+from ..syntax.expressions import boxed_constant, last_name
 
 _KEEPS_ON = frozenset(
     """shuffle map prefetch filter cache with_options interleave flat_map enumerate shard
@@ -90,7 +90,7 @@ def may_vary_by_epoch(context: Context, node: ast.AST, where: Where, depth: int 
         method = node.func.attr
         if method == "shuffle":
             return not any(
-                k.arg == "reshuffle_each_iteration" and constant_in_tuple(k.value) == (False,) for k in node.keywords
+                k.arg == "reshuffle_each_iteration" and boxed_constant(k.value) == (False,) for k in node.keywords
             )
         if method == "cache" or method not in _KEEPS_ON and method not in ("skip", "take"):
             return method not in ("cache", "from_tensor_slices")
@@ -104,7 +104,7 @@ def may_vary_by_epoch(context: Context, node: ast.AST, where: Where, depth: int 
 
 def _is_endless_repeat(call: ast.Call, place: int = 0) -> bool:
     counts: list[ast.expr] = call.args[place : place + 1] + [k.value for k in call.keywords if k.arg == "count"]
-    return not counts or constant_in_tuple(counts[0]) in ((None,), (-1,))
+    return not counts or boxed_constant(counts[0]) in ((None,), (-1,))
 
 
 def is_in_window_function(context: Context, node: ast.AST) -> bool:

@@ -10,7 +10,7 @@ from ..project.context import Context
 from ..semantics.mentions import reads_of_assigned_attribute
 from ..semantics.module_index import Names
 from ..semantics.value_flow import origins
-from ..syntax.expressions import constant_in_tuple, last_name
+from ..syntax.expressions import boxed_constant, last_name
 
 _WORDS = re.compile(rb"feed|\.\s*run\b|\.\s*eval\b|make_callable|placeholder|__main__")
 
@@ -96,7 +96,7 @@ def _is_placeholder(key: ast.expr, user: Names, placeholder: ast.AST, names: Nam
     if not isinstance(key, ast.Subscript):
         return any(origin.node is placeholder for origin in origins(key, user.place(key), user))
     wanted, (label, holders) = (
-        constant_in_tuple(_without_index(key.slice)),
+        boxed_constant(_without_index(key.slice)),
         _assigned_key_and_dictionary_origins(placeholder, names),
     )
     for origin in origins(key.value, user.place(key), user):
@@ -116,7 +116,7 @@ def _member_of_literal(literal: ast.AST, label: tuple[object] | None) -> ast.exp
         return None
     if isinstance(literal, ast.Dict):
         pairs = zip(literal.keys, literal.values)
-        return next((value for key, value in pairs if key is not None and constant_in_tuple(key) == label), None)
+        return next((value for key, value in pairs if key is not None and boxed_constant(key) == label), None)
     if isinstance(literal, (ast.List, ast.Tuple)) and isinstance(label[0], int):
         return next(iter(literal.elts[label[0] :][:1]), None)
     return None
@@ -130,7 +130,7 @@ def _assigned_key_and_dictionary_origins(
     for target in parent.targets if isinstance(parent, ast.Assign) else ():
         if isinstance(target, ast.Subscript):
             holders = origins(target.value, names.place(target), names)
-            return constant_in_tuple(_without_index(target.slice)), frozenset(origin.node for origin in holders)
+            return boxed_constant(_without_index(target.slice)), frozenset(origin.node for origin in holders)
     return None, frozenset()
 
 

@@ -14,7 +14,7 @@ from typing import Callable
 
 from ..semantics.model import Function, Where
 from ..semantics.module_index import Names
-from ..syntax.expressions import constant_in_tuple
+from ..syntax.expressions import boxed_constant, constant_or
 
 _POINTS = (-3.1, -2.0, -1.3, -0.5, -0.01, 0.0, 0.4, 1.0, 1.7, 2.5, 3.3)
 # Enough for constants with five digits. The erf form differs by 5e-4, x*sigmoid(1.702x) by 2e-2.
@@ -117,7 +117,7 @@ def body_without_docstring(node: ast.AST) -> list[ast.AST]:
     if isinstance(node, ast.Lambda):
         return [node.body]
     body = list(node.body)  # type: ignore[attr-defined]
-    if isinstance(body[0], ast.Expr) and isinstance((constant_in_tuple(body[0].value) or (0,))[0], str):
+    if isinstance(body[0], ast.Expr) and isinstance(constant_or(body[0].value, 0), str):
         body = body[1:]
     if len(body) == 1 and isinstance(body[0], ast.With) and not any(item.optional_vars for item in body[0].items):
         return list(body[0].body)
@@ -160,7 +160,7 @@ def _run_statements(body: list[ast.AST], argument: str, x: float, function: Func
         try:
             local[ast.dump(name)] = _evaluate(value, local, names, where)
         except _Unknown:
-            if not isinstance(value, (ast.Attribute, ast.Name)) and constant_in_tuple(value) is None:
+            if not isinstance(value, (ast.Attribute, ast.Name)) and boxed_constant(value) is None:
                 raise
             local.pop(ast.dump(name), None)  # dtype = x.dtype is no number; it matters only if it is used
     last = body[-1]
@@ -171,7 +171,7 @@ def _run_statements(body: list[ast.AST], argument: str, x: float, function: Func
 
 
 def _evaluate(node: ast.AST, local: dict[str, _Value], names: Names, where: Where) -> _Value:
-    value = constant_in_tuple(node)
+    value = boxed_constant(node)
     if value is not None:
         if isinstance(value[0], bool) or not isinstance(value[0], (int, float)):
             raise _Unknown

@@ -9,7 +9,7 @@ from ..project.context import Context
 from ..semantics.model import Call
 from ..semantics.module_index import ClassDefinition
 from ..semantics.value_flow import origins
-from ..syntax.expressions import constant_in_tuple, last_name
+from ..syntax.expressions import boxed_constant, last_name
 from .array_rows import integer_of, row_count_of_array
 from .slices import Slice, uneven_slice_of, value_of_argument
 
@@ -114,7 +114,7 @@ def _rounds_up(value: ast.AST | None) -> bool:
         and last_name(part.func) == "ceil"
         or isinstance(part, ast.BinOp)
         and isinstance(part.op, ast.Add)
-        and constant_in_tuple(part.right) == (1,)
+        and boxed_constant(part.right) == (1,)
         and isinstance(part.left, ast.BinOp)
         and isinstance(part.left.op, ast.FloorDiv)
         for part in _walk_or_nothing(value)

@@ -7,7 +7,7 @@ import re
 
 from ..project.context import Context
 from ..semantics.model import Call
-from ..syntax.expressions import constant_in_tuple
+from ..syntax.expressions import boxed_constant, constant_or
 
 _HOLE = "\0"
 _ONE_OF_SEVERAL = re.compile(r"(?P<before>/?(?:device:)?)(?P<name>gpu):(?:\0|%[dis]|{0?(?::d)?})", re.IGNORECASE)
@@ -43,7 +43,7 @@ def numbers_in_gpu_names(node: ast.AST) -> list[ast.expr]:
 def _template_and_inserted_values(device: ast.expr) -> tuple[str, list[ast.expr]]:
     """Return the literal part of a string built with %, +, format or f, and the inserted expressions."""
     if isinstance(device, ast.BinOp) and isinstance(device.op, (ast.Mod, ast.Add)):
-        text = constant_in_tuple(device.left)
+        text = boxed_constant(device.left)
         tail = _HOLE if isinstance(device.op, ast.Add) else ""
         return (text[0] + tail if text and isinstance(text[0], str) else ""), [device.right]
     if (
@@ -53,10 +53,10 @@ def _template_and_inserted_values(device: ast.expr) -> tuple[str, list[ast.expr]
         and len(device.args) == 1
         and not device.keywords
     ):
-        text = constant_in_tuple(device.func.value)
+        text = boxed_constant(device.func.value)
         return (text[0] if text and isinstance(text[0], str) else ""), device.args
     if isinstance(device, ast.JoinedStr):
-        parts = [(constant_in_tuple(v) or (_HOLE,))[0] for v in device.values]
+        parts = [str(constant_or(v, _HOLE)) for v in device.values]
         return "".join(parts), [v.value for v in device.values if isinstance(v, ast.FormattedValue)]
     return "", []
 

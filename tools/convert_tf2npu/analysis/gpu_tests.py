@@ -6,7 +6,7 @@ import ast
 
 from ..project.context import Context
 from ..semantics.model import Where
-from ..syntax.expressions import constant_in_tuple
+from ..syntax.expressions import boxed_constant, constant_or
 
 _NAME = "tensorflow.test.gpu_device_name"
 _TESTS = frozenset(
@@ -31,7 +31,7 @@ def is_test_for_gpu(context: Context, test: ast.expr, where: Where) -> bool:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return is_test_for_missing_gpu(context, test.operand, where)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        limit = (constant_in_tuple(test.comparators[0]) or (None,))[0]
+        limit = constant_or(test.comparators[0], None)
         return _is_number_of_gpus(context, test.left, where) and (
             isinstance(test.ops[0], (ast.Gt, ast.NotEq))
             and limit == 0
@@ -50,7 +50,7 @@ def is_test_for_missing_gpu(context: Context, test: ast.expr, where: Where) -> b
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return is_test_for_gpu(context, test.operand, where)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        limit, operator = (constant_in_tuple(test.comparators[0]) or (None,))[0], test.ops[0]
+        limit, operator = constant_or(test.comparators[0], None), test.ops[0]
         if isinstance(operator, ast.NotEq) and isinstance(limit, str):  # gpu_device_name() != '/device:GPU:0'
             return "GPU" in limit and _is_result_of(context, test.left, where, frozenset({_NAME}))
         return _is_number_of_gpus(context, test.left, where) and (
@@ -83,4 +83,4 @@ def _is_result_of(context: Context, node: ast.AST, where: Where, calls: frozense
     if name not in calls or not isinstance(node, ast.Call):
         return False
     given = node.args + [k.value for k in node.keywords]
-    return name in _TESTS or len(given) == 1 and constant_in_tuple(given[0]) == ("GPU",)
+    return name in _TESTS or len(given) == 1 and boxed_constant(given[0]) == ("GPU",)

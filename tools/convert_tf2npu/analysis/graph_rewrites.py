@@ -10,7 +10,7 @@ from ..semantics.model import Call
 from ..semantics.signatures import bind_arguments, session_method_parameters
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
-from ..syntax.expressions import constant_in_tuple, is_main_guard, is_none, last_name
+from ..syntax.expressions import boxed_constant, is_main_guard, is_none, last_name
 from ..tf_api.name_tables import SESSION_PARAMETERS
 from .device_placement import enclosing_function, is_in_test
 from .optimizers import CREATES_OPTIMIZER, creates_keras_optimizer, optimizer_role
@@ -99,7 +99,7 @@ def _is_rewrite_with_known_scale(context: Context, call: Call) -> bool:
         bound.hidden
         or bound.unknown
         or "opt" not in bound.args
-        or (given is not None and constant_in_tuple(given) is None)
+        or (given is not None and boxed_constant(given) is None)
     ):
         return False
     makers = origins(bound.args["opt"], call.where, context.names)

@@ -7,7 +7,7 @@ import re
 from typing import Iterator, NamedTuple
 
 from ..project.context import Context
-from ..syntax.expressions import constant_in_tuple
+from ..syntax.expressions import boxed_constant
 
 _BY_NAME = ("importlib.import_module", "importlib.util.find_spec")
 _FRAMEWORKS = ("tensorflow", "keras")
@@ -100,7 +100,7 @@ def _import_statements(context: Context) -> Iterator[Imported]:
 
 def _import_calls(context: Context) -> Iterator[Imported]:
     for call, name in context.called_names.items():
-        value = constant_in_tuple(call.args[0]) if name in _BY_NAME and call.args else None
+        value = boxed_constant(call.args[0]) if name in _BY_NAME and call.args else None
         if value and isinstance(value[0], str) and _is_horovod(value[0]):
             literal = _LITERAL.match(context.source.text, context.source.start(call.args[0]))
             if literal:

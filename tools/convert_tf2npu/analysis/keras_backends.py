@@ -6,7 +6,7 @@ import ast
 from typing import Iterator
 
 from ..semantics.module_index import ModuleIndex, Names
-from ..syntax.expressions import constant_in_tuple, last_name, last_part
+from ..syntax.expressions import boxed_constant, constant_or, last_name, last_part
 from .entry_points import scripts_importing
 
 _VARIABLE = "KERAS_BACKEND"
@@ -21,7 +21,7 @@ _OTHERS = frozenset({"jax", "torch", "numpy", "openvino", "theano", "cntk", "mxn
 
 def other_backends(names: Names) -> list[tuple[ast.AST, str]]:
     """Return the statements and calls that choose a backend other than TensorFlow, each with the backend."""
-    chosen = ((node, (constant_in_tuple(value) or ("",))[0]) for node, value in _backend_choices(names))
+    chosen = ((node, constant_or(value, "")) for node, value in _backend_choices(names))
     return [(node, str(backend)) for node, backend in chosen if backend in _OTHERS]
 
 
@@ -74,7 +74,7 @@ def _backend_choices(names: Names) -> Iterator[tuple[ast.AST, ast.expr]]:
         if last_name(call.node.func) not in _METHODS or not call.node.args:
             continue
         name = names.resolve(call.node.func, call.where)
-        if name in _SETTERS and len(call.node.args) > 1 and constant_in_tuple(call.node.args[0]) == (_VARIABLE,):
+        if name in _SETTERS and len(call.node.args) > 1 and boxed_constant(call.node.args[0]) == (_VARIABLE,):
             yield call.node, call.node.args[1]
         elif name in _SWITCHES:
             yield call.node, call.node.args[0]
@@ -84,4 +84,4 @@ def _subscript_key(target: ast.Subscript) -> object:
     key: ast.AST = (
         getattr(target.slice, "value", target.slice) if not isinstance(target.slice, ast.Constant) else target.slice
     )
-    return (constant_in_tuple(key) or ("",))[0]
+    return constant_or(key, "")

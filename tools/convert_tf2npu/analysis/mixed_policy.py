@@ -10,7 +10,7 @@ from ..project.context import Context
 from ..semantics.model import Call, Where
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
-from ..syntax.expressions import constant_in_tuple
+from ..syntax.expressions import boxed_constant
 from ..tf_api.canonical_names import canonical_name
 from .opening import must_open_device
 from .optimizers import CREATES_OPTIMIZER, creates_keras_optimizer, optimizer_role
@@ -74,7 +74,7 @@ def _sets_policy_before_work(context: Context, call: Call) -> bool:
 
 def _is_float16(context: Context, policy: ast.expr, where: Where) -> bool:
     """Return True if a value is certainly the policy mixed_float16, and no layer is given it."""
-    if constant_in_tuple(policy) == ("mixed_float16",):
+    if boxed_constant(policy) == ("mixed_float16",):
         return True
     if isinstance(policy, ast.Name):
         reads = [node for node, _ in context.names.reads if node.id == policy.id and node is not policy]
@@ -85,7 +85,7 @@ def _is_float16(context: Context, policy: ast.expr, where: Where) -> bool:
         isinstance(node, ast.Call)
         and context.called_names.get(node) in _POLICY
         and len(node.args) == 1
-        and constant_in_tuple(node.args[0]) == ("mixed_float16",)
+        and boxed_constant(node.args[0]) == ("mixed_float16",)
         for node in values
     )
 
@@ -113,7 +113,7 @@ def _unscaled_optimizer(context: Context, call: Call) -> Unscaled | None:
     given = [keyword.value for keyword in call.node.keywords if keyword.arg == "optimizer"] or call.node.args[:1]
     if len(given) != 1 or isinstance(given[0], ast.Starred):
         return None
-    value = constant_in_tuple(given[0])
+    value = boxed_constant(given[0])
     if value is not None:
         keras = _local_name_of_keras(context)
         maker = _NAMED.get(value[0].lower()) if isinstance(value[0], str) else None

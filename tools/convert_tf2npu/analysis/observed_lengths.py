@@ -6,7 +6,7 @@ import ast
 from typing import Iterator
 
 from ..facts.seen import Seen
-from ..syntax.expressions import constant_in_tuple, last_name
+from ..syntax.expressions import boxed_constant, constant_or, last_name
 
 _MOST_BUCKETS = 8
 
@@ -54,7 +54,7 @@ class ObservedLengths:
             f"axis:{component}.{axis + 1}": size
             for component, leaf in enumerate(_shapes_in_structure(shapes))
             for axis, size in enumerate(getattr(leaf, "elts", ()))
-            if constant_in_tuple(size) in ((None,), (-1,))
+            if boxed_constant(size) in ((None,), (-1,))
         }
         if set(unknown) == set(self._axes):
             for name, node in unknown.items():
@@ -68,7 +68,7 @@ def _shapes_in_structure(shapes: ast.AST | None) -> list[ast.AST]:
     if isinstance(shapes, ast.Call) and last_name(shapes.func) == "TensorShape" and len(shapes.args) == 1:
         return _shapes_in_structure(shapes.args[0])
     if isinstance(shapes, ast.Dict):
-        keys = [(constant_in_tuple(key) or (None,))[0] if key is not None else None for key in shapes.keys]
+        keys = [constant_or(key, None) for key in shapes.keys]
         if not all(isinstance(key, str) for key in keys):
             return []
         parts = [value for _, value in sorted(zip(map(str, keys), shapes.values), key=lambda pair: pair[0])]

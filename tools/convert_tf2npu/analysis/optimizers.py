@@ -12,7 +12,7 @@ from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.signatures import bind_arguments
 from ..semantics.tf_types import Type, type_of_result, type_of_subclass
 from ..semantics.value_flow import Origin, origins
-from ..syntax.expressions import constant_in_tuple, is_none, last_part
+from ..syntax.expressions import boxed_constant, is_none, last_part
 from ..tf_api.canonical_names import canonical_name
 from .mpi_collectives import AVERAGES, calls_mpi
 
@@ -125,7 +125,7 @@ def creates_keras_optimizer(call: ast.Call, where: Where, names: Names) -> bool:
 def _role_of_name(name: str, call: ast.Call) -> str | None:
     if name in _AVERAGING_WRAPPERS:
         return AVERAGES_GRADIENTS
-    if name == NPU + "NPUOptimizer" and constant_in_tuple(
+    if name == NPU + "NPUOptimizer" and boxed_constant(
         bind_arguments(call, ("opt", "loss_scale_manager", "is_distributed")).args.get("is_distributed")
     ) == (True,):
         return AVERAGES_GRADIENTS

@@ -9,7 +9,7 @@ from typing import Iterator, NamedTuple
 
 from ..semantics.mentions import Mention
 from ..semantics.module_index import Names
-from ..syntax.expressions import constant_in_tuple, last_name
+from ..syntax.expressions import boxed_constant, last_name
 from .phase_words import (
     EVAL,
     PREDICT,
@@ -179,7 +179,7 @@ def words_in_expression(node: ast.AST) -> list[str]:
     for part in ast.walk(node):
         if isinstance(part, (ast.IfExp, ast.BoolOp, ast.Compare, ast.Lambda, ast.Subscript)):
             return []
-        text = constant_in_tuple(part)
+        text = boxed_constant(part)
         if isinstance(part, (ast.Name, ast.Attribute)):
             words.append(last_name(part))
         elif text and isinstance(text[0], str) and len(text[0]) < 80:

@@ -7,7 +7,7 @@ import functools
 import re
 from typing import Iterator, NamedTuple
 
-from ..syntax.expressions import constant_in_tuple, last_name
+from ..syntax.expressions import boxed_constant, last_name
 
 TRAIN, EVAL, PREDICT = "training", "evaluation", "prediction"
 OTHER, PREPARE = "other code", "preprocessing"  # that reads a dataset
@@ -114,13 +114,13 @@ def phase_of_mode_value(node: ast.AST) -> str | None:
     """Return the phase that a value names: ``tf.estimator.ModeKeys.TRAIN``, ``'train'``."""
     if isinstance(node, ast.Attribute) and node.attr in _MODE_KEYS:
         return _MODE_KEYS[node.attr]
-    value = constant_in_tuple(node)
+    value = boxed_constant(node)
     return phase_in(value[0]) if value and isinstance(value[0], str) and len(value[0]) < 30 else None
 
 
 def phase_of_parameter_value(parameter: str, value: ast.AST) -> str | None:
     """Return the phase of a call that passes a value for a parameter: ``is_training=True``, ``mode='eval'``."""
-    literal = constant_in_tuple(value)
+    literal = boxed_constant(value)
     if is_phase_switch(parameter) and literal and isinstance(literal[0], bool):
         phase = phase_in(parameter)
         if phase is None:

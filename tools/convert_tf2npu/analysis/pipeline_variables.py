@@ -12,7 +12,7 @@ from ..semantics.module_index import Names
 from ..semantics.resolved_name import ResolvedName
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
-from ..syntax.expressions import constant_in_tuple, last_name
+from ..syntax.expressions import constant_or, last_name
 from ..syntax.words import has_name
 from .device_placement import (
     belongs_to_test,
@@ -183,7 +183,7 @@ def _is_cpu_scope(entered: ast.expr, names: Names) -> bool:
             if isinstance(call.node, ast.Call) and last_name(call.node.func) in ("device", "OneDeviceStrategy"):
                 devices = [*call.node.args[:1], *(keyword.value for keyword in call.node.keywords)]
                 known = [origin.node for device in devices for origin in origins(device, call.where, call.names)]
-                if any("cpu" in str((constant_in_tuple(node) or [last_name(node)])[0]).lower() for node in known):
+                if any("cpu" in str(constant_or(node, last_name(node))).lower() for node in known):
                     return True
     return False
 

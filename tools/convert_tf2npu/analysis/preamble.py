@@ -12,7 +12,7 @@ from typing import Callable, Iterable, Iterator, Sequence
 
 from ..semantics.model import Where
 from ..semantics.module_index import Names
-from ..syntax.expressions import constant_in_tuple, last_name
+from ..syntax.expressions import boxed_constant, last_name
 
 FLAGS = ("absl.flags.", "ml_collections.config_flags.", "tensorflow.flags.", "tensorflow.app.flags.")
 # The beginnings of the names of TensorFlow that set something and build nothing.
@@ -311,7 +311,7 @@ class _Preamble:
                 owner = owner.value
             if isinstance(owner, ast.Call) or function.attr in _PLAIN_METHODS:
                 return True  # is_value_without_effect asks for the inner call itself
-            if constant_in_tuple(owner) is not None:
+            if boxed_constant(owner) is not None:
                 return True  # a method of a string
             if isinstance(owner, ast.Name):
                 values = [value for value, _ in self._calls_held_by_variable(names, owner, where)]
@@ -343,7 +343,7 @@ class _Preamble:
         body = [
             s
             for s in definition.node.body
-            if constant_in_tuple(getattr(s, "value", None)) is None or isinstance(s, ast.Return)
+            if boxed_constant(getattr(s, "value", None)) is None or isinstance(s, ast.Return)
         ]
         theirs = definition.names
         inner = [s for s in body if not (isinstance(s, ast.FunctionDef) and not s.decorator_list)]

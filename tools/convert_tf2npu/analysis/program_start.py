@@ -10,7 +10,7 @@ from ..project.context import Context
 from ..project.import_statements import dotted_name
 from ..semantics.mentions import mentions_of_function
 from ..semantics.module_index import ModuleIndex, Names
-from ..syntax.expressions import is_literal, is_main_guard
+from ..syntax.expressions import is_literal_statement, is_main_guard
 from .command_functions import RUNNERS, started_functions
 from .entry_points import scripts_importing
 from .host_work import PLAIN_MODULES
@@ -105,7 +105,7 @@ def _place_in_own_command(names: Names, first: ast.stmt, start: ast.stmt) -> ast
 def _first_statement_of_work(names: Names, body: Sequence[ast.stmt]) -> ast.stmt | None:
     """Return the first statement of a block that may build something with TensorFlow, or start the program."""
     for index, statement in enumerate(body):
-        if isinstance(statement, _DEFINITIONS) or is_flag(names, statement) or is_literal(statement):
+        if isinstance(statement, _DEFINITIONS) or is_flag(names, statement) or is_literal_statement(statement):
             continue
         if isinstance(statement, ast.Try) and all(isinstance(s, (ast.Import, ast.ImportFrom)) for s in statement.body):
             continue

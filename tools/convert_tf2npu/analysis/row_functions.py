@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..semantics.signatures import bind_arguments
-from ..syntax.expressions import constant_in_tuple, last_part
+from ..syntax.expressions import boxed_constant, last_part
 
 _MODULES = ("", "math.", "nn.", "keras.backend.")
 
@@ -47,13 +47,13 @@ def rank_change_of_row_function(name: str, call: ast.Call) -> int | None:
 
     Those of two arguments take the same rank of both, and the ranks of ``sparse_loss_arguments`` are others.
     """
-    given = {keyword.arg: constant_in_tuple(keyword.value) for keyword in call.keywords}
+    given = {keyword.arg: boxed_constant(keyword.value) for keyword in call.keywords}
     if name in _CROSS_ENTROPY:
         return -1 if not call.args and set(given) == {"labels", "logits"} else None
     if name in _KERAS_LOSSES:
         return -1 if _keras_loss_arguments(call) is not None else None
     if name in _KEEP_LAST and last_part(name):
-        axis = constant_in_tuple(call.args[1]) if len(call.args) == 2 else given.get("axis", (-1,))
+        axis = boxed_constant(call.args[1]) if len(call.args) == 2 else given.get("axis", (-1,))
         is_plain = len(call.args) <= 2 and set(given) <= {"axis"} and axis == (-1,)
         return 0 if is_plain and ("l2_normalize" not in name or "axis" in given or len(call.args) == 2) else None
     return None
@@ -74,6 +74,6 @@ def _keras_loss_arguments(call: ast.Call) -> tuple[ast.expr, ast.expr] | None:
     bound = bind_arguments(call, ("y_true", "y_pred", "from_logits"))
     is_plain = not bound.hidden and bound.unknown is None and {"y_true", "y_pred"} <= set(bound.args)
     from_logits = bound.args.get("from_logits")
-    if not is_plain or from_logits is not None and constant_in_tuple(from_logits) is None:
+    if not is_plain or from_logits is not None and boxed_constant(from_logits) is None:
         return None
     return bound.args["y_true"], bound.args["y_pred"]

@@ -14,7 +14,7 @@ from typing import Iterator, NamedTuple, Union
 from ..project.context import Context
 from ..semantics.model import Call
 from ..semantics.signatures import bind_arguments
-from ..syntax.expressions import constant_in_tuple, is_none, last_part
+from ..syntax.expressions import boxed_constant, constant_or, is_none, last_part
 from .row_functions import CASTS, ELEMENTWISE, REDUCTIONS, rank_change_of_row_function, sparse_loss_arguments
 
 BOOLEAN_MASK = frozenset({"tensorflow.boolean_mask", "tensorflow.python.ops.array_ops.boolean_mask"})
@@ -379,7 +379,7 @@ class _Walk:
             return None
         kind = self._visit_kind(node.value)
         if isinstance(kind, Places):
-            if len(indices) != 2 or not _is_full_slice(indices[0]) or constant_in_tuple(indices[1]) != (0,):
+            if len(indices) != 2 or not _is_full_slice(indices[0]) or boxed_constant(indices[1]) != (0,):
                 raise _NotUnderstood
             self.uses.flat.append(True)
             self._note_mask_replacement(node, node.value)
@@ -395,18 +395,18 @@ class _Walk:
         more = rows.more
         for index in indices[1:]:
             if (
-                constant_in_tuple(index) is not None
+                boxed_constant(index) is not None
                 and is_none(index)
                 or last_part(self._resolved_name(index)) == "newaxis"
             ):
                 more += 1
             elif isinstance(index, ast.Slice):
                 self._visit_unknown_use(index)
-            elif constant_in_tuple(index) is not None and isinstance((constant_in_tuple(index) or (None,))[0], int):
+            elif isinstance(constant_or(index, None), int):
                 more -= 1
             else:
                 raise _NotUnderstood
-        is_ellipsis = constant_in_tuple(indices[0]) == (Ellipsis,) or type(indices[0]).__name__ == "Ellipsis"
+        is_ellipsis = boxed_constant(indices[0]) == (Ellipsis,) or type(indices[0]).__name__ == "Ellipsis"
         if not is_ellipsis:
             if not _is_full_slice(indices[0]):
                 raise _NotUnderstood
@@ -524,9 +524,9 @@ class _Walk:
             return kind
         shape = call.args[1] if len(call.args) == 2 else call.keywords[0].value if call.keywords else None
         value = (
-            [constant_in_tuple(e) for e in shape.elts]
+            [boxed_constant(e) for e in shape.elts]
             if isinstance(shape, (ast.List, ast.Tuple))
-            else [constant_in_tuple(shape)]
+            else [boxed_constant(shape)]
         )
         if len(call.args) + len(call.keywords) != 2 or value not in ([(-1,)], [(1,)]):
             raise _NotUnderstood
@@ -553,7 +553,7 @@ class _Walk:
             raise _NotUnderstood
         if not isinstance(kinds[0], Rows) or any(isinstance(kind, (Rows, Places)) for kind in kinds[1:]):
             raise _NotUnderstood
-        axis = constant_in_tuple(bound.args.get("axis"))
+        axis = boxed_constant(bound.args.get("axis"))
         if bound.args.get("axis") is not None and axis not in ((None,), (0,), (-1,)) or operand not in call.args[:1]:
             raise _NotUnderstood
         if axis == (-1,):
@@ -590,7 +590,7 @@ class _Walk:
             ast.Attribute,
             ast.keyword,
         )
-        return isinstance(node, kinds + _OPERATORS) or constant_in_tuple(node) is not None
+        return isinstance(node, kinds + _OPERATORS) or boxed_constant(node) is not None
 
 
 def _bound_names(node: ast.AST | None) -> Iterator[str]:
@@ -612,7 +612,7 @@ def _indices(node: ast.Subscript) -> list[ast.AST]:
 
 
 def _is_constant(indices: list[ast.AST], value: int) -> bool:
-    return len(indices) == 1 and constant_in_tuple(indices[0]) == (value,)
+    return len(indices) == 1 and boxed_constant(indices[0]) == (value,)
 
 
 def _is_full_slice(index: ast.AST) -> bool:

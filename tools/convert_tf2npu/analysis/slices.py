@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..project.context import Context
 from ..semantics.model import Call
-from ..syntax.expressions import constant_in_tuple, last_name
+from ..syntax.expressions import boxed_constant, last_name
 from ..syntax.source import one_line
 
 _RANGES = ("range", "xrange", "trange", "arange")
@@ -77,7 +77,7 @@ def advice_for_full_range(context: Context, piece: Slice) -> str:
     if not isinstance(piece.by, ast.Call) or len(piece.by.args) != 3:
         return "end the loop before it"
     size, stop = one_line_text(context, piece.size), piece.by.args[1]
-    plain = isinstance(stop, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) or constant_in_tuple(stop) is not None
+    plain = isinstance(stop, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) or boxed_constant(stop) is not None
     end = one_line_text(context, stop) if plain else f"({one_line_text(context, stop)})"
     return f"range({one_line_text(context, piece.by.args[0])}, {end} - {size} + 1, {size})"
 
@@ -142,7 +142,7 @@ def _is_rounded_up(context: Context, call: Call, node: ast.AST) -> bool:
         for one, other in ((count.left, count.right), (count.right, count.left)):
             full = _assigned_value(context, call, other)
             divides = isinstance(full, ast.BinOp) and isinstance(full.op, ast.FloorDiv)
-            if constant_in_tuple(one) == (1,) and (
+            if boxed_constant(one) == (1,) and (
                 divides or isinstance(full, ast.Call) and last_name(full.func) == "int"
             ):
                 return True
@@ -237,7 +237,7 @@ def _is_tested_by_loop(context: Context, node: ast.AST, names: set[str]) -> bool
 
 def _has_equal_slices(context: Context, call: Call, ranged: ast.Call, size: ast.expr) -> bool:
     """Return True if all slices of a range have one size, or if its end is computed so that they may."""
-    numbers = [constant_in_tuple(argument) for argument in ranged.args]
+    numbers = [boxed_constant(argument) for argument in ranged.args]
     if None not in numbers:
         start, stop, step = [number[0] for number in numbers if number]
         return not step or (stop - start) % step == 0

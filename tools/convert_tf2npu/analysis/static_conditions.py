@@ -12,7 +12,7 @@ from typing import Iterator
 from ..semantics.call_sites import values_passed_to_method, values_passed_to_parameter
 from ..semantics.model import Binding, Where
 from ..semantics.module_index import ClassDefinition, Instance, Names
-from ..syntax.expressions import constant_in_tuple
+from ..syntax.expressions import boxed_constant
 
 _MODE_KEYS = ("tensorflow.estimator.ModeKeys.", "tensorflow.contrib.learn.ModeKeys.")
 _FLAGS = ("tensorflow.app.flags.FLAGS.", "tensorflow.flags.FLAGS.", "absl.flags.FLAGS.")
@@ -56,11 +56,11 @@ def is_python_value(
             and node.func.id in ("bool", "isinstance", "hasattr")
             and names.bindings_of_name(node.func.id, where) is None
         )
-    return constant_in_tuple(node) in ((True,), (False,))
+    return boxed_constant(node) in ((True,), (False,))
 
 
 def _is_string_or_mode_key(names: Names, side: ast.AST, where: Where) -> bool:
-    value = constant_in_tuple(side)
+    value = boxed_constant(side)
     return value is not None and isinstance(value[0], str) or (names.resolve(side, where) or "").startswith(_MODE_KEYS)
 
 

@@ -14,7 +14,7 @@ from ..project.context import Context
 from ..semantics.mentions import mentions_of_function
 from ..semantics.module_index import Names
 from ..semantics.value_flow import Origin, origins
-from ..syntax.expressions import constant_in_tuple, last_name
+from ..syntax.expressions import constant_or, last_name
 from .fed_values import Feed, may_feed
 from .tf_functions import enclosing_functions
 
@@ -93,7 +93,7 @@ class _Search:
     def __init__(self, context: Context, placeholder: ast.Call, users: list[Names]) -> None:
         self._context, self._placeholder, self._users = context, placeholder, users
         given = [keyword.value for keyword in placeholder.keywords if keyword.arg == "name"] or placeholder.args[2:3]
-        text = (constant_in_tuple(given[0]) or (None,))[0] if given else _PLACEHOLDER
+        text = constant_or(given[0], None) if given else _PLACEHOLDER
         self._op_name = text if isinstance(text, str) else None
 
     def unreached_place(self, call: ast.Call, fed: ast.expr | None, user: Names) -> Feed | None:
@@ -149,7 +149,7 @@ class _Search:
             return through_attributes and self._hold_others(node.attr)
         if isinstance(node, ast.Call) and last_name(node.func) == "get_tensor_by_name" and node.args:
             node = node.args[0]
-        text = (constant_in_tuple(node) or (None,))[0]
+        text = constant_or(node, None)
         if isinstance(text, str):
             names = [_NUMBERED.sub("", name or "") for name in (text.rpartition("/")[2], self._op_name)]
             return self._op_name is not None and names[0] != names[1]

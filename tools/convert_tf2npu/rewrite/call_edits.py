@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Iterable
 
 from ..semantics.module_index import Names
-from ..syntax.expressions import constant_in_tuple
+from ..syntax.expressions import boxed_constant
 from ..syntax.source import Edit, Source, comments_of, one_line, sort_edits
 
 # Expressions that need parentheses; the first one is new in Python 3.8.
@@ -164,13 +164,13 @@ def is_one_statement(text: str) -> bool:
 def edits_to_keep_probability(source: Source, node: ast.expr) -> tuple[Edit, ...]:
     """Return the edits that turn a drop rate into a keep probability, as a person would write it."""
     start, end = source.start(node), source.end(node)
-    value = constant_in_tuple(node)
+    value = boxed_constant(node)
     if value and isinstance(value[0], (int, float)) and not isinstance(value[0], bool):
         text = source.text[start:end]
         if re.fullmatch(r"[0-9.]+", text):
             return (Edit(start, end, _decimal_text(Decimal(1) - Decimal(text))),)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
-        one = constant_in_tuple(node.left)
+        one = boxed_constant(node.left)
         if one and one[0] == 1 and not isinstance(node.right, _LOW_PRECEDENCE):
             # 1 - (1 - keep) is keep, with its parentheses
             right = source.skip_trivia(after_closing_parentheses(source, source.end(node.left)) + 1)

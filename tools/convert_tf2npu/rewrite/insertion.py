@@ -8,7 +8,7 @@ from ..analysis.lines_before import position_of_line_before
 from ..analysis.preamble import is_flag, last_setting
 from ..project.context import Context
 from ..semantics.scopes import own_returns
-from ..syntax.expressions import constant_in_tuple, is_literal
+from ..syntax.expressions import boxed_constant, is_literal_statement
 from ..syntax.source import Edit
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -21,7 +21,7 @@ def first_statement_after_preamble(context: Context, body: ast.AST) -> ast.stmt 
     is_module = isinstance(body, ast.Module)
     settings = last_setting(context.names, statements, lambda s: is_module and isinstance(s, _DEFINITIONS))
     for statement in statements[settings + 1 :]:
-        if isinstance(statement, _PASSED) or is_literal(statement):
+        if isinstance(statement, _PASSED) or is_literal_statement(statement):
             continue
         if is_module and _only_defines(context, statement):
             continue
@@ -69,8 +69,7 @@ def edits_adding_at_end(context: Context, body: ast.AST, *lines: str) -> list[Ed
     statements: list[ast.stmt] = body.body  # type: ignore[attr-defined]
     returns = own_returns(body)
     if any(
-        r.value is not None and constant_in_tuple(r.value) is None and not isinstance(r.value, ast.Name)
-        for r in returns
+        r.value is not None and boxed_constant(r.value) is None and not isinstance(r.value, ast.Name) for r in returns
     ):
         return []
     edits: list[Edit] = []

@@ -8,7 +8,7 @@ from ..analysis.graph_rewrites import GRAPH_REWRITES
 from ..project.context import Context
 from ..semantics.signatures import Bound, bind_arguments
 from ..syntax.edits import Edit
-from ..syntax.expressions import constant_in_tuple
+from ..syntax.expressions import boxed_constant
 from .call_edits import edit_to_add_argument, edit_to_rename, edits_to_wrap, rename_keyword
 
 CONTRIB = "tensorflow.contrib.mixed_precision."
@@ -67,7 +67,7 @@ def _edits_and_imports_for_optimizer(
         return (None if added is None else [*edits, added]), [*uses, "ExponentialUpdateLossScaleManager"]
     if "loss_scale" in bound.keywords:
         edits.append(rename_keyword(source, node, bound.keywords["loss_scale"], "loss_scale_manager"))
-    value = constant_in_tuple(scale)
+    value = boxed_constant(scale)
     if value and value[0] == "dynamic":
         edits.append(edit_to_rename(source, scale, _manager_text(context, None)))
         uses.append("ExponentialUpdateLossScaleManager")
@@ -86,7 +86,7 @@ def _manager_text(context: Context, bound: Bound | None) -> str:
 
     ratio = "0.5"
     if "multiplier" in given:
-        plain = isinstance(given["multiplier"], (ast.Name, ast.Attribute)) or constant_in_tuple(given["multiplier"])
+        plain = isinstance(given["multiplier"], (ast.Name, ast.Attribute)) or boxed_constant(given["multiplier"])
         multiplier = text("multiplier", "")
         ratio = f"1 / {multiplier}" if plain else f"1 / ({multiplier})"
     return (

@@ -12,7 +12,7 @@ from ..project.context import Context
 from ..semantics.mentions import reads_of_assigned_name
 from ..semantics.model import Call
 from ..semantics.signatures import bind_arguments
-from ..syntax.expressions import constant_in_tuple, last_part
+from ..syntax.expressions import boxed_constant, last_part
 from ..syntax.source import Edit
 from .call_edits import argument_end, argument_start, edit_to_rename, keyword_value_start
 from .change import Change, Question
@@ -114,7 +114,7 @@ def _values_and_targets(context: Context, call: ast.Call) -> tuple[ast.expr | No
 
 def _is_zero(node: ast.Subscript) -> bool:
     index: ast.AST = node.slice
-    return constant_in_tuple(getattr(index, "value", index) if type(index).__name__ == "Index" else index) == (0,)
+    return boxed_constant(getattr(index, "value", index) if type(index).__name__ == "Index" else index) == (0,)
 
 
 def _only_reads(context: Context, targets: tuple[ast.Name, ...]) -> list[ast.expr]:
@@ -143,7 +143,7 @@ def _reduction_with_first_argument(context: Context, node: ast.expr) -> ast.Call
     bound = bind_arguments(call, REDUCTIONS[name])
     axis = bound.args.get("axis")
     is_plain = not bound.hidden and bound.unknown is None and set(bound.args) <= {*REDUCTIONS[name][:1], "axis"}
-    return call if is_plain and (axis is None or constant_in_tuple(axis) in ((None,), (0,), (-1,))) else None
+    return call if is_plain and (axis is None or boxed_constant(axis) in ((None,), (0,), (-1,))) else None
 
 
 def _new_name(context: Context, largest: LargestValues) -> str | None:

@@ -11,7 +11,7 @@ from typing import Iterable, Sequence
 
 from ..analysis.preamble import is_flag, is_harmless, is_setting, last_setting
 from ..semantics.module_index import Names
-from ..syntax.expressions import constant_in_tuple
+from ..syntax.expressions import constant_or
 from ..syntax.source import Edit, Source
 from ..tf_api.canonical_names import canonical_name
 from ..tf_api.npu_init_exports import STAR
@@ -283,4 +283,4 @@ def _is_import_like(statement: ast.AST) -> bool:
 
 
 def _is_string_statement(statement: ast.AST) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance((constant_in_tuple(statement.value) or (None,))[0], str)
+    return isinstance(statement, ast.Expr) and isinstance(constant_or(statement.value, None), str)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ..syntax.expressions import constant_in_tuple
+from ..syntax.expressions import boxed_constant
 from .tf_types import Type
 
 LOAD = "tensorflow_datasets.load"
@@ -21,7 +21,7 @@ def type_of_loaded(call: ast.Call, part: str = "") -> Type | None:
     given = {k.arg: k.value for k in call.keywords}
     if None in given:
         return None
-    facts = constant_in_tuple(given["with_info"]) if "with_info" in given else (False,)
+    facts = boxed_constant(given["with_info"]) if "with_info" in given else (False,)
     if not facts:
         return None
     if facts[0]:
@@ -32,7 +32,7 @@ def type_of_loaded(call: ast.Call, part: str = "") -> Type | None:
             return None
     place = 0 if getattr(call.func, "attr", "") == AS_DATASET else 1
     split = given.get("split", call.args[place] if len(call.args) > place else None)
-    several = split is None or isinstance(split, (ast.List, ast.Tuple)) or constant_in_tuple(split) == (None,)
+    several = split is None or isinstance(split, (ast.List, ast.Tuple)) or boxed_constant(split) == (None,)
     if part:
         return Type.DATASET if several and "." not in part else None
     return Type.DATASETS if several else Type.DATASET

@@ -10,7 +10,7 @@ import ast
 from abc import ABC, abstractmethod
 from typing import Collection, NamedTuple, Pattern, Union
 
-from ..syntax.expressions import constant_in_tuple
+from ..syntax.expressions import boxed_constant
 from ..syntax.source import Source
 from ..tf_api.canonical_names import canonical_name, is_standalone_keras
 from .model import Binding, Lift, Where
@@ -131,7 +131,7 @@ class Names(ModuleTables, ABC):
         """Return True if a star import of this module exports a name that it binds."""
         bindings = self.module.bindings.get("__all__", [])
         if len(bindings) == 1 and isinstance(bindings[0].node, (ast.List, ast.Tuple)):
-            given = [constant_in_tuple(element) for element in bindings[0].node.elts]
+            given = [boxed_constant(element) for element in bindings[0].node.elts]
             return (name,) in given or None in given
         return bool(bindings) or not name.startswith("_")
 

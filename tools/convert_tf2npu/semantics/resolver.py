@@ -14,7 +14,7 @@ import ast
 import functools
 from typing import Callable, cast
 
-from ..syntax.expressions import constant_in_tuple, is_none, tuple_element
+from ..syntax.expressions import boxed_constant, constant_or, is_none, tuple_element
 from ..tf_api.v1_fate import V1, compat_v1_spelling, fate_of_v1_name
 from .classes import Classes
 from .model import Binding, Where
@@ -79,7 +79,7 @@ class Resolver(Classes):
                 {self.resolved_name(part, where) for part in (node.body, node.orelse) if not is_none(part)}
             )
         if isinstance(node, ast.Subscript) and self.resolved_name(node.value, where) == _SYS_MODULES:
-            key = constant_in_tuple(getattr(node.slice, "value", node.slice)) or constant_in_tuple(node.slice)
+            key = boxed_constant(getattr(node.slice, "value", node.slice)) or boxed_constant(node.slice)
             return self._follow_import(key[0]) if key else None
         return None
 
@@ -207,9 +207,9 @@ class Resolver(Classes):
             and node.args
         ):
             if function.id == "__import__":
-                module = (constant_in_tuple(node.args[0]) or (None,))[0]
+                module = constant_or(node.args[0], None)
                 return self._follow_import(module) if "." not in str(module) else None
-            attribute = constant_in_tuple(node.args[1]) if len(node.args) > 1 else None
+            attribute = boxed_constant(node.args[1]) if len(node.args) > 1 else None
             base = self.resolved_name(node.args[0], where)
             if base and attribute and isinstance(attribute[0], str):
                 return self._resolve_member(base, attribute[0])
@@ -217,7 +217,7 @@ class Resolver(Classes):
         name = self.resolved_name(function, where)
         if name is not None and name.dotted in _IMPORTERS and not name.path:
             position = _IMPORTERS[name.dotted]
-            given = constant_in_tuple(node.args[position]) if len(node.args) > position else None
+            given = boxed_constant(node.args[position]) if len(node.args) > position else None
             return self._follow_import(given[0]) if given else None
         return self._name_of_call_result(node, where, "") if name is None or name.is_definition else None
 

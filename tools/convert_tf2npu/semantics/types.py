@@ -10,7 +10,7 @@ import ast
 import weakref
 from typing import Iterable, cast
 
-from ..syntax.expressions import constant_in_tuple, is_none, tuple_element
+from ..syntax.expressions import boxed_constant, is_none, tuple_element
 from .call_sites import values_passed_to_parameter
 from .loaded_datasets import AS_DATASET, LOAD, type_of_loaded
 from .model import Binding, Function, Where
@@ -205,7 +205,7 @@ class TypeInference(Types):
         )
 
     def _type_of_annotation(self, annotation: ast.AST, where: Where) -> AnyType | None:
-        text = constant_in_tuple(annotation)
+        text = boxed_constant(annotation)
         if text and isinstance(text[0], str):
             try:
                 annotation = ast.parse(text[0], mode="eval").body

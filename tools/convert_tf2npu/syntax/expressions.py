@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 
-def constant_in_tuple(node: ast.AST | None) -> tuple | None:
+def boxed_constant(node: ast.AST | None) -> tuple | None:
     """Return the value of a literal in a 1-tuple, or None if the expression is no literal."""
     if isinstance(node, ast.Constant):
         return (node.value,)
@@ -17,20 +17,25 @@ def constant_in_tuple(node: ast.AST | None) -> tuple | None:
     if kind in ("NameConstant", "Num", "Str", "Bytes"):
         return (getattr(node, {"NameConstant": "value", "Num": "n"}.get(kind, "s")),)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = constant_in_tuple(node.operand)
+        value = boxed_constant(node.operand)
         if value and isinstance(value[0], (int, float)):
             return (-value[0],)
     return None
 
 
+def constant_or(node: ast.AST | None, default: object) -> object:
+    """Return the value of a literal, or a default if the expression is no literal."""
+    return (boxed_constant(node) or (default,))[0]
+
+
 def is_none(node: ast.AST | None) -> bool:
     """Return True if an expression is the literal None."""
-    return constant_in_tuple(node) == (None,)
+    return boxed_constant(node) == (None,)
 
 
-def is_literal(statement: ast.stmt) -> bool:
+def is_literal_statement(statement: ast.stmt) -> bool:
     """Return True if a statement is only a literal, such as a docstring."""
-    return isinstance(statement, ast.Expr) and constant_in_tuple(statement.value) is not None
+    return isinstance(statement, ast.Expr) and boxed_constant(statement.value) is not None
 
 
 def is_main_guard(node: ast.AST) -> bool:

@@ -123,7 +123,7 @@ from ...syntax.source import Edit, Source
 from ...tf_api.v1_fate import V1, name_below_tensorflow, needs_compat_v1
 from ..base import Change, Context, Finding
 from .lift_plan import CODE
-from .tensorflow_uses import Use, call_or_expression, is_lifted_alias, tensorflow_uses
+from .tensorflow_uses import Use, call_or_expression, is_liftable_alias, tensorflow_uses
 
 __all__ = ["CODE", "NEEDS", "check_file", "check_last"]
 NEEDS = {"compat_v1": True}
@@ -219,7 +219,7 @@ def _edits_to_lift_import(source: Source, statement: ast.stmt) -> Iterator[Edit]
     assert isinstance(statement, ast.Import)
     ours = [a for a in statement.names if a.name.partition(".")[0] == "tensorflow"]
     for alias, match in zip(ours, _NAME.finditer(text)):
-        if is_lifted_alias(alias):
+        if is_liftable_alias(alias):
             at = start + match.start() + len("tensorflow")
             yield Edit(at, at, V1[len("tensorflow") :] + ("" if alias.asname else " as tensorflow"))
 

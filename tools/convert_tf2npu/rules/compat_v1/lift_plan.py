@@ -41,7 +41,7 @@ from .tensorflow_uses import (
     NOT_IN_V1,
     Import,
     Use,
-    is_lifted_alias,
+    is_liftable_alias,
     scopes_with_statements,
     tensorflow_imports,
     tensorflow_uses,
@@ -255,8 +255,8 @@ def _statements_to_lift(evidence: _Evidence, kept_imports: list[Import]) -> list
 
 def _can_be_lifted(node: ast.stmt) -> bool:
     if isinstance(node, ast.ImportFrom) and node.module:
-        return is_compat_v1_module(node.module) and all(is_lifted_alias(a, node.module) for a in node.names)
-    return isinstance(node, ast.Import) and any(is_lifted_alias(a) for a in node.names)
+        return is_compat_v1_module(node.module) and all(is_liftable_alias(a, node.module) for a in node.names)
+    return isinstance(node, ast.Import) and any(is_liftable_alias(a) for a in node.names)
 
 
 def _imports_of_moving_contrib(source: Source, evidence: _Evidence) -> list[ast.stmt]:

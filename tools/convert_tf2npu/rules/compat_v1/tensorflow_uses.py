@@ -90,7 +90,7 @@ def call_or_expression(names: Names, node: ast.expr) -> ast.expr:
     return parent if isinstance(parent, ast.Call) and parent.func is node else node
 
 
-def is_lifted_alias(alias: ast.alias, module: str = "") -> bool:
+def is_liftable_alias(alias: ast.alias, module: str = "") -> bool:
     """Return True if tf.compat.v1 has a name in an import statement, too.
 
     Args:

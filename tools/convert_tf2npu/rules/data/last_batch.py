@@ -31,7 +31,7 @@ from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.signatures import Bound
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ...syntax.source import one_line
 from ..base import Change, Context, Finding, Message, Question
 
@@ -90,7 +90,7 @@ def check_last_batch(
         source: the dataset that it reads, if this is an expression.
     """
     value = bound.args.get(static.flag or "")
-    if value is not None and constant_in_tuple(value) != (False,):
+    if value is not None and boxed_constant(value) != (False,):
         return  # the script decides
     if context.once(_reads_data_for_other_library):
         return
@@ -234,7 +234,7 @@ def _why_no_partial_batch(
     context: Context, bound: Bound, source: ast.AST | None, where: Where, size: Size | None
 ) -> str:
     """Return the reason why no batch can be partial, or the empty string."""
-    if constant_in_tuple(bound.args.get("batch_size")) == (1,):
+    if boxed_constant(bound.args.get("batch_size")) == (1,):
         return "a batch is one example"
     if size is not None and size.rows % size.batch == 0:
         return Message("{0} divides the {1} examples", size.batch, size.rows)

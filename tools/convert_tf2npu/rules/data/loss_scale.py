@@ -242,7 +242,7 @@ from ...rewrite.session_config import PRECISION_MODE
 from ...semantics.model import Call, Where
 from ...semantics.signatures import bind_arguments
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant_in_tuple, last_part
+from ...syntax.expressions import boxed_constant, last_part
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Message
 
@@ -376,7 +376,7 @@ def _enables_mixed_precision(call: Call) -> bool:
     """Return True if the options of the graph optimizer, in a literal, switch on mixed precision."""
     options = call.node.args[0] if call.node.args else None
     return isinstance(options, ast.Dict) and any(
-        constant_in_tuple(key) == ("auto_mixed_precision",) and constant_in_tuple(value) == (True,)
+        boxed_constant(key) == ("auto_mixed_precision",) and boxed_constant(value) == (True,)
         for key, value in zip(options.keys, options.values)
     )
 
@@ -405,7 +405,7 @@ def _sets_mixed_policy(context: Context, call: Call) -> bool:
         for origin in origins(argument, call.where, context.names)
         for inner in ast.walk(origin.node)
         if isinstance(inner, ast.expr)
-        for text in constant_in_tuple(inner) or ()
+        for text in boxed_constant(inner) or ()
     )
 
 
@@ -426,7 +426,7 @@ def _is_used_by_rewrite(context: Context, scale: ast.expr | None, where: Where) 
     for call in context.names.calls:
         if context.resolve(call.node.func, call.where) in GRAPH_REWRITES:
             given = bind_arguments(call.node, ("opt", "loss_scale")).args.get("loss_scale")
-            if given is not None and constant_in_tuple(given) is None:
+            if given is not None and boxed_constant(given) is None:
                 its = _ids_of_creation_calls(context, given, call.where)
                 if its is None or makers is None or its & makers:
                     return True
@@ -435,7 +435,7 @@ def _is_used_by_rewrite(context: Context, scale: ast.expr | None, where: Where) 
 
 def _ids_of_creation_calls(context: Context, node: ast.expr | None, where: Where) -> set[int] | None:
     """Return the calls that may have made a value, or None if they are not known."""
-    if node is None or constant_in_tuple(node) is not None:
+    if node is None or boxed_constant(node) is not None:
         return set()
     if isinstance(node, ast.Call):
         return {id(node)}
@@ -446,4 +446,4 @@ def _ids_of_creation_calls(context: Context, node: ast.expr | None, where: Where
 
 
 def _has_literal_scale(node: ast.Call) -> bool:
-    return constant_in_tuple(bind_arguments(node, ("opt", "loss_scale")).args.get("loss_scale")) is not None
+    return boxed_constant(bind_arguments(node, ("opt", "loss_scale")).args.get("loss_scale")) is not None

@@ -120,7 +120,7 @@ from ...analysis.datasets import batched_dataset
 from ...semantics.model import Call
 from ...semantics.signatures import BUCKET_BY_LENGTH, bind_arguments
 from ...semantics.tf_types import FROM_FILES, Type
-from ...syntax.expressions import constant_in_tuple, last_part
+from ...syntax.expressions import boxed_constant, last_part
 from ...tf_api.name_tables import PARAMETERS
 from ..base import Change, Context, Finding
 from ..compat_v1.contrib.contrib_plan import is_call_converted
@@ -151,7 +151,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     if name in _FROM_FILES:
-        if any(k.arg == "batch_size" and constant_in_tuple(k.value) == (None,) for k in call.node.keywords):
+        if any(k.arg == "batch_size" and boxed_constant(k.value) == (None,) for k in call.node.keywords):
             return  # the dataset has no batches
         yield from check_last_batch(context, CODE, call, bind_arguments(call.node, ()), StaticBatch(None), None)
         return

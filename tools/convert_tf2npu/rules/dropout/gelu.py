@@ -155,7 +155,7 @@ from ...analysis.gelu_formula import (
 from ...analysis.tensorflow_version import is_tf2_program
 from ...semantics.model import Call, Function
 from ...semantics.signatures import bind_arguments
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding
 
@@ -184,7 +184,7 @@ def check_file(context: Context) -> Iterator[Finding]:
         if layer == _ACTIVATION:
             given += [(value, "") for value in call.node.args[:1]]
         for value, before in given if layer.startswith(_LAYERS) else ():
-            if constant_in_tuple(value) == ("gelu",) or context.resolve(value, call.where) in _OF_TENSORFLOW:
+            if boxed_constant(value) == ("gelu",) or context.resolve(value, call.where) in _OF_TENSORFLOW:
                 yield _gelu_finding(context, value, before)
 
 
@@ -206,7 +206,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
 def _check_gelu_of_tensorflow(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
     """Convert or report a gelu of TensorFlow by its argument ``approximate``."""
     bound = bind_arguments(node, ("features", "approximate", "name"))
-    approximate = constant_in_tuple(bound.args.get("approximate"))
+    approximate = boxed_constant(bound.args.get("approximate"))
     if bound.hidden or "approximate" in bound.args and approximate is None or not node.args:
         if is_tf2_program(context):
             yield _gelu_finding(context, node)

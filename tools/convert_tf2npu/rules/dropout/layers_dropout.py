@@ -119,7 +119,7 @@ from typing import Iterator
 from ...rewrite.call_edits import edits_to_keep_probability
 from ...semantics.model import Call
 from ...semantics.signatures import LAYERS_DROPOUT, bind_arguments
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ..base import Change, Context, Finding
 from .training_dropouts import Dropout, change_or_finding_of_dropout
 
@@ -131,7 +131,7 @@ _NAME = "tf.layers.dropout"
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
     bound = bind_arguments(call.node, LAYERS_DROPOUT)
     training = bound.args.get("training")
-    literal = constant_in_tuple(training)
+    literal = boxed_constant(training)
     if not bound.hidden and (training is None or literal and not literal[0]):
         return  # without training it never drops
     reason = ""

@@ -31,7 +31,7 @@ from typing import Iterator
 
 from ...semantics.model import Call
 from ...semantics.signatures import bind_arguments
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import constant_or
 from ...syntax.source import one_line
 from ..base import Context, Finding, Message
 
@@ -50,7 +50,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     dropped = []
     for part in ("input", "output"):
         keep = given.args.get(part + "_keep_prob")
-        if keep is not None and (constant_in_tuple(keep) or (None,))[0] not in (1, 1.0):
+        if keep is not None and constant_or(keep, None) not in (1, 1.0):
             dropped.append(f"{part}s, keep_prob={one_line(context.source.segment(keep))}")
     if dropped:
         first, last = dropped[0], dropped[-1]

@@ -80,7 +80,7 @@ from typing import Iterator
 from ...semantics.model import Call
 from ...semantics.module_index import Names
 from ...semantics.signatures import Bound, bind_arguments
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ..base import Change, Context, Finding
 from .training_dropouts import Dropout, change_or_finding_of_dropout
 
@@ -98,7 +98,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
     training: ast.AST | None = bound.args.get("is_training")
     if training is None and not bound.hidden:
         training = next((k.value for scope in scopes for k in scope.keywords if k.arg == "is_training"), None)
-    literal = constant_in_tuple(training)
+    literal = boxed_constant(training)
     if literal and not literal[0]:
         return  # without training it never drops
     complete = training is not None and "keep_prob" in bound.args or not _may_be_in_arg_scope(context.names)

@@ -15,7 +15,7 @@ from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.signatures import Bound
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ...syntax.source import Edit, Source, one_line
 from ..base import Change, Context, Finding, Question, Result
 
@@ -71,7 +71,7 @@ def change_or_finding_of_dropout(context: Context, dropout: Dropout, name: str, 
             "Write npu_ops.dropout(x, keep_prob=...) for training",
             name,
         )
-    if dropout.training is None or constant_in_tuple(dropout.training) is not None:
+    if dropout.training is None or boxed_constant(dropout.training) is not None:
         return Change(node, _REPLACED, tuple(edits), ("npu_ops",))
     value, test, x = (
         one_line(text_with_edits(source, node, edits)),
@@ -139,7 +139,7 @@ def _has_bool_variable(context: Context) -> bool:
     for call in context.names.calls:
         if context.called_names.get(call.node) in ("tensorflow.Variable", "tensorflow.get_variable"):
             values = [*call.node.args, *(k.value for k in call.node.keywords if k.arg in ("dtype", "initial_value"))]
-            first = constant_in_tuple(values[0]) if values else None
+            first = boxed_constant(values[0]) if values else None
             if first in ((True,), (False,)) or any(context.resolve(v, call.where) == "tensorflow.bool" for v in values):
                 return True
     return False

@@ -41,7 +41,7 @@ from typing import Iterator
 from ...analysis.device_placement import runs_on_npu
 from ...rewrite.seen_findings import size_findings
 from ...semantics.model import Call
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ..base import Change, Context, Finding
 
 CODE = "NPU233"
@@ -62,7 +62,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
         given = keywords.get("pad_to_max_output_size")
         if given is None and len(call.node.args) > 5:
             given = call.node.args[5]
-        if None in keywords or (given is not None and constant_in_tuple(given) != (False,)):
+        if None in keywords or (given is not None and boxed_constant(given) != (False,)):
             return
         finding = Finding(
             call.node, "{0}. Pass pad_to_max_output_size=True and mask the boxes beyond valid", _RECOMPILES

@@ -80,7 +80,7 @@ from ...rewrite.masked_reductions import DATA
 from ...semantics.model import Call, Where
 from ...semantics.signatures import BUCKET_BY_LENGTH, bind_arguments
 from ...semantics.tf_types import Type
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ..base import Change, Context, Finding, Question
 
 CODE = "NPU238"
@@ -155,7 +155,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     given = bound.args.get("pad_to_bucket_boundary")
     if (
         not bound.hidden
-        and (given is None or constant_in_tuple(given) == (False,))
+        and (given is None or boxed_constant(given) == (False,))
         and not belongs_to_host_code(context, call.node)
     ):
         whole = batched_dataset(context, call.node)
@@ -178,6 +178,6 @@ def _has_dynamic_length(context: Context, shapes: ast.AST | None, where: Where) 
         is_known = binding is not None and not isinstance(binding.node, ast.Name)
         return is_known and binding is not None and _has_dynamic_length(context, binding.node, binding.where)
     return shapes is not None and any(
-        isinstance(node, (ast.List, ast.Tuple)) and any(constant_in_tuple(e) in ((None,), (-1,)) for e in node.elts)
+        isinstance(node, (ast.List, ast.Tuple)) and any(boxed_constant(e) in ((None,), (-1,)) for e in node.elts)
         for node in ast.walk(shapes)
     )

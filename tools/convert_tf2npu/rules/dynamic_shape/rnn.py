@@ -39,7 +39,7 @@ from typing import Iterator
 from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call
 from ...semantics.signatures import bind_arguments
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ...syntax.source import one_line
 from ...tf_api.name_tables import PARAMETERS
 from ..base import Context, Finding
@@ -62,7 +62,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
         return
     bound = bind_arguments(call.node, _SIGNATURE)
     cell, inputs = (one_line(context.source.segment(bound.args[a])) if a in bound.args else a for a in _SIGNATURE[:2])
-    time_first = constant_in_tuple(bound.args.get("time_major")) == (True,)
+    time_first = boxed_constant(bound.args.get("time_major")) == (True,)
     time_major = inputs if time_first else f"tf.transpose({inputs}, [1, 0, 2])"
     back = "" if time_first else " and transpose back"
     yield Finding(

@@ -91,7 +91,7 @@ from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.signatures import RUN_CONFIG, Bound, bind_arguments
 from ...semantics.tf_types import RUN_CONFIGS
-from ...syntax.expressions import constant_in_tuple, is_none
+from ...syntax.expressions import constant_or, is_none
 from ...syntax.source import Edit, Source
 from ..base import Change, Context, Finding, Message
 
@@ -169,7 +169,7 @@ def _disable_summaries(context: Context, call: Call) -> Iterator[Change | Findin
         return  # it serves a TPU only
     given = {keyword.arg: keyword.value for keyword in call.node.keywords}
     steps = given.get("save_summary_steps")
-    if None in given or steps is not None and (constant_in_tuple(steps) or (None,))[0] in (0, None):
+    if None in given or steps is not None and constant_or(steps, None) in (0, None):
         return
     if steps is not None:
         yield Finding(call.node, "the NPU cannot write summaries. Pass save_summary_steps=0")

@@ -100,7 +100,7 @@ from ...rewrite.removal import remove_statements
 from ...semantics.model import Call
 from ...semantics.signatures import bind_arguments
 from ...semantics.tf_types import Type
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ...syntax.source import Edit
 from ...tf_api.name_tables import PARAMETERS
 from ..base import Change, Context, Finding, Result
@@ -142,7 +142,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
         value = bound.args.get(argument)
         if value is None:
             missing.append(argument + "=False")
-        elif constant_in_tuple(value) != (False,):
+        elif boxed_constant(value) != (False,):
             edits.append(edit_to_rename(source, value, "False"))
     if missing:
         added = edit_to_add_argument(source, call.node, *missing)

@@ -106,7 +106,7 @@ from ...analysis.horovod_imports import (
     is_of_other_framework_or_launcher,
 )
 from ...rewrite.npu_imports import edit_adding_after
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding
 
@@ -187,7 +187,7 @@ def _findings_of_strings(context: Context, imports: list[Imported]) -> Iterator[
         return
     known = {imported.node for imported in imports}
     for node in ast.walk(context.names.tree):
-        value = constant_in_tuple(node)
+        value = boxed_constant(node)
         if value and isinstance(value[0], str) and node not in known and _STRING.fullmatch(value[0]):
             yield Finding(
                 node,

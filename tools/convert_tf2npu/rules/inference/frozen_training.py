@@ -67,7 +67,7 @@ from typing import Iterator
 from ...analysis.device_placement import enclosing_function, is_in_test, trains_itself
 from ...analysis.freezing import BLOCKS, FREEZERS
 from ...semantics.model import Call
-from ...syntax.expressions import constant_in_tuple, last_name
+from ...syntax.expressions import boxed_constant, last_name
 from ..base import Context, Finding
 
 CODE = "NPU284"
@@ -82,7 +82,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     inside = context.once(_calls_by_block)[block]
     for inner in inside:
         for keyword in inner.node.keywords:
-            if keyword.arg in ("training", "is_training") and constant_in_tuple(keyword.value) == (True,):
+            if keyword.arg in ("training", "is_training") and boxed_constant(keyword.value) == (True,):
                 yield Finding(
                     keyword.value,
                     "the frozen graph is built for training: it drops values or uses statistics of the batch. "

@@ -112,7 +112,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import is_in_test
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ..base import Context, Finding, Message
 
 CODE = "NPU285"
@@ -173,7 +173,7 @@ def check_file(context: Context) -> Iterator[Finding]:
                 call.node.args[0],
                 *(origin.node for origin in origins(call.node.args[0], call.where, context.names)),
             ]
-            words = [constant_in_tuple(word) for command in commands for word in ast.walk(command)]
+            words = [boxed_constant(word) for command in commands for word in ast.walk(command)]
             for _, message in check_text(" ".join(str(*word) for word in words if word)):
                 if not is_in_test(context, call.node):
                     yield Finding(call.node, message)

@@ -38,7 +38,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ..base import Context, Finding
 
 CODE = "NPU208"
@@ -54,7 +54,7 @@ def check_file(context: Context) -> Iterator[Finding]:
         return
     for call in context.names.calls:
         for keyword in call.node.keywords:
-            value = constant_in_tuple(keyword.value) if keyword.arg == "data_format" else None
+            value = boxed_constant(keyword.value) if keyword.arg == "data_format" else None
             if (
                 value
                 and isinstance(value[0], str)

@@ -86,7 +86,7 @@ from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.value_flow import origins
 from ...syntax.edits import Edit
-from ...syntax.expressions import constant_in_tuple, last_part
+from ...syntax.expressions import boxed_constant, last_part
 from ...syntax.suppressions import is_suppressed_at
 from ..base import Change, Context, Finding, Message, Question
 
@@ -255,7 +255,7 @@ def _edits_to_float32(context: Context, call: Call, name: str) -> tuple[Edit, ..
 
 
 def _unsupported_type(context: Context, node: ast.AST, where: Where) -> str | None:
-    value = constant_in_tuple(node)
+    value = boxed_constant(node)
     if value:
         return _BAD.get(value[0]) if isinstance(value[0], str) and value[0] != "double" else None
     if not isinstance(node, (ast.Name, ast.Attribute)):
@@ -279,7 +279,7 @@ def _is_made_of_float64_array(context: Context, call: Call, name: str) -> bool:
 def _is_float64_array(value: ast.expr, where: Where, names: Names, depth: int) -> bool:
     """Return True if a value certainly is a NumPy array of float64."""
     if isinstance(value, ast.BinOp):
-        sides = [side for side in (value.left, value.right) if constant_in_tuple(side) is None]
+        sides = [side for side in (value.left, value.right) if boxed_constant(side) is None]
         return bool(sides) and all(_is_float64_array(side, where, names, depth) for side in sides)
     sources = origins(value, where, names) if depth and isinstance(value, (ast.Attribute, ast.Call, ast.Name)) else ()
     if not isinstance(value, ast.Call) or any(source.node is not value for source in sources):  # or a function's result
@@ -307,5 +307,5 @@ def _literal_values(node: ast.AST) -> Iterator[object]:
         for element in node.elts:
             yield from _literal_values(element)
     else:
-        value = constant_in_tuple(node)
+        value = boxed_constant(node)
         yield None if value is None else value[0]

@@ -118,7 +118,7 @@ from ...analysis.tensors import is_tensor
 from ...semantics.model import Call, Where
 from ...semantics.module_index import ModuleIndex
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant_in_tuple, last_part
+from ...syntax.expressions import boxed_constant, last_part
 from ..base import Context, Finding
 
 CODE = "NPU227"
@@ -247,7 +247,7 @@ def _is_cast_to_float32(context: Context, call: ast.Call, where: Where) -> bool:
     return name == "tensorflow.to_float" or (
         name == "tensorflow.cast"
         and any(
-            context.resolve(dtype, where) == "tensorflow.float32" or constant_in_tuple(dtype) == ("float32",)
+            context.resolve(dtype, where) == "tensorflow.float32" or boxed_constant(dtype) == ("float32",)
             for dtype in types
         )
     )
@@ -296,17 +296,17 @@ def _is_constant_with(context: Context, node: ast.AST, where: Where, holds: Call
 
 def _float_value(node: ast.AST) -> float | None:
     """Return the value of a number with a fraction or exponent, also of a power such as ``-2 ** 32 + 1``."""
-    value = constant_in_tuple(node)
+    value = boxed_constant(node)
     if value is not None:
         return value[0] if isinstance(value[0], float) else None
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        power, offset = _float_value(node.left), constant_in_tuple(node.right)
+        power, offset = _float_value(node.left), boxed_constant(node.right)
         return power if power is not None and offset is not None and isinstance(offset[0], int) else None
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         power = _float_value(node.operand)
         return None if power is None else -power
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-        base, exponent = constant_in_tuple(node.left), constant_in_tuple(node.right)
+        base, exponent = boxed_constant(node.left), boxed_constant(node.right)
         if base is not None and exponent is not None and exponent[0] in range(-64, 65) and isinstance(base[0], int):
             return float(base[0]) ** exponent[0]
     return None

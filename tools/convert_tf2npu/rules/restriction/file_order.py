@@ -60,7 +60,7 @@ from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant_in_tuple, last_part
+from ...syntax.expressions import boxed_constant, last_part
 from ..base import Context, Finding
 
 CODE = "NPU288"
@@ -112,7 +112,7 @@ def _may_have_fixed_order(call: ast.Call) -> bool:
     """Return True if a call of list_files may have a seed or ``shuffle=False``."""
     given = dict(zip(("shuffle", "seed"), call.args[1:]))
     given.update((keyword.arg or "seed", keyword.value) for keyword in call.keywords)
-    shuffle = constant_in_tuple(given.get("shuffle"))
+    shuffle = boxed_constant(given.get("shuffle"))
     return "seed" in given or ("shuffle" in given and shuffle not in ((True,), (None,)))
 
 

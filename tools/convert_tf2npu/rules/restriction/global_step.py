@@ -78,7 +78,7 @@ from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant_in_tuple, last_part
+from ...syntax.expressions import boxed_constant, last_part
 from ..base import Context, Finding, Message
 
 CODE = "NPU226"
@@ -107,7 +107,7 @@ def _findings_of_step_update(
         return
     if word == "assign" and not _is_step_plus_one(context, values[0], call.where):
         return
-    if word == "assign_add" and constant_in_tuple(values[0]) != (1,):
+    if word == "assign_add" and boxed_constant(values[0]) != (1,):
         return
     function = enclosing_function(context, call.node)
     if runs_on_npu(context, call.node) and getattr(function, "name", "") != "apply_gradients":
@@ -172,7 +172,7 @@ def _is_step_plus_one(context: Context, node: ast.expr, where: Where) -> bool:
     return (
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Add)
-        and constant_in_tuple(node.right) == (1,)
+        and boxed_constant(node.right) == (1,)
         and _is_global_step(context, node.left, where)
     )
 

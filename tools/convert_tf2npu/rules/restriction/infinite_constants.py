@@ -47,7 +47,7 @@ from typing import Iterator
 from ...analysis.device_placement import runs_on_npu
 from ...analysis.preamble import FLAGS
 from ...semantics.model import Where
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ..base import Context, Finding
 
 CODE = "NPU209"
@@ -99,6 +99,6 @@ def _is_infinite(context: Context, node: ast.AST, where: Where) -> bool:
     if isinstance(node, ast.Attribute):
         return context.resolve(node, where) in _NAMES
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "float" and node.args:
-        value = constant_in_tuple(node.args[0])
+        value = boxed_constant(node.args[0])
         return bool(value) and str(value[0] if value else "").lower() in _WORDS
     return False

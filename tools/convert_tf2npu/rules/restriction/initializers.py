@@ -86,7 +86,7 @@ import re
 from typing import Iterator
 
 from ...semantics.model import Call, Where
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ..base import Context, Finding
 
 CODE = "NPU220"
@@ -201,5 +201,5 @@ def _collects_iterators(context: Context, collection: str) -> bool:
 
 def _collection_name(context: Context, collection: ast.expr, where: Where) -> str:
     """Return the name of a collection: a text, or the dotted name of one of TensorFlow's."""
-    value = constant_in_tuple(collection)
+    value = boxed_constant(collection)
     return str(value[0]) if value else context.resolve(collection, where) or ""

@@ -34,7 +34,7 @@ from typing import Iterator
 
 from ...semantics.model import Call
 from ...semantics.signatures import bind_arguments
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ..base import Context, Finding
 
 CODE = "NPU244"
@@ -65,7 +65,7 @@ def _calls_with_iterations_per_loop(context: Context) -> list[Call]:
 
 
 def _iterations_per_loop(call: Call) -> int:
-    value = constant_in_tuple(
+    value = boxed_constant(
         bind_arguments(call.node, ("sess", "train_op", "iterations_per_loop")).args.get("iterations_per_loop")
     )
     return value[0] if value is not None and isinstance(value[0], int) else 0

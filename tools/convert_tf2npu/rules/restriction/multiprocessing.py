@@ -96,7 +96,7 @@ from ...analysis.device_placement import is_first_call
 from ...analysis.keras_methods import is_keras_method
 from ...analysis.training_programs import texts_of_first_training_program
 from ...semantics.model import Call
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ..base import Context, Finding
 
 CODE = "NPU229"
@@ -129,7 +129,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
 def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     if name in _METHODS:
         values = call.node.args + [k.value for k in call.node.keywords if k.arg == "method"]
-        if values and constant_in_tuple(values[0]) == ("fork",):
+        if values and boxed_constant(values[0]) == ("fork",):
             yield Finding(call.node, "forked processes can hang or fail with the NPU runtime. Use 'forkserver'")
     elif name in _ENQUEUERS:
         if _may_fork(call):
@@ -158,7 +158,7 @@ def _sets_start_method(program: list[bytes]) -> bool:
 
 def _may_fork(call: Call) -> bool:
     given = [keyword.value for keyword in call.node.keywords if keyword.arg == "use_multiprocessing"]
-    return any(constant_in_tuple(value) not in ((False,), (None,)) for value in given)
+    return any(boxed_constant(value) not in ((False,), (None,)) for value in given)
 
 
 def _findings_of_keras_multiprocessing(context: Context, call: Call) -> Iterator[Finding]:

@@ -77,7 +77,7 @@ from typing import Iterator
 from ...analysis.device_placement import is_first_call, is_in_test
 from ...facts.kinds import SHAPE
 from ...semantics.model import Call
-from ...syntax.expressions import constant_in_tuple, last_part
+from ...syntax.expressions import boxed_constant, last_part
 from ...syntax.words import has_words
 from ...tf_api.name_tables import calls_of_kind
 from ..base import Context, Finding, Question
@@ -105,7 +105,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
         if given is None and len(call.node.args) > place:
             given = call.node.args[place]
         seen = context.observed_at(CODE, SHAPE, given) if given is not None else None
-        has_one = constant_in_tuple(given) == (1,) or (seen is not None and seen.only("number") == 1)
+        has_one = boxed_constant(given) == (1,) or (seen is not None and seen.only("number") == 1)
         if given is not None and not has_one:
             yield Finding(
                 call.node,

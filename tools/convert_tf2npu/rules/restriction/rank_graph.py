@@ -180,7 +180,7 @@ from ...semantics.model import Where
 from ...semantics.module_index import ModuleIndex, Names
 from ...semantics.scopes import own_returns
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant_in_tuple, is_none
+from ...syntax.expressions import boxed_constant, is_none
 from ..base import Context, Finding
 
 CODE = "NPU241"
@@ -344,7 +344,7 @@ def _environment_variable_read(value: ast.AST | None, where: Where, names: Names
         key = value.args[0] if value.args else None
     elif isinstance(value, ast.Subscript) and names.resolve(value.value, where) == "os.environ":
         key = value.slice
-    text = constant_in_tuple(getattr(key, "value", key) if type(key).__name__ == "Index" else key)
+    text = boxed_constant(getattr(key, "value", key) if type(key).__name__ == "Index" else key)
     return str(text[0]) if text else ""
 
 

@@ -234,7 +234,7 @@ from ...rewrite.call_edits import edit_to_rename
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant_in_tuple, last_part
+from ...syntax.expressions import boxed_constant, last_part
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding
 
@@ -262,7 +262,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
                 call.node, "the device is not visible. Make sure it never names a GPU; '/cpu:0' works on the NPU"
             )
         return
-    value = constant_in_tuple(device)
+    value = boxed_constant(device)
     if is_tf2_program(context):
         if of_strategy and not version_verdict(context).on_npu:
             return
@@ -338,7 +338,7 @@ def _are_gpus_replaced_at_run_time(context: Context) -> bool:
 
 def _may_be_cpu(context: Context, device: ast.expr, call: Call) -> bool:
     """Return True if the script shows that a device is the CPU in one case."""
-    values = (constant_in_tuple(origin.node) for origin in origins(device, call.where, context.names))
+    values = (boxed_constant(origin.node) for origin in origins(device, call.where, context.names))
     return any(value is not None and isinstance(value[0], str) and "cpu" in value[0].lower() for value in values)
 
 

@@ -43,7 +43,7 @@ from typing import Iterator
 from ...rewrite.call_edits import edit_to_rename
 from ...semantics.model import Call
 from ...semantics.signatures import bind_arguments
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ..base import Change, Context
 
 CODE = "NPU113"
@@ -52,7 +52,7 @@ CALLS = frozenset({"tensorflow.config.set_soft_device_placement"})
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change]:
     value = bind_arguments(call.node, ("enabled",)).args.get("enabled")
-    if value is not None and constant_in_tuple(value) != (True,) and not _restores_setting(context, call, value):
+    if value is not None and boxed_constant(value) != (True,) and not _restores_setting(context, call, value):
         yield Change(
             call.node,
             "soft device placement enabled",

@@ -93,7 +93,7 @@ from ...rewrite.removal import remove_arguments, remove_statements
 from ...semantics.model import Call
 from ...semantics.signatures import bind_arguments
 from ...semantics.tf_types import Type
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant, constant_or
 from ..base import Change, Context, Finding, Message
 
 CODE = "NPU112"
@@ -121,11 +121,11 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
         return
     names = context.names
     for node in ast.walk(names.tree):
-        value = (constant_in_tuple(node) or ("",))[0]
+        value = constant_or(node, "")
         if not isinstance(value, str) or not _AUTOMATIC.match(value):
             continue
         statement = next(parent for parent in names.ancestors(node) if isinstance(parent, ast.stmt))
-        if not any(_VARIABLE == getattr(p, "arg", (constant_in_tuple(p) or [""])[0]) for p in ast.walk(statement)):
+        if not any(_VARIABLE == getattr(p, "arg", constant_or(p, "")) for p in ast.walk(statement)):
             continue
         if _only_sets_flags(context, statement, node):
             edits = remove_statements(context.source, names, [statement])
@@ -158,10 +158,10 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
     value = next((keyword.value for keyword in call.node.keywords if keyword.arg == "jit_compile"), None)
     if value is None or context.types.type_of(method.value, call.where) != Type.MODEL:
         return
-    if constant_in_tuple(value) in ((True,), (False,), (None,)) and is_tf2_program(context):
+    if boxed_constant(value) in ((True,), (False,), (None,)) and is_tf2_program(context):
         edits = remove_arguments(context.source, call.node, [value])
         yield Change(call.node, "jit_compile removed, which TensorFlow 2.6 lacks", tuple(edits))
-    elif constant_in_tuple(value) == (True,):
+    elif boxed_constant(value) == (True,):
         yield Change(call.node, "XLA disabled", (edit_to_rename(context.source, value, "False"),))
 
 
@@ -178,7 +178,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
         if edit is None:
             yield Finding(call.node, "XLA must be off on the NPU. Pass {0}=False", switch)
             return
-    elif constant_in_tuple(value) in ((False,), (None,)):
+    elif boxed_constant(value) in ((False,), (None,)):
         return
     else:
         edit = edit_to_rename(context.source, value, "False")

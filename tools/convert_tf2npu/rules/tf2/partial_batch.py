@@ -179,7 +179,7 @@ from ...facts.kinds import SHAPE
 from ...semantics.model import Call
 from ...semantics.signatures import bind_arguments
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant_in_tuple, is_none, last_name, last_part
+from ...syntax.expressions import constant_or, is_none, last_name, last_part
 from ..base import Context, Finding, Message, Question
 
 CODE = "NPU248"
@@ -299,7 +299,7 @@ def _were_batches_full(context: Context, call: Call, rows: ast.expr, size: ast.e
 def _validation_share(call: Call) -> float | None:
     """Return the share of the rows that fit() keeps for validation; None if it is no constant."""
     split = next((keyword.value for keyword in call.node.keywords if keyword.arg == "validation_split"), None)
-    share = (constant_in_tuple(split) or (None,))[0] if split is not None else 0.0
+    share = constant_or(split, None) if split is not None else 0.0
     return share if isinstance(share, (int, float)) else None
 
 

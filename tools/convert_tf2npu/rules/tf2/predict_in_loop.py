@@ -58,7 +58,7 @@ from ...analysis.device_placement import is_in_test
 from ...analysis.keras_methods import is_keras_method
 from ...analysis.tensorflow_version import is_tf2_program
 from ...semantics.model import Call
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ..base import Context, Finding
 
 CODE = "NPU273"
@@ -88,7 +88,7 @@ def _trains_epochs(node: ast.AST) -> bool:
     """Return True for a call of fit, unless it is one of ``epochs=1``: a step of reinforcement learning."""
     if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") not in ("fit", "fit_generator"):
         return False
-    return not any(keyword.arg == "epochs" and constant_in_tuple(keyword.value) == (1,) for keyword in node.keywords)
+    return not any(keyword.arg == "epochs" and boxed_constant(keyword.value) == (1,) for keyword in node.keywords)
 
 
 def _outermost_loop(context: Context, node: ast.AST) -> ast.AST | None:

@@ -89,7 +89,7 @@ from ...analysis.tf_functions import is_traced, may_have_signature, may_use_tf_f
 from ...semantics.call_sites import values_passed_to_method, values_passed_to_parameter
 from ...semantics.model import Binding, Call, Where
 from ...semantics.module_index import Names
-from ...syntax.expressions import constant_in_tuple, last_name
+from ...syntax.expressions import constant_or, last_name
 from ...syntax.source import one_line
 from ..base import Context, Finding
 
@@ -176,7 +176,7 @@ def _names_counted_by_loop(target: ast.expr, over: ast.expr) -> set[str]:
 
 
 def _is_literal(node: ast.AST | None) -> bool:
-    value = (constant_in_tuple(node) or (None,))[0]
+    value = constant_or(node, None)
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

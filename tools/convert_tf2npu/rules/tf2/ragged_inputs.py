@@ -85,7 +85,7 @@ from ...analysis.tensorflow_version import is_tf2_program
 from ...analysis.tf_functions import is_traced
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ..base import Context, Finding
 
 CODE = "NPU274"
@@ -123,7 +123,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
             )
         return
     for keyword in call.node.keywords:
-        if keyword.arg == "ragged" and constant_in_tuple(keyword.value) == (True,):
+        if keyword.arg == "ragged" and boxed_constant(keyword.value) == (True,):
             yield Finding(call.node, "a ragged input: the NPU recompiles for each shape. Pad it in dataset.map")
         elif keyword.arg == "dtype" and _is_string(context, call, keyword.value):
             yield Finding(
@@ -170,7 +170,7 @@ def _names_of_pipeline_models(context: Context) -> frozenset[str]:
 
 
 def _is_string(context: Context, call: Call, node: ast.expr) -> bool:
-    return constant_in_tuple(node) == ("string",) or context.resolve(node, call.where) in (
+    return boxed_constant(node) == ("string",) or context.resolve(node, call.where) in (
         "tensorflow.string",
         "tensorflow.dtypes.string",
     )

@@ -95,7 +95,7 @@ from ...semantics.call_sites import default_of_parameter
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant_in_tuple
+from ...syntax.expressions import boxed_constant
 from ...syntax.source import one_line
 from ...syntax.words import has_words
 from ..base import Change, Context, Finding
@@ -112,7 +112,7 @@ _PYTHON = (".numpy(", "py_function", "numpy_function", "pdb", "breakpoint(")
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
-    if values and constant_in_tuple(values[0]) == (True,) and not is_in_test(context, call.node):
+    if values and boxed_constant(values[0]) == (True,) and not is_in_test(context, call.node):
         yield Finding(call.node, "all functions of the program run operation by operation. Remove this call")
 
 
@@ -127,7 +127,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         return
     if context.types.type_of(method.value, call.where) != Type.MODEL:
         return
-    if constant_in_tuple(switch) is None:
+    if boxed_constant(switch) is None:
         text = one_line(context.source.segment(switch))
         yield Finding(call.node, "the model runs operation by operation if {0} is True. Make it False by default", text)
     elif _is_of_layers(context, call):
@@ -139,11 +139,11 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
 def _is_switched_on(context: Context, switch: ast.expr, call: Call) -> bool:
     """Return True if a switch is True, if a variable is, or if it is the default of a parameter that is not passed."""
     sources = origins(switch, call.where, context.names)
-    if sources and all(constant_in_tuple(origin.node) == (True,) for origin in sources):
+    if sources and all(boxed_constant(origin.node) == (True,) for origin in sources):
         return True
     parameter = context.names.only_binding(switch, call.where, "arg")
     is_unknown = len(sources) == 1 and sources[0].node is switch
-    return is_unknown and parameter is not None and constant_in_tuple(default_of_parameter(parameter)) == (True,)
+    return is_unknown and parameter is not None and boxed_constant(default_of_parameter(parameter)) == (True,)
 
 
 def _is_of_layers(context: Context, call: Call) -> bool:

@@ -88,7 +88,7 @@ from ...semantics.call_sites import values_passed_to_method
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant_in_tuple, last_name
+from ...syntax.expressions import boxed_constant, last_name
 from ...syntax.source import one_line
 from ..base import Context, Finding
 
@@ -120,7 +120,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     rows = shape.elts[0] if isinstance(shape, (ast.List, ast.Tuple)) and shape.elts else shape
     if (
         rows is None
-        or not (isinstance(rows, (ast.Name, ast.Attribute)) or constant_in_tuple(rows))
+        or not (isinstance(rows, (ast.Name, ast.Attribute)) or boxed_constant(rows))
         or not trains_on_ranks(context)
         or has_own_strategy(context)
         or is_in_test(context, node)

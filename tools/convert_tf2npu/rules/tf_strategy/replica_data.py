@@ -92,7 +92,7 @@ from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant_in_tuple, last_name
+from ...syntax.expressions import constant_or, last_name
 from ..base import Context, Finding, Message
 
 CODE = "NPU252"
@@ -162,7 +162,7 @@ def _message_on_one_file(context: Context, call: Call) -> str | None:
         files = dataset.args[0]
         if isinstance(files, (ast.List, ast.Tuple)) and len(files.elts) == 1 and name.endswith("from_tensor_slices"):
             files = files.elts[0]
-        text = (constant_in_tuple(files) or (None,))[0]
+        text = constant_or(files, None)
         if name.endswith(("list_files", "from_tensor_slices")) and isinstance(text, str) and not _PATTERN.search(text):
             return "this dataset has one file name, so all ranks but one get no data. Shard after the file is read"
     return None

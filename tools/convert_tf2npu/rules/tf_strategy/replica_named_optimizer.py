@@ -88,7 +88,7 @@ from ...semantics.model import Call
 from ...semantics.signatures import bind_arguments
 from ...semantics.tf_types import Type, type_of_result
 from ...semantics.value_flow import Origin, origins
-from ...syntax.expressions import constant_in_tuple, last_part
+from ...syntax.expressions import boxed_constant, constant_or, last_part
 from ..base import Change, Context, Finding
 
 CODE = "NPU304"
@@ -159,7 +159,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
 
 def _kind_of_optimizer_argument(origin: Origin) -> str | None:
     """Return "name" for the name of an optimizer, "object" for one that is wrapped where it is created, else None."""
-    if isinstance((constant_in_tuple(origin.node) or (None,))[0], str):
+    if isinstance(constant_or(origin.node, None), str):
         return "name"
     is_optimizer = (
         isinstance(origin.node, ast.Call) and optimizer_role(origin.node, origin.where, origin.names) is not None
@@ -186,9 +186,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
         value = bound.args.get(argument)
         kinds: set[str | None] = (
             {
-                _kind_of_optimizer_argument(o)
-                if isinstance(o.node, ast.Call) or constant_in_tuple(o.node)
-                else "object"
+                _kind_of_optimizer_argument(o) if isinstance(o.node, ast.Call) or boxed_constant(o.node) else "object"
                 for o in origins(value, call.where, context.names)
                 if not _is_optimizer_class(o)
             }

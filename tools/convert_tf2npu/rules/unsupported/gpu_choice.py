@@ -53,7 +53,7 @@ from typing import Iterator
 from ...analysis.command_line_flags import flags_read_by
 from ...analysis.device_placement import is_in_test
 from ...analysis.gpu_tests import ASKING, is_test_for_gpu, is_test_for_missing_gpu
-from ...syntax.expressions import constant_in_tuple, last_name
+from ...syntax.expressions import constant_or, last_name
 from ..base import Context, Finding, Message
 
 CODE = "NPU219"
@@ -104,6 +104,6 @@ def _literals_of_branch(branch: ast.expr | list[ast.stmt]) -> Iterator[object]:
     for part in [branch] if isinstance(branch, ast.expr) else branch:
         if isinstance(part, (ast.expr, ast.Assign, ast.Expr, ast.Return)):
             for node in ast.walk(part):
-                value = (constant_in_tuple(node) or (last_name(node),))[0]
+                value = constant_or(node, last_name(node))
                 if not (isinstance(part, ast.Expr) and value in _HALF):  # NPU116 reports the call of a policy
                     yield value

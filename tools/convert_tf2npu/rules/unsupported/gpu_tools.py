@@ -71,7 +71,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import is_in_test
 from ...semantics.model import Where
-from ...syntax.expressions import constant_in_tuple, last_name
+from ...syntax.expressions import boxed_constant, constant_or, last_name
 from ..base import Context, Finding
 
 CODE = "NPU249"
@@ -134,8 +134,8 @@ def _messages_on_environ_assignment(
 
 
 def _messages_on_variable(node: ast.AST, key: ast.AST, value: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:
-    name = (constant_in_tuple(key) or ("",))[0]
-    if isinstance(name, str) and constant_in_tuple(value) not in (("0",), ("",)):
+    name = constant_or(key, "")
+    if isinstance(name, str) and boxed_constant(value) not in (("0",), ("",)):
         message = next((message for pattern, message in _VARIABLES.items() if re.fullmatch(pattern, name)), None)
         if message is not None:
             yield node, name, message
@@ -157,7 +157,7 @@ def _nvidia_package(module: str) -> str | None:
 
 def _runs_smi(command: ast.expr) -> bool:
     first = command.elts[0] if isinstance(command, (ast.List, ast.Tuple)) and command.elts else command
-    text = (constant_in_tuple(first) or ("",))[0]
+    text = constant_or(first, "")
     return isinstance(text, str) and bool(re.match(r"(?:\S*/)?nvidia-smi\b", text))
 
 

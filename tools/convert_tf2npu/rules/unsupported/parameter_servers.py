@@ -60,7 +60,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import is_in_test
 from ...semantics.signatures import bind_arguments
-from ...syntax.expressions import constant_in_tuple, last_part
+from ...syntax.expressions import boxed_constant, last_part
 from ..base import Context, Finding
 
 CODE = "NPU257"
@@ -98,6 +98,6 @@ def _is_of_servers(context: Context, node: ast.Call, name: str) -> bool:
         return bind_arguments(node, _SETTER_ARGUMENTS).is_given("cluster")
     if name in _SESSIONS:
         target = next((k.value for k in node.keywords if k.arg in _TARGETS), node.args[0] if node.args else None)
-        value = constant_in_tuple(target)
+        value = boxed_constant(target)
         return value is not None and isinstance(value[0], str) and value[0].startswith("grpc")
     return False

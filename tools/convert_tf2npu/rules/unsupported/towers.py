@@ -110,7 +110,7 @@ from ...analysis.gradients import averages_gradients
 from ...facts.kinds import SHAPE, VALUE
 from ...semantics.model import Call, Where
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant_in_tuple, last_name
+from ...syntax.expressions import boxed_constant, last_name
 from ..base import Change, Context, Finding, Message, Question
 
 CODE = "NPU256"
@@ -283,7 +283,7 @@ def _builds_towers(context: Context, device: list[ast.expr], loop: _Loop) -> boo
 def _operators_in_device(device: ast.expr) -> Iterator[ast.operator]:
     """Yield the operators of the number in a device name, or of any other expression."""
     for part in numbers_in_gpu_names(device) or [device]:
-        yield from (n.op for n in ast.walk(part) if isinstance(n, ast.BinOp) and constant_in_tuple(n.left) is None)
+        yield from (n.op for n in ast.walk(part) if isinstance(n, ast.BinOp) and boxed_constant(n.left) is None)
 
 
 def _advice_for_loop(context: Context, loop: _Loop) -> str:
@@ -295,7 +295,7 @@ def _advice_for_loop(context: Context, loop: _Loop) -> str:
 
 def _advice_to_set_to_one(context: Context, count: _Count, loop: _Loop | None = None) -> str:
     sources = origins(count.node, count.where, context.names)
-    values = [constant_in_tuple(origin.node) for origin in sources]
+    values = [boxed_constant(origin.node) for origin in sources]
     if values and all(value == (1,) for value in values):
         return ""
     flags = flags_read_by(context, [origin.node for origin in sources]) if len(sources) == 1 else set()

@@ -51,7 +51,7 @@ from typing import Iterator
 
 from ...semantics.model import Call
 from ...semantics.signatures import bind_arguments
-from ...syntax.expressions import constant_in_tuple, last_part
+from ...syntax.expressions import boxed_constant, last_part
 from ...tf_api.name_tables import calls_of_kind
 from ..base import Context, Finding
 
@@ -74,7 +74,7 @@ _ADVICE = {
 def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
     if name in _FLAGS:
         given = bind_arguments(call.node, ("name", "default")).args
-        if [constant_in_tuple(given.get(argument)) for argument in ("name", "default")] == [("use_tpu",), (True,)]:
+        if [boxed_constant(given.get(argument)) for argument in ("name", "default")] == [("use_tpu",), (True,)]:
             yield Finding(call.node, "the program asks for a TPU by default. Write False")
         return
     if last_part(name) == "TPUStrategy" and context.distributed == "tf_strategy":

@@ -14,7 +14,7 @@ from ....rewrite.call_edits import (
 )
 from ....rewrite.removal import remove_arguments
 from ....semantics.signatures import bind_arguments
-from ....syntax.expressions import constant_in_tuple, is_none
+from ....syntax.expressions import boxed_constant, is_none
 from ....syntax.source import Edit, Source
 from .replacements import Replacement
 
@@ -68,7 +68,7 @@ def _argument_edits_of_xavier(source: Source, call: ast.Call, _: Replacement) ->
     """Remove ``uniform``, which the name of the replacement implies."""
     bound = bind_arguments(call, ("uniform", "seed", "dtype"))
     uniform = bound.args.get("uniform")
-    if bound.hidden or bound.unknown or uniform is not None and constant_in_tuple(uniform) != (True,):
+    if bound.hidden or bound.unknown or uniform is not None and boxed_constant(uniform) != (True,):
         return None
     return remove_arguments(source, call, [uniform]) if uniform is not None else []
 
@@ -76,11 +76,11 @@ def _argument_edits_of_xavier(source: Source, call: ast.Call, _: Replacement) ->
 def _argument_edits_of_variance_scaling(source: Source, call: ast.Call, _: Replacement) -> list[Edit] | None:
     """Pass the arguments by name. Only the uniform initializer draws the same numbers."""
     bound = bind_arguments(call, ("factor", "mode", "uniform", "seed", "dtype"))
-    mode = constant_in_tuple(bound.args["mode"]) if "mode" in bound.args else ("FAN_IN",)
+    mode = boxed_constant(bound.args["mode"]) if "mode" in bound.args else ("FAN_IN",)
     if (
         bound.hidden
         or bound.unknown
-        or constant_in_tuple(bound.args.get("uniform")) != (True,)
+        or boxed_constant(bound.args.get("uniform")) != (True,)
         or not mode
         or mode[0] not in _MODES
     ):
@@ -101,7 +101,7 @@ def _argument_edits_of_regularizer(source: Source, call: ast.Call, replacement: 
     start = argument_start(source, call, scale)
     at = keyword_value_start(source, call, bound.keywords["scale"]) if "scale" in bound.keywords else start
     half = "0.5 * " if replacement.name.endswith(".l2") else ""
-    simple = isinstance(scale, _FACTORS) or constant_in_tuple(scale) is not None or at != source.start(scale)
+    simple = isinstance(scale, _FACTORS) or boxed_constant(scale) is not None or at != source.start(scale)
     if half or start != at:
         edits.append(Edit(start, at, half if simple or not half else half + "("))
     if half and not simple:
