@@ -17,6 +17,7 @@ from npu_shim.rehearsal.comparing.half_band import ANY
 from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.failures import run_again
 from npu_shim.rehearsal.half_run import HalfRun, Precision
+from npu_shim.rehearsal.recording.kinds import PRINT
 from npu_shim.rehearsal.running import Run
 
 ROUNDING = 4 * half_band.ROUNDOFF["float32"]  # of an op whose sums are added in another order
@@ -34,7 +35,7 @@ def compare_within_band(
 ) -> Comparison | None:
     """Compare two scripts within the band of perturbed runs of the original.
 
-    Nothing runs if no smaller difference comes before the first departure.
+    Nothing runs if no smaller difference comes before the first departure, or beside it in its step.
 
     Args:
         comparison: the comparison of original and migrated script.
@@ -48,7 +49,7 @@ def compare_within_band(
     first = comparison.first_departure
     if first is None or first.number is None:
         return None
-    if not any(difference for step, difference in comparison.largest_difference_by_step().items() if step < first.step):
+    if not _has_smaller_differences(comparison, first.step):
         return None
     runs: list[Comparison] = []
     for number in range(1, 1 + half_band.RUNS):
@@ -78,6 +79,15 @@ def run_perturbed(run: Run, number: int, count: int, report: Callable[[str], Non
     again = replace(run, whole=None, half=half, folder=os.path.join(run.folder, f"perturbed_{number}"))
     report(f"{run.run_text} with values perturbed by rounding ({number} of {count})")
     return run_again(again)
+
+
+def _has_smaller_differences(comparison: Comparison, until: int) -> bool:
+    """Return True if values of streams that have not departed differ, up to a step."""
+    for pair in (pair for pair in comparison.compared if pair.original.kind != PRINT):
+        departs = min((departure.step for departure in pair.departures), default=until + 1)
+        if any(difference for step, difference in pair.differences if step <= until and step < departs):
+            return True
+    return False
 
 
 def _difference_at(perturbed: Comparison, first: Departure) -> float:
