@@ -140,7 +140,7 @@ def _print_signatures(source: Source, graph: Graph) -> int:
 
     lines = [f"{source.path}: {source.kind}"]
     for name in source.signatures:
-        inputs, outputs = ports.choose_ports(source, graph, name)
+        inputs, outputs = ports.choose_inputs_and_outputs(source, graph, name)
         lines += ["", f"signature {name}", *_port_lines("inputs", inputs), *_port_lines("outputs", outputs)]
     if not source.signatures:
         outputs = ports.candidate_outputs(graph)
@@ -163,8 +163,8 @@ def _export_model(args: argparse.Namespace, source: Source, graph: Graph) -> int
         [ports.parse_asked_output(text) for text in args.outputs],
     )
     constants = {**source.constants, **_parse_constants(args.set)}
-    inputs, outputs = ports.choose_ports(source, graph, args.signature, asked_in, asked_out, constants)
-    outputs, dropped = ports.drop_string_outputs(outputs, bool(asked_out), args.target)
+    inputs, outputs = ports.choose_inputs_and_outputs(source, graph, args.signature, asked_in, asked_out, constants)
+    outputs, dropped = ports.drop_string_outputs_and_note(outputs, bool(asked_out), args.target)
     try:
         exported = inference_model.make_inference_model(
             source, graph, inputs, outputs, constants, args.target == "onnx"

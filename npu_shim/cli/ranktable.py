@@ -120,7 +120,7 @@ def _hosts_and_texts(
     elif args.hosts is not None or not args.mpi:
         hosts = generate.parse_hosts(args.hosts if args.hosts is not None else _THIS_HOST)
     if args.slurm or args.mpi:
-        return allocation.read_file_of_hosts(hosts, source.path, "srun" if args.slurm else "mpirun")
+        return allocation.read_hosts_and_their_files(hosts, source.path, "srun" if args.slurm else "mpirun")
     return hosts, {}
 
 

@@ -51,7 +51,7 @@ def masked_select(values: Tensor, mask: Tensor, size: int | None = None, fill: f
     values, mask = tf.convert_to_tensor(values), tf.convert_to_tensor(mask)
     count = _static_length(mask, "mask")
     size = _checked_size(size, count)
-    places, valid = _first_true_places(mask, count, size)
+    places, valid = _first_true_places_and_is_real(mask, count, size)
     chosen = tf.gather(values, places)
     shape = tf.concat([[size], tf.ones([tf.rank(chosen) - 1], tf.int32)], 0)
     kept = tf.logical_and(tf.reshape(valid, shape), tf.ones_like(chosen, tf.bool))
@@ -75,7 +75,7 @@ def masked_where(condition: Tensor, size: int | None = None) -> Selection:
     flat = tf.reshape(condition, [-1])
     count = _static_length(flat, "condition")
     size = _checked_size(size, count)
-    places, valid = _first_true_places(flat, count, size)
+    places, valid = _first_true_places_and_is_real(flat, count, size)
     rows = tf.transpose(tf.unravel_index(places, tf.shape(condition)))
     rows = tf.cast(rows * tf.cast(valid, rows.dtype)[:, None], tf.int64)
     rows.set_shape([size, condition.shape.ndims])
@@ -166,7 +166,7 @@ def sequence_mask(lengths: Tensor, maxlen: int, dtype: DType = tf.bool, name: st
         return tf.sequence_mask(tf.identity(lengths), maxlen, dtype, name)
 
 
-def _first_true_places(mask: Tensor, count: int, size: int) -> tuple[Tensor, Tensor]:
+def _first_true_places_and_is_real(mask: Tensor, count: int, size: int) -> tuple[Tensor, Tensor]:
     """Return the first ``size`` places where a mask is True, and a bool for each: True if it is real."""
     place = tf.range(count)
     # Distinct keys: places where the mask is True come first, both groups in order.

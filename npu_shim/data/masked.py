@@ -33,10 +33,10 @@ def masked_rows(values: Tensor, mask: Tensor) -> Tensor:
         ValueError: the rank of mask is unknown or 0, or its shape is not the beginning of that of values.
     """
     mask = tf.convert_to_tensor(mask)
-    values, kept, rank = _broadcast_mask(values, mask)
+    values, kept, rank = _values_broadcast_mask_and_rank(values, mask)
     axes = list(range(rank))
     number = tf.reshape(tf.cumsum(tf.reshape(tf.cast(mask, tf.int32), [-1])), tf.shape(mask))
-    is_first = _broadcast_mask(values, tf.logical_and(mask, tf.equal(number, 1)))[1]
+    is_first = _values_broadcast_mask_and_rank(values, tf.logical_and(mask, tf.equal(number, 1)))[1]
     if values.dtype == tf.bool:
         row = tf.reduce_any(tf.logical_and(values, is_first), axis=axes, keepdims=True)
         return tf.where(kept, values, tf.logical_or(tf.zeros_like(values), row))
@@ -126,7 +126,7 @@ def _extreme_of_dtype(values: Tensor, sign: int) -> float:
 def _reduce_masked(
     reduce: Function, values: Tensor, mask: Tensor, fill: float, axis: int | Sequence[int] | None, keepdims: bool
 ) -> Tensor:
-    values, kept, rank = _broadcast_mask(values, mask)
+    values, kept, rank = _values_broadcast_mask_and_rank(values, mask)
     behind = values.shape.ndims - rank  # dimensions of a row
     given = range(behind + 1) if axis is None else [axis] if isinstance(axis, int) else axis
     axes = {one % (behind + 1) for one in given if -behind - 1 <= one <= behind}
@@ -142,7 +142,7 @@ def _reduce_masked(
     return result
 
 
-def _broadcast_mask(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, int]:
+def _values_broadcast_mask_and_rank(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, int]:
     """Return values, the mask broadcast to their shape, and the rank of the mask."""
     values, mask = tf.convert_to_tensor(values), tf.convert_to_tensor(mask)
     rank = mask.shape.ndims

@@ -40,7 +40,7 @@ class RetraceWatch(SignatureCounts):
         return sum(counts.values()) > 1
 
     def _count_trace_and_warn(self, function: TracedFunction, args_and_kwargs: Structure) -> None:
-        path, line, name = _definition_place(function.python_function)
+        path, line, name = _file_line_and_name(function.python_function)
         if path.startswith(script_frames.LIBRARIES) or _KERAS_FOLDER in path:
             return
         source = f"{name} ({path}:{line})"
@@ -72,7 +72,7 @@ def _signature_text(value: Value) -> str:
     return "nothing" if value is None else type(value).__name__
 
 
-def _definition_place(function: Function) -> tuple[str, int, str]:
+def _file_line_and_name(function: Function) -> tuple[str, int, str]:
     """Return file, line and name of a Python function."""
     function = inspect.unwrap(getattr(function, "func", function))
     code = getattr(getattr(function, "__func__", function), "__code__", None)

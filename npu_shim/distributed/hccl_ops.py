@@ -276,7 +276,7 @@ def gather_all_to_all_v(
         InvalidArgumentError: when it runs, if an address is not in a memory of this process.
     """
     kind = checked_dtype(tf.as_dtype(dtype), SENT_TYPES, "hccl_ops.gather_all_to_all_v")
-    elements, counts = remote_memory.gather_at_addresses(addrinfo, addrinfo_count_per_rank, kind)
+    elements, counts = remote_memory.gather_at_addresses_and_count(addrinfo, addrinfo_count_per_rank, kind)
     begins = tf.cumsum(counts, exclusive=True)
     return graph_ops.all_to_all_v([elements, counts, begins, recv_counts, recv_displacements], group), elements
 

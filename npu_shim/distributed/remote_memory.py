@@ -180,7 +180,7 @@ def remote_scatter_write(tensorRemote: Tensor, tensorLocal: Tensor, offset: Tens
     return None if tf.executing_eagerly() else op
 
 
-def gather_at_addresses(addrinfo: Tensor, counts: Tensor, data_type: DType) -> tuple[Tensor, Tensor]:
+def gather_at_addresses_and_count(addrinfo: Tensor, counts: Tensor, data_type: DType) -> tuple[Tensor, Tensor]:
     """Return the elements at addresses, one after the other, and how many of them each rank gets.
 
     Args:

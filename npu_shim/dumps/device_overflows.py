@@ -102,8 +102,8 @@ def find_overflows(folder: str, graphs: list[str], loss_scale: dict[int, float] 
         graphs: further folders with graph files.
         loss_scale: by step, or a fixed one; None if unknown.
     """
-    dump_files, problems = files.find_dump_files(folder)
-    ops, _ = graph_files.read_built_graphs([folder, *graphs], problems)
+    dump_files, problems = files.find_dump_files_and_problems(folder)
+    ops, _ = graph_files.read_built_graphs_and_paths([folder, *graphs], problems)
     reports: list[op_debug.Report] = []
     debug = [file for file in dump_files if file.op_type == files.OP_DEBUG]
     debug.sort(key=lambda file: not file.path.endswith(".json"))  # a report counts more than the JSON made of it

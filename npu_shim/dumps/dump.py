@@ -144,9 +144,11 @@ def parse_message(raw: memoryview, begin: int, end: int) -> DumpData:
 def _decode_fields(raw: memoryview, place: int, end: int, table: Table, fields: Fields) -> Fields:
     """Add the values of each known field to others, and return all."""
     while place < end:
-        key, place = _decode_varint(raw, place, end)
+        key, place = _decode_varint_and_end(raw, place, end)
         (name, kind), wire = table.get(key >> 3, ("", None)), key & 7
-        number, begin = _decode_varint(raw, place, end) if wire in (_VARINT, _BYTES) else (_FIXED.get(wire, -1), place)
+        number, begin = (
+            _decode_varint_and_end(raw, place, end) if wire in (_VARINT, _BYTES) else (_FIXED.get(wire, -1), place)
+        )
         place = begin if wire == _VARINT else begin + number
         if number < 0:
             raise DumpError(f"field {key >> 3} of its message has the unknown wire type {wire}")
@@ -159,7 +161,7 @@ def _decode_fields(raw: memoryview, place: int, end: int, table: Table, fields: 
             values.append(number)
         elif kind is int:  # numbers in a row
             while begin < place:
-                number, begin = _decode_varint(raw, begin, place)
+                number, begin = _decode_varint_and_end(raw, begin, place)
                 values.append(number)
         elif kind is str:
             values.append(bytes(raw[begin:place]).decode("utf-8", "replace"))
@@ -170,7 +172,7 @@ def _decode_fields(raw: memoryview, place: int, end: int, table: Table, fields: 
     return {name: values for name, values in fields.items() if values}
 
 
-def _decode_varint(raw: memoryview, place: int, end: int) -> tuple[int, int]:
+def _decode_varint_and_end(raw: memoryview, place: int, end: int) -> tuple[int, int]:
     value = shift = 0
     while place < end and shift < 70:
         byte = raw[place]

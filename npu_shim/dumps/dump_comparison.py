@@ -50,12 +50,12 @@ def compare_dumps(
     Raises:
         ValueError: there is no pair.
     """
-    dump_files, problems = files.find_dump_files(device)
+    dump_files, problems = files.find_dump_files_and_problems(device)
     is_cpu = not dump_files and next(files.paths_below(device, ".npy"), None) is not None
     if not dump_files and not is_cpu:
         text = "has no dump files, TYPE.NAME.TASK.STREAM.TIMESTAMP or NAME.OUTPUT.TIMESTAMP.npy"
         raise ValueError(f"{device} {text}. Give the folder of --dump, or the dump_path.")
-    ops, graph_paths = graph_files.read_built_graphs([device, *graphs], problems)
+    ops, graph_paths = graph_files.read_built_graphs_and_paths([device, *graphs], problems)
     shared = _read_shared_draws(device, problems)
     sides = reference.read_steps(other, problems)
     compared: list[Compared] = []
@@ -69,7 +69,7 @@ def compare_dumps(
         if at is None or (step is not None and number not in (step, -1)):
             continue
         pairing = Pairing(members, ops, sides[at])
-        pairs, without = pairing.pair_outputs()
+        pairs, without = pairing.pair_outputs_and_list_unpaired()
         here = [Compared(pair, _compare_pair(pair, sides[at], max(number, at), tolerance)) for pair in pairs]
         if not is_cpu:  # two runs on the CPU draw the same numbers
             _exclude_random_departures(here, sides[at], shared)

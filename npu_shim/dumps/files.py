@@ -60,7 +60,7 @@ class Problem:
     problem: str
 
 
-def find_dump_files(folder: str) -> tuple[list[DumpFile], Problems]:
+def find_dump_files_and_problems(folder: str) -> tuple[list[DumpFile], Problems]:
     """Return the dump files of a folder and what is wrong with other files, by path."""
     dump_files: list[DumpFile] = []
     problems: Problems = {}

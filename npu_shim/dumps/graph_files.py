@@ -54,7 +54,7 @@ class GraphOp:
 OpsByDumpName = Dict[str, GraphOp]
 
 
-def read_built_graphs(folders: list[str], problems: files.Problems) -> tuple[OpsByDumpName, list[str]]:
+def read_built_graphs_and_paths(folders: list[str], problems: files.Problems) -> tuple[OpsByDumpName, list[str]]:
     """Read the built graphs below folders, else the last graph file; what is wrong with one is added to ``problems``.
 
     Returns:

@@ -63,7 +63,7 @@ class Pairing:
             of_operator[int(part[1]) if part else data.file.thread] = data  # the last of several counts
         self.operators = {name: _join_slices([of[place] for place in sorted(of)]) for name, of in slices.items()}
 
-    def pair_outputs(self) -> tuple[list[Pair], list[tuple[str, str, str]]]:
+    def pair_outputs_and_list_unpaired(self) -> tuple[list[Pair], list[tuple[str, str, str]]]:
         """Return the pairs in the order of the graph, and the side, cause and name of what has none."""
         pairs: list[Pair] = []
         without = []

@@ -102,7 +102,7 @@ def read_steps(folder: str, problems: files.Problems) -> dict[int, Reference]:
     """Read all steps of a reference, or of a folder of dumps of another run, which has no files of NumPy."""
     if next(files.paths_below(folder, (".npy",)), None):
         return {step: read_step(path, problems) for step, path in step_folders(folder).items()}
-    dumped = files.last_operator_dumps_by_step(files.find_dump_files(folder)[0])
+    dumped = files.last_operator_dumps_by_step(files.find_dump_files_and_problems(folder)[0])
     return {step: _reference_of_dumps(folder, dump.read_dumps(members, problems)) for step, members in dumped.items()}
 
 

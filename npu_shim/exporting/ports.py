@@ -77,7 +77,7 @@ def parse_asked_output(text: str) -> Asked:
     return Asked(key if equals else None, tensor)
 
 
-def choose_ports(
+def choose_inputs_and_outputs(
     source: Source,
     graph: Graph,
     signature: str | None,
@@ -113,7 +113,7 @@ def choose_ports(
     ], outs
 
 
-def drop_string_outputs(outputs: list[Port], is_asked: bool, target: str) -> tuple[list[Port], list[str]]:
+def drop_string_outputs_and_note(outputs: list[Port], is_asked: bool, target: str) -> tuple[list[Port], list[str]]:
     """Return outputs that a target has, and lines for those of a signature that are left out.
 
     Args:

@@ -144,7 +144,7 @@ class Report:
     def print_converted(self, results: Results) -> None:
         """Report the files that are converted before the script starts."""
         self._print_results(results)
-        rewrites, findings, files = _count_results(results)
+        rewrites, findings, files = _count_rewrites_findings_and_changed_files(results)
         parts = (
             ["nothing to rewrite in " + count_text(len(results), "file")]
             if not rewrites
@@ -165,7 +165,7 @@ class Report:
 
     def print_late(self, path: str, result: FileResult) -> None:
         """Report a file that is converted only when the script imports it."""
-        rewrites, findings, _ = _count_results([(path, result)])
+        rewrites, findings, _ = _count_rewrites_findings_and_changed_files([(path, result)])
         if (rewrites or findings) and not self._quiet:
             self._print_results([(path, result)])
             _print_line(
@@ -186,7 +186,7 @@ def _print_line(line: str) -> None:
     print_line(sys.stderr, f"npu-shim run: {line}")
 
 
-def _count_results(results: Results) -> tuple[int, int, int]:
+def _count_rewrites_findings_and_changed_files(results: Results) -> tuple[int, int, int]:
     """Return the numbers of rewrites, findings and changed files."""
     of_files = [result for _, result in results]
     rewrites = sum(len(result.changes) for result in of_files)

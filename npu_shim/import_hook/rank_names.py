@@ -39,7 +39,7 @@ def files_training_alone(start: Sequence[str], folders: Sequence[str]) -> list[s
         return []
     path = [*folders, *sys.path]
     files = reachable_files(start, ProjectFiles(project_root(start[-1])), path)
-    names, modules, called = _words_of_files(files)
+    names, modules, called = _words_imports_and_methods_of_files(files)
     if called.isdisjoint(_TRAINING) or not any(_top_package(module) in _TENSORFLOW for module in modules):
         return []
     installed = {
@@ -48,13 +48,13 @@ def files_training_alone(start: Sequence[str], folders: Sequence[str]) -> list[s
         if _top_package(module) not in _TENSORFLOW
         for file in files_run_by_module(module, path)
     }
-    others, imported, _ = _words_of_files(
+    others, imported, _ = _words_imports_and_methods_of_files(
         sorted(installed.difference(files))
     )  # such as an optimizer with MPI in a library
     return [] if any(map(_RANKS.search, {*names, *modules, *others, *imported})) else files
 
 
-def _words_of_files(files: Sequence[str]) -> tuple[set[str], set[str], set[str]]:
+def _words_imports_and_methods_of_files(files: Sequence[str]) -> tuple[set[str], set[str], set[str]]:
     """Return the names and words in strings of some files, the modules that they import, the methods that they call."""
     names: set[str] = set()
     modules: set[str] = set()

@@ -69,7 +69,7 @@ def main(before: Collection[str]) -> None:
     gc.collect()
     gc.freeze()  # a collection would write to the memory that forks share
     while True:
-        line, guardian = _receive_request(link)
+        line, guardian = _receive_request_and_guardian(link)
         if not line:
             os._exit(0)
         if _fork_from_child(link, guardian):
@@ -119,7 +119,7 @@ def _other_threads() -> str | None:
     return None if count == 1 else f"the import of TensorFlow starts {count - 1} threads"
 
 
-def _receive_request(link: socket.socket) -> tuple[bytes, int | None]:
+def _receive_request_and_guardian(link: socket.socket) -> tuple[bytes, int | None]:
     """Return the next request and the file descriptor of the pipe to the guardian, if any; no bytes at the end."""
     line, descriptors = b"", array.array("i")
     while not line.endswith(b"\n"):

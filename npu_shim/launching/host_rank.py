@@ -128,7 +128,7 @@ def _kill_starters_later(starters: Mapping[int, str]) -> None:
     deadline = time.monotonic() + _GRACE_S
     while starters and time.monotonic() < deadline:
         # The number of one that has ended may belong to another process now.
-        starters = {pid: begin for pid, begin in starters.items() if _process_status(pid)[2] == begin}
+        starters = {pid: begin for pid, begin in starters.items() if _process_name_parent_and_start(pid)[2] == begin}
         time.sleep(_POLL_INTERVAL_S)
     for pid in starters:
         with contextlib.suppress(ProcessLookupError):  # it ends with the one before
@@ -141,14 +141,14 @@ def _starting_processes() -> dict[int, str]:
     begins: dict[int, str] = {}
     pid = os.getppid()
     while True:
-        name, parent, begin = _process_status(pid)
+        name, parent, begin = _process_name_parent_and_start(pid)
         if name not in _STARTERS:
             return begins
         begins[pid] = begin
         pid = parent
 
 
-def _process_status(pid: int) -> tuple[str, int, str]:
+def _process_name_parent_and_start(pid: int) -> tuple[str, int, str]:
     """Return name, parent and start time of a process; empty values if there is none."""
     try:
         with open(f"/proc/{pid}/stat") as file:

@@ -58,7 +58,7 @@ class StepLoop:
             }
         )
         self.in_one_thread = single_thread.suits_single_thread(self._step)
-        self.op, self.limit = _create_loop(train_op, self._step, self.in_one_thread)
+        self.op, self.limit = _create_loop_and_limit(train_op, self._step, self.in_one_thread)
 
     def can_feed(self, tensors: Iterable[Tensor]) -> bool:
         """Return True if feeding these tensors affects the loop. A tensor that the loop copies is not affected."""
@@ -93,7 +93,9 @@ def _step_ops(train_op: Operation) -> frozenset[Operation]:
     return frozenset(ops)
 
 
-def _create_loop(train_op: Operation, copied: frozenset[Operation], in_one_thread: bool) -> tuple[Operation, Tensor]:
+def _create_loop_and_limit(
+    train_op: Operation, copied: frozenset[Operation], in_one_thread: bool
+) -> tuple[Operation, Tensor]:
     """Add ``for i in range(iterations_per_loop): train_op`` to the graph. Return the op of the loop and its limit.
 
     The nodes are written directly instead of traced through tf.while_loop for

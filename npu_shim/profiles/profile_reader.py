@@ -56,7 +56,7 @@ def read_profile(folder: str, graphs: Sequence[str] = (), product: Product | Non
         for device in _devices_of_source(source, profile)
     ]
     _drop_earlier_runs(profile)
-    profile.lines = _lines_of_ops(folder, graphs, profile)
+    profile.lines = _lines_by_op_name_and_type(folder, graphs, profile)
     if not (profile.devices or profile.rows["op_statistic"] or profile.rows["communication_statistic"]):
         collected = any(name.startswith("PROF_") for _, folders, _ in os.walk(folder) for name in folders)
         fix = f"Run msprof --export=on --output={folder}" if collected else "Give the DIR of npu-shim run --profile DIR"
@@ -115,7 +115,9 @@ def _drop_earlier_runs(profile: Profile) -> None:
     profile.devices = list(ranks)
 
 
-def _lines_of_ops(folder: str, graphs: Sequence[str], profile: Profile) -> tuple[dict[str, str], dict[str, str]]:
+def _lines_by_op_name_and_type(
+    folder: str, graphs: Sequence[str], profile: Profile
+) -> tuple[dict[str, str], dict[str, str]]:
     """Return the lines by the names of ops, and by their types where only these are known.
 
     Args:
@@ -126,7 +128,7 @@ def _lines_of_ops(folder: str, graphs: Sequence[str], profile: Profile) -> tuple
     names = {row.cells["name"]: row.cells["line"] for row in profile.rows["lines"]}
     originals = {
         op.name: op.originals or []
-        for op in graph_files.read_built_graphs([folder, *graphs], profile.problems)[0].values()
+        for op in graph_files.read_built_graphs_and_paths([folder, *graphs], profile.problems)[0].values()
     }
     originals.update(
         (row.cells["name"], re.split(r"\s*[,;]\s*", row.cells["originals"])) for row in profile.rows["fusion_op"]

@@ -93,7 +93,7 @@ class Plan:
         """Run both scripts, and write a recording if one is asked for. Return the result of their comparison."""
         settings, runs = self._comparison_settings(), self.perturbed or RUNS
         half = verifying_half.Half(self.half, runs) if self.half else None
-        with preloaded_runs.preloaded(self._make_runs()) as (original, migrated):
+        with preloaded_runs.preloaded(self._make_original_and_migrated_run()) as (original, migrated):
             if self.record:
                 return recorded_original.record_original(self.record, original, migrated, settings, half, runs, report)
             if half:
@@ -138,7 +138,7 @@ class Plan:
             display=self.display,
         )
 
-    def _make_runs(self) -> tuple[Run, Run]:
+    def _make_original_and_migrated_run(self) -> tuple[Run, Run]:
         last_step = self.dumping.last_step if self.dumping is not None else None
         original = Run(
             "original",

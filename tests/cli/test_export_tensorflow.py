@@ -247,20 +247,23 @@ def test_sixteen_bits_round_more(
         path.write_bytes(graph.as_graph_def().SerializeToString())
         source = sources.open_source(str(path))
         made = inference_model.make_inference_model(
-            source, graph, *ports.choose_ports(source, graph, None, [], [ports.parse_asked_output("y")]), {}
+            source,
+            graph,
+            *ports.choose_inputs_and_outputs(source, graph, None, [], [ports.parse_asked_output("y")]),
+            {},
         )
         assert proof.output_tolerance(made) == most
 
 
 def test_strings_of_a_signature_are_left_out() -> None:
     classes, scores = ports.Port("classes", "a:0", tf.string, [2]), ports.Port("scores", "b:0", tf.float32, [2])
-    kept, lines = ports.drop_string_outputs([classes, scores], False, "onnx")
+    kept, lines = ports.drop_string_outputs_and_note([classes, scores], False, "onnx")
     assert kept == [scores] and lines == ["classes is left out: onnx has no strings"]
     for outputs, is_asked in (([classes, scores], True), ([classes], False)):
         with pytest.raises(
             graph_defs.ExportError, match="classes is a string, which onnx does not have. Give --outputs"
         ):
-            ports.drop_string_outputs(outputs, is_asked, "onnx")
+            ports.drop_string_outputs_and_note(outputs, is_asked, "onnx")
 
 
 def test_onnxruntime_runs_the_model(trained: pathlib.Path, tmp_path: pathlib.Path) -> None:

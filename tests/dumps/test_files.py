@@ -41,7 +41,7 @@ def test_a_name_is_read(name: str, wanted: tuple[object, ...], tmp_path: pathlib
     (folder / name).write_bytes(b"")
     mapping = "12345678901234567890,MatMul.a_long_name.5.6.1700000000000001\n"
     (folder / "mapping.csv").write_text(mapping, encoding="utf-8")
-    (found,), problems = files.find_dump_files(str(tmp_path))
+    (found,), problems = files.find_dump_files_and_problems(str(tmp_path))
     fields = ("op_type", "op_name", "task", "stream", "time", "context", "thread")
     assert tuple(getattr(found, field) for field in fields) == wanted
     assert (found.step, found.run) == (5, ("20231114221320", "0"))
@@ -52,7 +52,7 @@ def test_a_file_that_is_no_dump_is_named(tmp_path: pathlib.Path) -> None:
     for name in ("Conv2D.conv1.x.y", "core", "123", "readme.txt", "Conv2D.a.1.2.3.4.5", ".hidden"):
         (tmp_path / name).write_bytes(b"")
     (tmp_path / "mapping.csv").write_text("1,2,3\n", encoding="utf-8")
-    found, problems = files.find_dump_files(str(tmp_path))
+    found, problems = files.find_dump_files_and_problems(str(tmp_path))
     assert found == []
     assert {pathlib.Path(path).name: text[:22] for path, text in problems.items()} == {
         "Conv2D.conv1.x.y": "its name is not that o",
@@ -69,7 +69,7 @@ def test_the_last_run_on_the_first_device_counts(tmp_path: pathlib.Path) -> None
             folder = tmp_path / time / device / "m" / "1" / "0"
             folder.mkdir(parents=True)
             (folder / "Op.op.1.2.3").write_bytes(b"")
-    ((found,),) = files.last_operator_dumps_by_step(files.find_dump_files(str(tmp_path))[0]).values()
+    ((found,),) = files.last_operator_dumps_by_step(files.find_dump_files_and_problems(str(tmp_path))[0]).values()
     assert found.run == ("20240201000000", "0")
 
 

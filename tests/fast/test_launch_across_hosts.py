@@ -155,7 +155,7 @@ def test_only_processes_of_mpi_are_ended_with_a_failed_rank(tmp_path: pathlib.Pa
     mpirun, daemon, starters = done.stdout.splitlines()[:3]
     found = ast.literal_eval(starters)
     assert list(found) == [int(daemon), int(mpirun)] and all(begin.isdigit() for begin in found.values())
-    assert host_rank._process_status(int(mpirun)) == ("", 0, "")
+    assert host_rank._process_name_parent_and_start(int(mpirun)) == ("", 0, "")
 
 
 def test_a_rank_ends_with_the_daemon_that_started_it(tmp_path: pathlib.Path) -> None:

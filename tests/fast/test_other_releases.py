@@ -148,7 +148,7 @@ def write_assessment(folder: pathlib.Path) -> pathlib.Path:
 
 def read_assessment(folder: pathlib.Path) -> str:
     profile = profile_reader.Profile(str(folder))
-    profile_reader._lines_of_ops(str(folder), [str(folder)], profile)
+    profile_reader._lines_by_op_name_and_type(str(folder), [str(folder)], profile)
     return "; ".join(profile.problems.values())
 
 

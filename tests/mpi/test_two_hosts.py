@@ -60,8 +60,8 @@ class Job:
     def kill_daemon(self, rank: int) -> None:
         """Kill the daemon of mpirun that started a rank."""
         (pid,) = [pid for pid in self.processes() if has(pid, f"RANK_ID={rank}")]
-        while host_rank._process_status(pid)[0] not in DAEMONS:
-            pid = host_rank._process_status(pid)[1]
+        while host_rank._process_name_parent_and_start(pid)[0] not in DAEMONS:
+            pid = host_rank._process_name_parent_and_start(pid)[1]
         os.kill(pid, signal.SIGKILL)
 
     def processes(self) -> list[int]:

@@ -35,7 +35,7 @@ def train_one_step() -> float:
     from npu_shim.config.session import session_config
 
     with tf_api.tf.Graph().as_default(), tf_api.v1.Session(config=session_config()) as run:
-        step, w = _make_parabola_step()
+        step, w = _make_parabola_step_and_variable()
         run.run(tf_api.v1.global_variables_initializer())
         run.run(step)
         return float(run.run(w))
@@ -49,7 +49,7 @@ def loop() -> str:
     from npu_shim.estimator.npu.util import set_iteration_per_loop
 
     with tf_api.tf.Graph().as_default(), tf_api.v1.Session(config=session_config(iterations_per_loop=_STEPS)) as run:
-        step, w = _make_parabola_step(0.0125)
+        step, w = _make_parabola_step_and_variable(0.0125)
         run.run(tf_api.v1.global_variables_initializer())
         several = set_iteration_per_loop(run, step, _STEPS)
         run.run(several)
@@ -102,7 +102,7 @@ def estimator() -> str:
     from npu_shim.estimator.npu.npu_estimator import NPUEstimator, NPUEstimatorSpec
 
     def model_fn(features: Structure, labels: Structure, mode: str) -> EstimatorSpec:
-        step, w = _make_parabola_step()
+        step, w = _make_parabola_step_and_variable()
         return NPUEstimatorSpec(mode, loss=tf_api.tf.reduce_mean(features) * 0 + w, train_op=step)
 
     with tempfile.TemporaryDirectory() as folder:
@@ -141,7 +141,7 @@ def _switch_to_graph_mode() -> None:
         enable_v1()
 
 
-def _make_parabola_step(rate: float = 0.125) -> tuple[Operation, Variable]:
+def _make_parabola_step_and_variable(rate: float = 0.125) -> tuple[Operation, Variable]:
     """Return a training step of (2 w - 6)^2 from w = 0, and w."""
     from npu_shim._tensorflow import tf_api
 

@@ -48,7 +48,7 @@ def slurm_hosts(environ: Mapping[str, str]) -> tuple[Host, ...]:
     return tuple(Host(name, tuple(range(count))) for name, count in zip(names, counts))
 
 
-def read_file_of_hosts(hosts: Sequence[Host], path: str, starter: str) -> tuple[Sequence[Host], dict[str, str]]:
+def read_hosts_and_their_files(hosts: Sequence[Host], path: str, starter: str) -> tuple[Sequence[Host], dict[str, str]]:
     """Read a file on each host.
 
     Args:

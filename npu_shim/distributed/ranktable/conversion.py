@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from typing import Tuple
 
 from npu_shim._tensorflow.types import JsonObject
 from npu_shim.distributed.ranktable import model
 from npu_shim.distributed.ranktable.writer import table_to_json
 
+DroppedKeys = Tuple[str, ...]
 TARGETS = (*model.DIALECTS, *(version for versions in model.VERSIONS.values() for version in versions))
 # The keys that readers of the dialect lab expect besides the ranks
 _LAB_KEYS = {"board_id": "0x0000", "chip_info": "910", "deploy_mode": "lab", "para_plane_nic_location": "device"}
@@ -21,7 +23,7 @@ _STRUCTURE_KEYS = (
 ).split()
 
 
-def convert_table(table: model.RankTable, target: str) -> tuple[model.RankTable, tuple[str, ...]]:
+def convert_table(table: model.RankTable, target: str) -> tuple[model.RankTable, DroppedKeys]:
     """Convert a table to another dialect or version.
 
     Args:

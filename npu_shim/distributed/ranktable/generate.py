@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
+from typing import Callable, Iterable, Mapping, NamedTuple, Sequence, Tuple
 
 from npu_shim.distributed.ranktable import model, rootinfo
 from npu_shim.distributed.ranktable.net_layers import IPV4, TOPOLOGY_FILE
 from npu_shim.distributed.ranktable.rank_list import group_by_server
 
 HCCN_CONF = "/etc/hccn.conf"
+PlaceholderHosts = Tuple[str, ...]
 _HOST = re.compile(r"^(?P<host>\[[^\]]+\]|[^:\[\]]+)(?::(?P<count>\d+)|:(?P<first>\d+)-(?P<last>\d+))?$")
 _ADDRESS = re.compile(r"^\s*address_(\d+)\s*=\s*(\S+)\s*$")
 _MAX_DEVICES, _MAX_SERVERS = 64, 126  # with placeholder addresses
@@ -42,7 +43,7 @@ class Source(NamedTuple):
     option: str
     facts: str
     parse: Callable[[str, str], Mapping[int, str | model.Device]]
-    generate: Callable[..., tuple[model.RankTable, tuple[str, ...]]]
+    generate: Callable[..., tuple[model.RankTable, PlaceholderHosts]]
 
 
 def file_source(dialect: str) -> Source:
@@ -113,7 +114,7 @@ def parse_hccn(text: str, name: str) -> dict[int, str]:
 
 def generate_server_list(
     hosts: Sequence[Host], addresses: Mapping[str, Mapping[int, str]]
-) -> tuple[model.RankTable, tuple[str, ...]]:
+) -> tuple[model.RankTable, PlaceholderHosts]:
     """Generate a rank table; ranks are numbered host by host, device by device.
 
     Args:
@@ -145,7 +146,7 @@ def generate_server_list(
 
 def generate_rank_list(
     hosts: Sequence[Host], rootinfo_devices: Mapping[str, Mapping[int, model.Device]]
-) -> tuple[model.RankTable, tuple[str, ...]]:
+) -> tuple[model.RankTable, PlaceholderHosts]:
     """Generate a rank table of version 2.0, as generate() does one of version 1.0.
 
     Args:

@@ -29,7 +29,7 @@ def parse_hostfile(text: str, name: str) -> tuple[Host, ...]:
         if not content:
             continue
         place = f"{name}, line {number}"
-        host, count = _parse_host_line(content, place)
+        host, count = _parse_host_and_slots(content, place)
         if host in [one.name for one in hosts]:
             raise ValueError(f"{place}: {host!r} is named twice. Name each host once, with all its slots.")
         hosts.append(Host(host, None if count is None else tuple(range(count))))
@@ -64,7 +64,7 @@ def fill_hosts(hosts: Sequence[Host], ranks: int | None) -> tuple[Host, ...]:
     return tuple(filled)
 
 
-def _parse_host_line(content: str, place: str) -> tuple[str, int | None]:
+def _parse_host_and_slots(content: str, place: str) -> tuple[str, int | None]:
     match = _LINE.match(content)
     wrong = ValueError(f"{place}: {content!r} is not allowed. Write HOST, 'HOST slots=8' or HOST:8.")
     if match is None:

@@ -58,7 +58,7 @@ def shard_batch(batch: Structure) -> Structure:
     Returns:
         The rows; batch itself on one process.
     """
-    return slice_of_rank(batch)[0] if is_worker("npu.distribute.shard_batch") else batch
+    return slice_and_weight_of_rank(batch)[0] if is_worker("npu.distribute.shard_batch") else batch
 
 
 class _Slices:
@@ -71,10 +71,10 @@ class _Slices:
         return len(self._batches)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[Structure]:
-        return (slice_of_rank(batch)[0] for batch in self._batches)
+        return (slice_and_weight_of_rank(batch)[0] for batch in self._batches)
 
 
-def slice_of_rank(batch: Structure) -> tuple[Structure, Tensor | None]:
+def slice_and_weight_of_rank(batch: Structure) -> tuple[Structure, Tensor | None]:
     """Return the rows of this rank of a batch, and their weight.
 
     Args:
@@ -96,7 +96,7 @@ def slice_of_rank(batch: Structure) -> tuple[Structure, Tensor | None]:
 
 
 def weight_of_shard(rows: Structure) -> Tensor:
-    """Return the weight of a batch of this rank's shard of a dataset, see slice_of_rank().
+    """Return the weight of a batch of this rank's shard of a dataset, see slice_and_weight_of_rank().
 
     Args:
         rows: a structure of tensors with the same number of rows.
@@ -116,7 +116,7 @@ def set_step_weight(weight: Tensor | None) -> Iterator[None]:
 
 
 def weight_of_rows() -> Tensor | None:
-    """Return the weight of this rank's rows in the training step that is built, see slice_of_rank(); None for 1."""
+    """Return the weight of this rank's rows in the training step that is built, see slice_and_weight_of_rank(); None for 1."""
     return _weight.get()
 
 

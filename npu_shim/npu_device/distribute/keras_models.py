@@ -12,7 +12,7 @@ from npu_shim.npu_device.distribute.global_batches import (
     have_equal_shards,
     rank_and_size,
     set_step_weight,
-    slice_of_rank,
+    slice_and_weight_of_rank,
     weight_of_shard,
 )
 from npu_shim.npu_device.distribute.gradient_sharing import distributed_optimizer
@@ -96,7 +96,7 @@ class _Parallel:
         """Train on this rank's rows of a batch."""
         weight = None
         if self._expected == _BATCHES:
-            data, weight = slice_of_rank(data)
+            data, weight = slice_and_weight_of_rank(data)
         elif self._expected == _SHARDS:
             weight = weight_of_shard(data)
         counted = None if weight is None else RowsThatCount(self._model)

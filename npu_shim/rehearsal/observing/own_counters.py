@@ -31,7 +31,7 @@ def compares_own_count(path: str, line: int) -> bool:
     computed = _computed_names(tree)
     return any(
         not counters.isdisjoint(map(_name_of, ast.walk(node)))
-        and any(_is_computed(part, computed) for part in ast.walk(node))
+        and any(_is_quotient_or_computed(part, computed) for part in ast.walk(node))
         for node in ast.walk(tree)
         if isinstance(node, ast.Compare)
     )
@@ -58,13 +58,17 @@ def _computed_names(tree: ast.AST) -> set[str]:
     ]
     names: set[str] = set()
     while True:
-        more = {name for name, value in assigned if name and any(_is_computed(part, names) for part in ast.walk(value))}
+        more = {
+            name
+            for name, value in assigned
+            if name and any(_is_quotient_or_computed(part, names) for part in ast.walk(value))
+        }
         if more <= names:
             return names
         names |= more
 
 
-def _is_computed(node: ast.AST, names: set[str]) -> bool:
+def _is_quotient_or_computed(node: ast.AST, names: set[str]) -> bool:
     if isinstance(node, ast.BinOp):
         return isinstance(node.op, (ast.Div, ast.FloorDiv))
     if isinstance(node, ast.Call):

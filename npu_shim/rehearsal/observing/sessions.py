@@ -46,13 +46,13 @@ def _run_and_note_updates(
         fetched = tf_session.fetched_elements(session, fetches)
         key = tuple(element.name for element in fetched)
         if key not in uses:
-            uses[key] = _kinds_of_updates([getattr(element, "op", element) for element in fetched])
+            uses[key] = _has_optimizer_updates_and_any([getattr(element, "op", element) for element in fetched])
             seen.note("trains", uses[key][0])
             seen.note("updates", uses[key][1])
     return values
 
 
-def _kinds_of_updates(ops: list[Operation]) -> tuple[bool, bool]:
+def _has_optimizer_updates_and_any(ops: list[Operation]) -> tuple[bool, bool]:
     """Return if ops, or those before them, are updates by an optimizer, and if they are any updates."""
     ran = tf_graph.ops_with_ancestors(ops)
     trains = any(_TRAINS.match(op.type) for op in ran)

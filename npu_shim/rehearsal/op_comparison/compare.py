@@ -118,7 +118,7 @@ def compare(
     for stage in STAGES:
         one = [output for output in ours if output.stage == stage]
         other = [output for output in theirs if output.stage == stage]
-        pairs, alone = _pair_outputs(one, other)
+        pairs, alone = _pair_outputs_and_list_unpaired(one, other)
         rows += [_compare_outputs(a, b, tolerance) for a, b in pairs]
         unmatched += [(stage, output.name) for output in alone]
     return OpComparison(rows, unmatched)
@@ -143,7 +143,9 @@ def _values_of_both(
     return ours, graphs.function_values(g, arguments, loss, rate, variables)
 
 
-def _pair_outputs(ours: list[OpValue], theirs: list[OpValue]) -> tuple[list[tuple[OpValue, OpValue]], list[OpValue]]:
+def _pair_outputs_and_list_unpaired(
+    ours: list[OpValue], theirs: list[OpValue]
+) -> tuple[list[tuple[OpValue, OpValue]], list[OpValue]]:
     """Pair outputs by name and type, and the rest by an alignment of their types and shapes."""
     by_key = {(output.name, output.op_type, output.value.shape): output for output in theirs}
     partner: dict[int, OpValue] = {}

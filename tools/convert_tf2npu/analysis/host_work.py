@@ -103,7 +103,7 @@ def is_only_printed_or_drawn(context: Context, node: ast.AST) -> bool:
         and mention.lineno > statement.lineno
     ]
     return any(_type_of_statement_around(context, use) is ast.For for use in uses) and all(
-        _is_loop_that_shows(context, use, where) for use in uses
+        _only_shows_elements(context, use, where) for use in uses
     )
 
 
@@ -130,7 +130,7 @@ def _type_of_statement_around(context: Context, use: ast.Name) -> type | None:
     return next((type(parent) for parent in context.names.ancestors(use) if isinstance(parent, ast.stmt)), None)
 
 
-def _is_loop_that_shows(context: Context, use: ast.Name, where: Where) -> bool:
+def _only_shows_elements(context: Context, use: ast.Name, where: Where) -> bool:
     loop = next((p for p in context.names.ancestors(use) if isinstance(p, ast.stmt)), None)
     if isinstance(loop, ast.Assign):  # dataset = dataset.map(...): the loop is over the last of them
         return (

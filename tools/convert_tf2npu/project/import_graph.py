@@ -109,13 +109,13 @@ class ImportGraph:
             if folder not in places:
                 places = {folder: {}}  # the files of a folder come one after the other
             imports = imports_of(self._files.raw(path), path)
-            imported, beside = self._file_numbers_of_imports(imports, folder, places[folder])
+            imported, beside = self._numbers_of_imported_and_neighbouring_files(imports, folder, places[folder])
             self._imported.append(_sorted_array(imported - {number}))
             self._beside.append(_sorted_array(beside - imported))
             if imports.of_frameworks:
                 self._roots.append(number)
 
-    def _file_numbers_of_imports(
+    def _numbers_of_imported_and_neighbouring_files(
         self, imports: Imports, folder: str, places: dict[str, int | None]
     ) -> tuple[set[int | None], set[int | None]]:
         def number_of_module(module: str) -> int | None:

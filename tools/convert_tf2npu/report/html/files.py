@@ -25,7 +25,7 @@ def files_section(report: Report) -> Iterator[str]:
     left_bytes = _MOST_DIFF_BYTES
     for file in reported:
         yield from _file_html(file, translate)
-        difference, left_bytes = _difference_html(file, left_bytes, translate)
+        difference, left_bytes = _difference_html_and_left_bytes(file, left_bytes, translate)
         yield difference
         yield "</details>"
     if len(reported) < len(report.files):
@@ -60,7 +60,7 @@ def _file_html(file: ReportFile, translate: Language) -> Iterator[str]:
     yield "</ul>"
 
 
-def _difference_html(file: ReportFile, left_bytes: int, translate: Language) -> tuple[str, int]:
+def _difference_html_and_left_bytes(file: ReportFile, left_bytes: int, translate: Language) -> tuple[str, int]:
     new = file.new_text()
     if new is None:
         return "", left_bytes

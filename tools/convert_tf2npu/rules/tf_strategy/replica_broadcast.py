@@ -161,7 +161,7 @@ def _broadcasts_variables(context: Context) -> bool:
     )
 
 
-def _fix_of_training_start(context: Context, call: Call, updates: bool) -> str | None:
+def _fix_of_training_start(context: Context, call: Call, updates_variables: bool) -> str | None:
     """Return the fix for a call that starts the training, or None for other calls."""
     node, names = call.node, context.names
     tf = name_of_tensorflow(names) or "tf"
@@ -177,9 +177,9 @@ def _fix_of_training_start(context: Context, call: Call, updates: bool) -> str |
         return Message("Before the loop run {0} in the Keras session", broadcast)
     if may_be_keras:
         return Message("If this is a Keras model, pass callbacks=npu_callbacks_append() to {0}", function.attr)
-    if function.attr in _SUPERVISED and updates and owner is not None:
+    if function.attr in _SUPERVISED and updates_variables and owner is not None:
         return Message("Unfinalize the graph and run {0}", broadcast)
-    if updates and function.attr == "run":
+    if updates_variables and function.attr == "run":
         if owner in (None, Type.SESSION) and node.args:
             initializers = [
                 m for value in _list_members(node.args[0]) for m in _initializer_calls(value, call.where, names)
