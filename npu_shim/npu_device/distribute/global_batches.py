@@ -116,7 +116,7 @@ def set_step_weight(weight: Tensor | None) -> Iterator[None]:
 
 
 def weight_of_rows() -> Tensor | None:
-    """Return the weight of this rank's rows in the training step that is built, see slice_and_weight_of_rank(); None for 1."""
+    """Return the weight of this rank's rows in the training step that is built; None for 1."""
     return _weight.get()
 
 
