@@ -39,10 +39,12 @@ _OPTIONS = """
 --product NAME  bound the time of a step for {}, or for TFLOPS,GB/s of a data sheet, like 320,1600
 --predict  predict the time of a training step on the card of --processor
 --processor NAME  card of the prediction, such as {}
+--rank-table FILE  rank table of the predicted job
+--apply  print the options that the prediction proposes as an edit of the configuration
 --json FILE  write the assessment as JSON; - prints it (docs/assess.md)
 --html FILE  write it as one HTML page
 --strict  return 1 if something would not run on the card
---ranks N  run the script on N ranks and report rank 0's step
+--ranks N  run the script on N ranks and report rank 0's step; with --predict, predict a job of N ranks
 --alias  serve npu_bridge, npu_device and horovod from npu_shim
 """
 _OF_RANK = "rank_{}"  # the assessment of a rank
@@ -60,6 +62,8 @@ def main(arguments: list[str]) -> int:
     own, rest = split_at_dashes(arguments)
     args = _parser().parse_args(own)
     check_file(args.script, "Give a Python script.")
+    if args.rank_table:
+        check_file(args.rank_table, "Give a rank table.")
     check_output_file("--json", args.json)
     check_output_file("--html", args.html)
     need_tensorflow()
@@ -68,12 +72,12 @@ def main(arguments: list[str]) -> int:
         settings = _assess_settings(args)
     except ValueError as error:
         return print_error(_COMMAND, str(error))
-    if args.ranks and not args.of_rank:
+    if args.ranks and not args.of_rank and settings.processor is None:
         return _assess_ranks(args, own, rest)
     from npu_shim.rehearsal.assess import until_stop
     from npu_shim.rehearsal.assess.capture import Capture
 
-    capture = Capture(os.path.dirname(os.path.abspath(args.script)))
+    capture = Capture(settings.folder, measures_input=settings.processor is not None)
     with until_stop.run_until_stop(capture, args.script, rest, args.alias):
         if not capture.graphs:
             return print_error(_COMMAND, _no_step_text(capture, args.script))
@@ -130,6 +134,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _assess_settings(args: argparse.Namespace) -> Settings:
+    from npu_shim.distributed.ranktable import reader
     from npu_shim.rehearsal.assess import operators, products
     from npu_shim.rehearsal.predict import op_times
 
@@ -137,11 +142,15 @@ def _assess_settings(args: argparse.Namespace) -> Settings:
     if args.mixlist:
         lists = operators.with_mixlist_changes(lists, args.mixlist)
     product = products.parse_product(args.product) if args.product else None
-    is_predicted = args.predict or args.processor
+    is_predicted = args.predict or args.processor or args.rank_table or args.apply
     processor = op_times.processor(args.processor or op_times.DEFAULT_PROCESSOR) if is_predicted else None
     from npu_shim.rehearsal.assess.of_capture import Settings
 
-    return Settings(lists, product, os.path.dirname(os.path.abspath(args.script)), processor)
+    table = reader.read_table(args.rank_table) if args.rank_table else None
+    if table is not None and args.ranks not in (0, table.size):
+        raise ValueError(f"--ranks {args.ranks}: {args.rank_table} has {table.size}. Leave one of the two out")
+    ranks = table.size if table is not None else args.ranks or 1
+    return Settings(lists, product, os.path.dirname(os.path.abspath(args.script)), processor, ranks, table)
 
 
 def _no_step_text(capture: Capture, path: str) -> str:
@@ -168,7 +177,8 @@ def _write_report(assessed: Assessment, args: argparse.Namespace) -> str:
     text = json.dumps(assessed.to_json(), indent=2)
     if args.json and args.json != "-":
         pathlib.Path(args.json).write_text(text + "\n", encoding="utf-8")
-    return text if args.json == "-" else report.to_text(assessed)
+    edits = [line for graph in assessed.graphs if graph.prediction and args.apply for line in graph.prediction.edit]
+    return text if args.json == "-" else "\n".join([report.to_text(assessed), *edits])
 
 
 def _print_and_exit(text: str, assessed: Assessment, strict: bool) -> int:

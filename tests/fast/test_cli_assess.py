@@ -12,6 +12,8 @@ from npu_shim.cli import main
 from npu_shim.rehearsal.assess import operators, products
 from npu_shim.rehearsal.assess.assessment import Assessment, Collective, CompiledGraphs, Graph, job_assessment
 
+TABLE = str(pathlib.Path(__file__).parents[2] / "samples" / "ranktables" / "rank_table_8p.json")
+
 
 @pytest.mark.parametrize(
     "arguments, message",
@@ -25,8 +27,26 @@ from npu_shim.rehearsal.assess.assessment import Assessment, Collective, Compile
         ),
         ([__file__, "--mixlist", "absent.json"], "file not found: absent.json."),
         ([__file__, "--ranks", "1"], "'1' is not allowed: it must be an integer from 2 to 1024"),
+        ([__file__, "--processor", "Ascend910B5"], "--processor Ascend910B5: no such processor. Did you mean"),
+        ([__file__, "--rank-table", "absent.json"], "file not found: absent.json. Give a rank table."),
+        ([__file__, "--rank-table", __file__], "is not JSON"),
+        (
+            [__file__, "--rank-table", TABLE, "--ranks", "4"],
+            f"--ranks 4: {TABLE} has 8. Leave one of the two out",
+        ),
     ],
-    ids=["script", "product", "figures", "opp", "mixlist", "ranks"],
+    ids=[
+        "script",
+        "product",
+        "figures",
+        "opp",
+        "mixlist",
+        "ranks",
+        "processor",
+        "no table",
+        "broken table",
+        "other table",
+    ],  # fmt: skip
 )
 def test_wrong_input_is_an_error_that_says_what_to_do(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]

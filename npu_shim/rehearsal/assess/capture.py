@@ -73,6 +73,7 @@ class Captured(NamedTuple):
         feeds: the values that a session is fed.
         fetches: what the session is asked for.
         input_rate: batches a second of its input pipeline; None if it was not measured.
+        by_estimator: True if an Estimator runs it.
     """
 
     kind: str
@@ -88,6 +89,7 @@ class Captured(NamedTuple):
     feeds: FeedDict | None = None
     fetches: Fetches = None
     input_rate: float | None = None
+    by_estimator: bool = False
 
 
 class Capture:
@@ -107,6 +109,7 @@ class Capture:
         self._seen: set[Hashable] = set()
         self._trains: dict[Hashable, bool] = {}
         self._measures_input = measures_input
+        self._in_estimator = False
         self._last_read: tuple[Value, Structure] | None = None  # the iterator that eager code read last, and its batch
 
     def install(self) -> None:
@@ -225,6 +228,7 @@ class Capture:
                     feed_dict,
                     fetches,
                     rate,
+                    self._in_estimator,
                 )
             )
 
@@ -241,6 +245,7 @@ class Capture:
         ) -> Estimator:
             if self.graphs:
                 raise Stop
+            self._in_estimator = True
             try:
                 return original(estimator, input_fn, hooks, steps, max_steps, saving_listeners)
             except Stop:

@@ -6,6 +6,7 @@ from typing import Iterator, NamedTuple, Sequence
 
 from npu_shim._tensorflow import tf_api
 from npu_shim.data.pipeline_resources import pipeline_resources
+from npu_shim.distributed.ranktable.model import RankTable
 from npu_shim.rehearsal.assess import device_forms, memory, work
 from npu_shim.rehearsal.assess.assessment import (
     Activations,
@@ -32,8 +33,10 @@ from npu_shim.rehearsal.assess.operators import Lists
 from npu_shim.rehearsal.assess.partition import partition_nodes
 from npu_shim.rehearsal.assess.problems import problems_of_graph
 from npu_shim.rehearsal.assess.products import Product
-from npu_shim.rehearsal.predict.of_graph import device_step, prediction_of_device
+from npu_shim.rehearsal.predict.configuration_edit import ESTIMATOR, SESSION, trainer_of_function
+from npu_shim.rehearsal.predict.of_graph import Step
 from npu_shim.rehearsal.predict.op_times import Processor
+from npu_shim.rehearsal.predict.plan import predict_training
 
 
 class Settings(NamedTuple):
@@ -44,12 +47,16 @@ class Settings(NamedTuple):
         product: whose figures bound the time of a step; None for no bound.
         folder: of the script.
         processor: for which steps are predicted; None for no prediction.
+        ranks: of the predicted job.
+        table: its rank table; None without one.
     """
 
     lists: Lists
     product: Product | None
     folder: str
     processor: Processor | None = None
+    ranks: int = 1
+    table: RankTable | None = None
 
 
 def assess_capture(capture: Capture, settings: Settings, script: str, arguments: Sequence[str]) -> Assessment:
@@ -93,6 +100,12 @@ def _is_worth_assessing(captured: Captured) -> bool:
     return captured.kind == TRAIN or any(work.MATRIX.match(node.op) for node in captured.flat.nodes)
 
 
+def _trainer(captured: Captured) -> str:
+    if captured.session is None:
+        return trainer_of_function(captured.name)
+    return ESTIMATOR if captured.by_estimator else SESSION
+
+
 def _assess_graph(captured: Captured, settings: Settings) -> Graph:
     flat = captured.flat
     assert flat is not None
@@ -111,9 +124,9 @@ def _assess_graph(captured: Captured, settings: Settings) -> Graph:
     activations = Activations(peak.peak, peak.at, peak.unknown, [LargeTensor(*tensor) for tensor in peak.largest])
     prediction = None
     if settings.processor is not None and captured.kind == TRAIN:
-        device, options = settings.processor, captured.parameters
-        of_device = device_step(flat, parts.host, trips, lists, options, device, settings.folder)
-        prediction = prediction_of_device(of_device, device, variables.bytes, peak.peak)
+        trainer = _trainer(captured)
+        step = Step(flat, parts.host, trips, lists, captured.parameters, settings.processor, settings.folder, trainer)
+        prediction = predict_training(step, captured.input_rate, settings.ranks, settings.table)
     return Graph(
         name=captured.name,
         kind=captured.kind,

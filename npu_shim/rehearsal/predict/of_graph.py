@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Mapping, Sequence
+from typing import Mapping, NamedTuple, Sequence
 
 from npu_shim._tensorflow.types import Value
 from npu_shim.rehearsal.assess.flat import Flat, Node
@@ -12,7 +12,6 @@ from npu_shim.rehearsal.assess.precision import are_nodes_in_half
 from npu_shim.rehearsal.assess.work import MATRIX
 from npu_shim.rehearsal.predict.device_ops import Run, ops_of_step
 from npu_shim.rehearsal.predict.op_times import Processor
-from npu_shim.rehearsal.predict.prediction import PredictedMemory, Prediction
 from npu_shim.rehearsal.predict.step import DeviceStep, predict_step
 
 _MIXED = frozenset(
@@ -22,18 +21,47 @@ _LOWERED = ("allow_fp32_to_fp16", "allow_fp32_to_bf16", "cube_fp16in_fp32out", "
 _FORCED = ("force_fp16", "fp16")
 
 
-def runs_of_step(
-    flat: Flat,
-    host: Sequence[int],
-    trips: dict[str, int],
-    lists: Lists,
-    parameters: Mapping[str, Value],
-    device: Processor,
-) -> list[Run]:
-    """Return the ops that a processor runs for a step, with the precision of the session's options."""
-    mode = precision_mode(parameters, device.family)
-    half = "bfloat16" if mode.endswith("bf16") or mode == "mixed_bfloat16" else "float16"
-    return ops_of_step(flat, _are_in_half(flat.nodes, lists, mode), host, trips, device.family, half)
+class Step(NamedTuple):
+    """A training step for a processor.
+
+    Attributes:
+        flat: its nodes.
+        host: the places of those that run on the host.
+        trips: how often each loop runs.
+        lists: the operators of the device and the lists of mixed precision.
+        parameters: the NPU options of the session.
+        device: the processor.
+        folder: of the script.
+        trainer: what runs it; see configuration_edit.
+    """
+
+    flat: Flat
+    host: Sequence[int]
+    trips: dict[str, int]
+    lists: Lists
+    parameters: Mapping[str, Value]
+    device: Processor
+    folder: str
+    trainer: str
+
+    def is_half(self) -> list[bool]:
+        """Return for each node whether it computes in 16 bits, by the precision mode."""
+        return _are_in_half(self.flat.nodes, self.lists, precision_mode(self.parameters, self.device.family))
+
+    def runs(self) -> list[Run]:
+        """Return the ops that the device runs, with the precision of the session's options."""
+        mode = precision_mode(self.parameters, self.device.family)
+        half = "bfloat16" if mode.endswith("bf16") or mode == "mixed_bfloat16" else "float16"
+        return ops_of_step(self.flat, self.is_half(), self.host, self.trips, self.device.family, half)
+
+    def on_device(self, runs: Sequence[Run]) -> DeviceStep:
+        """Return the step on the device, and its time."""
+        nodes = self.flat.nodes
+        return predict_step(runs, self.device, lambda i: creating_lines(nodes[i].source, self.folder)[:1])
+
+    def seconds(self) -> float:
+        """Return the time of the step on the device."""
+        return predict_step(self.runs(), self.device, lambda i: ()).step.value
 
 
 def precision_mode(parameters: Mapping[str, Value], family: str) -> str:
@@ -50,44 +78,3 @@ def _are_in_half(nodes: Sequence[Node], lists: Lists, mode: str) -> list[bool]:
     if mode in _FORCED:
         return [floats and "Apply" not in node.op for floats, node in zip(is_float, nodes)]
     return [floats and mode in _LOWERED and bool(MATRIX.match(node.op)) for floats, node in zip(is_float, nodes)]
-
-
-def device_step(
-    flat: Flat,
-    host: Sequence[int],
-    trips: dict[str, int],
-    lists: Lists,
-    parameters: Mapping[str, Value],
-    device: Processor,
-    folder: str,
-) -> DeviceStep:
-    """Return what the device does in a step, and its time."""
-    runs = runs_of_step(flat, host, trips, lists, parameters, device)
-    return predict_step(runs, device, lambda i: creating_lines(flat.nodes[i].source, folder)[:1])
-
-
-def prediction_of_device(of_device: DeviceStep, device: Processor, parameters: int, activations: int) -> Prediction:
-    """Return a prediction of what the device does alone.
-
-    Args:
-        of_device: the step.
-        device: the processor.
-        parameters, activations: their bytes.
-    """
-    return Prediction(
-        processor=device.name,
-        device=of_device.device,
-        step=of_device.step,
-        examples=None,
-        phases=of_device.phases,
-        limits=of_device.limits,
-        ops=of_device.ops,
-        not_measured=of_device.not_measured,
-        op_runs=of_device.op_runs,
-        host=0.0,
-        input_rate=None,
-        memory=PredictedMemory(parameters, 0, activations, 0, 0, None, None, ""),
-        gains=[],
-        ranks=[],
-        proposals=[],
-    )

@@ -118,6 +118,7 @@ class Prediction:
         input_rate: batches a second of the input pipeline on this machine; None if it was not measured.
         memory: of the device.
         gains, ranks, proposals: see their classes.
+        edit: lines of Python that set the proposals in the script.
     """
 
     processor: str
@@ -135,3 +136,4 @@ class Prediction:
     gains: list[Gain]
     ranks: list[OnRanks]
     proposals: list[Proposal]
+    edit: list[str]

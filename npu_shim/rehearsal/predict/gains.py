@@ -1,0 +1,126 @@
+"""The seconds of a step that the advice of assess saves at most."""
+
+from __future__ import annotations
+
+import collections
+import math
+import re
+from typing import Sequence
+
+from npu_shim.rehearsal.assess.flat import Node
+from npu_shim.rehearsal.assess.sizes import element_count
+from npu_shim.rehearsal.predict.configuration_edit import FUNCTION
+from npu_shim.rehearsal.predict.device_ops import Run
+from npu_shim.rehearsal.predict.features import MATRIX
+from npu_shim.rehearsal.predict.of_graph import Step, precision_mode
+from npu_shim.rehearsal.predict.op_times import OpTimes, shipped_op_times, work
+from npu_shim.rehearsal.predict.prediction import Gain
+
+# A call of a session or function costs the host no more than this: the shortest published step without a loop on the
+# device is 0.91 ms (Deep-SLR_ID2122 of Ascend/ModelZoo-TensorFlow). No public profile separates the host's part.
+CALL_SECONDS = 0.9e-3
+_OF_CALLS = 0.05  # of a step that calls may take in a loop of steps, as in profile
+_TILE = 16
+LOOPS, PRECISION = "several steps in one call", "mixed precision"
+SIZES, INPUT = "sizes that are multiples of 16", "a faster input pipeline"
+MIXED = "allow_mix_precision"
+_PAGES = {
+    LOOPS: "performance.md#several-steps-in-one-call",
+    PRECISION: "precision.md",
+    SIZES: "performance.md#fix",
+    INPUT: "static-shapes.md",
+}
+_OWN_OPS = {"npu_ops.dropout": "dropout", "npu_unary_ops.gelu": "gelu"}
+_ANY = r"Cast|Mul|RealDiv|Add(V2|N)?|Sub|Neg|Sum|Tile|"
+_PARTS = {
+    "dropout": re.compile(_ANY + r"(Stateless)?Random\w*|Greater(Equal)?|Floor|Select(V2)?|Fill|ZerosLike"),
+    "gelu": re.compile(_ANY + r"Erfc?|Tanh(Grad)?|Pow|Sqrt|Square|Exp|Log"),
+}
+_IMAGE = 4  # channels
+
+
+def gains_of_step(
+    step: Step, seconds: float, runs: Sequence[Run], by_run: Sequence[float], input_rate: float | None
+) -> list[Gain]:
+    """Return the gains that are above zero, the largest first.
+
+    Args:
+        step: that is predicted.
+        seconds: of the step on the device.
+        runs: of its ops.
+        by_run: seconds of each of them.
+        input_rate: batches a second of the input pipeline; None if they are not known.
+    """
+    table = shipped_op_times()
+    saved = {
+        LOOPS: CALL_SECONDS * (1 - 1 / steps_of_call(seconds)) if can_loop(step) else 0.0,
+        PRECISION: seconds - in_mixed_precision(step).seconds() if can_mix(step) else 0.0,
+        SIZES: sum(_seconds_of_filling(step, run, table) for run in runs if MATRIX.search(run.op.type)),
+        INPUT: 1 / input_rate - seconds - CALL_SECONDS if input_rate else 0.0,
+        **{name: _seconds_of_parts(step.flat.nodes, runs, by_run, word) for name, word in _OWN_OPS.items()},
+    }
+    gains = [Gain(advice, gain, _PAGES.get(advice, "porting.md")) for advice, gain in saved.items() if gain > 1e-9]
+    return sorted(gains, key=lambda gain: -gain.seconds)
+
+
+def can_loop(step: Step) -> bool:
+    """Return True if a call could make several steps: the device reads the data itself, and runs all of the step."""
+    if step.trainer == FUNCTION:
+        return False
+    reads = any(node.op.startswith("IteratorGetNext") for node in step.flat.nodes)
+    parameters = step.parameters
+    return reads and not parameters.get("mix_compile_mode") and int(parameters.get("iterations_per_loop") or 1) == 1
+
+
+def steps_of_call(seconds: float) -> int:
+    """Return the number of steps in a call with which calls take less than 5 % of a step on the device."""
+    return max(1, math.ceil(CALL_SECONDS * (1 - _OF_CALLS) / (_OF_CALLS * seconds))) if seconds else 1
+
+
+def can_mix(step: Step) -> bool:
+    """Return True if the step computes in float32 what mixed precision computes in 16 bits."""
+    mode = precision_mode(step.parameters, step.device.family)
+    return "mix" not in mode and mode not in ("force_fp16", "fp16")
+
+
+def in_mixed_precision(step: Step) -> Step:
+    """Return the step with mixed precision."""
+    others = {name: value for name, value in step.parameters.items() if name != "precision_mode_v2"}
+    return step._replace(parameters={**others, "precision_mode": MIXED})
+
+
+def _seconds_of_filling(step: Step, run: Run, table: OpTimes) -> float:
+    """Return the time in which the matrix unit multiplies the zeros that fill sizes up to 16."""
+    real = filled = 1.0
+    for size in _sizes_of_matrices(step.flat.nodes, run):
+        real, filled = real * size, filled * _TILE * math.ceil(size / _TILE)
+    _, row = table.row_of_type(step.device.family, run.op.type)
+    multiplies = run.count * work(run.op, step.device)[1] / 1e6 * math.exp(row.logs[2])
+    return multiplies * (1 - real / filled)
+
+
+def _sizes_of_matrices(nodes: Sequence[Node], run: Run) -> Sequence[float]:
+    """Return rows, columns and the summed length of a product, or the channels of a filter but those of an image."""
+    for node in (nodes[place] for place in run.nodes):
+        if not MATRIX.search(node.op) or not node.inputs:
+            continue
+        shapes = [nodes[source].shapes[output] for source, output in node.inputs]
+        if "Conv" in node.op:
+            kernel = node.shapes[0] if "Filter" in node.op else shapes[1] if "Depthwise" not in node.op else None
+            return [size for size in (kernel or ())[-2:] if size and size > _IMAGE]
+        first, result = element_count(shapes[0]), element_count(node.shapes[0])
+        rows, columns = (None, None, *(node.shapes[0] or ()))[-2:]
+        if first and result and rows and columns:
+            return [size for size in (rows, columns, first * columns // result) if size > 1]
+    return ()
+
+
+def _seconds_of_parts(nodes: Sequence[Node], runs: Sequence[Run], by_run: Sequence[float], word: str) -> float:
+    """Return what the ops of a formula take more than one op of each phase would, by the scopes that name it."""
+    scopes: dict[tuple[str, str], list[float]] = collections.defaultdict(list)
+    for run, took in zip(runs, by_run):
+        matches = [re.match(rf"(?:.*?/)??[^/]*{word}[^/]*", nodes[place].name, re.I) for place in run.nodes]
+        is_part = all(_PARTS[word].fullmatch(nodes[place].op) for place in run.nodes)
+        if is_part and matches and matches[0] and all(matches):
+            scopes[matches[0][0], "AI CPU" if run.on_ai_cpu else run.phase].append(took)
+    return sum(sum(took) - max(took) for took in scopes.values())

@@ -1,0 +1,56 @@
+"""The prediction of a captured training step: time, memory, ranks, gains, and the options that it proposes."""
+
+from __future__ import annotations
+
+from npu_shim.distributed.ranktable.model import RankTable
+from npu_shim.rehearsal.predict.configuration_edit import edit_of_configuration
+from npu_shim.rehearsal.predict.gains import CALL_SECONDS, gains_of_step
+from npu_shim.rehearsal.predict.gradients import collectives_of_step, messages_of_step
+from npu_shim.rehearsal.predict.memory_of_step import memory_of_step
+from npu_shim.rehearsal.predict.of_graph import Step
+from npu_shim.rehearsal.predict.prediction import Prediction, Range
+from npu_shim.rehearsal.predict.proposals import proposals_for
+from npu_shim.rehearsal.predict.ranks import bucketed, steps_on_ranks
+from npu_shim.rehearsal.predict.timeline import timeline_of_step
+
+
+def predict_training(
+    step: Step, input_rate: float | None = None, ranks: int = 1, table: RankTable | None = None
+) -> Prediction:
+    """Return the prediction of a training step.
+
+    Args:
+        step: the captured step, for a processor.
+        input_rate: batches a second of its input pipeline on this machine; None if they are not known.
+        ranks: of the job.
+        table: its rank table.
+    """
+    nodes, runs = step.flat.nodes, step.runs()
+    on_device = step.on_device(runs)
+    host = CALL_SECONDS / int(step.parameters.get("iterations_per_loop") or 1)
+    low, value, high = (seconds + host for seconds in (on_device.step.low, on_device.step.value, on_device.step.high))
+    memory = memory_of_step(step.flat, step.is_half(), step.trips, step.device.memory, ranks)
+    ends, backward = timeline_of_step(nodes, runs, on_device.seconds)
+    messages = collectives_of_step(nodes, ends)
+    gradients = [] if messages else messages_of_step(nodes, ends)
+    on_ranks = steps_on_ranks(value, backward, messages or bucketed(gradients), step.device.family, ranks, table)
+    gains = gains_of_step(step, on_device.step.value, runs, on_device.seconds, input_rate)
+    proposals = proposals_for(step, on_device.step.value, memory, gains, gradients, backward, ranks, table)
+    return Prediction(
+        processor=step.device.name,
+        device=on_device.device,
+        step=Range(value, low, high),
+        examples=Range(memory.batch / value, memory.batch / high, memory.batch / low) if memory.batch else None,
+        phases=on_device.phases,
+        limits=on_device.limits,
+        ops=on_device.ops,
+        not_measured=on_device.not_measured,
+        op_runs=on_device.op_runs,
+        host=host,
+        input_rate=input_rate,
+        memory=memory,
+        gains=gains,
+        ranks=on_ranks,
+        proposals=proposals,
+        edit=edit_of_configuration(step.trainer, memory.batch, proposals),
+    )
