@@ -73,7 +73,7 @@ def _devices_of_source(source: str, profile: Profile) -> Iterator[Device]:
     windows = [row for row in profile.rows["profiled_steps"] if row.source == os.path.dirname(source)]
     numbers = sorted({signature.device for signature in runs.signatures}, key=lambda text: (len(text), text))
     traced = {
-        number: steps.steps_and_message_times_of_trace(row for row in rows if row.device in (number, ""))
+        number: steps.steps_and_messages_of_trace(row for row in rows if row.device in (number, ""))
         for number in numbers
     }
     communicate = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable, NamedTuple, Sequence
+from typing import Iterable, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from npu_shim.profiles.table_forms import TableRow
 
 TRACED, MARKED, NUMBERED = "step_trace", "STEP_TIME", "Step Id"
 INFERRED, WHOLE = "ops that run once in each step", "the whole profile"
+StartAndDuration = Tuple[int, int]  # nanoseconds
 PHASES = ("data", "forward and backward", "gradient refresh")
 SLOW = 3  # times the median of other steps
 _LEAST = 3  # steps
@@ -32,7 +33,7 @@ class Steps(NamedTuple):
     left_out: int = 0
 
 
-def steps_and_message_times_of_trace(rows: Iterable[TableRow]) -> tuple[Steps | None, list[tuple[int, int]]]:
+def steps_and_messages_of_trace(rows: Iterable[TableRow]) -> tuple[Steps | None, list[StartAndDuration]]:
     """Return the steps of rows of a step trace, None if no row has an end, and start and duration of its messages.
 
     The exporter computes Iteration Refresh as the end of an iteration minus that of the backward pass, and Data Aug
@@ -42,7 +43,7 @@ def steps_and_message_times_of_trace(rows: Iterable[TableRow]) -> tuple[Steps | 
     """
     kept = sorted((row for row in rows if row.times["end"][0] > 0), key=lambda row: row.times["end"][0])
     by_model: dict[str, list[list[int]]] = {}
-    messages: list[tuple[int, int]] = []
+    messages: list[StartAndDuration] = []
     before = 0
     for number, row in enumerate(kept):
         end, took, forward, backward = (sum(row.times[name][:1]) for name in ("end", "time", "fp_start", "bp_end"))

@@ -154,7 +154,7 @@ def test_the_messages_of_a_step_trace_are_read_where_the_exporter_subtracts_them
     path.write_text(f"{heads}\n{','.join(map(str, cells))},{wrapped // 1000}.{wrapped % 1000:03d}\n")
     made = Profile([])
     tables.read_rows(ProfileFile(str(path), "step_trace", "", ""), made)
-    assert steps.steps_and_message_times_of_trace(made.rows["step_trace"])[1] == [(start, took)] and not made.problems
+    assert steps.steps_and_messages_of_trace(made.rows["step_trace"])[1] == [(start, took)] and not made.problems
 
 
 def test_the_step_is_named_as_slower_only_if_it_is(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -99,7 +99,7 @@ def training_functions(context: Context) -> frozenset[str]:
     """Return the names of the functions and methods of the program that take a training step."""
     steps = frozenset().union(*_find_in_training_modules(context.names, _names_of_functions_applying_gradients))
     for _ in range(3):
-        steps = steps.union(*_find_in_training_modules(context.names, _names_of_callers, steps))
+        steps = steps.union(*_find_in_training_modules(context.names, _names_of_step_functions_calling, steps))
     return steps
 
 
@@ -187,7 +187,7 @@ def _names_of_functions_applying_gradients(names: Names) -> frozenset[str]:
     )
 
 
-def _names_of_callers(names: Names, functions: frozenset[str]) -> frozenset[str]:
+def _names_of_step_functions_calling(names: Names, functions: frozenset[str]) -> frozenset[str]:
     return frozenset(
         name
         for call in names.calls
