@@ -30,16 +30,20 @@ def main(arguments: list[str]) -> int:
         check_folder(folder, "Give the folder of a profile.")
     check_output_file("--json", args.json)
     check_output_file("--html", args.html)
-    if args.new and (args.html or args.rank_by_gain or args.product):
-        parser.error("--html, --rank-by-gain and --product are for one profile. Give one folder")
+    if args.new and (args.html or args.rank_by_gain or args.product or args.against):
+        parser.error("--html, --rank-by-gain, --product and --against are for one profile. Give one folder")
     from npu_shim.profiles import profile_reader, profile_reports, profile_summary
+    from npu_shim.profiles.expected import read_prediction
     from npu_shim.profiles.pages import SLOWER, ProfileChanges, ProfilePage
     from npu_shim.rehearsal.assess.products import parse_product
     from npu_shim.rehearsal.reports import to_json
 
     try:
         profiled = profile_reader.read_profile(
-            args.folder, args.graph, parse_product(args.product) if args.product else None
+            args.folder,
+            args.graph,
+            parse_product(args.product) if args.product else None,
+            read_prediction(args.against) if args.against else None,
         )
         shown: ProfilePage | ProfileChanges
         if args.new:
@@ -67,6 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--html", metavar="FILE", help="write a page with a timeline of a typical step to FILE")
     parser.add_argument("--rank-by-gain", action="store_true", help="rank findings by what a fix gains at most")
     parser.add_argument("--product", metavar="NAME", help="ascend910, atlas-a3 or TFLOPS,GB/s: bounds as in assess")
+    against = "JSON of npu-shim assess --predict: which ops take longer than predicted"
+    parser.add_argument("--against", metavar="PREDICTION", help=against)
     lines = "folder that knows the lines of ops: graph files, a profile of the CPU, or the JSON of npu-shim assess"
     parser.add_argument("--graph", action="append", default=[], metavar="DIR", help=lines)
     return parser

@@ -10,6 +10,7 @@ from typing import Callable, Iterable, Sequence
 import numpy as np
 
 from npu_shim.profiles import op_kinds
+from npu_shim.profiles.expected import ExpectedStep
 from npu_shim.profiles.runs import Runs
 from npu_shim.profiles.steps import SLOW, Steps
 from npu_shim.profiles.table_forms import ProfileFile, TableRow, finite_number
@@ -40,6 +41,7 @@ class Profile:
     Attributes:
         files: that were found.
         product: for bounds.
+        expected: the prediction that it is compared with.
         runs: of ops, by the source of their files.
         rows: of tables without single runs, by their kinds.
         waits: the milliseconds that each rank waits in a collective, by its step and name.
@@ -50,6 +52,7 @@ class Profile:
 
     files: list[ProfileFile]
     product: Product | None = None
+    expected: ExpectedStep | None = None
     runs: dict[str, Runs] = field(default_factory=lambda: collections.defaultdict(Runs))
     rows: dict[str, list[TableRow]] = field(default_factory=lambda: collections.defaultdict(list))
     waits: dict[tuple[str, str], dict[str, float]] = field(default_factory=lambda: collections.defaultdict(dict))

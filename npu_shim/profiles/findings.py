@@ -20,6 +20,7 @@ _SMALL_MS = {True: 0.03, False: 0.01}  # that a launch takes, on the CPU and on 
 _LOOP_GAPS = 0.05  # of a step, which launches may take in a loop of steps on the device
 _SLOW_LINK = 0.6  # of the median bandwidth
 _SLOW_RANK = 1.05  # times the work of the others
+_SLOW_OP = 2.0  # times the predicted time; two of three ops of unseen models are within it
 
 
 class Finding(NamedTuple):
@@ -48,6 +49,7 @@ def find_bottlenecks(profile: Profile, device: Device) -> list[Finding]:
         *_find_slow_ranks(profile, device, waits),
         *links,
         *_find_exposed_communication(device, elsewhere),
+        *_find_slow_ops(device),
     ]
     all_findings += [
         *_cost_findings_by_kind(device, idle_times),
@@ -82,6 +84,26 @@ def reason_for_kind(signature: op_kinds.Signature) -> str:
     types = sorted(set(re.findall(r"\w*(?:INT64|STRING|COMPLEX|DOUBLE)\w*", signature.types.upper())))
     why = f"on the AI CPU for its type {', '.join(types)}" if types else "no kernel of the AI Core"
     return f"{why}; use {op_kinds.ai_cpu_replacement(signature)}" if op_kinds.ai_cpu_replacement(signature) else why
+
+
+def _find_slow_ops(device: Device) -> Iterator[Finding]:
+    """Yield the time that ops take beyond what is predicted for their shapes."""
+    places = np.flatnonzero((device.category == op_kinds.COMPUTE) & (device.calls > 0))
+    expected = device.profile.expected
+    if expected is None or device.on_cpu:
+        return
+    estimates = expected.estimate_measured_types([device.signatures[place] for place in places])
+    needed, reasons = np.zeros(len(device.ms)), {}
+    for place, estimate in zip(places, estimates):
+        if estimate is not None:
+            needed[place] = 1e3 * estimate.seconds * device.calls[place]
+            if device.ms[place] > _SLOW_OP * needed[place]:
+                factor, shapes = device.ms[place] / needed[place], device.signatures[place].shapes.strip('"')
+                reasons[place] = f"{factor:.1f} times the prediction for {shapes}"
+    lost = device.ms - needed
+    groups = device.group_signatures(reasons, lost)
+    rows = [device.evidence_row(group, reasons[max(group, key=lost.__getitem__)]) for group in groups[:MOST_ROWS]]
+    yield Finding("slower-than-predicted", float(lost[list(reasons)].sum()), rows)
 
 
 def _suggest_loop_size(device: Device, host: float) -> list[Evidence]:

@@ -65,6 +65,19 @@ class OpCost:
 
 
 @dataclass(frozen=True)
+class AgainstPrediction:
+    """A time of a step beside its prediction, in milliseconds, and of a type the runs of its ops; None if unknown."""
+
+    what: str
+    ms: float
+    predicted_ms: float
+    low_ms: float | None
+    high_ms: float | None
+    calls: float | None
+    predicted_calls: int | None
+
+
+@dataclass(frozen=True)
 class Bottleneck:
     """A bottleneck: its cost, how many times as fast a step is at most with the fix, and the rows that show it."""
 
@@ -120,6 +133,7 @@ class ProfilePage:
     phases: Sequence[Phase] = ()
     ops: Sequence[OpCost] = ()
     findings: Sequence[Bottleneck] = ()
+    prediction: Sequence[AgainstPrediction] = ()
     timeline: Sequence[Bar] = ()
 
     def to_json(self) -> JsonObject:

@@ -13,6 +13,7 @@ from npu_shim.dumps import graph_files
 from npu_shim.dumps.files import collect_problem, paths_below
 from npu_shim.profiles import exports, op_kinds, steps, table_forms, tables
 from npu_shim.profiles.devices import Device, Profile
+from npu_shim.profiles.expected import ExpectedStep
 from npu_shim.rehearsal.assess.products import Product
 
 _READERS: Mapping[str, Callable[[table_forms.ProfileFile, Profile], None]] = {  # of kinds; small tables have one reader
@@ -27,17 +28,20 @@ _MOST_BYTES = 1 << 26  # of an assessment; a timeline may have more
 _PROBLEM = "it cannot be read as {}: {{}}. Export the profile again, of an NPU with msprof --export=on"
 
 
-def read_profile(folder: str, graphs: Sequence[str] = (), product: Product | None = None) -> Profile:
+def read_profile(
+    folder: str, graphs: Sequence[str] = (), product: Product | None = None, expected: ExpectedStep | None = None
+) -> Profile:
     """Read a profile.
 
     Args:
         folder: with the exports of one job, at any depth.
         graphs: further folders that know the lines of ops.
         product: for bounds.
+        expected: the prediction to compare with.
     Raises:
         ValueError: there is nothing to read.
     """
-    profile = Profile(table_forms.find_profile_files(folder), product)
+    profile = Profile(table_forms.find_profile_files(folder), product, expected)
     read_from = [
         *profile.files,
         *(file for graph in graphs for file in table_forms.find_profile_files(graph) if file.kind in _LINES),

@@ -24,7 +24,7 @@ def percent_text(value: float) -> str:
 
 _FORMATS: dict[str, Callable[[Value], str]] = {  # key of a number -> its text; others are milliseconds
     **dict.fromkeys(("share", "matrix", "vector", "memory"), percent_text),
-    "calls": "{:.4g}".format,
+    **dict.fromkeys(("calls", "predicted_calls"), "{:.4g}".format),
     "steps": str,
     "change": lambda value: f"{100 * value:+.1f} %",
     "p": "{:.2g}".format,
@@ -36,6 +36,11 @@ _CHANGES = ("what", "old_ms", "new_ms", "change", "p", "verdict")
 _PAGE = (  # title, key, keys of the columns
     ("the step waits for", "waits", ("what", "ms", "share")),
     ("phases", "phases", ("phase", "ms", "share", "waits")),
+    (
+        "against the prediction",
+        "prediction",
+        ("what", "ms", "predicted_ms", "low_ms", "high_ms", "calls", "predicted_calls"),
+    ),
     ("devices", "devices", ("device", "steps", "mean_ms", "busy_ms", "communication_ms")),
     ("ops that cost most", "ops", ("name", "type", "line", *_FIGURES)),
     ("types that cost most", "types", ("type", "unit", *_FIGURES)),

@@ -78,6 +78,7 @@ def _with_step_costs(page: pages.ProfilePage, device: Device, by_gain: bool) -> 
         ops=_op_costs(device, OP),
         types=_op_costs(device, ("type",)),
         findings=[_to_bottleneck(device, finding) for finding in bottlenecks],
+        prediction=list(_rows_against_prediction(device)),
         timeline=_median_step_bars(device),
     )
 
@@ -93,6 +94,30 @@ def _to_bottleneck(device: Device, finding: findings.Finding) -> pages.Bottlenec
     kind, gain = op_kinds.KINDS[finding.id], device.takes / left if left > 0 else None
     share = finding.ms / device.takes
     return pages.Bottleneck(finding.id, kind.title, kind.fix, kind.see, finding.ms, share, gain, finding.evidence)
+
+
+def _rows_against_prediction(device: Device) -> Iterator[pages.AgainstPrediction]:
+    """Yield the times of a step beside the prediction, and the types of ops whose time differs most from it."""
+    expected, profile = device.profile.expected, device.profile
+    if expected is None:
+        return
+    ops = float(device.ms[device.category == op_kinds.COMPUTE].sum())
+    for what, ms, of_step in (("step", device.takes, expected.step), ("ops of the device", ops, expected.ops)):
+        yield pages.AgainstPrediction(what, ms, of_step.ms, of_step.low, of_step.high, None, None)
+    exposed = expected.exposed.get(len(profile.devices))
+    if exposed is not None:
+        alone = _NAMES[op_kinds.COMMUNICATION]
+        yield pages.AgainstPrediction(alone, device.alone, exposed, None, None, None, None)
+    types = {type: [0.0, 0.0] for type in expected.types}
+    for place in np.flatnonzero(device.category == op_kinds.COMPUTE):
+        sums = types.setdefault(device.signatures[place].type, [0.0, 0.0])
+        sums[0], sums[1] = sums[0] + float(device.ms[place]), sums[1] + float(device.calls[place])
+    rows = [
+        pages.AgainstPrediction(type, ms, predicted, None, None, calls, runs)
+        for type, (ms, calls) in types.items()
+        for runs, predicted in [expected.types.get(type, (0, 0.0))]
+    ]
+    yield from sorted(rows, key=lambda row: (-abs(row.ms - row.predicted_ms), row.what))[:_MOST]
 
 
 def _ms_and_share(device: Device, nanoseconds: np.ndarray) -> tuple[float, float]:
