@@ -24,6 +24,7 @@ from npu_shim.rehearsal.assess import (
     work,
 )
 from npu_shim.rehearsal.assess.assessment import Operators
+from npu_shim.rehearsal.reports.amounts import duration_text
 from samples import training
 from tests.distributed import forks
 from tests.marks import in_forks
@@ -91,7 +92,7 @@ def test_work_without_a_formula_is_not_shown_as_none() -> None:
     row = Operators("FFT", 1, "host", 0, 0, [])
     assert (report.operations_text(row, {"FFT"}), report.operations_text(row, set())) == ("not counted", "0 FLOP")
     assert report.operations_text(Operators("MatMul", 1, "device", 2000, 0, []), {"MatMul"}) == "2.00 kFLOP"
-    assert [report.duration_text(seconds) for seconds in (2e-9, 2e-7, 0.0)] == [
+    assert [duration_text(seconds) for seconds in (2e-9, 2e-7, 0.0)] == [
         "less than 0.01 us",
         "0.20 us",
         "0.00 us",

@@ -17,6 +17,7 @@ from npu_shim.rehearsal.assess.assessment import (
     Operators,
 )
 from npu_shim.rehearsal.assess.operators import MEANINGS
+from npu_shim.rehearsal.reports.amounts import amount_text, duration_text
 from npu_shim.rehearsal.web import Html, escape_html, page_html, section_html
 
 _MOST, _FEW_OPS = 12, 4  # rows of a table, and operators of a line
@@ -31,24 +32,6 @@ _ALL_RUN = "All operators of the training step run on the device."
 def to_text(assessment: Assessment) -> str:
     """Return the assessment as tables for a terminal."""
     return "\n".join(_report_lines(assessment))
-
-
-def amount_text(number: float, unit: str, base: int = 1000) -> str:
-    """Return a number with a prefix: ``amount(3.2e9, "FLOP")`` is "3.20 GFLOP"."""
-    for prefix in ("", "K" if base == 1024 else "k", "M", "G", "T", "P"):
-        if abs(number) < base or prefix == "P":
-            break
-        number /= base
-    infix = "i" if base == 1024 and prefix else ""
-    return f"{number:.0f} {unit}" if not prefix else f"{number:.2f} {prefix}{infix}{unit}"
-
-
-def duration_text(seconds: float) -> str:
-    """Return seconds in a unit that fits."""
-    for factor, unit in ((1.0, "s"), (1e3, "ms")):
-        if seconds * factor >= 1:
-            return f"{seconds * factor:.2f} {unit}"
-    return f"{seconds * 1e6:.2f} us" if seconds >= 1e-8 or not seconds else "less than 0.01 us"
 
 
 def unknown_sizes_text(row: DynamicShape) -> str:
