@@ -54,18 +54,18 @@ def read_prediction(path: str) -> ExpectedStep:
         with open(path, encoding="utf-8") as stream:
             assessment = json.load(stream)
         graphs = assessment["graphs"] if assessment["schema_version"] == 1 else []
-        found = next(filter(None, (graph["prediction"] for graph in graphs)), None)
-        if found is not None:
+        predicted = next(filter(None, (graph["prediction"] for graph in graphs)), None)
+        if predicted is not None:
             types: dict[str, tuple[int, float]] = {}
-            for op in found["ops"]:
+            for op in predicted["ops"]:
                 count, ms = types.get(op["type"], (0, 0.0))
                 types[op["type"]] = count + int(op["count"]), ms + 1e3 * op["seconds"]
             step, ops = (
-                ExpectedTime(*(1e3 * found[part][key] for key in ("value", "low", "high")))
+                ExpectedTime(*(1e3 * predicted[part][key] for key in ("value", "low", "high")))
                 for part in ("step", "device")
             )
-            exposed = {int(row["ranks"]): 1e3 * row["exposed"] for row in found["ranks"]}
-            return ExpectedStep(processor(found["processor"]), step, ops, exposed, types)
+            exposed = {int(row["ranks"]): 1e3 * row["exposed"] for row in predicted["ranks"]}
+            return ExpectedStep(processor(predicted["processor"]), step, ops, exposed, types)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"--against {path}: it cannot be read as a prediction: {error}. {_FIX}") from None
     raise ValueError(f"--against {path}: it has no prediction of a training step. {_FIX}")
