@@ -17,7 +17,9 @@ from npu_shim.rehearsal.assess.assessment import (
     Operators,
 )
 from npu_shim.rehearsal.assess.operators import MEANINGS
+from npu_shim.rehearsal.predict.prediction_report import prediction_sections
 from npu_shim.rehearsal.reports.amounts import amount_text, duration_text
+from npu_shim.rehearsal.sections import to_html as sections_to_html, to_lines
 from npu_shim.rehearsal.web import Html, escape_html, page_html, section_html
 
 _MOST, _FEW_OPS = 12, 4  # rows of a table, and operators of a line
@@ -73,6 +75,8 @@ def _report_lines(assessment: Assessment) -> Iterator[str]:
             yield f"{label} {text}" if label.startswith(" ") else f"{label:13}  {text}"
         yield ""
         yield from _operator_table(graph.operators, {row.op for row in graph.work.unknown})
+        if graph.prediction is not None:
+            yield from to_lines(prediction_sections(graph.prediction))
 
 
 def _graph_facts(graph: Graph, most_ops: int | None = None) -> Iterator[tuple[str, str]]:
@@ -146,7 +150,7 @@ def to_html(assessment: Assessment) -> str:
             f"TensorFlow {assessment.tensorflow}; operators of the device: {assessment.operator_lists}{ranks}",
         ],
         _page_sections(assessment),
-        f"npu-shim assess {npu_shim.__version__}. Times are bounds from data sheets, not promises.",
+        f"npu-shim assess {npu_shim.__version__}. Times are bounds and predictions, not measurements.",
     )
 
 
@@ -168,6 +172,8 @@ def _page_sections(assessment: Assessment) -> Iterator[str]:
     heads = ("graph", "operator", "why", "lines")
     yield section_html("Not on the device", heads, rows) or f"<h2>Not on the device</h2>\n<p>{_ALL_RUN}</p>"
     for graph in assessment.graphs:
+        if graph.prediction is not None:
+            yield from sections_to_html(prediction_sections(graph.prediction))
         yield from _graph_sections(graph)
 
 

@@ -36,6 +36,8 @@ def _answer_lines(prediction: Prediction) -> Iterator[str]:
         yield f"  {value:,.0f} examples a second ({low:,.0f} to {high:,.0f})"
     yield f"  phases: {_shares_text(prediction.phases)}"
     yield f"  limits: {_shares_text(prediction.limits)}"
+    if prediction.host:
+        yield f"  the host: {duration_text(prediction.host)} a step at most, beside the device or before it"
     if prediction.input_rate is not None:
         batches = prediction.input_rate
         slow = 1 / batches > prediction.step.high
@@ -107,6 +109,8 @@ def _memory_text(memory: PredictedMemory) -> str:
         text += f"; {fits} the card's {amount_text(memory.card, 'B', 1024)}"
     if memory.batch is not None and memory.largest_batch is not None:
         text += f". Batch {memory.batch:,} now; {memory.largest_batch:,} fits at most"
+    elif memory.why:
+        text += f". The largest batch is not known: {memory.why}"
     return text
 
 
