@@ -1,4 +1,4 @@
-"""What npu-shim assess --predict expects of a step: the yardstick of a profile."""
+"""The step that npu-shim assess --predict expects: the yardstick of a profile."""
 
 from __future__ import annotations
 

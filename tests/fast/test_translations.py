@@ -12,6 +12,7 @@ pytestmark = pytest.mark.once
 _PAGES = (
     "accuracy",
     "assess",
+    "predict",
     "compatibility",
     "cookbook",
     "distributed",

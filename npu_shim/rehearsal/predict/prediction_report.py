@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Iterator, Sequence
 
-from npu_shim.distributed.ranktable.model import count_text
 from npu_shim.rehearsal.predict.prediction import OnRanks, PredictedMemory, PredictedOp, Prediction, Range, Share
 from npu_shim.rehearsal.reports.amounts import amount_text, duration_text
 from npu_shim.rehearsal.sections import Section
@@ -46,7 +45,7 @@ def _answer_lines(prediction: Prediction) -> Iterator[str]:
     unknown = prediction.not_measured
     if unknown:
         yield (
-            f"  {unknown:,} of {count_text(prediction.op_runs, 'run')} of ops are of types that nobody has measured on "
+            f"  {unknown:,} of {prediction.op_runs:,} runs of ops are of types that nobody has measured on "
             "this family of processors: their times are those of similar types"
         )
     yield "  The ranges held for 80 % of the measured models (docs/predict.md). Nothing was run on a card"
