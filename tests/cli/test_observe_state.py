@@ -105,6 +105,18 @@ class Head(tf.keras.layers.Layer):
         return self.dense(x)
 
 
+class Largest(tf.keras.metrics.Metric):
+    def __init__(self):
+        super().__init__(name="largest")
+        self.value = self.add_weight(name="value", shape=(), initializer="zeros")
+
+    def update_state(self, loss):
+        self.value.assign_add(tf.nn.relu(loss - self.value))
+
+    def result(self):
+        return tf.identity(self.value)
+
+
 def error_of(y, predicted):
     return tf.reduce_mean(tf.square(y - predicted))
 
@@ -115,10 +127,14 @@ def main():
         model.add(tf.keras.layers.Dropout(0.25))
     head = Head()
     optimizer = tf.keras.optimizers.Adam(0.01)
+    mean, largest = tf.keras.metrics.MeanSquaredError("mean"), Largest()
 
     def step(x, y):
         with tf.GradientTape() as tape:
-            loss = error_of(y, head(model(x, training=True)))
+            predicted = head(model(x, training=True))
+            loss = error_of(y, predicted)
+        mean(y, predicted)
+        largest.update_state(loss)
         variables = model.trainable_variables + head.trainable_variables
         optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
         return loss
@@ -126,7 +142,7 @@ def main():
     random = np.random.RandomState(0)
     for _ in range(6):
         x = tf.constant(random.rand(8, 4), tf.float32)
-        print(step(x, tf.ones([8, 1])).numpy())
+        print(step(x, tf.ones([8, 1])).numpy(), largest.result().numpy())
 
 
 main()

@@ -287,6 +287,13 @@ def test_a_step_is_written_as_a_function_only_if_its_calls_are_alike(seen: Any, 
     assert (result.new is not None) == written and len(result.diagnostics) == 1
 
 
+def test_a_step_that_updates_metrics_is_written_as_a_function() -> None:
+    text = step_of(before="mean = tf.keras.metrics.Mean()", inside="mean.update_state(loss)")
+    seen = (EAGER, LIBRARY, LIBRARY, LIBRARY, {"is": "layer", "reads": [("total", "count")]}, FEW)
+    assert converted_with_facts(text, *seen, select=("NPU247",)).new is not None
+    assert converted_with_facts(text + "options.total = 1\n", *seen, select=("NPU247",)).new is None
+
+
 def test_a_step_with_a_call_that_no_run_reached_is_only_named() -> None:
     text = step_of(after="step(y, x)")
     result = converted_with_facts(text, EAGER, LIBRARY, LIBRARY, LIBRARY, FEW, {}, select=("NPU247",))

@@ -6,6 +6,7 @@ import pathlib
 import re
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -27,19 +28,55 @@ net = tf.keras.Model(inputs, layers.Dense(3)(layers.Flatten()(hidden)), name="ne
 optimizer = tf.keras.optimizers.Adam(1e-2)
 loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 random = np.random.RandomState(0)
+mean_loss = tf.keras.metrics.Mean("mean_loss")
+accuracy = tf.keras.metrics.SparseCategoricalAccuracy("accuracy")
 
 
 def step(x, y):
     with tf.GradientTape() as tape:
-        loss = loss_of(y, net(x, training=True))
+        outputs = net(x, training=True)
+        loss = loss_of(y, outputs)
+    accuracy(y, outputs)
     variables = net.trainable_variables
     gradients = tape.gradient(loss, variables)
     optimizer.apply_gradients(list(zip(gradients, variables)))
+    mean_loss.update_state(loss)
+    mean_loss.result()
 
 
 for number in range(6):
     x, y = random.randn(8, 6, 16).astype("f4"), random.randint(0, 3, 8)
     step(tf.constant(x), tf.constant(y))
+"""
+
+
+KERAS_STEP = """
+import numpy as np
+import tensorflow as tf
+
+seen = tf.keras.metrics.Mean("seen")
+
+
+class Net(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.dense = tf.keras.layers.Dense(1)
+
+    def call(self, x):
+        return self.dense(x)
+
+    def train_step(self, data):
+        x, y = data
+        seen.update_state(x)
+        return {**super().train_step(data), "seen": seen.result()}
+
+
+with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+    net = Net()
+    net.compile("sgd", "mse")
+random = np.random.RandomState(0)
+net.fit(random.rand(16, 4), random.rand(16, 1), batch_size=4, verbose=0)
+print(float(seen.result()))
 """
 
 
@@ -413,6 +450,13 @@ print(found)
 """
 
 
+def counts_of_results(found: dict[str, Any]) -> dict[str, int]:
+    """Return the number of results of each metric, which both scripts have."""
+    streams = [each for each in found["streams"] if each["kind"] == "metric result"]
+    assert all(each["values_original"] == each["values_migrated"] for each in streams)
+    return {each["name"]: each["values_original"] for each in streams}
+
+
 def test_the_elements_of_a_scaled_gradient_are_shown(repo_root: pathlib.Path, verify: Verify) -> None:
     [mutant] = [each for each in MUTANTS if each.name == "scaled gradient of one layer"]
     folder = repo_root / "samples" / mutant.sample
@@ -597,3 +641,28 @@ if tf.executing_eagerly():
         assert all("key/bias" in name for name in found["undetermined_variables"])
         inputs = {(each["kind"], each["name"], each["migrated_name"]) for each in found["streams"]}
         assert ("input", "net 0", "x") in inputs
+        counts = counts_of_results(found)
+        assert counts == {"mean_loss": 6, "accuracy": 6}
+
+    def test_a_function_agrees_with_eager_code_that_has_begun_another_step(verify: Verify) -> None:
+        found = verify(EAGER, EAGER.replace("def step", "@tf.function\ndef step"), "--steps", "3")
+        assert found["verdict"] == "agree", found["first_departure"]
+        counts = counts_of_results(found)
+        assert counts == {"mean_loss": 3, "accuracy": 3}
+
+    @pytest.mark.parametrize(
+        ("old", "new", "name"),
+        [
+            ("update_state(loss)", "update_state(2.0 * loss)", "mean_loss"),
+            ("    mean_loss.result()\n", "", "mean_loss"),
+            ("accuracy(y, outputs)", "accuracy(y, -outputs)", "accuracy"),
+        ],
+    )
+    def test_defects_of_metrics_in_a_function_are_found(old: str, new: str, name: str, verify: Verify) -> None:
+        first = verify(EAGER, EAGER.replace("def step", "@tf.function\ndef step").replace(old, new))["first_departure"]
+        assert (first["step"], first["kind"], first["name"]) == (first["step"], "metric result", name)
+
+    def test_results_in_a_training_function_of_keras_are_those_of_its_logs(verify: Verify) -> None:
+        found = verify(KERAS_STEP, KERAS_STEP)
+        counts = counts_of_results(found)
+        assert (found["verdict"], counts) == ("agree", {"seen": 1})

@@ -159,6 +159,8 @@ def compare_recordings(
         limits: what is allowed beyond the tolerance.
     """
     redefined = drop_redefined_values(original, migrated)
+    if original.notes.stopped and migrated.notes.stopped:
+        _drop_results_of_begun_step(original, migrated)
     if migrated.notes.on_device:
         kinds = [kind for kind in kinds if kind in HOST_KINDS]
     matches = match_streams(original, migrated)
@@ -181,6 +183,20 @@ def compare_recordings(
                 )
     departures.sort(key=lambda departure: departure.sort_key)
     return Comparison(compared, matches, departures, zero_gradients.zero_gradient_variables(), redefined)
+
+
+def _drop_results_of_begun_step(original: Recording, migrated: Recording) -> None:
+    """Drop the last results of metrics that only one of two runs has, both of which were stopped after some steps.
+
+    Eager code may update a metric before the gradients of the step that is not wanted. A function does not begin it.
+    """
+    for stream in original.streams_of_kind(RESULT):
+        partner = migrated.streams.get((RESULT, stream.name))
+        if partner is not None:
+            count = min(len(stream.values), len(partner.values))
+            for values, steps in ((stream.values, original.steps), (partner.values, migrated.steps)):
+                if all(value.step == steps for value in values[count:]):
+                    del values[count:]
 
 
 def _update_times_by_step(recording: Recording) -> Updates:

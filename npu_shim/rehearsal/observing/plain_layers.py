@@ -1,4 +1,4 @@
-"""Layers of a script whose calls have no effect in Python, as far as their compiled code shows."""
+"""Layers and metrics of a script whose calls have no effect in Python, as far as their compiled code shows."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import types
 from typing import Iterator
 
 from npu_shim._tensorflow import tf_api, tf_keras
-from npu_shim._tensorflow.types import Value
+from npu_shim._tensorflow.types import Function, Value
 
 tf = tf_api.tf
 _PACKAGES = frozenset({"tensorflow", "tensorflow_core", "keras", "tf_keras"})
-_LAMBDAS = frozenset({"Lambda", "TFOpLambda"})  # layers that run code of the script
+_LAMBDAS = frozenset({"Lambda", "TFOpLambda", "MeanMetricWrapper"})  # classes that run functions of the script
 _EFFECTS = ("STORE_ATTR", "STORE_GLOBAL", "STORE_SUBSCR", "DELETE_", "YIELD", "IMPORT_")
 _BUILTINS = frozenset("dict enumerate int isinstance len list range reversed super tuple zip".split())
 _REFUSED = frozenset("add_loss add_metric append assign extend insert item numpy pop summary tolist update".split())
@@ -30,14 +30,20 @@ def runs_no_script_code(value: Value) -> bool:
     return str(named.__module__).split(".")[0] in _PACKAGES and named.__name__ not in _LAMBDAS
 
 
-def attributes_read_by_call(layer: Value) -> frozenset[str] | None:
-    """Return the attributes that the call of a layer reads; None if it has, or may have, effects in Python."""
-    if not isinstance(layer, tf.keras.layers.Layer) or not isinstance(
-        getattr(type(layer), "call", None), types.FunctionType
-    ):
+def attributes_read_by_call(value: Value, method: Function | None = None) -> frozenset[str] | None:
+    """Return what the call of a layer or a metric reads as attributes; None if it has, or may have, effects in Python.
+
+    Args:
+        value: the layer or metric.
+        method: one of its class that is called, too.
+    """
+    owner = type(value)
+    called = [getattr(owner, name, None) for name in _called_methods(value)]
+    waiting = [function for function in (*called, method) if isinstance(function, types.FunctionType)]
+    if not called or len(waiting) < len(called) + (method is not None):
         return None
     read: set[str] = set()
-    waiting, seen = [type(layer).call], set()
+    seen: set[types.FunctionType] = set()
     while waiting:
         function = waiting.pop()
         if function in seen:
@@ -53,11 +59,18 @@ def attributes_read_by_call(layer: Value) -> frozenset[str] | None:
                 return None
             if step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
                 read.add(name)
-                own = getattr(type(layer), name, None)
+                own = getattr(owner, name, None)
                 own = own.fget if isinstance(own, property) else own
                 if isinstance(own, types.FunctionType) and not runs_no_script_code(own):
                     waiting.append(own)
     return frozenset(read)
+
+
+def _called_methods(value: Value) -> tuple[str, ...]:
+    """Return the names of the methods that the call of a layer or a metric runs; none for other objects."""
+    if isinstance(value, tf.keras.metrics.Metric):  # in Keras 2 a layer, too
+        return "update_state", "result"
+    return ("call",) if isinstance(value, tf.keras.layers.Layer) else ()
 
 
 def _instructions_of(code: types.CodeType) -> Iterator[dis.Instruction]:
@@ -79,5 +92,5 @@ def _is_global_without_effects(function: types.FunctionType, name: str) -> bool:
 
 
 def _is_layer_class(value: Value) -> bool:
-    """Return True for a class of layers, which super() names."""
-    return isinstance(value, type) and issubclass(value, tf.keras.layers.Layer)
+    """Return True for a class of layers or metrics, which super() names."""
+    return isinstance(value, type) and issubclass(value, (tf.keras.layers.Layer, tf.keras.metrics.Metric))

@@ -51,15 +51,18 @@ def note_step(seen: Seen, value: Value) -> Value:
 
 
 def note_callee(seen: Seen, value: Value) -> Value:
-    """Note if a function or an object, with all its layers, is of TensorFlow, a metric, or has no effects, as ``is``.
+    """Note if a function or an object, with all its layers, is of TensorFlow or has no effects in Python, as ``is``.
 
-    The attributes that layers of the script read in their calls are noted as ``reads``.
+    The attributes that layers and metrics of the script read in their calls are noted as ``reads``.
     """
-    parts = with_inner_layers(getattr(value, "__self__", value))
-    reads = [attributes_read_by_call(part) for part in parts if not runs_no_script_code(part)]
-    if any(isinstance(part, tf.keras.metrics.Metric) for part in parts):
-        seen.note("is", "metric")
-    elif None in reads:
+    owner, method = getattr(value, "__self__", value), getattr(value, "__func__", None)
+    own = None if method is None or runs_no_script_code(method) else method
+    reads = [
+        attributes_read_by_call(part, own if part is owner else None)
+        for part in with_inner_layers(owner)
+        if not runs_no_script_code(part)
+    ]
+    if None in reads:
         seen.note("is", "other")
     else:
         seen.note("is", "layer" if reads else "library")

@@ -47,6 +47,7 @@ class Notes:
         racing_update: the line of an update that writes variables while the same run computes with them.
         races: all such updates.
         npu_options: the options that a dump has set.
+        stopped: True if the run ended a loop of the script after the last step that was wanted.
     """
 
     tensorflow: str | None = None
@@ -60,6 +61,7 @@ class Notes:
     racing_update: str | None = None
     races: Sequence[Race] = ()
     npu_options: dict[str, Value] = field(default_factory=dict)
+    stopped: bool = False
 
     def update(self, event: JsonObject) -> None:
         """Take the fields of one more event."""

@@ -38,7 +38,7 @@ MODEL = "model"
 # trace of it works; "draws", if the trace has random ops, which draw other numbers in eager code; "shapes", the types
 # and shapes of its tensors and arrays as one text; "constant", if its numbers of Python were those of the first call.
 STEP = "step"
-# A function or an object that is called: "is", "library" if it and all layers in it are of TensorFlow, "layer" if calls
-# of the other layers have no effects in Python, "metric", or "other"; "reads", the attributes that those calls read.
+# A function or an object that is called: "is", "library" if it and all layers and metrics in it are of TensorFlow,
+# "layer" if calls of the others have no effects in Python, or "other"; "reads", the attributes that those calls read.
 CALLEE = "callee"
 KINDS = frozenset({DTYPE, ROWS, VALUE, FUNCTION, DATASET, SHAPE, OP, LAYER, SESSION, MODEL, STEP, CALLEE})

@@ -11,12 +11,11 @@ With facts of ``npu-shim observe`` the rule writes ``@tf.function`` above a func
   returned tensors or nothing;
 * it has no random ops, which draw other numbers in a graph;
 * its source shows no effect but on variables, and no value of Python that changes: no list that grows, no property;
-* what else it calls is of TensorFlow, or layers whose calls have no such effect either.
+* what else it calls is of TensorFlow, or layers and metrics of Keras whose calls have no such effect either.
 
 A graph keeps what Python read at the first call. If that changes after all, ``npu-shim migrate`` takes the rewrite back,
 because the program departs. The finding names functions that a run could trace where one of the first two points is open.
-A step in the loop itself stays a finding. So does one that calls metrics: ``npu-shim verify`` cannot compare the results
-of metrics in a function.
+A step in the loop itself stays a finding.
 
 Reported::
 
