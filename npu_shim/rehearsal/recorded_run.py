@@ -13,6 +13,7 @@ from npu_shim._host.process_settings import decode_settings
 from npu_shim.distributed.world import world
 from npu_shim.import_hook import migrated_run, script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
+from npu_shim.rehearsal.bounded_exit import bound_exit
 from npu_shim.rehearsal.comparing.read_recording import read_initial_variables
 from npu_shim.rehearsal.files.file_watch import Watch
 from npu_shim.rehearsal.files.kept import STORE, Kept
@@ -79,6 +80,8 @@ def main(arguments: list[str]) -> int:
         half = begun[0].end_with_report() if begun else None
         end = End(ended, recorder.steps, writer.seconds_since_start(), peak, half, recorder.reduced)
         writer.write_event("end", **end.to_json())
+        if ended == "returned" and recorder.is_done():
+            bound_exit()
     return 0
 
 

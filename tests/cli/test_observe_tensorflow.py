@@ -230,6 +230,54 @@ def test_steps_of_a_script_without_an_optimizer_are_verified(
     assert found["original"]["steps"] == 3
 
 
+LEFT_OPEN = """
+import multiprocessing.pool
+import sys
+import threading
+import time
+import tensorflow as tf
+
+tf.compat.v1.enable_eager_execution()
+
+
+def rows_when_wanted():
+    for row in range(50):
+        while row > taken + 4:
+            time.sleep(0.01)
+        yield row
+
+
+def wait():
+    while True:
+        time.sleep(1)
+
+
+taken = 0
+w = tf.Variable(1.0)
+pool = multiprocessing.pool.Pool(1)
+multiprocessing.Process(target=wait).start()
+threading.Thread(target=wait).start()
+for row in pool.imap(float, rows_when_wanted()):
+    taken += 1
+    with tf.GradientTape() as tape:
+        loss = (w * row - 1.0) ** 2
+    w.assign_sub(1e-5 * tape.gradient(loss, w))
+"""
+
+
+@pytest.mark.once
+def test_a_stopped_script_ends_with_its_threads_and_processes(
+    python: Python, verify_command: VerifyCommand, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "left.py").write_text(LEFT_OPEN)
+    run = python(tmp_path, "-m", "npu_shim", "observe", "--steps", "3", "left.py")
+    assert run.returncode == 0 and "They are ended." in run.stdout, run.stdout[-3000:]
+    (seen,) = json.loads((tmp_path / "facts.json").read_text())["runs"]
+    assert (seen["steps"], seen["ended"]) == (3, "stopped")
+    code, output, found = verify_command(tmp_path, "--steps", "3", "left.py")
+    assert (code, found["original"]["steps"]) == (0, 3), output[-3000:]
+
+
 SAVES = """
 import subprocess
 import sys

@@ -16,6 +16,7 @@ from npu_shim._host import host_env, whole_file
 from npu_shim._host.packages import tensorflow_version
 from npu_shim.import_hook import hook, migrated_run, script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
+from npu_shim.rehearsal.bounded_exit import bound_exit
 from npu_shim.rehearsal.files.taken_back import restoring_files
 from npu_shim.rehearsal.observing.counted_steps import start_counting_steps
 from npu_shim.rehearsal.observing.observation import Answer, Observation
@@ -111,6 +112,8 @@ def run_and_write_facts(target: Sequence[str], is_module: bool, settings: Observ
         else:
             facts.update(seen)
         whole_file.write_atomically(facts.to_text(output), output)
+        if ended == "stopped":
+            bound_exit()
 
 
 @contextlib.contextmanager
