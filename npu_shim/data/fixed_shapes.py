@@ -86,17 +86,18 @@ def top_k_mask(values: Tensor, k: Tensor) -> Tensor:
     """Return the mask of the k largest entries of the last dimension, for a k that is a tensor.
 
     mask[..., i] is True if fewer than k entries are larger than values[..., i],
-    or equal to it and before it. Exactly min(k, n) entries are True: those that
+    or equal to it and before it. Exactly k entries are True: those that
     ``tf.nn.top_k(values, k)`` returns. Their sum is
     ``tf.reduce_sum(values * tf.cast(mask, values.dtype), -1)``.
 
     Args:
         values: numeric tensor [..., n].
-        k: int tensor, a scalar or [...].
+        k: int tensor, a scalar or [...], at most n.
     Returns:
         A bool tensor with the shape of values.
     Raises:
         ValueError: if n is unknown.
+        tf.errors.InvalidArgumentError: at run time, if k is greater than n, as in ``tf.nn.top_k``.
     """
     values, k = tf.convert_to_tensor(values), tf.convert_to_tensor(k)
     count = tf.compat.dimension_value(values.shape[-1])
@@ -104,6 +105,13 @@ def top_k_mask(values: Tensor, k: Tensor) -> Tensor:
         raise ValueError(
             f"values has shape {values.shape}, but its last dimension must be static. Pad it to a fixed length."
         )
+    largest = tf.reduce_max(k)
+    message = [
+        f"npu_shim: {tf_recording.script_line_text()}: values has {count} elements in its last dimension, and k is "
+        f"greater. Take tf.minimum(k, {count}). Greatest k:",
+        largest,
+    ]
+    k = _checked_at_run_time(k, largest <= count, message)
     order = tf.nn.top_k(tf.stop_gradient(values), count).indices
     rank = tf.nn.top_k(-order, count).indices  # the inverse permutation
     return tf.cast(rank, k.dtype) < k[..., None]
@@ -161,9 +169,15 @@ def sequence_mask(lengths: Tensor, maxlen: int, dtype: DType = tf.bool, name: st
         "data have another one. Pad all batches to one length, or observe again and convert again. Longest length:",
         longest,
     ]
-    check = tf_api.v1.debugging.Assert(tf.equal(longest, tf.cast(maxlen, lengths.dtype)), message)
+    lengths = _checked_at_run_time(lengths, tf.equal(longest, tf.cast(maxlen, lengths.dtype)), message)
+    return tf.sequence_mask(lengths, maxlen, dtype, name)
+
+
+def _checked_at_run_time(tensor: Tensor, condition: Tensor, message: list[str | Tensor]) -> Tensor:
+    """Return a tensor that raises InvalidArgumentError with a message if a condition is False when it is computed."""
+    check = tf_api.v1.debugging.Assert(condition, message)
     with tf.control_dependencies([] if tf.executing_eagerly() else [check]):
-        return tf.sequence_mask(tf.identity(lengths), maxlen, dtype, name)
+        return tf.identity(tensor)
 
 
 def _first_true_places_and_is_real(mask: Tensor, count: int, size: int) -> tuple[Tensor, Tensor]:

@@ -67,7 +67,7 @@ class Listing(Total):
         (lambda: print, "other"),
     ],
 )
-def test_what_a_step_calls_is_judged_with_all_its_code(make: Any, kind: str) -> None:
+def test_a_callee_of_a_step_is_judged_with_all_its_code(make: Any, kind: str) -> None:
     from convert_tf2npu.api import Seen
 
     seen = Seen(1, 1)

@@ -8,9 +8,9 @@ each positive, the NPU recompiles for each new value.
 
 With facts of ``npu-shim observe``, the rule rewrites the largest values of a vector of which only sums, means, maxima
 and minima are computed: ``npu_shim.data.masked_mean(x, x_mask)`` and the like have static shapes and need no bound. The
-facts must show one size of ``x`` and floating-point numbers. The mask marks all values if k is greater than this size,
-for which TensorFlow has an error. Other findings name the values of k that were seen, and there is none if only the
-input pipeline computes them.
+facts must show one size of ``x`` and floating-point numbers. A k greater than this size is an error at run time, as in
+TensorFlow. Other findings name the values of k that were seen, and there is none if only the input pipeline computes
+them.
 
 Reported::
 
