@@ -70,6 +70,24 @@ with tf.Session() as session:
 """
 
 
+ON_HOST = """
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+x = tf.placeholder(tf.float32, [8, 4])
+weights = tf.get_variable("weights", [4, 1], initializer=tf.ones_initializer())
+table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([0, 1], [0.5, 2.0]), 1.0)
+targets = tf.py_func(lambda rows: np.tanh(rows), [tf.reduce_sum(x, 1, keepdims=True)], tf.float32)
+loss = tf.reduce_mean(table.lookup(tf.constant([1])) * (tf.matmul(x, weights) - targets) ** 2)
+step = tf.train.GradientDescentOptimizer(0.05).minimize(loss)
+with tf.Session() as session:
+    session.run([tf.global_variables_initializer(), tf.tables_initializer()])
+    for _ in range(6):
+        print(session.run([loss, step], {x: np.random.rand(8, 4)})[0])
+"""
+
+
 LAYERS = """
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -172,6 +190,16 @@ def test_sessions_that_predicted_are_configured_so(
     assert new.count("with tf.Session(config=npu_config_proto(graph_run_mode=0)) as session:") == 2
     report = json.loads((tmp_path / "r" / "report.json").read_text())
     assert not [d for d in report["files"][0]["diagnostics"] if d["kind"] != "change"]
+
+
+@pytest.mark.once_tf115
+def test_sessions_with_operators_of_the_host_get_mixed_computing(
+    python: Python, verify_command: VerifyCommand, tmp_path: pathlib.Path
+) -> None:
+    new = migrated(python, verify_command, tmp_path, ON_HOST)
+    assert "with tf.Session(config=npu_config_proto(mix_compile_mode=True)) as session:" in new
+    report = json.loads((tmp_path / "r" / "report.json").read_text())
+    assert {d["code"] for d in report["files"][0]["diagnostics"]} == {"NPU101"}
 
 
 if not tf_api.tf.__version__.startswith("1."):

@@ -191,6 +191,51 @@ def test_a_configured_session_that_predicted_stays_a_finding() -> None:
     assert len(messages(text, READS, select=("NPU101", "NPU283"))) == 1
 
 
+CALLS_PYTHON = TF1 + (
+    "table = tf.lookup.StaticHashTable(rows, 0)\n"
+    "scores = tf.py_func(score, [x, table.lookup(x)], tf.float32)\n"
+    "with tf.Session({}) as session:\n    print(session.run(scores))\n"
+)
+ON_HOST = {"in": "graph"}, {"trains": True, "updates": True, "python": [False, True], "tables": True}
+MIXED = ("NPU101", "NPU237", "NPU240")
+
+
+@pytest.mark.parametrize(
+    "given, written",
+    [
+        ("", "config=npu_config_proto(mix_compile_mode=True)"),
+        ("config=c", "npu_config_proto(config_proto=c, mix_compile_mode=True)"),
+    ],
+)
+def test_a_session_with_operators_of_the_host_gets_mixed_computing(given: str, written: str) -> None:
+    result = converted_with_facts(CALLS_PYTHON.format(given), *ON_HOST, select=MIXED)
+    assert result.new is not None and written in result.new.decode()
+    assert [(d.kind, d.code, d.runs) for d in result.diagnostics] == [("change", "NPU101", 2)]
+
+
+@pytest.mark.parametrize(
+    "seen, codes",
+    [
+        (({"in": "graph"}, {**ON_HOST[1], "python": False}), ["NPU237"]),
+        (({"in": "graph"}, {**ON_HOST[1], "tables": False}), ["NPU240"]),
+        (({"in": ["graph", "eager"]}, ON_HOST[1]), ["NPU237"]),
+        (({}, {}), ["NPU240", "NPU237"]),
+    ],
+)
+def test_operators_of_the_host_that_no_session_ran_stay_findings(seen: Any, codes: list[str]) -> None:
+    result = converted_with_facts(CALLS_PYTHON.format(""), *seen, select=MIXED)
+    assert [d.code for d in result.diagnostics if d.kind != "change"] == codes
+
+
+@pytest.mark.parametrize(
+    "more",
+    ["y = tf.layers.batch_normalization(x)\n", "iterations_per_loop = 4\n", "tf.train.MonitoredTrainingSession()\n"],
+)
+def test_programs_that_need_more_than_the_option_are_not_asked_for_their_sessions(more: str) -> None:
+    result = Converter(Settings(select=MIXED)).convert((CALLS_PYTHON.format("") + more).encode())
+    assert [place.kind for _, _, place in result.asked] == ["op"]
+
+
 FITS = (
     TF1
     + "tf.disable_v2_behavior()\nmodel = MODELS[name]()\nmodel.compile(loss='mse', optimizer=tf.keras.optimizers.Adam())\nmodel.fit(x, y)\n"

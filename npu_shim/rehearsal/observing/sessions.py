@@ -1,4 +1,4 @@
-"""Sessions: if their runs update variables."""
+"""Sessions: if their runs update variables, and if they have operators of the host."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_graph, tf_session
 from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.saved_graphs import is_note
 
 if TYPE_CHECKING:
     from convert_tf2npu.api import Seen
@@ -18,13 +19,16 @@ _TRAINS = re.compile("(Resource)?(Sparse)?Apply")
 _UPDATES = re.compile("Assign(Add|Sub)|(Resource)?Scatter|StatefulPartitionedCall|If$|While$|Case$")
 _ASSIGNS = frozenset({"Assign", "AssignVariableOp"})
 _OTHERS = ("make_callable", "_make_callable_from_options", "partial_run_setup")  # run it without run()
+_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
+_TABLES = re.compile("LookupTable|(Mutable)?(DenseHash|Hash)Table|InitializeTable")
 _READS = frozenset({"ReadVariableOp", "VariableV2", "Variable"})
 
 
 def note_session(seen: Seen, value: Value) -> Value:
     """Note of each run of a session if an optimizer updates variables as ``trains``, if anything does as ``updates``.
 
-    A function or a loop with state counts as an update; an initializer, or a restored variable, does not.
+    A function or a loop with state counts as an update; an initializer, or a restored variable, does not. Functions of
+    Python are noted as ``python``, lookup tables as ``tables``.
     """
     if isinstance(value, tf_session.BaseSession):
         setattr(value, _SEEN, (seen, {}))
@@ -46,19 +50,23 @@ def _run_and_note_updates(
         fetched = tf_session.fetched_elements(session, fetches)
         key = tuple(element.name for element in fetched)
         if key not in uses:
-            uses[key] = _has_optimizer_updates_and_any([getattr(element, "op", element) for element in fetched])
-            seen.note("trains", uses[key][0])
-            seen.note("updates", uses[key][1])
+            uses[key] = _answers_about([getattr(element, "op", element) for element in fetched])
+            for attribute, value in uses[key].items():
+                seen.note(attribute, value)
     return values
 
 
-def _has_optimizer_updates_and_any(ops: list[Operation]) -> tuple[bool, bool]:
-    """Return if ops, or those before them, are updates by an optimizer, and if they are any updates."""
+def _answers_about(ops: list[Operation]) -> dict[str, bool]:
+    """Return the answers about a run of some ops."""
     ran = tf_graph.ops_with_ancestors(ops)
     trains = any(_TRAINS.match(op.type) for op in ran)
-    return trains, trains or any(
-        _UPDATES.match(op.type) or op.type in _ASSIGNS and _assigns_computed_value(op) for op in ran
-    )
+    updates = any(_UPDATES.match(op.type) or op.type in _ASSIGNS and _assigns_computed_value(op) for op in ran)
+    return {
+        "trains": trains,
+        "updates": trains or updates,
+        "python": any(op.type in _PYTHON and not is_note(op.name) for op in ran),
+        "tables": any(_TABLES.match(op.type) for op in ran),
+    }
 
 
 def _assigns_computed_value(op: Operation) -> bool:

@@ -17,6 +17,11 @@ def add_note(function: Function, values: list[Tensor], types: list[DType] | DTyp
         return tf.numpy_function(function, values, types)
 
 
+def is_note(name: str) -> bool:
+    """Return True for the name of an op that add_note() has made."""
+    return SCOPE in name.rpartition("/")[0]
+
+
 def watch_saved_graphs() -> None:
     """Watch what makes the protobuf message of a graph: another process could not run the notes."""
     methods.wrap_methods(tf.Graph, (tf_graph.AS_GRAPH_DEF,), _graph_def_without_notes)
@@ -39,9 +44,7 @@ def _remove_notes(nodes: Message) -> set[str]:
     What depends on the result of one gets its first input, which it returns.
     """
     notes = {
-        node.name: node.input[0] if node.input else ""
-        for node in nodes
-        if node.op in _NOTES and SCOPE in node.name.rpartition("/")[0]
+        node.name: node.input[0] if node.input else "" for node in nodes if node.op in _NOTES and is_note(node.name)
     }
     if notes:
         for place in reversed(range(len(nodes))):

@@ -29,7 +29,8 @@ SHAPE = "shape"
 OP = "op"
 # A dropout layer, when it is called: "in", as of an op, and "training", True, False, None, or "tensor".
 LAYER = "layer"
-# A session, in each run: "trains", if an optimizer updates variables, "updates", if anything updates them.
+# A session, in each run: "trains", if an optimizer updates variables, "updates", if anything updates them; "python" and
+# "tables", if it ran functions of Python or used lookup tables.
 SESSION = "session"
 # An object that is trained: "is", "keras" or "other"; "eager", if eager execution is on.
 MODEL = "model"

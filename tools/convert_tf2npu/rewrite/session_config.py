@@ -6,13 +6,16 @@ import ast
 from typing import Iterator
 
 from ..analysis.graph_rewrites import replaced_graph_rewrites
-from ..analysis.predicting_sessions import OPTION, runs_that_predicted
+from ..analysis.host_operators import is_computed_on_host, runs_with_host_operators, sessions_of_file
+from ..analysis.mixed_computing import OPTION as MIXED_COMPUTING
+from ..analysis.predicting_sessions import OPTION as RUN_MODE, runs_that_predicted
 from ..files.message import Message
 from ..project.context import Context
 from ..semantics.model import Call
 from ..semantics.signatures import bind_arguments
 from ..semantics.tf_types import Type
 from ..syntax.expressions import is_none
+from ..tf_api.name_tables import SESSION_PARAMETERS
 from .call_edits import edit_to_add_argument, edit_to_rename, edits_to_wrap
 from .change import Change, Finding
 
@@ -45,8 +48,13 @@ def configure_session(
     name = "session_config" if "session_config" in signature else "config"
     config = bound.args.get(name)
     message = Message("{0} uses the NPU session configuration", short)
-    runs = runs_that_predicted(context, call)
-    mode = ", ".join(filter(None, [_precision_mode_text(context), "" if runs is None else f"{OPTION}=0"]))
+    observed = {
+        f"{RUN_MODE}=0": runs_that_predicted(context, call),
+        f"{MIXED_COMPUTING}=True": runs_with_host_operators(context, call),
+    }
+    runs = min((number for number in observed.values() if number is not None), default=None)
+    options = [text for text, number in observed.items() if number is not None]
+    mode = ", ".join(filter(None, [_precision_mode_text(context), *options]))
     own = f"npu_config_proto({mode})"
     if config is not None:
         if is_none(config):
@@ -73,3 +81,18 @@ def needs_config(context: Context, call: Call, signature: tuple[str, ...]) -> bo
     bound = bind_arguments(call.node, signature)
     config = bound.args.get("config")
     return not bound.hidden if config is None else context.types.type_of(config, call.where) != Type.NPU_CONFIG
+
+
+def writes_mixed_computing(context: Context, kind: tuple[str, str]) -> bool:
+    """Return True if configure_session() gives the option to all sessions that computed on the host.
+
+    Args:
+        context: the file.
+        kind: of the operators, from ``analysis.host_operators``.
+    """
+    made = [call for call in context.names.calls if call.node in sessions_of_file(context)]
+    return is_computed_on_host(context, kind) and all(
+        needs_config(context, call, SESSION_PARAMETERS[context.called_names[call.node]])
+        for call in made
+        if runs_with_host_operators(context, call) is not None
+    )
