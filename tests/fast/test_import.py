@@ -97,6 +97,7 @@ PRIVATE = {
     "cli/_guard.py": {"_exit"},
     "rehearsal/files/file_watch.py": {"_NormalAccessor"},  # of pathlib, which has copies of functions of os before 3.11
     "rehearsal/recording/entropy.py": {"_urandom"},  # of random, from which SystemRandom, secrets and NumPy draw
+    "rehearsal/bounded_exit.py": {"_exit"},
     "rehearsal/recording/limit.py": {"_exit"},
     "rehearsal/recording/writer.py": {"_exit"},
     "import_hook/hook.py": {"_get_code_from_file"},  # runpy.run_path has no hook
@@ -214,7 +215,7 @@ STATE = {
     "optimizer/gradient_shares.py": {"_items", "_values"},
     "rehearsal/observing/doubles.py": {"doubles_of_run"},
     "rehearsal/observing/steps.py": {"_trials"},
-    "rehearsal/recording/entropy.py": {"_assignments"},
+    "rehearsal/recording/entropy.py": {"_name_assignments"},
     "troubles/logs.py": {"_search_patterns"},
     "troubles/table.py": {"topic_titles", "troubles"},
 }

@@ -34,8 +34,8 @@ def _sessions_of_file(context: Context) -> tuple[ast.Call, ...]:
         texts += [project.raw(other) for other in project.with_imports(path)]
     if any(word in raw for raw in texts for word in _REFUSED) or is_tf2_program(context):
         return ()
-    made = [call for call in context.names.calls if context.called_names.get(call.node) in SESSION_PARAMETERS]
-    return tuple(call.node for call in made) if all(_is_usual(context, call) for call in made) else ()
+    sessions = [call for call in context.names.calls if context.called_names.get(call.node) in SESSION_PARAMETERS]
+    return tuple(call.node for call in sessions) if all(_is_usual(context, call) for call in sessions) else ()
 
 
 def _is_usual(context: Context, call: Call) -> bool:
@@ -63,5 +63,5 @@ def is_computed_on_host(context: Context, kind: tuple[str, str]) -> bool:
         kind: PYTHON or TABLES.
     """
     code, attribute = kind
-    seen = [context.observed_at(code, SESSION, node) for node in sessions_of_file(context)]
-    return None not in seen and any(True in (each.all(attribute) or ()) for each in seen if each is not None)
+    answers = [context.observed_at(code, SESSION, node) for node in sessions_of_file(context)]
+    return None not in answers and any(True in (seen.all(attribute) or ()) for seen in answers if seen is not None)

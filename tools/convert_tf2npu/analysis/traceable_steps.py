@@ -14,6 +14,7 @@ from ..project.context import Context
 from ..semantics.mentions import mentions_of_function
 from ..semantics.module_index import Names
 from ..syntax.expressions import last_name
+from .surrounding_files import names_of_surrounding_files
 
 _STATEMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.With, ast.Return, ast.For, ast.Pass, ast.Assert)
 _REFUSED = (ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda, ast.Starred, ast.FormattedValue)
@@ -168,7 +169,7 @@ def assigned_attributes(context: Context) -> frozenset[str]:
     They are assigned or changed in place outside of the making of objects, or are properties.
     """
     assigned = set(context.once(_words_changed_in_place))
-    for theirs in context.once(_names_of_near_files):
+    for theirs in context.once(names_of_surrounding_files):
         for attribute, held in theirs.attributes.items():
             if not all(_is_in_making(theirs, assignment.target) for assignment in held):
                 assigned.add(attribute)
@@ -178,20 +179,10 @@ def assigned_attributes(context: Context) -> frozenset[str]:
     return frozenset(assigned)
 
 
-def _names_of_near_files(context: Context) -> list[Names]:
-    """Return the names of a file, of those that it imports, and of those that import it."""
-    names, project = context.names, context.names.project
-    others = []
-    if project is not None and names.path in project.paths:
-        near = {*project.with_imports(names.path), *project.with_importers({names.path})} - {names.path}
-        others = [project.module(path) for path in sorted(near)]
-    return [names, *(module.names for module in others if module is not None)]
-
-
 def _words_changed_in_place(context: Context) -> frozenset[str]:
     """Return the last words of what the files around a file change in place, such as lists that grow."""
     words: set[str] = set()
-    for theirs in context.once(_names_of_near_files):
+    for theirs in context.once(names_of_surrounding_files):
         for node in ast.walk(theirs.tree):
             is_stored = isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load)
             is_changed = isinstance(node, ast.Attribute) and node.attr in _CHANGES

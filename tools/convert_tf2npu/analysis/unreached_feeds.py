@@ -16,6 +16,7 @@ from ..semantics.module_index import Names
 from ..semantics.value_flow import Origin, origins
 from ..syntax.expressions import constant_or, last_name
 from .fed_values import Feed, may_feed
+from .surrounding_files import names_of_surrounding_files
 from .tf_functions import enclosing_functions
 
 _KEYWORDS = frozenset({"feed_dict", "feed_list", "feeds"})
@@ -51,18 +52,8 @@ def unreached_feed(context: Context, placeholder: ast.Call) -> Feed | None:
 
 
 def _users_of_graph(context: Context) -> list[Names]:
-    """Return the files that may feed what a file makes: those around it in its project, and in programs that ran."""
-    names, facts = context.names, context.program_facts
-    project = names.project
-    if project is None or names.path not in project.paths or facts is None:
-        return [names]
-    importers = project.with_importers([names.path])
-    others = {*importers, *project.with_imports(names.path)}
-    for importer in importers:
-        if facts.facts_of_file(importer, project.raw(importer)) is not None:
-            others |= project.with_imports(importer)
-    modules = [project.module(path) for path in sorted(others - {names.path}) if may_feed(project.raw(path))]
-    return [names, *(module.names for module in modules if module is not None)]
+    """Return the files that may feed what a file makes."""
+    return names_of_surrounding_files(context, may_feed)
 
 
 def _feeding_calls(names: Names) -> list[tuple[ast.Call, ast.expr | None]]:

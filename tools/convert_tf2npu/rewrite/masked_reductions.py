@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ..analysis.selected_rows import WHERE, Rows, Selected, SelectedRows
+from ..analysis.row_uses import WHERE, Rows, Selected, SelectedRows
 from ..facts.kinds import ROWS
 from ..facts.seen import Seen
 from ..files.message import Message

@@ -90,9 +90,9 @@ def writes_mixed_computing(context: Context, kind: tuple[str, str]) -> bool:
         context: the file.
         kind: of the operators, from ``analysis.host_operators``.
     """
-    made = [call for call in context.names.calls if call.node in sessions_of_file(context)]
+    sessions = [call for call in context.names.calls if call.node in sessions_of_file(context)]
     return is_computed_on_host(context, kind) and all(
         needs_config(context, call, SESSION_PARAMETERS[context.called_names[call.node]])
-        for call in made
+        for call in sessions
         if runs_with_host_operators(context, call) is not None
     )

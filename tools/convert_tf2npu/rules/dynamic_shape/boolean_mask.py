@@ -48,7 +48,8 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import is_first_call, runs_on_npu
-from ...analysis.selected_rows import BOOLEAN_MASK, selected_rows
+from ...analysis.row_uses import BOOLEAN_MASK
+from ...analysis.selected_rows import selected_rows
 from ...facts.kinds import ROWS
 from ...rewrite.masked_reductions import change_to_masked_reductions, questions_about_mask
 from ...rewrite.seen_findings import size_findings

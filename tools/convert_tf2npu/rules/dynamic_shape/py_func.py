@@ -63,5 +63,5 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
             "{0} runs Python on the host, and its result has no static shape. Move it into dataset.map, {1}",
             last_part(name),
             others,
-            asks=(Question(OP, call.node), *(Question(SESSION, made) for made in sessions_of_file(context))),
+            asks=(Question(OP, call.node), *(Question(SESSION, session) for session in sessions_of_file(context))),
         )

@@ -44,7 +44,8 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
-from ...analysis.selected_rows import WHERE, selected_rows
+from ...analysis.row_uses import WHERE
+from ...analysis.selected_rows import selected_rows
 from ...facts.kinds import ROWS
 from ...rewrite.masked_reductions import change_to_masked_reductions, questions_about_mask
 from ...rewrite.seen_findings import size_findings

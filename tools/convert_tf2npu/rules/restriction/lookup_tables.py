@@ -127,7 +127,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
             "the NPU initializes this lookup table, which is read on the host. "
             "Set mix_compile_mode=True on the session{0}",
             advice_for_batch_normalization(context),
-            asks=tuple(Question(SESSION, made) for made in sessions_of_file(context)),
+            asks=tuple(Question(SESSION, session) for session in sessions_of_file(context)),
         )
 
 
