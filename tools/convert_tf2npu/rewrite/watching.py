@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import Iterator, NamedTuple, Sequence
 
-from ..analysis.fed_values import may_feed
 from ..facts.seen import Block, Place
 from ..syntax.edits import Edit
 from ..syntax.source import Source
@@ -66,6 +65,8 @@ class Watched:
             expressions: start, end and place of the expressions.
             has_findings: whether it has findings. A script without any is only watched if it may feed placeholders.
         """
+        from ..analysis.fed_values import may_feed  # the door of the tool imports this module, and loads no analysis
+
         if not has_findings and not may_feed(raw):
             return []
         source = Source(raw)
