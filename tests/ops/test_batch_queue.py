@@ -14,6 +14,8 @@ from npu_shim.npu_cpu import npu_cpu_ops
 from npu_shim.estimator import npu_ops
 from npu_shim.estimator.npu_aicore_ops import npu_aicore_ops as operators
 
+pytestmark = pytest.mark.twice
+
 
 def test_batches_go_through_a_queue() -> None:
     x = np.arange(10, dtype=np.float32).reshape(5, 2)

@@ -12,6 +12,8 @@ from npu_shim.npu_cpu import npu_cpu_ops
 
 from npu_shim.estimator.npu_aicore_ops import npu_aicore_ops as operators
 
+pytestmark = pytest.mark.twice
+
 random = np.random.RandomState(5)
 RATE, DECAY, BETA1, BETA2, EPSILON = 0.1, 0.2, 0.9, 0.99, 1e-3
 

@@ -9,6 +9,8 @@ import pytest
 import tensorflow as tf
 from npu_shim.npu_cpu import npu_cpu_ops as ops
 
+pytestmark = pytest.mark.twice
+
 FREE: dict[str, Any] = {"filter_mode": "no_filter", "filter_freq": 0, "filter_key_flag": False, "filter_key": -1}
 DEFAULT: dict[str, Any] = {"default_key_or_value": False, "default_key": 0, "default_value": 0.5}
 

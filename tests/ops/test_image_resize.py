@@ -13,6 +13,8 @@ from npu_shim.npu_cpu import npu_cpu_ops
 from npu_shim.estimator.npu_aicore_ops import npu_aicore_ops as operators
 from tests.ops.operator_case import Case, check_gradients, check_values, in_graph, made, random
 
+pytestmark = pytest.mark.twice
+
 MAP = np.array([[0.8, 0.3, 0.4], [-0.2, 1.1, 0.7]])
 
 

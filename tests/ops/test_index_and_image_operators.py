@@ -15,6 +15,8 @@ from npu_shim.estimator import npu_aicore_ops, npu_ops
 from npu_shim.estimator.npu_aicore_ops import npu_aicore_ops as operators
 from tests.ops.operator_case import Case, check_gradients, check_values, in_graph, made, random
 
+pytestmark = pytest.mark.twice
+
 INDICES = np.array([[0, -1, 1], [2, 0, 2]], np.int32)
 FLOW = random.uniform(-1.4, 1.4, [1, 3, 4, 2]).astype(np.float32)
 OFFSETS = random.uniform(-0.9, 0.9, [1, 2, 3, 2 * 4 * 3]).astype(np.float32)  # 2 groups of channels, a filter of 2 x 2

@@ -9,6 +9,8 @@ import pytest
 import tensorflow as tf
 from npu_shim.npu_cpu.lru_cache import LruCache
 
+pytestmark = pytest.mark.twice
+
 
 def test_the_least_recently_used_id_goes() -> None:
     cache = LruCache(3, dtype=tf.int64)

@@ -10,6 +10,8 @@ import tensorflow as tf
 
 from npu_shim.estimator import npu_aicore_ops
 
+pytestmark = pytest.mark.twice
+
 ROWS, SIZE, PLACES = 1000, 2, 128  # two sets
 
 

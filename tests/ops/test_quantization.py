@@ -11,6 +11,8 @@ import tensorflow as tf
 from npu_shim.estimator.npu_aicore_ops import npu_aicore_ops as operators
 from tests.ops.operator_case import Case, check_values, in_graph, made
 
+pytestmark = pytest.mark.twice
+
 X = np.array([[-9.0, -0.3, 0.3], [0.25, 1.4, 30.0]], np.float32)
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import pathlib
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.twice
+
 SCRIPT = """
 import horovod.tensorflow as hvd
 import npu_device

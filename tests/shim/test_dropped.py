@@ -9,6 +9,8 @@ import tensorflow as tf
 from npu_shim.data import enforce_static_batch
 from npu_shim.npu_init import NPUEstimator, NPURunConfig
 
+pytestmark = pytest.mark.twice
+
 v1 = tf.compat.v1
 X = np.arange(70, dtype=np.float32).reshape(70, 1)
 

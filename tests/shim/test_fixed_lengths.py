@@ -8,6 +8,8 @@ import tensorflow as tf
 
 from npu_shim.data import fixed_lengths
 
+pytestmark = pytest.mark.twice
+
 
 def padded(lengths):
     data = tf.data.Dataset.from_generator(

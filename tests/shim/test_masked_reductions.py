@@ -8,6 +8,8 @@ import tensorflow as tf
 
 from npu_shim import data
 
+pytestmark = pytest.mark.twice
+
 v1 = tf.compat.v1
 RNG = np.random.RandomState(0)
 SHAPES = [((12,), 1), ((12, 3), 1), ((4, 3), 2), ((4, 3, 2), 2), ((0, 2), 1)]

@@ -13,6 +13,8 @@ import tensorflow as tf
 
 import npu_shim
 
+pytestmark = pytest.mark.twice
+
 v1 = tf.compat.v1
 Python = Callable[..., "subprocess.CompletedProcess[str]"]
 

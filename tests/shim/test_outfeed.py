@@ -12,6 +12,8 @@ from npu_shim.estimator import npu_ops
 from npu_shim.estimator.npu import util
 from npu_shim.estimator.npu.npu_hook import NPUInfeedOutfeedSessionHook, NPULogOutfeedSessionHook, NPUShutDownHook
 
+pytestmark = pytest.mark.twice
+
 v1 = tf.compat.v1
 
 

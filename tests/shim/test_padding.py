@@ -11,6 +11,8 @@ import tensorflow as tf
 import npu_shim
 from npu_shim.data.padding import mask_name_of_pipeline
 
+pytestmark = pytest.mark.twice
+
 v1 = tf.compat.v1
 N = 70
 pad = npu_shim.data.pad_last_batch

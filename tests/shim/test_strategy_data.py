@@ -9,6 +9,8 @@ import tensorflow as tf
 from npu_shim import npu_init as npu
 from npu_shim.training import strategy_data
 
+pytestmark = pytest.mark.twice
+
 v1 = tf.compat.v1
 
 

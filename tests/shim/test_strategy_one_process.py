@@ -8,6 +8,8 @@ import tensorflow as tf
 from npu_shim import npu_init as npu
 from npu_shim._host import host_device
 
+pytestmark = pytest.mark.twice
+
 v1 = tf.compat.v1
 
 
