@@ -108,6 +108,7 @@ def test_each_output_of_the_chosen_steps_is_written(kind: str, tmp_path: pathlib
         np.testing.assert_allclose(last, first["product"] * 4, rtol=1e-6)
 
 
+@pytest.mark.once_tf115
 def test_the_index_has_type_line_and_inputs_in_the_order_of_the_graph(tmp_path: pathlib.Path) -> None:
     dumped(tmp_path, SESSION)
     made = reference.read_step(str(tmp_path / "dump" / "0"), {})
@@ -120,12 +121,14 @@ def test_the_index_has_type_line_and_inputs_in_the_order_of_the_graph(tmp_path: 
     assert place["images"] < place[source] < place["product"] < place["loss"]
 
 
+@pytest.mark.once_tf115
 def test_named_ops_only_are_written(tmp_path: pathlib.Path) -> None:
     dumped(tmp_path, SESSION, "--dump-layers", "product,loss")
     made = reference.read_step(str(tmp_path / "dump" / "0"), {})
     assert [each.op for each in made.outputs] == ["product", "loss"]
 
 
+@pytest.mark.once_tf115
 def test_two_runs_on_the_cpu_are_compared(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As those of a card, which docs/accuracy.md shows."""
     for name, factor in (("first", 1), ("second", 1), ("third", 2)):
@@ -191,7 +194,11 @@ with v1.Session() as session:
 
 
 @pytest.mark.parametrize(
-    "script", [IMPORTED, *(pytest.param(SCRIPTS["function"], marks=each) for each in ONLY_2 or [()])]
+    "script",
+    [
+        pytest.param(IMPORTED, marks=pytest.mark.once_tf115),
+        *(pytest.param(SCRIPTS["function"], marks=each) for each in ONLY_2 or [()]),
+    ],
 )
 def test_a_recording_dumps_the_ops_of_the_script_only(script: str, tmp_path: pathlib.Path) -> None:
     dumping = Dumping(str(tmp_path / "dump"), [0])

@@ -162,6 +162,7 @@ def of_one_batch(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 
 @pytest.mark.parametrize("batch", ["16", "8", "1", "?"])
+@pytest.mark.once
 def test_a_batch_of_training_may_be_any_other(
     batch: str, of_one_batch: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -172,6 +173,7 @@ def test_a_batch_of_training_may_be_any_other(
     assert run(tmp_path, {"images": np.ones([size, 6, 4], "f4")})["prob"].shape == (size, 3)
 
 
+@pytest.mark.once
 def test_a_batch_that_is_needed_elsewhere_is_named(
     of_one_batch: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -311,6 +313,7 @@ def test_a_loop_with_variables(tmp_path: pathlib.Path, capsys: pytest.CaptureFix
     assert "makes the outputs random" in capsys.readouterr().err
 
 
+@pytest.mark.once
 def test_a_missing_package_is_an_error_that_says_what_to_install(
     trained: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -321,6 +324,7 @@ def test_a_missing_package_is_an_error_that_says_what_to_install(
     assert f"packaging numpy=={np.__version__} protobuf=={google.protobuf.__version__}. If pip finds none" in shown
 
 
+@pytest.mark.once
 def test_a_failure_of_onnxruntime_names_its_version_and_another(
     trained: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -372,6 +376,7 @@ def test_the_command_of_atc_names_inputs_shapes_and_outputs(
     assert "images:?,6,6,3 has an unknown size. Give all, like images:1,6,6,3." in capsys.readouterr().err
 
 
+@pytest.mark.once
 def test_the_npu_gets_a_session_config(trained: pathlib.Path, tmp_path: pathlib.Path) -> None:
     begin = ["export", str(trained / "saved"), "-o", str(tmp_path), "--for", "npu", "--inputs"]
     assert cli.main([*begin, "images:4,6,6,3", "--precision-mode", "must_keep_origin_dtype"]) == 0
@@ -382,6 +387,7 @@ def test_the_npu_gets_a_session_config(trained: pathlib.Path, tmp_path: pathlib.
     assert cli.main([*begin, "images:?,6,6,3"]) == 2
 
 
+@pytest.mark.once
 def test_the_server_gets_versions_with_requests_for_its_warm_up(
     trained: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -552,6 +558,7 @@ def test_a_script_with_several_models_asks_for_one(tmp_path: pathlib.Path) -> No
     assert shown.endswith("equal to the source\nexit code 0\n") and ":?,4  float32" in shown, shown
 
 
+@pytest.mark.once
 def test_list_shows_signatures_and_candidates(trained: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["export", str(trained / "saved"), "--list"]) == 0
     shown = capsys.readouterr().out

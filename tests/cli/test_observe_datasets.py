@@ -164,7 +164,7 @@ def converted(python: Python, folder: pathlib.Path) -> str:
 @pytest.mark.parametrize(
     "text, third, drops",
     [
-        pytest.param(GRAPH, ["evaluation", "training"], 0, id="graph"),
+        pytest.param(GRAPH, ["evaluation", "training"], 0, id="graph", marks=pytest.mark.once_tf115),
         *([] if ONE else [pytest.param(LOOP, ["other"], 1, id="loop")]),
         *([] if ONE else [pytest.param(KERAS, ["training", "prediction"], 2, id="keras")]),
     ],
@@ -258,6 +258,7 @@ else:
 """
 
 
+@pytest.mark.once_tf115
 def test_input_pipelines_that_a_script_saves_have_no_note(python: Python, tmp_path: pathlib.Path) -> None:
     (tmp_path / "saves.py").write_text(SAVED_PIPELINE)
     run = python(tmp_path, "-m", "npu_shim", "observe", "saves.py")

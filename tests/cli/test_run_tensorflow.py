@@ -10,7 +10,7 @@ import pytest
 
 from samples import compare, training
 from tests.distributed import forks
-from tests.marks import OF_VERSION_1
+from tests.marks import OF_VERSION_1, in_forks
 from tests.samples.test_samples import NO_SUCH_THING, RUNNABLE, SAMPLES
 
 STEPS = {"digits_estimator": 60, "digits_session": 60, "text_keras": 120, "digits_fit": 60, "digits_loop": 60}
@@ -100,6 +100,7 @@ with tf.compat.v1.Session() as session:
 
 
 @pytest.mark.smoke
+@in_forks
 def test_autograph_reads_the_migrated_source(tmp_path: pathlib.Path, python: Python) -> None:
     (tmp_path / "train.py").write_text(AUTOGRAPH)
     assert python(tmp_path, "train.py").stdout.count("placed on /device:GPU:0") == 4  # and there is none

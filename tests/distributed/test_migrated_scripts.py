@@ -23,14 +23,8 @@ WANTED = {"horovod_session": "horovod", "gradients_by_hand": "tf_strategy", "hor
 THROUGH_THE_LAUNCHER = ("horovod_session", "mirrored_estimator")  # the others, as forks
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=OF_VERSION_1 * (name == "horovod_estimator"))
-        for name in sorted(WANTED)
-        if HAS_ESTIMATOR or "estimator" not in name
-    ],
-)
+@pytest.mark.once_tf115  # they build graphs
+@pytest.mark.parametrize("name", [name for name in sorted(WANTED) if HAS_ESTIMATOR or "estimator" not in name])
 def test_a_migrated_script_trains_on_two_ranks(name: str, tmp_path: pathlib.Path) -> None:
     assert main(["-i", str(MIGRATED / (name + ".py")), "-o", str(tmp_path / "out"), "-d", WANTED[name]]) == 0
     found: list[Any] = []
@@ -94,6 +88,7 @@ def test_a_script_with_a_strategy_trains_on_ranks_as_the_original_on_the_whole_b
 
 
 @pytest.mark.parametrize("towers", [1, 2])
+@pytest.mark.once_tf115
 def test_ranks_with_several_towers_have_one_collective_for_each_variable(towers: int, tmp_path: pathlib.Path) -> None:
     original, migrated = MIGRATED / "towers.py", tmp_path / "towers.py"
     assert main(["-i", str(original), "-o", str(migrated), "-d", "tf_strategy"]) == 0
