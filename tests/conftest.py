@@ -33,6 +33,11 @@ def pytest_addoption(parser: Any) -> None:
     parser.addoption(
         "--few-cases", type=int, metavar="N", help="run N cases of each test with more, from the first to the last"
     )
+    parser.addoption(
+        "--not-the-first",
+        action="store_true",
+        help="of these not the first, but of tests that only one TensorFlow runs",
+    )
 
 
 def pytest_ignore_collect(collection_path: pathlib.Path, config: Any) -> bool | None:
@@ -42,8 +47,10 @@ def pytest_ignore_collect(collection_path: pathlib.Path, config: Any) -> bool | 
     return True if "smoke" not in collection_path.read_text(encoding="utf-8") else None
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
-    most = config.getoption("--few-cases")
+    """Choose among the cases that the marks leave."""
+    most, is_first_elsewhere = config.getoption("--few-cases"), config.getoption("--not-the-first")
     if most is None:
         return
     tests: dict[tuple[str, str], list[Any]] = {}
@@ -53,6 +60,7 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
         cases[place * (len(cases) - 1) // max(most - 1, 1)] if len(cases) > most else cases[place]
         for cases in tests.values()
         for place in range(min(most, len(cases)))
+        if place or len(cases) == 1 or not is_first_elsewhere or cases[0].get_closest_marker("once")
     }
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
