@@ -424,6 +424,14 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+# Of tests of messages, tables and logs, which are made before ranks start or from what ranks wrote.
+forked_by_day = pytest.mark.parametrize(
+    "launch",
+    [pytest.param(False, marks=pytest.mark.nightly, id="new processes"), pytest.param(True, id="forked")],
+    indirect=True,
+)
+
+
 @pytest.fixture(params=[False, True], ids=["new processes", "forked"])
 def launch(request: Any, tmp_path: pathlib.Path) -> Iterator[Callable[..., Launched]]:
     started: list[Launched] = []
@@ -458,6 +466,7 @@ def test_all_ranks_succeed(launch: Any, tmp_path: pathlib.Path) -> None:
         assert line == f"I am {rank} of 3 [] True"
 
 
+@forked_by_day
 def test_all_ranks_are_shown_with_their_numbers(launch: Any) -> None:
     script = 'print("a\\nb"); sys.stdout.write("1/2 \\r2/2\\r\\nno end"); sys.stdout.flush()\n'
     done = launch(script, "--ranks", "3", "--output", "all").end()
@@ -467,6 +476,7 @@ def test_all_ranks_are_shown_with_their_numbers(launch: Any) -> None:
     )
 
 
+@forked_by_day
 def test_a_failure_that_all_have_seen_is_not_shown_again(launch: Any) -> None:
     done = launch('if rank == "1": raise ValueError("deep")\n', "--ranks", "2", "--output", "all").end()
     assert done.returncode == 1
@@ -474,6 +484,7 @@ def test_a_failure_that_all_have_seen_is_not_shown_again(launch: Any) -> None:
     assert "rank 1 failed with exit code 1" in done.stderr
 
 
+@forked_by_day
 def test_quiet_shows_the_ranks_and_errors_only(launch: Any) -> None:
     done = launch('print("once")', "--ranks", "2", "--quiet").end()
     assert (done.returncode, done.stdout, done.stderr) == (0, "once\n", "")
@@ -481,11 +492,13 @@ def test_quiet_shows_the_ranks_and_errors_only(launch: Any) -> None:
     assert done.returncode == 3 and "rank 1 failed with exit code 3" in done.stderr
 
 
+@forked_by_day
 def test_a_module_with_arguments(launch: Any) -> None:
     done = launch("print(sys.argv[1:], __name__)", "--ranks", "1", "-m", "a", "--ranks", "8", "x y").end()
     assert (done.returncode, done.stdout) == (0, "['--ranks', '8', 'x y'] __main__\n")
 
 
+@forked_by_day
 def test_logs_are_appended(launch: Any, tmp_path: pathlib.Path) -> None:
     for _ in range(2):
         assert launch('print("once")', "--ranks", "1").end().stdout == "once\n"
@@ -508,6 +521,7 @@ def test_failed_rank_is_reported_with_its_traceback_and_the_others_end(launch: A
     assert job.left() == set()
 
 
+@forked_by_day
 def test_a_known_error_of_a_rank_is_explained(launch: Any) -> None:
     raised = "raise RuntimeError('EI0004: Failed to parse the ranktable file')"
     done = launch(f"if rank == '1':\n    {raised}\ntime.sleep(9)", "--ranks", "2").end()
@@ -546,6 +560,7 @@ def test_of_two_failed_ranks_the_one_that_a_signal_ended_is_reported(launch: Any
     assert done.returncode == 137 and "rank 1 was ended by SIGKILL" in done.stderr, done.stderr
 
 
+@forked_by_day
 def test_output_on_the_terminal_is_repeated_only_where_frames_are_folded(launch: Any) -> None:
     done = launch('raise ValueError("cause")', "--ranks", "1").end()
     assert "ValueError" not in done.stderr and "ValueError: cause" in done.stdout
@@ -620,6 +635,7 @@ def test_timeout(launch: Any) -> None:
     assert "timeout after 1 s (--timeout): ending ranks 0, 1" in done.stderr
 
 
+@forked_by_day
 def test_restarts_until_success(launch: Any, tmp_path: pathlib.Path) -> None:
     script = (
         'print("try", os.environ["NPU_SHIM_RESTART"])\n'
@@ -651,6 +667,7 @@ def test_job_continues_when_its_output_is_closed(launch: Any, tmp_path: pathlib.
     assert job.process.returncode == 0 and (tmp_path / "done").exists()
 
 
+@forked_by_day
 def test_dry_run_prints_shell_commands(launch: Any, tmp_path: pathlib.Path) -> None:
     job = launch(
         'print(rank, os.environ["RANK_SIZE"], sorted(os.sched_getaffinity(0)), os.environ.get("CM_CHIEF_IP"))',
@@ -670,6 +687,7 @@ def test_dry_run_prints_shell_commands(launch: Any, tmp_path: pathlib.Path) -> N
     assert rank == 1
 
 
+@forked_by_day
 def test_rank_table_of_the_environment(launch: Any, tmp_path: pathlib.Path) -> None:
     (tmp_path / "t.json").write_text(TWO_SERVERS % "127.0.0.1")
     done = launch(
@@ -685,6 +703,7 @@ def test_rank_table_of_the_environment(launch: Any, tmp_path: pathlib.Path) -> N
 WAITING = '{"status": "initializing"}'
 
 
+@forked_by_day
 def test_job_starts_when_its_table_is_complete(launch: Any, tmp_path: pathlib.Path) -> None:
     (tmp_path / "t.json").write_text(WAITING)
     job = launch('print(rank, os.environ["RANK_SIZE"])', "--ranktable", "t.json", "--server-index", "0")
@@ -697,6 +716,7 @@ def test_job_starts_when_its_table_is_complete(launch: Any, tmp_path: pathlib.Pa
     assert (done.returncode, done.stdout) == (0, "0 4\n")
 
 
+@forked_by_day
 def test_table_timeout_and_dry_run_without_a_wait(launch: Any, tmp_path: pathlib.Path) -> None:
     (tmp_path / "t.json").write_text(WAITING)
     late = launch("", "--ranktable", "t.json", "--table-timeout", "0.3").end()

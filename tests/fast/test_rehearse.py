@@ -51,7 +51,13 @@ def run(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[st
     )
 
 
-@pytest.mark.parametrize("job", [("--ranktable", "t.json"), ("-H", TWO_SERVERS)], ids=["rank table", "hosts"])
+@pytest.mark.parametrize(
+    "job",
+    [
+        pytest.param(("--ranktable", "t.json"), id="rank table"),
+        pytest.param(("-H", TWO_SERVERS), id="hosts", marks=pytest.mark.nightly),
+    ],
+)
 def test_each_rank_has_the_variables_of_its_server(job: tuple[str, str], table: pathlib.Path) -> None:
     done = run(table.parent, "--rehearse", *job)
     assert done.returncode == 0, done.stderr
