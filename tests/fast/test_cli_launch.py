@@ -635,7 +635,6 @@ def test_timeout(launch: Any) -> None:
     assert "timeout after 1 s (--timeout): ending ranks 0, 1" in done.stderr
 
 
-@forked_by_day
 def test_restarts_until_success(launch: Any, tmp_path: pathlib.Path) -> None:
     script = (
         'print("try", os.environ["NPU_SHIM_RESTART"])\n'

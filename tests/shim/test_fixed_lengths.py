@@ -43,7 +43,7 @@ def test_batches_stay_and_their_shape_is_static() -> None:
 def test_another_length_is_an_error_with_its_line(lengths) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError) as error:
         read(lambda: padded(lengths))
-    assert "test_fixed_lengths.py:19: all batches that were seen had the lengths" in str(error.value)
+    assert "test_fixed_lengths.py:21: all batches that were seen had the lengths" in str(error.value)
     assert "observe again and convert again" in str(error.value)
 
 
