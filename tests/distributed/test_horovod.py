@@ -11,13 +11,13 @@ import pytest
 import tensorflow as tf
 
 from tests.distributed.test_training import SCRIPTS, forked, launched
-from tests.marks import OF_VERSION_1
+from tests.marks import IN_FORKS, OF_VERSION_1
 
 SCRIPT = SCRIPTS / "horovod_ranks.py"
 HELPERS = ("values", "gradient", "main")
 CASES = [name for name in re.findall(r"^def (\w+)\(", SCRIPT.read_text(), re.M) if name not in HELPERS]
 STYLES = ["graph", "eager"] if tf.__version__ >= "2" else ["graph"]
-MARKS = {"graph": OF_VERSION_1, "eager": [pytest.mark.smoke]}
+MARKS = {"graph": OF_VERSION_1, "eager": [pytest.mark.smoke, *IN_FORKS]}
 Run = Callable[[str, int], List[Dict[str, Any]]]
 
 
