@@ -11,6 +11,7 @@ from npu_shim.rehearsal.assess.flat import Shape
 from npu_shim.rehearsal.predict.features import Tensor, element_count
 
 TABLE = json.loads(pkgutil.get_data(__name__, "device_ops.json") or b"")
+KEPT = "kept"  # of a value whose type mixed precision does not change
 PLAIN, IMAGE, FILTER, PRODUCT = "ND", "NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ"
 _BLOCK = 16
 
@@ -29,7 +30,7 @@ class Value:
         layout: in memory.
         axes: of an image or a filter, such as "NHWC".
         maker: the op that makes it; None for a variable, a constant or an input.
-        kind: "variable", "constant" or "".
+        kind: "variable", "constant", KEPT or "".
         mask_of: the result of a ReLU of which this is the mask of bits.
     """
 

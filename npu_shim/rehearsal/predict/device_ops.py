@@ -57,7 +57,7 @@ def ops_of_step(
         half: the type of 16 bits.
     """
     ops = OpsOfNodes(flat.nodes, is_half, host, trips, half).ops()
-    ops = fusion.compose(ops)
+    ops = fusion.compose(ops, family)
     ops = layouts.with_casts(ops, half)
     ops = layouts.with_layouts(ops, family)
     ops = fusion.fuse(ops)

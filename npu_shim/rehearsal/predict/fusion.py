@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from npu_shim.rehearsal.predict.device_graph import TABLE, Op, Value, readers_of, types_of
+from npu_shim.rehearsal.predict.device_graph import TABLE, Op, Use, Value, readers_of, types_of
 
 _UNARY, _TWO = types_of("unary"), types_of("two inputs")
 _FUSIONS: list[list[str]] = TABLE["fusions"]
 _BIASED = ("MatMulV2", "Conv2D", "DepthwiseConv2D", "Conv3D")
 
 
-def compose(ops: Sequence[Op]) -> list[Op]:
+def compose(ops: Sequence[Op], family: str) -> list[Op]:
     """Return ops with biases in products and convolutions, padding in convolutions, and gradients of softmax as one."""
     readers = readers_of(ops)
     gone: set[Op] = set()
     for op in ops:
+        if op.type == "Sub":
+            _compose_softmax_gradient(op, readers, gone)
+        elif op.type == "TransposeD" and family == "910":
+            _compose_transpose(op, readers)
         maker = op.inputs[0].value.maker if op.inputs else None
         if op.type == "BiasAdd" and maker is not None and maker.type in _BIASED and _is_only_reader(op, maker, readers):
             maker.inputs.append(op.inputs[1])
@@ -28,6 +32,31 @@ def compose(ops: Sequence[Op]) -> list[Op]:
                     reader.inputs = [maker.inputs[0] if use.value is maker.outputs[0] else use for use in reader.inputs]
                 gone.add(maker)
     return [op for op in ops if op not in gone]
+
+
+def _compose_softmax_gradient(difference: Op, readers: dict[Value, list[Op]], gone: set[Op]) -> None:
+    """Make (dy - sum(dy y)) y one op, as SoftmaxGradFusionPass does."""
+    total = difference.inputs[-1].value.maker
+    product = total.inputs[0].value.maker if total is not None and total.type == "ReduceSumD" else None
+    if total is None or product is None or product.type != "Mul":
+        return
+    results = [use for use in product.inputs if use.value.maker is not None and use.value.maker.type == "SoftmaxV2"]
+    last = readers.get(difference.outputs[0], [])
+    if len(results) == 1 and len(last) == 1 and last[0].type == "Mul" and results[0] in last[0].inputs:
+        last[0].type, last[0].inputs = "SoftmaxGrad", [results[0], difference.inputs[0]]
+        for op in (difference, total, product):
+            last[0].nodes += op.nodes
+            gone.add(op)
+
+
+def _compose_transpose(op: Op, readers: dict[Value, list[Op]]) -> None:
+    """Make a transposition with the reshape before or after it one op on the blocks of products."""
+    (use, *_), (result,) = op.inputs, op.outputs
+    seen = {other.shape for reader in readers.get(result, []) for other in reader.inputs if other.value is result}
+    before, after = use.value.shape, seen.pop() if len(seen) == 1 else result.shape
+    is_reshaped = before != use.shape or after != result.shape
+    if is_reshaped and all(len(shape) > 1 and not any(size % 16 for size in shape[-2:]) for shape in (before, after)):
+        op.type, op.inputs, result.shape = "ConfusionTransposeD", [Use(use.value, before)], after
 
 
 def _is_only_reader(op: Op, maker: Op, readers: dict[Value, list[Op]]) -> bool:
@@ -83,10 +112,17 @@ def _chain(op: Op, types: Sequence[str], readers: dict[Value, list[Op]], gone: s
             reader = next((reader for reader in after if reader.type == type), None)
         elif reader is not None and not _is_only_reader(reader, last, readers):
             reader = None
-        if reader is None or reader.type != type or reader in gone:
+        if reader is None or reader.type != type or reader in gone or not _can_join(last, reader):
             return []
         chain.append(reader)
     return chain
+
+
+def _can_join(first: Op, later: Op) -> bool:
+    """Return False for a convolution in float32 with its sums, and for a product of two tensors in a sum."""
+    if later.type == "BNTrainingReduce":
+        return first.outputs[0].stored != "float32"
+    return first.type != "Mul" or any(use.value.is_scalar() for use in first.inputs)
 
 
 def _function_of(op: Op, readers: dict[Value, list[Op]], gone: set[Op]) -> Op | None:

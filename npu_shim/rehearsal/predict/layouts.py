@@ -7,6 +7,7 @@ from typing import Sequence
 from npu_shim.rehearsal.predict.device_graph import (
     FILTER,
     IMAGE,
+    KEPT,
     PLAIN,
     PRODUCT,
     Op,
@@ -40,7 +41,7 @@ def with_casts(ops: Sequence[Op], half: str) -> list[Op]:
     for op in ops:
         for place, use in enumerate(op.inputs):
             value, wanted = use.value, half if op.is_half and not _is_vector(op, place) else "float32"
-            if value.dtype != "float32" or value.stored == wanted or _is_free_constant(value):
+            if value.dtype != "float32" or value.stored == wanted or value.kind == KEPT or _is_free_constant(value):
                 continue
             if (value, wanted) not in cast:
                 other = Value(value.shape, value.dtype)
@@ -100,6 +101,9 @@ def _wanted_layouts(op: Op, family: str) -> list[str]:
     if _PRODUCTS.match(op.type) and family == "910":
         op.outputs[0].layout = PRODUCT
         return [PRODUCT if len(use.shape) > 1 else PLAIN for use in op.inputs]
+    if op.type == "ConfusionTransposeD":
+        op.outputs[0].layout = PRODUCT
+        return [PRODUCT]
     if _ANY.match(op.type) and op.inputs:
         return _follow(op)
     return [PLAIN] * len(op.inputs)

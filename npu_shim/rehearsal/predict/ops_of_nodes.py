@@ -9,7 +9,8 @@ from npu_shim._tensorflow.tf_api import tf
 from npu_shim.rehearsal.assess.flat import Node, Shape
 from npu_shim.rehearsal.assess.memory import execution_order
 from npu_shim.rehearsal.assess.work import repetitions_in_step
-from npu_shim.rehearsal.predict.device_graph import TABLE, Op, Use, Value, types_of
+from npu_shim.rehearsal.predict.composed import DROPOUT, LAYER_NORM, Composed, composed_ops
+from npu_shim.rehearsal.predict.device_graph import KEPT, TABLE, Op, Use, Value, types_of
 from npu_shim.rehearsal.predict.features import element_count
 from npu_shim.rehearsal.predict.phases import phases_of_nodes
 
@@ -36,6 +37,10 @@ class OpsOfNodes:
         self._masks: dict[Value, Value] = {}
         self._made: list[Op] = []
         self._index = 0
+        self._composed = composed_ops(nodes, self._phases)
+        self._parts = {i for op in self._composed for i in op.nodes}
+        self._uses_of: dict[int, list[Use]] = {}
+        self._surplus: set[Value] = set()  # parts of a gradient that one op makes whole
         self._gradients_of = {key for node in nodes if node.op in ("ReluGrad", "MaxPoolGrad") for key in node.inputs}
 
     def ops(self) -> list[Op]:
@@ -48,6 +53,9 @@ class OpsOfNodes:
             ]
             if self._index in self._host or _SOURCE.match(node.op):
                 self._give_sources(node)
+            elif index in self._parts:
+                self._give([self.value(shape, dtype) for shape, dtype in zip(node.shapes, node.dtypes)])
+                self._uses_of[index] = uses
             elif _REMOVED.match(node.op) or _is_known(node, uses):
                 self._give([Value(shape, dtype, "constant") for shape, dtype in zip(node.shapes, node.dtypes)])
             elif _FREE.match(node.op) or _changes_nothing(node, uses):
@@ -57,7 +65,59 @@ class OpsOfNodes:
             else:
                 by_type = OpsOfNodes._update if _UPDATES.match(node.op) else OpsOfNodes._plain
                 _EXPANSIONS.get(node.op, by_type)(self, node, uses)
+        self._compose()
         return self._made
+
+    def _compose(self) -> None:
+        """Add the ops that several nodes are: each reads what others make, and makes what others read."""
+        kind_of = {i: (place, op.type) for place, op in enumerate(self._composed) for i in op.nodes}
+        read: dict[int, dict[Value, None]] = {}  # by each composed op: what ops of other kinds read
+        for i, node in enumerate(self._nodes):
+            for key in node.inputs:
+                maker, reader = kind_of.get(key[0]), kind_of.get(i)
+                if maker and (reader is None or not reader[1].startswith(maker[1].replace("Grad", ""))):
+                    read.setdefault(maker[0], {})[self._at[key]] = None
+        for place, composed in enumerate(self._composed):
+            self._index = composed.nodes[0]
+            own = {self._at[i, output] for i in composed.nodes for output in range(len(self._nodes[i].dtypes))}
+            uses = {use.value: use for i in composed.nodes for use in self._uses_of.get(i, ()) if use.value not in own}
+            inputs = [use for use in uses.values() if use.value.dtype.startswith(("float", "bfloat"))]
+            inputs = [use for use in inputs if use.value.kind != "constant"]
+            outputs = [value for value in read.get(place, {}) if value.dtype.startswith(("float", "bfloat"))]
+            if inputs and outputs:
+                self._add_composed(composed, inputs, outputs)
+        for op in self._made:
+            op.inputs = [use for use in op.inputs if use.value not in self._surplus]
+
+    def _add_composed(self, composed: Composed, inputs: list[Use], outputs: list[Value]) -> None:
+        first = len(self._made)
+        lead = max(inputs, key=lambda use: element_count(use.shape))
+        for value in outputs:
+            value.stored = lead.value.stored if value.shape == lead.shape else value.stored
+        largest = [value for value in outputs if value.shape == lead.shape]
+        if composed.type.startswith(DROPOUT):
+            mask = Value((-(-element_count(lead.shape) // 128) * 16,), "uint8")
+            if composed.type == DROPOUT:
+                self.add("DropOutGenMask", [], [mask])
+            self.add("DropOutDoMask", [lead, Use(mask, mask.shape)], largest[:1])
+        elif composed.type == LAYER_NORM:
+            rows = (*lead.shape[:-1], 1)
+            statistics = [Value(rows, "float32", KEPT) for _ in range(2)]
+            self.add("LayerNorm", inputs, [*largest[:1], *statistics])
+        elif composed.type.startswith(LAYER_NORM):
+            full = Value(lead.shape, "float32", KEPT)
+            vectors = [value for value in outputs if value not in largest]
+            large = [use for use in inputs if use.shape == lead.shape][:2]
+            rows = (*lead.shape[:-1], 1)
+            rest = [Use(Value(rows, "float32", KEPT), rows) for _ in range(2)]
+            self.add("LayerNormXBackpropV2", [*large, *rest], [*largest[:1], full])
+            self.add("LayerNormBetaGammaBackpropV2", [large[0], Use(full, full.shape)], vectors)
+        else:
+            self.add(composed.type, inputs, outputs)
+        if composed.type.startswith((DROPOUT, LAYER_NORM)):
+            self._surplus.update(largest[1:])
+        for op in self._made[first:]:
+            op.nodes, op.is_half = list(composed.nodes), lead.value.stored == self._half
 
     def _give(self, values: Sequence[Value]) -> None:
         for output, value in enumerate(values):
@@ -132,7 +192,6 @@ class OpsOfNodes:
 
     def _same(self, value: Value) -> Value:
         result = Value(value.shape, value.dtype)
-        result.kind = "copy"  # lies as the variable that it is
         return result
 
     def _batch_norm(self, node: Node, uses: Sequence[Use]) -> None:
