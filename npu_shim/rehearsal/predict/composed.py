@@ -59,8 +59,13 @@ def _kinds_of_nodes(nodes: Sequence[Node]) -> dict[int, str]:
     """Return the kind of op that nodes belong to. A gradient is found by the operation that it belongs to."""
     kinds: dict[int, str] = {}
     scopes: dict[str, str] = {}
+    known: dict[Operation | None, str] = {None: ""}
     for i, node in enumerate(nodes):
-        kind = _kind_of_operation(node.source) or _kind_of_operation(getattr(node.source, "_original_op", None))
+        original = getattr(node.source, "_original_op", None)
+        for op in (node.source, original):
+            if op not in known:
+                known[op] = _kind_of_operation(op)
+        kind = known[node.source] or known[original]
         if kind:
             kinds[i] = kind
             scopes.setdefault(os.path.dirname(node.name), kind)
@@ -91,8 +96,8 @@ def _scopes_of(name: str) -> Iterable[str]:
         yield name.replace("_grad", "")
 
 
-def _kind_of_operation(op: Operation | None) -> str:
-    for frame in (op.traceback or ()) if op is not None else ():
+def _kind_of_operation(op: Operation) -> str:
+    for frame in op.traceback or ():
         if frame[0].startswith(_OPS):
             module = os.path.splitext(frame[0][len(_OPS) :])[0]
             if module in _DROPOUTS:

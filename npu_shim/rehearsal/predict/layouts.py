@@ -76,7 +76,7 @@ def with_layouts(ops: Sequence[Op], family: str) -> list[Op]:
 
 
 def _set_filters(ops: Sequence[Op]) -> None:
-    """Let a filter, and the variable that is cast to it, lie in blocks of the matrix unit."""
+    """Let a filter, the variable that is cast to it, and those of its optimizer lie in blocks of the matrix unit."""
     for op in ops:
         if op.filter is not None:
             value: Value | None = op.inputs[op.filter].value
@@ -85,6 +85,11 @@ def _set_filters(ops: Sequence[Op]) -> None:
                 value.layout, value.axes = FILTER, axes
                 is_cast = value.maker is not None and value.maker.type == _CAST
                 value = value.maker.inputs[0].value if is_cast and value.maker else None
+    for op in ops:
+        lead = op.inputs[0].value if op.inputs and op.type.startswith("Apply") else None
+        for use in op.inputs:
+            if lead is not None and lead.layout == FILTER and use.value.kind == "variable" and use.shape == lead.shape:
+                use.value.layout, use.value.axes = FILTER, lead.axes
 
 
 def _wanted_layouts(op: Op, family: str) -> list[str]:
@@ -117,12 +122,18 @@ def _layout_of_image_op(op: Op, place: int) -> str:
 
 
 def _follow(op: Op) -> list[str]:
-    """Let an op that takes any layout have that of its largest blocked input, if this is as large as its result."""
+    """Let an op that takes any layout have that of its largest blocked input, if this is as large as its result.
+
+    A variable stays where it is: what changes it, or is added to it, moves there.
+    """
     blocked = [use for use in op.inputs if use.value.layout != PLAIN and use.shape == use.value.shape]
     lead = max(blocked, key=lambda use: len(use.shape), default=None)
     same = [use for use in op.inputs if lead is not None and use.shape == lead.shape]
     larger = any(len(use.shape) > len(lead.shape) for use in op.inputs) if lead else False
-    if lead is None or larger:
+    stays = (
+        any(use.value.kind == "variable" and use.value.layout != lead.value.layout for use in same) if lead else False
+    )
+    if lead is None or larger or stays:
         return [PLAIN] * len(op.inputs)
     op.axes = lead.value.axes
     for value in op.outputs:
@@ -139,6 +150,8 @@ def _moved(
     if wanted == _VECTOR or value.mask_of is not None or value.dtype == "uint16" or _is_free_constant(value):
         return use
     seen = tuple(use.shape)
+    if len(value.shape) < 2:  # a vector lies in blocks as it lies without
+        return use
     if value.layout != PLAIN and (value.layout != wanted or seen != value.shape):
         plain = moved.get((value, PLAIN, value.shape))
         if plain is None:

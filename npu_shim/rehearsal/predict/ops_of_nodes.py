@@ -48,9 +48,7 @@ class OpsOfNodes:
         for index in self._order:
             self._index = index
             node = self._nodes[index]
-            uses = [
-                Use(self._at[key], _sizes(self._nodes[key[0]].shapes[key[1]])) for key in node.inputs if key in self._at
-            ]
+            uses = [self._use(*key) for key in node.inputs if key in self._at]
             if self._index in self._host or _SOURCE.match(node.op):
                 self._give_sources(node)
             elif index in self._parts:
@@ -67,6 +65,11 @@ class OpsOfNodes:
                 _EXPANSIONS.get(node.op, by_type)(self, node, uses)
         self._compose()
         return self._made
+
+    def _use(self, source: int, output: int) -> Use:
+        value, maker = self._at[source, output], self._nodes[source]
+        is_handle = maker.dtypes[output] == "resource"  # the tensor is that of its variable
+        return Use(value, value.shape if is_handle else _sizes(maker.shapes[output]))
 
     def _compose(self) -> None:
         """Add the ops that several nodes are: each reads what others make, and makes what others read."""
