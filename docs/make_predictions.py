@@ -1,10 +1,10 @@
 """Predict the training steps whose published throughputs op_times/throughputs.tsv has, and compare.
 
 ``python docs/make_predictions.py`` builds the step of each row that names a graph in `networks.py`, with its batch and
-sizes, predicts it with ``npu-shim assess --predict`` on one card, and writes op_times/predicted.tsv. It prints how
-many predictions are within a factor of the stated time. ``--missing`` keeps the rows that are there, ``--only TEXT``
-measures rows whose model has a text, ``--summary`` prints without a measurement, ``--table`` prints the table of
-docs/predict.md, ``--jobs N`` runs N at a time. It needs TensorFlow 2.15.
+sizes, predicts it with ``npu-shim assess --predict``, and writes op_times/predicted.tsv. It prints how many predictions
+are within a factor of the stated time. The tables of docs/predict.md are made anew. ``--missing`` keeps the predictions
+that are there, ``--only TEXT`` measures rows whose model has a text, ``--table`` measures nothing, ``--jobs N`` runs N
+at a time. It needs TensorFlow 2.15.
 """
 
 from __future__ import annotations
@@ -17,13 +17,19 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from typing import Callable, Iterable, NamedTuple, Sequence
+from typing import Any, Callable, Iterable, NamedTuple, Sequence
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE]
+
+import verified  # noqa: E402
+
 ROOT = os.path.dirname(HERE)
 FOLDER = os.path.join(HERE, "op_times")
 STATED = os.path.join(FOLDER, "throughputs.tsv")
 PREDICTED = os.path.join(FOLDER, "predicted.tsv")
+PAGES = [os.path.join(HERE, "predict.md"), os.path.join(HERE, "zh", "predict.md")]
+_BEGIN, _END = "<!-- throughputs -->\n", "<!-- end of throughputs -->\n"
 NO_GRAPH = "no builder of its graph"
 PROCESSORS = {"Ascend910": "Ascend910A"}  # what a page means by a name
 _TIMEOUT = 1200
@@ -75,8 +81,10 @@ class Statement(NamedTuple):
 
     @property
     def run(self) -> tuple[str, ...]:
-        """The graph and its arguments: rows with the same have the same prediction."""
-        return self.graph, self.batch, self.size, self.precision, PROCESSORS.get(self.processor, self.processor)
+        """The graph and what its prediction depends on: rows with the same share it."""
+        processor = PROCESSORS.get(self.processor, self.processor)
+        loop = "100" if self.framework == "MindSpore" else "1"  # steps of a call: MindSpore sinks its data
+        return self.graph, self.batch, self.size, self.precision, processor, loop
 
 
 class Result(NamedTuple):
@@ -85,7 +93,7 @@ class Result(NamedTuple):
     Attributes:
         model: as in throughputs.tsv.
         seconds: stated.
-        predicted, low, high: of one card, with the range.
+        predicted, low, high: on the stated number of cards, in servers of eight, with the range.
         ratio: predicted / stated.
         bound: by the data sheet.
         ops: of the device in a step.
@@ -130,9 +138,9 @@ def write(rows: Iterable[Result]) -> None:
             print(*row, sep="\t", file=file)
 
 
-def predict(run: tuple[str, ...]) -> Result:
-    """Return the prediction of a graph, without a model."""
-    graph, batch, size, precision, processor = run
+def assess(run: tuple[str, ...]) -> dict[str, Any] | str:
+    """Return the assessed graph with its prediction, or a reason."""
+    graph, batch, size, precision, processor, loop = run
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "assessment.json")
         words = ["assess", "--predict", "--processor", processor, "--product", "ascend910", "--json", path]
@@ -140,7 +148,7 @@ def predict(run: tuple[str, ...]) -> Result:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([ROOT, os.path.join(ROOT, "tools")])}
         try:
             done = subprocess.run(
-                [sys.executable, "-m", "npu_shim", *words, *script, "--precision", precision],
+                [sys.executable, "-m", "npu_shim", *words, *script, "--precision", precision, "--loop", loop],
                 cwd=folder,
                 env=environment,
                 capture_output=True,
@@ -148,49 +156,65 @@ def predict(run: tuple[str, ...]) -> Result:
                 timeout=_TIMEOUT,
             )
         except subprocess.TimeoutExpired:
-            return Result("", "", reason=f"no prediction in {_TIMEOUT} s")
+            return f"no prediction in {_TIMEOUT} s"
         if not os.path.exists(path):
-            return Result("", "", reason=f"fails: {' '.join(done.stderr.split())[-160:]}")
+            return f"fails: {' '.join(done.stderr.split())[-160:]}"
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)["graphs"][-1]
-    prediction, bound = found["prediction"], found["roofline"]["bound_seconds"]
-    step, by_type = prediction["step"], dict.fromkeys((op["type"] for op in prediction["ops"]), 0.0)
+            graphs: list[dict[str, Any]] = json.load(file)["graphs"]
+            return graphs[-1]
+
+
+def result_of(statement: Statement, found: dict[str, Any] | str) -> Result:
+    """Return the row of a statement by the assessment of its graph."""
+    if isinstance(found, str):
+        return Result(statement.model, statement.seconds, reason=found)
+    prediction, cards = found["prediction"], int(statement.cards)
+    one = prediction["step"]
+    waits = next((on["seconds"] - one["value"] for on in prediction["ranks"] if on["ranks"] == cards), 0.0)
+    predicted, low, high = (f"{one[name] + waits:.4g}" for name in ("value", "low", "high"))
+    by_type: dict[str, float] = {}
     for op in prediction["ops"]:
-        by_type[op["type"]] += op["seconds"]
-    total = sum(by_type.values()) or 1.0
+        by_type[op["type"]] = by_type.get(op["type"], 0.0) + op["seconds"]
     longest = sorted(by_type.items(), key=lambda item: -item[1])[:4]
+    total = sum(by_type.values()) or 1.0
     return Result(
-        "",
-        "",
-        *(f"{step[name]:.4g}" for name in ("value", "low", "high")),
-        bound=f"{bound:.4g}",
+        statement.model,
+        statement.seconds,
+        predicted,
+        low,
+        high,
+        ratio=f"{(one['value'] + waits) / float(statement.seconds):.3g}",
+        bound=f"{found['roofline']['bound_seconds']:.4g}",
         ops=str(prediction["op_runs"]),
         unmeasured=str(prediction["not_measured"]),
-        longest=", ".join(f"{name} {100 * seconds / total:.0f} %" for name, seconds in longest),
+        longest=", ".join(f"{name} {100 * part / total:.0f} %" for name, part in longest),
     )
 
 
-def compared(statement: Statement, result: Result) -> Result:
-    """Return a prediction as that of a statement."""
-    row = result._replace(model=statement.model, seconds=statement.seconds)
-    if not statement.graph:
-        return Result(statement.model, statement.seconds, reason=NO_GRAPH)
-    if row.predicted and statement.seconds:
-        row = row._replace(ratio=f"{float(row.predicted) / float(statement.seconds):.3g}")
-    return row
+def rows_of(found: dict[tuple[str, ...], dict[str, Any] | str], known: dict[str, Result]) -> list[Result]:
+    """Return the rows of predicted.tsv: of new assessments, else those that are known."""
+    rows = []
+    for statement in statements():
+        if not statement.graph:
+            rows.append(Result(statement.model, statement.seconds, reason=NO_GRAPH))
+        elif statement.run in found:
+            rows.append(result_of(statement, found[statement.run]))
+        else:
+            not_measured = Result(statement.model, statement.seconds, reason="not measured")
+            rows.append(known.get(statement.model, not_measured))
+    return rows
 
 
 def measure(wanted: Callable[[Statement], bool], jobs: int) -> None:
     """Predict the rows that are wanted, and write predicted.tsv after each graph."""
-    rows, known = statements(), results()
-    runs = {row.run: "" for row in rows if row.graph and wanted(row)}
-    done = {row.run: known[row.model] for row in rows if row.model in known and row.run not in runs}
+    known = results()
+    runs = list(dict.fromkeys(row.run for row in statements() if row.graph and wanted(row)))
+    found: dict[tuple[str, ...], dict[str, Any] | str] = {}
     with ThreadPoolExecutor(jobs) as pool:
-        for run, result in zip(runs, pool.map(predict, runs)):
-            done[run] = result
-            print(*run, result.predicted or result.reason, file=sys.stderr, flush=True)
-            write(compared(row, done.get(row.run, Result("", "", reason="not measured"))) for row in rows)
-    write(compared(row, done.get(row.run, Result("", "", reason="not measured"))) for row in rows)
+        for run, assessed in zip(runs, pool.map(assess, runs)):
+            found[run] = assessed
+            print(*run, assessed if isinstance(assessed, str) else "", file=sys.stderr, flush=True)
+            write(rows_of(found, known))
 
 
 class Compared(NamedTuple):
@@ -213,46 +237,69 @@ def comparisons() -> list[Compared]:
     return [pair for pair in pairs if pair.result.ratio]
 
 
-def share_line(name: str, pairs: Sequence[Compared]) -> str:
-    """Return the shares of predictions within factors of the stated time."""
-    shares = (sum(pair.factor <= factor for pair in pairs) / len(pairs) for factor in (1.5, 2, 3))
+def within(pairs: Sequence[Compared]) -> list[str]:
+    """Return the shares of predictions within factors of the stated time, inside their range, and the median ratio."""
+    shares = [sum(pair.factor <= factor for pair in pairs) / len(pairs) for factor in (1.5, 2, 3)]
     inside = sum(float(p.result.low) <= float(p.statement.seconds) <= float(p.result.high) for p in pairs) / len(pairs)
     middle = sorted(float(pair.result.ratio) for pair in pairs)[len(pairs) // 2]
-    within = " ".join(f"{100 * share:6.0f} %" for share in (*shares, inside))
-    return f"{name:24} {len(pairs):4} {within}   {middle:.2f}"
+    return [*(f"{100 * share:.0f} %" for share in (*shares, inside)), f"{middle:.2f}"]
+
+
+def groups(pairs: Sequence[Compared]) -> dict[str, list[Compared]]:
+    """Return the rows by what they have in common."""
+    found: dict[str, list[Compared]] = {"all": list(pairs)}
+    for place in range(4):
+        for pair in pairs:
+            row, seconds = pair.statement, float(pair.statement.seconds)
+            cards = "one card" if row.cards == "1" else "several cards"
+            time = "below 20 ms" if seconds < 0.02 else "20 to 100 ms" if seconds < 0.1 else "100 ms and more"
+            found.setdefault((row.kind, row.framework, cards, time)[place], []).append(pair)
+    return found
+
+
+_COLUMNS = ("networks", "rows", "within 1.5", "within 2", "within 3", "in the range", "median of predicted / stated")
 
 
 def summary() -> str:
-    """Return the shares of all, by kind, framework and time, and the worst with their causes."""
+    """Return the shares of all and of groups, and the worst with their causes."""
     pairs = comparisons()
-    groups: dict[str, list[Compared]] = {"all": pairs}
-    for pair in pairs:
-        row = pair.statement
-        seconds = float(row.seconds)
-        of_time = "below 20 ms" if seconds < 0.02 else "20 to 100 ms" if seconds < 0.1 else "100 ms and more"
-        for name in (row.kind, row.framework, "one card" if row.cards == "1" else "several cards", of_time):
-            groups.setdefault(name, []).append(pair)
-    lines = [f"{'within a factor':24} {'rows':>4} {'1.5':>8} {'2':>8} {'3':>8} {'range':>8}   median predicted/stated"]
-    lines += [share_line(name, group) for name, group in groups.items()]
+    lines = ["\t".join(_COLUMNS)]
+    lines += ["\t".join([name, str(len(group)), *within(group)]) for name, group in groups(pairs).items()]
     above = [pair.statement.model for pair in pairs if float(pair.result.bound) > float(pair.statement.seconds)]
     lines.append(f"stated below the bound of the data sheet: {', '.join(above) or 'none'}")
-    for pair in sorted(pairs, key=lambda pair: -pair.factor)[:20]:
-        row, result = pair
-        lines.append(f"{result.ratio:>6} {row.model}: {row.cause or result.longest}")
+    worst = sorted((pair for pair in pairs if pair.factor > 2), key=lambda pair: -pair.factor)
+    lines += [f"{result.ratio:>7} {row.model}: {row.cause or result.longest}" for row, result in worst]
     return "\n".join(lines)
 
 
-def table() -> str:
-    """Return the table of the page in Markdown."""
-    lines = ["| network | framework | cards | batch | stated | predicted | range | ratio |"]
-    lines.append("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for row, result in comparisons():
+def tables() -> str:
+    """Return the tables of the page: shares of groups, and each row."""
+    pairs = comparisons()
+    shares = [[name, len(group), *within(group)] for name, group in groups(pairs).items()]
+    rows = []
+    for row, result in pairs:
         stated, predicted, low, high = (
             f"{1000 * float(text):.3g}" for text in (row.seconds, result.predicted, result.low, result.high)
         )
-        cells = [f"[{row.model}]({row.link})", row.framework, row.cards, row.batch, f"{stated} ms", f"{predicted} ms"]
-        lines.append(f"| {' | '.join(cells)} | {low} to {high} | {result.ratio} |")
-    return "\n".join(lines)
+        cells = [f"[{row.model}]({row.link})", row.framework, row.cards, row.batch, stated, predicted]
+        rows.append([*cells, f"{low} to {high}", result.ratio, row.cause if is_far(result) else ""])
+    columns = (
+        "network",
+        "framework",
+        "cards",
+        "batch",
+        "stated, ms",
+        "predicted, ms",
+        "range",
+        "ratio",
+        "beyond 2: why",
+    )
+    return verified.markdown(_COLUMNS, shares) + "\n" + verified.markdown(columns, rows)
+
+
+def is_far(result: Result) -> bool:
+    """Return True if a prediction is off by more than a factor of 2."""
+    return not 0.5 <= float(result.ratio) <= 2
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -260,17 +307,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--missing", action="store_true")
     parser.add_argument("--only", default="", metavar="TEXT")
-    parser.add_argument("--summary", action="store_true")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--jobs", type=int, default=1, metavar="N")
     given = parser.parse_args(arguments)
-    if given.table:
-        print(table())
-        return
-    if not given.summary:
+    if not given.table:
         known = results()
         absent = {row.model for row in statements() if not known.get(row.model, Result("", "")).predicted}
         measure(lambda row: given.only in row.model and (not given.missing or row.model in absent), given.jobs)
+    verified.put(tables(), _BEGIN, _END, PAGES)
     print(summary())
 
 

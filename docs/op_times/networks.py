@@ -935,6 +935,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--batch", type=int, required=True)
     parser.add_argument("--size", required=True, help="of an example, such as 224x224")
     parser.add_argument("--precision", default="allow_mix_precision", help="the precision_mode")
+    parser.add_argument("--loop", type=int, default=1, help="steps of a call of the session")
     given_arguments = parser.parse_args(arguments)
     name, *words = given_arguments.words.split()
     named = dict(word.split("=") for word in words if "=" in word)
@@ -950,7 +951,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if node.type == "Placeholder":
             output = node.outputs[0]
             feeds[output] = np.zeros(output.shape.as_list(), output.dtype.as_numpy_dtype)
-    with tf1.Session(config=npu_shim.session_config(precision_mode=given_arguments.precision)) as session:
+    options = {"precision_mode": given_arguments.precision, "iterations_per_loop": given_arguments.loop}
+    with tf1.Session(config=npu_shim.session_config(**options)) as session:
         session.run(step, feeds)
 
 

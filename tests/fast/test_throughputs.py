@@ -50,3 +50,26 @@ def test_seconds_are_those_of_the_stated_number(make_predictions: Any) -> None:
             seconds = int(row.batch) * int(row.cards) / stated
         if seconds:
             assert float(row.seconds) == pytest.approx(seconds, rel=1e-3), row.model
+
+
+def test_each_statement_has_a_prediction_or_a_reason(make_predictions: Any) -> None:
+    """No row of throughputs.tsv is missing, and the ratios are those of the rows."""
+    rows, results = make_predictions.statements(), make_predictions.results()
+    assert [row.model for row in rows] == list(results)
+    for row in rows:
+        result = results[row.model]
+        assert result.seconds == row.seconds and bool(result.predicted) != bool(result.reason), row.model
+        assert (result.reason == make_predictions.NO_GRAPH) == (not row.graph), row.model
+        if result.predicted:
+            assert float(result.low) <= float(result.predicted) <= float(result.high), row.model
+            assert float(result.ratio) == pytest.approx(float(result.predicted) / float(row.seconds), rel=0.01)
+
+
+def test_summary_and_page_have_every_compared_row(make_predictions: Any) -> None:
+    """The summary counts all rows with a prediction, and the pages show each."""
+    pairs = make_predictions.comparisons()
+    assert len(pairs) >= 30
+    assert make_predictions.summary().splitlines()[1].split("\t")[1] == str(len(pairs))
+    for path in make_predictions.PAGES:
+        page = pathlib.Path(path).read_text(encoding="utf-8")
+        assert page.split(make_predictions._BEGIN)[1].split(make_predictions._END)[0] == make_predictions.tables()
