@@ -95,7 +95,11 @@ def test_a_name_in_another_file_counts(tmp_path: pathlib.Path, monkeypatch: pyte
 def launched(folder: pathlib.Path, script: str, *options: str) -> str:
     command: Sequence[str] = [sys.executable, "-m", "npu_shim", "launch", "--ranks", "2", "--log-dir", str(folder)]
     root = pathlib.Path(npu_shim.__file__).parent.parent
-    env = {**os.environ, "PYTHONPATH": str(root)}  # the launcher finds the tool by itself
+    library = folder / "library"
+    library.mkdir(exist_ok=True)
+    (library / "tensorflow.py").write_text("")  # only its name counts, and the launcher imports it
+    # The launcher finds the tool by itself.
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(library)])}
     done = subprocess.run([*command, *options, script], cwd=folder, env=env, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 0, done.stderr
     return done.stderr
