@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import signal
 from typing import Any
@@ -97,7 +98,15 @@ def test_a_migrated_script_outside_the_copied_folder_runs_in_its_place(
     assert log == f"{tmp_path / 'migrated' / 'train.py'} ['train.py']\n"
 
 
+@pytest.fixture
+def empty_tensorflow(tmp_path: pathlib.Path, monkeypatch: Any) -> None:
+    """Make a module tensorflow for the process that runs are forked from: it imports TensorFlow for these scripts."""
+    (tmp_path / "tensorflow.py").write_text("")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("empty_tensorflow")
 def test_the_alias_serves_both_scripts(tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any) -> None:
     (tmp_path / "train.py").write_text("import npu_bridge\nprint(npu_bridge.__name__)\n")
     monkeypatch.setenv("NPU_SHIM_ALIAS", "1")
@@ -108,6 +117,7 @@ def test_the_alias_serves_both_scripts(tmp_path: pathlib.Path, monkeypatch: Any,
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("empty_tensorflow")
 def test_a_missing_package_that_npu_shim_serves_is_named_with_its_fix(
     tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any
 ) -> None:
