@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -60,6 +61,13 @@ def test_the_rate_is_that_of_the_slowest_part(rows: int, eager: bool) -> None:
 @pytest.mark.parametrize("eager", OF_VERSION_2)
 def test_a_pipeline_that_fails_has_no_rate(eager: bool) -> None:
     assert rate_of(broken, 5, eager) is None and rate_of(slow, 1, eager) is None
+
+
+def test_a_pipeline_that_waits_for_the_script_has_no_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(input_rate, "_MOST_SECONDS", 0.5)
+    given = threading.Event()
+    assert input_rate._rate(given.wait) is None
+    given.set()
 
 
 def test_a_step_that_is_fed_by_hand_has_no_rate() -> None:

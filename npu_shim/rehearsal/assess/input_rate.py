@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Callable, Sequence
 
@@ -10,7 +11,7 @@ from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import FeedDict, Function, Operation, Session, Value
 from npu_shim.rehearsal.assess.given_shapes import iterator_outputs
 
-_SECONDS = 2.0
+_SECONDS, _MOST_SECONDS = 2.0, 60.0
 _FAILURES = (StopIteration, tf.errors.OpError, RuntimeError, TypeError, ValueError)
 
 
@@ -40,13 +41,25 @@ def rate_of_iterators(iterators: Sequence[Value]) -> float | None:
 
 
 def _rate(read_batch: Callable[[], Value]) -> float | None:
-    """Return the batches a second after the first one, for which the pipeline fills its buffers."""
-    count, start = -1, time.perf_counter()
-    try:
-        while time.perf_counter() - start < _SECONDS:
-            read_batch()
-            count += 1
-            start = time.perf_counter() if count == 0 else start
-    except _FAILURES:
-        pass
-    return count / (time.perf_counter() - start) if count > 0 else None
+    """Return the batches a second after the first one, for which the pipeline fills its buffers.
+
+    Another thread reads them, because a pipeline may wait for the script, which waits here: after a minute it has none.
+    """
+    rates: list[float] = []
+
+    def measure() -> None:
+        count, start = -1, time.perf_counter()
+        try:
+            while time.perf_counter() - start < _SECONDS:
+                read_batch()
+                count += 1
+                start = time.perf_counter() if count == 0 else start
+        except _FAILURES:
+            pass
+        if count > 0:
+            rates.append(count / (time.perf_counter() - start))
+
+    thread = threading.Thread(target=measure)
+    thread.start()
+    thread.join(_MOST_SECONDS)
+    return rates[0] if rates else None

@@ -82,7 +82,7 @@ def _larger_batches(batch: int) -> list[int]:
 def _options(step: Step, seconds: float, gains: Sequence[Gain]) -> Iterator[Proposal]:
     """Yield the options that have the gain of an advice."""
     saved = {gain.advice: gain.seconds for gain in gains}
-    if saved.get(PRECISION_GAIN, 0.0) > _LEAST * seconds:
+    if saved.get(PRECISION_GAIN, 0.0) > _LEAST * (seconds + CALL_SECONDS):
         why = "operators of the list compute in 16 bits; float16 needs a loss scale"
         yield Proposal(PRECISION, MIXED, saved[PRECISION_GAIN], why)
     if LOOP_GAIN in saved:
@@ -103,6 +103,6 @@ def _split(
     splits = [[100 / number] * number for number in range(1, _MOST_BUCKETS + 1) if 100 % number == 0 or number == 8]
     best = min(splits, key=on_ranks)
     saved = on_ranks(None) - on_ranks(best)
-    if saved > _LEAST * seconds:
+    if saved > _LEAST * (seconds + CALL_SECONDS):
         value = "[" + ", ".join(f"{share:g}" for share in best) + "]"
         yield Proposal(SPLIT, value, saved, f"hides more of the all-reduce on {sum(servers)} ranks")
