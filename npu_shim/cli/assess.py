@@ -25,6 +25,7 @@ from npu_shim.distributed.world import world
 from npu_shim.import_hook import tool
 
 if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Value
     from npu_shim.rehearsal.assess.assessment import Assessment
     from npu_shim.rehearsal.assess.capture import Capture
     from npu_shim.rehearsal.assess.of_capture import Settings
@@ -77,7 +78,7 @@ def main(arguments: list[str]) -> int:
     from npu_shim.rehearsal.assess import until_stop
     from npu_shim.rehearsal.assess.capture import Capture
 
-    capture = Capture(settings.folder, measures_input=settings.processor is not None)
+    capture = Capture(settings.folder, settings.processor is not None, _device_options)
     with until_stop.run_until_stop(capture, args.script, rest, args.alias):
         if not capture.graphs:
             return print_error(_COMMAND, _no_step_text(capture, args.script))
@@ -151,6 +152,14 @@ def _assess_settings(args: argparse.Namespace) -> Settings:
         raise ValueError(f"--ranks {args.ranks}: {args.rank_table} has {table.size}. Leave one of the two out")
     ranks = table.size if table is not None else args.ranks or 1
     return Settings(lists, product, os.path.dirname(os.path.abspath(args.script)), processor, ranks, table)
+
+
+def _device_options() -> dict[str, Value]:
+    """Return the NPU options that the script has set in npu.global_options()."""
+    from npu_shim.config.device_options import session_options
+    from npu_shim.npu_device.settings import as_own_options, global_options
+
+    return {name: value for name, value in session_options(as_own_options(global_options())).items() if value}
 
 
 def _no_step_text(capture: Capture, path: str) -> str:

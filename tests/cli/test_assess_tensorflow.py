@@ -255,6 +255,8 @@ optimizer.apply_gradients([(tape.gradient(loss, w), w)])
 """
 FUNCTION = """
 import tensorflow as tf
+import npu_shim.npu_device as npu
+npu.global_options().precision_mode = "allow_mix_precision"
 model = tf.keras.Sequential([tf.keras.layers.Dense(4, input_shape=(3,)), tf.keras.layers.Dense(1)])
 optimizer = tf.keras.optimizers.SGD(0.1)
 def apply(gradients, variables):  # Keras 3 has a method apply
@@ -317,7 +319,7 @@ def test_shapes_follow_from_the_sizes_that_are_fed(tmp_path: pathlib.Path) -> No
 def test_two_networks_are_two_graphs_and_no_file_stays(tmp_path: pathlib.Path, repo_root: pathlib.Path) -> None:
     folder, report = tmp_path / "project", tmp_path / "report.json"
     folder.mkdir()
-    out = run(folder, SESSION, "--json", str(report), "--strict", "--product", "ascend910")
+    out = run(folder, SESSION, "--json", str(report), "--strict", "--product", "ascend910", "--predict")
     assert out.endswith("exit code 0\n"), out
     found = json.loads(report.read_text())
     conforms(found, json.loads((repo_root / "docs" / "assess.schema.json").read_text()))
@@ -329,6 +331,7 @@ def test_two_networks_are_two_graphs_and_no_file_stays(tmp_path: pathlib.Path, r
     assert first["line"].startswith("script.py:") and first["line"] != second["line"]
     assert found["compiled_graphs"]["before_training"] == 2 and found["problems"] == []
     assert first["roofline"]["bound_seconds"] > 0
+    assert first["prediction"]["step"]["value"] > second["prediction"]["device"]["value"] > 0
     assert [path.name for path in folder.iterdir()] == ["script.py"]
 
 
@@ -339,9 +342,13 @@ if tf.__version__ >= "2":
     def test_a_function_that_applies_gradients_is_a_training_step(tmp_path: pathlib.Path) -> None:
         folder, report = tmp_path / "project", tmp_path / "report.json"
         folder.mkdir()
-        out = run(folder, FUNCTION, "--json", str(report))
+        out = run(folder, FUNCTION, "--json", str(report), "--processor", "Ascend910A")
         assert out.endswith("exit code 0\n"), out
+        assert "a step on Ascend910A, predicted:" in out and "proposed options:" in out
         (graph,) = json.loads(report.read_text())["graphs"]
+        assert graph["precision"]["mode"] == "allow_mix_precision"
+        products = [op for op in graph["prediction"]["ops"] if op["type"].startswith("MatMul")]
+        assert products and {op["inputs"][0].partition(";")[0] for op in products} == {"FLOAT16"}
         assert graph["kind"] == "train" and [each["shape"] for each in graph["inputs"]] == [[8, 3]]
 
     @pytest.mark.smoke

@@ -66,7 +66,7 @@ class Captured(NamedTuple):
         graph: of the session, or of the tf.function.
         targets: the operations that are run or fetched.
         given: the shapes of what is fed, passed or read, by the names of tensors.
-        parameters: the NPU options of the session.
+        parameters: the NPU options of the session, or of the device for a tf.function.
         sizes: the values of what is fed on which shapes may depend.
         flat: its nodes.
         session: the session, None for a tf.function.
@@ -98,9 +98,19 @@ class Capture:
     Runs and calls before the first training step happen as usual: initial values, restored weights, look-ups. The first
     one that trains does not happen; it returns zeros of the right shapes and types, and so does every one after it, so
     that a second network of the same loop or an evaluation is found, too. The script ends when a graph comes again.
+
+    Args:
+        script_folder: the folder of the script.
+        measures_input: True to measure the rate of the input pipeline of training steps.
+        read_device_options: returns the NPU options of a tf.function.
     """
 
-    def __init__(self, script_folder: str, measures_input: bool = False) -> None:
+    def __init__(
+        self,
+        script_folder: str,
+        measures_input: bool = False,
+        read_device_options: Callable[[], dict[str, Value]] = dict,
+    ) -> None:
         self.graphs: list[Captured] = []
         self.compiled: dict[Hashable, str] = {}  # signature -> line: the graphs that ran before the first training step
         self.eager_line: str | None = None
@@ -109,6 +119,7 @@ class Capture:
         self._seen: set[Hashable] = set()
         self._trains: dict[Hashable, bool] = {}
         self._measures_input = measures_input
+        self._read_device_options = read_device_options
         self._in_estimator = False
         self._last_read: tuple[Value, Structure] | None = None  # the iterator that eager code read last, and its batch
 
@@ -301,7 +312,8 @@ class Capture:
         kind = TRAIN if has_gradient_updates(all_ops_with_functions(graph)) else OTHER
         name = python_function_name(function)
         shapes = argument_shapes(graph, args, kwargs)
-        captured = Captured(kind, name, self._running_line(), graph, targets, shapes, {}, {})
+        options = self._read_device_options()
+        captured = Captured(kind, name, self._running_line(), graph, targets, shapes, options, {})
         if self._measures_input and kind == TRAIN:
             iterators = iterators_among(args, kwargs) or self._iterators_of_batch(shapes)
             captured = captured._replace(input_rate=rate_of_iterators(iterators))

@@ -36,7 +36,7 @@ def _answer_lines(prediction: Prediction) -> Iterator[str]:
     yield f"  phases: {_shares_text(prediction.phases)}"
     yield f"  limits: {_shares_text(prediction.limits)}"
     if prediction.host:
-        yield f"  the host: {duration_text(prediction.host)} a step at most, beside the device or before it"
+        yield f"  the host: {duration_text(prediction.host)} of it, a bound by the shortest published step"
     if prediction.input_rate is not None:
         batches = prediction.input_rate
         slow = 1 / batches > prediction.step.high
