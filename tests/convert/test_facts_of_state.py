@@ -227,6 +227,18 @@ def test_operators_of_the_host_that_no_session_ran_stay_findings(seen: Any, code
     assert [d.code for d in result.diagnostics if d.kind != "change"] == codes
 
 
+def test_options_of_a_session_are_taken_back_by_the_rule_that_writes_them() -> None:
+    for text, seen, rules, option in (
+        (CALLS_PYTHON, ON_HOST, MIXED, "mix_compile_mode"),
+        (PREDICTS, (READS,), ("NPU101", "NPU283"), "graph_run_mode"),
+    ):
+        line = 1 + text[: text.index("tf.Session")].count("\n")
+        for code in "NPU101", f"NPU101:train.py:{line}":
+            result = converted_with_facts(text.format(""), *seen, select=rules, no_facts_for=(code,))
+            assert result.new is not None and option not in result.new.decode()
+            assert {d.code for d in result.diagnostics} == set(rules)
+
+
 @pytest.mark.parametrize(
     "more",
     ["y = tf.layers.batch_normalization(x)\n", "iterations_per_loop = 4\n", "tf.train.MonitoredTrainingSession()\n"],

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from ..facts.kinds import SESSION
 from ..project.context import Context
 from ..semantics.model import Call
 from ..tf_api.name_tables import SESSION_PARAMETERS
 from .device_placement import is_in_test
 from .host_work import is_on_host
 from .mixed_computing import OPTION
-from .predicting_sessions import SESSIONS
+from .predicting_sessions import SESSIONS, observed_session
 from .tensorflow_version import is_idle_session, is_tf2_program
 
 # The rules that ask, and the attribute of the answer: if a session ran functions of Python, or used lookup tables.
@@ -49,7 +48,7 @@ def runs_with_host_operators(context: Context, call: Call) -> int | None:
     if context.facts is None or call.node not in sessions_of_file(context):
         return None
     for code, attribute in (PYTHON, TABLES):
-        seen = context.observed_at(code, SESSION, call.node)
+        seen = observed_session(context, code, call.node)
         if seen is not None and True in (seen.all(attribute) or ()):
             return seen.runs
     return None
@@ -63,5 +62,5 @@ def is_computed_on_host(context: Context, kind: tuple[str, str]) -> bool:
         kind: PYTHON or TABLES.
     """
     code, attribute = kind
-    answers = [context.observed_at(code, SESSION, node) for node in sessions_of_file(context)]
+    answers = [observed_session(context, code, node) for node in sessions_of_file(context)]
     return None not in answers and any(True in (seen.all(attribute) or ()) for seen in answers if seen is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..facts.kinds import SESSION
+from ..facts.seen import Seen
 from ..project.context import Context
 from ..semantics.model import Call
 from ..syntax.expressions import last_name, last_part
@@ -13,6 +14,7 @@ from .host_work import is_on_host
 from .tensorflow_version import is_idle_session
 
 CODE = "NPU283"  # of the rule that asks
+_WRITER = "NPU101"
 SESSIONS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession"})
 OPTION = "graph_run_mode"
 _GRAPHS = frozenset(
@@ -42,8 +44,21 @@ def runs_that_predicted(context: Context, call: Call) -> int | None:
         or not seems_to_predict(context, call)
     ):
         return None
-    seen = context.observed_at(CODE, SESSION, call.node)
+    seen = observed_session(context, CODE, call.node)
     return seen.runs if seen is not None and seen.only("updates") is False else None
+
+
+def observed_session(context: Context, code: str, node: ast.AST) -> Seen | None:
+    """Return what observed runs saw of a session whose configuration they decide; None for none.
+
+    Facts are also left out where the rule that writes the configuration uses none.
+
+    Args:
+        context: the file.
+        code: of the rule that asks.
+        node: the call that makes the session.
+    """
+    return context.observed_at(code, SESSION, node) if context.observed_at(_WRITER, SESSION, node) else None
 
 
 def _runs_loaded_model(context: Context) -> bool:
