@@ -51,7 +51,7 @@ class Statement(NamedTuple):
         graph: a network of networks.py with its arguments, or "".
         repository, commit, path: where it is stated, on GitHub with the line, else a site, a version and a page.
         note: how it was read.
-        cause: of a prediction that is far from it.
+        cause: the probable one of a prediction that is far from it.
     """
 
     model: str
@@ -292,7 +292,7 @@ def tables() -> str:
         "predicted, ms",
         "range",
         "ratio",
-        "beyond 2: why",
+        "probable cause beyond 2",
     )
     return verified.markdown(_COLUMNS, shares) + "\n" + verified.markdown(columns, rows)
 
