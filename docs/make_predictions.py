@@ -4,7 +4,8 @@
 sizes, predicts it with ``npu-shim assess --predict``, and writes op_times/predicted.tsv. It prints how many predictions
 are within a factor of the stated time. The tables of docs/predict.md are made anew. ``--missing`` keeps the predictions
 that are there, ``--only TEXT`` measures rows whose model has a text, ``--table`` measures nothing, ``--jobs N`` runs N
-at a time. It needs TensorFlow 2.15.
+at a time. It needs TensorFlow 2.15. ``--example CLONE`` makes the example of the page anew instead, with a clone of the
+vendor's model zoo and TensorFlow 2.6.
 """
 
 from __future__ import annotations
@@ -30,6 +31,13 @@ STATED = os.path.join(FOLDER, "throughputs.tsv")
 PREDICTED = os.path.join(FOLDER, "predicted.tsv")
 PAGES = [os.path.join(HERE, "predict.md"), os.path.join(HERE, "zh", "predict.md")]
 _BEGIN, _END = "<!-- throughputs -->\n", "<!-- end of throughputs -->\n"
+_EXAMPLE_BEGIN, _EXAMPLE_END = "<!-- example -->\n", "<!-- end of example -->\n"
+_EXAMPLE = "TensorFlow2/built-in/cv/image_classification/ResNet50_ID0360_for_TensorFlow2.X/tensorflow"
+_COMMAND = (
+    "npu-shim assess --alias --predict --processor Ascend910A --ranks 8 --apply resnet_ctl_imagenet_main.py -- "
+    "--use_synthetic_data --data_format=channels_last --batch_size=256 --train_steps=3 --train_epochs=1 "
+    "--steps_per_loop=1 --skip_eval --distribution_strategy=off --model_dir={}"
+)
 NO_GRAPH = "no builder of its graph"
 PROCESSORS = {"Ascend910": "Ascend910A"}  # what a page means by a name
 _TIMEOUT = 1200
@@ -302,6 +310,24 @@ def is_far(result: Result) -> bool:
     return not 0.5 <= float(result.ratio) <= 2
 
 
+def example(clone: str) -> str:
+    """Return the block of the page: the command, and what it prints of the prediction."""
+    path = os.pathsep.join([ROOT, os.path.join(ROOT, "tools"), ".."])
+    with tempfile.TemporaryDirectory() as folder:
+        words = [sys.executable, "-m", "npu_shim", *_COMMAND.format(folder).split()[1:]]
+        done = subprocess.run(
+            words,
+            cwd=os.path.join(clone, _EXAMPLE),
+            env={**os.environ, "PYTHONPATH": path},
+            stdout=subprocess.PIPE,
+            check=True,
+            text=True,
+        )
+    shown = done.stdout[done.stdout.index("a step on ") :].rstrip()
+    lines = "\n".join(line.rstrip() for line in shown.splitlines())
+    return f"```bash\n{_COMMAND.format('model')}\n```\n\n```text\n{lines}\n```\n"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -309,7 +335,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", default="", metavar="TEXT")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--jobs", type=int, default=1, metavar="N")
+    parser.add_argument("--example", metavar="CLONE")
     given = parser.parse_args(arguments)
+    if given.example:
+        verified.put(example(given.example), _EXAMPLE_BEGIN, _EXAMPLE_END, PAGES)
+        return
     if not given.table:
         known = results()
         absent = {row.model for row in statements() if not known.get(row.model, Result("", "")).predicted}

@@ -19,6 +19,7 @@ from npu_shim.rehearsal.predict.prediction import Gain
 # A call of a session or function costs the host no more than this: the shortest published step without a loop on the
 # device is 0.91 ms (Deep-SLR_ID2122 of Ascend/ModelZoo-TensorFlow). No public profile separates the host's part.
 CALL_SECONDS = 0.9e-3
+_LEAST = 0.001  # of the step on the device, below which a gain is not shown
 _OF_CALLS = 0.05  # of a step that calls may take in a loop of steps, as in profile
 _TILE = 16
 LOOPS, PRECISION = "several steps in one call", "mixed precision"
@@ -28,7 +29,7 @@ _PAGES = {
     LOOPS: "performance.md#several-steps-in-one-call",
     PRECISION: "precision.md",
     SIZES: "performance.md#fix",
-    INPUT: "static-shapes.md",
+    INPUT: "performance.md#fix",
 }
 _OWN_OPS = {"npu_ops.dropout": "dropout", "npu_unary_ops.gelu": "gelu"}
 _ANY = r"Cast|Mul|RealDiv|Add(V2|N)?|Sub|Neg|Sum|Tile|"
@@ -42,7 +43,7 @@ _IMAGE = 4  # channels
 def gains_of_step(
     step: Step, seconds: float, runs: Sequence[Run], by_run: Sequence[float], input_rate: float | None
 ) -> list[Gain]:
-    """Return the gains that are above zero, the largest first.
+    """Return the gains that count, the largest first.
 
     Args:
         step: that is predicted.
@@ -59,8 +60,8 @@ def gains_of_step(
         INPUT: 1 / input_rate - seconds - CALL_SECONDS if input_rate else 0.0,
         **{name: _seconds_of_parts(step.flat.nodes, runs, by_run, word) for name, word in _OWN_OPS.items()},
     }
-    gains = [Gain(advice, gain, _PAGES.get(advice, "porting.md")) for advice, gain in saved.items() if gain > 1e-9]
-    return sorted(gains, key=lambda gain: -gain.seconds)
+    gains = [Gain(advice, gain, _PAGES.get(advice, "porting.md")) for advice, gain in saved.items()]
+    return sorted((gain for gain in gains if gain.seconds > _LEAST * seconds), key=lambda gain: -gain.seconds)
 
 
 def can_loop(step: Step) -> bool:

@@ -120,7 +120,7 @@ def _ranks_section(ranks: Sequence[OnRanks]) -> Section:
             duration_text(row.seconds),
             duration_text(row.collectives),
             duration_text(row.exposed),
-            f"{100 * row.efficiency:.0f} %",
+            f"{100 * row.efficiency:.1f} %",
         ]
         for row in ranks
     ]
