@@ -154,10 +154,12 @@ class Measuring:
 
     def _link_other_files(self, folder: str) -> None:
         """Give the migrated program the files that the original may read from its own folder, as migrate advises."""
-        for name in os.listdir(folder):
-            target = self._path("migrated", name)
-            if not os.path.exists(target):
-                os.symlink(os.path.join(folder, name), target)
+        for base, folders, names in os.walk(folder):
+            targets = os.path.normpath(self._path("migrated", os.path.relpath(base, folder)))
+            for name in (*folders, *names):
+                if not os.path.exists(os.path.join(targets, name)):
+                    os.symlink(os.path.join(base, name), os.path.join(targets, name))
+            folders[:] = [name for name in folders if not os.path.islink(os.path.join(targets, name))]
 
     def _counts(self) -> tuple[int, int]:
         """Return the calls of TensorFlow in the files of the program, and the places left without facts."""

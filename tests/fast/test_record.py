@@ -547,3 +547,15 @@ def test_lines_of_atc_agree_in_any_order_of_inputs(repo_root: pathlib.Path) -> N
         "same inputs and shapes; outputs differ: `prob:0`, here `c:0`"
     )
     assert maker.agreement({"model": "a.pb"}, ours) == ""
+
+
+def test_the_migrated_program_gets_the_files_of_its_folders(
+    make_record: Any, record_list: Any, tmp_path: pathlib.Path
+) -> None:
+    for name in ("original/net/x.py", "original/net/sizes.yml", "original/data/a.txt", "migrated/net/x.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name, encoding="utf-8")
+    measuring = make_record.Measuring(entry(record_list), "", str(tmp_path))
+    measuring._link_other_files(str(tmp_path / "original"))
+    made = {path.name: path.is_symlink() for path in (tmp_path / "migrated").rglob("*") if path.name != "a.txt"}
+    assert made == {"net": False, "x.py": False, "sizes.yml": True, "data": True}
