@@ -354,7 +354,7 @@ import tensorflow as tf
 from npu_shim.rehearsal.recording import summaries
 
 seen = []
-summaries.watch_summaries(SimpleNamespace(records_tensors=True, values=lambda *_: seen.append("summary")))
+summaries.watch_summaries(SimpleNamespace(adds_summary_ops=True, record_values=lambda *_: seen.append("summary")))
 weight = tf.Variable(1.0)
 
 
