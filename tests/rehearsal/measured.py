@@ -40,8 +40,8 @@ def recorded_peak(stats: Any) -> int:
 class Measured(capture.Capture):
     """Runs the first step that trains after it is taken."""
 
-    def _add(self, captured: capture.Captured) -> None:
-        super()._add(captured)
+    def _add_graph(self, captured: capture.Captured) -> None:
+        super()._add_graph(captured)
         if len(self.graphs) > 1:
             raise capture.Stop  # the evaluation of an Estimator
         found = self.graphs[0].flat

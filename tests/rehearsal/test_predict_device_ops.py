@@ -95,7 +95,7 @@ def test_constants_views_and_reductions_of_nothing_cost_nothing() -> None:
 
     number = counts(runs_of(scaled, 4, 64, mixed=False))
     assert not {"Shape", "Sqrt", "RealDiv", "Reshape", "Const", "Cast"} & set(number)
-    assert number["ReduceSumD"] == 2, "the gradients of the vector and of the scalar; that of the sum keeps all sizes"
+    assert number["ReduceSumD"] == 1, "the gradient of the vector; nothing reads that of the scalar"
 
 
 def test_a_dense_layer_has_its_bias_inside_and_a_product_for_each_gradient() -> None:
@@ -108,9 +108,7 @@ def test_a_dense_layer_has_its_bias_inside_and_a_product_for_each_gradient() -> 
     runs = runs_of(dense, 32, 256)
     number = counts(runs)
     assert number["FusionOp_MatMul_ReLUV2"] == 2 and "BiasAdd" not in number
-    assert sum(count for type, count in number.items() if "MatMul" in type) == 2 + 4, (
-        "TensorFlow also runs the gradient of x"
-    )
+    assert sum(count for type, count in number.items() if "MatMul" in type) == 2 + 3, "nothing reads the gradient of x"
     update = [run.op for run in runs if run.op.type == "ApplyMomentum"]
     assert {tensor.layout for op in update for tensor in op.inputs} == {"ND"}, "variables stay where they are"
     assert next(run for run in runs if "MatMul" in run.op.type).op.inputs[0].layout == "FRACTAL_NZ"
@@ -197,7 +195,7 @@ def test_a_loop_counts_as_often_as_it_runs() -> None:
 def test_a_larger_batch_is_never_faster_and_the_same_step_is_the_same(build: Build, shape: tuple[int, ...]) -> None:
     device = op_times.processor("Ascend910A")
     took = []
-    for batch in (2, 3, 8, 16, 64, 256):  # one example has sums over one element, which keep no type
+    for batch in (1, 2, 3, 8, 16, 64, 256):
         runs = runs_of(build, batch, *shape)
         found = step.predict_step(runs, device, lambda node: ())
         assert found == step.predict_step(runs, device, lambda node: ())
@@ -207,7 +205,7 @@ def test_a_larger_batch_is_never_faster_and_the_same_step_is_the_same(build: Bui
         assert sum(op.seconds for op in found.ops) == pytest.approx(found.device.value)
         assert sum(op.count for op in found.ops) == found.op_runs
         took.append(found.step.value)
-    assert took == sorted(took) and took[-1] < 128 * took[0]
+    assert took == sorted(took) and took[-1] < 256 * took[0]
     assert [device_ops.Run.__name__ for _ in runs] and runs == runs_of(build, 256, *shape)
 
 

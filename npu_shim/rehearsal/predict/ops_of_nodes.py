@@ -6,6 +6,7 @@ import re
 from typing import Callable, Collection, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
+from npu_shim.rehearsal.assess.device_forms import COLLECTIVE
 from npu_shim.rehearsal.assess.flat import Node, Shape
 from npu_shim.rehearsal.assess.memory import execution_order
 from npu_shim.rehearsal.assess.work import repetitions_in_step
@@ -21,6 +22,7 @@ _NO_VALUES = ("resource", "variant", "string")
 _DRAWS = ("Random", "Stateful", "Multinomial", "Truncated")  # their results are no constants
 _IMAGES = types_of("convolution layout")
 _UPDATES = re.compile(r"(Resource)?((Sparse)?Apply|Scatter|Assign)[A-Z]|Assign$")
+_EFFECTS = re.compile(rf"{_UPDATES.pattern}|{COLLECTIVE.pattern}|NoOp|Npu")
 
 
 class OpsOfNodes:
@@ -39,6 +41,7 @@ class OpsOfNodes:
         self._index = 0
         self._composed = composed_ops(nodes, self._phases)
         self._parts = {i for op in self._composed for i in op.nodes}
+        self._unread = _unread_nodes(nodes, self._order)
         self._uses_of: dict[int, list[Use]] = {}
         self._surplus: set[Value] = set()  # parts of a gradient that one op makes whole
         self._gradients_of = {key for node in nodes if node.op in ("ReluGrad", "MaxPoolGrad") for key in node.inputs}
@@ -51,6 +54,8 @@ class OpsOfNodes:
             uses = [self._use(*key) for key in node.inputs if key in self._at]
             if self._index in self._host or _SOURCE.match(node.op):
                 self._give_sources(node)
+            elif index in self._unread:
+                self._give([Value(shape, dtype) for shape, dtype in zip(node.shapes, node.dtypes)])
             elif index in self._parts:
                 self._give([self.value(shape, dtype) for shape, dtype in zip(node.shapes, node.dtypes)])
                 self._uses_of[index] = uses
@@ -308,6 +313,26 @@ def _sizes(shape: Shape) -> tuple[int, ...]:
 def _changes_nothing(node: Node, uses: Sequence[Use]) -> bool:
     """Return True for a reduction, slice, tile or padding that keeps all sizes."""
     return bool(_KEEPS.match(node.op) and uses) and uses[0].shape == _sizes(node.shapes[0])
+
+
+def _unread_nodes(nodes: Sequence[Node], order: Sequence[int]) -> set[int]:
+    """Return the nodes that others only wait for, as for the gradients of inputs that an optimizer groups with others.
+
+    TensorFlow and the compiler remove them, and what only they read.
+    """
+    readers: list[list[int]] = [[] for _ in nodes]
+    is_ordered = [False] * len(nodes)
+    for i, node in enumerate(nodes):
+        for source, _ in node.inputs:
+            readers[source].append(i)
+        for source in node.controls:
+            is_ordered[source] = True
+    unread: set[int] = set()
+    for i in reversed(order):
+        is_pure = not nodes[i].inside and not _EFFECTS.match(nodes[i].op)
+        if is_pure and (readers[i] or is_ordered[i]) and unread.issuperset(readers[i]):
+            unread.add(i)
+    return unread
 
 
 def _is_known(node: Node, uses: Sequence[Use]) -> bool:

@@ -10,6 +10,7 @@ from npu_shim.rehearsal.predict.features import MATRIX
 
 FORWARD, BACKWARD, UPDATE, COLLECTIVE = "forward", "backward", "update", "collective"
 _UPDATES = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
+_ENDS = re.compile(rf"{_UPDATES.pattern}|Assign")
 _NAMED = re.compile(r"(^|/)gradients?(_tape|_\d+)?/")
 _GRADIENT = re.compile(r"Grad(V\d|WithArgmax|Ext)?$|Backprop(Input|Filter)")
 
@@ -18,7 +19,8 @@ def phases_of_nodes(nodes: Sequence[Node], order: Sequence[int]) -> list[str]:
     """Return the phase of each node.
 
     Nodes of gradients are those whose name or operator says so, the products behind them, and what lies between these.
-    What follows them and leads to no gradient belongs to the update.
+    What follows them and leads to no gradient belongs to the update. So does what leads to an update alone, such as a
+    learning rate.
     """
     after_gradient = [False] * len(nodes)
     is_gradient = [False] * len(nodes)
@@ -28,18 +30,25 @@ def phases_of_nodes(nodes: Sequence[Node], order: Sequence[int]) -> list[str]:
         after_gradient[i] = any(after_gradient[j] or is_gradient[j] for j in before)
         named = bool(_NAMED.search(node.name) or _GRADIENT.search(node.op))
         is_gradient[i] = not _UPDATES.match(node.op) and (named or after_gradient[i] and bool(MATRIX.search(node.op)))
-    leads_to_gradient = list(is_gradient)
-    for i in reversed(order):
-        if leads_to_gradient[i]:
-            for j, _ in nodes[i].inputs:
-                leads_to_gradient[j] = True
+    leads_to_gradient = _leads_to(is_gradient, nodes, order)
+    leads_to_update = _leads_to([bool(_ENDS.match(node.op)) for node in nodes], nodes, order)
     return [
         UPDATE
         if _UPDATES.match(node.op)
         else BACKWARD
         if is_gradient[i] or after_gradient[i] and leads_to_gradient[i]
         else UPDATE
-        if after_gradient[i]
+        if after_gradient[i] or leads_to_update[i] and not leads_to_gradient[i]
         else FORWARD
         for i, node in enumerate(nodes)
     ]
+
+
+def _leads_to(ends: Sequence[bool], nodes: Sequence[Node], order: Sequence[int]) -> list[bool]:
+    """Return for each node if it is an end or computes an input of one."""
+    leads = list(ends)
+    for i in reversed(order):
+        if leads[i]:
+            for j, _ in nodes[i].inputs:
+                leads[j] = True
+    return leads
