@@ -15,12 +15,12 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 
 all_tf='tf115 tf26 tf215 tf221'
-names=(recording observing cpu_forms tool_throughput tool_growth profiles)
+names=(recording observing cpu_forms predicting tool_throughput tool_growth profiles)
 
 envs_of() {  # NAME: where its figures come from
   case "$1" in
     recording | observing | cpu_forms) echo "$all_tf" ;;
-    tool_throughput | tool_growth) echo tf215 ;;
+    predicting | tool_throughput | tool_growth) echo tf215 ;;
     profiles) echo vendor ;;
     *) return 1 ;;
   esac

@@ -323,3 +323,8 @@ def _constant_node(name: str, value: Sequence[int], dtype: DType) -> Message:
     node.attr["dtype"].type = tf.as_dtype(dtype).as_datatype_enum
     node.attr["value"].tensor.CopyFrom(v1.make_tensor_proto(value, tf.as_dtype(dtype)))
     return node
+
+
+def original_op_of_gradient(op: Operation) -> Operation | None:
+    """Return the operation whose gradient an operation is a part of; None for another operation."""
+    return getattr(op, "_original_op", None)

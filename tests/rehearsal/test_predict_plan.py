@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -175,11 +174,3 @@ def test_the_edit_of_tensorflow_2() -> None:
         "model.compile(..., steps_per_execution=20)",
     ]
     assert (trainer_of_function("train_function (2)"), trainer_of_function("step")) == (KERAS, FUNCTION)
-
-
-def test_a_graph_of_many_ops_is_predicted_in_seconds() -> None:
-    step = step_of(network(64, 300))
-    assert len(step.flat.nodes) > 4000
-    start = time.process_time()
-    predict_training(step, None, 64)
-    assert time.process_time() - start < 15

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Sequence
 
-import numpy as np
-
-from npu_shim._tensorflow.tf_api import static_value
 from npu_shim.rehearsal.assess.flat import Node
 from npu_shim.rehearsal.assess.operators import DEVICE, UNCLEAR, Lists
+from npu_shim.rehearsal.assess.sizes import element_count
 
 _SOURCES = frozenset({"Const", "Placeholder", "PlaceholderWithDefault", "VarHandleOp", "VariableV2", "Variable"})
 _REDUCTIONS = frozenset({"Sum", "Mean", "Max", "Min", "Prod"})
@@ -55,14 +53,12 @@ def _resolve_is_half(start: int, nodes: Sequence[Node], lists: Lists, is_half: l
 
 
 def is_reduction_of_nothing(node: Node, nodes: Sequence[Node]) -> bool:
-    """Return True for a reduction over no axis, as gradients of sums have: TensorFlow makes it an Identity."""
+    """Return True for a reduction over axes of one element alone, as gradients of sums have: TensorFlow removes it."""
     if node.op not in _REDUCTIONS or not node.inputs:
         return False
-    axes = static_value(node.source.inputs[1])
-    if axes is not None and np.size(axes):
-        return False
     source, output = node.inputs[0]
-    return node.shapes[0] is not None and node.shapes[0] == nodes[source].shapes[output]
+    number = element_count(node.shapes[0])
+    return number is not None and number == element_count(nodes[source].shapes[output])
 
 
 def _first_float_input(node: Node, nodes: Sequence[Node]) -> int | None:

@@ -6,6 +6,7 @@ import os
 import re
 from typing import Iterable, NamedTuple, Sequence
 
+from npu_shim._tensorflow import tf_graph
 from npu_shim._tensorflow.types import Operation
 from npu_shim.rehearsal.assess.flat import Node
 from npu_shim.rehearsal.predict.phases import BACKWARD
@@ -61,7 +62,7 @@ def _kinds_of_nodes(nodes: Sequence[Node]) -> dict[int, str]:
     scopes: dict[str, str] = {}
     known: dict[Operation | None, str] = {None: ""}
     for i, node in enumerate(nodes):
-        original = getattr(node.source, "_original_op", None)
+        original = tf_graph.original_op_of_gradient(node.source)
         for op in (node.source, original):
             if op not in known:
                 known[op] = _kind_of_operation(op)

@@ -16,7 +16,7 @@ from npu_shim.rehearsal.predict.features import element_count
 from npu_shim.rehearsal.predict.phases import phases_of_nodes
 
 _SOURCE, _FREE, _REMOVED = map(types_of, ("source", "free", "removed"))
-_KEEPS = types_of("free if it keeps sizes")
+_KEEPS = types_of("free if it keeps elements")
 _NAMES: dict[str, str] = TABLE["names"]
 _NO_VALUES = ("resource", "variant", "string")
 _DRAWS = ("Random", "Stateful", "Multinomial", "Truncated")  # their results are no constants
@@ -311,8 +311,10 @@ def _sizes(shape: Shape) -> tuple[int, ...]:
 
 
 def _changes_nothing(node: Node, uses: Sequence[Use]) -> bool:
-    """Return True for a reduction, slice, tile or padding that keeps all sizes."""
-    return bool(_KEEPS.match(node.op) and uses) and uses[0].shape == _sizes(node.shapes[0])
+    """Return True for a reduction, slice, tile or padding that keeps all elements."""
+    return bool(_KEEPS.match(node.op) and uses) and element_count(uses[0].shape) == element_count(
+        _sizes(node.shapes[0])
+    )
 
 
 def _unread_nodes(nodes: Sequence[Node], order: Sequence[int]) -> set[int]:
