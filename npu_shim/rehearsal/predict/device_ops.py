@@ -14,7 +14,7 @@ from npu_shim.rehearsal.assess.flat import Flat
 from npu_shim.rehearsal.predict import fusion, layouts
 from npu_shim.rehearsal.predict.device_graph import Op, in_memory, types_of
 from npu_shim.rehearsal.predict.features import DeviceOp
-from npu_shim.rehearsal.predict.ops_of_nodes import OpsOfNodes
+from npu_shim.rehearsal.predict.ops_of_nodes import GraphParts, OpsOfNodes, parts_of_graph
 
 _AI_CPU = types_of("ai cpu")
 
@@ -45,6 +45,7 @@ def ops_of_step(
     trips: dict[str, int],
     family: str,
     half: str = "float16",
+    parts: GraphParts | None = None,
 ) -> list[Run]:
     """Return the ops that the device runs for a step, in order.
 
@@ -55,8 +56,9 @@ def ops_of_step(
         trips: how often each loop runs.
         family: of the processor.
         half: the type of 16 bits.
+        parts: of the graph, if they are known.
     """
-    ops = OpsOfNodes(flat.nodes, is_half, host, trips, half).ops()
+    ops = OpsOfNodes(flat.nodes, is_half, host, trips, half, parts or parts_of_graph(flat.nodes)).ops()
     ops = fusion.compose(ops, family)
     ops = layouts.with_casts(ops, half)
     ops = layouts.with_layouts(ops, family)

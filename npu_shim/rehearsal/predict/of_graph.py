@@ -12,6 +12,7 @@ from npu_shim.rehearsal.assess.precision import are_nodes_in_half
 from npu_shim.rehearsal.assess.work import MATRIX
 from npu_shim.rehearsal.predict.device_ops import Run, ops_of_step
 from npu_shim.rehearsal.predict.op_times import Processor
+from npu_shim.rehearsal.predict.ops_of_nodes import GraphParts
 from npu_shim.rehearsal.predict.step import DeviceStep, predict_step
 
 _MIXED = frozenset(
@@ -33,6 +34,7 @@ class Step(NamedTuple):
         device: the processor.
         folder: of the script.
         trainer: what runs it; see configuration_edit.
+        parts: of its graph, if they are known.
     """
 
     flat: Flat
@@ -43,6 +45,7 @@ class Step(NamedTuple):
     device: Processor
     folder: str
     trainer: str
+    parts: GraphParts | None = None
 
     def is_half(self) -> list[bool]:
         """Return for each node whether it computes in 16 bits, by the precision mode."""
@@ -52,7 +55,7 @@ class Step(NamedTuple):
         """Return the ops that the device runs, with the precision of the session's options."""
         mode = precision_mode(self.parameters, self.device.family)
         half = "bfloat16" if mode.endswith("bf16") or mode == "mixed_bfloat16" else "float16"
-        return ops_of_step(self.flat, self.is_half(), self.host, self.trips, self.device.family, half)
+        return ops_of_step(self.flat, self.is_half(), self.host, self.trips, self.device.family, half, self.parts)
 
     def on_device(self, runs: Sequence[Run]) -> DeviceStep:
         """Return the step on the device, and its time."""

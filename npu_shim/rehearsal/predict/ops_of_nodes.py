@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Callable, Collection, Sequence
+from typing import Callable, Collection, NamedTuple, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.rehearsal.assess.device_forms import COLLECTIVE
@@ -25,23 +25,49 @@ _UPDATES = re.compile(r"(Resource)?((Sparse)?Apply|Scatter|Assign)[A-Z]|Assign$"
 _EFFECTS = re.compile(rf"{_UPDATES.pattern}|{COLLECTIVE.pattern}|NoOp|Npu")
 
 
+class GraphParts(NamedTuple):
+    """What the nodes of a step are by the graph alone, in any precision.
+
+    Attributes:
+        order: in which they run.
+        phases: of each.
+        composed: the ops that several of them are.
+        unread: those whose results nothing reads.
+    """
+
+    order: list[int]
+    phases: list[str]
+    composed: list[Composed]
+    unread: set[int]
+
+
+def parts_of_graph(nodes: Sequence[Node]) -> GraphParts:
+    """Return what the nodes of a step are by the graph alone."""
+    order = execution_order(nodes)
+    phases = phases_of_nodes(nodes, order)
+    return GraphParts(order, phases, composed_ops(nodes, phases), _unread_nodes(nodes, order))
+
+
 class OpsOfNodes:
     """Makes the ops of the nodes of a step."""
 
     def __init__(
-        self, nodes: Sequence[Node], is_half: Sequence[bool], host: Collection[int], trips: dict[str, int], half: str
+        self,
+        nodes: Sequence[Node],
+        is_half: Sequence[bool],
+        host: Collection[int],
+        trips: dict[str, int],
+        half: str,
+        parts: GraphParts,
     ) -> None:
         self._nodes, self._is_half, self._trips, self._half = nodes, is_half, trips, half
         self._host = frozenset(host)
-        self._order = execution_order(nodes)
-        self._phases = phases_of_nodes(nodes, self._order)
+        self._order, self._phases, self._composed, self._unread = parts
         self._at: dict[tuple[int, int], Value] = {}
         self._masks: dict[Value, Value] = {}
         self._made: list[Op] = []
         self._index = 0
-        self._composed = composed_ops(nodes, self._phases)
         self._parts = {i for op in self._composed for i in op.nodes}
-        self._unread = _unread_nodes(nodes, self._order)
         self._uses_of: dict[int, list[Use]] = {}
         self._surplus: set[Value] = set()  # parts of a gradient that one op makes whole
         self._gradients_of = {key for node in nodes if node.op in ("ReluGrad", "MaxPoolGrad") for key in node.inputs}

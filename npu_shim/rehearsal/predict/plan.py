@@ -8,6 +8,7 @@ from npu_shim.rehearsal.predict.gains import CALL_SECONDS, gains_of_step
 from npu_shim.rehearsal.predict.gradients import collectives_of_step, messages_of_step
 from npu_shim.rehearsal.predict.memory_of_step import memory_of_step
 from npu_shim.rehearsal.predict.of_graph import Step
+from npu_shim.rehearsal.predict.ops_of_nodes import parts_of_graph
 from npu_shim.rehearsal.predict.prediction import Prediction, Range
 from npu_shim.rehearsal.predict.proposals import proposals_for
 from npu_shim.rehearsal.predict.ranks import bucketed, steps_on_ranks
@@ -25,6 +26,7 @@ def predict_training(
         ranks: of the job.
         table: its rank table.
     """
+    step = step._replace(parts=parts_of_graph(step.flat.nodes))
     nodes, runs = step.flat.nodes, step.runs()
     on_device = step.on_device(runs)
     host = CALL_SECONDS / int(step.parameters.get("iterations_per_loop") or 1)
