@@ -189,7 +189,8 @@ def _write_report(assessed: Assessment, args: argparse.Namespace) -> str:
     if args.json and args.json != "-":
         pathlib.Path(args.json).write_text(text + "\n", encoding="utf-8")
     edits = [line for graph in assessed.graphs if graph.prediction and args.apply for line in graph.prediction.edit]
-    return text if args.json == "-" else "\n".join([report.to_text(assessed), *edits])
+    shown = ["", "the proposed options as an edit:", *edits] if edits else []
+    return text if args.json == "-" else "\n".join([report.to_text(assessed), *shown])
 
 
 def _print_and_exit(text: str, assessed: Assessment, strict: bool) -> int:

@@ -342,9 +342,11 @@ if tf.__version__ >= "2":
     def test_a_function_that_applies_gradients_is_a_training_step(tmp_path: pathlib.Path) -> None:
         folder, report = tmp_path / "project", tmp_path / "report.json"
         folder.mkdir()
-        out = run(folder, FUNCTION, "--json", str(report), "--processor", "Ascend910A")
+        out = run(folder, FUNCTION, "--json", str(report), "--processor", "Ascend910A", "--apply")
         assert out.endswith("exit code 0\n"), out
         assert "a step on Ascend910A, predicted:" in out and "proposed options:" in out
+        edit = out.partition("the proposed options as an edit:\n")[2]
+        assert edit.startswith("# batch size: ") and edit.splitlines()[0].endswith(" in place of 8")
         (graph,) = json.loads(report.read_text())["graphs"]
         assert graph["precision"]["mode"] == "allow_mix_precision"
         products = [op for op in graph["prediction"]["ops"] if op["type"].startswith("MatMul")]
