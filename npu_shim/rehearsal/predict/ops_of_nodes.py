@@ -26,7 +26,7 @@ _EFFECTS = re.compile(rf"{_UPDATES.pattern}|{COLLECTIVE.pattern}|NoOp|Npu")
 
 
 class GraphParts(NamedTuple):
-    """What the nodes of a step are by the graph alone, in any precision.
+    """The properties of the nodes of a step that follow from the graph alone, in any precision.
 
     Attributes:
         order: in which they run.
@@ -42,7 +42,7 @@ class GraphParts(NamedTuple):
 
 
 def parts_of_graph(nodes: Sequence[Node]) -> GraphParts:
-    """Return what the nodes of a step are by the graph alone."""
+    """Return the properties of the nodes of a step that follow from the graph alone."""
     order = execution_order(nodes)
     phases = phases_of_nodes(nodes, order)
     return GraphParts(order, phases, composed_ops(nodes, phases), _unread_nodes(nodes, order))
