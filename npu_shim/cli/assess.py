@@ -188,7 +188,8 @@ def _write_report(assessed: Assessment, args: argparse.Namespace) -> str:
     text = json.dumps(assessed.to_json(), indent=2)
     if args.json and args.json != "-":
         pathlib.Path(args.json).write_text(text + "\n", encoding="utf-8")
-    edits = [line for graph in assessed.graphs if graph.prediction and args.apply for line in graph.prediction.edit]
+    plans = [(graph, graph.prediction.edit) for graph in assessed.graphs if graph.prediction and args.apply]
+    edits = [line for graph, edit in plans for line in (f"# {graph.name}, {graph.line}", *edit) if edit]
     shown = ["", "the proposed options as an edit:", *edits] if edits else []
     return text if args.json == "-" else "\n".join([report.to_text(assessed), *shown])
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Mapping, Sequence
 
 from npu_shim.profiles.op_kinds import Signature, device_op
-from npu_shim.rehearsal.predict.op_times import TYPE, Estimate, Processor, processor, shipped_op_times
+from npu_shim.rehearsal.predict.op_times import TYPE, Estimate, Processor, processor, shipped_op_times, without_version
 
 _FIX = "Make it with npu-shim assess --predict --json FILE"
 
@@ -29,7 +29,7 @@ class ExpectedStep:
         device: the processor.
         step, ops: the whole step, and the ops of the device.
         exposed: by number of ranks, the collectives that no op hides.
-        types: runs and milliseconds of a step by type of op.
+        types: runs and milliseconds of a step by type of op, without its version.
     """
 
     device: Processor
@@ -58,8 +58,9 @@ def read_prediction(path: str) -> ExpectedStep:
         if predicted is not None:
             types: dict[str, tuple[int, float]] = {}
             for op in predicted["ops"]:
-                count, ms = types.get(op["type"], (0, 0.0))
-                types[op["type"]] = count + int(op["count"]), ms + 1e3 * op["seconds"]
+                type = without_version(op["type"])
+                count, ms = types.get(type, (0, 0.0))
+                types[type] = count + int(op["count"]), ms + 1e3 * op["seconds"]
             step, ops = (
                 ExpectedTime(*(1e3 * predicted[part][key] for key in ("value", "low", "high")))
                 for part in ("step", "device")

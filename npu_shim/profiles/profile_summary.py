@@ -14,6 +14,7 @@ from npu_shim.profiles import findings, op_kinds, pages
 from npu_shim.profiles.devices import OP, WAITS, Device, Profile
 from npu_shim.profiles.steps import PHASES
 from npu_shim.profiles.table_forms import finite_number
+from npu_shim.rehearsal.predict.op_times import without_version
 
 _MOST = 10  # ops
 _MOST_BARS = 2000
@@ -101,16 +102,19 @@ def _rows_against_prediction(device: Device) -> Iterator[pages.AgainstPrediction
     expected, profile = device.profile.expected, device.profile
     if expected is None:
         return
-    ops = float(device.ms[device.category == op_kinds.COMPUTE].sum())
-    for what, ms, of_step in (("step", device.takes, expected.step), ("ops of the device", ops, expected.ops)):
-        yield pages.AgainstPrediction(what, ms, of_step.ms, of_step.low, of_step.high, None, None)
+    places = np.flatnonzero(np.isin(device.category, (op_kinds.COMPUTE, op_kinds.AI_CPU)))
+    ops = float(device.ms[places].sum())
     exposed = expected.exposed.get(len(profile.devices))
+    parts = (("step", device.takes, expected.step, exposed or 0.0), ("ops of the device", ops, expected.ops, 0.0))
+    for what, ms, of_step, waits in parts:
+        predicted, low, high = (time + waits for time in (of_step.ms, of_step.low, of_step.high))
+        yield pages.AgainstPrediction(what, ms, predicted, low, high, None, None)
     if exposed is not None:
         alone = _NAMES[op_kinds.COMMUNICATION]
         yield pages.AgainstPrediction(alone, device.alone, exposed, None, None, None, None)
     types = {type: [0.0, 0.0] for type in expected.types}
-    for place in np.flatnonzero(device.category == op_kinds.COMPUTE):
-        sums = types.setdefault(device.signatures[place].type, [0.0, 0.0])
+    for place in places:
+        sums = types.setdefault(without_version(device.signatures[place].type), [0.0, 0.0])
         sums[0], sums[1] = sums[0] + float(device.ms[place]), sums[1] + float(device.calls[place])
     rows = [
         pages.AgainstPrediction(type, ms, predicted, None, None, calls, runs)

@@ -346,7 +346,8 @@ if tf.__version__ >= "2":
         assert out.endswith("exit code 0\n"), out
         assert "a step on Ascend910A, predicted:" in out and "proposed options:" in out
         edit = out.partition("the proposed options as an edit:\n")[2]
-        assert edit.startswith("# batch size: ") and edit.splitlines()[0].endswith(" in place of 8")
+        assert edit.splitlines()[0].startswith("# train, script.py:")
+        assert edit.splitlines()[1].startswith("# batch size: ") and edit.splitlines()[1].endswith(" in place of 8")
         (graph,) = json.loads(report.read_text())["graphs"]
         assert graph["precision"]["mode"] == "allow_mix_precision"
         products = [op for op in graph["prediction"]["ops"] if op["type"].startswith("MatMul")]

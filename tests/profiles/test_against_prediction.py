@@ -86,8 +86,8 @@ def test_a_step_is_shown_beside_its_prediction(tmp_path: pathlib.Path) -> None:
     assert [step[key] for key in ("predicted_ms", "low_ms", "high_ms")] == pytest.approx([12.0, 9.0, 16.0])
     assert ops["predicted_ms"] == pytest.approx(10.0) and exposed["predicted_ms"] == 0.0
     by_type = {row["what"]: row for row in types}
-    assert by_type["MatMulV2"]["predicted_calls"] == 20 and by_type["MatMulV2"]["calls"] == 20.0
-    assert by_type["MatMulV2"]["predicted_ms"] == pytest.approx(6.0)
+    assert by_type["MatMul"]["predicted_calls"] == 20 and by_type["MatMul"]["calls"] == 20.0
+    assert by_type["MatMul"]["predicted_ms"] == pytest.approx(6.0)
     assert by_type["LayerNorm"]["calls"] == 0.0 and by_type["Relu"]["predicted_calls"] == 0
 
 

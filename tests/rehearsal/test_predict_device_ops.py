@@ -214,3 +214,14 @@ def test_the_precision_is_that_of_the_options_or_the_default_of_the_processor() 
     assert of_graph.precision_mode({}, "910B") == "must_keep_origin_dtype"
     given = {"precision_mode": b"force_fp32", "precision_mode_v2": b"mixed_bfloat16"}
     assert of_graph.precision_mode(given, "910B") == "mixed_bfloat16"
+
+
+def test_rows_by_indices_and_reshaped_filters_are_plain_ops() -> None:
+    def build(x: Any) -> Any:
+        rows = tf.gather_nd(tf.matmul(x, variable("w", 64, 64)), [[0, 1], [2, 3]])
+        images = tf.reshape(x, [-1, 8, 8, 1])
+        kernel = tf.reshape(variable("k", 3 * 3 * 16), [3, 3, 1, 16])
+        return tf.reduce_mean(rows**2) + tf.reduce_mean(tf.nn.conv2d(images, kernel, [1, 1, 1, 1], "SAME"))
+
+    number = counts(runs_of(build, 4, 64))
+    assert number["ScatterNd"] == 1 and number["Conv2DBackpropFilter"] == 1

@@ -104,7 +104,7 @@ def in_memory(value: Value, shape: Sequence[int], family: str) -> Tensor:
     if value.layout == IMAGE:
         block = 8 if family == "910B" and dtype == "FLOAT32" else _BLOCK
         return Tensor(_image_shape(value, block), dtype, "NDC1HWC0" if len(value.shape) == 5 else IMAGE)
-    if value.layout == FILTER:
+    if value.layout == FILTER and len(value.shape) > 2:  # not a filter that is reshaped
         return Tensor(_filter_shape(value), dtype, FILTER)
     if value.layout == PRODUCT and len(shape) > 1:
         *batch, rows, columns = shape

@@ -70,11 +70,15 @@ def _gradients_in_scope(
 ) -> Iterator[tuple[int, int]]:
     """Yield what leaves the backward pass with the shape of a variable, or as some of its rows."""
     rows = {shape[1:] for shape in shapes if shape}
+    inside = {node.name for node in nodes if _SCOPE.search(node.name)}
+    for node in nodes:  # a tape adds the parts of a gradient outside its scope
+        if node.op == "AddN" and inside.issuperset(nodes[source].name for source, _ in node.inputs):
+            inside.add(node.name)
     for place, node in enumerate(nodes):
         for output, (dtype, shape) in enumerate(zip(node.dtypes, node.shapes)):
-            if shape is None or "float" not in dtype or not _SCOPE.search(node.name):
+            if shape is None or "float" not in dtype or node.name not in inside:
                 continue
-            outside = [reader for reader in readers.get((place, output), ()) if not _SCOPE.search(reader.name)]
+            outside = [reader for reader in readers.get((place, output), ()) if reader.name not in inside]
             by_rows = shape[1:] in rows and any(_BY_ROWS.search(reader.op) for reader in outside)
             if outside and (shape in shapes or (shape and by_rows)):
                 yield place, output

@@ -21,7 +21,9 @@ _NAMES: dict[str, str] = TABLE["names"]
 _NO_VALUES = ("resource", "variant", "string")
 _DRAWS = ("Random", "Stateful", "Multinomial", "Truncated")  # their results are no constants
 _IMAGES = types_of("convolution layout")
-_UPDATES = re.compile(r"(Resource)?((Sparse)?Apply|Scatter|Assign)[A-Z]|Assign$")
+_UPDATES = re.compile(
+    r"(Resource)?((Sparse)?Apply[A-Z]|Assign[A-Z]|Scatter(Nd)?(Add|Sub|Mul|Div|Min|Max|Update))|Assign$"
+)
 _EFFECTS = re.compile(rf"{_UPDATES.pattern}|{COLLECTIVE.pattern}|NoOp|Npu")
 
 
@@ -213,6 +215,8 @@ class OpsOfNodes:
     def _update(self, node: Node, uses: Sequence[Use]) -> None:
         """An update writes its variables; of a sparse one, the rows of the gradient."""
         variables = [use for use in uses if use.value.kind == "variable"]
+        if not variables:
+            return self._plain(node, uses)
         variables = variables if "Apply" in node.op else variables[:1]
         type = _NAMES.get(node.op, node.op.replace("Resource", ""))
         if "Sparse" in type or "Scatter" in type:

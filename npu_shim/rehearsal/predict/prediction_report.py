@@ -48,7 +48,7 @@ def _answer_lines(prediction: Prediction) -> Iterator[str]:
             f"  {unknown:,} of {prediction.op_runs:,} runs of ops are of types that nobody has measured on "
             "this family of processors: their times are those of similar types"
         )
-    yield "  The ranges held for 80 % of the measured models (docs/predict.md). Nothing was run on a card"
+    yield "  The ranges held for 80 % of the measured device times (docs/predict.md). Nothing was run on a card"
 
 
 def _range_text(seconds: Range) -> str:
