@@ -17,11 +17,6 @@ _BY_ROWS = re.compile(r"Sparse|Segment|Scatter")
 _SUMS = re.compile(r"AllReduce|ReduceScatter")
 
 
-def is_backward(node: Node) -> bool:
-    """Return True for a node of the backward pass, by its name."""
-    return bool(_SCOPE.search(node.name)) and not COLLECTIVE.match(node.op)
-
-
 def gradient_outputs(nodes: Sequence[Node]) -> list[tuple[int, int]]:
     """Return node and output of each gradient of a variable: what leaves the backward pass, else what updates read."""
     readers: dict[tuple[int, int], list[Node]] = {}

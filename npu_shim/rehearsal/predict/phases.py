@@ -8,7 +8,7 @@ from typing import Sequence
 from npu_shim.rehearsal.assess.flat import Node
 from npu_shim.rehearsal.predict.features import MATRIX
 
-FORWARD, BACKWARD, UPDATE, COLLECTIVE = "forward", "backward", "update", "collective"
+FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 _UPDATES = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
 _ENDS = re.compile(rf"{_UPDATES.pattern}|Assign")
 _NAMED = re.compile(r"(^|/)gradients?(_tape|_\d+)?/")

@@ -22,7 +22,7 @@ class PredictedOp:
         type: on the device; a fused op has the types of its parts.
         count: runs in a step.
         seconds: of all of them.
-        phase: "forward", "backward", "update" or "collective".
+        phase: "forward", "backward" or "update".
         limit: what takes most of its time: "matrix unit", "memory", "launch", "rows" or "AI CPU".
         measured: "type" if ops of this type were measured on this family of processors, else "other family", "class"
             or "unit".
@@ -114,7 +114,7 @@ class Prediction:
         ops: by their seconds, the longest first.
         not_measured: number of runs of ops in a step whose type was not measured on the family of the processor.
         op_runs: number of runs of ops in a step.
-        host: seconds that the host needs for a step; they run beside the device's.
+        host: seconds that the host needs for a step at most; they are a part of `step`.
         input_rate: batches a second of the input pipeline on this machine; None if it was not measured.
         memory: of the device.
         gains, ranks, proposals: see their classes.
