@@ -174,3 +174,11 @@ def test_the_edit_of_tensorflow_2() -> None:
         "model.compile(..., steps_per_execution=20)",
     ]
     assert (trainer_of_function("train_function (2)"), trainer_of_function("step")) == (KERAS, FUNCTION)
+
+
+def test_a_script_that_loops_already_gains_no_batch_for_calls() -> None:
+    def saved(**parameters: int) -> float:
+        proposals = predict_training(step_of(network(2048, depth=2), **parameters)).proposals
+        return sum(proposal.seconds for proposal in proposals if proposal.option == "batch size")
+
+    assert saved(iterations_per_loop=100) < saved()

@@ -57,11 +57,16 @@ def gains_of_step(
         LOOPS: CALL_SECONDS * (1 - 1 / steps_of_call(seconds)) if can_loop(step) else 0.0,
         PRECISION: seconds - in_mixed_precision(step).seconds() if can_mix(step) else 0.0,
         SIZES: sum(_seconds_of_filling(step, run, table) for run in runs if MATRIX.search(run.op.type)),
-        INPUT: 1 / input_rate - seconds - CALL_SECONDS if input_rate else 0.0,
+        INPUT: 1 / input_rate - seconds - host_seconds(step) if input_rate else 0.0,
         **{name: _seconds_of_parts(step.flat.nodes, runs, by_run, word) for name, word in _OWN_OPS.items()},
     }
     gains = [Gain(advice, gain, _PAGES.get(advice, "porting.md")) for advice, gain in saved.items()]
     return sorted((gain for gain in gains if gain.seconds > _LEAST * seconds), key=lambda gain: -gain.seconds)
+
+
+def host_seconds(step: Step) -> float:
+    """Return what the host needs for a step at most: a call makes as many steps as the session's options say."""
+    return CALL_SECONDS / int(step.parameters.get("iterations_per_loop") or 1)
 
 
 def can_loop(step: Step) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from npu_shim.distributed.ranktable.model import RankTable
 from npu_shim.rehearsal.predict.configuration_edit import edit_of_configuration
-from npu_shim.rehearsal.predict.gains import CALL_SECONDS, gains_of_step
+from npu_shim.rehearsal.predict.gains import gains_of_step, host_seconds
 from npu_shim.rehearsal.predict.gradients import collectives_of_step, messages_of_step
 from npu_shim.rehearsal.predict.memory_of_step import memory_of_step
 from npu_shim.rehearsal.predict.of_graph import Step
@@ -29,7 +29,7 @@ def predict_training(
     step = step._replace(parts=parts_of_graph(step.flat.nodes))
     nodes, runs = step.flat.nodes, step.runs()
     on_device = step.on_device(runs)
-    host = CALL_SECONDS / int(step.parameters.get("iterations_per_loop") or 1)
+    host = host_seconds(step)
     low, value, high = (seconds + host for seconds in (on_device.step.low, on_device.step.value, on_device.step.high))
     memory = memory_of_step(step.flat, step.is_half(), step.trips, step.device.memory, ranks)
     ends, backward = timeline_of_step(nodes, runs, on_device.seconds)

@@ -7,10 +7,10 @@ from typing import Iterator, Sequence
 from npu_shim.distributed.ranktable.model import RankTable
 from npu_shim.rehearsal.predict.configuration_edit import BATCH, KERAS, KERAS_LOOP, LOOP, PRECISION, SPLIT
 from npu_shim.rehearsal.predict.gains import (
-    CALL_SECONDS,
     LOOPS as LOOP_GAIN,
     MIXED,
     PRECISION as PRECISION_GAIN,
+    host_seconds,
     steps_of_call,
 )
 from npu_shim.rehearsal.predict.of_graph import Step
@@ -58,13 +58,14 @@ def _batch(step: Step, seconds: float, memory: PredictedMemory) -> Iterator[Prop
     if not batch:
         return
     tries = min(_MOST_BATCHES, _MOST_NODES // len(step.flat.nodes))
-    better, takes = batch, (seconds + CALL_SECONDS) / batch
+    host = host_seconds(step)
+    better, takes = batch, (seconds + host) / batch
     first = takes
     for size in _larger_batches(batch)[:tries]:
         if size > largest:
             break
         at_size = step._replace(flat=flat_at_batch(step.flat, batch, size), parts=None)
-        of_example = (at_size.seconds() + CALL_SECONDS) / size
+        of_example = (at_size.seconds() + host) / size
         if of_example > (1 - _LEAST) * takes:
             break
         better, takes = size, of_example
@@ -82,7 +83,7 @@ def _larger_batches(batch: int) -> list[int]:
 def _options(step: Step, seconds: float, gains: Sequence[Gain]) -> Iterator[Proposal]:
     """Yield the options that have the gain of an advice."""
     saved = {gain.advice: gain.seconds for gain in gains}
-    if saved.get(PRECISION_GAIN, 0.0) > _LEAST * (seconds + CALL_SECONDS):
+    if saved.get(PRECISION_GAIN, 0.0) > _LEAST * (seconds + host_seconds(step)):
         why = "operators of the list compute in 16 bits; float16 needs a loss scale"
         yield Proposal(PRECISION, MIXED, saved[PRECISION_GAIN], why)
     if LOOP_GAIN in saved:
@@ -103,6 +104,6 @@ def _split(
     splits = [[100 / number] * number for number in range(1, _MOST_BUCKETS + 1) if 100 % number == 0 or number == 8]
     best = min(splits, key=on_ranks)
     saved = on_ranks(None) - on_ranks(best)
-    if saved > _LEAST * (seconds + CALL_SECONDS):
+    if saved > _LEAST * (seconds + host_seconds(step)):
         value = "[" + ", ".join(f"{share:g}" for share in best) + "]"
         yield Proposal(SPLIT, value, saved, f"hides more of the all-reduce on {sum(servers)} ranks")
