@@ -30,6 +30,7 @@ _PREDICTION = Prediction(
     ops=[_OP, replace(_OP, type="Cast", count=1, seconds=0.002, lines=[])],
     not_measured=3,
     op_runs=1200,
+    unknown_sizes=0,
     host=0.0009,
     input_rate=50.0,
     memory=PredictedMemory(2**30, 2**31, 2**32, 2**20, 2**36, 64, 512, ""),

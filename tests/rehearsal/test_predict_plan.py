@@ -182,3 +182,15 @@ def test_a_script_that_loops_already_gains_no_batch_for_calls() -> None:
         return sum(proposal.seconds for proposal in proposals if proposal.option == "batch size")
 
     assert saved(iterations_per_loop=100) < saved()
+
+
+def test_sizes_that_only_values_decide_are_said_and_give_no_batch() -> None:
+    with tf.Graph().as_default() as graph:
+        rows = v1.placeholder(tf.float32, [BATCH, 64], name="rows")
+        chosen = tf.boolean_mask(rows, rows[:, 0] > 0)
+        loss = tf.reduce_mean(tf.matmul(chosen, v1.get_variable("w", [64, 64])) ** 2)
+        train = v1.train.MomentumOptimizer(0.1, 0.9).minimize(loss)
+    known = predict_training(step_of(flatten(graph, [train], {"rows:0": (BATCH, 64)})))
+    assert known.unknown_sizes > 0 and known.examples is None and known.memory.largest_batch is None
+    assert "batch size" not in [proposal.option for proposal in known.proposals]
+    assert predict_training(step_of(network())).unknown_sizes == 0

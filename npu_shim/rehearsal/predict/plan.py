@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from npu_shim.distributed.ranktable.model import RankTable
+from npu_shim.rehearsal.assess.flat import Node
+from npu_shim.rehearsal.assess.sizes import element_count
 from npu_shim.rehearsal.predict.configuration_edit import edit_of_configuration
 from npu_shim.rehearsal.predict.gains import gains_of_step, host_seconds
 from npu_shim.rehearsal.predict.gradients import collectives_of_step, messages_of_step
@@ -32,6 +36,9 @@ def predict_training(
     host = host_seconds(step)
     low, value, high = (seconds + host for seconds in (on_device.step.low, on_device.step.value, on_device.step.high))
     memory = memory_of_step(step.flat, step.is_half(), step.trips, step.device.memory, ranks)
+    unknown = sum(run.count for run in runs if any(_has_unknown_size(nodes[place]) for place in run.nodes))
+    if unknown:
+        memory = replace(memory, largest_batch=None, why="only values decide some sizes")
     ends, backward = timeline_of_step(nodes, runs, on_device.seconds)
     messages = collectives_of_step(nodes, ends)
     gradients = [] if messages else messages_of_step(nodes, ends)
@@ -42,12 +49,15 @@ def predict_training(
         processor=step.device.name,
         device=on_device.device,
         step=Range(value, low, high),
-        examples=Range(memory.batch / value, memory.batch / high, memory.batch / low) if memory.batch else None,
+        examples=Range(memory.batch / value, memory.batch / high, memory.batch / low)
+        if memory.batch and not unknown
+        else None,
         phases=on_device.phases,
         limits=on_device.limits,
         ops=on_device.ops,
         not_measured=on_device.not_measured,
         op_runs=on_device.op_runs,
+        unknown_sizes=unknown,
         host=host,
         input_rate=input_rate,
         memory=memory,
@@ -56,3 +66,7 @@ def predict_training(
         proposals=proposals,
         edit=edit_of_configuration(step.trainer, memory.batch, proposals),
     )
+
+
+def _has_unknown_size(node: Node) -> bool:
+    return any("float" in dtype and element_count(shape) is None for dtype, shape in zip(node.dtypes, node.shapes))

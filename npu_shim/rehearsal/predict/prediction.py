@@ -114,6 +114,7 @@ class Prediction:
         ops: by their seconds, the longest first.
         not_measured: number of runs of ops in a step whose type was not measured on the family of the processor.
         op_runs: number of runs of ops in a step.
+        unknown_sizes: number of those with sizes that only values decide, which count as 1.
         host: seconds that the host needs for a step at most; they are a part of `step`.
         input_rate: batches a second of the input pipeline on this machine; None if it was not measured.
         memory: of the device.
@@ -130,6 +131,7 @@ class Prediction:
     ops: list[PredictedOp]
     not_measured: int
     op_runs: int
+    unknown_sizes: int
     host: float
     input_rate: float | None
     memory: PredictedMemory

@@ -42,6 +42,11 @@ def _answer_lines(prediction: Prediction) -> Iterator[str]:
         slow = 1 / batches > prediction.step.high
         verdict = "the input pipeline limits the step" if slow else "it can feed the step"
         yield f"  input pipeline on this machine: {batches:,.1f} batches a second; {verdict}"
+    if prediction.unknown_sizes:
+        yield (
+            f"  {prediction.unknown_sizes:,} of {prediction.op_runs:,} runs of ops have sizes that only values decide. "
+            "They count as 1, so a step takes longer"
+        )
     unknown = prediction.not_measured
     if unknown:
         yield (
