@@ -10,7 +10,7 @@ from npu_shim._tensorflow.types import Graph, Operation
 
 _UPDATE = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
 _ASSIGN = re.compile(r"Assign(Add|Sub)?(VariableOp)?$|(Resource)?Scatter(Add|Sub|Update)$")
-_GRADIENT = re.compile(r"(^|/)gradients?(_tape|_\d+)?/")
+GRADIENT_SCOPE = re.compile(r"(^|/)gradients?(_tape|_\d+)?/")
 
 
 def all_ops_with_functions(graph: Graph) -> list[Operation]:
@@ -31,7 +31,7 @@ def has_gradient_updates(ops: list[Operation]) -> bool:
     """
     if any(_UPDATE.match(op.type) for op in ops):
         return True
-    gradients = any(_GRADIENT.search(op.name) for op in ops)
+    gradients = any(GRADIENT_SCOPE.search(op.name) for op in ops)
     is_function = gradients and hasattr(ops[0].graph, "outer_graph")
     return gradients and (is_function or any(_ASSIGN.match(op.type) for op in ops))
 

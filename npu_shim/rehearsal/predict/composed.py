@@ -9,6 +9,7 @@ from typing import Iterable, NamedTuple, Sequence
 from npu_shim._tensorflow import tf_graph
 from npu_shim._tensorflow.types import Operation
 from npu_shim.rehearsal.assess.flat import Node
+from npu_shim.rehearsal.assess.training_ops import GRADIENT_SCOPE
 from npu_shim.rehearsal.predict.phases import BACKWARD
 
 LAYER_NORM, DROPOUT = "LayerNorm", "DropOut"
@@ -19,7 +20,6 @@ _DROPOUTS = ("dropout", "dropout_masks", "dropout_bytes", "keras_dropout")
 _MODULES = frozenset({"gelu", "fast_gelu", "layer_norm", "optimizer_updates", "prelu", *_DROPOUTS})
 # The scopes of tf.nn.moments and tf.nn.batch_normalization, which the compiler's ScopeLayerNormPass fuses.
 _NORM_SCOPE = re.compile(r"(.*?(?:^|/))(?:moments|batchnorm)(?:_\d+)?(?:_grad)?/")
-_GRADIENT_SCOPE = re.compile(r"(^|/)gradients?(_tape|_\d+)?/")
 
 
 class Composed(NamedTuple):
@@ -72,7 +72,7 @@ def _kinds_of_nodes(nodes: Sequence[Node]) -> dict[int, str]:
             scopes.setdefault(os.path.dirname(node.name), kind)
     normed: dict[str, list[int]] = {}
     for i, node in enumerate(nodes):
-        name = _GRADIENT_SCOPE.sub(r"\1", node.name)
+        name = GRADIENT_SCOPE.sub(r"\1", node.name)
         if i not in kinds and name != node.name:
             kind = next((scopes[scope] for scope in _scopes_of(name) if scope in scopes), "")
             if kind:

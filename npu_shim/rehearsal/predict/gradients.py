@@ -9,9 +9,9 @@ from npu_shim.rehearsal.assess.device_forms import COLLECTIVE
 from npu_shim.rehearsal.assess.flat import Node
 from npu_shim.rehearsal.assess.inventory import VARIABLES, variable_type
 from npu_shim.rehearsal.assess.sizes import size_bytes
+from npu_shim.rehearsal.assess.training_ops import GRADIENT_SCOPE
 from npu_shim.rehearsal.predict.ranks import Message
 
-_SCOPE = re.compile(r"(^|/)gradients?(_tape|_\d+)?/")
 _UPDATE = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
 _BY_ROWS = re.compile(r"Sparse|Segment|Scatter")
 _SUMS = re.compile(r"AllReduce|ReduceScatter")
@@ -65,7 +65,7 @@ def _gradients_in_scope(
 ) -> Iterator[tuple[int, int]]:
     """Yield what leaves the backward pass with the shape of a variable, or as some of its rows."""
     rows = {shape[1:] for shape in shapes if shape}
-    inside = {node.name for node in nodes if _SCOPE.search(node.name)}
+    inside = {node.name for node in nodes if GRADIENT_SCOPE.search(node.name)}
     for node in nodes:  # a tape adds the parts of a gradient outside its scope
         if node.op == "AddN" and inside.issuperset(nodes[source].name for source, _ in node.inputs):
             inside.add(node.name)

@@ -6,12 +6,12 @@ import re
 from typing import Sequence
 
 from npu_shim.rehearsal.assess.flat import Node
+from npu_shim.rehearsal.assess.training_ops import GRADIENT_SCOPE
 from npu_shim.rehearsal.predict.features import MATRIX
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 _UPDATES = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
 _ENDS = re.compile(rf"{_UPDATES.pattern}|Assign")
-_NAMED = re.compile(r"(^|/)gradients?(_tape|_\d+)?/")
 _GRADIENT = re.compile(r"Grad(V\d|WithArgmax|Ext)?$|Backprop(Input|Filter)")
 
 
@@ -28,7 +28,7 @@ def phases_of_nodes(nodes: Sequence[Node], order: Sequence[int]) -> list[str]:
         node = nodes[i]
         before = [source for source, _ in node.inputs] + node.controls
         after_gradient[i] = any(after_gradient[j] or is_gradient[j] for j in before)
-        named = bool(_NAMED.search(node.name) or _GRADIENT.search(node.op))
+        named = bool(GRADIENT_SCOPE.search(node.name) or _GRADIENT.search(node.op))
         is_gradient[i] = not _UPDATES.match(node.op) and (named or after_gradient[i] and bool(MATRIX.search(node.op)))
     leads_to_gradient = _leads_to(is_gradient, nodes, order)
     leads_to_update = _leads_to([bool(_ENDS.match(node.op)) for node in nodes], nodes, order)
