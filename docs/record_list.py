@@ -71,6 +71,7 @@ class Program(NamedTuple):
             alias, otherwise with its conversion.
         ranks: the number of ranks that also run it; 0 for none.
         ranks_options: of ``npu-shim verify --ranks``, as ``-d tf_strategy --original-arguments=--batch_size=64``.
+        not_on_ranks: why ranks do not compute the same as one process. They are not run then.
         export: arguments of ``npu-shim export`` after a run of the migrated program: what it leaves, and options.
         origin: DRAWN from a list of repositories made before the first run, or CHOSEN.
         reason: one sentence, if the program cannot run here. It is not measured then.
@@ -96,6 +97,7 @@ class Program(NamedTuple):
     plain: Sequence[Edit] = ()
     ranks: int = 0
     ranks_options: str = ""
+    not_on_ranks: str = ""
     export: str = ""
     origin: str = DRAWN
     reason: str = ""
@@ -118,82 +120,27 @@ class Program(NamedTuple):
 
 
 # --- values ------------------------------------------------------------------------------------------------------
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ListError("must be a string")
-    return value
-
-
-def _sentence(value: Any) -> str:
-    if not re.fullmatch(r"[^\n]+\.", _text(value)):
+def _sentence(text: str) -> str:
+    if not re.fullmatch(r"[^\n]+\.", text):
         raise ListError("must be one sentence that ends with a full stop")
-    return str(value)
+    return text
 
 
-def _matching(pattern: str, example: str) -> Callable[[Any], str]:
-    def check(value: Any) -> str:
-        if not re.fullmatch(pattern, _text(value)):
-            raise ListError(f"must be like {example!r}")
-        return str(value)
-
-    return check
-
-
-def _number(value: Any) -> int:
-    if type(value) is not int or value < 1:
-        raise ListError("must be a number above 0")
-    return value
-
-
-def _list(convert: Callable[[Any], Any]) -> Callable[[Any], Sequence[Any]]:
-    def check(value: Any) -> Sequence[Any]:
-        if not isinstance(value, list) or not value:
-            raise ListError("must be a list with entries")
-        return [convert(entry) for entry in value]
-
-    return check
-
-
-def _words(number: int, least: bool = False) -> Callable[[Any], Sequence[str]]:
-    def check(value: Any) -> Sequence[str]:
-        if not isinstance(value, list) or len(value) < number or (len(value) > number and not least):
-            raise ListError(f"needs entries of {number} strings" + (" or more" if least else ""))
-        return [_text(word) for word in value]
-
-    return check
-
-
-def _edit(value: Any) -> Edit:
-    edit = Edit(*_words(3)(value))
-    try:
+def _edits(rows: Sequence[Sequence[str]]) -> Sequence[Edit]:
+    edits = [Edit(*row) for row in rows]
+    for edit in edits:
         re.compile(edit.pattern)
-    except re.error as error:
-        raise ListError(f"has the pattern {edit.pattern!r}, which is no regular expression: {error}")
-    return edit
+    return edits
 
 
-def _defect(value: Any) -> Defect:
-    if not isinstance(value, dict) or set(value) != {"kind", "edits"}:
-        raise ListError("must be a table with kind and edits")
-    return Defect(_text(value["kind"]), _list(_edit)(value["edits"]))
-
-
-_OTHERS: Mapping[str, Callable[[Any], Any]] = {
-    "repository": _matching(r"[\w.-]+/[\w.-]+", "owner/name"),
-    "commit": _matching(r"[0-9a-f]{7,40}", "6dcbe14"),
-    "tensorflow": _matching(r"1\.15|2\.6|2\.15|2\.21", "1.15"),
-    "origin": _matching(f"{DRAWN}|{CHOSEN}", DRAWN),
-    "further_runs": _list(_text),
-    "data": _list(_words(2, True)),
-    "links": _list(_words(2)),
-    "edits": _list(_edit),
-    "plain": _list(_edit),
-    "defect": _defect,
-    "steps": _number,
-    "ranks": _number,
+_CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
+    "edits": _edits,
+    "plain": _edits,
+    "defect": lambda table: Defect(table["kind"], _edits(table["edits"])),
     "reason": _sentence,
     "cause": _sentence,
 }
+_TYPES = {str: str, int: int, tuple: list, type(None): dict}  # in TOML, by the type of the default
 _NEEDED = "repository", "commit", "kind", "tensorflow", "script", "origin"
 
 
@@ -237,8 +184,10 @@ def _program(row: Mapping[str, Any], where: str) -> Program:
         if key not in Program._fields:
             raise ListError(f"{where}: unknown key {key!r}. The keys are {', '.join(Program._fields)}")
         try:
-            values[key] = _OTHERS.get(key, _text)(value)
-        except ListError as error:
+            if not isinstance(value, _TYPES[type(Program._field_defaults.get(key, ""))]):
+                raise ListError(f"must not be {value!r}")
+            values[key] = _CONVERSIONS.get(key, lambda value: value)(value)
+        except (KeyError, TypeError, ValueError, re.error) as error:
             raise ListError(f"{where}: {key} {error}")
     for key in _NEEDED:
         if key not in row:

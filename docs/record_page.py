@@ -115,6 +115,7 @@ def _counts(entries: Sequence[_Entry], chinese: bool) -> list[str]:
         totals("rewrites", "by_facts"),
         totals("before", "reached", "unreached"),
         *(declared(name) for name in GOOD),
+        str(sum(bool(entry.program.not_on_ranks) for entry in running)),
     ]
 
 
@@ -134,6 +135,7 @@ _HEADLINE = (  # English, Chinese, goal
     ("planted defects found", "发现的植入缺陷", "100 %"),
     ("agree on several ranks", "多个 rank 上一致", ""),
     ("exported and equal", "导出且相等", ""),
+    ("not comparable on several ranks, with the reason", "多个 rank 上不可比，有原因", ""),
 )
 
 
@@ -225,7 +227,7 @@ def table(programs: Sequence[Program], chinese: bool) -> str:
                 f"{verdict}: {reason}" if reason else verdict,
                 _cell(result.steps, result.names),
                 "plain form and port" if program.plain else "script and conversion",
-                result.ranks,
+                program.not_on_ranks and f"not comparable: {program.not_on_ranks}" or result.ranks,
                 result.export,
                 defect,
                 _cell(result.seconds),

@@ -15,30 +15,15 @@ import pytest
 from tests.docs_modules import entry, keep_results, load
 
 pytestmark = pytest.mark.once
+make_vendor: Any = load("make_vendor")
+record_list: Any = sys.modules["record_list"]
+record_results: Any = sys.modules["record_results"]
 
 
 @pytest.fixture
-def make_vendor(repo_root: pathlib.Path) -> Any:
-    """The script that measures the vendor's tool."""
-    return load(repo_root, "make_vendor")
-
-
-@pytest.fixture
-def record_list(make_vendor: Any) -> Any:
-    """The module of the list, which the script uses."""
-    return sys.modules["record_list"]
-
-
-@pytest.fixture
-def record_results(make_vendor: Any) -> Any:
-    """The module of the results, which the script uses."""
-    return sys.modules["record_results"]
-
-
-@pytest.fixture
-def changes_of(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> Any:
+def changes_of(tmp_path: pathlib.Path) -> Any:
     """A function that counts the changes from one text of a file to another."""
-    module = load(repo_root, "record_changes")
+    module = load("record_changes")
 
     def count(before: str, after: str, script: str = "train.py", is_distributed: bool = False) -> Any:
         for folder, text in (("before", before), ("after", after)):
@@ -130,10 +115,8 @@ def test_a_lost_run_bit_is_needless(changes_of: Any, tmp_path: pathlib.Path) -> 
         ("import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()", "2.6", ["-c"]),
     ],
 )
-def test_the_tool_has_the_options_for_a_program(
-    repo_root: pathlib.Path, text: str, version: str, options: list[str]
-) -> None:
-    assert load(repo_root, "record_vendor").options_for(text, version) == options
+def test_the_tool_has_the_options_for_a_program(text: str, version: str, options: list[str]) -> None:
+    assert load("record_vendor").options_for(text, version) == options
 
 
 _VENDOR_TOOL = """
@@ -165,9 +148,6 @@ for name in os.listdir(options["-i"]):
     ],
 )
 def test_a_conversion_of_the_vendors_tool_is_compared_with_the_original(
-    make_vendor: Any,
-    record_list: Any,
-    record_results: Any,
     tmp_path: pathlib.Path,
     monkeypatch: Any,
     text: str,
@@ -196,15 +176,13 @@ def test_a_conversion_of_the_vendors_tool_is_compared_with_the_original(
     (tmp_path / "tool").mkdir()
     (tmp_path / "tool" / "main.py").write_text(_VENDOR_TOOL, encoding="utf-8")
     known = record_results.Result("", "", verdict="agree", steps=3)
-    measuring = make_vendor.VendorMeasuring(entry(record_list, defect=None), "", str(tmp_path))
+    measuring = make_vendor.VendorMeasuring(entry(defect=None), "", str(tmp_path))
     result = measuring.compare(str(tmp_path / "tool"), known, None)
     assert (result.verdict, result.reason, result.lines) == (verdict, reason, lines)
     assert not os.listdir()
 
 
-def test_each_result_of_the_vendors_tool_belongs_to_a_program(
-    make_vendor: Any, record_list: Any, record_results: Any, repo_root: pathlib.Path
-) -> None:
+def test_each_result_of_the_vendors_tool_belongs_to_a_program(repo_root: pathlib.Path) -> None:
     vendor = make_vendor.record_vendor
     rows = vendor.kept(record_list.read_programs()).read()
     lines = (repo_root / "docs" / "record" / "vendor.tsv").read_text(encoding="utf-8").splitlines()
@@ -217,15 +195,11 @@ def test_each_result_of_the_vendors_tool_belongs_to_a_program(
     assert all(rows[name].verdict == record_results.DIFFER for name in (*vendor.CAUSES, *vendor.CHANCE))
 
 
-def test_both_tools_are_counted_in_the_same_programs(
-    make_vendor: Any, record_list: Any, record_results: Any, tmp_path: pathlib.Path, monkeypatch: Any
-) -> None:
+def test_both_tools_are_counted_in_the_same_programs(tmp_path: pathlib.Path, monkeypatch: Any) -> None:
     vendor = make_vendor.record_vendor
-    programs = [entry(record_list, script=f"{number}.py") for number in range(5)]
+    programs = [entry(script=f"{number}.py") for number in range(5)]
     rows = [(p.name, "82957b9", "", verdict) for p, verdict in zip(programs, ("agree", "not run", "", "port already"))]
-    keep_results(
-        record_results, tmp_path, monkeypatch, programs, record_results.Result(programs[0].name, "", verdict="agree")
-    )
+    keep_results(tmp_path, monkeypatch, programs, record_results.Result(programs[0].name, "", verdict="agree"))
     record_results.kept(programs).add(record_results.Result(programs[1].name, "", verdict="not reproducible"))
     kinds = "arguments given twice 2; unused imports 3"
     vendor.kept(programs).add(
@@ -260,9 +234,7 @@ def test_both_tools_are_counted_in_the_same_programs(
 
 
 @pytest.mark.parametrize("version", ["1.15", "2.6"])
-def test_the_tool_is_laid_out_as_its_build_does(
-    make_vendor: Any, tmp_path: pathlib.Path, monkeypatch: Any, version: str
-) -> None:
+def test_the_tool_is_laid_out_as_its_build_does(tmp_path: pathlib.Path, monkeypatch: Any, version: str) -> None:
     names = ["ast_impl.py", "config.py", "main.py", "mappings/ast.json", "tf1.15_api_support_list.xlsx"]
     names += ["v2/ast_impl_v2.py", "v2/config_v2.py", "v2/tf_func_def_v2.py", "v2/mappings/ast_v2.json"]
     names += ["v2/TF2.6_api_support_list.xlsx"]
@@ -296,14 +268,14 @@ def test_the_tool_is_laid_out_as_its_build_does(
     assert version == "2.6" or set(made) == set(names)
 
 
-def test_a_version_without_a_tool_is_an_error(make_vendor: Any, monkeypatch: Any, capsys: Any) -> None:
+def test_a_version_without_a_tool_is_an_error(monkeypatch: Any, capsys: Any) -> None:
     monkeypatch.setitem(sys.modules, "tensorflow", types.SimpleNamespace(__version__="2.15.1"))
     with pytest.raises(SystemExit, match="2"):
         make_vendor.main([])
     assert "the vendor's tool is for TensorFlow 1.15 and 2.6, not 2.15.1" in capsys.readouterr().err
 
 
-def test_packages_that_the_tool_lacks_are_named(make_vendor: Any, monkeypatch: Any, capsys: Any) -> None:
+def test_packages_that_the_tool_lacks_are_named(monkeypatch: Any, capsys: Any) -> None:
     monkeypatch.setitem(sys.modules, "tensorflow", types.SimpleNamespace(__version__="2.6.5"))
     monkeypatch.setattr(make_vendor.record_vendor, "PACKAGES", ("numpy", "no_such_package"))
     with pytest.raises(SystemExit, match="2"):
@@ -313,16 +285,13 @@ def test_packages_that_the_tool_lacks_are_named(make_vendor: Any, monkeypatch: A
 
 @pytest.mark.parametrize("options", [["--quick"], ["--missing"]])
 def test_known_verdicts_of_the_vendors_tool_stay(
-    make_vendor: Any,
-    record_list: Any,
-    record_results: Any,
     tmp_path: pathlib.Path,
     monkeypatch: Any,
     options: list[str],
 ) -> None:
-    vendor, programs = make_vendor.record_vendor, [entry(record_list, script=name) for name in ("a.py", "b.py", "c.py")]
+    vendor, programs = make_vendor.record_vendor, [entry(script=name) for name in ("a.py", "b.py", "c.py")]
     known = record_results.Result(programs[2].name, "", verdict="agree", steps=3)  # trains since its row was made
-    keep_results(record_results, tmp_path, monkeypatch, programs, known)
+    keep_results(tmp_path, monkeypatch, programs, known)
     vendor.kept(programs).add(vendor.VendorResult(programs[0].name, "", verdict="agree"))
     vendor.kept(programs).add(vendor.VendorResult(programs[2].name, ""))
 

@@ -18,8 +18,8 @@ from tests.docs_modules import load
 pytestmark = pytest.mark.once
 
 
-def test_the_digits_have_the_format_of_mnist(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    data = load(repo_root, "public_data")
+def test_the_digits_have_the_format_of_mnist(tmp_path: pathlib.Path) -> None:
+    data = load("public_data")
     data.main(["digits", str(tmp_path / "a" / "b"), "20", "10", "gz"])
     with gzip.open(str(tmp_path / "a" / "b" / "t10k-images-idx3-ubyte.gz")) as stream:
         images = stream.read()
@@ -29,8 +29,8 @@ def test_the_digits_have_the_format_of_mnist(repo_root: pathlib.Path, tmp_path: 
     assert struct.unpack(">II", labels[:8]) == (2049, 20) and set(labels[8:]) <= set(range(10))
 
 
-def test_pictures_are_png_of_one_and_three_channels(repo_root: pathlib.Path) -> None:
-    data = load(repo_root, "public_data")
+def test_pictures_are_png_of_one_and_three_channels() -> None:
+    data = load("public_data")
     for channels, colours in ((1, 0), (3, 2)):
         pixels = np.arange(4 * 5 * channels).reshape(4, 5, channels)
         made = data._png(pixels)
@@ -40,38 +40,38 @@ def test_pictures_are_png_of_one_and_three_channels(repo_root: pathlib.Path) -> 
         assert not lines[:, 0].any() and (lines[:, 1:] == pixels.reshape(4, -1)).all()
 
 
-def test_arrays_have_their_shapes_and_classes(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    load(repo_root, "public_data").main(["arrays", str(tmp_path), "a/x:8,3", "y:8,2:classes"])
+def test_arrays_have_their_shapes_and_classes(tmp_path: pathlib.Path) -> None:
+    load("public_data").main(["arrays", str(tmp_path), "a/x:8,3", "y:8,2:classes"])
     assert np.load(str(tmp_path / "a" / "x.npy")).shape == (8, 3)
     labels = np.load(str(tmp_path / "y.npy"))
     assert labels.shape == (8, 2) and (labels.sum(1) == 1).all()
 
 
-def test_packed_arrays_have_their_keys_and_limits(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    load(repo_root, "public_data").main(["packed", str(tmp_path), "a", "x:8,3", "y:8:5"])
+def test_packed_arrays_have_their_keys_and_limits(tmp_path: pathlib.Path) -> None:
+    load("public_data").main(["packed", str(tmp_path), "a", "x:8,3", "y:8:5"])
     with np.load(str(tmp_path / "a.npz")) as arrays:
         assert arrays["x"].shape == (8, 3) and set(arrays["y"]) <= set(range(5))
 
 
-def test_lines_have_the_fields_of_their_form(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_lines_have_the_fields_of_their_form(tmp_path: pathlib.Path) -> None:
     form = 'p{number:3:7},{int:4}\\t{float},{of:a|b},"{words:2:3}"'
-    load(repo_root, "public_data").main(["lines", str(tmp_path / "a"), "b/x.csv", "12", form, "head"])
+    load("public_data").main(["lines", str(tmp_path / "a"), "b/x.csv", "12", form, "head"])
     head, *lines = (tmp_path / "a" / "b" / "x.csv").read_text(encoding="utf-8").splitlines()
     assert head == "head" and len(lines) == 12
     for number, line in enumerate(lines):
         assert re.fullmatch(rf'p{number + 7:03},[0-3]\t0\.\d{{4}},[ab],"[a-z]+( [a-z]+){{1,2}}"', line)
 
 
-def test_a_graph_has_the_pickles_of_planetoid(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    load(repo_root, "public_data").main(["graph", str(tmp_path), "cora", "300", "12", "7"])
+def test_a_graph_has_the_pickles_of_planetoid(tmp_path: pathlib.Path) -> None:
+    load("public_data").main(["graph", str(tmp_path), "cora", "300", "12", "7"])
     parts = {key: pickle.loads((tmp_path / f"ind.cora.{key}").read_bytes()) for key in ("x", "allx", "ty", "graph")}
     assert parts["x"].shape == (140, 12) and parts["allx"].shape == (200, 12) and parts["ty"].shape == (100, 7)
     assert all(0 <= node < 300 and len(others) == 3 for node, others in parts["graph"].items())
     assert (tmp_path / "ind.cora.test.index").read_text(encoding="utf-8").split()[0] == "200"
 
 
-def test_pictures_have_objects_in_the_folders_of_pascal_voc(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    data = load(repo_root, "public_data")
+def test_pictures_have_objects_in_the_folders_of_pascal_voc(tmp_path: pathlib.Path) -> None:
+    data = load("public_data")
     data._write = lambda path, image: pathlib.Path(path).write_bytes(bytes(image.shape))  # without TensorFlow
     data.main(["boxes", str(tmp_path), "3", "30", "cat", "dog"])
     tree = ElementTree.parse(str(tmp_path / "Annotations" / "0002.xml"))

@@ -15,9 +15,9 @@ MODES = ("allow_mix_precision", "allow_fp32_to_fp16")
 
 
 @pytest.fixture
-def make_predictions(repo_root: pathlib.Path) -> Any:
+def make_predictions() -> Any:
     """The script."""
-    return load(repo_root, "make_predictions")
+    return load("make_predictions")
 
 
 @pytest.fixture
