@@ -91,7 +91,9 @@ class Measuring:
         version = subprocess.check_output(["git", "-C", verified.ROOT, "rev-parse", "--short", "HEAD"]).decode().strip()
         head = Result(self._program.name, commit, date=datetime.date.today().isoformat(), version=version)
         try:
-            result = self._as_port(head) if self._program.plain else self._migrated(head)
+            result = self._migrated(head)
+            if self._program.plain and result.verdict == AGREE:
+                result = self._as_port(result)
         except RuntimeError as error:
             result = head._replace(verdict=NOT_RUN, reason=failure(str(error)))
         if result.verdict == NOT_RUN:
@@ -178,7 +180,7 @@ class Measuring:
         return sum(result.calls.total for result in results), len(places)
 
     def _as_port(self, head: Result) -> Result:
-        """Verify a script of the vendor's packages against its form without them."""
+        """Verify a script of the vendor's packages, whose conversion agrees, against its form without them."""
         shutil.copytree(self._path("original"), self._path("plain"), symlinks=True)
         verified.edit(self._path("plain"), [_PLAIN, *self._program.plain])
         return with_verdict(head, self._verify("plain", "original", "reports"))

@@ -67,8 +67,7 @@ class Program(NamedTuple):
         defect: to plant, or None.
         steps: to compare.
         options: of the migration tool, besides ``-d auto``.
-        plain: edits that take the NPU code out of a script. The script is then compared with this form of it under the
-            alias, otherwise with its conversion.
+        plain: edits that take the NPU code out of a script, which is then also compared with this form under the alias.
         ranks: the number of ranks that also run it; 0 for none.
         ranks_options: of ``npu-shim verify --ranks``, as ``-d tf_strategy --original-arguments=--batch_size=64``.
         not_on_ranks: why ranks do not compute the same as one process. They are not run then.

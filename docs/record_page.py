@@ -55,11 +55,7 @@ class _Entry(NamedTuple):
     def is_migrated(self) -> bool:
         """True if ``npu-shim migrate`` ran, not ``npu-shim verify`` alone."""
         result = self.result
-        return self.is_running and result is not None and (result.calls is not None or self._failed_in_migrate)
-
-    @property
-    def _failed_in_migrate(self) -> bool:
-        return not self.program.plain and self.result is not None and self.result.verdict == FAILS
+        return self.is_running and result is not None and (result.calls is not None or result.verdict == FAILS)
 
     def total(self, name: str) -> int:
         """Return a count of the result."""
@@ -226,7 +222,7 @@ def table(programs: Sequence[Program], chinese: bool) -> str:
                 _cell(result.before, result.reached, result.unreached),
                 f"{verdict}: {reason}" if reason else verdict,
                 _cell(result.steps, result.names),
-                "plain form and port" if program.plain else "script and conversion",
+                _compared(program, result),
                 program.not_on_ranks and f"not comparable: {program.not_on_ranks}" or result.ranks,
                 result.export,
                 defect,
@@ -237,6 +233,12 @@ def table(programs: Sequence[Program], chinese: bool) -> str:
             )
         )
     return verified.markdown([names[chinese] for names in _COLUMNS], rows)
+
+
+def _compared(program: Program, result: Result) -> str:
+    if not program.plain:
+        return "script and conversion"
+    return "plain form and port" if result.calls is None else "plain form, port and conversion"
 
 
 def _cell(*numbers: int | None) -> str:

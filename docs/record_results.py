@@ -79,12 +79,11 @@ def is_missing(program: Program, result: Result | None) -> bool:
     if not result.original_trains or result.verdict == FAILS:
         return False
     declared = (
-        (not program.plain, result.calls is not None),
         (program.defect, result.defect),
         (program.ranks, result.ranks),
         (program.export, result.export),
     )
-    return any(asked and not measured for asked, measured in declared)
+    return result.calls is None or any(asked and not measured for asked, measured in declared)
 
 
 def worse(before: Result | None, now: Result) -> list[str]:

@@ -178,7 +178,6 @@ def test_other_scripts_name_an_entry_that_they_do_not_have(capsys: Any, name: st
     [
         ({"defect": None}, {"calls": 5}, False),
         ({"defect": None}, {}, True),
-        ({"defect": None, "plain": ["an edit"]}, {}, False),
         ({}, {"calls": 5}, True),
         ({}, {"calls": 5, "defect": "agree"}, False),
         ({"defect": None, "ranks": 2}, {"calls": 5}, True),
@@ -383,7 +382,7 @@ def test_a_command_that_fails_inside_a_row_is_a_failure_of_the_conversion(
     monkeypatch.setattr(make_record.verified, "run", run)
     monkeypatch.setattr(make_record.verified, "project", project)
     monkeypatch.setattr(make_record.verified, "edit", lambda folder, edits: None)
-    if failing == "main.py":  # the tool, for the planted defect
+    if failing != "observe":  # main.py is the tool, for the planted defect
         monkeypatch.setattr(make_record.Measuring, "_migrated", lambda self, head: result)
     program = entry(further_runs=["--evaluate"])
     if failing == "verify":
@@ -410,11 +409,12 @@ def test_a_port_is_compared_with_its_form_without_npu_code(tmp_path: pathlib.Pat
             seen.append("".join(texts))
         return {"verdict": "agree", "original": {"steps": 3}, "streams": [], "problems": []}
 
+    monkeypatch.setattr(make_record.Measuring, "_migrated", lambda self, head: head._replace(verdict="agree", calls=9))
     monkeypatch.setattr(make_record.verified, "project", project)
     monkeypatch.setattr(make_record.verified, "verify", verify)
     port = entry(defect=None, plain=[record_list.Edit("**/*.py", "npu'", "cpu'")], arguments="--epochs=1")
     result = make_record.Measuring(port, "", str(tmp_path)).measure(None)
-    assert (result.verdict, result.steps, result.ran) == ("agree", 3, "abc1234")
+    assert (result.verdict, result.steps, result.ran, result.calls) == ("agree", 3, "abc1234", 9)
     assert seen[0].count("mode = 'cpu'") == 2 and "npu_bridge" not in seen[0] and "import tensorflow as tf;" in seen[0]
     assert seen[1] == "from npu_bridge.npu_init import *\nmode = 'npu'\n" * 2
 
