@@ -150,31 +150,22 @@ def read_programs(path: str = PATH) -> list[Program]:
     Raises:
         ListError: the list has a mistake; the error has the row and its key.
     """
-    tables = _tables(path)
-    programs: list[Program] = []
-    for number, row in enumerate(tables.get("program", []), 1):
-        where = f"{path}: program {number} ({row.get('repository', '?')}, {row.get('script', '?')})"
-        program = _program(row, where)
-        if program.name in {other.name for other in programs}:
-            raise ListError(f"{where}: the same script is in the list already")
-        programs.append(program)
-    return programs
-
-
-def read_packages(path: str = PATH) -> Mapping[str, Sequence[str]]:
-    """Return the packages that the programs need besides, by version of TensorFlow."""
-    packages: Mapping[str, Sequence[str]] = _tables(path).get("packages", {})
-    return packages
-
-
-def _tables(path: str) -> Mapping[str, Any]:
     toml: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     with open(path, "rb") as stream:
         try:
             tables: Mapping[str, Any] = toml.load(stream)
         except toml.TOMLDecodeError as error:
             raise ListError(f"{path}: {error}")
-    return tables
+    programs: list[Program] = []
+    for number, row in enumerate(tables.get("program", []), 1):
+        where = f"{path}: program {number} ({row.get('repository', '?')}, {row.get('script', '?')})"
+        program = _program(row, where)
+        if program.tensorflow not in tables["packages"]:
+            raise ListError(f"{where}: the list has no packages for TensorFlow {program.tensorflow}")
+        if program.name in {other.name for other in programs}:
+            raise ListError(f"{where}: the same script is in the list already")
+        programs.append(program)
+    return programs
 
 
 def _program(row: Mapping[str, Any], where: str) -> Program:
