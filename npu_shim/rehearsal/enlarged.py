@@ -11,7 +11,7 @@ import os
 from dataclasses import replace
 from typing import Callable
 
-from npu_shim.rehearsal.comparing import half_band
+from npu_shim.rehearsal.comparing import half_band, ranks
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure, compare_recordings
 from npu_shim.rehearsal.comparing.half_band import ANY
 from npu_shim.rehearsal.comparing.read_recording import Recording
@@ -29,7 +29,7 @@ def compare_within_band(
     comparison: Comparison,
     original: Run,
     ours: Recording,
-    theirs: Recording,
+    theirs: list[Recording],
     tolerance: float,
     report: Callable[[str], None],
 ) -> Comparison | None:
@@ -40,7 +40,7 @@ def compare_within_band(
     Args:
         comparison: the comparison of original and migrated script.
         original: the run of the original.
-        ours, theirs: the recordings.
+        ours, theirs: the recording of the original, and those of all ranks of the migrated script, or of its process.
         tolerance: of the comparison.
         report: prints a line about the progress.
     Returns:
@@ -56,7 +56,11 @@ def compare_within_band(
         runs.append(compare_recordings(ours, run_perturbed(original, number, half_band.RUNS, report), ANY))
         if _difference_at(runs[0], first) < _TOO_SMALL * first.difference:
             return None
-    banded = compare_recordings(ours, theirs, tolerance, limits=half_band.band_of_perturbed_runs("float32", runs))
+    band = half_band.band_of_perturbed_runs("float32", runs)
+    if len(theirs) > 1:
+        banded = ranks.compare_with_one(ours, theirs, tolerance, band)
+    else:
+        banded = compare_recordings(ours, theirs[0], tolerance, limits=band)
     is_there = any(
         (departure.step, departure.kind, departure.name) == (first.step, first.kind, first.name)
         for departure in banded.departures

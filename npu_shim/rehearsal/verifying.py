@@ -166,8 +166,9 @@ class _Verification:
             return
         if self.again.unsteady_prints:
             self.differences = _first_difference_sentences(compared)
-        if self.differences and _may_be_rounding(self.original, theirs):
-            banded = enlarged.compare_within_band(compared, self.original, ours, theirs[0], tolerance, self.report)
+        # a recording cannot run again; and what else is wrong, as with the work of ranks, is no rounding
+        if type(self.original) is Run and self.differences == _first_difference_sentences(compared):
+            banded = enlarged.compare_within_band(compared, self.original, ours, theirs, tolerance, self.report)
             if banded is not None:
                 self.compared = compared = banded
                 self.differences, self.is_rounding = _first_difference_sentences(banded), banded.first_departure is None
@@ -248,11 +249,6 @@ def _has_predictions(recorded: Recording) -> bool:
     """Return True if a recording has what a trained model returns."""
     kinds = {kind for kind, _ in recorded.streams}
     return not kinds.isdisjoint((PREDICTION, METRIC, RESULT, CALL, FETCH))
-
-
-def _may_be_rounding(original: Run, theirs: list[Recording]) -> bool:
-    """Return True for two scripts that run here, in one process each."""
-    return type(original) is Run and len(theirs) == 1
 
 
 class _OriginalAgain(NamedTuple):

@@ -10,6 +10,7 @@ import pytest
 
 from npu_shim.rehearsal import enlarged
 from npu_shim.rehearsal.comparing.comparison import Comparison, compare_recordings
+from npu_shim.rehearsal.comparing.ranks import compare_with_one
 from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.recording.kinds import GRADIENT, LOSS, RATE, VARIABLE
 from npu_shim.rehearsal.running import Run
@@ -40,9 +41,9 @@ def departing(size: float, seed: int, before: float = 1e-7, rate: float = 1.0, l
 
 
 def within(
-    folder: pathlib.Path, theirs: Change, size: float, monkeypatch: pytest.MonkeyPatch
+    folder: pathlib.Path, theirs: Change, size: float, monkeypatch: pytest.MonkeyPatch, count: int = 1
 ) -> tuple[Comparison | None, int]:
-    """Return the comparison within the band of runs that depart by ``size``, and the number of these runs."""
+    """Return the comparison of some ranks within the band of runs that depart by ``size``, and the number of runs."""
     runs: list[int] = []
 
     def run_perturbed(run: Run, number: int, count: int, report: Callable[[str], None]) -> Recording:
@@ -51,9 +52,10 @@ def within(
 
     monkeypatch.setattr(enlarged, "run_perturbed", run_perturbed)
     ours, other = recording(folder / "ours"), recording(folder / "theirs", theirs)
-    found = compare_recordings(ours, other, TOLERANCE)
+    others = [other] * count
+    found = compare_recordings(ours, other, TOLERANCE) if count == 1 else compare_with_one(ours, others, TOLERANCE)
     run = Run("original", "train.py", [], str(folder), None, 1, True, 1, None, None, None)
-    return enlarged.compare_within_band(found, run, ours, other, TOLERANCE, lambda text: None), len(runs)
+    return enlarged.compare_within_band(found, run, ours, others, TOLERANCE, lambda text: None), len(runs)
 
 
 def test_a_departure_within_the_band_is_none(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,3 +82,14 @@ def test_a_defect_beside_enlarged_rounding_is_named(tmp_path: pathlib.Path, monk
     found, _ = within(tmp_path, departing(1e-3, 1, rate=1.001), 1e-3, monkeypatch)
     assert found is not None and found.first_departure is not None
     assert (found.first_departure.step, found.first_departure.kind) == (3, RATE)
+
+
+def test_ranks_have_the_band_and_what_ranks_may_depart_by(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, runs = within(tmp_path / "rounding", departing(1e-3, 1), 1e-3, monkeypatch, count=2)
+    assert found is not None and found.first_departure is None and runs == 4
+    found, runs = within(tmp_path / "larger", departing(3e-2, 1), 1e-4, monkeypatch, count=2)
+    assert found is None and runs == 1
+    found, _ = within(tmp_path / "rate", departing(1e-3, 1, rate=1.001), 1e-3, monkeypatch, count=2)
+    assert found is not None and found.first_departure is not None and found.first_departure.kind == RATE

@@ -28,7 +28,7 @@ import numpy as np
 
 from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.comparing.read_recording import Stream
-from npu_shim.rehearsal.comparing.tolerances import Allowance
+from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits
 from npu_shim.rehearsal.recording.kinds import (
     CALL,
     FEED,
@@ -65,12 +65,14 @@ class HalfBand(Allowance):
         roundoff: u.
         in_steps: kind and name of streams that move in steps, as an accuracy does, so that no band holds them.
         updated: kind and name of variables that an optimizer updates, and of their slots.
+        beyond: further limits, where they are wider.
     """
 
     by_stream: dict[tuple[str, str], np.ndarray]
     roundoff: float
     in_steps: frozenset[tuple[str, str]]
     updated: frozenset[tuple[str, str]]
+    beyond: Allowance = Limits()
 
     def has_band(self, stream: Stream) -> bool:
         """Return False for a stream of which only Inf and NaN are differences."""
@@ -85,6 +87,7 @@ class HalfBand(Allowance):
             stream, place: of the float32 run, and the place of the value among those that were compared.
             step: of the value.
         """
+        limit = self.beyond.widened_limit(limit, stream, place, step)
         key = (stream.kind, stream.name)
         bands = self.by_stream.get(key, np.zeros(0))
         if not self.has_band(stream):

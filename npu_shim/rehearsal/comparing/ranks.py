@@ -8,6 +8,7 @@ from typing import Sequence
 import numpy as np
 
 from npu_shim.rehearsal.comparing.comparison import Comparison, compare_recordings
+from npu_shim.rehearsal.comparing.half_band import HalfBand
 from npu_shim.rehearsal.comparing.matching import match_streams
 from npu_shim.rehearsal.comparing.read_recording import Recording, Stream
 from npu_shim.rehearsal.comparing.tolerances import Limits
@@ -78,9 +79,18 @@ def metrics_equal_only_in_mean(whole: Recording, ranks: Sequence[Recording]) -> 
     return names
 
 
-def compare_with_one(whole: Recording, ranks: list[Recording], tolerance: float) -> Comparison:
-    """Compare one process on the global batch with the ranks of a job."""
-    return compare_recordings(whole, mean_recording_of_ranks(ranks, whole), tolerance, KINDS, False, _LIMITS)
+def compare_with_one(
+    whole: Recording, ranks: list[Recording], tolerance: float, band: HalfBand | None = None
+) -> Comparison:
+    """Compare one process on the global batch with the ranks of a job.
+
+    Args:
+        whole, ranks: the recordings.
+        tolerance: see tolerances.
+        band: of perturbed runs of the one process; None without them.
+    """
+    limits = dataclasses.replace(band, beyond=_LIMITS) if band else _LIMITS
+    return compare_recordings(whole, mean_recording_of_ranks(ranks, whole), tolerance, KINDS, False, limits)
 
 
 def _scaled_mean(streams: list[Stream], factor: int) -> Stream:
