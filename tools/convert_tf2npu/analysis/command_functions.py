@@ -120,6 +120,6 @@ def _uses_tensorflow(names: Names, node: ast.AST, seen: set[ast.AST]) -> bool:
         if definition.names is names:
             if _uses_tensorflow(names, definition.node, seen):
                 return True
-        elif names.project is None or definition.names.path in names.project.once(near_frameworks):
+        elif definition.names.path in names.project.once(near_frameworks):
             return True
     return False

@@ -244,10 +244,7 @@ def wrapped_optimizers(names: Names) -> dict[Key, str]:
     Returns:
         The role of each of them, by the key of its origin.
     """
-    wrapped = dict(names.once(_wrapped_in_file))
-    if names.project is not None and names.path:
-        wrapped.update(names.project.once(_wrapped_in_project))
-    return wrapped
+    return {**names.once(_wrapped_in_file), **names.project.once(_wrapped_in_project)}
 
 
 def _wrapped_in_project(project: ModuleIndex) -> dict[Key, str]:

@@ -101,11 +101,8 @@ def _layer_and_size_arguments(context: Context, call: Call, with_sizes: bool) ->
 def _functions_mapped_elsewhere(names: Names) -> frozenset[ast.AST]:
     """Return the functions of a module that another file passes to tf.data."""
     mapped = set()
-    project, path = names.project, names.path
-    if project is None or path not in project.paths:
-        return frozenset()
-    near = project.once(files_passing_to_data) & project.with_importers([path]) - {path}
-    texts = [project.raw(user) for user in near]
+    near = names.project.once(files_passing_to_data) & names.importing_files
+    texts = [names.project.raw(user) for user in near]
     for function in names.functions:
         name = getattr(function.node, "name", "")
         if isinstance(names.parents.get(function.node), ast.Module) and any(
@@ -229,6 +226,4 @@ def _words_for(names: Names, name: ResolvedName) -> list[str]:
 def _files_of_programs(context: Context) -> frozenset[str]:
     """Return the files of all programs that a file may belong to."""
     project, path = context.names.project, context.names.path
-    if project is None:
-        return frozenset()
     return frozenset().union(*map(project.with_imports, project.with_importers([path])))

@@ -122,7 +122,7 @@ def _first_statement_of_work(names: Names, body: Sequence[ast.stmt]) -> ast.stmt
 def _imports_module_with_variables(names: Names, statement: ast.stmt) -> bool:
     """Return True if a statement imports a module of the project that makes variables when it is imported."""
     project = names.project
-    if project is None or not isinstance(statement, (ast.Import, ast.ImportFrom)):
+    if not isinstance(statement, (ast.Import, ast.ImportFrom)):
         return False
     if isinstance(statement, ast.Import):
         imported = [alias.name for alias in statement.names]
@@ -232,7 +232,7 @@ def _body_of_local_function(names: Names, function: ast.AST | None, statement: a
 def _is_called_by_other_scripts(names: Names, function: ast.FunctionDef) -> bool:
     """Return True if other scripts of the project call a function, tests left out."""
     project = names.project
-    if project is None or names.path not in project.paths or not project.direct_importers(names.path):
+    if not project.direct_importers(names.path):
         return False
     others = {path for script in scripts_importing(project, names.path) for path in project.with_imports(script)} - {
         names.path

@@ -135,10 +135,10 @@ def program_modules_matching(names: Names, pattern: Pattern[bytes]) -> Iterator[
     """
     yield names
     project = names.project
-    importing = project.with_importers({names.path}) if project and names.path in project.paths else frozenset()
-    near = importing.union(*map(project.with_imports, importing)) if project and len(importing) > 1 else None
-    for path in project.paths if project else ():
-        is_near = path != names.path and (near is None or path in near)
-        module = project.module(path) if project and is_near and pattern.search(project.raw(path)) else None
+    importing = project.with_importers({names.path})
+    near = importing.union(*map(project.with_imports, importing)) if len(importing) > 1 else project.paths
+    for path in project.paths:
+        is_near = path != names.path and path in near
+        module = project.module(path) if is_near and pattern.search(project.raw(path)) else None
         if module:
             yield module.names

@@ -50,11 +50,8 @@ def _mentions_tf_function(raw: bytes) -> bool:
 
 
 def _imports_tf_functions(names: Names) -> bool:
-    project = names.project
-    if project is None or names.path not in project.paths:
-        return False
-    defining = project.once(_files_mentioning_tf_function)
-    return bool(defining) and not defining.isdisjoint(project.with_imports(names.path))
+    defining = names.project.once(_files_mentioning_tf_function)
+    return bool(defining) and not defining.isdisjoint(names.project.with_imports(names.path))
 
 
 def _files_mentioning_tf_function(project: ModuleIndex) -> frozenset[str]:

@@ -17,7 +17,7 @@ from .resolved_name import ResolvedName
 class Classes(Names):
     """The definitions that the names of one module refer to."""
 
-    def __init__(self, tree: ast.Module, project: ModuleIndex | None, path: str, keras_apart: bool) -> None:
+    def __init__(self, tree: ast.Module, project: ModuleIndex, path: str, keras_apart: bool) -> None:
         super().__init__(tree, project, path, keras_apart)
         # None stands for the names of this module: a reference to them would make a cycle.
         self._held: dict[tuple[ast.ClassDef, str], list[tuple[Binding, Names | None]]] = {}
@@ -36,7 +36,7 @@ class Classes(Names):
         if name is None or not name.is_definition:
             return None
         if name.path != names.path:
-            module = names.project.module(name.path) if names.project else None
+            module = names.project.module(name.path)
             if module is None:
                 return None
             names = module.names

@@ -85,7 +85,7 @@ class Names(ModuleTables, ABC):
 
     Attributes:
         keras_apart: True if the package keras is another one than tf.keras, as with TensorFlow 1.
-        project: the index of the project, if there is one.
+        project: the index of the project.
         types: type inference for its expressions.
         lift: the plan for lifting it to tf.compat.v1, if it is lifted.
         by_name: the fates of the names that are lifted where they stand.
@@ -93,7 +93,7 @@ class Names(ModuleTables, ABC):
 
     types: Types
 
-    def __init__(self, tree: ast.Module, project: ModuleIndex | None, path: str, keras_apart: bool) -> None:
+    def __init__(self, tree: ast.Module, project: ModuleIndex, path: str, keras_apart: bool) -> None:
         super().__init__(tree, path)
         self.project, self.keras_apart = project, keras_apart
         self.lift: Lift | None = None
@@ -101,8 +101,23 @@ class Names(ModuleTables, ABC):
 
     @property
     def cuts(self) -> int:
-        """The cuts of the project; 0 without one."""
-        return self.project.cuts if self.project is not None else 0
+        """The cuts of the project."""
+        return self.project.cuts
+
+    @property
+    def is_in_project(self) -> bool:
+        """False for code without a file, and for a file that is not one of the run."""
+        return self.path in self.project.paths
+
+    @property
+    def imported_files(self) -> frozenset[str]:
+        """The other files of the project that this one imports, directly or not."""
+        return self.project.with_imports(self.path) - {self.path}
+
+    @property
+    def importing_files(self) -> frozenset[str]:
+        """The other files of the project that import this one, directly or not."""
+        return self.project.with_importers({self.path}) - {self.path}
 
     def spelled_name(self, node: ast.AST, where: Where) -> str | None:
         """Return the text of :meth:`resolved_name`."""

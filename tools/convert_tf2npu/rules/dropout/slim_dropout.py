@@ -152,10 +152,9 @@ def _finding_of_dropout(context: Context, bound: Bound, call: Call, reason: str)
 
 def _may_be_in_arg_scope(names: Names) -> bool:
     """Return True if this file, or a file that imports it, uses arg_scope, which may apply to any call."""
-    project = names.project
-    if project is None or names.path not in project.paths:
+    if not names.is_in_project:
         return bool(names.mentions("arg_scope"))
-    return any(b"arg_scope" in project.raw(path) for path in project.with_importers({names.path}))
+    return any(b"arg_scope" in names.project.raw(path) for path in {names.path, *names.importing_files})
 
 
 def _arg_scopes_with_dropout_around(context: Context, call: Call) -> list[ast.Call]:

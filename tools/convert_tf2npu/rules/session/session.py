@@ -280,10 +280,10 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
 
 def _makes_session(context: Context, call: Call) -> bool:
     """Return True if a call makes an object of a class of the project that derives from a session of TensorFlow."""
-    name, project = context.names.resolved_name(call.node.func, call.where), context.names.project
-    if name is None or not name.is_definition or project is None:
+    name = context.names.resolved_name(call.node.func, call.where)
+    if name is None or not name.is_definition:
         return False
-    return not project.outside_ancestors(name.path, name.dotted).isdisjoint(SESSION_PARAMETERS)
+    return not context.names.project.outside_ancestors(name.path, name.dotted).isdisjoint(SESSION_PARAMETERS)
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
