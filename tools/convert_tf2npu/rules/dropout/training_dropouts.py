@@ -81,11 +81,9 @@ def _change_or_finding(context: Context, dropout: Dropout, name: str, code: str)
         )
     if dropout.training is None or boxed_constant(dropout.training) is not None:
         return Change(node, _REPLACED, tuple(edits), ("npu_ops",))
-    value, test, x = (
-        one_line(text_with_edits(source, node, edits)),
-        one_line(source.segment(dropout.training)),
-        one_line(source.segment(inputs)),
-    )
+    value = one_line(text_with_edits(source, node, edits))
+    test = one_line(source.segment(dropout.training))
+    x = one_line(source.segment(inputs))
     asks = (Question(VALUE, dropout.training),)
     if _is_tensor(context.names, dropout.training, dropout.call.where):
         return Finding(
