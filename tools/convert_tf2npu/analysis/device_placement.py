@@ -390,11 +390,11 @@ def _called_methods(names: Names, value: ast.expr, where: Where) -> list[ast.Fun
     binding = names.only_binding(value, where, "value")
     if binding is not None and isinstance(binding.node, ast.Call):
         value, where = binding.node, binding.where
-    definition = names.definition(value.func, where) if isinstance(value, ast.Call) else None
-    if definition is None or definition.names is not names or not isinstance(definition.node, ast.ClassDef):
+    its_class = names.class_definition(value.func, where) if isinstance(value, ast.Call) else None
+    if its_class is None or its_class.names is not names:
         return []
     return [
-        node for node in definition.node.body if isinstance(node, ast.FunctionDef) and node.name in ("call", "__call__")
+        node for node in its_class.node.body if isinstance(node, ast.FunctionDef) and node.name in ("call", "__call__")
     ]
 
 

@@ -84,11 +84,10 @@ def _calls_imported_function_with_control_flow(context: Context) -> bool:
     if not any(names.project.once(_file_matches, path, _CALL) for path in names.imported_files):
         return False
     for call in names.calls:
-        function = names.definition(call.node.func, call.where)
+        function = names.function_definition(call.node.func, call.where)
         if (
             function is not None
             and function.names is not names
-            and isinstance(function.node, ast.FunctionDef)
             and function.node in function.names.once(_nodes_with_control_flow)
             and runs_on_npu(context, call.node)
         ):

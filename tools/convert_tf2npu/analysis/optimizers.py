@@ -228,12 +228,8 @@ def averages_with_mpi(its_class: ProjectClass) -> bool:
 
 def creates_mpi_optimizer(call: ast.Call, where: Where, names: Names) -> bool:
     """Return True if a call creates an optimizer of such a class."""
-    definition = names.definition(call.func, where)
-    return (
-        definition is not None
-        and isinstance(definition.node, ast.ClassDef)
-        and optimizer_role(call, where, names) == AVERAGES_GRADIENTS
-    )
+    is_of_project = names.class_definition(call.func, where) is not None
+    return is_of_project and optimizer_role(call, where, names) == AVERAGES_GRADIENTS
 
 
 def wrapped_optimizers(names: Names) -> dict[Key, str]:

@@ -39,11 +39,9 @@ def creates_custom_strategy(names: Names, call: ast.Call, where: Where) -> bool:
     """Return True if a call makes a strategy with synchronous replicas whose class is of the project, or of Sonnet."""
     if names.resolve(call.func, where) == "sonnet.distribute.Replicator":
         return True
-    definition = names.definition(call.func, where)
-    return (
-        definition is not None
-        and isinstance(definition.node, ast.ClassDef)
-        and any(NAMES.get(name) == REPLICAS for name in definition.names.outside_ancestors(definition.node))
+    its_class = names.class_definition(call.func, where)
+    return its_class is not None and any(
+        NAMES.get(name) == REPLICAS for name in its_class.names.outside_ancestors(its_class.node)
     )
 
 

@@ -59,6 +59,13 @@ class ClassDefinition(NamedTuple):
     names: Names
 
 
+class FunctionDefinition(NamedTuple):
+    """A function of the project, with the names of its module."""
+
+    node: ast.FunctionDef
+    names: Names
+
+
 class HeldBinding(NamedTuple):
     """A binding of an attribute, with the names of the module that has it."""
 
@@ -141,6 +148,20 @@ class Names(ModuleTables, ABC):
         """Return the binding of a variable that has one, of the kind if one is given; None for other expressions."""
         bindings = self.bindings_of_name(node.id, where) if isinstance(node, ast.Name) else None
         return bindings[0] if bindings and len(bindings) == 1 and kind in ("", bindings[0].kind) else None
+
+    def class_definition(self, node: ast.AST, where: Where) -> ClassDefinition | None:
+        """Return the one class of the project that an expression refers to."""
+        defined = self.definition(node, where)
+        return (
+            ClassDefinition(defined.node, defined.names) if defined and isinstance(defined.node, ast.ClassDef) else None
+        )
+
+    def function_definition(self, node: ast.AST, where: Where) -> FunctionDefinition | None:
+        """Return the one function of the project that an expression refers to."""
+        defined = self.definition(node, where)
+        if defined is None or not isinstance(defined.node, ast.FunctionDef):
+            return None
+        return FunctionDefinition(defined.node, defined.names)
 
     def star_exports(self, name: str) -> bool:
         """Return True if a star import of this module exports a name that it binds."""

@@ -222,12 +222,8 @@ class Resolver(Classes):
         other = self.name_of_imported_definition(call.func, where)
         if other:
             return self.project.name_of_result(other.path, other.dotted, part)
-        definition = self.definition(call.func, where)
-        return (
-            definition.names.name_of_result(definition.node, part)
-            if definition and isinstance(definition.node, ast.FunctionDef)
-            else None
-        )
+        function = self.function_definition(call.func, where)
+        return function.names.name_of_result(function.node, part) if function else None
 
     def _resolve_from_star(self, name: str) -> ResolvedName | None:
         return (

@@ -219,9 +219,8 @@ class TypeInference(Types):
             )
         name_of_class = self._names.resolved_name(annotation, where)
         if name_of_class is None or name_of_class.is_definition:
-            definition = self._names.definition(annotation, where)
-            is_class = definition is not None and isinstance(definition.node, ast.ClassDef)
-            return self._type_of_definition_call(definition, "") if definition and is_class else None
+            its_class = self._names.class_definition(annotation, where)
+            return self._type_of_definition_call(Definition(*its_class), "") if its_class else None
         name = self._names.resolve(annotation, where) or ""
         return ANNOTATED.get(name) or type_of_subclass(name)
 

@@ -144,11 +144,9 @@ class _Search:
         """Return the bindings of an attribute of an object, in the class of the project that makes the object."""
         held: list[HeldBinding] = []
         for origin in self.origins_of(node.value, where, names):
-            made_class = (
-                origin.names.definition(origin.node.func, origin.where) if isinstance(origin.node, ast.Call) else None
-            )
-            if made_class is not None and isinstance(made_class.node, ast.ClassDef):
-                held += made_class.names.attribute_bindings(made_class.node, node.attr)
+            if isinstance(origin.node, ast.Call):
+                made_class = origin.names.class_definition(origin.node.func, origin.where)
+                held += made_class.names.attribute_bindings(made_class.node, node.attr) if made_class else []
         return held
 
     def _origins_of_subscript(self, node: ast.Subscript, where: Where, names: Names) -> Iterator[Origin]:

@@ -349,8 +349,8 @@ def _environment_variable_read(value: ast.AST | None, where: Where, names: Names
 def _value_sources(value: ast.expr, where: Where, names: Names) -> Iterator[tuple[ast.AST | None, Where, Names]]:
     """Yield what a name, an attribute of an object, or a call of a function of the project stands for."""
     if isinstance(value, ast.Call):
-        function = names.definition(value.func, where)
-        if function is not None and isinstance(function.node, ast.FunctionDef):
+        function = names.function_definition(value.func, where)
+        if function is not None:
             for returned in own_returns(function.node):
                 yield returned.value, function.names.places[returned], function.names
         return
