@@ -29,10 +29,11 @@ sys.path[:0] = [os.path.dirname(HERE)]
 
 from npu_shim.rehearsal.predict import op_times as model  # noqa: E402
 from npu_shim.rehearsal.predict.features import DeviceOp, Tensor  # noqa: E402
-from npu_shim.rehearsal.predict.op_times import CLASS, TYPE, UNIT, VERSION, OpTimes, Processor, Row  # noqa: E402
+from npu_shim.rehearsal.predict.op_times import CLASS, TYPE, UNIT, OpTimes, Processor, Row  # noqa: E402
 
 OUT = os.path.join(os.path.dirname(HERE), "npu_shim", "rehearsal", "predict", "op_times.json")
 _PRIOR, _MOST_OF_ONE_MODEL = 3.0, 8  # measurements
+_LEVELS = (UNIT, CLASS, TYPE)
 _MOST_OF_HALF = 0.4  # of the measured time, which the types that are predicted to take half of it have to take
 _LOWEST, _HIGHEST = np.log([0.3, 0.05, 0.05, 0.01]), np.log([60, 50, 50, 2000])
 _DEVICE = re.compile(r"AI_CORE|AI_VECTOR_CORE|MIX_AI[CV]|AICORE|KERNEL_\w+")
@@ -214,39 +215,24 @@ def _solve(ops: Sequence[Measured], above: np.ndarray) -> np.ndarray:
 
 
 def fit(ops: Sequence[Measured]) -> list[Row]:
-    """Return the rows of all units, classes, types and versions that were measured."""
+    """Return the rows of all units, classes and types that were measured."""
     groups: dict[tuple[str, str, str], list[Measured]] = collections.defaultdict(list)
     for op in ops:
-        plain, family = model.without_version(op.op.type), op.device.family
-        names = (
-            (UNIT, model.unit_of_type(op.op.type)),
-            (CLASS, model.op_class(op.op.type)),
-            (TYPE, plain),
-            (VERSION, op.op.type),
-        )
-        for level, name in names:
+        type, family = op.op.type, op.device.family
+        names = model.unit_of_type(type), model.op_class(type), model.without_version(type)
+        for level, name in zip(_LEVELS, names):
             groups[family, level, name].append(op)
     fitted: dict[tuple[str, str, str], Row] = {}
-    for level in (UNIT, CLASS, TYPE, VERSION):
-        for (family, of_level, name), members in groups.items():
-            first = members[0].op.type
-            if (
-                of_level != level
-                or level == VERSION
-                and len(members) == len(groups[family, TYPE, model.without_version(name)])
-            ):
-                continue
-            if level == UNIT:
-                above = model.start_logs(family)
-            elif level == CLASS:
-                above = model.logs_of_class(fitted[family, UNIT, model.unit_of_type(first)].logs, name)
-            elif level == TYPE:
-                above = fitted[family, CLASS, model.op_class(first)].logs
-            else:
-                above = fitted[family, TYPE, model.without_version(name)].logs
-            models = len({op.source.model for op in members})
-            runs = sum(op.runs for op in members)
-            fitted[family, level, name] = Row(family, level, name, runs, len(members), models, _solve(members, above))
+    for (family, level, name), members in sorted(groups.items(), key=lambda item: _LEVELS.index(item[0][1])):
+        type = members[0].op.type
+        if level == UNIT:
+            above = model.start_logs(family)
+        elif level == CLASS:
+            above = model.logs_of_class(fitted[family, UNIT, model.unit_of_type(type)].logs, name)
+        else:
+            above = fitted[family, CLASS, model.op_class(type)].logs
+        models, runs = len({op.source.model for op in members}), sum(op.runs for op in members)
+        fitted[family, level, name] = Row(family, level, name, runs, len(members), models, _solve(members, above))
     return list(fitted.values())
 
 
@@ -345,8 +331,7 @@ def main() -> None:
         of_steps = {name: errors(ops, name, lambda op: str(getattr(op.source, key))) for name, key in keys.items()}
         of_steps["one family"] = errors(ops, "one family of processors", lambda op: op.device.family)
     head = {"errors": of_steps, "sources": sorted(used)}
-    order = {UNIT: 0, CLASS: 1, TYPE: 2, VERSION: 3}
-    rows = sorted(fit(ops), key=lambda row: (row.family, order[row.level], -row.runs, row.name))
+    rows = sorted(fit(ops), key=lambda row: (row.family, _LEVELS.index(row.level), -row.runs, row.name))
     with open(OUT, "w", encoding="utf-8") as stream:
         text = json.dumps(head, indent=1)[:-2]
         lines = [json.dumps([*row[:-1], [float(f"{number:.4g}") for number in np.exp(row.logs)]]) for row in rows]

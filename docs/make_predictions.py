@@ -1,11 +1,12 @@
 """Predict the training steps whose published throughputs op_times/throughputs.tsv has, and compare.
 
-``python docs/make_predictions.py`` builds the step of each row that names a graph in `networks.py`, with its batch and
+``python docs/make_predictions.py`` builds the step of each row that names a graph of `networks`, with its batch and
 sizes, predicts it with ``npu-shim assess --predict``, and writes op_times/predicted.tsv. It prints how many predictions
-are within a factor of the stated time. The tables of docs/predict.md are made anew. ``--missing`` keeps the predictions
-that are there, ``--only TEXT`` measures rows whose model has a text, ``--table`` measures nothing, ``--jobs N`` runs N
-at a time. It needs TensorFlow 2.15. ``--example CLONE`` makes the example of the page anew instead, with a clone of the
-vendor's model zoo and TensorFlow 2.6.
+are within a factor of the stated time. The range of a step, ``npu_shim/rehearsal/predict/step_range.json``, and the
+tables of docs/predict.md are made anew. ``--missing`` keeps the predictions that are there, ``--only TEXT`` measures
+rows whose model has a text, ``--table`` measures nothing, ``--jobs N`` runs N at a time. It needs TensorFlow 2.15.
+``--example CLONE`` makes the example of the page anew instead, with a clone of the vendor's model zoo and TensorFlow
+2.6.
 """
 
 from __future__ import annotations
@@ -18,17 +19,22 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, Iterable, NamedTuple, Sequence
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
+
+import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE]
+ROOT = os.path.dirname(HERE)
+sys.path[:0] = [HERE, ROOT]
 
 import verified  # noqa: E402
 
-ROOT = os.path.dirname(HERE)
+from npu_shim.rehearsal.predict.ranges import StepRange  # noqa: E402
+
 FOLDER = os.path.join(HERE, "op_times")
 STATED = os.path.join(FOLDER, "throughputs.tsv")
 PREDICTED = os.path.join(FOLDER, "predicted.tsv")
+RANGE = os.path.join(ROOT, "npu_shim", "rehearsal", "predict", "step_range.json")
 PAGES = [os.path.join(HERE, "predict.md"), os.path.join(HERE, "zh", "predict.md")]
 _BEGIN, _END = "<!-- throughputs -->\n", "<!-- end of throughputs -->\n"
 _EXAMPLE_BEGIN, _EXAMPLE_END = "<!-- example -->\n", "<!-- end of example -->\n"
@@ -41,6 +47,9 @@ _COMMAND = (
 NO_GRAPH = "no builder of its graph"
 PROCESSORS = {"Ascend910": "Ascend910A"}  # what a page means by a name
 _TIMEOUT = 1200
+_HELD = 0.8  # of the published steps, for the range
+_TAILS = [share / 200 for share in range(20, 0, -1)]  # of the steps on each side of the range
+_ADDED = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05)  # seconds of the host and the input
 
 
 class Statement(NamedTuple):
@@ -56,7 +65,7 @@ class Statement(NamedTuple):
         size: of an example.
         stated, unit: the number as it is stated.
         seconds: of a step; "" if the statement does not say.
-        graph: a network of networks.py with its arguments, or "".
+        graph: a network of op_times/networks with its arguments, or "".
         repository, commit, path: where it is stated, on GitHub with the line, else a site, a version and a page.
         note: how it was read.
         cause: the probable one of a prediction that is far from it.
@@ -88,6 +97,12 @@ class Statement(NamedTuple):
         return f"https://github.com/{self.repository}/blob/{self.commit}/{self.path}"
 
     @property
+    def network(self) -> str:
+        """The network, with any number of layers."""
+        name, *words = self.graph.split()
+        return words[0] if name == "keras" else name
+
+    @property
     def run(self) -> tuple[str, ...]:
         """The graph and what its prediction depends on: rows with the same share it."""
         processor = PROCESSORS.get(self.processor, self.processor)
@@ -101,7 +116,7 @@ class Result(NamedTuple):
     Attributes:
         model: as in throughputs.tsv.
         seconds: stated.
-        predicted, low, high: on the stated number of cards, in servers of eight, with the range.
+        predicted: on the stated number of cards, in servers of eight.
         ratio: predicted / stated.
         bound: by the data sheet.
         ops: of the device in a step.
@@ -113,8 +128,6 @@ class Result(NamedTuple):
     model: str
     seconds: str
     predicted: str = ""
-    low: str = ""
-    high: str = ""
     ratio: str = ""
     bound: str = ""
     ops: str = ""
@@ -152,7 +165,7 @@ def assess(run: tuple[str, ...]) -> dict[str, Any] | str:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "assessment.json")
         words = ["assess", "--predict", "--processor", processor, "--product", "ascend910", "--json", path]
-        script = [os.path.join(FOLDER, "networks.py"), "--", graph, "--batch", batch, "--size", size]
+        script = [os.path.join(FOLDER, "train_step.py"), "--", graph, "--batch", batch, "--size", size]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([ROOT, os.path.join(ROOT, "tools")])}
         try:
             done = subprocess.run(
@@ -179,7 +192,6 @@ def result_of(statement: Statement, found: dict[str, Any] | str) -> Result:
     prediction, cards = found["prediction"], int(statement.cards)
     one = prediction["step"]
     waits = next((on["seconds"] - one["value"] for on in prediction["ranks"] if on["ranks"] == cards), 0.0)
-    predicted, low, high = (f"{one[name] + waits:.4g}" for name in ("value", "low", "high"))
     by_type: dict[str, float] = {}
     for op in prediction["ops"]:
         by_type[op["type"]] = by_type.get(op["type"], 0.0) + op["seconds"]
@@ -188,9 +200,7 @@ def result_of(statement: Statement, found: dict[str, Any] | str) -> Result:
     return Result(
         statement.model,
         statement.seconds,
-        predicted,
-        low,
-        high,
+        predicted=f"{one['value'] + waits:.4g}",
         ratio=f"{(one['value'] + waits) / float(statement.seconds):.3g}",
         bound=f"{found['roofline']['bound_seconds']:.4g}",
         ops=str(prediction["op_runs"]),
@@ -245,10 +255,40 @@ def comparisons() -> list[Compared]:
     return [pair for pair in pairs if pair.result.ratio]
 
 
-def within(pairs: Sequence[Compared]) -> list[str]:
-    """Return the shares of predictions within factors of the stated time, inside their range, and the median ratio."""
+def fitted_range(pairs: Sequence[Compared], tail: float) -> StepRange:
+    """Return the narrowest range that leaves a share of the steps on each side of it."""
+    stated, predicted = (
+        np.array(column, dtype=float)
+        for column in zip(*((pair.statement.seconds, pair.result.predicted) for pair in pairs))
+    )
+    above = [(float(np.quantile((stated - added) / predicted, 1 - tail)), added) for added in _ADDED]
+    high, added = min(above, key=lambda pair: np.log(pair[0] + pair[1] / predicted).mean())
+    networks = len({pair.statement.network for pair in pairs})
+    return StepRange(float(np.quantile(stated / predicted, tail)), high, added, len(pairs), networks, 0.0)
+
+
+def step_range(pairs: Sequence[Compared]) -> tuple[StepRange, dict[str, bool]]:
+    """Return the range of a step, and by model whether the range of the other networks holds for it."""
+    networks = sorted({pair.statement.network for pair in pairs})
+    for tail in _TAILS:
+        holds = {}
+        for network in networks:
+            others = fitted_range([pair for pair in pairs if pair.statement.network != network], tail)
+            for row, result in pairs:
+                around = others.around(float(result.predicted))
+                if row.network == network:
+                    holds[row.model] = around.low <= float(row.seconds) <= around.high
+        if sum(holds.values()) >= _HELD * len(pairs):
+            break
+    held = sum(holds.values()) / len(pairs)
+    rounded = (round(number, 3) for number in fitted_range(pairs, tail)[:3])
+    return StepRange(*rounded, len(pairs), len(networks), round(held, 3)), holds
+
+
+def within(pairs: Sequence[Compared], holds: Mapping[str, bool]) -> list[str]:
+    """Return the shares of predictions within factors of the stated time, in the range, and the median ratio."""
     shares = [sum(pair.factor <= factor for pair in pairs) / len(pairs) for factor in (1.5, 2, 3)]
-    inside = sum(float(p.result.low) <= float(p.statement.seconds) <= float(p.result.high) for p in pairs) / len(pairs)
+    inside = sum(holds[pair.statement.model] for pair in pairs) / len(pairs)
     middle = sorted(float(pair.result.ratio) for pair in pairs)[len(pairs) // 2]
     return [*(f"{100 * share:.0f} %" for share in (*shares, inside)), f"{middle:.2f}"]
 
@@ -271,10 +311,15 @@ _COLUMNS = ("networks", "rows", "within 1.5", "within 2", "within 3", "in the ra
 def summary() -> str:
     """Return the shares of all and of groups, and the worst with their causes."""
     pairs = comparisons()
+    of_all, holds = step_range(pairs)
     lines = ["\t".join(_COLUMNS)]
-    lines += ["\t".join([name, str(len(group)), *within(group)]) for name, group in groups(pairs).items()]
+    lines += ["\t".join([name, str(len(group)), *within(group, holds)]) for name, group in groups(pairs).items()]
     above = [pair.statement.model for pair in pairs if float(pair.result.bound) > float(pair.statement.seconds)]
     lines.append(f"stated below the bound of the data sheet: {', '.join(above) or 'none'}")
+    lines.append(
+        f"a step takes {of_all.low:g} to {of_all.high:g} times the predicted time and {1000 * of_all.added:g} ms more: "
+        f"so do {of_all.held:.0%} of {of_all.steps} steps, each of them by the range of the other networks"
+    )
     worst = sorted((pair for pair in pairs if pair.factor > 2), key=lambda pair: -pair.factor)
     lines += [f"{result.ratio:>7} {row.model}: {row.cause or result.longest}" for row, result in worst]
     return "\n".join(lines)
@@ -283,11 +328,13 @@ def summary() -> str:
 def tables() -> str:
     """Return the tables of the page: shares of groups, and each row."""
     pairs = comparisons()
-    shares = [[name, len(group), *within(group)] for name, group in groups(pairs).items()]
+    of_all, holds = step_range(pairs)
+    shares = [[name, len(group), *within(group, holds)] for name, group in groups(pairs).items()]
     rows = []
     for row, result in pairs:
+        around = of_all.around(float(result.predicted))
         stated, predicted, low, high = (
-            f"{1000 * float(text):.3g}" for text in (row.seconds, result.predicted, result.low, result.high)
+            f"{1000 * number:.3g}" for number in (float(row.seconds), around.value, around.low, around.high)
         )
         cells = [f"[{row.model}]({row.link})", row.framework, row.cards, row.batch, stated, predicted]
         rows.append([*cells, f"{low} to {high}", result.ratio, row.cause if is_far(result) else ""])
@@ -344,6 +391,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         known = results()
         absent = {row.model for row in statements() if not known.get(row.model, Result("", "")).predicted}
         measure(lambda row: given.only in row.model and (not given.missing or row.model in absent), given.jobs)
+    with open(RANGE, "w", encoding="utf-8", newline="\n") as file:
+        json.dump(step_range(comparisons())[0]._asdict(), file, indent=1)
+        file.write("\n")
     verified.put(tables(), _BEGIN, _END, PAGES)
     print(summary())
 

@@ -241,9 +241,8 @@ def import_vendor_module(module: str) -> ModuleType:
     mpirun.raise_for_missing_table(host_env.process_environ())
     host_env.export_rank_variables()
     if root == VENDOR_PACKAGE:
-        host_env.process_environ().setdefault(
-            "JOB_ID", host_env.DEFAULT_JOB_ID
-        )  # its estimator and optimizers need one
+        # Its estimator and optimizers need one.
+        host_env.process_environ().setdefault("JOB_ID", host_env.DEFAULT_JOB_ID)
     if root == VENDOR_PACKAGE and detect_device().package == VENDOR_PACKAGE_TF2:
         module = _GRAPH_MODE_OF_TF2 + module[len(VENDOR_PACKAGE) :]
         if _GRAPH_MODE_OF_TF2 not in sys.modules:

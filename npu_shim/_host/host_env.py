@@ -69,8 +69,6 @@ class Environment(NamedTuple):
     job_id: str
     device_id: int
     cm_chief_ip: str | None
-    cm_chief_port: int | None
-    cm_chief_device: int | None
     cm_worker_ip: str | None
     tf_config: str | None
     fallback: str | None
@@ -166,8 +164,6 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         job_id=DEFAULT_JOB_ID if job_id is None else job_id,
         device_id=0 if device_id is None else device_id,
         cm_chief_ip=chief_ip,
-        cm_chief_port=chief_port,
-        cm_chief_device=chief_device,
         cm_worker_ip=env.text("CM_WORKER_IP"),
         tf_config=env.json_object("TF_CONFIG"),
         fallback=env.choice("NPU_SHIM_FALLBACK", FALLBACKS) if env.text("NPU_SHIM_FALLBACK") else None,

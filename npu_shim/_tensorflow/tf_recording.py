@@ -258,9 +258,8 @@ def has_eager_value(variable: Variable) -> bool:
     return hasattr(getattr(one, "handle", None), "numpy")
 
 
-INITIALIZE = (
-    "_initialize_uninitialized_variables"  # method of a tf.function: initializes the variables that it has made
-)
+# Method of a tf.function: initializes the variables that it has made.
+INITIALIZE = "_initialize_uninitialized_variables"
 
 
 def initialized_variables(initializers: Structure) -> list[Variable]:

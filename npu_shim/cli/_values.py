@@ -45,6 +45,12 @@ def add_options(parser: argparse.ArgumentParser, text: str, **settings: Mapping[
     assert not settings, settings
 
 
+def add_script_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add a script, or -m and a module, which all words behind belong to."""
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
+    parser.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
+
+
 def check_needs(args: argparse.Namespace, other: str, *names: str) -> None:
     """Check that options are given only with another one that they need.
 

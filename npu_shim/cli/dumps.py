@@ -11,11 +11,22 @@ import argparse
 from npu_shim.cli import NUMBERS, USAGE_ERROR, parser_of, print_output
 from npu_shim.cli._lines import print_error
 from npu_shim.cli._paths import check_folder, check_output_folder
-from npu_shim.cli._values import integer_parser, parse_positive
+from npu_shim.cli._values import add_options, integer_parser, parse_positive
 
 GROUP = NUMBERS
 EXAMPLE = "npu-shim dumps compare card_dumps cpu_dumps"
 
+_OF_COMPARE = """
+--step N  compare this step only
+--tolerance FACTOR  of all limits (default: 1)
+"""
+_OF_OVERFLOW = """
+--loss-scale NUMBER|FILE  a fixed scale, or a file with STEP,SCALE on each line
+"""
+_OF_BOTH = """
+-r --report DIR  write the whole result to DIR
+--graph DIR  folder with graph files of the engine
+"""
 _DEPARTS = 1
 
 
@@ -51,9 +62,8 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument(
         "reference", metavar="CPU_DIR", help="folder of the reference, or the dump_path of another run"
     )
-    compare.add_argument("--step", type=integer_parser(0), metavar="N", help="compare this step only")
-    compare.add_argument(
-        "--tolerance", type=parse_positive, default=1.0, metavar="FACTOR", help="of all limits (default: 1)"
+    add_options(
+        compare, _OF_COMPARE, step={"type": integer_parser(0)}, tolerance={"type": parse_positive, "default": 1.0}
     )
     overflow = verbs.add_parser(
         "overflow",
@@ -61,14 +71,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Explains overflow dumps. Exit code: 0 all are normal, 1 one is not, 2 nothing to read.",
     )
     overflow.add_argument("device", metavar="DIR", help="the dump_path of the run")
-    overflow.add_argument(
-        "--loss-scale", metavar="NUMBER|FILE", help="a fixed scale, or a file with STEP,SCALE on each line"
-    )
+    add_options(overflow, _OF_OVERFLOW)
     for verb in (compare, overflow):
-        verb.add_argument("-r", "--report", metavar="DIR", help="write the whole result to DIR")
-        verb.add_argument(
-            "--graph", action="append", default=[], metavar="DIR", help="folder with graph files of the engine"
-        )
+        add_options(verb, _OF_BOTH, graph={"action": "append", "default": []})
     return parser
 
 
@@ -81,9 +86,8 @@ def _run_compare(args: argparse.Namespace) -> int:
     if args.report:
         write_reports(compared, args.report, reports.WRITERS)
     written = f"reports: {args.report}\n" if args.report else ""
-    return print_output(
-        (to_text(compared) + written).rstrip("\n"), _DEPARTS if compared.verdict == dump_comparison.DEPARTS else 0
-    )
+    departs = compared.verdict == dump_comparison.DEPARTS
+    return print_output((to_text(compared) + written).rstrip("\n"), _DEPARTS if departs else 0)
 
 
 def _run_overflow(args: argparse.Namespace) -> int:
@@ -95,8 +99,5 @@ def _run_overflow(args: argparse.Namespace) -> int:
     explained = device_overflows.find_overflows(args.device, args.graph, scale)
     if args.report:
         write_reports(explained, args.report, WRITERS)
-    if not explained.overflows:
-        return print_output(to_text(explained).rstrip("\n"), USAGE_ERROR)
-    return print_output(
-        to_text(explained).rstrip("\n"), _DEPARTS if explained.verdict == device_overflows.NOT_NORMAL else 0
-    )
+    code = _DEPARTS if explained.verdict == device_overflows.NOT_NORMAL else 0
+    return print_output(to_text(explained).rstrip("\n"), code if explained.overflows else USAGE_ERROR)

@@ -158,10 +158,8 @@ def _export_model(args: argparse.Namespace, source: Source, graph: Graph) -> int
     from npu_shim.exporting.graph_defs import ExportError
     from npu_shim.rehearsal.files.taken_back import restoring_files
 
-    asked_in, asked_out = (
-        map(ports.parse_asked_input, args.inputs),
-        [ports.parse_asked_output(text) for text in args.outputs],
-    )
+    asked_in = map(ports.parse_asked_input, args.inputs)
+    asked_out = [ports.parse_asked_output(text) for text in args.outputs]
     constants = {**source.constants, **_parse_constants(args.set)}
     inputs, outputs = ports.choose_inputs_and_outputs(source, graph, args.signature, asked_in, asked_out, constants)
     outputs, dropped = ports.drop_string_outputs_and_note(outputs, bool(asked_out), args.target)

@@ -19,7 +19,14 @@ from npu_shim._host.process_settings import encode_settings
 from npu_shim.cli import RANKS, _independent, _profiled, _progress, parser_of, print_output
 from npu_shim.cli._lines import QUIET, line_printer, print_error
 from npu_shim.cli._paths import check_output_folder, check_script
-from npu_shim.cli._values import MOST_RANKS, MOST_RANKS_OF_JOB, add_options, integer_parser, parse_positive
+from npu_shim.cli._values import (
+    MOST_RANKS,
+    MOST_RANKS_OF_JOB,
+    add_options,
+    add_script_arguments,
+    integer_parser,
+    parse_positive,
+)
 from npu_shim.distributed.ranktable import hostfile
 from npu_shim.distributed.ranktable.generate import parse_hosts
 from npu_shim.distributed.ranktable.reader import read_table_text
@@ -212,8 +219,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _progress.add_arguments(parser)
     _profiled.add_arguments(parser)
-    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, like python -m")
-    parser.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
+    add_script_arguments(parser)
     return parser
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING
 
 from npu_shim.cli import MIGRATE, parser_of
 from npu_shim.cli._guard import exit_code, need_tensorflow
 from npu_shim.cli._lines import print_error
 from npu_shim.cli._paths import check_folder, check_output_file, check_script
-from npu_shim.cli._values import add_options, integer_parser
+from npu_shim.cli._values import add_options, add_script_arguments, integer_parser
 from npu_shim.import_hook import tool
 
 if TYPE_CHECKING:
@@ -71,8 +70,7 @@ def _parser() -> Parser:
         "lines ran. convert_tf2npu --facts FILE decides by them. No data of the program is written.",
         usage="%(prog)s [options] (script.py | -m module) ...",
     )
-    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
-    parser.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
+    add_script_arguments(parser)
     add_options(parser, _OPTIONS, steps={"type": integer_parser(1)})
     add_rule_arguments(parser)
     return parser

@@ -17,7 +17,7 @@ from npu_shim.cli import MIGRATE, _dumped, _half, _profiled, _progress, parser_o
 from npu_shim.cli._guard import WrongUsage, exit_code
 from npu_shim.cli._lines import print_error
 from npu_shim.cli._paths import check_output_file, check_output_folder, check_script
-from npu_shim.cli._values import add_options
+from npu_shim.cli._values import add_options, add_script_arguments
 from npu_shim.import_hook import migrated_run, script, tool
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.import_hook.hook import Finder
@@ -128,8 +128,7 @@ def _parser() -> argparse.ArgumentParser:
         "folder. No file is written. Options of npu-shim run go before the script, those of the script after it.",
         usage="%(prog)s [options] (script.py | -m module) ...",
     )
-    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
-    parser.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
+    add_script_arguments(parser)
     add_options(parser, _OPTIONS)
     _progress.add_arguments(parser)
     _half.add_arguments(parser)

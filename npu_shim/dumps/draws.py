@@ -213,11 +213,9 @@ class SharedDraws(tf_op_creation.OpHook):
 
     def _new_draw(self, op: Operation, inputs: Sequence[np.ndarray | None]) -> _Draw:
         """Return the draw of an op, with the tensor or variable that gets its numbers."""
-        own, graph, around = (
-            op.outputs[0],
-            tf_graph.outermost_session_graph(op.graph),
-            tf_graph.control_flow_types_text(op.graph),
-        )
+        own = op.outputs[0]
+        graph = tf_graph.outermost_session_graph(op.graph)
+        around = tf_graph.control_flow_types_text(op.graph)
         draw = _Draw(op, inputs, self._plain_run, "While" in around)
         with contextlib.ExitStack() as stack:
             stack.enter_context(tf_op_creation.suspend_hooks())
@@ -408,10 +406,8 @@ def _depends_on_fed_alone(op: Operation) -> bool:
 
     In eager code that is a function called with arguments. In functions and branches inside of others nothing follows.
     """
-    outside, above = (
-        getattr(op.graph, "outer_graph", None),
-        tf_graph.ops_with_ancestors(tensor.op for tensor in op.inputs),
-    )
+    outside = getattr(op.graph, "outer_graph", None)
+    above = tf_graph.ops_with_ancestors(tensor.op for tensor in op.inputs)
     is_inside = outside is not None and (
         outside.building_function or tf_graph.outermost_session_graph(outside) is not None
     )

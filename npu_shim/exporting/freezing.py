@@ -37,10 +37,8 @@ def freeze_variables(graph: GraphDef, values: dict[str, np.ndarray], kept_nodes:
             node.op = "VariableV2"
         elif node.op == "VariableShape":
             shape = values[str(variable_of_tensor(everything, node.input[0]))].shape
-            inputs, out = (
-                f"^{split_tensor_name(node.input[0])[0]}",
-                attribute_or_default(node, "out_type", tf.int32.as_datatype_enum),
-            )
+            inputs = f"^{split_tensor_name(node.input[0])[0]}"
+            out = attribute_or_default(node, "out_type", tf.int32.as_datatype_enum)
             set_constant(node, shape, tf.as_dtype(out))
             node.input.append(inputs)
         _make_gather_read_value(graph.node, node)

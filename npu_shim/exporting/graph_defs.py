@@ -55,10 +55,8 @@ def extract_subgraph(graph: GraphDef, outputs: Iterable[str], stop: Iterable[str
         outputs: names of tensors.
         stop: names of tensors that are given, so that what makes them is not needed.
     """
-    nodes, given = (
-        nodes_by_name(graph),
-        {key for tensor in stop for key in (split_tensor_name(tensor), (split_tensor_name(tensor)[0], CONTROL))},
-    )
+    nodes = nodes_by_name(graph)
+    given = {key for tensor in stop for key in (split_tensor_name(tensor), (split_tensor_name(tensor)[0], CONTROL))}
     stack, needed = [split_tensor_name(tensor) for tensor in outputs], set()
     # without branches and loops, a control input orders updates and checks, which inference does not have
     has_branches = any(node.op in _LOOPS_AND_BRANCHES for node in graph.node)

@@ -184,9 +184,8 @@ def _models_by_signature(called: KerasModel, inputs: Structure) -> dict[str, tup
     """
     models = [model for model in gc.get_objects() if issubclass(type(model), tf.keras.Model)]
     alive = [model for model in models if model.built and model.weights]
-    chains = [
-        model for model in alive if isinstance(model, tf.keras.Sequential)
-    ]  # with a model of their own in Keras 3
+    # With a model of their own in Keras 3.
+    chains = [model for model in alive if isinstance(model, tf.keras.Sequential)]
     others = [
         model
         for model in alive
@@ -197,9 +196,8 @@ def _models_by_signature(called: KerasModel, inputs: Structure) -> dict[str, tup
         )
     ]
     name = sources.DEFAULT if all(_has_submodel(called, model) for model in others) else called.name
-    others.sort(
-        key=lambda model: (sum(_has_submodel(other, model) for other in alive), model.name)
-    )  # parts of others last
+    # Parts of others last.
+    others.sort(key=lambda model: (sum(_has_submodel(other, model) for other in alive), model.name))
     return {name: (called, inputs), **{model.name: (model, model.inputs) for model in others if model.name != name}}
 
 

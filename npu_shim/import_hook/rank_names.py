@@ -48,9 +48,8 @@ def files_training_alone(start: Sequence[str], folders: Sequence[str]) -> list[s
         if _top_package(module) not in _TENSORFLOW
         for file in files_run_by_module(module, path)
     }
-    others, imported, _ = _words_imports_and_methods_of_files(
-        sorted(installed.difference(files))
-    )  # such as an optimizer with MPI in a library
+    # Such as an optimizer with MPI in a library.
+    others, imported, _ = _words_imports_and_methods_of_files(sorted(installed.difference(files)))
     return [] if any(map(_RANKS.search, {*names, *modules, *others, *imported})) else files
 
 

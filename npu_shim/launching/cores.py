@@ -44,6 +44,5 @@ def bind_process(share: Share) -> None:
     if share.cores:
         os.sched_setaffinity(0, share.cores)
     if share.node is not None:
-        numa.try_prefer_memory_of_node(
-            share.node
-        )  # refused in some containers, where memory is near the processor that asks first
+        # Refused in some containers, where memory is near the processor that asks first.
+        numa.try_prefer_memory_of_node(share.node)

@@ -154,9 +154,8 @@ def _fork_from_child(link: socket.socket, guardian: int | None) -> bool:
     os.close(write)
     if guardian is not None:
         os.setsid()
-        os.write(
-            guardian, b"+%d\n" % os.getpid()
-        )  # it must know the group even if the launcher is killed at this moment
+        # It must know the group even if the launcher is killed at this moment.
+        os.write(guardian, b"+%d\n" % os.getpid())
         os.close(guardian)
     while os.getppid() == forking:  # a script may look at its parent
         time.sleep(0.0005)

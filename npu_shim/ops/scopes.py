@@ -94,9 +94,8 @@ def npu_graph_slice_scope(slice_num: int | None = None) -> ContextManager[None]:
     """
     if slice_num is not None:
         check_positive_int(slice_num, "slice_num")
-    return tf_api.v1.name_scope(
-        f"SliceNum-{slice_num}-NpuGraphSlicing{slice_num}"
-    )  # the name that the NPU's pass reads
+    # The name that the NPU's pass reads.
+    return tf_api.v1.name_scope(f"SliceNum-{slice_num}-NpuGraphSlicing{slice_num}")
 
 
 def disable_autofuse() -> ContextManager[None]:

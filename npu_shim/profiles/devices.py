@@ -187,10 +187,9 @@ class Device:
         Returns:
             For each step a row with the covered time of each interval between its edges.
         """
-        start, end = (
-            np.append(-1, self.start[is_kept_run]),
-            np.append(-1, self.end[is_kept_run]),
-        )  # an empty run before all others
+        # An empty run before all others.
+        start = np.append(-1, self.start[is_kept_run])
+        end = np.append(-1, self.end[is_kept_run])
         np.maximum.accumulate(end, out=end)
         first = np.append(True, start[1:] > end[:-1])  # of runs that no earlier one touches
         start, end = start[first], end[np.append(first[1:], True)]  # the union, and no longer millions

@@ -99,9 +99,8 @@ class _Verification:
         done: list[tuple[list[Recording], list[Recording]]] = []
         for pair in pairs:
             theirs, their_part, apart = _run_migrated(pair[1], self.settings, self.report)
-            first = deliberate_changes.run_with_deliberate_changes(
-                pair[0], theirs
-            )  # what the migrated script does on purpose is known now
+            # What the migrated script does on purpose is known now.
+            first = deliberate_changes.run_with_deliberate_changes(pair[0], theirs)
             ours, our_part = _run_and_report(first, self.settings, self.report)
             self.original = first if pair is pairs[0] else self.original
             self.parts += [our_part, their_part]

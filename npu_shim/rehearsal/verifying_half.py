@@ -97,10 +97,8 @@ class _Pair:
         for number in range(1, half.perturbed + 1):
             report(f"{original.run_text} in float32, perturbed ({number} of {half.perturbed})")
             name = f"{PERTURBED}{number}"
-            folder, dumping = (
-                os.path.join(original.folder, name),
-                original.dumping and original.dumping.in_subfolder(name),
-            )
+            folder = os.path.join(original.folder, name)
+            dumping = original.dumping and original.dumping.in_subfolder(name)
             given = HalfRun(
                 half.precision, self.perturbation_size, self.theirs.skips, original.seed + number, self.perturbs_all_ops
             )

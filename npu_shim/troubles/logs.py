@@ -48,10 +48,8 @@ def explain_logs(paths: Iterable[str], on_block: Callable[[int], None] = lambda 
         paths: files, also compressed by gzip, and folders, of which each file with the name of a log is read.
         on_block: called with the number of bytes after each block.
     """
-    files, problems = (
-        list({os.path.realpath(path): path for path in [*_log_file_paths(paths)][::-1]}.values())[::-1],
-        {},
-    )
+    files = list({os.path.realpath(path): path for path in [*_log_file_paths(paths)][::-1]}.values())[::-1]
+    problems: dict[str, str] = {}
     sightings: list[Sighting] = []
     for path in files:
         log = _Log(path)

@@ -181,6 +181,9 @@ def test_the_use_of_a_dataset_decides(
     assert new.count("return npu_data.drop_in_training(tf.data.") == drops
     if text is GRAPH:
         assert "scale, shift = tf.placeholder(tf.float32, [2, 1]), tf.placeholder(tf.float32, [None])" in new
+        seen = json.loads((tmp_path / "facts.json").read_text())["files"]["script.py"]["facts"]
+        fed = [fact["values"] for fact in seen if fact["kind"] == "shape" and "changes" in fact["values"]]
+        assert [values["changes"]["distinct"] for values in fed] == [[False], [False, True]]
     assert "drop_remainder" not in new  # a later run may evaluate with what these runs trained on
     if drops:  # the partial batches that training no longer has are no difference
         verified = verify_command(tmp_path, "script.py", "out/script.py")

@@ -224,7 +224,8 @@ if tf_api.has_keras_sessions():  # later ones have no tf.layers
     ) -> None:
         new = migrated(python, verify_command, tmp_path, DROPOUTS)
         assert 'x = npu_ops.dropout(x, 0.6, seed=1) if self.options["noise"] else x\n' in new
-        assert "return tf.cond(training, lambda: npu_ops.dropout(x, 0.5, seed=2), lambda: x)\n" in new
+        assert "return tf.layers.dropout(x, 0.5, training=training, seed=2)\n" in new
+        assert "from npu_shim.estimator.npu import npu_convert_dropout\n" in new
 
     @pytest.mark.once_tf115
     def test_layers_that_dropped_in_graphs_use_the_operator(

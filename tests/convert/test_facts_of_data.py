@@ -174,6 +174,21 @@ def test_the_others_stay_one_finding_that_names_shapes() -> None:
     assert text.count("None") == 1
 
 
+RNN = "outputs, state = tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)\n"
+TRAIN_AND_TEST = {"shape": [(64, 784), (100, 784)]}
+
+
+def test_one_shape_for_each_graph_needs_nothing() -> None:
+    text = PLACEHOLDERS + RNN
+    assert (
+        converted(text, {**TRAIN_AND_TEST, "changes": False}, {"shape": (32,)}, {"shape": (), "changes": False})[0]
+        == []
+    )
+    for changes in True, [False, True]:
+        said, _ = converted(text, {**TRAIN_AND_TEST, "changes": changes}, {"shape": (32,)}, {})
+        assert "observed runs fed [64, 784], [100, 784], and" in said[0] and "loops and conditions" in said[1]
+
+
 FED = """import tensorflow.compat.v1 as tf
 
 x = tf.placeholder(tf.float32, [None, 3])
@@ -191,6 +206,15 @@ def test_a_placeholder_with_a_feed_that_no_run_reached_stays(other: str) -> None
     assert message.startswith("placeholder with a dynamic shape: no observed run reached the feed at line 6. Observe a")
     assert text == FED % other
     assert converted(FED % other, once, again, again)[0] == []
+
+
+@pytest.mark.parametrize("changes, kind", [(False, "unreached"), (True, "finding")])
+def test_a_feed_that_no_run_reached_counts_as_not_reached_beside_those_that_need_nothing(
+    changes: bool, kind: str
+) -> None:
+    seen = {"shape": (8, 3), "changes": changes}
+    result = converted_with_facts(FED % "feeds = {x: tests}" + RNN, seen, seen, {}, **SELECT)
+    assert [diagnostic.kind for diagnostic in result.diagnostics] == [kind] * 2
 
 
 KEYED = """import tensorflow.compat.v1 as tf

@@ -27,39 +27,54 @@ def last_line(text: str, *notes: Any, **settings: Any) -> str:
     return (result.new or text.encode()).decode().splitlines()[-1].strip()
 
 
-@pytest.mark.parametrize("text", [LAYER, SLIM])
-def test_a_condition_of_python_chooses_the_operator(text: str) -> None:
-    assert last_line(text, PYTHON) == "return npu_ops.dropout(net, 0.75) if training else net"
-
-
-@pytest.mark.parametrize("text", [LAYER, SLIM])
-def test_a_boolean_tensor_is_the_condition_of_tf_cond(text: str) -> None:
-    seeded = text.replace("training)\n", "training, seed=7)\n")
-    assert last_line(seeded, BOOL) == (
-        "return tf.cond(training, lambda: npu_ops.dropout(net, 0.75, seed=7), lambda: net)"
-    )
-    assert last_line(text, BOOL) == text.splitlines()[-1].strip()  # verify gives a lambda other random numbers
-
-
-@pytest.mark.parametrize(
-    "seen",
-    [{}, NONE, {"is": ["python", "none"]}, {"is": ["python", "tensor"], "dtype": "bool"}, {**BOOL, "dtype": "int32"}],
+SWITCH = "from npu_shim.estimator.npu import npu_convert_dropout\n"
+IN_SCOPE = SLIM.replace("    return", "    with slim.arg_scope(scope()):\n        return").replace(
+    ", is_training=training", ""
 )
+
+
 @pytest.mark.parametrize("text", [LAYER, SLIM])
-def test_other_conditions_stay_findings(text: str, seen: Any) -> None:
-    (diagnostic,) = converted_with_facts(text, seen).diagnostics
+@pytest.mark.parametrize("called", [{"in": "graph"}, {"in": "eager"}, {}])
+def test_a_condition_of_python_chooses_the_operator(text: str, called: Any) -> None:
+    assert last_line(text, called, PYTHON) == "return npu_ops.dropout(net, 0.75) if training else net"
+
+
+@pytest.mark.parametrize("text", [LAYER, SLIM])
+@pytest.mark.parametrize("seen", [{}, NONE, BOOL, {"is": ["python", "tensor"], "dtype": "bool"}])
+def test_other_conditions_in_graphs_leave_the_choice_to_the_library(text: str, seen: Any) -> None:
+    result = converted_with_facts(text, {"in": "graph"}, seen)
+    assert result.new is not None and result.new.decode().replace(SWITCH, "") == text and SWITCH in result.new.decode()
+    assert [(d.kind, d.runs) for d in result.diagnostics] == [("change", 2)]
+    again = Converter().convert(result.new)
+    assert again.new is None and not again.diagnostics
+
+
+def test_a_dropout_with_arguments_of_a_caller_leaves_the_choice_to_the_library() -> None:
+    result = converted_with_facts(IN_SCOPE, {"in": "graph"})
+    assert result.new is not None and result.new.decode().replace(SWITCH, "") == IN_SCOPE
+    (diagnostic,) = converted_with_facts(
+        IN_SCOPE.replace("0.75", "0.75, noise_shape=[1, 4]"), select=("NPU118",)
+    ).diagnostics
+    assert diagnostic.kind != "change" and "noise_shape" in diagnostic.message
+
+
+@pytest.mark.parametrize("called", [{}, {"in": "eager"}, {"in": "function"}, {"in": ["graph", "eager"]}])
+@pytest.mark.parametrize("seen", [{}, NONE, BOOL, {"is": ["python", "none"]}])
+@pytest.mark.parametrize("text", [LAYER, SLIM])
+def test_other_conditions_elsewhere_stay_findings(text: str, seen: Any, called: Any) -> None:
+    (diagnostic,) = converted_with_facts(text, called, seen).diagnostics
     assert diagnostic.kind != "change" and diagnostic.message.startswith("the condition of ")
 
 
 @pytest.mark.parametrize("made", ["tf.Variable(False)", "tf.get_variable('on', [], tf.bool)"])
 def test_a_condition_stays_a_finding_beside_a_boolean_variable(made: str) -> None:
     text = LAYER.replace("def f", f"flag = {made}\n\n\ndef f")
-    assert last_line(text, PYTHON) == text.splitlines()[-1].strip()  # in graphs it is always true in Python
-    assert "npu_ops" in last_line(text.replace("False", "0.5").replace("tf.bool", "tf.float32"), PYTHON)
+    assert last_line(text, {}, PYTHON) == text.splitlines()[-1].strip()  # in graphs it is always true in Python
+    assert "npu_ops" in last_line(text.replace("False", "0.5").replace("tf.bool", "tf.float32"), {}, PYTHON)
 
 
 def test_no_facts_for_a_rule_leave_its_finding() -> None:
-    assert "tf.layers.dropout" in last_line(LAYER, PYTHON, no_facts_for=("NPU107",))
+    assert "tf.layers.dropout" in last_line(LAYER, {"in": "graph"}, PYTHON, no_facts_for=("NPU107",))
 
 
 BOTH = "import tensorflow as tf\n\n\ndef f(net):\n    return tf.nn.dropout(net, 0.25)\n"
@@ -128,13 +143,12 @@ LAYERS = (
     "    return tf.keras.layers.Dropout(0.1)(x)\n"
 )
 IN_GRAPH = {"in": "graph", "training": "tensor"}
-IMPORT = "from npu_shim.estimator.npu import npu_convert_dropout\n"
 
 
 @pytest.mark.parametrize("others", [IN_GRAPH, {}, {"in": "graph", "training": False}])
 def test_layers_that_dropped_in_graphs_use_the_operator(others: Any) -> None:
     result = converted_with_facts(LAYERS, IN_GRAPH, others, select=("NPU201",))
-    assert result.new is not None and result.new.decode() == LAYERS.replace("as tf\n", "as tf\n" + IMPORT)
+    assert result.new is not None and result.new.decode() == LAYERS.replace("as tf\n", "as tf\n" + SWITCH)
     assert {d.kind for d in result.diagnostics} == {"change"}
 
 

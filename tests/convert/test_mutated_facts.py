@@ -36,9 +36,10 @@ WITH_FACTS = (
 )
 NOTES: dict[str, Json] = {
     "dataset": {"used": "training", "trained_by": "session", "axis:0.1": 7, "batch": 4, "size": 4, "examples": 40},
-    "shape": {"shape": (8, 4)},
+    "shape": {"shape": (8, 4), "changes": False},
     "rows": {"rank": 2, "rows": 8, "last": 9, "place": "graph", "dtype": "bool", "repeated": True},
     "value": {"is": "python"},
+    "op": {"in": "graph"},
 }
 
 

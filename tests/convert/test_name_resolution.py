@@ -6,12 +6,13 @@ import ast
 import os
 
 import pytest
+from convert_tf2npu.project.project import Project
 from convert_tf2npu.semantics.resolver import Resolver
 from convert_tf2npu.tf_api.npu_init_exports import STAR
 
 
 def name_of_last_call(text: str) -> str | None:
-    names = Resolver(ast.parse(text))
+    names = Resolver(ast.parse(text), Project())
     call = max(names.calls, key=lambda c: (c.node.lineno, c.node.col_offset))
     return names.resolve(call.node.func, call.where)
 
@@ -215,7 +216,7 @@ def test_every_call_function_and_class_of_the_standard_library_is_recorded_once(
     for name in files[::2]:
         with open(os.path.join(folder, name), "rb") as stream:
             tree = ast.parse(stream.read())
-        names = Resolver(tree)
+        names = Resolver(tree, Project())
         recorded = (
             [c.node for c in names.calls] + [f.node for f in names.functions] + [node for node, _ in names.classes]
         )

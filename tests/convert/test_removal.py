@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
+from convert_tf2npu.project.project import Project
 from convert_tf2npu.rewrite.call_edits import loses_comment
 from convert_tf2npu.rewrite.removal import remove_arguments, remove_statements
 from convert_tf2npu.semantics.resolver import Resolver
@@ -36,7 +37,7 @@ STATEMENTS: dict[str, tuple[str, str]] = {
 def test_a_statement(before: str, after: str) -> None:
     source = Source(before.encode())
     gone = [n for n in ast.walk(source.tree) if isinstance(n, ast.Expr) and getattr(n.value, "id", "") == "gone"]
-    new = source.bytes_with_edits(remove_statements(source, Resolver(source.tree), gone)).decode()
+    new = source.bytes_with_edits(remove_statements(source, Resolver(source.tree, Project()), gone)).decode()
     assert new == after
     ast.parse(new)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from npu_shim.rehearsal import sections
 from npu_shim.rehearsal.predict.prediction import (
     Gain,
@@ -33,6 +35,7 @@ _PREDICTION = Prediction(
     unknown_sizes=0,
     host=0.0009,
     input_rate=50.0,
+    input_ranks=1,
     memory=PredictedMemory(2**30, 2**31, 2**32, 2**20, 2**36, 64, 512, ""),
     gains=[Gain("mixed precision", 0.004, "precision.md")],
     ranks=[OnRanks(8, 0.0095, 0.002, 0.0005, 0.947)],
@@ -51,7 +54,7 @@ def test_the_report_answers_how_long_what_and_how_many() -> None:
     assert "9.00 ms (7.00 ms to 12.00 ms) a step, of which the device computes 8.10 ms" in text
     assert "7,111 examples a second (5,333 to 9,143)" in text
     assert "phases: backward 5.00 ms (62 %), forward 3.00 ms (37 %)\n" in text  # the update is too short
-    assert "3 of 1,200 runs of ops" in text and "50.0 batches a second; the input pipeline limits the step" in text
+    assert "3 of 1,200 runs of ops" in text and "50.0 batches a second; it limits the step" in text
     assert "7.00 GiB: parameters 1.00 GiB, optimizer 2.00 GiB, activations 4.00 GiB, workspace 1.00 MiB" in text
     assert "fits into the card's 64.00 GiB. Batch 64 now; 512 fits at most" in text
     row = next(line.split() for line in text.splitlines() if line.startswith("  MatMulV2"))
@@ -60,6 +63,18 @@ def test_the_report_answers_how_long_what_and_how_many() -> None:
         line.split() for line in text.splitlines()
     ]
     assert "mixed precision  4.00 ms  precision.md" in text and "precision_mode=allow_mix_precision  4.00 ms" in text
+
+
+@pytest.mark.parametrize(
+    ("rate", "ranks", "verdict"),
+    [
+        (1000.0, 1, "it can feed the step"),
+        (1000.0, 8, "it may limit the 8 ranks of a server"),
+        (200.0, 4, "it limits the 4 ranks of a server"),
+    ],
+)
+def test_the_host_of_a_server_reads_for_all_its_ranks(rate: float, ranks: int, verdict: str) -> None:
+    assert f"batches a second; {verdict}\n" in text_of(replace(_PREDICTION, input_rate=rate, input_ranks=ranks))
 
 
 def test_the_report_leaves_out_what_is_not_known() -> None:

@@ -85,10 +85,21 @@ def test_the_formula() -> None:
     tensor, bias = Tensor((64, 256), "FLOAT"), Tensor((256,), "FLOAT")
     (estimate,) = op_times.OpTimes(rows).estimates([DeviceOp("BiasAdd", [tensor, bias], [tensor])], device)
     us = 3.0 + 2.0 * 1e6 * 4 * (2 * 64 * 256 + 256) / 1e9 + 8.0 * 64 / 4 / 1000
-    assert estimate.seconds == pytest.approx(us / 1e6)
+    assert estimate.seconds == pytest.approx(us / 1e6) and estimate.parts[0] == pytest.approx(3e-6)
 
 
-@pytest.mark.parametrize(("dtype", "share"), [("FLOAT16", 1.0), ("DT_BF16", 1.0), ("FLOAT", 0.25), ("INT8", 2.0)])
+@pytest.mark.parametrize(
+    ("dtype", "share"),
+    [
+        ("FLOAT16", 1.0),
+        ("DT_BF16", 1.0),
+        ("FLOAT", 0.25),
+        ("INT8", 2.0),
+        ("FLOAT64", 0.25),
+        ("DT_DOUBLE", 0.25),
+        ("COMPLEX64", 0.25),
+    ],
+)
 def test_the_rate_of_the_matrix_unit_is_that_of_the_type(dtype: str, share: float) -> None:
     device, tensor = op_times.processor("Ascend910B3"), Tensor((256, 256), dtype)
     assert device.rate(DeviceOp("MatMulV3", [tensor, tensor], [tensor])) == share * device.flops

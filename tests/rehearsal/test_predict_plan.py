@@ -91,6 +91,8 @@ def test_gains_say_what_an_advice_would_save() -> None:
     assert set(odd) == {gains.LOOPS, gains.INPUT, "npu_ops.dropout", "npu_unary_ops.gelu"}
     assert gains.SIZES in gains_of(predict_training(step_of(flat_at_batch(network(500), BATCH, 8192))))
     assert 0.05 < odd[gains.INPUT] < 0.1, "ten batches a second"
+    eight = predict_training(step_of(network(500, dropout=True)), 10.0, 8)
+    assert eight.input_ranks == 8 and gains_of(eight)[gains.INPUT] == pytest.approx(odd[gains.INPUT] + 0.7)
     even = gains_of(predict_training(step_of(network(512, reads=False), precision_mode=b"allow_mix_precision")))
     assert set(even) == set(), "nothing is left to gain"
 

@@ -1,4 +1,4 @@
-"""Fields of the JSON objects of a rank table, and the problems found in them with their JSON paths."""
+"""The JSON objects of a rank table, and the problems found in their fields, with JSON paths."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ _DIGITS = re.compile(r"^[0-9]{1,9}$")
 
 @dataclass(frozen=True)
 class DevicePath:
-    """A device and its JSON paths: of its object, its rank_id and its server_id."""
+    """A device with the name of its server, and the JSON paths of its object and its rank_id."""
 
     server_id: str
     device: Device
     path: str
     rank_path: str
-    server_path: str
 
 
 @dataclass
@@ -42,13 +41,92 @@ class Incomplete(Exception):
     """The file is incomplete; the problem has been reported."""
 
 
-def add_device_paths(
-    reading: Reading, server_id: str, server_path: str, devices: Sequence[tuple[Device, str, str]]
-) -> None:
-    """Add the devices of a server, each with the paths of its object and its rank."""
-    reading.devices += [
-        DevicePath(server_id, device, path, rank_path, server_path) for device, path, rank_path in devices
-    ]
+class Entry:
+    """A JSON object of a file. What is wrong with its fields is reported.
+
+    Args:
+        content: the object.
+        path: its JSON path.
+        reading: receives the problems.
+    Raises:
+        Incomplete: a problem was reported: it is no object. Methods raise it for a field without a usable value.
+    """
+
+    def __init__(self, content: object, path: str, reading: Reading) -> None:
+        if not isinstance(content, dict):
+            fix = "Write one object: { ... }" if path == "$" else "Write an object: { ... }"
+            reading.report(path, f"is {json_value_text(content)}", fix)
+            raise Incomplete
+        self.content: JsonObject = content
+        self.path, self._reading = path, reading
+
+    def report(self, key: str, text: str, advice: str, severity: str = ERROR) -> None:
+        """Report a problem of a field; of the object itself if the key is empty."""
+        self._reading.report(f"{self.path}.{key}" if key else self.path, text, advice, severity)
+
+    def objects(self, key: str, may_be_empty: bool = False) -> list[Entry]:
+        """Return the objects of a list."""
+        entries = self.required(key)
+        if not isinstance(entries, list) or not (entries or may_be_empty):
+            self.report(key, f"is {json_value_text(entries)}", "Write a list of at least one object: [{ ... }]")
+            raise Incomplete
+        return [Entry(one, f"{self.path}.{key}[{at}]", self._reading) for at, one in enumerate(entries)]
+
+    def optional_text(self, key: str) -> str | None:
+        """Return a string, or an integer as a string; None if the key does not exist."""
+        return self.text(key, may_be_empty=True) if key in self.content else None
+
+    def text(self, key: str, may_be_empty: bool = False) -> str:
+        """Return a string, or an integer as a string."""
+        value = self.required(key)
+        if isinstance(value, bool) or not isinstance(value, (str, int)) or (value == "" and not may_be_empty):
+            self.report(key, f"is {json_value_text(value)}", 'Write a string: "..."')
+            raise Incomplete
+        return str(value)
+
+    def number(self, key: str) -> int:
+        """Return an integer of at least 0, which may be a string."""
+        digits = self.text(key).strip()
+        if not _DIGITS.match(digits):
+            self.report(key, f"is {digits[:40]!r}", 'Write an integer of at least 0, such as "0"')
+            raise Incomplete
+        return int(digits)
+
+    def required(self, key: str) -> object:
+        """Return the value of a key, or report that it is missing."""
+        if key not in self.content:
+            self.report("", f"has no {key}{self.similar_key_text(key)}", f"Add {key}")
+            raise Incomplete
+        return self.content[key]
+
+    def check_count(
+        self, key: str, actual_count: int, list_key: str, noun: str = "entry", is_required: bool = False,
+        severity: str = ERROR, is_quoted: bool = True,
+    ) -> None:  # fmt: skip
+        """Compare a declared number with the length of a list; the dialect has it in quotes, or not."""
+        right = f'Write "{key}": ' + (f'"{actual_count}"' if is_quoted else f"{actual_count}")
+        if key not in self.content and not is_required:
+            return
+        if key not in self.content:
+            self.report("", f"has no {key}{self.similar_key_text(key)}", right, WARNING)
+        elif str(self.content[key]).strip() != str(actual_count):
+            counted = count_text(actual_count, noun, "entries" if noun == "entry" else "")
+            there = f"there {'is' if actual_count == 1 else 'are'} {counted} in {list_key}"
+            self.report(key, f"is {self.content[key]!r}, but {there}", f"{right}, or complete the list", severity)
+
+    def similar_key_text(self, *missing_keys: str) -> str:
+        """Return the key that may be a misspelling of a wanted one, as the end of a sentence."""
+        near = [one for key in missing_keys for one in difflib.get_close_matches(key, list(self.content), 1, 0.75)]
+        return f", but {near[0]}" if near else ""
+
+    def unknown_keys(self, known: Sequence[str]) -> Extras:
+        """Return the keys that have no field in the model, with their values."""
+        rest = sorted(set(self.content).difference(known))
+        return tuple((key, json.dumps(self.content[key], sort_keys=True)) for key in rest)
+
+    def add_device(self, server_id: str, device: Device, rank_path: str) -> None:
+        """Add the device of this object to those of the file."""
+        self._reading.devices.append(DevicePath(server_id, device, self.path, rank_path))
 
 
 def repeated_key_paths(named: Iterable[tuple[Hashable, str]]) -> Iterator[tuple[str, str]]:
@@ -58,85 +136,6 @@ def repeated_key_paths(named: Iterable[tuple[Hashable, str]]) -> Iterator[tuple[
         if key in first:
             yield path, first[key]
         first.setdefault(key, path)
-
-
-def objects_in_list(
-    entry: JsonObject, key: str, path: str, reading: Reading, may_be_empty: bool = False
-) -> list[tuple[str, JsonObject]]:
-    """Return the objects of a list, each with its path."""
-    entries = required_value(entry, key, path, reading)
-    if not isinstance(entries, list) or not (entries or may_be_empty):
-        reading.report(
-            f"{path}.{key}", f"is {json_value_text(entries)}", "Write a list of at least one object: [{ ... }]"
-        )
-        raise Incomplete
-    for at, one in enumerate(entries):
-        if not isinstance(one, dict):
-            reading.report(f"{path}.{key}[{at}]", f"is {json_value_text(one)}", "Write an object: { ... }")
-            raise Incomplete
-    return [(f"{path}.{key}[{at}]", one) for at, one in enumerate(entries)]
-
-
-def read_optional_text(entry: JsonObject, key: str, path: str, reading: Reading) -> str | None:
-    """Return a string, or an integer as a string; None if the key does not exist."""
-    return read_text_field(entry, key, path, reading, may_be_empty=True) if key in entry else None
-
-
-def read_text_field(entry: JsonObject, key: str, path: str, reading: Reading, may_be_empty: bool = False) -> str:
-    """Return a string, or an integer as a string."""
-    value = required_value(entry, key, path, reading)
-    if isinstance(value, bool) or not isinstance(value, (str, int)) or (value == "" and not may_be_empty):
-        reading.report(f"{path}.{key}", f"is {json_value_text(value)}", 'Write a string: "..."')
-        raise Incomplete
-    return str(value)
-
-
-def read_number_field(entry: JsonObject, key: str, path: str, reading: Reading) -> int:
-    """Return an integer of at least 0, which may be a string."""
-    digits = read_text_field(entry, key, path, reading).strip()
-    if not _DIGITS.match(digits):
-        reading.report(f"{path}.{key}", f"is {digits[:40]!r}", 'Write an integer of at least 0, such as "0"')
-        raise Incomplete
-    return int(digits)
-
-
-def check_declared_count(
-    entry: JsonObject, key: str, actual_count: int, path: str, list_key: str, reading: Reading, noun: str = "entry",
-    is_required: bool = False, severity: str = ERROR, is_quoted: bool = True,
-) -> None:  # fmt: skip
-    """Compare a declared number with the length of a list; the dialect has it in quotes, or not."""
-    right = f'Write "{key}": ' + (f'"{actual_count}"' if is_quoted else f"{actual_count}")
-    if key not in entry and not is_required:
-        return
-    if key not in entry:
-        reading.report(path, f"has no {key}{similar_key_text((key,), entry)}", right, WARNING)
-    elif str(entry[key]).strip() != str(actual_count):
-        reading.report(
-            f"{path}.{key}",
-            f"is {entry[key]!r}, but there {'is' if actual_count == 1 else 'are'} "
-            f"{count_text(actual_count, noun, 'entries' if noun == 'entry' else '')} in {list_key}",
-            f"{right}, or complete the list",
-            severity,
-        )
-
-
-def required_value(entry: JsonObject, key: str, path: str, reading: Reading) -> object:
-    """Return the value of a key, or report that it is missing."""
-    if key not in entry:
-        reading.report(path, f"has no {key}{similar_key_text((key,), entry)}", f"Add {key}")
-        raise Incomplete
-    return entry[key]
-
-
-def similar_key_text(missing_keys: Sequence[str], entry: JsonObject) -> str:
-    """Return the key of an object that may be a misspelling of a wanted key, as the end of a sentence."""
-    near = [one for key in missing_keys for one in difflib.get_close_matches(key, list(entry), 1, 0.75)]
-    return f", but {near[0]}" if near else ""
-
-
-def unknown_keys(entry: JsonObject, known: Sequence[str]) -> Extras:
-    """Return the keys that have no field in the model."""
-    return tuple((key, json.dumps(value, sort_keys=True)) for key, value in sorted(entry.items()) if key not in known)
 
 
 def json_value_text(value: object) -> str:

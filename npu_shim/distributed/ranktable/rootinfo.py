@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from npu_shim.distributed.ranktable import fields, lenient_json, rank_list
+from npu_shim.distributed.ranktable import lenient_json, rank_list
+from npu_shim.distributed.ranktable.fields import Entry, Incomplete, Reading
 from npu_shim.distributed.ranktable.model import Device, RankTableError, only_errors
 
 ROOT_INFO = "/etc/hccl_rootinfo.json"
@@ -36,10 +37,10 @@ def parse_rootinfo(text: str, name: str) -> RootInfo:
         RankTableError: it is not JSON, or lacks its version or the layers of a device.
     """
     data, syntax = lenient_json.load_lenient_json(text)
-    reading = fields.Reading(problems=list(syntax))
+    reading = Reading(problems=list(syntax))
     try:
-        info = None if data is None and syntax else _read_content(data, reading)
-    except fields.Incomplete:
+        info = None if data is None and syntax else _read_content(Entry(data, "$", reading))
+    except Incomplete:
         info = None  # the problem has been reported
     wrong = only_errors(reading.problems)
     if info is None or wrong:
@@ -52,23 +53,15 @@ def parse_root_devices(text: str, name: str) -> dict[int, Device]:
     return parse_rootinfo(text, name).devices
 
 
-def _read_content(data: object, reading: fields.Reading) -> RootInfo:
-    if not isinstance(data, dict):
-        reading.report("$", f"is {fields.json_value_text(data)}", "Write one object: { ... }")
-        raise fields.Incomplete
-    return RootInfo(
-        fields.read_text_field(data, "version", "$", reading),
-        fields.read_optional_text(data, "topo_file_path", "$", reading),
-        _read_devices(data, reading),
-    )
+def _read_content(top: Entry) -> RootInfo:
+    return RootInfo(top.text("version"), top.optional_text("topo_file_path"), _read_devices(top))
 
 
-def _read_devices(data: fields.JsonObject, reading: fields.Reading) -> dict[int, Device]:
+def _read_devices(top: Entry) -> dict[int, Device]:
     devices: dict[int, Device] = {}
-    for at, (path, entry) in enumerate(fields.objects_in_list(data, "rank_list", "$", reading)):
-        device = rank_list.read_device(entry, path, reading, rank=at)
+    for at, entry in enumerate(top.objects("rank_list")):
+        device = rank_list.read_device(entry, rank=at)
         if device.device_id in devices:
-            text = f"device {device.device_id} is given twice"
-            reading.report(f"{path}.device_id", text, "Name each device of the host once")
+            entry.report("device_id", f"device {device.device_id} is given twice", "Name each device of the host once")
         devices[device.device_id] = device
     return devices

@@ -38,10 +38,8 @@ def mean_bands(originals: Sequence[Recording], migrated: Sequence[Recording]) ->
         For losses, logs, summaries and scalars that sessions fetch: the mean over the second half of the run. For
         metrics: the last value. With an Inf or a NaN in one of them, the mean and the band are None.
     """
-    ours, theirs = (
-        [_mean_quantities(recording) for recording in originals],
-        [_mean_quantities(recording) for recording in migrated],
-    )
+    ours = [_mean_quantities(recording) for recording in originals]
+    theirs = [_mean_quantities(recording) for recording in migrated]
     shared = []
     for key in ours[0]:
         if all(key in quantities for quantities in ours + theirs):

@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 
 tf = tf_api.tf
 _SEEN = "npu_shim_placeholders"  # attribute of a graph: the notes by the name of a placeholder
+_FED = "_npu_shim_fed"  # attribute of a session: the first shapes by what a run fetches and feeds, and the placeholder
 
 
 def note_shape(seen: Seen, value: Value) -> Value:
-    """Note the shape of a value as ``shape``, of a placeholder that of what it is fed, and an int as ``number``."""
+    """Note the shape of a value as ``shape``, of a placeholder that of what it is fed, and an int as ``number``.
+
+    A placeholder ``changes`` if runs that fetch and feed the same tensors, which the NPU compiles as one graph, feed it
+    several shapes.
+    """
     if isinstance(value, tf.SparseTensor):
         note_shape(seen, value.values)
     elif isinstance(value, tf.Tensor) and hasattr(value, "graph") and not tf.executing_eagerly():
@@ -47,9 +52,16 @@ def watch_feeds() -> None:
     ) -> Result:
         placeholders = getattr(session.graph, _SEEN, None)
         if placeholders and feed_dict:
-            for tensor, value in tf_session.fed_values(session, feed_dict):
+            fed = tf_session.fed_values(session, feed_dict)
+            fetched = (element.name for element in tf_session.fetched_elements(session, fetches))
+            graph = (*fetched, "", *(tensor.name for tensor, _ in fed))
+            first: dict[tuple[str, ...], tuple[int, ...]] = session.__dict__.setdefault(_FED, {})
+            for tensor, value in fed:
                 if tensor.name in placeholders:
-                    placeholders[tensor.name].note("shape", _shape_of(value))
+                    shape = _shape_of(value)
+                    placeholders[tensor.name].note("shape", shape)
+                    is_new = first.setdefault((tensor.name, *graph), shape) != shape
+                    placeholders[tensor.name].note("changes", is_new)
         return original(session, fetches, feed_dict, *args, **kwargs)
 
     methods.wrap_methods(tf_session.BaseSession, ("run",), run)

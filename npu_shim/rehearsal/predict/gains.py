@@ -13,7 +13,7 @@ from npu_shim.rehearsal.predict.configuration_edit import FUNCTION
 from npu_shim.rehearsal.predict.device_ops import Run
 from npu_shim.rehearsal.predict.features import MATRIX
 from npu_shim.rehearsal.predict.of_graph import Step, precision_mode
-from npu_shim.rehearsal.predict.op_times import OpTimes, shipped_op_times, work
+from npu_shim.rehearsal.predict.op_times import shipped_op_times
 from npu_shim.rehearsal.predict.prediction import Gain
 
 # A call of a session or function costs the host no more than this: the shortest published step without a loop on the
@@ -40,9 +40,7 @@ _PARTS = {
 _IMAGE = 4  # channels
 
 
-def gains_of_step(
-    step: Step, seconds: float, runs: Sequence[Run], by_run: Sequence[float], input_rate: float | None
-) -> list[Gain]:
+def gains_of_step(step: Step, seconds: float, runs: Sequence[Run], by_run: Sequence[float], reads: float) -> list[Gain]:
     """Return the gains that count, the largest first.
 
     Args:
@@ -50,14 +48,19 @@ def gains_of_step(
         seconds: of the step on the device.
         runs: of its ops.
         by_run: seconds of each of them.
-        input_rate: batches a second of the input pipeline; None if they are not known.
+        reads: seconds of the input pipeline for the batches of a step; 0 if they are not known.
     """
-    table = shipped_op_times()
+    products = [run for run in runs if MATRIX.search(run.op.type)]
+    estimates = shipped_op_times().estimates([run.op for run in products], step.device)
+    filling = (
+        run.count * float(estimate.parts[2]) * _share_of_filling(step.flat.nodes, run)
+        for run, estimate in zip(products, estimates)
+    )
     saved = {
         LOOPS: CALL_SECONDS * (1 - 1 / steps_of_call(seconds)) if can_loop(step) else 0.0,
         PRECISION: seconds - in_mixed_precision(step).seconds() if can_mix(step) else 0.0,
-        SIZES: sum(_seconds_of_filling(step, run, table) for run in runs if MATRIX.search(run.op.type)),
-        INPUT: 1 / input_rate - seconds - host_seconds(step) if input_rate else 0.0,
+        SIZES: sum(filling),
+        INPUT: reads - seconds - host_seconds(step),
         **{name: _seconds_of_parts(step.flat.nodes, runs, by_run, word) for name, word in _OWN_OPS.items()},
     }
     gains = [Gain(advice, gain, _PAGES.get(advice, "porting.md")) for advice, gain in saved.items()]
@@ -95,14 +98,12 @@ def in_mixed_precision(step: Step) -> Step:
     return step._replace(parameters={**others, "precision_mode": MIXED})
 
 
-def _seconds_of_filling(step: Step, run: Run, table: OpTimes) -> float:
-    """Return the time in which the matrix unit multiplies the zeros that fill sizes up to 16."""
+def _share_of_filling(nodes: Sequence[Node], run: Run) -> float:
+    """Return the share of its operations in which the matrix unit multiplies the zeros that fill sizes up to 16."""
     real = filled = 1.0
-    for size in _sizes_of_matrices(step.flat.nodes, run):
+    for size in _sizes_of_matrices(nodes, run):
         real, filled = real * size, filled * _TILE * math.ceil(size / _TILE)
-    _, row = table.row_of_type(step.device.family, run.op.type)
-    multiplies = run.count * work(run.op, step.device)[1] / 1e6 * math.exp(row.logs[2])
-    return multiplies * (1 - real / filled)
+    return 1 - real / filled
 
 
 def _sizes_of_matrices(nodes: Sequence[Node], run: Run) -> Sequence[float]:

@@ -64,7 +64,7 @@ class Step(NamedTuple):
 
     def seconds(self) -> float:
         """Return the time of the step on the device."""
-        return predict_step(self.runs(), self.device, lambda i: ()).step.value
+        return predict_step(self.runs(), self.device, lambda i: ()).step
 
 
 def precision_mode(parameters: Mapping[str, Value], family: str) -> str:

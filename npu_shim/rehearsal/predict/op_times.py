@@ -18,7 +18,7 @@ import numpy as np
 from npu_shim.options.near import did_you_mean
 from npu_shim.rehearsal.predict.features import MATRIX, DeviceOp, bytes_moved, matrix_flops, rows_moved
 
-UNIT, CLASS, TYPE, VERSION = "unit", "class", "type", "version"
+UNIT, CLASS, TYPE = "unit", "class", "type"
 OTHER_FAMILY = "other family"
 DEFAULT_PROCESSOR = "Ascend910B3"
 # The first class whose pattern fits a type, or a part of a fused one.
@@ -40,6 +40,8 @@ _START = {"910": (1.5, 1.3, 2.5), "910B": (1.8, 1.3, 1.5)}
 # Nanoseconds of a core for each row of a class, before any measurement.
 _ROW = {"norm": 400.0, "sparse": 150.0}
 _OTHER_ROW = 8.0
+# No processor compiles float64 and complex numbers (see NPU221). They count as float32, which the fix makes of them.
+_AS_FLOAT32 = frozenset({"FLOAT", "FLOAT32", "DOUBLE", "FLOAT64", "COMPLEX64", "COMPLEX128"})
 
 
 class Processor(NamedTuple):
@@ -68,7 +70,7 @@ class Processor(NamedTuple):
         """Return the operations a second of the matrix unit for an op."""
         types = [tensor.dtype.upper().replace("DT_", "") for tensor in op.inputs]
         dtype = next((name for name in types if not name.startswith(("INT32", "INT64"))), "")
-        if dtype in ("FLOAT", "FLOAT32"):
+        if dtype in _AS_FLOAT32:
             return self.flops * (self.float32_convolution if "Conv" in op.type else self.float32)
         return self.flops * (2 if dtype in ("INT8", "UINT8") else 1)
 
@@ -77,7 +79,7 @@ class Row(NamedTuple):
     """The numbers of a unit, class or type of ops of a family, and the measurements behind them.
 
     Attributes:
-        family, level, name: whose numbers; VERSION is a type with the suffix of a version.
+        family, level, name: whose numbers; a type is one without the suffix of a version.
         runs, signatures, models: that were measured.
         logs: logarithms of launch, memory, matrix and row.
     """
@@ -92,11 +94,20 @@ class Row(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """The predicted time of an op in seconds, and the level of the table and the row that gave it."""
+    """The predicted time of an op.
 
-    seconds: float
+    Attributes:
+        parts: seconds of launch, memory, matrix unit and rows.
+        level: of the table, that gave it.
+    """
+
+    parts: np.ndarray
     level: str
-    row: Row
+
+    @property
+    def seconds(self) -> float:
+        """The sum of the parts."""
+        return float(self.parts.sum())
 
 
 def processor(name: str) -> Processor:
@@ -142,7 +153,7 @@ class OpTimes:
         """Return the level and row that serve a type of ops: of its own, else of its class, else of its unit."""
         plain, group = without_version(type), op_class(type)
         of_class = self._row_of_class(family, group, type)
-        own = self._rows.get((family, VERSION, type)) or self._rows.get((family, TYPE, plain))
+        own = self._rows.get((family, TYPE, plain))
         if own is not None:
             return TYPE, own
         for other in _START:
@@ -161,11 +172,8 @@ class OpTimes:
     def estimates(self, ops: Sequence[DeviceOp], device: Processor) -> list[Estimate]:
         """Return the time of each op on a processor."""
         rows = {type: self.row_of_type(device.family, type) for type in {op.type for op in ops}}
-        if not ops:
-            return []
-        parts = np.array([(1.0, *work(op, device)) for op in ops])
-        seconds = (parts * np.exp([rows[op.type][1].logs for op in ops])).sum(axis=1) / 1e6
-        return [Estimate(float(took), *rows[op.type]) for took, op in zip(seconds, ops)]
+        numbers = {type: np.exp(row.logs) / 1e6 for type, (_, row) in rows.items()}
+        return [Estimate(numbers[op.type] * (1.0, *work(op, device)), rows[op.type][0]) for op in ops]
 
 
 def unit_of_type(type: str) -> str:

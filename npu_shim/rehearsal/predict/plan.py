@@ -15,7 +15,8 @@ from npu_shim.rehearsal.predict.of_graph import Step
 from npu_shim.rehearsal.predict.ops_of_nodes import parts_of_graph
 from npu_shim.rehearsal.predict.prediction import Prediction, Range
 from npu_shim.rehearsal.predict.proposals import proposals_for
-from npu_shim.rehearsal.predict.ranks import bucketed, steps_on_ranks
+from npu_shim.rehearsal.predict.ranges import shipped_step_range
+from npu_shim.rehearsal.predict.ranks import bucketed, ranks_of_servers, steps_on_ranks
 from npu_shim.rehearsal.predict.timeline import timeline_of_step
 
 
@@ -34,7 +35,8 @@ def predict_training(
     nodes, runs = step.flat.nodes, step.runs()
     on_device = step.on_device(runs)
     host = host_seconds(step)
-    low, value, high = (seconds + host for seconds in (on_device.step.low, on_device.step.value, on_device.step.high))
+    ranged = shipped_step_range().around(on_device.step + host)
+    readers = max(ranks_of_servers(ranks, table))
     memory = memory_of_step(step.flat, step.is_half(), step.trips, step.device.memory, ranks)
     unknown = sum(run.count for run in runs if any(_has_unknown_size(nodes[place]) for place in run.nodes))
     if unknown:
@@ -42,16 +44,15 @@ def predict_training(
     ends, backward = timeline_of_step(nodes, runs, on_device.seconds)
     messages = collectives_of_step(nodes, ends)
     gradients = [] if messages else messages_of_step(nodes, ends)
-    on_ranks = steps_on_ranks(value, backward, messages or bucketed(gradients), step.device.family, ranks, table)
-    gains = gains_of_step(step, on_device.step.value, runs, on_device.seconds, input_rate)
-    proposals = proposals_for(step, on_device.step.value, memory, gains, gradients, backward, ranks, table)
+    on_ranks = steps_on_ranks(ranged.value, backward, messages or bucketed(gradients), step.device.family, ranks, table)
+    reads = readers / input_rate if input_rate else 0.0
+    gains = gains_of_step(step, on_device.step, runs, on_device.seconds, reads)
+    proposals = proposals_for(step, on_device.step, memory, gains, gradients, backward, ranks, table)
     return Prediction(
         processor=step.device.name,
         device=on_device.device,
-        step=Range(value, low, high),
-        examples=Range(memory.batch / value, memory.batch / high, memory.batch / low)
-        if memory.batch and not unknown
-        else None,
+        step=ranged,
+        examples=_examples(memory.batch, ranged) if memory.batch and not unknown else None,
         phases=on_device.phases,
         limits=on_device.limits,
         ops=on_device.ops,
@@ -60,12 +61,17 @@ def predict_training(
         unknown_sizes=unknown,
         host=host,
         input_rate=input_rate,
+        input_ranks=readers,
         memory=memory,
         gains=gains,
         ranks=on_ranks,
         proposals=proposals,
         edit=edit_of_configuration(step.trainer, memory.batch, proposals),
     )
+
+
+def _examples(batch: int, step: Range) -> Range:
+    return Range(batch / step.value, batch / step.high, batch / step.low)
 
 
 def _has_unknown_size(node: Node) -> bool:

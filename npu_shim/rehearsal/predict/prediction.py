@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Range:
-    """A predicted number, and the range that held for 80 % of the measured profiles."""
+    """A predicted number and its range: of the device by the measured profiles, of a step by the published steps."""
 
     value: float
     low: float
@@ -117,6 +117,7 @@ class Prediction:
         unknown_sizes: number of those with sizes that only values decide, which count as 1.
         host: seconds that the host needs for a step at most; they are a part of `step`.
         input_rate: batches a second of the input pipeline on this machine; None if it was not measured.
+        input_ranks: number of ranks of a server, which all read on its host.
         memory: of the device.
         gains, ranks, proposals: see their classes.
         edit: lines of Python that set the proposals in the script.
@@ -134,6 +135,7 @@ class Prediction:
     unknown_sizes: int
     host: float
     input_rate: float | None
+    input_ranks: int
     memory: PredictedMemory
     gains: list[Gain]
     ranks: list[OnRanks]

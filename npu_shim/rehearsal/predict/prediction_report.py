@@ -38,10 +38,7 @@ def _answer_lines(prediction: Prediction) -> Iterator[str]:
     if prediction.host:
         yield f"  the host: {duration_text(prediction.host)} of it, a bound by the shortest published step"
     if prediction.input_rate is not None:
-        batches = prediction.input_rate
-        slow = 1 / batches > prediction.step.high
-        verdict = "the input pipeline limits the step" if slow else "it can feed the step"
-        yield f"  input pipeline on this machine: {batches:,.1f} batches a second; {verdict}"
+        yield f"  input pipeline on this machine: {prediction.input_rate:,.1f} batches a second; {_verdict(prediction)}"
     if prediction.unknown_sizes:
         yield (
             f"  {prediction.unknown_sizes:,} of {prediction.op_runs:,} runs of ops have sizes that only values decide. "
@@ -53,7 +50,15 @@ def _answer_lines(prediction: Prediction) -> Iterator[str]:
             f"  {unknown:,} of {prediction.op_runs:,} runs of ops are of types that nobody has measured on "
             "this family of processors: their times are those of similar types"
         )
-    yield "  The ranges held for 80 % of the measured device times (docs/predict.md). Nothing was run on a card"
+    yield "  The range of a step is that of published steps, the device's that of profiles. Nothing was run on a card"
+
+
+def _verdict(prediction: Prediction) -> str:
+    """Return whether the host of a server reads the batches of all its ranks while its devices compute a step."""
+    reads, ranks = prediction.input_ranks / (prediction.input_rate or 1.0), prediction.input_ranks
+    limits = "limits" if reads > prediction.device.high else "may limit" if reads > prediction.device.low else ""
+    whom = f"the {ranks} ranks of a server" if ranks > 1 else "the step"
+    return f"it {limits} {whom}" if limits else f"it can feed {whom}"
 
 
 def _range_text(seconds: Range) -> str:

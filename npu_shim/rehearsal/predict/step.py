@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import collections
-import json
-import pkgutil
 from typing import Callable, NamedTuple, Sequence
-
-import numpy as np
 
 from npu_shim.rehearsal.predict.device_ops import Run
 from npu_shim.rehearsal.predict.features import Tensor
-from npu_shim.rehearsal.predict.op_times import OpTimes, Processor, shipped_op_times, work
+from npu_shim.rehearsal.predict.op_times import OpTimes, Processor, shipped_op_times
 from npu_shim.rehearsal.predict.prediction import PredictedOp, Range, Share
+from npu_shim.rehearsal.predict.ranges import range_of_device
 
 AI_CPU = "AI CPU"
 _LIMITS = ("launch", "memory", "matrix unit", "rows")
@@ -27,13 +24,13 @@ class DeviceStep(NamedTuple):
     """The part of a prediction that the device determines; see prediction.Prediction.
 
     Attributes:
-        device, step: seconds of the ops, and of the ops with the gaps between them.
+        device, step: seconds of the ops with their range, and of the ops with the gaps between them.
         phases, limits, ops, not_measured, op_runs: as in Prediction.
         seconds: of each run that was given, all its repetitions together.
     """
 
     device: Range
-    step: Range
+    step: float
     phases: list[Share]
     limits: list[Share]
     ops: list[PredictedOp]
@@ -60,15 +57,14 @@ def predict_step(
     estimates = table.estimates([run.op for run in runs], device)
     seconds, limits = [], []
     for run, estimate in zip(runs, estimates):
-        parts = np.array([1.0, *work(run.op, device)]) * np.exp(estimate.row.logs)
         seconds.append(run.count * (_AI_CPU_SECONDS if run.on_ai_cpu else estimate.seconds))
-        limits.append(AI_CPU if run.on_ai_cpu else _LIMITS[int(parts.argmax())])
+        limits.append(AI_CPU if run.on_ai_cpu else _LIMITS[int(estimate.parts.argmax())])
     levels = ["class" if run.on_ai_cpu else estimate.level for run, estimate in zip(runs, estimates)]
     rows = _rows(runs, seconds, limits, levels, lines_of_node)
     op_runs, total = sum(run.count for run in runs), sum(seconds)
     return DeviceStep(
-        device=range_of(total),
-        step=range_of(total + op_runs * _GAP_SECONDS),
+        device=range_of_device(total),
+        step=total + op_runs * _GAP_SECONDS,
         phases=_shares([run.phase for run in runs], seconds),
         limits=_shares(limits, seconds),
         ops=rows,
@@ -76,12 +72,6 @@ def predict_step(
         op_runs=op_runs,
         seconds=seconds,
     )
-
-
-def range_of(seconds: float) -> Range:
-    """Return seconds with the range that held for 80 % of the profiles whose model the fit had not seen."""
-    factor = json.loads(pkgutil.get_data(__name__, "op_times.json") or b"")["errors"]["one model"]["within_80"]
-    return Range(seconds, seconds / factor, seconds * factor)
 
 
 def tensor_text(tensor: Tensor) -> str:

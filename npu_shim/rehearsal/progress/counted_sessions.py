@@ -54,9 +54,8 @@ class Sessions:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._fetches_always = (
-            host_device.detect_without_import().is_npu
-        )  # as another set of fetches would compile the graph again
+        # As another set of fetches would compile the graph again.
+        self._fetches_always = host_device.detect_without_import().is_npu
         self._reads = self._runs = 0  # of the global step, and of training steps since the last one
         self._global_step: int | None = None
         self._per_run = 1

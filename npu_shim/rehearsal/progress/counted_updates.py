@@ -69,9 +69,8 @@ class Updates(UpdateWatch):
         ops = tuple(tf_recording.ops_of_update(result))
         losses = [(LOSS, "loss", loss) for loss in self.losses_of(graph, pairs)]
         rates = [(RATE, name, rate) for name, rate in learning_rates_of(graph.get_operations()[start:], graph)]
-        known = updates_in_graph(
-            graph
-        )  # optimizers that the script does not keep share a number, so updates are counted
+        # Optimizers that the script does not keep share a number, so updates are counted.
+        known = updates_in_graph(graph)
         setattr(graph, _UPDATES, [*known, Update(len(known), ops, tuple(losses + rates))])
         return result
 

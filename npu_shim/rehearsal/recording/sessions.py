@@ -141,10 +141,8 @@ def variables_of(session: Session) -> Iterator[tuple[str, Value]]:
 
 def _variables_of_graph(graph: Graph) -> list[tuple[str, Value]]:
     """Return name and tensor of the variables, without those that follow from the sizes of queues."""
-    variables, of_sizes = (
-        graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES),
-        queue_sizes.ops_from_queue_sizes(graph),
-    )
+    variables = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
+    of_sizes = queue_sizes.ops_from_queue_sizes(graph)
     named = [(plain_name(variable), tf_recording.variable_graph_element(variable)) for variable in variables]
     return [(name, value) for name, value in named if value is None or not _ops_behind_variable(value) & of_sizes]
 

@@ -80,10 +80,10 @@ def _functions_given_to_fire(names: Names, call: ast.Call, where: Where) -> list
     if isinstance(component, ast.Dict):
         return _named_functions(names, component.values, where)
     if component is not None:
-        definition = names.definition(component, where) if isinstance(component, ast.Name) else None
-        if definition is None or definition.names is not names or not isinstance(definition.node, ast.ClassDef):
+        its_class = names.class_definition(component, where) if isinstance(component, ast.Name) else None
+        if its_class is None or its_class.names is not names:
             return None
-        return [s for s in definition.node.body if isinstance(s, ast.FunctionDef) and s.name == "__init__"]
+        return [s for s in its_class.node.body if isinstance(s, ast.FunctionDef) and s.name == "__init__"]
     own = [s for s in names.tree.body if isinstance(s, ast.FunctionDef)]
     return [function for function in own if not function.name.startswith("_") and not names.mentions(function.name)]
 
@@ -92,10 +92,10 @@ def _named_functions(names: Names, nodes: Iterable[ast.expr], where: Where) -> l
     """Return the functions of this file that expressions name; None if one names something else."""
     functions: list[ast.FunctionDef] = []
     for node in nodes:
-        definition = names.definition(node, where) if isinstance(node, ast.Name) else None
-        if definition is None or definition.names is not names or not isinstance(definition.node, ast.FunctionDef):
+        function = names.function_definition(node, where) if isinstance(node, ast.Name) else None
+        if function is None or function.names is not names:
             return None
-        functions.append(definition.node)
+        functions.append(function.node)
     return functions
 
 
@@ -120,6 +120,6 @@ def _uses_tensorflow(names: Names, node: ast.AST, seen: set[ast.AST]) -> bool:
         if definition.names is names:
             if _uses_tensorflow(names, definition.node, seen):
                 return True
-        elif names.project is None or definition.names.path in names.project.once(near_frameworks):
+        elif definition.names.path in names.project.once(near_frameworks):
             return True
     return False

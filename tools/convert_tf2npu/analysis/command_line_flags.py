@@ -27,7 +27,7 @@ def flags_read_by(context: Context, nodes: Iterable[ast.AST]) -> set[str]:
 def _flags_by_value_name(context: Context) -> dict[str, str]:
     """Return the flags of the project by the name of their value; those of the program in place of others."""
     project, path = context.names.project, context.names.path
-    if project is None or path not in project.paths:
+    if not context.names.is_in_project:
         return _options_by_value_name(context.source.text.encode("utf-8", "replace"))
     near = project.with_imports(path) | project.with_importers({path})
     by_value: dict[str, str] = {}

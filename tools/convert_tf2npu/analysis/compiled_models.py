@@ -37,16 +37,10 @@ def is_compiled(names: Names, model: ast.expr, where: Where, deepest: int = _DEE
         deepest: the number of functions to follow that get, pass or return the object.
     """
     if isinstance(model, ast.Call):
-        definition = names.definition(model.func, where) if deepest else None
-        returns = (
-            own_returns(definition.node)
-            if definition is not None and isinstance(definition.node, ast.FunctionDef)
-            else []
-        )
-        return definition is not None and any(
-            result.value is not None
-            and is_compiled(definition.names, result.value, definition.names.places[result], deepest - 1)
-            for result in returns
+        maker = names.function_definition(model.func, where) if deepest else None
+        return maker is not None and any(
+            result.value is not None and is_compiled(maker.names, result.value, maker.names.places[result], deepest - 1)
+            for result in own_returns(maker.node)
         )
     if not isinstance(model, (ast.Name, ast.Attribute)):
         return False
@@ -90,16 +84,16 @@ def _bindings_of_model(names: Names, model: ast.Name | ast.Attribute, where: Whe
 
 def _parameters_receiving_argument(names: Names, use: _Use) -> Iterator[tuple[_Variable, Names]]:
     """Yield the parameter of a function of the project that gets an argument."""
-    definition = names.definition(use.call.func, use.where)
-    function = definition.node if definition is not None else None
-    if definition is None or not isinstance(function, ast.FunctionDef):
+    defined = names.function_definition(use.call.func, use.where)
+    if defined is None:
         return
+    function, theirs = defined
     given = [arg.arg for arg in function.args.args]
-    position = use.position + isinstance(definition.names.parents.get(function), ast.ClassDef)  # self
+    position = use.position + isinstance(theirs.parents.get(function), ast.ClassDef)  # self
     name = use.keyword or (given[position] if position < len(given) else "")
-    for candidate in definition.names.functions:
+    for candidate in theirs.functions:
         if candidate.node is function and name in candidate.scope.bindings:
-            yield (ast.dump(ast.Name(name, ast.Load())), id(candidate.scope)), definition.names
+            yield (ast.dump(ast.Name(name, ast.Load())), id(candidate.scope)), theirs
 
 
 def _calls_passing_variables(names: Names) -> dict[_Variable, list[_Use]]:

@@ -70,9 +70,9 @@ def _calls_in(node: ast.AST) -> Iterator[ast.Call]:
 def _functions_run_by(call: ast.Call, names: Names) -> Iterator[tuple[ast.FunctionDef, Names]]:
     """Yield the function of the project that a call runs, or that it is given, as by strategy.run."""
     for named in [call.func, *call.args[:1]]:
-        definition = names.definition(named, names.place(call)) if last_name(named) else None
-        if definition is not None and isinstance(definition.node, ast.FunctionDef):
-            yield definition.node, definition.names
+        function = names.function_definition(named, names.place(call)) if last_name(named) else None
+        if function is not None:
+            yield function
 
 
 def _is_under_condition(call: ast.Call, part: _Part) -> bool:

@@ -61,10 +61,9 @@ def _is_imported_from_project(names: Names, node: ast.expr, where: Where) -> boo
         attributes = f".{root.attr}{attributes}"
         root = root.value
     bindings = names.bindings_of_name(root.id, where) or [] if isinstance(root, ast.Name) else []
-    project = names.project
     imported = [
-        project.file_of_import(binding.target + attributes, names.path)
+        names.project.file_of_import(binding.target + attributes, names.path)
         for binding in bindings
-        if binding.kind == "import" and project is not None
+        if binding.kind == "import"
     ]
     return any(origin is not None and origin[1] for origin in imported)

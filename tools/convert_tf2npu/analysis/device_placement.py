@@ -128,17 +128,14 @@ def is_test_file(path: str) -> bool:
 
 def only_serves_tests(context: Context) -> bool:
     """Return True if a file is a test, or only tests import it."""
-    project, path = context.names.project, context.names.path
-    importers = project.direct_importers(path) if project is not None and path in project.paths else ()
+    importers = context.names.project.direct_importers(context.names.path)
     return is_in_test(context, context.names.tree) or bool(importers) and all(map(is_test_file, importers))
 
 
 def trains_with_imports(context: Context) -> bool:
     """Return True if a file, or a file that it imports, updates variables, and not only predicts or converts."""
     project, path = context.names.project, context.names.path
-    return trains_itself(context) or (
-        project is not None and bool(path) and any_file_updates_variables(project, project.with_imports(path))
-    )
+    return trains_itself(context) or any_file_updates_variables(project, project.with_imports(path))
 
 
 def trains_itself(context: Context) -> bool:
@@ -148,8 +145,7 @@ def trains_itself(context: Context) -> bool:
 
 def only_predicts(context: Context) -> bool:
     """Return True if a file that no other imports predicts or evaluates, and neither it nor what it imports trains."""
-    project, path = context.names.project, context.names.path
-    is_imported = project is not None and path in project.paths and bool(project.direct_importers(path))
+    is_imported = bool(context.names.project.direct_importers(context.names.path))
     return context.names.once(_calls_any_method, _PREDICTS) and not is_imported and never_trains(context)
 
 
@@ -158,8 +154,6 @@ def never_trains(context: Context) -> bool:
     names, project, path = context.names, context.names.project, context.names.path
     if trains_itself(context) or names.once(_calls_any_method, _TRAINS):
         return False
-    if project is None or path not in project.paths:
-        return True
     return not _any_file_calls_method(project, {*project.with_imports(path), *project.direct_importers(path)}, _TRAINS)
 
 
@@ -396,11 +390,11 @@ def _called_methods(names: Names, value: ast.expr, where: Where) -> list[ast.Fun
     binding = names.only_binding(value, where, "value")
     if binding is not None and isinstance(binding.node, ast.Call):
         value, where = binding.node, binding.where
-    definition = names.definition(value.func, where) if isinstance(value, ast.Call) else None
-    if definition is None or definition.names is not names or not isinstance(definition.node, ast.ClassDef):
+    its_class = names.class_definition(value.func, where) if isinstance(value, ast.Call) else None
+    if its_class is None or its_class.names is not names:
         return []
     return [
-        node for node in definition.node.body if isinstance(node, ast.FunctionDef) and node.name in ("call", "__call__")
+        node for node in its_class.node.body if isinstance(node, ast.FunctionDef) and node.name in ("call", "__call__")
     ]
 
 

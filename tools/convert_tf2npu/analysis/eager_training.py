@@ -61,10 +61,5 @@ def trains_eagerly(context: Context) -> bool:
 
 def texts_of_file_and_importers(context: Context) -> list[bytes]:
     """Return the contents of a file and of all files that import it, directly or not."""
-    project, path = context.names.project, context.names.path
-    own = context.source.text.encode("utf-8", "replace")
-    return (
-        [own] + [project.raw(other) for other in project.with_importers({path})]
-        if project and path in project.paths
-        else [own]
-    )
+    names = context.names
+    return [context.source.text.encode("utf-8", "replace"), *map(names.project.raw, names.importing_files)]

@@ -80,8 +80,7 @@ def entry_facts_with_imports(context: Context) -> Iterator[Facts]:
     """Yield the facts of a file and of all files of the project that it imports."""
     names = context.names
     yield entry_facts(names)
-    if names.project and names.path:
-        yield from entry_facts_of_files(names.project, names.project.with_imports(names.path) - {names.path})
+    yield from entry_facts_of_files(names.project, names.imported_files)
 
 
 def entry_facts_of_files(project: ModuleIndex, paths: AbstractSet[str]) -> Iterator[Facts]:
@@ -111,7 +110,7 @@ def is_program(project: ModuleIndex, path: str) -> bool:
 def _is_program(names: Names) -> bool:
     if any(is_main_guard(statement) for statement in names.tree.body):
         return True
-    if names.project and names.path and names.project.direct_importers(names.path):
+    if names.project.direct_importers(names.path):
         return any(_trains_keras_or_own_model(names, call) for call in _module_level_calls(names))
     return any(
         _is_tensorflow_work(names, call)

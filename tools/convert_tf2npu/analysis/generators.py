@@ -76,12 +76,9 @@ def uneven_sequence_class(context: Context, call: Call, value: ast.expr) -> Clas
     """Return the class of the project of a ``keras.utils.Sequence`` whose last batch may be smaller, or None."""
     for origin in origins(value, call.where, context.names):
         if isinstance(origin.node, ast.Call):
-            definition = origin.names.definition(origin.node.func, origin.where)
-            if definition is not None and isinstance(definition.node, ast.ClassDef):
-                owner = ClassDefinition(definition.node, definition.names)
-                if not _SEQUENCES.isdisjoint(
-                    definition.names.outside_ancestors(definition.node)
-                ) and _has_partial_last_batch(owner):
+            owner = origin.names.class_definition(origin.node.func, origin.where)
+            if owner is not None and not _SEQUENCES.isdisjoint(owner.names.outside_ancestors(owner.node)):
+                if _has_partial_last_batch(owner):
                     return owner
     return None
 

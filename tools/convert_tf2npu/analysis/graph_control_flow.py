@@ -80,18 +80,14 @@ def _nodes_with_control_flow(names: Names) -> frozenset[ast.AST]:
 
 def _calls_imported_function_with_control_flow(context: Context) -> bool:
     """Return True if a file calls a function of another file with such operations."""
-    names, project = context.names, context.names.project
-    if project is None or names.path not in project.paths:
-        return False
-    imported = project.with_imports(names.path) - {names.path}
-    if not any(project.once(_file_matches, path, _CALL) for path in imported):
+    names = context.names
+    if not any(names.project.once(_file_matches, path, _CALL) for path in names.imported_files):
         return False
     for call in names.calls:
-        function = names.definition(call.node.func, call.where)
+        function = names.function_definition(call.node.func, call.where)
         if (
             function is not None
             and function.names is not names
-            and isinstance(function.node, ast.FunctionDef)
             and function.node in function.names.once(_nodes_with_control_flow)
             and runs_on_npu(context, call.node)
         ):
@@ -103,11 +99,10 @@ def _program_matches(context: Context, pattern: Pattern[bytes]) -> bool:
     """Return True if a pattern is in a file, in one that it imports, or in one that imports it."""
     if pattern.search(context.source.text.encode("utf-8", "replace")):
         return True
-    project, path = context.names.project, context.names.path
-    if project is None or path not in project.paths:
-        return False
-    others = (project.with_imports(path) | project.with_importers({path})) - {path}
-    return any(project.once(_file_matches, other, pattern) for other in others)
+    names = context.names
+    return any(
+        names.project.once(_file_matches, other, pattern) for other in names.imported_files | names.importing_files
+    )
 
 
 def _file_matches(project: ModuleIndex, path: str, pattern: Pattern[bytes]) -> bool:

@@ -84,11 +84,9 @@ def _has_other_sessions(context: Context) -> bool:
     """Return True if something else than the sessions that a file makes may train its program."""
     if _TRAINS_OTHERWISE.search(context.source.text.encode("utf-8", "replace")):
         return True
-    project, path = context.names.project, context.names.path
-    if project is None or path not in project.paths:
-        return False
-    others = (project.with_imports(path) | project.with_importers({path})) - {path}
-    return any(_MAKES_SESSIONS.search(project.raw(other)) for other in others)
+    names = context.names
+    others = names.imported_files | names.importing_files
+    return any(_MAKES_SESSIONS.search(names.project.raw(other)) for other in others)
 
 
 def _is_rewrite_with_known_scale(context: Context, call: Call) -> bool:

@@ -77,8 +77,7 @@ def horovod_imports(context: Context) -> list[Imported]:
     """Return the imports of Horovod in a file, in the order of the file; none if horovod is a module of the project."""
     if "horovod" not in context.source.text:
         return []
-    project = context.names.project
-    if project is not None and project.file_of_import("horovod", context.names.path) is not None:
+    if context.names.project.file_of_import("horovod", context.names.path) is not None:
         return []
     imports = [*_import_statements(context), *_import_calls(context)]
     return sorted(imports, key=lambda imported: imported.start)

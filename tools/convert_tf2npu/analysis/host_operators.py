@@ -26,11 +26,10 @@ def sessions_of_file(context: Context) -> tuple[ast.Call, ...]:
 
 
 def _sessions_of_file(context: Context) -> tuple[ast.Call, ...]:
-    project, path, texts = context.names.project, context.names.path, [context.source.raw]
-    if project is not None and path in project.paths:
-        if not project.with_importers({path}) <= {path}:
-            return ()
-        texts += [project.raw(other) for other in project.with_imports(path)]
+    names = context.names
+    if names.importing_files:
+        return ()
+    texts = [context.source.raw, *map(names.project.raw, names.imported_files)]
     if any(word in raw for raw in texts for word in _REFUSED) or is_tf2_program(context):
         return ()
     sessions = [call for call in context.names.calls if context.called_names.get(call.node) in SESSION_PARAMETERS]

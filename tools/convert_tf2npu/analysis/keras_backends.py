@@ -37,7 +37,7 @@ def has_other_backend(names: Names) -> bool:
     scripts choose one.
     """
     project = names.project
-    if project is None or names.path not in project.paths:
+    if not names.is_in_project:
         return bool(names.once(other_backends))
     if not project.once(_files_choosing_backend):
         return False

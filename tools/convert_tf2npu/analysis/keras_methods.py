@@ -43,12 +43,12 @@ def _creation_calls(names: Names, value: ast.expr, where: Where) -> Iterator[tup
 
 def _replaces_method(names: Names, creation: ast.Call, where: Where, method: str) -> bool:
     """Return True if an object is of a class of the project with a method that does not call the one of its base."""
-    definition = names.definition(creation.func, where)
-    if definition is None or not isinstance(definition.node, ast.ClassDef):
+    its_class = names.class_definition(creation.func, where)
+    if its_class is None:
         return False
     own = [
         held.binding.node
-        for held in definition.names.attribute_bindings(definition.node, method)
+        for held in its_class.names.attribute_bindings(its_class.node, method)
         if held.binding.kind == "def"
     ]
     return bool(own) and not any(

@@ -6,7 +6,6 @@ import ast
 
 from ..semantics.model import Binding
 from ..semantics.module_index import Names
-from ..semantics.resolved_name import ResolvedName
 from ..tf_api.canonical_names import is_standalone_keras
 
 
@@ -34,5 +33,5 @@ def _is_in_try_or_if(names: Names, binding: Binding) -> bool:
 
 
 def _is_import_of_keras(names: Names, binding: Binding) -> bool:
-    target = names.project.resolve_import(binding.target, names.path) if names.project else ResolvedName(binding.target)
+    target = names.project.resolve_import(binding.target, names.path)
     return target is not None and not target.path and is_standalone_keras(target.dotted)

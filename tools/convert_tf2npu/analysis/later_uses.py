@@ -270,7 +270,7 @@ def _may_be_method_of_project(context: Context, method: ast.Attribute, where: Wh
     """Return True if the object is a parameter, and a class of the project has a method of this name."""
     bindings = context.names.bindings_of_name(method.value.id, where) if isinstance(method.value, ast.Name) else None
     project = context.names.project
-    if not project or not any(binding.kind == "arg" for binding in bindings or ()):
+    if not any(binding.kind == "arg" for binding in bindings or ()):
         return False
     definition = f"def {method.attr}(".encode()
     return any(definition in project.raw(path) for path in project.paths)

@@ -92,11 +92,9 @@ def _is_float16(context: Context, policy: ast.expr, where: Where) -> bool:
 
 def _is_policy_used_elsewhere(context: Context) -> bool:
     """Return True if another file of the program may compile a model or ask for the policy."""
-    project, path = context.names.project, context.names.path
-    if project is None or path not in project.paths:
-        return False
-    others = (project.with_imports(path) | project.with_importers({path})) - {path}
-    return any(word in project.raw(other) for other in others for word in _OF_POLICIES)
+    names = context.names
+    others = names.imported_files | names.importing_files
+    return any(word in names.project.raw(other) for other in others for word in _OF_POLICIES)
 
 
 def _compile_calls(context: Context) -> Iterator[Call]:

@@ -31,15 +31,15 @@ def _calls_mpi(names: Names, part: ast.AST, methods: frozenset[str], deepest: in
     ):
         return True
     used = [(node, call) for call in calls for node in (call.func, *call.args)] if deepest else []
-    defined = (
-        names.definition(node, names.place(call)) for node, call in used if isinstance(node, (ast.Attribute, ast.Name))
+    functions = (
+        names.function_definition(node, names.place(call))
+        for node, call in used
+        if isinstance(node, (ast.Attribute, ast.Name))
     )
     return any(
-        isinstance(definition.node, ast.FunctionDef)
-        and definition.node is not part
-        and calls_mpi(definition.node, definition.names, methods, deepest - 1)
-        for definition in defined
-        if definition is not None
+        function.node is not part and calls_mpi(function.node, function.names, methods, deepest - 1)
+        for function in functions
+        if function is not None
     )
 
 

@@ -12,8 +12,7 @@ from ..semantics.module_index import ModuleIndex, Names
 def is_near_framework(names: Names) -> bool:
     """Return True if a file names a framework or imports a file that does, directly or not; and for a file outside the
     project."""
-    project = names.project
-    return project is None or names.path not in project.paths or names.path in project.once(near_frameworks)
+    return not names.is_in_project or names.path in names.project.once(near_frameworks)
 
 
 def near_frameworks(project: ModuleIndex) -> frozenset[str]:

@@ -228,12 +228,8 @@ def averages_with_mpi(its_class: ProjectClass) -> bool:
 
 def creates_mpi_optimizer(call: ast.Call, where: Where, names: Names) -> bool:
     """Return True if a call creates an optimizer of such a class."""
-    definition = names.definition(call.func, where)
-    return (
-        definition is not None
-        and isinstance(definition.node, ast.ClassDef)
-        and optimizer_role(call, where, names) == AVERAGES_GRADIENTS
-    )
+    is_of_project = names.class_definition(call.func, where) is not None
+    return is_of_project and optimizer_role(call, where, names) == AVERAGES_GRADIENTS
 
 
 def wrapped_optimizers(names: Names) -> dict[Key, str]:
@@ -244,10 +240,7 @@ def wrapped_optimizers(names: Names) -> dict[Key, str]:
     Returns:
         The role of each of them, by the key of its origin.
     """
-    wrapped = dict(names.once(_wrapped_in_file))
-    if names.project is not None and names.path:
-        wrapped.update(names.project.once(_wrapped_in_project))
-    return wrapped
+    return {**names.once(_wrapped_in_file), **names.project.once(_wrapped_in_project)}
 
 
 def _wrapped_in_project(project: ModuleIndex) -> dict[Key, str]:

@@ -79,10 +79,7 @@ def _is_line_in_if(lines: list[bytes], place: int) -> bool:
 def _texts_of_program(context: Context) -> Iterator[bytes]:
     """Yield the contents of a file and of all files that it imports."""
     yield context.source.text.encode("utf-8", "replace")
-    project, path = context.names.project, context.names.path
-    if project is not None and path in project.paths:
-        for other in sorted(project.with_imports(path) - {path}):
-            yield project.raw(other)
+    yield from map(context.names.project.raw, sorted(context.names.imported_files))
 
 
 def has_own_strategy(context: Context) -> bool:
@@ -116,10 +113,8 @@ def training_calls(body: Iterable[ast.AST], functions: frozenset[str]) -> list[a
 def _find_in_training_modules(names: Names, find: Callable[..., _Answer], *args: object) -> Iterator[_Answer]:
     """Yield ``find(names, *args)`` of each module of the program of a file that may train or create a strategy."""
     yield names.once(find, *args)
-    path, project = names.path, names.project
-    if project is None or path not in project.paths:
-        return
-    for other in sorted((project.with_imports(path) | project.with_importers({path})) - {path}):
+    project = names.project
+    for other in sorted(names.imported_files | names.importing_files):
         if project.once(_has_training_words, other):
             answer = project.once(_find_in_module, other, find, *args)
             if answer is not None:

@@ -41,13 +41,14 @@ class PipelineRead(NamedTuple):
     name: str
 
 
-def pipeline_reads(context: Context, makers: frozenset[str], with_sizes: bool = False) -> Iterator[PipelineRead]:
+def pipeline_reads(context: Context, makers: frozenset[str]) -> Iterator[PipelineRead]:
     """Yield the variables that functions of ``dataset.map`` and its kind read, each once, except those on the CPU.
+
+    Variables that are sizes of batches, buffers and the like are among them.
 
     Args:
         context: the file.
         makers: the dotted names of the functions that make variables or layers.
-        with_sizes: yield the variables that are sizes of batches, buffers and the like, too.
     """
     names = context.names
     host, traced = functions_in_tf_data(names), functions_traced_by_tf_data(names)
@@ -58,9 +59,7 @@ def pipeline_reads(context: Context, makers: frozenset[str], with_sizes: bool = 
     if traced:
         reads += [(read, where) for read, where in names.reads if _is_traced(names, read, traced)]
     reads += [(part, where) for read, where in reads for part in _attribute_chain(read, names)]
-    reads += [
-        (value, call.where) for call in names.calls for value in _layer_and_size_arguments(context, call, with_sizes)
-    ]
+    reads += [(value, call.where) for call in names.calls for value in _layer_and_size_arguments(context, call)]
     reported: set[ast.AST] = set()
     for read, where in reads:
         if getattr(names.parents.get(read), "attr", "") in _STATIC:
@@ -90,22 +89,19 @@ def _attribute_chain(node: ast.expr, names: Names) -> Iterator[ast.expr]:
         parent = names.parents.get(parent)
 
 
-def _layer_and_size_arguments(context: Context, call: Call, with_sizes: bool) -> Iterator[ast.expr]:
-    """Yield the layer of ``dataset.map(layer)`` and, if they are asked for, the sizes that methods of datasets take."""
+def _layer_and_size_arguments(context: Context, call: Call) -> Iterator[ast.expr]:
+    """Yield the layer of ``dataset.map(layer)`` and the sizes that methods of datasets take."""
     if _is_dataset_method(context, call, _MAP):
         yield from call.node.args[:1]
-    elif with_sizes and _is_dataset_method(context, call, _SIZED):
+    elif _is_dataset_method(context, call, _SIZED):
         yield from [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
 
 
 def _functions_mapped_elsewhere(names: Names) -> frozenset[ast.AST]:
     """Return the functions of a module that another file passes to tf.data."""
     mapped = set()
-    project, path = names.project, names.path
-    if project is None or path not in project.paths:
-        return frozenset()
-    near = project.once(files_passing_to_data) & project.with_importers([path]) - {path}
-    texts = [project.raw(user) for user in near]
+    near = names.project.once(files_passing_to_data) & names.importing_files
+    texts = [names.project.raw(user) for user in near]
     for function in names.functions:
         name = getattr(function.node, "name", "")
         if isinstance(names.parents.get(function.node), ast.Module) and any(
@@ -229,6 +225,4 @@ def _words_for(names: Names, name: ResolvedName) -> list[str]:
 def _files_of_programs(context: Context) -> frozenset[str]:
     """Return the files of all programs that a file may belong to."""
     project, path = context.names.project, context.names.path
-    if project is None:
-        return frozenset()
     return frozenset().union(*map(project.with_imports, project.with_importers([path])))

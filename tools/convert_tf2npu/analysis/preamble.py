@@ -295,9 +295,9 @@ class _Preamble:
         name = names.resolve(node.func, where)
         if name and names.definition(node.func, where) is None:
             return _is_name_without_effect(name) or name in _VALUE_CLASSES or name.partition(".")[0] in _VALUES
-        definition = names.definition(node.func, where)
-        if definition is not None and isinstance(definition.node, ast.ClassDef):
-            return any(base.startswith(_PLAIN_KERAS) for base in definition.names.outside_ancestors(definition.node))
+        its_class = names.class_definition(node.func, where)
+        if its_class is not None:
+            return any(base.startswith(_PLAIN_KERAS) for base in its_class.names.outside_ancestors(its_class.node))
         function = node.func
         if (
             isinstance(function, ast.Name)
@@ -336,8 +336,8 @@ class _Preamble:
         self, names: Names, node: ast.Call, where: Where, needed: Callable[[Iterable[bool]], bool]
     ) -> bool:
         """Return True if a call runs a function of the project that builds nothing; with ``any``, one that sets too."""
-        definition = names.definition(node.func, where)
-        if definition is None or not isinstance(definition.node, ast.FunctionDef) or definition.node in self._followed:
+        definition = names.function_definition(node.func, where)
+        if definition is None or definition.node in self._followed:
             return False
         self._followed.add(definition.node)
         body = [

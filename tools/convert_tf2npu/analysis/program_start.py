@@ -122,7 +122,7 @@ def _first_statement_of_work(names: Names, body: Sequence[ast.stmt]) -> ast.stmt
 def _imports_module_with_variables(names: Names, statement: ast.stmt) -> bool:
     """Return True if a statement imports a module of the project that makes variables when it is imported."""
     project = names.project
-    if project is None or not isinstance(statement, (ast.Import, ast.ImportFrom)):
+    if not isinstance(statement, (ast.Import, ast.ImportFrom)):
         return False
     if isinstance(statement, ast.Import):
         imported = [alias.name for alias in statement.names]
@@ -193,17 +193,16 @@ def _has_plain_arguments(names: Names, call: ast.expr) -> bool:
 
 def _passes_first_argument_to_runner(names: Names, call: ast.Call) -> bool:
     """Return True if a call is of a function of the project that gives its first argument to a runner."""
-    definition = names.definition(call.func, names.place(call))
-    function = definition.node if definition is not None else None
-    if definition is None or not isinstance(function, ast.FunctionDef) or not function.args.args:
+    function = names.function_definition(call.func, names.place(call))
+    if function is None or not function.node.args.args:
         return False
-    given = function.args.args[0].arg
+    given = function.node.args.args[0].arg
     return any(
         isinstance(node, ast.Call)
         and node.args
         and getattr(node.args[0], "id", None) == given
-        and _is_call_of_runner(definition.names, node)
-        for node in ast.walk(function)
+        and _is_call_of_runner(function.names, node)
+        for node in ast.walk(function.node)
     )
 
 
@@ -219,8 +218,10 @@ def _is_call_of_runner(names: Names, node: ast.AST) -> bool:
 
 
 def _body_of_local_function(names: Names, function: ast.AST | None, statement: ast.stmt) -> Sequence[ast.stmt] | None:
-    definition = names.definition(function, names.places[statement]) if isinstance(function, ast.Name) else None
-    if definition is None or definition.names is not names or not isinstance(definition.node, ast.FunctionDef):
+    definition = (
+        names.function_definition(function, names.places[statement]) if isinstance(function, ast.Name) else None
+    )
+    if definition is None or definition.names is not names:
         return None
     body = definition.node.body
     # The script that imports the function opens the device itself.
@@ -232,7 +233,7 @@ def _body_of_local_function(names: Names, function: ast.AST | None, statement: a
 def _is_called_by_other_scripts(names: Names, function: ast.FunctionDef) -> bool:
     """Return True if other scripts of the project call a function, tests left out."""
     project = names.project
-    if project is None or names.path not in project.paths or not project.direct_importers(names.path):
+    if not project.direct_importers(names.path):
         return False
     others = {path for script in scripts_importing(project, names.path) for path in project.with_imports(script)} - {
         names.path

@@ -180,12 +180,10 @@ class Reach:
                     return evidence
         return None
 
-    def first_evidence_of_each_version(
-        self, paths: Collection[str], only_clear: bool = False
-    ) -> Iterator[FileEvidence]:
+    def first_evidence_of_each_version(self, paths: Collection[str]) -> Iterator[FileEvidence]:
         """Yield the first evidence of version 2 and the first of version 1 in some files."""
         for kind in ("two", "one"):
-            evidence = self.first_reached_evidence(kind, paths, only_clear)
+            evidence = self.first_reached_evidence(kind, paths)
             if evidence is not None:
                 yield evidence
 

@@ -53,11 +53,11 @@ def _possible_types(context: Context, node: ast.AST | None, where: Where, seen: 
             return {Type.PREPARED_RUN_CONFIG if arguments_without_effect(context, node, where) else Type.NPU_RUN_CONFIG}
         if isinstance(node.func, ast.Attribute) and node.func.attr == "replace":
             return _possible_types(context, node.func.value, where, seen)
-        definition = context.names.definition(node.func, where)
-        if definition and isinstance(definition[0], ast.FunctionDef) and definition[1] is context.names:
+        function = context.names.function_definition(node.func, where)
+        if function and function.names is context.names:
             return {
                 k
-                for r in own_returns(definition[0])
+                for r in own_returns(function.node)
                 for k in _possible_types(context, r.value, context.names.places[r], seen)
             }
     kind = context.types.type_of(node, where)

@@ -112,7 +112,7 @@ def uneven_slice_of(context: Context, call: Call, value: ast.expr) -> Slice | No
         size is None
         or ranged is None
         or ast.dump(ranged.args[2]) != ast.dump(size)
-        or _has_equal_slices(context, call, ranged, size)
+        or _has_equal_slices(context, call, ranged)
     ):
         return None
     return Slice(value.value, size, ranged)
@@ -235,7 +235,7 @@ def _is_tested_by_loop(context: Context, node: ast.AST, names: set[str]) -> bool
     )
 
 
-def _has_equal_slices(context: Context, call: Call, ranged: ast.Call, size: ast.expr) -> bool:
+def _has_equal_slices(context: Context, call: Call, ranged: ast.Call) -> bool:
     """Return True if all slices of a range have one size, or if its end is computed so that they may."""
     numbers = [boxed_constant(argument) for argument in ranged.args]
     if None not in numbers:

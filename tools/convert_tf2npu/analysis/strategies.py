@@ -39,11 +39,9 @@ def creates_custom_strategy(names: Names, call: ast.Call, where: Where) -> bool:
     """Return True if a call makes a strategy with synchronous replicas whose class is of the project, or of Sonnet."""
     if names.resolve(call.func, where) == "sonnet.distribute.Replicator":
         return True
-    definition = names.definition(call.func, where)
-    return (
-        definition is not None
-        and isinstance(definition.node, ast.ClassDef)
-        and any(NAMES.get(name) == REPLICAS for name in definition.names.outside_ancestors(definition.node))
+    its_class = names.class_definition(call.func, where)
+    return its_class is not None and any(
+        NAMES.get(name) == REPLICAS for name in its_class.names.outside_ancestors(its_class.node)
     )
 
 
@@ -135,10 +133,10 @@ def program_modules_matching(names: Names, pattern: Pattern[bytes]) -> Iterator[
     """
     yield names
     project = names.project
-    importing = project.with_importers({names.path}) if project and names.path in project.paths else frozenset()
-    near = importing.union(*map(project.with_imports, importing)) if project and len(importing) > 1 else None
-    for path in project.paths if project else ():
-        is_near = path != names.path and (near is None or path in near)
-        module = project.module(path) if project and is_near and pattern.search(project.raw(path)) else None
+    importing = project.with_importers({names.path})
+    near = importing.union(*map(project.with_imports, importing)) if len(importing) > 1 else project.paths
+    for path in project.paths:
+        is_near = path != names.path and path in near
+        module = project.module(path) if is_near and pattern.search(project.raw(path)) else None
         if module:
             yield module.names

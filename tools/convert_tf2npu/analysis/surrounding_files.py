@@ -17,8 +17,6 @@ def names_of_surrounding_files(context: Context, concerns: Callable[[bytes], boo
     """
     names, facts = context.names, context.program_facts
     project = names.project
-    if project is None or names.path not in project.paths:
-        return [names]
     importers = project.with_importers([names.path])
     others = {*importers, *project.with_imports(names.path)}
     if facts is not None:

@@ -85,7 +85,7 @@ def is_tf2_program(context: Context) -> bool:
 def _is_module_without_tf2(names: Names) -> bool:
     """Return True for a module of scripts that shows version 1 only, or no version 2 with what it imports."""
     project, path = names.project, names.path
-    if project is None or path not in project.paths or _is_program_or_unused_library(project, path):
+    if not names.is_in_project or _is_program_or_unused_library(project, path):
         return False
     own = names.once(evidence_of)
     is_one = own.is_clear and own.one is not None
@@ -106,8 +106,6 @@ def is_graph_program(context: Context) -> bool:
 def is_imported_by_graph_program(context: Context) -> bool:
     """Return True if a program of TensorFlow 1 imports a file, whatever the file itself shows."""
     project, path = context.names.project, context.names.path
-    if project is None or path not in project.paths:
-        return False
     return any(
         project.once(judgement_of_script, script).version == Version.ONE
         for script in project.once(programs_importing, path)
@@ -130,10 +128,7 @@ def is_eager_file(context: Context) -> bool:
 
 
 def _has_eager_user(names: Names) -> bool:
-    project = names.project
-    if project is None or names.path not in project.paths:
-        return False
-    return first_evidence(project, "eager", project.with_importers({names.path}) - {names.path}) is not None
+    return first_evidence(names.project, "eager", names.importing_files) is not None
 
 
 def is_idle_session(context: Context, node: ast.AST) -> bool:
@@ -185,17 +180,14 @@ def may_be_tf2(context: Context) -> bool:
 
 def _may_be_tf2_itself(names: Names, raw: bytes) -> bool:
     project, path = names.project, names.path
-    is_known = project is not None and path in project.paths and project.raw(path) == raw  # no notebook
-    kinds = project.once(evidence_kinds_in_file, path) if project and is_known else evidence_kinds_of_bytes(raw)
+    is_known = names.is_in_project and project.raw(path) == raw  # no notebook
+    kinds = project.once(evidence_kinds_in_file, path) if is_known else evidence_kinds_of_bytes(raw)
     return not kinds.isdisjoint(("two", "trains"))
 
 
 def _is_imported_by_tf2(names: Names) -> bool:
-    project = names.project
-    if project is None or names.path not in project.paths:
-        return False
-    importers = project.once(_files_with_words_of_tf2)
-    return bool(importers) and not importers.isdisjoint(project.with_importers({names.path}))
+    importers = names.project.once(_files_with_words_of_tf2)
+    return bool(importers) and not importers.isdisjoint(names.project.with_importers({names.path}))
 
 
 def _files_with_words_of_tf2(project: ModuleIndex) -> frozenset[str]:
@@ -213,17 +205,14 @@ def _version_verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
         return Verdict(Version.ONE, None, None, False, False, False)
     own = names.once(evidence_of)
     project, path = names.project, names.path
-    if project is None or path not in project.paths:
-        judgement = judgement_of([own])
-    else:
-        judgement = _version_of_project_file(project, path, own)
+    judgement = _version_of_project_file(project, path, own) if names.is_in_project else judgement_of([own])
     if judgement.version == Version.UNKNOWN and own.added:
         judgement = judgement._replace(version=Version.ONE, one=own.added)
     if tf:
         judgement = judgement._replace(version=Version.TWO)
     if judgement.version == Version.ONE:
         return Verdict(judgement.version, judgement.one, judgement.two, False, False, False)
-    if project is None or path not in project.paths:
+    if not names.is_in_project:
         return Verdict(*judgement, own.trains, own.trains, own.opens)
     return Verdict(*judgement, *_file_and_program_train(project, path, own), _opens_device(project, path))
 
@@ -234,10 +223,8 @@ def may_train(context: Context) -> bool:
 
 
 def _may_train(names: Names) -> bool:
-    own, project = names.once(evidence_of), names.project
-    if project is None or names.path not in project.paths:
-        return own.trains
-    return _reaches_training(project, names.path, own)
+    own = names.once(evidence_of)
+    return _reaches_training(names.project, names.path, own) if names.is_in_project else own.trains
 
 
 def _version_of_project_file(project: ModuleIndex, path: str, file_evidence: FileEvidence) -> Judgement:
@@ -326,15 +313,10 @@ def _scripts_sharing(project: ModuleIndex, modules: Iterable[str]) -> frozenset[
 
 def _is_started_by_others(names: Names) -> bool:
     """Return True if a script imports the file, directly or not."""
-    project, path = names.project, names.path
-    if project is None or path not in project.paths:
-        return False
-    return bool(project.once(programs_importing, path))
+    return bool(names.project.once(programs_importing, names.path))
 
 
 def _is_imported_by_programs(names: Names) -> bool:
     """Return True if a program that users start imports the file, directly or not. Each such file is analysed."""
     project, path = names.project, names.path
-    if project is None or path not in project.paths:
-        return False
     return any(project.once(is_program, script) for script in project.once(programs_importing, path))

@@ -50,11 +50,8 @@ def _mentions_tf_function(raw: bytes) -> bool:
 
 
 def _imports_tf_functions(names: Names) -> bool:
-    project = names.project
-    if project is None or names.path not in project.paths:
-        return False
-    defining = project.once(_files_mentioning_tf_function)
-    return bool(defining) and not defining.isdisjoint(project.with_imports(names.path))
+    defining = names.project.once(_files_mentioning_tf_function)
+    return bool(defining) and not defining.isdisjoint(names.project.with_imports(names.path))
 
 
 def _files_mentioning_tf_function(project: ModuleIndex) -> frozenset[str]:
@@ -210,12 +207,8 @@ def _function_of_file(names: Names, node: ast.AST, where: Where) -> ast.AST | No
     """Return the function of this file that an expression names."""
     if not isinstance(node, (ast.Name, ast.Attribute)):
         return None
-    definition = names.definition(node, where)
-    return (
-        definition.node
-        if definition is not None and definition.names is names and isinstance(definition.node, ast.FunctionDef)
-        else None
-    )
+    function = names.function_definition(node, where)
+    return function.node if function is not None and function.names is names else None
 
 
 def may_be_traced(names: Names, function: ast.FunctionDef) -> bool:
@@ -263,10 +256,8 @@ def _overridden_methods(names: Names, function: ast.FunctionDef) -> Iterator[tup
     if not isinstance(owner, ast.ClassDef):
         return
     for base in owner.bases:
-        definition = names.definition(base, names.places[owner])
-        if definition is None or not isinstance(definition.node, ast.ClassDef):
-            continue
-        for held in definition.names.attribute_bindings(definition.node, function.name):
+        its_class = names.class_definition(base, names.places[owner])
+        for held in its_class.names.attribute_bindings(its_class.node, function.name) if its_class else ():
             method = held.binding.node
             if isinstance(method, ast.FunctionDef) and method is not function:
                 yield held.names, method
@@ -293,15 +284,11 @@ def traced_function_of(names: Names, call: Call) -> TracedFunction | None:
             if maker is not None:
                 return TracedFunction(node, theirs, maker if isinstance(maker, ast.Call) else None)
         elif isinstance(node, ast.Call) and node.args:
-            definition = theirs.definition(node.args[0], origin.where)
+            function = theirs.function_definition(node.args[0], origin.where)
             maker = node.func if isinstance(node.func, ast.Call) else node
-            if (
-                definition is not None
-                and isinstance(definition.node, ast.FunctionDef)
-                and _is_tf_function(theirs, maker, origin.where)
-            ):
+            if function is not None and _is_tf_function(theirs, maker, origin.where):
                 assert isinstance(maker, ast.Call)
-                return TracedFunction(definition.node, definition.names, maker)
+                return TracedFunction(function.node, function.names, maker)
     return None
 
 

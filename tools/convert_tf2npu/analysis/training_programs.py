@@ -27,7 +27,7 @@ def texts_of_first_training_program(context: Context, node: ast.AST) -> list[byt
     own = context.source.text.encode("utf-8", "replace")
     if _FRAMEWORK.search(own) and _TRAINS.search(own):
         return texts_of_file_and_importers(context)
-    if project is None or path not in project.paths:
+    if not context.names.is_in_project:
         return []
     part = Part(path, _outline_name_of(context, node))
     for program in [path, *programs_importing(project, path)]:

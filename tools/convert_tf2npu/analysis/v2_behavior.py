@@ -81,8 +81,6 @@ def _first_project_import_of_tensorflow(context: Context, imports_tensorflow: bo
         imports_tensorflow: True if the file imports TensorFlow itself; otherwise each module with TensorFlow counts.
     """
     project = context.names.project
-    if not project or not context.names.path:
-        return None
     for statement in context.names.tree.body:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             paths: set[str] = set()
@@ -102,7 +100,6 @@ def _imported_project_files(context: Context, statement: ast.stmt) -> list[str]:
         assert isinstance(statement, ast.ImportFrom)
         base = "." * statement.level + (statement.module or "")
         dotted = [base] + [base + ("" if base.endswith(".") else ".") + a.name for a in statement.names]
-    assert names.project
     files = [names.project.file_of_module(name, names.path) for name in dotted]
     return [path for path in files if path]
 

@@ -23,7 +23,8 @@ FUNCTION = "function"
 # "lost", the same in training, "axis:I.J", the sizes of unknown dimension J of component I. Its source: "examples",
 # their number, and "mixed", if each pass of training has another order.
 DATASET = "dataset"
-# An array, or a placeholder: "shape", of the array or of what is fed. A Python int: "number".
+# An array, or a placeholder: "shape", of the array or of what is fed. A Python int: "number". A placeholder "changes",
+# if runs that fetch and feed the same tensors fed it several shapes.
 SHAPE = "shape"
 # What ops return: "in", where they were created: "eager", "graph", "function", or "data" for functions of tf.data.
 OP = "op"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
 import stat
-from typing import IO, Iterator, Sequence
+from typing import Iterator, Sequence
 
 from .tree import Entry, Tree
-
-_PIECE_BYTES = 1 << 20
 
 
 def build_copy(source: str, tree: Tree, new: dict[str, bytes], building: str, is_single_file: bool) -> list[str]:
@@ -107,21 +106,15 @@ def differing_entries(
         if entry.is_link and not is_single_file:
             same = os.path.islink(place) and os.readlink(place) == os.readlink(entry.path)
         elif entry.relative in new:
-            content = new[entry.relative]
-            same = _is_file_with_mode_and_size(
-                place, stat.S_IMODE(os.stat(entry.path).st_mode), len(content)
-            ) and _has_content(place, content)
+            mode, content = os.stat(entry.path).st_mode, new[entry.relative]
+            same = _is_file_with_mode_and_size(place, mode, len(content)) and _has_content(place, content)
+        elif not _can_be_read(entry.path):
+            missing.append(entry.relative)
+            continue
         else:
-            try:
-                stream = open(entry.path, "rb", buffering=0)
-            except OSError:
-                missing.append(entry.relative)
-                continue
-            with stream:
-                status = os.fstat(stream.fileno())
-                same = _is_file_with_mode_and_size(
-                    place, stat.S_IMODE(status.st_mode), status.st_size
-                ) and _rest_equals_file(stream, place)
+            status = os.stat(entry.path)
+            same = _is_file_with_mode_and_size(place, status.st_mode, status.st_size)
+            same = same and filecmp.cmp(entry.path, place, shallow=False)
         if not same:
             yield entry
 
@@ -134,8 +127,7 @@ def are_same_files(one: str, other: str) -> bool:
         return os.readlink(one) == os.readlink(other)
     if not os.path.isfile(other) or os.stat(one).st_mode != os.stat(other).st_mode:
         return False
-    with open(one, "rb", buffering=0) as stream:
-        return _rest_equals_file(stream, other)
+    return filecmp.cmp(one, other, shallow=False)
 
 
 def _is_file_with_mode_and_size(path: str, mode: int, size: int) -> bool:
@@ -143,20 +135,11 @@ def _is_file_with_mode_and_size(path: str, mode: int, size: int) -> bool:
         status = os.lstat(path)
     except OSError:
         return False
-    return stat.S_ISREG(status.st_mode) and stat.S_IMODE(status.st_mode) == mode and status.st_size == size
+    return (
+        stat.S_ISREG(status.st_mode) and stat.S_IMODE(status.st_mode) == stat.S_IMODE(mode) and status.st_size == size
+    )
 
 
 def _has_content(path: str, content: bytes) -> bool:
     with open(path, "rb", buffering=0) as stream:
         return stream.read() == content
-
-
-def _rest_equals_file(one: IO[bytes], path: str) -> bool:
-    """Return True if the rest of an open file equals the content of another one."""
-    with open(path, "rb", buffering=0) as other:
-        while True:
-            piece = one.read(_PIECE_BYTES)
-            if piece != other.read(_PIECE_BYTES):
-                return False
-            if not piece:
-                return True

@@ -104,7 +104,7 @@ class Context(Once):
 
     def is_unreached(self, names: Names, line: int) -> bool:
         """Return True if observed runs reached the program, but not a line, which may be in another file."""
-        if self.program_facts is None or names.project is None:
+        if self.program_facts is None:
             return False
         known = self.facts
         if names is not self.names:

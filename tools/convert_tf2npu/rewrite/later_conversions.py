@@ -197,10 +197,8 @@ def _conversions_of_call(context: Context, call: Call, name: str) -> Iterator[Co
     end, closing = source.end(function), source.end(node)
     if name == APPLY:
         if len(node.args) == 2 and not node.keywords and not any(isinstance(value, ast.Starred) for value in node.args):
-            at, dot = (
-                after_opening_parenthesis(source, node),
-                after_closing_parentheses(source, source.end(function.value)),
-            )
+            at = after_opening_parenthesis(source, node)
+            dot = after_closing_parentheses(source, source.end(function.value))
             edits = Edit(dot, end, ".apply_gradients"), Edit(at, at, "zip(", first=True)
             yield _make_conversion(node, name, *edits, Edit(closing - 1, closing - 1, ")", closing=True))
         return
@@ -226,10 +224,8 @@ def _conversions_of_call(context: Context, call: Call, name: str) -> Iterator[Co
     elif method == "rebatch":
         yield _make_conversion(node, name, Edit(dot, end, ".unbatch().batch"))
     elif method in TRANSFORMATIONS and tensorflow is not None:
-        at, call_begin = (
-            after_opening_parenthesis(source, node),
-            f"{tensorflow}.data.experimental.{TRANSFORMATIONS[method]}(",
-        )
+        at = after_opening_parenthesis(source, node)
+        call_begin = f"{tensorflow}.data.experimental.{TRANSFORMATIONS[method]}("
         edits = Edit(dot, end, ".apply"), Edit(at, at, call_begin, first=True)
         yield _make_conversion(node, name, *edits, Edit(closing, closing, ")", closing=True))
 

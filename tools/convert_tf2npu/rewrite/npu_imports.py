@@ -108,9 +108,8 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> lis
     starts = [edit.start for change in changes for edit in change.edits]
     first = min(starts or [0])
     top = _last_setting_after_import(source, names, names.tree.body, first)
-    beside = _last_tensorflow_import(
-        source, names.tree.body, first
-    )  # importing the interface for TensorFlow 2 has no effects
+    # Importing the interface for TensorFlow 2 has no effects.
+    beside = _last_tensorflow_import(source, names.tree.body, first)
     wanted: dict[ast.stmt, set[str]] = {}
     for change in changes:
         place: ast.stmt | None = top or _tensorflow_import_in_function(source, names, change)

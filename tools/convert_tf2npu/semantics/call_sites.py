@@ -91,9 +91,7 @@ def _modules_with_word(names: Names, name: str) -> Iterator[Names | None]:
     """Yield a module and the others of the project with a word in them; None for one that cannot be read."""
     yield names
     project = names.project
-    if project is None or names.path not in project.paths:
-        return
-    for path in project.paths:
+    for path in project.paths if names.is_in_project else ():
         if path != names.path and path.endswith((".py", ".pyw", ".ipynb")) and name.encode() in project.raw(path):
             module = project.module(path)
             yield None if module is None else module.names
@@ -129,8 +127,6 @@ def modules_using(names: Names, name: str) -> list[Names] | None:
 def _modules_using(names: Names, name: str) -> Iterator[Names | None]:
     """Yield the modules of :func:`modules_using`; None for one that cannot be read, which is the last."""
     project = names.project
-    if project is None or names.path not in project.paths:
-        return
     seen, todo = {names.path}, [names.path]
     while todo:
         for path in project.once(_importers_with_name, todo.pop(), name):

@@ -17,7 +17,7 @@ from .resolved_name import ResolvedName
 class Classes(Names):
     """The definitions that the names of one module refer to."""
 
-    def __init__(self, tree: ast.Module, project: ModuleIndex | None, path: str, keras_apart: bool) -> None:
+    def __init__(self, tree: ast.Module, project: ModuleIndex, path: str, keras_apart: bool) -> None:
         super().__init__(tree, project, path, keras_apart)
         # None stands for the names of this module: a reference to them would make a cycle.
         self._held: dict[tuple[ast.ClassDef, str], list[tuple[Binding, Names | None]]] = {}
@@ -36,7 +36,7 @@ class Classes(Names):
         if name is None or not name.is_definition:
             return None
         if name.path != names.path:
-            module = names.project.module(name.path) if names.project else None
+            module = names.project.module(name.path)
             if module is None:
                 return None
             names = module.names
@@ -76,10 +76,7 @@ class Classes(Names):
             if len(bindings) == 1 and bindings[0].kind == "arg":
                 own_class = self.first_argument_of(bindings[0])
                 return ClassDefinition(own_class, self) if own_class else None
-        defined = self.definition(node, where) if isinstance(node, (ast.Name, ast.Attribute)) else None
-        if defined is None or not isinstance(defined.node, ast.ClassDef):
-            return None
-        return ClassDefinition(defined.node, defined.names)
+        return self.class_definition(node, where) if isinstance(node, (ast.Name, ast.Attribute)) else None
 
     def attribute_bindings(self, owner: ast.ClassDef, name: str) -> list[HeldBinding]:
         key = (owner, name)
@@ -119,9 +116,9 @@ class Classes(Names):
     def _base_classes_in_project(self, owner: ast.ClassDef) -> Iterator[ClassDefinition]:
         """Yield the classes of the project that a class of this module derives from."""
         for base in owner.bases:
-            base_class = self.definition(base, self.places[owner])
-            if base_class and isinstance(base_class.node, ast.ClassDef):
-                yield ClassDefinition(base_class.node, base_class.names)
+            base_class = self.class_definition(base, self.places[owner])
+            if base_class:
+                yield base_class
 
     def outside_ancestors(self, owner: ast.ClassDef) -> frozenset[str]:
         cuts = self.cuts
@@ -134,11 +131,11 @@ class Classes(Names):
                 if name and not name.is_definition:
                     outside.add(self.resolve(base, where) or "")
                 other = self.name_of_imported_definition(base, where)
-                if other and self.project:
+                if other:
                     outside |= self.project.outside_ancestors(other.path, other.dotted)
                     continue
-                defined = self.definition(base, where)
-                if defined and isinstance(defined.node, ast.ClassDef):
+                defined = self.class_definition(base, where)
+                if defined:
                     outside |= defined.names.outside_ancestors(defined.node)
             self._ancestries[owner] = frozenset(outside)
         return self._ancestries[owner] if self.cuts == cuts else self._ancestries.pop(owner)

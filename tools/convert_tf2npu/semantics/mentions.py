@@ -95,9 +95,9 @@ def _reads_global_of_module(node: ast.AST, where: Where, names: Names, name: str
         base = names.resolved_name(node.value, where)
         return base is not None and base.is_module_of_project and base.path == module_path
     bindings = names.bindings_of_name(name, where) or ()
-    project = names.project
-    return project is not None and any(
-        b.kind == "import" and project.file_of_import(b.target, names.path) == (module_path, [name]) for b in bindings
+    return any(
+        b.kind == "import" and names.project.file_of_import(b.target, names.path) == (module_path, [name])
+        for b in bindings
     )
 
 
@@ -144,13 +144,11 @@ def _modules_reading_attribute(names: Names, word: str) -> Iterator[Names | None
     """Yield the other modules that import a module, directly or not, and read an attribute of a name; None for one that
     cannot be read. All of them together may not fit into memory."""
     project = names.project
-    if project is None or names.path not in project.paths:
-        return
     literal = word.encode("utf-8")
     attribute = re.compile(rb"\.\s*%s\b" % re.escape(literal))
-    others = project.with_importers([names.path])
-    for path in project.paths:
-        raw = project.raw(path) if path != names.path and path in others else b""
+    importing = names.importing_files
+    for path in project.paths if importing else ():
+        raw = project.raw(path) if path in importing else b""
         if literal in raw and attribute.search(raw):
             module = project.module(path)
             yield module.names if module else None

@@ -59,6 +59,13 @@ class ClassDefinition(NamedTuple):
     names: Names
 
 
+class FunctionDefinition(NamedTuple):
+    """A function of the project, with the names of its module."""
+
+    node: ast.FunctionDef
+    names: Names
+
+
 class HeldBinding(NamedTuple):
     """A binding of an attribute, with the names of the module that has it."""
 
@@ -85,7 +92,7 @@ class Names(ModuleTables, ABC):
 
     Attributes:
         keras_apart: True if the package keras is another one than tf.keras, as with TensorFlow 1.
-        project: the index of the project, if there is one.
+        project: the index of the project.
         types: type inference for its expressions.
         lift: the plan for lifting it to tf.compat.v1, if it is lifted.
         by_name: the fates of the names that are lifted where they stand.
@@ -93,7 +100,7 @@ class Names(ModuleTables, ABC):
 
     types: Types
 
-    def __init__(self, tree: ast.Module, project: ModuleIndex | None, path: str, keras_apart: bool) -> None:
+    def __init__(self, tree: ast.Module, project: ModuleIndex, path: str, keras_apart: bool) -> None:
         super().__init__(tree, path)
         self.project, self.keras_apart = project, keras_apart
         self.lift: Lift | None = None
@@ -101,8 +108,23 @@ class Names(ModuleTables, ABC):
 
     @property
     def cuts(self) -> int:
-        """The cuts of the project; 0 without one."""
-        return self.project.cuts if self.project is not None else 0
+        """The cuts of the project."""
+        return self.project.cuts
+
+    @property
+    def is_in_project(self) -> bool:
+        """False for code without a file, and for a file that is not one of the run."""
+        return self.path in self.project.paths
+
+    @property
+    def imported_files(self) -> frozenset[str]:
+        """The other files of the project that this one imports, directly or not."""
+        return self.project.with_imports(self.path) - {self.path}
+
+    @property
+    def importing_files(self) -> frozenset[str]:
+        """The other files of the project that import this one, directly or not."""
+        return self.project.with_importers({self.path}) - {self.path}
 
     def spelled_name(self, node: ast.AST, where: Where) -> str | None:
         """Return the text of :meth:`resolved_name`."""
@@ -126,6 +148,20 @@ class Names(ModuleTables, ABC):
         """Return the binding of a variable that has one, of the kind if one is given; None for other expressions."""
         bindings = self.bindings_of_name(node.id, where) if isinstance(node, ast.Name) else None
         return bindings[0] if bindings and len(bindings) == 1 and kind in ("", bindings[0].kind) else None
+
+    def class_definition(self, node: ast.AST, where: Where) -> ClassDefinition | None:
+        """Return the one class of the project that an expression refers to."""
+        defined = self.definition(node, where)
+        return (
+            ClassDefinition(defined.node, defined.names) if defined and isinstance(defined.node, ast.ClassDef) else None
+        )
+
+    def function_definition(self, node: ast.AST, where: Where) -> FunctionDefinition | None:
+        """Return the one function of the project that an expression refers to."""
+        defined = self.definition(node, where)
+        if defined is None or not isinstance(defined.node, ast.FunctionDef):
+            return None
+        return FunctionDefinition(defined.node, defined.names)
 
     def star_exports(self, name: str) -> bool:
         """Return True if a star import of this module exports a name that it binds."""

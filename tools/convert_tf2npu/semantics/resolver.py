@@ -44,9 +44,7 @@ class Resolver(Classes):
         keras_apart: True if the package keras is another one than tf.keras.
     """
 
-    def __init__(
-        self, tree: ast.Module, project: ModuleIndex | None = None, path: str = "", keras_apart: bool = False
-    ) -> None:
+    def __init__(self, tree: ast.Module, project: ModuleIndex, path: str = "", keras_apart: bool = False) -> None:
         super().__init__(tree, project, path, keras_apart)
         self._resolving: set[int] = set()
         self._followed: dict[str, ResolvedName | None] = {}
@@ -162,14 +160,12 @@ class Resolver(Classes):
             return None
         cuts = self.cuts
         if module not in self._followed:
-            self._followed[module] = (
-                self.project.resolve_import(module, self.path) if self.project else ResolvedName(module)
-            )
+            self._followed[module] = self.project.resolve_import(module, self.path)
         return self._followed[module] if self.cuts == cuts else self._followed.pop(module)
 
     def _resolve_member(self, base: ResolvedName, name: str) -> ResolvedName | None:
         if base.path:
-            return self.project.resolve_attribute(base, name) if self.project else None
+            return self.project.resolve_attribute(base, name)
         return _of_library((f"{base.dotted}.{name}", ""))
 
     def _resolve_attribute(self, node: ast.Attribute, where: Where) -> ResolvedName | None:
@@ -224,14 +220,10 @@ class Resolver(Classes):
     def _name_of_call_result(self, call: ast.Call, where: Where, part: str) -> ResolvedName | None:
         """Return the name of the result of a function of the project, or of a part of the result."""
         other = self.name_of_imported_definition(call.func, where)
-        if other and self.project:
+        if other:
             return self.project.name_of_result(other.path, other.dotted, part)
-        definition = self.definition(call.func, where)
-        return (
-            definition.names.name_of_result(definition.node, part)
-            if definition and isinstance(definition.node, ast.FunctionDef)
-            else None
-        )
+        function = self.function_definition(call.func, where)
+        return function.names.name_of_result(function.node, part) if function else None
 
     def _resolve_from_star(self, name: str) -> ResolvedName | None:
         return (

@@ -16,7 +16,7 @@ _BUILTINS = frozenset(dir(builtins))
 _FRAMEWORKS = frozenset({"tensorflow", "tensorflow_estimator", "keras", "tf_keras"})
 
 
-def name_from_stars(name: str, stars: Iterable[str], project: ModuleIndex | None, path: str) -> ResolvedName | None:
+def name_from_stars(name: str, stars: Iterable[str], project: ModuleIndex, path: str) -> ResolvedName | None:
     """Return what the star imports of a module bind a name to, or None.
 
     Args:
@@ -33,8 +33,8 @@ def name_from_stars(name: str, stars: Iterable[str], project: ModuleIndex | None
     known: set[ResolvedName | None] = set()
     of_one_keras: ResolvedName | None = None  # of several modules of Keras with a name, the last one
     for star in stars:
-        module = project.file_of_module(star, path) if project else None
-        if module and project:
+        module = project.file_of_module(star, path)
+        if module:
             name_there = starred_name(project, module, name)
             if name_there:
                 known.add(name_there)
@@ -67,7 +67,7 @@ def names_with_later_stars(
     bindings: list[Binding],
     module: Scope,
     stars: list[Star],
-    project: ModuleIndex | None,
+    project: ModuleIndex,
     path: str,
 ) -> set[ResolvedName | None]:
     """Return what a name of a module can refer to if star imports of the project after its bindings bind it too.
@@ -82,7 +82,7 @@ def names_with_later_stars(
         path: the file of the module.
     """
     candidates: set[ResolvedName | None] = {name}
-    if not project or any(b.where.scope is not module for b in bindings):
+    if any(b.where.scope is not module for b in bindings):
         return candidates
     last = max(getattr(b.where.statement, "lineno", 0) for b in bindings)
     for star in stars:

@@ -165,15 +165,13 @@ class TypeInference(Types):
         if binding.kind == "with":
             kind = self.type_or_in_progress(binding.node, binding.where)
             return kind if kind in ENTERED else None
-        project = self._names.project
-        origin = (
-            project.file_of_import(binding.target, self._names.path) if project and binding.kind == "import" else None
-        )
+        is_import = binding.kind == "import"
+        origin = self._names.project.file_of_import(binding.target, self._names.path) if is_import else None
         return self._type_of_module_global(origin[0], origin[1][0]) if origin and len(origin[1]) == 1 else None
 
     def _type_of_module_global(self, path: str, name: str) -> AnyType | None:
         """Return the type of what a module of the project binds to a name."""
-        if (path, name) in self._asked or self._names.project is None:
+        if (path, name) in self._asked:
             return Type.IN_PROGRESS
         module = self._names.project.module(path)
         if module is None:
@@ -221,9 +219,8 @@ class TypeInference(Types):
             )
         name_of_class = self._names.resolved_name(annotation, where)
         if name_of_class is None or name_of_class.is_definition:
-            definition = self._names.definition(annotation, where)
-            is_class = definition is not None and isinstance(definition.node, ast.ClassDef)
-            return self._type_of_definition_call(definition, "") if definition and is_class else None
+            its_class = self._names.class_definition(annotation, where)
+            return self._type_of_definition_call(Definition(*its_class), "") if its_class else None
         name = self._names.resolve(annotation, where) or ""
         return ANNOTATED.get(name) or type_of_subclass(name)
 

@@ -112,8 +112,8 @@ class _Search:
 
     def _origins_of_import(self, binding: Binding, names: Names, use: ast.AST) -> Iterator[Origin]:
         project = names.project
-        origin = project.file_of_import(binding.target, names.path) if project else None
-        module = project.module(origin[0]) if project and origin and len(origin[1]) == 1 else None
+        origin = project.file_of_import(binding.target, names.path)
+        module = project.module(origin[0]) if origin and len(origin[1]) == 1 else None
         bindings = module.names.module.bindings.get(origin[1][0], []) if module and origin else []
         for bound in bindings:
             if module is not None and (id(bound), 0) not in self._seen:
@@ -129,7 +129,7 @@ class _Search:
             if owner
             else self._bindings_of_object_attribute(node, where, names)
         )
-        if not held and names.project is not None:
+        if not held:
             base = names.resolved_name(node.value, where)
             module = names.project.module(base.path) if base and base.is_module_of_project else None
             if module is not None:
@@ -144,11 +144,9 @@ class _Search:
         """Return the bindings of an attribute of an object, in the class of the project that makes the object."""
         held: list[HeldBinding] = []
         for origin in self.origins_of(node.value, where, names):
-            made_class = (
-                origin.names.definition(origin.node.func, origin.where) if isinstance(origin.node, ast.Call) else None
-            )
-            if made_class is not None and isinstance(made_class.node, ast.ClassDef):
-                held += made_class.names.attribute_bindings(made_class.node, node.attr)
+            if isinstance(origin.node, ast.Call):
+                made_class = origin.names.class_definition(origin.node.func, origin.where)
+                held += made_class.names.attribute_bindings(made_class.node, node.attr) if made_class else []
         return held
 
     def _origins_of_subscript(self, node: ast.Subscript, where: Where, names: Names) -> Iterator[Origin]:

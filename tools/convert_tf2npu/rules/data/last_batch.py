@@ -318,9 +318,8 @@ def _reads_data_for_other_library(context: Context) -> bool:
 
 def _importing_modules(context: Context) -> Iterator[Names]:
     """Yield the other files of the project that import a file, directly or not."""
-    project, path = context.names.project, context.names.path
-    for importer in sorted(project.with_importers([path]) - {path}) if project is not None else ():
-        module = project.module(importer) if project is not None else None
+    for importer in sorted(context.names.importing_files):
+        module = context.names.project.module(importer)
         if module is not None:
             yield module.names
 

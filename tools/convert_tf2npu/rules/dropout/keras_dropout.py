@@ -31,6 +31,7 @@ from ...facts.seen import Seen
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ..base import Change, Context, Finding, Question
+from .training_dropouts import SWITCH
 
 CODE = "NPU201"
 ONCE_A_FILE = True
@@ -40,11 +41,10 @@ CALLS = _SWITCHED | {
     "tensorflow.keras.layers.SpatialDropout2D",
     "tensorflow.keras.layers.SpatialDropout3D",
 }
-_MODULE = "npu_convert_dropout"
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
-    if _MODULE in context.source.text or is_tf2_program(context):
+    if SWITCH in context.source.text or is_tf2_program(context):
         return
     seen = context.observed_at(CODE, LAYER, call.node)
     if seen is not None and _needs_no_operator(seen):
@@ -53,7 +53,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
     if layers and name in _SWITCHED and all(map(_drops_in_graphs, layers.values())):
         if call.node in layers:
             runs = layers[call.node].runs
-            yield Change(call.node, "dropout of Keras replaced with the NPU operator", (), (_MODULE,), runs)
+            yield Change(call.node, "dropout of Keras replaced with the NPU operator", (), (SWITCH,), runs)
         return
     yield Finding(
         call.node,

@@ -6,7 +6,9 @@ tensor.
 
 The rule reports a call whose ``training`` argument may be a tensor, or whose arguments it cannot convert. Write
 ``npu_ops.dropout`` in a conditional expression, or in ``tf.cond`` for a tensor. With facts of ``npu-shim observe`` the
-rule writes the form for what the argument was in all observed runs, and ``tf.cond`` only for a call with a seed.
+rule writes the conditional expression if the argument was a value of Python in all observed runs. It imports
+``npu_convert_dropout`` for other calls that ran in a graph, which makes the Dropout layers of all graphs in the process use
+the NPU operator, under a condition of either kind.
 
 Before::
 
@@ -121,7 +123,7 @@ from ...semantics.model import Call
 from ...semantics.signatures import LAYERS_DROPOUT, bind_arguments
 from ...syntax.expressions import boxed_constant
 from ..base import Change, Context, Finding
-from .training_dropouts import Dropout, change_or_finding_of_dropout
+from .training_dropouts import Dropout, results_of_dropout, switched_or_finding
 
 CODE = "NPU107"
 CALLS = frozenset({"tensorflow.layers.dropout"})
@@ -146,10 +148,16 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
     elif bound.is_given("noise_shape"):
         reason = "has a noise_shape"
     if reason or training is None:
-        yield Finding(call.node, "{0} {1}. Write npu_ops.dropout(x, keep_prob=1 - rate) for training", _NAME, reason)
+        finding = Finding(
+            call.node, "{0} {1}. Write npu_ops.dropout(x, keep_prob=1 - rate) for training", _NAME, reason
+        )
+        if bound.hidden or bound.is_given("noise_shape"):  # which the library leaves to the layer
+            yield finding
+        else:
+            yield from switched_or_finding(context, CODE, finding)
         return
     rate = bound.args.get("rate")
-    yield change_or_finding_of_dropout(
+    yield from results_of_dropout(
         context,
         Dropout(
             call,

@@ -6,7 +6,9 @@ Python evaluates it while the graph is built, the rule writes the NPU operator u
 
 The rule reports a call whose ``is_training`` may be a tensor or may come from the ``arg_scope`` of a caller. Write
 ``npu_ops.dropout`` in a conditional expression, or in ``tf.cond`` for a tensor. With facts of ``npu-shim observe`` the
-rule writes the form for what ``is_training`` was in all observed runs, and ``tf.cond`` only for a call with a seed.
+rule writes the conditional expression if ``is_training`` was a value of Python in all observed runs. It imports
+``npu_convert_dropout`` for other calls that ran in a graph, which makes the Dropout layers of all graphs in the process use
+the NPU operator, under a condition of either kind.
 
 Before::
 
@@ -82,7 +84,7 @@ from ...semantics.module_index import Names
 from ...semantics.signatures import Bound, bind_arguments
 from ...syntax.expressions import boxed_constant
 from ..base import Change, Context, Finding
-from .training_dropouts import Dropout, change_or_finding_of_dropout
+from .training_dropouts import Dropout, results_of_dropout, switched_or_finding
 
 CODE = "NPU118"
 _DROPOUT = "tensorflow.contrib.layers.dropout"
@@ -110,9 +112,13 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
     elif not complete or any(k.arg != "is_training" for scope in scopes for k in scope.keywords):
         reason = "may get more arguments from an arg_scope"
     if reason:
-        yield _finding_of_dropout(context, bound, call, reason)
+        finding = _finding_of_dropout(context, bound, call, reason)
+        if bound.hidden or bound.is_given("noise_shape"):  # which the library leaves to the layer
+            yield finding
+        else:
+            yield from switched_or_finding(context, CODE, finding)
         return
-    yield change_or_finding_of_dropout(
+    yield from results_of_dropout(
         context,
         Dropout(
             call,
@@ -146,10 +152,9 @@ def _finding_of_dropout(context: Context, bound: Bound, call: Call, reason: str)
 
 def _may_be_in_arg_scope(names: Names) -> bool:
     """Return True if this file, or a file that imports it, uses arg_scope, which may apply to any call."""
-    project = names.project
-    if project is None or names.path not in project.paths:
+    if not names.is_in_project:
         return bool(names.mentions("arg_scope"))
-    return any(b"arg_scope" in project.raw(path) for path in project.with_importers({names.path}))
+    return any(b"arg_scope" in names.project.raw(path) for path in {names.path, *names.importing_files})
 
 
 def _arg_scopes_with_dropout_around(context: Context, call: Call) -> list[ast.Call]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import NamedTuple
+from typing import Iterator, NamedTuple
 
 from ...analysis.static_conditions import is_python_value
-from ...facts.kinds import VALUE
-from ...facts.seen import Seen
+from ...analysis.tensorflow_version import is_tf2_program
+from ...facts.kinds import OP, VALUE
 from ...rewrite.call_edits import argument_end, edit_to_rename, rename_keyword, text_with_edits
-from ...rewrite.npu_imports import name_of_tensorflow
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.signatures import Bound
@@ -20,6 +19,7 @@ from ...syntax.source import Edit, Source, one_line
 from ..base import Change, Context, Finding, Question, Result
 
 OPERATOR = "npu_ops.dropout"
+SWITCH = "npu_convert_dropout"  # its import makes the Dropout layers of graphs use the operator
 _REPLACED = "dropout replaced with the NPU operator"
 # What makes the tensors that decide about training.
 _TENSORS = frozenset(
@@ -52,8 +52,8 @@ class Dropout(NamedTuple):
     renamed: tuple[tuple[str, str], ...]
 
 
-def change_or_finding_of_dropout(context: Context, dropout: Dropout, name: str, code: str) -> Result:
-    """Return the change to the NPU operator, or a finding.
+def results_of_dropout(context: Context, dropout: Dropout, name: str, code: str) -> Iterator[Result]:
+    """Yield the change to the NPU operator, or what ``switched_or_finding`` yields for it.
 
     Args:
         context: the file.
@@ -61,6 +61,14 @@ def change_or_finding_of_dropout(context: Context, dropout: Dropout, name: str, 
         name: its name in messages.
         code: of the rule.
     """
+    result = _change_or_finding(context, dropout, name, code)
+    if isinstance(result, Finding):
+        yield from switched_or_finding(context, code, result)
+    else:
+        yield result
+
+
+def _change_or_finding(context: Context, dropout: Dropout, name: str, code: str) -> Result:
     source, node = context.source, dropout.call.node
     edits = _edits_to_operator(source, dropout)
     inputs = dropout.bound.args.get("inputs")
@@ -73,15 +81,12 @@ def change_or_finding_of_dropout(context: Context, dropout: Dropout, name: str, 
         )
     if dropout.training is None or boxed_constant(dropout.training) is not None:
         return Change(node, _REPLACED, tuple(edits), ("npu_ops",))
-    value, test, x = (
-        one_line(text_with_edits(source, node, edits)),
-        one_line(source.segment(dropout.training)),
-        one_line(source.segment(inputs)),
-    )
+    value = one_line(text_with_edits(source, node, edits))
+    test = one_line(source.segment(dropout.training))
+    x = one_line(source.segment(inputs))
     asks = (Question(VALUE, dropout.training),)
-    seen = context.observed_at(code, VALUE, dropout.training)
     if _is_tensor(context.names, dropout.training, dropout.call.where):
-        return _change_to_tf_cond(context, dropout, edits, seen) or Finding(
+        return Finding(
             node,
             "the condition of {0} is a tensor. Write tf.cond({1}, lambda: {2}, lambda: {3})",
             name,
@@ -93,8 +98,9 @@ def change_or_finding_of_dropout(context: Context, dropout: Dropout, name: str, 
     choice = _conditional_text(test, dropout.training, value, x)
     runs = None
     if not is_python_value(context.names, dropout.training, dropout.call.where):
+        seen = context.observed_at(code, VALUE, dropout.training)
         if seen is None or seen.only("is") != "python" or context.once(_has_bool_variable):
-            return _change_to_tf_cond(context, dropout, edits, seen) or Finding(
+            return Finding(
                 node,
                 "the condition of {0} may be a tensor. Write {1}, or use tf.cond for a tensor",
                 name,
@@ -111,27 +117,23 @@ def change_or_finding_of_dropout(context: Context, dropout: Dropout, name: str, 
     return Change(node, _REPLACED, tuple(edits), ("npu_ops",), runs)
 
 
-def _change_to_tf_cond(context: Context, dropout: Dropout, edits: list[Edit], seen: Seen | None) -> Change | None:
-    """Return the change to the operator in a tf.cond, if a Boolean tensor was seen as the condition; else None."""
-    source, node, inputs = context.source, dropout.call.node, dropout.bound.args["inputs"]
-    tensorflow = name_of_tensorflow(context.names)
-    if seen is None or (seen.only("is"), seen.only("dtype")) != ("tensor", "bool") or tensorflow is None:
-        return None
-    if not dropout.bound.is_given("seed"):
-        return None  # npu-shim verify gives the lambda other random numbers
-    in_class = isinstance(dropout.call.where.scope.node, ast.ClassDef)  # whose names lambdas do not see
-    if (
-        in_class
-        or dropout.training is None
-        or not (_is_name_or_attribute(inputs) and _is_name_or_attribute(dropout.training))
-    ):
-        return None
-    start, end, (test, x) = source.start(node), source.end(node), map(source.segment, (dropout.training, inputs))
-    around = [
-        Edit(start, start, f"{tensorflow}.cond({test}, lambda:" + " "),
-        Edit(end, end, f", lambda: {x})", closing=True),
-    ]
-    return Change(node, _REPLACED, (*edits, *around), ("npu_ops",), seen.runs)
+def switched_or_finding(context: Context, code: str, finding: Finding) -> Iterator[Result]:
+    """Yield the import that switches the dropout of layers, if observed runs called this one in graphs; else a finding.
+
+    The library then decides when the layer is called: the condition may be a tensor or a value of Python.
+
+    Args:
+        context: the file.
+        code: of the rule.
+        finding: about the call of the layer.
+    """
+    if SWITCH in context.source.text:
+        return
+    seen = context.observed_at(code, OP, finding.node)
+    if seen is not None and seen.only("in") == "graph" and not is_tf2_program(context):
+        yield Change(finding.node, _REPLACED, (), (SWITCH,), seen.runs)
+    else:
+        yield finding._replace(asks=(*finding.asks, Question(OP, finding.node)))
 
 
 def _has_bool_variable(context: Context) -> bool:

@@ -9,11 +9,13 @@ Give every dimension, including the batch, and the shape ``[]`` for one number. 
 with ``npu_shim.data.padded_batches``. Feed a dense tensor in place of a sparse one, or the same number of values each time.
 
 With facts of ``npu-shim observe``, a placeholder that was fed one shape in all observed runs gets it. A later run that
-feeds another shape ends with an error of TensorFlow that names the placeholder. The finding on the others names shapes
-that were fed. If no run fed them, it counts as not reached. A placeholder stays as it is if the program may also feed
-it where no run came, as in an evaluation after the observed steps. Such a feed counts unless the source proves that it
-feeds other placeholders: a tensor looked up by its name or in a collection may be this one. So does a call, which no
-run reached, of a function that feeds.
+feeds another shape ends with an error of TensorFlow that names the placeholder. A placeholder that was fed several
+shapes stays as it is if each set of tensors that sessions fetch and feed had one shape, as 64 rows in training steps and
+10,000 in evaluations: the NPU compiles each set once. The finding on the others names shapes that were fed. If no run
+fed them, it counts as not reached. A placeholder also stays as it is if the program may feed it where no run came, as in
+an evaluation after the observed steps. The finding names this place, and counts as not reached if the shapes that were
+fed need nothing. Such a feed counts unless the source proves that it feeds other placeholders: a tensor looked up by its
+name or in a collection may be this one. So does a call, which no run reached, of a function that feeds.
 
 If the shapes stay dynamic, the graph cannot have the loops and conditions of TensorFlow 1 (error: ``v1 control
 operator``). The rule reports that once for a file that has both, or that calls a function with them: call
@@ -127,7 +129,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
         return
     asked = dict.fromkeys(node for place in places for node in (place.node, *fed_values(context, place.node)))
     asks = tuple(Question(SHAPE, node) for node in asked)
-    unused = all(_is_never_fed(context, place) for place in places)
+    unused = all(_is_never_fed(context, place) or _is_compiled_once(context, place) for place in places)
     if name == _SPARSE:
         placeholders = "sparse placeholder" if len(places) == 1 else Message("{0} sparse placeholders", len(places))
         yield Finding(
@@ -159,6 +161,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
             placeholders,
             unreached,
             asks=asks,
+            unused=unused,
         )
     else:
         yield Finding(
@@ -182,6 +185,7 @@ def _dynamic_placeholders(context: Context, is_sparse: bool) -> list[Call]:
         if _is_dynamic(context, call)
         and _is_sparse(context, call) == is_sparse
         and not (_edits_to_observed_shape(context, call) or is_sparse and _only_observed_shape(context, call))
+        and not (_is_compiled_once(context, call) and not _place_of_unreached_feed(context, call))
     ]
 
 
@@ -212,11 +216,20 @@ def _is_never_fed(context: Context, call: Call) -> bool:
     return seen is not None and "shape" not in seen.values and not has_default
 
 
+def _is_compiled_once(context: Context, call: Call) -> bool:
+    """Return True if observed runs fed a placeholder one shape for each set of tensors that they fetched and fed.
+
+    Each set is a graph of its own on the NPU.
+    """
+    seen = context.observed_at(CODE, SHAPE, call.node)
+    return seen is not None and seen.all("changes") == (False,)
+
+
 def _text_of_observed_shapes(context: Context, call: Call) -> str:
-    """Return some of the shapes that observed runs fed to a placeholder; the empty string without any."""
+    """Return some of the shapes that observed runs fed to a placeholder of one graph; the empty string without any."""
     seen = context.observed_at(CODE, SHAPE, call.node)
     values = seen.values.get("shape") if seen is not None else None
-    if values is None or len(values.distinct) < 2:
+    if values is None or len(values.distinct) < 2 or _is_compiled_once(context, call):
         return ""
     shown = ", ".join(_shape_text(shape) for shape in values.distinct[:_MOST_SHOWN] if isinstance(shape, tuple))
     hidden = len(values.distinct) - _MOST_SHOWN

@@ -258,11 +258,9 @@ def _computes_in_float16(context: Context) -> bool:
     text = context.source.text
     if any(word in text for word in _HALF_WORDS) and _FLOAT16.search(text):
         return True
-    project, path = context.names.project, context.names.path
-    if project is None or path not in project.paths:
-        return False
-    programs = project.once(_programs_in_float16)
-    return bool(programs) and not programs.isdisjoint(project.with_importers({path}))
+    names = context.names
+    programs = names.project.once(_programs_in_float16)
+    return bool(programs) and not programs.isdisjoint(names.project.with_importers({names.path}))
 
 
 def _programs_in_float16(project: ModuleIndex) -> frozenset[str]:

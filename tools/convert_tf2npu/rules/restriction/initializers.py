@@ -192,10 +192,9 @@ def _collects_iterators(context: Context, collection: str) -> bool:
                 if _collection_name(context, given["name"], call.where) == collection:
                     if _initializes_iterator(context, given["value"], call.where):
                         return True
-    project, path = context.names.project, context.names.path
-    others = project.with_imports(path) - {path} if project is not None and path in project.paths else ()
+    names = context.names
     return collection == _COLLECTION and any(
-        _COLLECTS.search(project.raw(other)) for other in others if project is not None
+        _COLLECTS.search(names.project.raw(other)) for other in names.imported_files
     )
 
 

@@ -159,7 +159,7 @@ def check_file(context: Context) -> Iterator[Finding]:
         context.source.text, (".map(", ".batch(")
     )
     if is_near:
-        for read in pipeline_reads(context, _MAKERS, with_sizes=True):
+        for read in pipeline_reads(context, _MAKERS):
             if not is_in_test(context, read.node) and not is_tf2_program(context):
                 yield Finding(
                     read.node,

@@ -111,9 +111,8 @@ _ENQUEUERS = frozenset(
 )
 _FORK = "os.fork"
 CALLS = _METHODS | _WORKERS | _ENQUEUERS | {_FORK}
-METHODS = frozenset(
-    "evaluate evaluate_generator fit fit_generator predict predict_generator".split()
-)  # Keras' methods that take workers
+# Keras' methods that take workers.
+METHODS = frozenset("evaluate evaluate_generator fit fit_generator predict predict_generator".split())
 ON_OBJECTS = ("multiprocessing", "ProcessPoolExecutor", _FORK)  # of helpers of a program, without TensorFlow
 _SETS_START_METHOD = re.compile(
     rb"\bset_start_method\(|\b(?:multiprocessing|mp)\.get_context\(|"

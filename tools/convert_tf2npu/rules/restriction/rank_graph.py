@@ -232,11 +232,9 @@ def _may_ask_for_rank(context: Context) -> bool:
     """Return True if a file, one that it imports, or one that imports it calls a function for the rank."""
     if _mentions_rank(context.source.raw):
         return True
-    project, path = context.names.project, context.names.path
-    if project is None or path not in project.paths:
-        return False
-    naming = project.once(_files_naming_rank)
-    return not (naming.isdisjoint(project.with_imports(path)) and naming.isdisjoint(project.with_importers({path})))
+    names = context.names
+    naming = names.project.once(_files_naming_rank)
+    return not (naming.isdisjoint(names.imported_files) and naming.isdisjoint(names.importing_files))
 
 
 def _files_naming_rank(project: ModuleIndex) -> frozenset[str]:
@@ -351,8 +349,8 @@ def _environment_variable_read(value: ast.AST | None, where: Where, names: Names
 def _value_sources(value: ast.expr, where: Where, names: Names) -> Iterator[tuple[ast.AST | None, Where, Names]]:
     """Yield what a name, an attribute of an object, or a call of a function of the project stands for."""
     if isinstance(value, ast.Call):
-        function = names.definition(value.func, where)
-        if function is not None and isinstance(function.node, ast.FunctionDef):
+        function = names.function_definition(value.func, where)
+        if function is not None:
             for returned in own_returns(function.node):
                 yield returned.value, function.names.places[returned], function.names
         return

@@ -268,22 +268,19 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
     elsewhere = {name for name, call in one_of_each.items() if _makes_session(context, call)}
     for call in names.calls if own or elsewhere else ():
         if called.get(call.node) in elsewhere or last_name(call.node.func) in own:
-            its_class = names.definition(call.node.func, call.where)
-            if (
-                its_class
-                and isinstance(its_class[0], ast.ClassDef)
-                and not its_class[1].attribute_bindings(its_class[0], "__init__")
-            ):
-                for base in sorted(its_class[1].outside_ancestors(its_class[0]).intersection(SESSION_PARAMETERS)):
-                    yield from configure_session(context, call.node, call, SESSION_PARAMETERS[base], its_class[0].name)
+            its_class = names.class_definition(call.node.func, call.where)
+            if its_class and not its_class.names.attribute_bindings(its_class.node, "__init__"):
+                node = its_class.node
+                for base in sorted(its_class.names.outside_ancestors(node).intersection(SESSION_PARAMETERS)):
+                    yield from configure_session(context, call.node, call, SESSION_PARAMETERS[base], node.name)
 
 
 def _makes_session(context: Context, call: Call) -> bool:
     """Return True if a call makes an object of a class of the project that derives from a session of TensorFlow."""
-    name, project = context.names.resolved_name(call.node.func, call.where), context.names.project
-    if name is None or not name.is_definition or project is None:
+    name = context.names.resolved_name(call.node.func, call.where)
+    if name is None or not name.is_definition:
         return False
-    return not project.outside_ancestors(name.path, name.dotted).isdisjoint(SESSION_PARAMETERS)
+    return not context.names.project.outside_ancestors(name.path, name.dotted).isdisjoint(SESSION_PARAMETERS)
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:

@@ -255,10 +255,9 @@ def _minimizes_function(context: Context, call: Call) -> bool:
     if not isinstance(function, ast.Attribute) or function.attr != "minimize" or not call.node.args:
         return False
     loss = call.node.args[0]
-    defined = context.names.definition(loss, call.where)
-    return (isinstance(loss, ast.Lambda) or defined is not None and isinstance(defined.node, ast.FunctionDef)) and (
-        context.types.type_of(function.value, call.where) in (Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
-    )
+    is_function = isinstance(loss, ast.Lambda) or context.names.function_definition(loss, call.where) is not None
+    kind = context.types.type_of(function.value, call.where)
+    return is_function and kind in (Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
 
 
 def _is_in_loop_of(context: Context, node: ast.AST, function: ast.FunctionDef) -> bool:

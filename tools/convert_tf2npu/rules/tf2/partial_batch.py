@@ -269,13 +269,10 @@ def _is_own_fit(context: Context, call: Call) -> bool:
     bindings = context.names.bindings_of_name(name.id, call.where) or [] if isinstance(name, ast.Name) else []
     for binding in bindings:
         creation = binding.node
-        defined = context.names.definition(creation.func, binding.where) if isinstance(creation, ast.Call) else None
-        if (
-            defined is not None
-            and isinstance(defined.node, ast.ClassDef)
-            and defined.names.attribute_bindings(defined.node, function.attr)
-        ):
-            return True
+        if isinstance(creation, ast.Call):
+            its_class = context.names.class_definition(creation.func, binding.where)
+            if its_class and its_class.names.attribute_bindings(its_class.node, function.attr):
+                return True
     return False
 
 

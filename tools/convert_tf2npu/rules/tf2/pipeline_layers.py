@@ -199,7 +199,7 @@ def check_file(context: Context) -> Iterator[Finding]:
                     last_part(name),
                 )
     is_near = not _MAKERS.isdisjoint(context.called_names.values()) or has_words(context.source.text, (".map(",))
-    for read in pipeline_reads(context, _MAKERS, with_sizes=True) if is_near else ():
+    for read in pipeline_reads(context, _MAKERS) if is_near else ():
         if not is_in_test(context, read.node) and is_tf2_program(context):
             yield Finding(
                 read.node,

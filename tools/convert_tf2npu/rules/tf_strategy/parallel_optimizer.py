@@ -311,12 +311,8 @@ def _normalizes_batches(context: Context, call: Call) -> bool:
 
 def _has_statistics_of_keras(context: Context, call: Call) -> bool:
     """Return False for a class of the project whose method call does not call that of its base."""
-    layer = context.names.definition(call.node.func, call.where)
-    own = (
-        layer.names.attribute_bindings(layer.node, "call")
-        if layer is not None and isinstance(layer.node, ast.ClassDef)
-        else []
-    )
+    layer = context.names.class_definition(call.node.func, call.where)
+    own = layer.names.attribute_bindings(layer.node, "call") if layer else []
     return all(
         method.binding.node is None
         or any(isinstance(node, ast.Attribute) and node.attr == "call" for node in ast.walk(method.binding.node))

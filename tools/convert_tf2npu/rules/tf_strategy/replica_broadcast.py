@@ -147,12 +147,8 @@ def check_file(context: Context) -> Iterator[Finding]:
 
 def _belongs_to_training(context: Context) -> bool:
     """Return True if a file that imports this one, directly or not, updates variables."""
-    project, path = context.names.project, context.names.path
-    return (
-        project is not None
-        and path in project.paths
-        and any_file_updates_variables(project, project.with_importers({path}))
-    )
+    names = context.names
+    return names.is_in_project and any_file_updates_variables(names.project, names.project.with_importers({names.path}))
 
 
 def _broadcasts_variables(context: Context) -> bool:

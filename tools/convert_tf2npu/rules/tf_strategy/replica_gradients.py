@@ -239,13 +239,13 @@ def _may_apply(context: Context, applied: Applied) -> bool:
 
 def _applications_in_other_files(context: Context) -> list[Applied]:
     """Return the calls of apply_gradients in the other files of the project."""
-    project, path = context.names.project, context.names.path
-    if project is None or not path or path not in project.paths:
+    names = context.names
+    if not names.is_in_project:
         return []
     return [
         applied
-        for other, those in project.once(apply_gradients_calls_by_file).items()
-        if other != path
+        for other, those in names.project.once(apply_gradients_calls_by_file).items()
+        if other != names.path
         for applied in those
     ]
 

@@ -144,6 +144,5 @@ def _argument_edits(context: Context, use: Use, call: ast.expr, replacement: Rep
 
 def is_binding_used_by_other_files(context: Context, binding: ContribBinding) -> bool:
     """Return True if other files may use the name that a site binds."""
-    project, path = context.names.project, context.names.path
-    others = project.names_imported_from(path) if project and path else frozenset()
+    others = context.names.project.names_imported_from(context.names.path)
     return binding.scope is context.names.module and bool(others & {binding.local, "*"})
