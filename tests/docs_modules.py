@@ -7,7 +7,6 @@ import pathlib
 import sys
 from typing import Any
 
-
 _DOCS = pathlib.Path(__file__).parents[1] / "docs"
 
 

@@ -155,8 +155,8 @@ def patch_eager_variable_creation() -> None:
         patches.replace_attribute(owner, name, _initialize_outside_functions)
 
 
-def patch_data_of_fit(change: Callable[[object], object]) -> None:
-    """Put a function around the data on which Keras' fit trains.
+def patch_data_of_fit(change: Callable[[object, Value], tuple[object, Value]]) -> None:
+    """Put a function around the data on which Keras' fit trains, and the steps of an epoch, None if they are unknown.
 
     Keras 1.15 looks ``fit`` up before its arguments are computed, so the function acts from the next call.
     """
@@ -173,9 +173,13 @@ def patch_data_of_fit(change: Callable[[object], object]) -> None:
         @functools.wraps(original)
         def method(self: object, *args: object, **kwargs: object) -> Result:
             if name == "fit" and args:
-                args = (change(args[0]), *args[1:])
+                args = (change(args[0], None)[0], *args[1:])
             elif "x" in kwargs and (name == "fit" or "class_weight" in kwargs):  # only fit passes that
-                kwargs["x"] = change(kwargs["x"])
+                # Keras 1.15 does not begin data anew that has the steps of an epoch, with or without partial batches.
+                steps = None if name == "fit" else kwargs.get("steps_per_epoch")
+                kwargs["x"], steps = change(kwargs["x"], steps)
+                if name != "fit":
+                    kwargs["steps_per_epoch"] = steps
             return original(self, *args, **kwargs)
 
         return method

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npu_shim._tensorflow import tf_api, tf_data, tf_graph, tf_keras
-from npu_shim._tensorflow.types import Dataset
+from npu_shim._tensorflow.types import Dataset, Value
 from npu_shim.data import training_passes
 from npu_shim.data.batching import check_dataset
 from npu_shim.data.static_batch import enforce_static_batch
@@ -53,9 +53,16 @@ def is_marked_as_dropping(dataset: Dataset) -> bool:
     return hasattr(tf_data.unwrap_dataset(dataset), _MARK)
 
 
-def _drop_partial_batches_if_marked(data: object) -> object:
-    """Return the data of ``fit``, without partial batches if it is a marked dataset."""
+def _drop_partial_batches_if_marked(data: object, steps: Value) -> tuple[object, Value]:
+    """Return the data and the steps of an epoch of ``fit``, without partial batches if it is a marked dataset.
+
+    Keras begins a dataset anew in each epoch if it has as many batches as the epoch has steps. Otherwise it reads on,
+    and training ends with the dataset. So an epoch that was a pass through the dataset stays one.
+    """
     if not isinstance(data, (tf.compat.v2.data.Dataset, tf_api.v1.data.Dataset)):
-        return data
+        return data, steps
     sources = tf_graph.reachable_nodes([tf_data.unwrap_dataset(data)], tf_data.dataset_inputs)
-    return enforce_static_batch(data) if any(map(is_marked_as_dropping, sources)) else data
+    if not any(map(is_marked_as_dropping, sources)):
+        return data, steps
+    is_pass = steps is not None and tf_data.cardinality(data) == steps
+    return enforce_static_batch(data), None if is_pass else steps

@@ -228,6 +228,26 @@ def test_a_script_that_drops_in_training_only_has_no_finding() -> None:
     assert messages(text) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "edited"),
+    [
+        ("train = MADE\nmodel.fit(train, epochs=9, steps_per_epoch=math.ceil(n / 4))", "drop_in_training"),
+        ("train = MADE\nmodel.fit(x=train.prefetch(1), epochs=9, steps_per_epoch=n)", "drop_in_training"),
+        ("train = MADE.repeat(2)\nmodel.fit(train, epochs=9, steps_per_epoch=n)", "drop_in_training"),
+        ("train = MADE.repeat()\nmodel.fit(train, epochs=9, steps_per_epoch=n)", "drop_remainder"),
+        ("train = MADE\ntrain = train.repeat(-1)\nmodel.fit(train, epochs=9, steps_per_epoch=n)", "drop_remainder"),
+        ("train = MADE\nmodel.fit(train, epochs=9, steps_per_epoch=None)", "drop_remainder"),
+        ("train = MADE\nmodel.fit(train, epochs=9, steps_per_epoch=len(train))", "drop_remainder"),
+    ],
+)
+def test_passes_that_fit_counts_in_steps_stay_passes(text: str, edited: str) -> None:
+    script = "import math\nimport tensorflow as tf\n" + text.replace("MADE", MADE)
+    converted = Converter(SETTINGS).convert(script.encode("utf-8")).new or b""
+    assert [word for word in (b"drop_in_training", b"drop_remainder") if word in converted] == [edited.encode()]
+    again = Converter(SETTINGS).convert(converted)
+    assert again.new is None and not again.diagnostics
+
+
 DROPPED = {
     "fit": "train = MADE\nmodel.fit(train)",
     "a name for evaluation": "test = MADE\nmodel.fit(test)",

@@ -189,3 +189,18 @@ if not tf.__version__.startswith("1."):
             step(x)
             sizes.append(len(x))
         assert sizes == [8, 8, 4]
+
+
+@pytest.mark.parametrize("number", [16, 20])  # without and with a partial batch
+def test_an_epoch_that_is_a_pass_through_the_data_stays_one(number):
+    model, _ = model_with_sizes()
+    steps = -(-number // 8)
+    history = model.fit(batches(number), epochs=3, steps_per_epoch=steps, verbose=0).history["loss"]
+    assert (len(history) == 3) != tf.__version__.startswith("1.")  # 1.15 reads on, also without drop_in_training
+
+
+def test_an_epoch_of_fewer_steps_than_the_data_stays_one():
+    model, sizes = model_with_sizes()
+    data = batches(40).repeat()
+    assert len(model.fit(data, epochs=2, steps_per_epoch=3, verbose=0).history["loss"]) == 2
+    assert sizes.count(8) == 6 and set(sizes) == {8}

@@ -141,23 +141,36 @@ def is_unbatched_later(context: Context, batch_call: ast.AST) -> bool | None:
     return True if any(certain) else None if certain else False
 
 
+def is_repeated_later(context: Context, batch_call: ast.AST) -> bool:
+    """Return True if a later call repeats these batches forever."""
+    return any(batch_call in before and _is_endless_repeat(call) for call, before in context.once(_repeat_calls))
+
+
+def _repeat_calls(context: Context) -> list[tuple[ast.Call, set[ast.AST]]]:
+    return _calls_with_sources(context, "repeat")
+
+
 def _unbatch_calls(context: Context) -> list[tuple[ast.Call, set[ast.AST]]]:
-    """Return the calls that take batches apart, each with the expressions from which its dataset comes."""
-    unbatching = []
+    return _calls_with_sources(context, "unbatch")
+
+
+def _calls_with_sources(context: Context, method: str) -> list[tuple[ast.Call, set[ast.AST]]]:
+    """Return the calls of a method of datasets, each with the expressions from which its dataset comes."""
+    calls = []
     for call in context.names.calls:
         function = call.node.func
         if not isinstance(function, ast.Attribute):
             continue
         applied = call.node.args[0] if function.attr == "apply" and call.node.args else None
         if (
-            function.attr == "unbatch"
+            function.attr == method
             or isinstance(applied, ast.Call)
-            and (context.resolve(applied.func, call.where) or "").endswith(".unbatch")
+            and (context.resolve(applied.func, call.where) or "").endswith("." + method)
         ):
             before: set[ast.AST] = set()
             _collect_preceding_expressions(context, function.value, call.where, before)
-            unbatching.append((call.node, before))
-    return unbatching
+            calls.append((call.node, before))
+    return calls
 
 
 def _collect_preceding_expressions(context: Context, node: ast.AST, where: Where, chain: set[ast.AST]) -> None:

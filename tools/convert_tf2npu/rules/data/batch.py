@@ -36,6 +36,10 @@ prediction, whose last batch costs one compilation and no example, nor of those 
 NPUEstimator drops partial batches in training only. Of datasets that sessions and calls of ``next()`` only trained on,
 the finding says so: a later run may evaluate with them, and would lose examples without an error.
 
+Keras' ``fit`` begins a dataset anew in each epoch if it has as many batches as ``steps_per_epoch``. With one batch less,
+training would end in the first epoch. So a dataset of such a ``fit`` gets ``npu_shim.data.drop_in_training`` instead of
+``drop_remainder=True``, unless it repeats forever. It keeps the passes.
+
 These datasets are not changed and not reported: a ``drop_remainder`` that the script computes, batches that the
 script unbatches again, batches for ``adapt`` of a preprocessing layer or for a vocabulary, batches that are only
 saved, batches that a loop only prints or draws, unit tests, functions that write records, functions that tf.data

@@ -10,11 +10,13 @@ import re
 from typing import Iterator, NamedTuple
 
 from ...analysis.array_rows import element_count_of_dataset, integer_of
+from ...analysis.dataset_reads import Use, Uses
 from ...analysis.dataset_uses import uses_of_dataset
 from ...analysis.datasets import (
     batched_dataset,
     is_cached,
     is_in_window_function,
+    is_repeated_later,
     is_unbatched_later,
     may_vary_by_epoch,
     repeats_forever,
@@ -30,8 +32,9 @@ from ...rewrite.call_edits import edit_to_add_argument, edits_to_wrap
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.signatures import Bound
+from ...semantics.tf_types import TRAINING_METHODS
 from ...semantics.value_flow import origins
-from ...syntax.expressions import boxed_constant
+from ...syntax.expressions import boxed_constant, last_name
 from ...syntax.source import one_line
 from ..base import Change, Context, Finding, Message, Question
 
@@ -142,8 +145,19 @@ def check_last_batch(
         if is_known and value is None and static.flag and apart is False
         else None
     )
-    if edit and uses_of_dataset(call.node, context.names).shapes_iterators:
+    uses = uses_of_dataset(call.node, context.names) if edit else Uses((), True)
+    if uses.shapes_iterators:
         yield Finding(call.node, SHARED_SHAPES, static.flag)
+        return
+    if any(map(_counts_steps, uses.reads)) and not harmless and not is_repeated_later(context, whole):
+        # as many steps as there are batches, and Keras begins the dataset anew in each epoch. With fewer batches,
+        # training would end with the first one. drop_in_training() keeps the passes.
+        yield Change(
+            call.node,
+            Message("training batches made static (see {0})", phase.because),
+            edits_to_wrap(context.source, whole, "npu_data.drop_in_training(", ")"),
+            ("npu_data",),
+        )
         return
     if edit:
         yield Change(
@@ -184,6 +198,21 @@ def check_last_batch(
         return
     text = _message_on_dynamic_batch(context, call.node, phase, value is not None, static, brief_text(context, whole))
     yield Finding(call.node, text, asks=asks, unused=use.is_unread)
+
+
+def _counts_steps(use: Use) -> bool:
+    """Return True for a read by Keras' fit that says how many steps an epoch has."""
+    parent = use.names.parents[use.node]
+    call = use.names.parents[parent] if isinstance(parent, ast.keyword) else parent
+    keywords = call.keywords if isinstance(call, ast.Call) and use.by in TRAINING_METHODS else []
+    counts = [k.value for k in keywords if k.arg == "steps_per_epoch" and boxed_constant(k.value) != (None,)]
+    return any(not _is_length_of(count, use.node) for count in counts)
+
+
+def _is_length_of(node: ast.AST, dataset: ast.AST) -> bool:
+    """Return True for ``len(dataset)``, which follows the batches."""
+    is_length = isinstance(node, ast.Call) and last_name(node.func) == "len"
+    return is_length and [ast.dump(argument) for argument in node.args] == [ast.dump(dataset)]  # type: ignore[attr-defined]
 
 
 def _is_static(context: Context, node: ast.Call) -> bool:
