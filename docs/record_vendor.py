@@ -23,7 +23,7 @@ PACKAGES = "pandas", "xlrd", "openpyxl", "pasta"  # that the tool imports
 FAILS, NO_SYNTAX = "conversion fails", "result does not parse"
 PORT, NATIVE_KERAS = OUTSIDE = "port already", "native Keras"  # that its guide excludes
 _CUT = "Its evaluation loses the last partial batch."
-_ROUNDING = "Rounding: the loss differs in its last bit, and ReLUs and maximum pools near ties enlarge that."
+_ROUNDING = "Rounding: all gradients are within the band of perturbed runs, and Adam turns elements near zero around."
 CAUSES = {  # of differences, as read in the conversion or in the recordings
     "lambdaji/tf_repos/deep_ctr/Model_pipeline/DeepFM.py@1.15": _CUT,
     "omoindrot/tensorflow-triplet-loss/train.py@1.15": _CUT,
