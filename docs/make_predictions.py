@@ -14,21 +14,23 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-sys.path[:0] = [HERE, ROOT]
+sys.path[:0] = [HERE, ROOT, os.path.join(ROOT, "tools")]
 
 import verified  # noqa: E402
 
+from npu_shim import cli  # noqa: E402
 from npu_shim.rehearsal.predict.ranges import StepRange  # noqa: E402
 
 FOLDER = os.path.join(HERE, "op_times")
@@ -46,7 +48,6 @@ _COMMAND = (
 )
 NO_GRAPH = "no builder of its graph"
 PROCESSORS = {"Ascend910": "Ascend910A"}  # what a page means by a name
-_TIMEOUT = 1200
 _HELD = 0.8  # of the published steps, for the range
 _TAILS = [share / 200 for share in range(20, 0, -1)]  # of the steps on each side of the range
 _ADDED = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05)  # seconds of the host and the input
@@ -160,28 +161,22 @@ def write(rows: Iterable[Result]) -> None:
 
 
 def assess(run: tuple[str, ...]) -> dict[str, Any] | str:
-    """Return the assessed graph with its prediction, or a reason."""
+    """Return the assessed graph with its prediction, or a reason. It needs a process of its own."""
     graph, batch, size, precision, processor, loop = run
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "assessment.json")
+        path, log = (os.path.join(folder, name) for name in ("assessment.json", "log"))
         words = ["assess", "--predict", "--processor", processor, "--product", "ascend910", "--json", path]
         script = [os.path.join(FOLDER, "train_step.py"), "--", graph, "--batch", batch, "--size", size]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([ROOT, os.path.join(ROOT, "tools")])}
-        try:
-            done = subprocess.run(
-                [sys.executable, "-m", "npu_shim", *words, *script, "--precision", precision, "--loop", loop],
-                cwd=folder,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=_TIMEOUT,
-            )
-        except subprocess.TimeoutExpired:
-            return f"no prediction in {_TIMEOUT} s"
+        with open(log, "w", encoding="utf-8") as stream:
+            for descriptor in (1, 2):
+                os.dup2(stream.fileno(), descriptor)
+        os.chdir(folder)
+        cli.main([*words, *script, "--precision", precision, "--loop", loop])
         if not os.path.exists(path):
-            return f"fails: {' '.join(done.stderr.split())[-160:]}"
-        with open(path, encoding="utf-8") as file:
-            graphs: list[dict[str, Any]] = json.load(file)["graphs"]
+            with open(log, encoding="utf-8") as stream:
+                return f"fails: {' '.join(stream.read().split())[-160:]}"
+        with open(path, encoding="utf-8") as stream:
+            graphs: list[dict[str, Any]] = json.load(stream)["graphs"]
             return graphs[-1]
 
 
@@ -228,7 +223,9 @@ def measure(wanted: Callable[[Statement], bool], jobs: int) -> None:
     known = results()
     runs = list(dict.fromkeys(row.run for row in statements() if row.graph and wanted(row)))
     found: dict[tuple[str, ...], dict[str, Any] | str] = {}
-    with ThreadPoolExecutor(jobs) as pool:
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(["tensorflow"])  # once, not for each graph
+    with ProcessPoolExecutor(jobs, server, max_tasks_per_child=1) as pool:
         for run, assessed in zip(runs, pool.map(assess, runs)):
             found[run] = assessed
             print(*run, assessed if isinstance(assessed, str) else "", file=sys.stderr, flush=True)

@@ -53,6 +53,11 @@ class MissingModule(RuntimeError):
     """A program needs a package that is not installed."""
 
 
+def own_commit() -> str:
+    """Return the commit of npu_shim."""
+    return subprocess.check_output(["git", "-C", verified.ROOT, "rev-parse", "--short", "HEAD"]).decode().strip()
+
+
 class Measuring:
     """The measurement of a program.
 
@@ -88,8 +93,7 @@ class Measuring:
         """
         begin = time.time()
         commit = self._project("original")
-        version = subprocess.check_output(["git", "-C", verified.ROOT, "rev-parse", "--short", "HEAD"]).decode().strip()
-        head = Result(self._program.name, commit, date=datetime.date.today().isoformat(), version=version)
+        head = Result(self._program.name, commit, date=datetime.date.today().isoformat(), version=own_commit())
         try:
             result = self._migrated(head)
             if self._program.plain and result.verdict == AGREE:

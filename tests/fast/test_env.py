@@ -29,7 +29,7 @@ GOOD = [
     ),
     (
         {"CM_CHIEF_IP": "10.0.0.1", "CM_CHIEF_PORT": "6000", "CM_CHIEF_DEVICE": "0", "CM_WORKER_SIZE": "8"},
-        dict(rank_id=None, rank_size=8, cm_chief_ip="10.0.0.1", cm_chief_port=6000, cm_chief_device=0),
+        dict(rank_id=None, rank_size=8, cm_chief_ip="10.0.0.1"),
     ),
     ({"NPU_SHIM_FALLBACK": "silent"}, dict(fallback="silent", kernels="compiled", memory="kept")),
     ({"NPU_SHIM_KERNELS": "plain"}, dict(kernels="plain")),

@@ -143,4 +143,25 @@ AREAS = (
     ),
     Area("launching", "npu_shim/launching/*.py", 4, (*_FAST, "tf215 distributed tests/distributed")),
     Area("MPI", "npu_shim/distributed/mpi/*.py", 4, _MPI),
+    Area(
+        "observe, migrate",
+        "npu_shim/rehearsal/observing/*.py npu_shim/rehearsal/migrating/*.py",
+        6,
+        (*_FAST, "tf215 cli tests/cli", "tf115 cli tests/cli", "tf215 rehearsal tests/rehearsal"),
+    ),
+    Area("tool: facts", "tools/convert_tf2npu/facts/*.py tools/convert_tf2npu/tf_api/*.py", 5, _TOOL),
+    Area(
+        "prediction",
+        "npu_shim/rehearsal/predict/*.py",
+        6,
+        (*_FAST, "tf215 rehearsal tests/rehearsal", "tf215 dumps tests/profiles"),
+    ),
+    Area(
+        "dumps, profiles",
+        "npu_shim/dumps/*.py npu_shim/dumps/*/*.py npu_shim/profiles/*.py",
+        7,
+        ("tf215 dumps tests/dumps tests/profiles", *_FAST, "tf215 cli tests/cli"),
+    ),
+    Area("export", "npu_shim/exporting/*.py", 4, (*_FAST, "tf215 cli tests/cli", "tf115 cli tests/cli")),
+    Area("import hook", "npu_shim/import_hook/*.py", 4, (*_FAST, "tf215 cli tests/cli", "tf215 shim tests/shim")),
 )

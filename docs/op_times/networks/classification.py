@@ -40,10 +40,13 @@ BLOCKS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 
 
 
 def residual(
-    x: Tensor, depth: int, kind: str = "", groups: int = 1, last_strides: tuple[int, int] = (2, 2)
+    x: Tensor, depth: int, kind: str = "", groups: int = 1, last_strides: tuple[int, int] = (2, 2), deep: bool = False
 ) -> list[Tensor]:
-    """Return the outputs of the four groups of blocks of a ResNet. Groups of stride 1 after the second are dilated."""
-    x = pool(conv(x, 64, 7, 2), 3)
+    """Return the outputs of the four groups of blocks of a ResNet. Groups of stride 1 after the second are dilated.
+
+    A deep one begins with three small filters in place of a large one.
+    """
+    x = pool(conv(conv(conv(x, 64, 3, 2), 64), 128) if deep else conv(x, 64, 7, 2), 3)
     outputs, rate = [], 1
     for stage, blocks in enumerate(BLOCKS[depth]):
         width = int(64 * 2**stage * WIDER.get(kind, 2 if groups == 32 else 1))

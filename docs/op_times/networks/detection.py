@@ -122,14 +122,15 @@ def deeplab(batch: int, size: Sequence[int], stride: str = "16") -> Tensor:
 
 @network()
 def pspnet(batch: int, size: Sequence[int], number: str = "21") -> Tensor:
-    """PSPNet on ResNet-50, Zhao and others 2016, with its second loss."""
+    """PSPNet on a deep ResNet-50, Zhao and others, with its second loss. The published script has no pool of two."""
     image = given(batch, *size, 3)
-    *_, third, x = residual(image, 50, last_strides=(1, 1))
+    *_, third, x = residual(image, 50, last_strides=(1, 1), deep=True)
     height = int(x.shape[1])
     ends = [x]
     for bins in (1, 2, 3, 6):
         window = height // bins
-        ends.append(resized(conv(tf.nn.avg_pool2d(x, window, window, "VALID"), 512, 1), x))
+        pooled = x if bins == 2 else tf.nn.avg_pool2d(x, window, window, "VALID")
+        ends.append(resized(conv(pooled, 512, 1), x))
     x = conv(conv(tf.concat(ends, -1), 512), int(number), 1, active=None, norm=False)
     y = conv(conv(third, 256), int(number), 1, active=None, norm=False)
     return classes(resized(x, image), int(number)) + 0.4 * classes(resized(y, image), int(number))

@@ -9,7 +9,7 @@ import tensorflow as tf
 from npu_shim.estimator import npu_ops
 from npu_shim.estimator.npu_unary_ops import npu_unary_ops
 
-from .layers import Tensor, classes, conv, dense, given, network, weights
+from .layers import Tensor, classes, conv, dense, given, network, rows, weights
 
 
 def layer_norm(x: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ def vit(batch: int, size: Sequence[int], patch: str = "16", width: str = "768", 
 @network("adam")
 def textcnn(batch: int, size: Sequence[int], width: str, vocabulary: str = "20000") -> Tensor:
     """A convolution over words with windows of 3, 4 and 5, Kim 2014."""
-    x = tf.expand_dims(tf.gather(weights(int(vocabulary), int(width)), given(batch, size[0], type=tf.int32)), -1)
+    x = tf.expand_dims(rows(weights(int(vocabulary), int(width)), given(batch, size[0], type=tf.int32)), -1)
     ends = [conv(x, 96, (window, int(width)), norm=False, padding="VALID") for window in (3, 4, 5)]
     return classes(tf.concat([tf.reduce_max(end, [1, 2]) for end in ends], 1), 2)
 
@@ -104,7 +104,7 @@ def textcnn(batch: int, size: Sequence[int], width: str, vocabulary: str = "2000
 @network("adam")
 def fasttext(batch: int, size: Sequence[int], vocabulary: str, number: str) -> Tensor:
     """The mean of embeddings of 16, Joulin and others 2016."""
-    x = tf.gather(weights(int(vocabulary), 16), given(batch, size[0], type=tf.int32))
+    x = rows(weights(int(vocabulary), 16), given(batch, size[0], type=tf.int32))
     return classes(tf.reduce_sum(x, 1) / given(batch, 1), int(number))
 
 

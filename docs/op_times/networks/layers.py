@@ -34,6 +34,16 @@ def weights(*shape: int, trainable: bool = True) -> Tensor:
         return tf1.get_variable("weights", list(shape), initializer=tf1.zeros_initializer(), trainable=trainable)
 
 
+def rows(table: Tensor, ids: Tensor) -> Tensor:
+    """Return rows of a table. Their gradient has all rows, as that of a script of MindSpore that asks for no others."""
+
+    @tf.custom_gradient
+    def gathered(whole: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        return tf.gather(whole, ids), lambda grad: tf.math.unsorted_segment_sum(grad, ids, int(whole.shape[0]))
+
+    return gathered(table)
+
+
 def normed(x: Tensor, active: Active | None = tf.nn.relu) -> Tensor:
     """Return a batch normalization with its activation."""
     depth = int(x.shape[-1])

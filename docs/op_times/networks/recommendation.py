@@ -6,14 +6,14 @@ from typing import Sequence
 
 import tensorflow as tf
 
-from .layers import Tensor, clicked, dense, flat, given, network, weights
+from .layers import Tensor, clicked, dense, flat, given, network, rows, weights
 
 
 def fields(batch: int, number: int, vocabulary: int, width: int) -> tuple[Tensor, Tensor]:
     """Return the embeddings and the weights of the fields of examples, each times its value."""
     ids, values = given(batch, number, type=tf.int32), given(batch, number)
-    wide = tf.gather(weights(vocabulary, 1), ids) * values[:, :, None]
-    return tf.gather(weights(vocabulary, width), ids) * values[:, :, None], tf.reduce_sum(wide, [1, 2])
+    wide = rows(weights(vocabulary, 1), ids) * values[:, :, None]
+    return rows(weights(vocabulary, width), ids) * values[:, :, None], tf.reduce_sum(wide, [1, 2])
 
 
 def layered(x: Tensor, units: Sequence[int]) -> Tensor:
@@ -42,8 +42,8 @@ def wide_deep(batch: int, size: Sequence[int], vocabulary: str = "200000", width
 def ncf(batch: int, size: Sequence[int]) -> Tensor:
     """Neural collaborative filtering on MovieLens-1M, of 2017."""
     users, items = given(batch, type=tf.int32), given(batch, type=tf.int32)
-    product = tf.gather(weights(6040, 16), users) * tf.gather(weights(3706, 16), items)
-    x = tf.concat([tf.gather(weights(6040, 32), users), tf.gather(weights(3706, 32), items)], 1)
+    product = rows(weights(6040, 16), users) * rows(weights(3706, 16), items)
+    x = tf.concat([rows(weights(6040, 32), users), rows(weights(3706, 32), items)], 1)
     for units in (64, 32, 16):
         x = dense(x, units, tf.nn.relu)
     return clicked(dense(tf.concat([product, x], 1), 1)[:, 0])

@@ -64,7 +64,7 @@ def _batch(step: Step, seconds: float, memory: PredictedMemory) -> Iterator[Prop
     for size in _larger_batches(batch)[:tries]:
         if size > largest:
             break
-        at_size = step._replace(flat=flat_at_batch(step.flat, batch, size), parts=None)
+        at_size = step._replace(flat=flat_at_batch(step.flat, batch, size))
         of_example = (at_size.seconds() + host) / size
         if of_example > (1 - _LEAST) * takes:
             break
