@@ -7,7 +7,7 @@ import ast
 from ..project.context import Context
 from ..semantics.model import Binding, Where
 from ..semantics.value_flow import origins
-from ..syntax.expressions import boxed_constant, constant_or, last_part
+from ..syntax.expressions import boxed_constant, constant_or, indices_of, last_part
 
 # The training and the test examples of the datasets of Keras.
 _DATASETS = {
@@ -121,12 +121,11 @@ def integer_of(context: Context, node: ast.AST, where: Where) -> int | None:
 
 def _count_rows_of_slice(context: Context, node: ast.Subscript, where: Where, depth: int) -> int | None:
     """Return the number of rows in ``x[:64]``. Without a length of ``x`` the slice needs a length of its own."""
-    index: ast.AST = getattr(node.slice, "value", node.slice)  # in ast.Index before Python 3.9
-    parts = getattr(index, "elts", None) or getattr(index, "dims", None) or [index]
-    if not isinstance(parts[0], ast.Slice):
+    first = indices_of(node)[0]
+    if not isinstance(first, ast.Slice):
         return None
     whole = _count_rows(context, node.value, where, depth)
-    written = (parts[0].lower, parts[0].upper, parts[0].step)
+    written = (first.lower, first.upper, first.step)
     bounds = [integer_of(context, bound, where) if bound else None for bound in written]
     if any(bound is None and node is not None for bound, node in zip(bounds, written)) or bounds[2] == 0:
         return None

@@ -12,7 +12,7 @@ from typing import Iterable, Tuple
 from ..semantics.mentions import Mention, mentions_of_function, reads_of_assigned_attribute, reads_of_assigned_name
 from ..semantics.module_index import Definition, Instance, Names
 from ..semantics.tf_types import DATASET_METHODS
-from ..syntax.expressions import boxed_constant, constant_or, last_name
+from ..syntax.expressions import boxed_constant, constant_or, index_of, last_name
 from .dataset_reads import FLOWS_ON, HARMLESS, ITERATOR, READS, SHAPES, Use, Uses, phase_of_argument
 from .phase_evidence import argument_pairs, is_call_mention, is_in_tests, passed_or_default_phase, passed_phase
 from .phase_words import PREPARE, phase_in
@@ -93,7 +93,7 @@ class _Search:
             keys = [key for key, value in zip(parent.keys, parent.values) if value is node]
             self.follow_value(parent, names, sites, (constant_or(keys[0], None) if keys else None,) + part)
         elif isinstance(parent, ast.Subscript):
-            index = boxed_constant(getattr(parent.slice, "value", parent.slice)) or boxed_constant(parent.slice)
+            index = boxed_constant(index_of(parent))
             if not part:
                 self.complete = False
             elif index is None or part[0] is None or index[0] == part[0]:
@@ -226,8 +226,7 @@ class _Search:
         elif isinstance(target, ast.Attribute):
             self._follow_uses(reads_of_assigned_attribute(target, names), sites, part)
         elif isinstance(target, ast.Subscript) and isinstance(target.value, (ast.Name, ast.Attribute)):
-            index_node = getattr(target.slice, "value", target.slice)
-            key = constant_or(index_node, constant_or(target.slice, None))
+            key = constant_or(index_of(target), None)
             for use in _reads_of_same_expression(target.value, names):
                 self.follow_value(use, names, sites, (key,) + part)
         else:

@@ -6,7 +6,7 @@ import ast
 from typing import Iterator
 
 from ..semantics.module_index import ModuleIndex, Names
-from ..syntax.expressions import boxed_constant, constant_or, last_name, last_part
+from ..syntax.expressions import boxed_constant, constant_or, index_of, last_name, last_part
 from .entry_points import scripts_importing
 
 _VARIABLE = "KERAS_BACKEND"
@@ -81,7 +81,4 @@ def _backend_choices(names: Names) -> Iterator[tuple[ast.AST, ast.expr]]:
 
 
 def _subscript_key(target: ast.Subscript) -> object:
-    key: ast.AST = (
-        getattr(target.slice, "value", target.slice) if not isinstance(target.slice, ast.Constant) else target.slice
-    )
-    return constant_or(key, "")
+    return constant_or(index_of(target), "")

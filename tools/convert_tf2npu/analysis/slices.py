@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..project.context import Context
 from ..semantics.model import Call
-from ..syntax.expressions import boxed_constant, last_name
+from ..syntax.expressions import boxed_constant, indices_of, last_name
 from ..syntax.source import one_line
 
 _RANGES = ("range", "xrange", "trange", "arange")
@@ -32,7 +32,8 @@ class Slice(NamedTuple):
 
 def is_growing_slice(context: Context, value: ast.expr) -> bool:
     """Return True if a value is a slice with another length in each iteration of a loop: ``x[:i]``, ``x[i:]``."""
-    slices = [part for part in _indices_of_dimensions(value) if isinstance(part, ast.Slice) and part.step is None]
+    indices = indices_of(value) if isinstance(value, ast.Subscript) else []
+    slices = [part for part in indices if isinstance(part, ast.Slice) and part.step is None]
     bounds = {getattr(part.upper or part.lower, "id", "") for part in slices if not (part.upper and part.lower)}
     return _is_counter(context, value, bounds)
 
@@ -86,7 +87,7 @@ def uneven_slice_of(context: Context, call: Call, value: ast.expr) -> Slice | No
     """Return the slice in a fed value, or None if its last slice is not known to be smaller."""
     if not isinstance(value, ast.Subscript):
         return None
-    part = _indices_of_dimensions(value)[0]
+    part = indices_of(value)[0]
     if isinstance(part, ast.Name):
         rows = _assigned_value(context, call, part)  # x[rows] with rows = order[i:i + 64]
         piece = uneven_slice_of(context, call, rows) if isinstance(rows, ast.Subscript) else None
@@ -171,14 +172,6 @@ def _while_loop_counting(context: Context, node: ast.AST, name: str, size: ast.e
         for statement in loop.body
     )
     return loop if adds else None
-
-
-def _indices_of_dimensions(value: ast.expr) -> list[ast.AST]:
-    """Return the index of each dimension in a subscript; nothing for another expression."""
-    if not isinstance(value, ast.Subscript):
-        return []
-    place: ast.AST = getattr(value.slice, "value", value.slice)  # in ast.Index before Python 3.9
-    return getattr(place, "elts", None) or getattr(place, "dims", None) or [place]
 
 
 def _assigned_value(context: Context, call: Call, node: ast.AST | None) -> ast.AST | None:

@@ -41,13 +41,10 @@ class Registry:
         for rule, check_file in self._of_files:
             for result in check_file(context):
                 yield rule, result
-        by_call = self._by_call
-        by_method = self._by_method
-        strings = context.names.strings
-        called = context.called_names
+        strings, called = context.names.strings, context.called_names
         for call in context.names.calls:  # rules check few of them
-            node = call.node
-            if called.get(node) in by_call or getattr(node.func, "attr", None) in by_method or node in strings:
+            node, method = call.node, getattr(call.node.func, "attr", None)
+            if called.get(node) in self._by_call or method in self._by_method or node in strings:
                 yield from self._check_call(context, call)
 
     def check_last(self, context: Context, replaced: Spans) -> Iterator[tuple[Rule, Result]]:

@@ -14,7 +14,7 @@ import ast
 import functools
 from typing import Callable, cast
 
-from ..syntax.expressions import boxed_constant, constant_or, is_none, tuple_element
+from ..syntax.expressions import boxed_constant, constant_or, index_of, is_none, tuple_element
 from ..tf_api.v1_fate import V1, compat_v1_spelling, fate_of_v1_name
 from .classes import Classes
 from .model import Binding, Where
@@ -77,7 +77,7 @@ class Resolver(Classes):
                 {self.resolved_name(part, where) for part in (node.body, node.orelse) if not is_none(part)}
             )
         if isinstance(node, ast.Subscript) and self.resolved_name(node.value, where) == _SYS_MODULES:
-            key = boxed_constant(getattr(node.slice, "value", node.slice)) or boxed_constant(node.slice)
+            key = boxed_constant(index_of(node))
             return self._follow_import(key[0]) if key else None
         return None
 

@@ -10,7 +10,7 @@ import ast
 import weakref
 from typing import Iterable, cast
 
-from ..syntax.expressions import boxed_constant, is_none, tuple_element
+from ..syntax.expressions import boxed_constant, index_of, is_none, tuple_element
 from .call_sites import values_passed_to_parameter
 from .loaded_datasets import AS_DATASET, LOAD, type_of_loaded
 from .model import Binding, Function, Where
@@ -121,7 +121,7 @@ class TypeInference(Types):
             return None
         function = self._functions.get(binding.where.scope.node)
         where = function.where if function else binding.where
-        given = getattr(annotation.slice, "value", annotation.slice)  # ast.Index before Python 3.9
+        given = index_of(annotation)
         is_callable = self._names.resolve(annotation.value, where) in ("typing.Callable", "collections.abc.Callable")
         return self._type_of_annotation(given.elts[-1], where) if is_callable and isinstance(given, ast.Tuple) else None
 
@@ -212,11 +212,7 @@ class TypeInference(Types):
         if isinstance(annotation, ast.Subscript):
             if self._names.resolve(annotation.value, where) != "typing.Optional":
                 return None
-            annotation = (
-                getattr(annotation.slice, "value", annotation.slice)
-                if not isinstance(annotation.slice, ast.Attribute)
-                else annotation.slice
-            )
+            annotation = index_of(annotation)
         name_of_class = self._names.resolved_name(annotation, where)
         if name_of_class is None or name_of_class.is_definition:
             its_class = self._names.class_definition(annotation, where)

@@ -59,6 +59,18 @@ def last_part(dotted: str | None) -> str:
     return (dotted or "").rpartition(".")[2]
 
 
+def index_of(node: ast.Subscript) -> ast.AST:
+    """Return what stands in the brackets of a subscript; Python 3.8 and before wrap it."""
+    index: ast.AST = node.slice
+    return getattr(index, "value") if type(index).__name__ == "Index" else index
+
+
+def indices_of(node: ast.Subscript) -> list[ast.AST]:
+    """Return the index of each dimension in a subscript."""
+    index = index_of(node)
+    return getattr(index, "elts", None) or getattr(index, "dims", None) or [index]
+
+
 def tuple_element(node: ast.AST | None, part: str) -> ast.AST | None:
     """Return a part of a tuple by its position, as in ``1.0``; the whole for an empty position.
 

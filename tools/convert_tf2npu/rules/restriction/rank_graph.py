@@ -180,7 +180,7 @@ from ...semantics.model import Where
 from ...semantics.module_index import ModuleIndex, Names
 from ...semantics.scopes import own_returns
 from ...semantics.value_flow import origins
-from ...syntax.expressions import boxed_constant, is_none
+from ...syntax.expressions import boxed_constant, index_of, is_none
 from ..base import Context, Finding
 
 CODE = "NPU241"
@@ -341,8 +341,8 @@ def _environment_variable_read(value: ast.AST | None, where: Where, names: Names
     if isinstance(value, ast.Call) and names.resolve(value.func, where) in ("os.getenv", "os.environ.get"):
         key = value.args[0] if value.args else None
     elif isinstance(value, ast.Subscript) and names.resolve(value.value, where) == "os.environ":
-        key = value.slice
-    text = boxed_constant(getattr(key, "value", key) if type(key).__name__ == "Index" else key)
+        key = index_of(value)
+    text = boxed_constant(key)
     return str(text[0]) if text else ""
 
 

@@ -71,7 +71,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import is_in_test
 from ...semantics.model import Where
-from ...syntax.expressions import boxed_constant, constant_or, last_name
+from ...syntax.expressions import boxed_constant, constant_or, index_of, last_name
 from ..base import Context, Finding
 
 CODE = "NPU249"
@@ -127,10 +127,7 @@ def _messages_on_environ_assignment(
     context: Context, statement: ast.Assign, target: ast.Subscript, where: Where
 ) -> Iterator[tuple[ast.AST, str, str]]:
     if last_name(target.value) == "environ" and context.resolve(target.value, where) == "os.environ":
-        key: ast.AST = target.slice
-        yield from _messages_on_variable(
-            statement, getattr(key, "value", key) if type(key).__name__ == "Index" else key, statement.value
-        )
+        yield from _messages_on_variable(statement, index_of(target), statement.value)
 
 
 def _messages_on_variable(node: ast.AST, key: ast.AST, value: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:
