@@ -8,6 +8,7 @@ from typing import Iterator, NamedTuple
 from ..semantics.model import Where
 from ..semantics.module_index import Names
 from ..semantics.value_flow import Origin, origins
+from ..syntax.expressions import values_of
 from .datasets import is_dataset
 
 _NEXT = frozenset({"get_next", "next"})
@@ -25,7 +26,7 @@ def reads_of_batches(names: Names, steps: list[ast.Call]) -> Iterator[Read]:
     """Yield the calls that take what some training steps get, in their arguments or before them."""
     for step in steps:
         where = names.place(step)
-        for value in (*step.args, *(keyword.value for keyword in step.keywords)):
+        for value in values_of(step):
             for node in ast.walk(value):
                 yield from _read_of_iterator(node, where)
                 bindings = names.bindings_of_name(node.id, where) or () if isinstance(node, ast.Name) else ()

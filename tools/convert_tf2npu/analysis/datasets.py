@@ -10,7 +10,7 @@ from ..semantics.model import Where
 from ..semantics.module_index import Names
 from ..semantics.tf_types import DATASET_METHODS, Type
 from ..semantics.value_flow import origins
-from ..syntax.expressions import boxed_constant, last_name
+from ..syntax.expressions import boxed_constant, last_name, values_of
 
 _KEEPS_ON = frozenset(
     """shuffle map prefetch filter cache with_options interleave flat_map enumerate shard
@@ -118,7 +118,7 @@ def _functions_given_to_group_by_window(names: Names) -> frozenset[ast.AST]:
     passed = set()
     for call in names.calls:
         if last_name(call.node.func) == "group_by_window":
-            for value in call.node.args + [k.value for k in call.node.keywords]:
+            for value in values_of(call.node):
                 is_name = isinstance(value, (ast.Name, ast.Attribute))
                 definition = names.definition(value, call.where) if is_name else (value, names)
                 passed.update([definition[0]] if definition else [])

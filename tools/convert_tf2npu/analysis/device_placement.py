@@ -17,7 +17,7 @@ from ..semantics.model import Call, Where
 from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
-from ..syntax.expressions import last_name, last_part
+from ..syntax.expressions import last_name, last_part, values_of
 from ..syntax.words import has_words, spread_word_pattern
 
 # Methods and functions of tf.data that run a function on the host.
@@ -269,7 +269,7 @@ def _find_host_functions(names: Names) -> _HostFunctions:
             isinstance(call.node.func, ast.Attribute)
             and names.types.type_of(call.node.func.value, call.where) == Type.DATASET
         )
-        for value in call.node.args + [k.value for k in call.node.keywords]:
+        for value in values_of(call.node):
             for function_run in [*_passed_functions(value, definitions), *_called_methods(names, value, call.where)]:
                 (certain if sure else likely).add(function_run)
                 (python if word == "from_generator" else traced if sure else likely).add(function_run)

@@ -6,7 +6,7 @@ import ast
 
 from ..project.context import Context
 from ..semantics.model import Where
-from ..syntax.expressions import boxed_constant, constant_or
+from ..syntax.expressions import boxed_constant, constant_or, values_of
 
 _NAME = "tensorflow.test.gpu_device_name"
 _TESTS = frozenset(
@@ -82,5 +82,5 @@ def _is_result_of(context: Context, node: ast.AST, where: Where, calls: frozense
     name = context.resolve(node.func, where) if isinstance(node, ast.Call) else None
     if name not in calls or not isinstance(node, ast.Call):
         return False
-    given = node.args + [k.value for k in node.keywords]
+    given = values_of(node)
     return name in _TESTS or len(given) == 1 and boxed_constant(given[0]) == ("GPU",)

@@ -10,7 +10,7 @@ from ..semantics.model import Binding, Call, Where
 from ..semantics.module_index import Names
 from ..semantics.scopes import own_returns
 from ..semantics.value_flow import origins
-from ..syntax.expressions import is_none, last_name, tuple_element
+from ..syntax.expressions import is_none, last_name, tuple_element, values_of
 from .optimizers import NPU
 
 BY_HAND, BY_OPTIMIZER, AVERAGED, BY_TAPE, UNKNOWN = (
@@ -153,7 +153,7 @@ class GradientTrace:
             elif isinstance(returned.value, (ast.Name, ast.Call)):
                 sources += self.sources_of(returned.value, place, its_names, part)
         if returns and (not sources or any(source.kind == UNKNOWN for source in sources)):
-            given = [self.sources_of(value, where, names) for value in node.args + [k.value for k in node.keywords]]
+            given = [self.sources_of(value, where, names) for value in values_of(node)]
             handed_in = [s for group in given for s in group if s.kind != UNKNOWN]
             sources = handed_in or sources  # it computes gradients from others, such as their mean
         yield from sources or [GradientSource(UNKNOWN, node, where, names)]

@@ -12,7 +12,7 @@ from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.signatures import bind_arguments
 from ..semantics.tf_types import Type, type_of_result, type_of_subclass
 from ..semantics.value_flow import Origin, origins
-from ..syntax.expressions import boxed_constant, is_none, last_part
+from ..syntax.expressions import boxed_constant, is_none, last_part, values_of
 from ..tf_api.canonical_names import canonical_name
 from .mpi_collectives import AVERAGES, calls_mpi
 
@@ -265,7 +265,7 @@ def _wrapped_in_file(names: Names) -> dict[Key, str]:
 
 def _add_optimizers_in_arguments(call: ast.Call, where: Where, names: Names, roles: dict[Key, str]) -> None:
     """Record the optimizers that a call takes, and those inside them."""
-    for value in list(call.args) + [keyword.value for keyword in call.keywords]:
+    for value in values_of(call):
         for origin in origins(value, where, names):
             if isinstance(origin.node, ast.Call) and origin.names.call_key(origin.node) not in roles:
                 its_role = optimizer_role(origin.node, origin.where, origin.names)

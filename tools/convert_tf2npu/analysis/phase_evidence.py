@@ -9,7 +9,7 @@ from typing import Iterator, NamedTuple
 
 from ..semantics.mentions import Mention
 from ..semantics.module_index import Names
-from ..syntax.expressions import boxed_constant, last_name
+from ..syntax.expressions import boxed_constant, last_name, values_of
 from .phase_words import (
     EVAL,
     PREDICT,
@@ -161,7 +161,7 @@ def data_words_of_dataset(node: ast.AST, names: Names) -> list[str]:
         elif isinstance(node, ast.Call):
             maker = last_name(node.func)
             if maker.startswith("from_") or maker.endswith("Dataset") or maker == "list_files":
-                for value in node.args + [k.value for k in node.keywords]:
+                for value in values_of(node):
                     words += words_in_expression(value)
             todo.append(node.func)
         elif isinstance(node, ast.Name):

@@ -12,7 +12,7 @@ from ..semantics.module_index import Names
 from ..semantics.resolved_name import ResolvedName
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
-from ..syntax.expressions import constant_or, last_name
+from ..syntax.expressions import constant_or, last_name, values_of
 from ..syntax.words import has_name
 from .device_placement import (
     belongs_to_test,
@@ -94,7 +94,7 @@ def _layer_and_size_arguments(context: Context, call: Call) -> Iterator[ast.expr
     if _is_dataset_method(context, call, _MAP):
         yield from call.node.args[:1]
     elif _is_dataset_method(context, call, _SIZED):
-        yield from [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+        yield from values_of(call.node)
 
 
 def _functions_mapped_elsewhere(names: Names) -> frozenset[ast.AST]:

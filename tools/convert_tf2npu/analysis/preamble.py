@@ -12,7 +12,7 @@ from typing import Callable, Iterable, Iterator, Sequence
 
 from ..semantics.model import Where
 from ..semantics.module_index import Names
-from ..syntax.expressions import boxed_constant, last_name
+from ..syntax.expressions import boxed_constant, last_name, values_of
 
 FLAGS = ("absl.flags.", "ml_collections.config_flags.", "tensorflow.flags.", "tensorflow.app.flags.")
 # The beginnings of the names of TensorFlow that set something and build nothing.
@@ -269,9 +269,7 @@ class _Preamble:
         """Return True if a call sets something, and its arguments build nothing."""
         if not isinstance(node, ast.Call):
             return False
-        if not all(
-            self.is_value_without_effect(names, value) for value in [*node.args, *(k.value for k in node.keywords)]
-        ):
+        if not all(self.is_value_without_effect(names, value) for value in values_of(node)):
             return False
         name = names.resolve(node.func, where) or ""
         if name and names.definition(node.func, where) is None:

@@ -17,7 +17,7 @@ from ..files.extensions import NOTEBOOK
 from ..files.message import Message
 from ..semantics.mentions import Mention, mentions_of_function
 from ..semantics.module_index import Names
-from ..syntax.expressions import last_name
+from ..syntax.expressions import last_name, values_of
 from .dataset_reads import Uses
 from .dataset_uses import uses_of_dataset
 from .phase_evidence import (
@@ -209,7 +209,7 @@ class _Search:
             phase = self.phase_around(call, use.names)
             if phase.phases or passes_phase_on(function, call):
                 return phase
-            values = call.args + [k.value for k in call.keywords]
+            values = values_of(call)
             return phase_with_evidence(
                 phase_in(" ".join(w for v in values for w in words_in_expression(v))), "the names of its data"
             )

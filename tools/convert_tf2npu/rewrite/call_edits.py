@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Iterable
 
 from ..semantics.module_index import Names
-from ..syntax.expressions import boxed_constant
+from ..syntax.expressions import boxed_constant, values_of
 from ..syntax.source import Edit, Source, comments_of, one_line, sort_edits
 
 # Expressions that need parentheses; the first one is new in Python 3.8.
@@ -75,11 +75,6 @@ def edit_to_add_argument(source: Source, call: ast.Call, *texts: str) -> Edit | 
     before = source.text[source.line_start(start) : start]
     between = source.newline + before if not before.strip() else " "
     return Edit(end, end, "".join("," + between + text for text in texts))
-
-
-def values_of(call: ast.Call) -> list[ast.expr]:
-    """Return the values of the arguments of a call, keyword arguments last."""
-    return call.args + [keyword.value for keyword in call.keywords]
 
 
 def after_opening_parenthesis(source: Source, call: ast.Call) -> int:

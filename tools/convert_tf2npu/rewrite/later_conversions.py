@@ -23,6 +23,7 @@ from ..project.context import Context
 from ..semantics.model import Call
 from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
+from ..syntax.expressions import values_of
 from ..syntax.source import Edit, Source
 from ..tf_api.canonical_names import canonical_name
 from ..tf_api.forms_in_26 import ARGUMENT_NAMES, BACKPORTS, DEFAULTS, MODEL_METHODS, MOVED, TRANSFORMATIONS, WITHOUT
@@ -34,7 +35,6 @@ from .call_edits import (
     edit_to_rename,
     edits_to_wrap,
     rename_keyword,
-    values_of,
 )
 from .npu_imports import BACKPORTS_MODULE, backports_name, edit_adding_after, name_of_tensorflow
 

@@ -7,8 +7,9 @@ import re
 from typing import Collection, Iterable
 
 from ..semantics.module_index import Names
+from ..syntax.expressions import values_of
 from ..syntax.source import Edit, Source
-from .call_edits import argument_end, argument_start, values_of
+from .call_edits import argument_end, argument_start
 
 _TO_LINTER = re.compile(r"#[ \t]*(?:pylint:|noqa\b|isort:|yapf:|type:[ \t]*ignore)[^#\r\n]*(?=[\r\n]|\Z)")
 

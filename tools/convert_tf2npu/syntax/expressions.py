@@ -71,6 +71,11 @@ def indices_of(node: ast.Subscript) -> list[ast.AST]:
     return getattr(index, "elts", None) or getattr(index, "dims", None) or [index]
 
 
+def values_of(call: ast.Call) -> list[ast.expr]:
+    """Return the values of the arguments of a call, keyword arguments last."""
+    return call.args + [keyword.value for keyword in call.keywords]
+
+
 def tuple_element(node: ast.AST | None, part: str) -> ast.AST | None:
     """Return a part of a tuple by its position, as in ``1.0``; the whole for an empty position.
 

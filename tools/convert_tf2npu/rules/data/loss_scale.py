@@ -242,7 +242,7 @@ from ...rewrite.session_config import PRECISION_MODE
 from ...semantics.model import Call, Where
 from ...semantics.signatures import bind_arguments
 from ...semantics.value_flow import origins
-from ...syntax.expressions import boxed_constant, last_part
+from ...syntax.expressions import boxed_constant, last_part, values_of
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Message
 
@@ -401,7 +401,7 @@ def _sets_mixed_policy(context: Context, call: Call) -> bool:
     """Return True if a call sets a policy of mixed precision."""
     return any(
         isinstance(text, str) and text.startswith("mixed")
-        for argument in [*call.node.args, *(k.value for k in call.node.keywords)]
+        for argument in values_of(call.node)
         for origin in origins(argument, call.where, context.names)
         for inner in ast.walk(origin.node)
         if isinstance(inner, ast.expr)

@@ -14,7 +14,7 @@ from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.signatures import Bound
 from ...semantics.value_flow import origins
-from ...syntax.expressions import boxed_constant
+from ...syntax.expressions import boxed_constant, values_of
 from ...syntax.source import Edit, Source, one_line
 from ..base import Change, Context, Finding, Question, Result
 
@@ -167,7 +167,7 @@ def _edits_to_operator(source: Source, dropout: Dropout) -> list[Edit] | None:
             return None
         edits.append(removed)
     elif missing:
-        last = argument_end(source, node, max(node.args + [k.value for k in node.keywords], key=source.end))
+        last = argument_end(source, node, max(values_of(node), key=source.end))
         edits.append(Edit(last, last, ", " + missing))
     return edits
 
@@ -188,7 +188,7 @@ def _edits_to_condition(context: Context, node: ast.Call, tail: str) -> list[Edi
 
 def _edit_to_remove_keyword(source: Source, node: ast.Call, keyword: ast.keyword, instead: str) -> Edit | None:
     """Return the edit that removes a keyword argument and the comma before it; None if a comment is in between."""
-    values = list(node.args) + [k.value for k in node.keywords]
+    values = values_of(node)
     before = [v for v in values if source.start(v) < source.start(keyword.value)]
     start = argument_end(source, node, max(before, key=source.start)) if before else 0
     if not before or "#" in source.text[start : source.start(keyword.value)]:

@@ -47,7 +47,7 @@ from typing import Iterator
 from ...analysis.device_placement import runs_on_npu
 from ...analysis.preamble import FLAGS
 from ...semantics.model import Where
-from ...syntax.expressions import boxed_constant
+from ...syntax.expressions import boxed_constant, values_of
 from ..base import Context, Finding
 
 CODE = "NPU209"
@@ -85,7 +85,7 @@ def check_file(context: Context) -> Iterator[Finding]:
         name = called.get(call.node, "")
         if not name.startswith("tensorflow.") or name.startswith(_SKIPPED):
             continue
-        for value in call.node.args + [k.value for k in call.node.keywords]:
+        for value in values_of(call.node):
             while isinstance(value, ast.UnaryOp):
                 value = value.operand
             if _is_infinite(context, value, call.where) and runs_on_npu(context, call.node):

@@ -105,6 +105,7 @@ from ...rewrite.loss_scale_edits import CONTRIB, TRAIN
 from ...semantics.model import Call, Scope, Where
 from ...semantics.module_index import Names
 from ...semantics.value_flow import origins
+from ...syntax.expressions import values_of
 from ..base import Context, Finding
 
 CODE = "NPU287"
@@ -170,7 +171,7 @@ def _added_values(names: Names) -> dict[tuple[Scope, str], list[ast.expr]]:
     for call in names.calls:
         function = call.node.func
         if isinstance(function, ast.Attribute) and function.attr in _ADDS and isinstance(function.value, ast.Name):
-            values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+            values = values_of(call.node)
             added.setdefault((call.where.scope, function.value.id), []).extend(values)
     for statement, place in names.places.items():
         target: ast.AST | None = None

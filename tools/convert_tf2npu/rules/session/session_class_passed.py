@@ -47,7 +47,7 @@ import re
 from typing import Iterable, Iterator
 
 from ...semantics.model import Where
-from ...syntax.expressions import last_part
+from ...syntax.expressions import last_part, values_of
 from ...tf_api.name_tables import SESSION_PARAMETERS
 from ..base import Context, Finding
 
@@ -63,9 +63,7 @@ def check_file(context: Context) -> Iterator[Finding]:
     if not any(word in text and behind.search(text) for word, behind in _FOLLOWED.items()):
         return
     for call in context.names.calls:
-        values = [
-            value for value in call.node.args + [k.value for k in call.node.keywords] if _last_word(value) in _WORDS
-        ]
+        values = [value for value in values_of(call.node) if _last_word(value) in _WORDS]
         if values and _last_word(call.node.func) not in _QUERIES:
             yield from _report_session_classes(context, values, call.where)
     for function in context.names.functions:

@@ -112,6 +112,7 @@ from ...analysis.tf_functions import is_traced, may_use_tf_function, traced_func
 from ...facts.kinds import SHAPE
 from ...facts.seen import only_shape
 from ...semantics.model import Call
+from ...syntax.expressions import values_of
 from ..base import Context, Finding, Message, Question
 
 CODE = "NPU276"
@@ -129,7 +130,7 @@ def check_file(context: Context) -> Iterator[Finding]:
     if not is_tf2_program(context):
         return
     for call in context.names.calls:
-        for value in [*call.node.args, *(keyword.value for keyword in call.node.keywords)]:
+        for value in values_of(call.node):
             message = _message_on_argument(context, call, value)
             if not message or not _is_step_call(context, call):
                 continue

@@ -89,7 +89,7 @@ from ...analysis.tf_functions import is_traced, may_have_signature, may_use_tf_f
 from ...semantics.call_sites import values_passed_to_method, values_passed_to_parameter
 from ...semantics.model import Binding, Call, Where
 from ...semantics.module_index import Names
-from ...syntax.expressions import constant_or, last_name
+from ...syntax.expressions import constant_or, last_name, values_of
 from ...syntax.source import one_line
 from ..base import Context, Finding
 
@@ -109,7 +109,7 @@ def check_file(context: Context) -> Iterator[Finding]:
     for call in names.calls:
         if context.called_names.get(call.node, "").startswith("tensorflow.") or not _is_traced_again(names, call):
             continue
-        values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+        values = values_of(call.node)
         number = next(
             (value for value in values if _Numbers().is_number_changing_in_loop(names, value, call.where)), None
         )
@@ -127,7 +127,7 @@ def check_file(context: Context) -> Iterator[Finding]:
 
 def _is_traced_again(names: Names, call: Call) -> bool:
     """Return True if a call is one of a function of tf.function without a signature, and not inside another one."""
-    values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+    values = values_of(call.node)
     if not any(isinstance(value, (ast.Attribute, ast.BinOp, ast.Call, ast.Name)) for value in values):
         return False
     function = traced_function_of(names, call)

@@ -95,7 +95,7 @@ from ...semantics.call_sites import default_of_parameter
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
-from ...syntax.expressions import boxed_constant
+from ...syntax.expressions import boxed_constant, values_of
 from ...syntax.source import one_line
 from ...syntax.words import has_words
 from ..base import Change, Context, Finding
@@ -111,7 +111,7 @@ _PYTHON = (".numpy(", "py_function", "numpy_function", "pdb", "breakpoint(")
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
-    values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+    values = values_of(call.node)
     if values and boxed_constant(values[0]) == (True,) and not is_in_test(context, call.node):
         yield Finding(call.node, "all functions of the program run operation by operation. Remove this call")
 

@@ -187,7 +187,7 @@ from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
-from ...syntax.expressions import last_name, last_part
+from ...syntax.expressions import last_name, last_part, values_of
 from ..base import Change, Context, Finding
 
 CODE = "NPU308"
@@ -324,7 +324,7 @@ def _calls_with_averaged_results(context: Context) -> set[Key]:
     """Return the calls whose results other calls already average or synchronize, or are made for loss scaling only."""
     wrapped = set(wrapped_optimizers(context.names))
     for call in context.names.calls:
-        values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+        values = values_of(call.node)
         if optimizer_role(call.node, call.where, context.names) == WRAPS_OPTIMIZER:
             wrapped.update(context.names.call_key(value) for value in values if isinstance(value, ast.Call))
         elif context.resolve(call.node.func, call.where) == _SYNCHRONIZED:

@@ -229,7 +229,7 @@ from ...rewrite.npu_imports import device_name, shares_line
 from ...semantics.model import Call, Scope
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
-from ...syntax.expressions import last_name
+from ...syntax.expressions import last_name, values_of
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
 
@@ -386,7 +386,7 @@ def _has_path_of_rank(context: Context, call: Call) -> bool:
     function = call.node.func
     owners = origins(function.value, call.where, context.names) if isinstance(function, ast.Attribute) else []
     calls = [call.node, *(owner.node for owner in owners if isinstance(owner.node, ast.Call))]
-    given = [part for writer in calls for part in (*writer.args, *(keyword.value for keyword in writer.keywords))]
+    given = [part for writer in calls for part in values_of(writer)]
     used = {name.id for part in given for name in ast.walk(part) if isinstance(name, ast.Name)}
     paths = context.once(_temporary_path_names)
     scope, module = call.where.scope, context.names.module

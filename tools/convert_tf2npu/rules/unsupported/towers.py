@@ -110,7 +110,7 @@ from ...analysis.gradients import averages_gradients
 from ...facts.kinds import SHAPE, VALUE
 from ...semantics.model import Call, Where
 from ...semantics.value_flow import origins
-from ...syntax.expressions import boxed_constant, last_name
+from ...syntax.expressions import boxed_constant, last_name, values_of
 from ..base import Change, Context, Finding, Message, Question
 
 CODE = "NPU256"
@@ -202,7 +202,7 @@ def _findings_of_clones(context: Context) -> Iterator[Change | Finding]:
 
 def _loop_of_towers(context: Context, call: Call) -> _Loop | None:
     """Return the loop that builds a tower on the device, or in the scope, of a call; None if there is none."""
-    given: list[ast.expr] = [*call.node.args, *(k.value for k in call.node.keywords)]
+    given: list[ast.expr] = values_of(call.node)
     for loop in _loops_deciding(context, call.node, given, []):
         if context.called_names[call.node] == _SCOPE:
             return loop if _OF_DEVICES.search(context.source.segment(loop.iter)) else None
