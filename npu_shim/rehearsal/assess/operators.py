@@ -119,10 +119,8 @@ def with_mixlist_changes(lists: Lists, path: str) -> Lists:
     """
     from npu_shim.options.precision_files import check_mixlist
 
-    _read_json(path)
+    content = _read_json(path)
     check_mixlist(path)
-    with open(path, encoding="utf-8") as stream:
-        content = json.load(stream)
     reduce, keep = set(lists.reduce), set(lists.keep)
     for name, own in (("white-list", reduce), ("black-list", keep)):
         own.difference_update(content.get(name, {}).get("to-remove", ()))
