@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import io
 import pathlib
-import random
 import re
 import sys
 import sysconfig
@@ -17,8 +16,6 @@ import tokenize
 from typing import Callable, Iterator, Optional, Tuple
 
 import pytest
-from convert_tf2npu.syntax.py37 import lazy_positions as places
-from convert_tf2npu.syntax.py37.lazy_positions import Places
 from convert_tf2npu.syntax.py37.node_ends import add_ends
 
 _POSITION = ("lineno", "col_offset", "end_lineno", "end_col_offset")
@@ -502,24 +499,14 @@ def _parse_again(node: ast.AST, text: _Text) -> tuple[str, str]:
     return dumped, _dump(ast.parse(code + "\n").body[0])
 
 
-def _find_each(tree: ast.Module, text: str) -> None:
-    """Ask for one node after the other, in no order."""
-    places = Places(tree, text, [0] + [found.end() for found in re.finditer("\r\n|\r|\n", text)])
-    nodes = list(_placed(tree))
-    random.Random(0).shuffle(nodes)
-    for node in nodes:
-        if not getattr(node, "end_lineno", None):
-            places.set_positions(node)
-
-
-def _check(text: str, damage: Callable[[ast.AST], None], place: Callable[[ast.Module, str], None] = add_ends) -> int:
+def _check(text: str, damage: Callable[[ast.AST], None]) -> int:
     """Compare all positions; return how many."""
     tree = ast.parse(text)
     nodes = list(_placed(tree))
     truth = [_span(node) for node in nodes]
     for node in nodes:
         damage(node)
-    place(tree, text)
+    add_ends(tree, text)
     if _REPORTED:
         wrong = [(node, _span(node), span) for node, span in zip(nodes, truth) if _span(node) != span]
         assert not wrong
@@ -663,48 +650,3 @@ def _quotes_itself(text: str) -> bool:
 
 def test_standard_library() -> None:
     assert sum(_check(text, _lose_all) for text in _library_texts()) > 5000
-
-
-def test_standard_library_node_by_node() -> None:
-    assert sum(_check(text, _lose_ends, _find_each) for text in _library_texts()) > 5000
-
-
-@pytest.mark.parametrize("snippet", SNIPPETS[1:].split("---\n"))
-def test_snippet_node_by_node(snippet: str) -> None:
-    _check(
-        'def f():\n    a; b\n    "c"\n    if d:\n        e\n    else:\n        """f\n        g"""\n'
-        + re.sub(r"(?m)^(?=.)", "    ", snippet),
-        _lose_ends,
-        _find_each,
-    )
-
-
-@pytest.mark.parametrize(
-    "marked, read",
-    [
-        ("a\nX\nb\n", "X\n"),
-        (
-            "class A:\n    def f(self):\n        a\n        X(b,\n          c)  # d\n\n        e\n",
-            "        X(b,\n          c)  # d\n\n",
-        ),
-        ("if a:\n    X\nelse:\n    b\n", "    X\nelse:\n"),
-        ("if a:\n    b\nelse:\n    X\nc\n", "    X\n"),
-        ("if a:\n    b\nelif X:\n    d\ne\n", "elif X:\n    d\n"),
-        ("try:\n    a\n    X\nexcept B:\n    c\n", "    X\n"),
-        ("try:\n    a\nexcept B:\n    X\nfinally:\n    c\n", "    X\nfinally:\n"),
-        ("for a in b:\n    c; X\n    d\n", "    c; X\n"),
-        ("def f(a=X):\n    b\n", "def f(a=X):\n    b\n"),
-        ("if a: X\nb\n", "if a: X\n"),
-        ('def f():\n    """a\n    b"""\n    X\n', "    X\n"),
-    ],
-)
-def test_no_more_is_read_than_the_lines_of_a_statement(marked: str, read: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """But where these end in what is no part of it, the lines of the one around."""
-    tree = ast.parse(marked)
-    for node in _placed(tree):
-        _lose_ends(node)
-    texts: list[str] = []
-    monkeypatch.setattr(places, "add_ends", lambda part, text, line=1: (texts.append(text), add_ends(part, text, line)))
-    (node,) = [node for node in ast.walk(tree) if getattr(node, "id", "") == "X"]
-    Places(tree, marked, [0] + [found.end() for found in re.finditer("\n", marked)]).set_positions(node)
-    assert texts[-1] == read

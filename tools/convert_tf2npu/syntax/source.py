@@ -12,15 +12,12 @@ import sys
 import warnings
 from bisect import bisect_right
 from itertools import accumulate
-from typing import TYPE_CHECKING, Iterable
+from typing import Iterable
 
 from ..files.message import Message
 from .decoding import BOM, SourceError, decode_body, encoding_of
 from .edits import Edit, sort_edits
 from .py37.start_positions import starts_as_recorded
-
-if TYPE_CHECKING:
-    from .py37.lazy_positions import Places
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _JOINED = re.compile(r"\\(?:\r\n|\r|\n)\Z")
@@ -52,7 +49,7 @@ class Source:
         self.text = decode_body(raw[len(self._bom) :], self.encoding)
         self._starts: list[int] | None = None
         self.tree = self._parse()
-        self._places: Places | None = None
+        self._has_ends = sys.version_info >= (3, 8)
 
     @property
     def _line_starts(self) -> list[int]:
@@ -90,16 +87,15 @@ class Source:
         Raises:
             SourceError: nodes and text do not match.
         """
-        if sys.version_info >= (3, 8) or hasattr(node, "end_lineno"):
+        if self._has_ends or hasattr(node, "end_lineno"):
             return
-        from .py37.lazy_positions import Places  # with expressions that take long to compile
+        from .py37.node_ends import add_ends  # with expressions that take long to compile
 
-        if self._places is None:
-            self._places = Places(self.tree, self.text, self._line_starts)
         try:
-            self._places.set_positions(node)
+            add_ends(self.tree, self.text)
         except ValueError as error:
             raise SourceError(Message("its nodes cannot be placed: {0}", error))
+        self._has_ends = True
 
     def is_position_reliable(self, node: ast.AST, string: ast.AST) -> bool:
         """Return True if the position of an expression inside an f-string is reliable.

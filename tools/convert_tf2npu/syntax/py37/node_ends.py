@@ -101,16 +101,16 @@ _COMPOUND = frozenset(
 )
 
 
-def add_ends(tree: ast.Module, text: str, line: int = 1) -> None:
+def add_ends(tree: ast.Module, text: str) -> None:
     """Set start and end of every statement, expression, argument and keyword.
 
-    *tree* is the result of ``ast.parse(text)``; *text* has no byte order mark, and
-    *line* is the number of its first line.  Columns are UTF-8 byte offsets.  All
-    that is inside an f-string gets the position of the f-string.
+    *tree* is the result of ``ast.parse(text)``; *text* has no byte order mark.
+    Columns are UTF-8 byte offsets.  All that is inside an f-string gets the
+    position of the f-string.
 
     Raises ValueError if *tree* and *text* do not belong together.
     """
-    _Walker(Tokens(text, line)).walk_module(tree)
+    _Walker(Tokens(text)).walk_module(tree)
 
 
 class _Walker:

@@ -41,12 +41,11 @@ class Tokens:
 
     Args:
         text: whole statements.
-        line: the number of their first line.
     """
 
-    def __init__(self, text: str, line: int = 1) -> None:
+    def __init__(self, text: str) -> None:
         self._text, self._ascii = text, text.isascii()
-        self._line, self._first = line, 0  # the offset at which the line begins
+        self._line, self._first = 1, 0  # the offset at which the line begins
         self.strings: list[str] = []
         self.starts: list[Position] = []
         self.ends: list[Position] = []
