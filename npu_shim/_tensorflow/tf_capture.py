@@ -74,6 +74,16 @@ def variable_type_and_shape(handle: Tensor) -> tuple[DType, TensorShape] | None:
     return tf.as_dtype(data.shape_and_type[0].dtype), tf.TensorShape(data.shape_and_type[0].shape)
 
 
+def integer_value(handle: Tensor, dtype: DType, shape: TensorShape) -> Value | None:
+    """Return the value of an integer variable of one element, such as a number of steps; None for others."""
+    if not dtype.is_integer or shape.rank != 0 or not hasattr(handle, "numpy"):
+        return None
+    try:
+        return tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype).numpy()
+    except tf.errors.FailedPreconditionError:  # it has no value yet
+        return None
+
+
 def flops_of_node(graph: Graph, node: Message) -> int | None:
     """Return the floating-point operations of a node by TensorFlow's profiler; None if it does not know them."""
     try:
@@ -107,6 +117,16 @@ def dataset_of_iterator(iterator: Value) -> Value | None:
 def function_input_tensors(values: Structure) -> Sequence[Tensor]:
     """Return the tensors of values in the order in which a tf.function takes them, those inside iterators included."""
     return list(tf.nest.flatten(values, expand_composites=True))
+
+
+def values_of_tensors(definition: GraphDef, names: Sequence[str]) -> list[Value]:
+    """Return the values of tensors of a graph that reads nothing; [] if TensorFlow cannot compute them."""
+    graph = import_into_new_graph(definition)
+    with tf.compat.v1.Session(graph=graph) as session:
+        try:  # not by Session.run, which may be replaced
+            return list(session._run(None, [graph.get_tensor_by_name(name) for name in names], {}, None, None))
+        except tf.errors.OpError:
+            return []
 
 
 def import_into_new_graph(definition: GraphDef) -> Graph:

@@ -96,6 +96,7 @@ class _StopAtPrediction(Capture):
         feed_dict: FeedDict | None,
         fetches: Fetches,
         run: Function,
+        connected: Mapping[str, str] = {},
     ) -> None:
         graph = session.graph
         definition = graph.as_graph_def()

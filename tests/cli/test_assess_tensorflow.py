@@ -15,6 +15,7 @@ from npu_shim.rehearsal.assess import (
     capture,
     flat,
     inventory,
+    loops,
     memory,
     operators,
     partition,
@@ -160,7 +161,7 @@ def test_a_loop_counts_as_often_as_it_runs() -> None:
         end = tf.while_loop(lambda i, a: i < 7, lambda i, a: (i + 1, tf.matmul(a, a)), [0, x])[1]
         v1.disable_control_flow_v2()
         made = flat.flatten(graph, [end.op], {})
-    trips = work.loop_trip_counts(made)
+    trips = loops.loop_trip_counts(made.nodes)
     assert list(trips.values()) == [7]
     done = work.work_of_nodes(made, trips)
     assert sum(n for n, node in zip(done.flops, made.nodes) if node.op == "MatMul") == 7 * 2 * 8 * 8 * 8

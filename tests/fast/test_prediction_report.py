@@ -33,6 +33,11 @@ _PREDICTION = Prediction(
     not_measured=3,
     op_runs=1200,
     unknown_sizes=0,
+    bounded_sizes=0,
+    bounded_seconds=0.0,
+    unknown_loops=[],
+    unknown_branches=[],
+    steps_in_call=1,
     host=0.0009,
     input_rate=50.0,
     input_ranks=1,
@@ -75,6 +80,17 @@ def test_the_report_answers_how_long_what_and_how_many() -> None:
 )
 def test_the_host_of_a_server_reads_for_all_its_ranks(rate: float, ranks: int, verdict: str) -> None:
     assert f"batches a second; {verdict}\n" in text_of(replace(_PREDICTION, input_rate=rate, input_ranks=ranks))
+
+
+def test_the_report_says_which_numbers_are_bounds_and_what_is_not_known() -> None:
+    text = text_of(replace(_PREDICTION, bounded_sizes=40, bounded_seconds=0.005, steps_in_call=16))
+    assert "at most 9.00 ms (7.00 ms to 12.00 ms) a step" in text and "at least 7,111 examples a second" in text
+    assert "40 of 1,200 runs of ops have sizes that only values decide. With the largest sizes" in text
+    assert "they take 5.00 ms\n" in text and "a call makes 16 steps\n" in text
+    text = text_of(replace(_PREDICTION, unknown_loops=["rnn/while"], unknown_branches=["a", "b", "c", "d"]))
+    assert "1 loop (rnn/while) of unknown length. Each counts once" in text
+    assert "4 conditions (a, b, c, ...) with a branch that only values decide" in text
+    assert "at most 9.00 ms" not in text and "a call makes" not in text
 
 
 def test_the_report_leaves_out_what_is_not_known() -> None:

@@ -16,7 +16,7 @@ import tensorflow as tf
 from npu_shim import alias
 from npu_shim._tensorflow import patches, tf_session
 from npu_shim.import_hook import script
-from npu_shim.rehearsal.assess import capture, memory, work
+from npu_shim.rehearsal.assess import capture, loops, memory
 
 v1 = tf.compat.v1
 assert alias
@@ -50,7 +50,7 @@ class Measured(capture.Capture):
         for node in found.nodes:
             if node.op.startswith("IteratorGetNext"):  # the input pipeline allocates batches, which is not recorded
                 node.shapes[:] = [(0,)] * len(node.shapes)
-        ours = memory.peak_memory(found.nodes, work.loop_trip_counts(found)).peak
+        ours = memory.peak_memory(found.nodes, loops.loop_trip_counts(found.nodes)).peak
         print("PEAKS", ours, recorded_peak(stats), file=sys.stderr)
         raise capture.Stop
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from npu_shim.import_hook import tool
 from npu_shim.ops import dropout, gelu
-from npu_shim.rehearsal.assess import flat, operators, precision, work
+from npu_shim.rehearsal.assess import flat, loops, operators, precision
 from npu_shim.rehearsal.predict import device_ops, of_graph, op_times, step
 from npu_shim.rehearsal.predict.device_ops import Run
 from npu_shim.rehearsal.predict.phases import BACKWARD, FORWARD, UPDATE
@@ -28,7 +28,7 @@ def runs_of(build: Build, *shape: int, mixed: bool = True, family: str = "910", 
         train = (optimizer or v1.train.MomentumOptimizer(0.1, 0.9)).minimize(loss)
         nodes = flat.flatten(graph, [train], {"x:0": shape})
     half = precision.are_nodes_in_half(nodes.nodes, operators.built_in_lists()) if mixed else [False] * len(nodes.nodes)
-    return device_ops.ops_of_step(nodes, half, (), work.loop_trip_counts(nodes), family)
+    return device_ops.ops_of_step(nodes, half, (), loops.loop_trip_counts(nodes.nodes), family)
 
 
 def counts(runs: list[Run]) -> dict[str, int]:

@@ -15,6 +15,7 @@ from npu_shim.rehearsal.predict.configuration_edit import (
     ESTIMATOR,
     FUNCTION,
     KERAS,
+    KERAS_SESSION,
     SESSION,
     edit_of_configuration,
     trainer_of_function,
@@ -167,6 +168,12 @@ def test_the_edit_sets_the_options_of_a_script(trainer: str, lines: str) -> None
     assert "\n".join(edit) == around.format(lines) + "set_split_strategy_by_size([50, 50])"
     compile("\n".join(edit), "edit", "exec")
     assert edit_of_configuration(trainer, 32, []) == []
+
+
+def test_keras_in_graph_mode_has_the_config_of_a_session_and_no_loop() -> None:
+    config = 'config = npu_shim.session_config(config, precision_mode="allow_mix_precision")'
+    assert edit_of_configuration(KERAS_SESSION, 32, PROPOSALS[:1]) == [config]
+    assert gains.LOOPS not in gains_of(predict_training(step_of(network(), trainer=KERAS_SESSION)))
 
 
 def test_the_edit_of_tensorflow_2() -> None:

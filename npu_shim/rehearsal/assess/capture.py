@@ -32,9 +32,9 @@ from npu_shim._tensorflow.types import (
 from npu_shim.rehearsal.assess.flat import Flat, Shape, flatten
 from npu_shim.rehearsal.assess.given_shapes import (
     Feeds,
-    argument_shapes,
     fed_integers,
     feed_shapes,
+    given_arguments,
     iterators_among,
     read_iterator_shapes,
 )
@@ -49,6 +49,7 @@ from npu_shim.rehearsal.assess.zeros import zeros_like_fetch, zeros_like_output
 
 tf, v1 = tf_api.tf, tf_api.v1
 TRAIN, OTHER = "train", "other"
+BY_ESTIMATOR, BY_KERAS = "Estimator", "Keras"
 _MOST_GRAPHS = 16
 
 
@@ -67,13 +68,14 @@ class Captured(NamedTuple):
         targets: the operations that are run or fetched.
         given: the shapes of what is fed, passed or read, by the names of tensors.
         parameters: the NPU options of the session, or of the device for a tf.function.
-        sizes: the values of what is fed on which shapes may depend.
+        values: those of what is fed or passed on which shapes, loops or branches may depend.
+        connected: the names of tensors that a session reads in the place of others, by the names of these.
         flat: its nodes.
         session: the session, None for a tf.function.
         feeds: the values that a session is fed.
         fetches: what the session is asked for.
         input_rate: batches a second of its input pipeline; None if it was not measured.
-        by_estimator: True if an Estimator runs it.
+        caller: BY_ESTIMATOR, BY_KERAS, or "" for the script.
     """
 
     kind: str
@@ -83,13 +85,14 @@ class Captured(NamedTuple):
     targets: list[Operation]
     given: dict[str, Shape]
     parameters: dict[str, Value]
-    sizes: dict[str, Value]
+    values: dict[str, Value]
+    connected: Mapping[str, str] = {}
     flat: Flat | None = None
     session: Session | None = None
     feeds: FeedDict | None = None
     fetches: Fetches = None
     input_rate: float | None = None
-    by_estimator: bool = False
+    caller: str = ""
 
 
 class Capture:
@@ -120,7 +123,7 @@ class Capture:
         self._trains: dict[Hashable, bool] = {}
         self._measures_input = measures_input
         self._read_device_options = read_device_options
-        self._in_estimator = False
+        self._caller = ""
         self._last_read: tuple[Value, Structure] | None = None  # the iterator that eager code read last, and its batch
 
     def install(self) -> None:
@@ -130,6 +133,7 @@ class Capture:
         replace = patches.replace_attribute
         replace(tf_session.BaseSession, "run", self._wrap_session_run)
         replace(tf_session.BaseSession, tf_capture.MAKE_CALLABLE, self._wrap_make_callable)
+        replace(tf_session.BaseSession, "make_callable", _wrap_make_callable_of_script)
         replace(v1.train.Saver, "save", _wrapper_that_skips_write("path"))
         for name in ("add_event", "flush", "close", "reopen"):
             replace(tf_capture.EventFileWriter, name, _wrapper_that_skips_write(None))
@@ -180,8 +184,11 @@ class Capture:
                 feeds = [(find(name), value) for name, value in zip(options.feed, args)]
                 if not self._should_skip_run(session.graph, ops, feeds):
                     return real(*args, **kwargs)
-                run = tf_session.BaseSession.run
-                self._record_run(session, ops, feeds, dict(feeds), fetches + ops[len(fetches) :], run)
+                connected = {pair.to_tensor: pair.from_tensor for pair in options.tensor_connection}
+                needed = ops + [find(name).op for name in connected.values()]
+                fetched = fetches + ops[len(fetches) :]
+                self._caller = BY_KERAS
+                self._record_run(session, needed, feeds, dict(feeds), fetched, tf_session.BaseSession.run, connected)
                 return [zeros_like_fetch(fetch) for fetch in fetches]
 
             return call
@@ -211,17 +218,19 @@ class Capture:
         feed_dict: FeedDict | None,
         fetches: Fetches,
         run: Function,
+        connected: Mapping[str, str] = {},
     ) -> None:
         graph = session.graph
         key = (id(graph), tuple(op.name for op in ops))
         self._stop_if_repeated(key)
         given: dict[str, Shape] = {tensor.name: tuple(np.shape(value)) for tensor, value in feeds}
-        given.update(read_iterator_shapes(session, ops, feed_dict, run))
+        read, integers = read_iterator_shapes(session, ops, feed_dict, run)
+        given.update(read)
         kind = TRAIN if has_gradient_updates(needed_ops_with_functions(ops)) else OTHER
         name = "session.run"
         if kind == TRAIN or any(op.type not in ("NoOp", "Assign", "VarHandleOp") for op in ops):
             config = tf_session.reported_config(session)
-            options, sizes = npu_optimizer_options(config), fed_integers(feeds)
+            options, values = npu_optimizer_options(config), {**fed_integers(feeds), **integers}
             measures = self._measures_input and kind == TRAIN
             rate = rate_of_session(session, ops, feed_dict, run) if measures else None
             self._add_graph(
@@ -233,13 +242,14 @@ class Capture:
                     ops,
                     given,
                     options,
-                    sizes,
+                    values,
+                    connected,
                     None,
                     session,
                     feed_dict,
                     fetches,
                     rate,
-                    self._in_estimator,
+                    self._caller,
                 )
             )
 
@@ -256,7 +266,7 @@ class Capture:
         ) -> Estimator:
             if self.graphs:
                 raise Stop
-            self._in_estimator = True
+            self._caller = BY_ESTIMATOR
             try:
                 return original(estimator, input_fn, hooks, steps, max_steps, saving_listeners)
             except Stop:
@@ -311,9 +321,9 @@ class Capture:
         targets = [output.op for output in graph.outputs] + list(graph.control_outputs)
         kind = TRAIN if has_gradient_updates(all_ops_with_functions(graph)) else OTHER
         name = python_function_name(function)
-        shapes = argument_shapes(graph, args, kwargs)
+        shapes, values = given_arguments(graph, args, kwargs)
         options = self._read_device_options()
-        captured = Captured(kind, name, self._running_line(), graph, targets, shapes, options, {})
+        captured = Captured(kind, name, self._running_line(), graph, targets, shapes, options, values)
         if self._measures_input and kind == TRAIN:
             iterators = iterators_among(args, kwargs) or self._iterators_of_batch(shapes)
             captured = captured._replace(input_rate=rate_of_iterators(iterators))
@@ -343,7 +353,7 @@ class Capture:
         number = sum(1 for name in names if re.sub(r" \(\d+\)$", "", name) == captured.name)
         name = f"{captured.name} ({number + 1})" if number else captured.name
         # now, because the variables of a tf.function may go with the frames of the script
-        flat = flatten(captured.graph, captured.targets, captured.given, captured.sizes)
+        flat = flatten(captured.graph, captured.targets, captured.given, captured.values, captured.connected)
         self.graphs.append(captured._replace(name=name, flat=flat))
 
     def _running_line(self) -> str:
@@ -361,6 +371,17 @@ def npu_optimizer_options(config: ConfigProto) -> dict[str, Value]:
         if optimizer.name == "NpuOptimizer":
             return {key: getattr(value, value.WhichOneof("value")) for key, value in optimizer.parameter_map.items()}
     return {}
+
+
+def _wrap_make_callable_of_script(original: Function) -> Function:
+    """Let what ``Session.make_callable`` returns run by ``Session.run``, which is replaced."""
+
+    def make(
+        session: Session, fetches: Fetches, feed_list: Sequence[Tensor] | None = None, accept_options: bool = False
+    ) -> Function:
+        return lambda *values, **options: session.run(fetches, dict(zip(feed_list or (), values)), **options)
+
+    return make
 
 
 def _wrapper_that_skips_write(result: str | None) -> Callable[[Function], Function]:

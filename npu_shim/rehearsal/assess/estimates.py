@@ -10,6 +10,7 @@ from npu_shim.rehearsal.assess import precision, work
 from npu_shim.rehearsal.assess.assessment import Loop, MixedPrecision, NotCounted, OpCount, Roofline, WorkOfStep
 from npu_shim.rehearsal.assess.flat import Node
 from npu_shim.rehearsal.assess.inventory import ON_HOST_ANYWAY, VARIABLES
+from npu_shim.rehearsal.assess.loops import loop_names
 from npu_shim.rehearsal.assess.operators import Lists
 from npu_shim.rehearsal.assess.products import Product
 from npu_shim.rehearsal.assess.sizes import size_bytes
@@ -17,17 +18,13 @@ from npu_shim.rehearsal.assess.sizes import size_bytes
 
 def work_of_step(nodes: Sequence[Node], work_of_nodes: work.Work, trip_counts: dict[str, int]) -> WorkOfStep:
     """Return the work of a step."""
-    loops = [node.name for node in nodes if node.op in ("While", "StatelessWhile")]
-    loops += sorted(
-        {node.definition.attr["frame_name"].s.decode() for node in nodes if node.op in ("Enter", "RefEnter")}
-    )
     return WorkOfStep(
         flops=sum(work_of_nodes.flops),
         matrix_flops=sum(n for n, node in zip(work_of_nodes.flops, nodes) if work.MATRIX.match(node.op)),
         bytes=sum(work_of_nodes.bytes),
         by_profiler=work_of_nodes.by_profiler,
         unknown=[NotCounted(op, why) for op, why in sorted(work_of_nodes.unknown.items())],
-        loops=[Loop(name, trip_counts.get(name)) for name in loops],
+        loops=[Loop(name, trip_counts.get(name)) for name in loop_names(nodes)],
     )
 
 

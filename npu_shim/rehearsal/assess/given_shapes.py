@@ -9,13 +9,14 @@ import numpy as np
 from npu_shim._tensorflow import tf_api, tf_capture, tf_graph
 from npu_shim._tensorflow.types import FeedDict, Function, Graph, Operation, Session, Tensor, Value
 from npu_shim.rehearsal.assess.device_forms import is_collective
-from npu_shim.rehearsal.assess.flat import Shape
+from npu_shim.rehearsal.assess.flat import READERS, Shape
 from npu_shim.rehearsal.assess.training_ops import all_ops_with_functions
 
 Feeds = Sequence[Tuple[Tensor, Value]]  # with their values
 
 tf = tf_api.tf
-_MOST_SIZES = 8  # dimensions of a tensor
+_INTEGERS = (tf.int32, tf.int64, tf.bool)
+_MOST_ELEMENTS = 10_000  # of the lengths of a batch
 
 
 def feed_shapes(feeds: Feeds) -> tuple[Hashable, ...]:
@@ -24,24 +25,26 @@ def feed_shapes(feeds: Feeds) -> tuple[Hashable, ...]:
 
 
 def fed_integers(feeds: Feeds) -> dict[str, Value]:
-    """Return the fed integers and short lists of integers, on which shapes may depend, by the name of the tensor."""
+    """Return the fed integers and bools by the name of the tensor: shapes, loops and branches may depend on them."""
     return {
-        tensor.name: value
+        tensor.name: np.asarray(value)
         for tensor, value in feeds
-        if tensor.dtype in (tf.int32, tf.int64) and np.ndim(value) < 2 and np.size(value) <= _MOST_SIZES
+        if tensor.dtype in _INTEGERS and np.size(value) <= _MOST_ELEMENTS
     }
 
 
 def read_iterator_shapes(
     session: Session, ops: list[Operation], feed_dict: FeedDict | None, run: Function
-) -> dict[str, Shape]:
-    """Return the shapes of the next batch of each iterator behind a run, which is read for this."""
+) -> tuple[dict[str, Shape], dict[str, Value]]:
+    """Return the shapes and the integers of the next batch of each iterator behind a run, which is read for this."""
     given = _collective_shapes([op for op in _readers(session, ops) if is_collective(op)])
     outputs = [output for output in iterator_outputs(session, ops) if not output.shape.is_fully_defined()]
+    integers: dict[str, Value] = {}
     if outputs:
-        values = run(session, outputs, feed_dict)
-        given.update((output.name, tuple(np.shape(value))) for output, value in zip(outputs, values))
-    return given
+        batch = list(zip(outputs, run(session, outputs, feed_dict)))
+        given.update((output.name, tuple(np.shape(value))) for output, value in batch)
+        integers = fed_integers(batch)
+    return given, integers
 
 
 def iterator_outputs(session: Session, ops: list[Operation]) -> list[Tensor]:
@@ -66,9 +69,27 @@ def _collective_shapes(ops: list[Operation]) -> dict[str, Shape]:
     }
 
 
-def argument_shapes(graph: Graph, args: Sequence[Value], kwargs: Mapping[str, Value]) -> dict[str, Shape]:
-    """Return the shapes of the arguments of a tf.function, and of the next batch of each iterator among them."""
-    given: dict[str, Shape] = {}
+def given_arguments(
+    graph: Graph, args: Sequence[Value], kwargs: Mapping[str, Value]
+) -> tuple[dict[str, Shape], dict[str, Value]]:
+    """Return the shapes and integers that a tf.function is passed or captures, and those of the next batch."""
+    passed = [(tensor, value) for tensor, value in _arguments(graph, args, kwargs) if tensor.dtype != tf.resource]
+    captured = [(inner, outer) for outer, inner in getattr(graph, "captures", ())]
+    iterators = iterators_among(args, kwargs)
+    readers = [op for op in all_ops_with_functions(graph) if op.type in READERS]
+    for iterator in iterators[:1] if len(iterators) == 1 else ():
+        batch = tf_capture.function_input_tensors(next(iterator))
+        for op in readers:
+            if [output.dtype for output in op.outputs] == [part.dtype for part in batch]:
+                passed += zip(op.outputs, batch)
+    integers = [(tensor, value) for tensor, value in passed + captured if tensor.dtype in _INTEGERS]
+    return {tensor.name: tuple(value.shape) for tensor, value in passed}, fed_integers(
+        [(tensor, value.numpy()) for tensor, value in integers if hasattr(value, "numpy")]
+    )
+
+
+def _arguments(graph: Graph, args: Sequence[Value], kwargs: Mapping[str, Value]) -> list[tuple[Tensor, Value]]:
+    """Return the placeholders of the arguments of a tf.function with what it is passed."""
     captured = {id(inner) for _, inner in getattr(graph, "captures", ())}
     inputs = [tensor for tensor in graph.inputs if id(tensor) not in captured]
     values = [
@@ -76,18 +97,7 @@ def argument_shapes(graph: Graph, args: Sequence[Value], kwargs: Mapping[str, Va
         for value in tf_capture.function_input_tensors((args, kwargs))
         if hasattr(value, "shape") and hasattr(value, "dtype")
     ]
-    if len(inputs) == len(values):
-        given.update(
-            (tensor.name, tuple(value.shape)) for tensor, value in zip(inputs, values) if tensor.dtype != tf.resource
-        )
-    iterators = iterators_among(args, kwargs)
-    readers = [op for op in all_ops_with_functions(graph) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
-    for iterator in iterators[:1] if len(iterators) == 1 else ():
-        batch = tf_capture.function_input_tensors(next(iterator))
-        for op in readers:
-            if len(op.outputs) == len(batch):
-                given.update((output.name, tuple(part.shape)) for output, part in zip(op.outputs, batch))
-    return given
+    return list(zip(inputs, values)) if len(inputs) == len(values) else []
 
 
 def iterators_among(args: Sequence[Value], kwargs: Mapping[str, Value]) -> list[Value]:

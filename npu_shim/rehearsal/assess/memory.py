@@ -110,7 +110,7 @@ def _shared_buffer(
 
 
 def _output_bytes(node: Node, output: int, nodes: Sequence[Node], trips: dict[str, int]) -> int | None:
-    if node.op in _NONE or node.references[output : output + 1] == [True]:
+    if node.op in _NONE or node.op == "BroadcastGradientArgs" or node.references[output : output + 1] == [True]:
         return 0
     if node.op in _PUSH:
         source, index = node.inputs[-1]

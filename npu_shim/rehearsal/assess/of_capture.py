@@ -17,7 +17,7 @@ from npu_shim.rehearsal.assess.assessment import (
     LargeTensor,
     Problem,
 )
-from npu_shim.rehearsal.assess.capture import TRAIN, Capture, Captured
+from npu_shim.rehearsal.assess.capture import BY_ESTIMATOR, BY_KERAS, TRAIN, Capture, Captured
 from npu_shim.rehearsal.assess.estimates import mixed_precision_of, roofline_of, work_of_step
 from npu_shim.rehearsal.assess.inventory import (
     collective_rows,
@@ -29,12 +29,14 @@ from npu_shim.rehearsal.assess.inventory import (
     variables_summary,
 )
 from npu_shim.rehearsal.assess.lines import creating_lines
+from npu_shim.rehearsal.assess.loops import loop_trip_counts
 from npu_shim.rehearsal.assess.operators import Lists
 from npu_shim.rehearsal.assess.partition import partition_nodes
 from npu_shim.rehearsal.assess.problems import problems_of_graph
 from npu_shim.rehearsal.assess.products import Product
-from npu_shim.rehearsal.predict.configuration_edit import ESTIMATOR, SESSION, trainer_of_function
-from npu_shim.rehearsal.predict.of_graph import Step
+from npu_shim.rehearsal.assess.step_nodes import nodes_of_step
+from npu_shim.rehearsal.predict.configuration_edit import ESTIMATOR, KERAS_SESSION, SESSION, trainer_of_function
+from npu_shim.rehearsal.predict.of_graph import step_on_device
 from npu_shim.rehearsal.predict.op_times import Processor
 from npu_shim.rehearsal.predict.plan import predict_training
 
@@ -103,7 +105,7 @@ def _is_worth_assessing(captured: Captured) -> bool:
 def _trainer(captured: Captured) -> str:
     if captured.session is None:
         return trainer_of_function(captured.name)
-    return ESTIMATOR if captured.by_estimator else SESSION
+    return {BY_ESTIMATOR: ESTIMATOR, BY_KERAS: KERAS_SESSION}.get(captured.caller, SESSION)
 
 
 def _assess_graph(captured: Captured, settings: Settings) -> Graph:
@@ -113,7 +115,7 @@ def _assess_graph(captured: Captured, settings: Settings) -> Graph:
     device_forms.set_device_op_types(nodes)
     own = frozenset({"Npu"} | {node.op for node in nodes if device_forms.COLLECTIVE.match(node.op)})
     lists = settings.lists._replace(device=settings.lists.device | own)
-    trips = work.loop_trip_counts(flat)
+    trips = loop_trip_counts(nodes)
     done = work.work_of_nodes(flat, trips)
     # a tf.function with an operator of the host always runs in parts
     mixed = bool(captured.parameters.get("mix_compile_mode")) or captured.session is None
@@ -124,8 +126,10 @@ def _assess_graph(captured: Captured, settings: Settings) -> Graph:
     activations = Activations(peak.peak, peak.at, peak.unknown, [LargeTensor(*tensor) for tensor in peak.largest])
     prediction = None
     if settings.processor is not None and captured.kind == TRAIN:
-        trainer = _trainer(captured)
-        step = Step(flat, parts.host, trips, lists, captured.parameters, settings.processor, settings.folder, trainer)
+        own_nodes = nodes_of_step(flat, parts.host, trips, done)
+        step = step_on_device(
+            own_nodes, lists, captured.parameters, settings.processor, settings.folder, _trainer(captured)
+        )
         prediction = predict_training(step, captured.input_rate, settings.ranks, settings.table)
     return Graph(
         name=captured.name,

@@ -94,8 +94,8 @@ def _graph_facts(graph: Graph, most_ops: int | None = None) -> Iterator[tuple[st
     for loop in work.loops:
         runs = f"runs {loop.runs} times" if loop.runs else "is counted once: its number of runs is not known"
         yield "  loop", f"{loop.name} {runs}"
-    for row in work.unknown:
-        yield "  not counted:", f"{row.op} ({row.why})"
+    for why in dict.fromkeys(row.why for row in work.unknown):
+        yield "  not counted:", f"{', '.join(row.op for row in work.unknown if row.why == why)} ({why})"
     yield "mixed precision", _mixed_precision_text(graph.precision, most_ops)
     roof = graph.roofline
     if roof:

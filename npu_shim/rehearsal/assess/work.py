@@ -10,9 +10,8 @@ import re
 from typing import Callable, NamedTuple, Sequence
 
 from npu_shim._tensorflow import tf_capture
-from npu_shim._tensorflow.tf_api import static_value
 from npu_shim.rehearsal.assess.device_forms import COLLECTIVE
-from npu_shim.rehearsal.assess.flat import LOOPS, Flat, Node, Shape
+from npu_shim.rehearsal.assess.flat import Flat, Node, Shape
 from npu_shim.rehearsal.assess.op_types import op_type_pattern
 from npu_shim.rehearsal.assess.sizes import element_count, size_bytes
 
@@ -226,37 +225,3 @@ def _moved_bytes(nodes: Sequence[Node], node: Node) -> int:
 
 def _common_prefix_length(shapes: Sequence[Shape]) -> int:
     return next((number for number, shape in enumerate(shapes) if shape != shapes[0]), len(shapes) - 1)
-
-
-def loop_trip_counts(flat: Flat) -> dict[str, int]:
-    """Return how often loops run, where the graph says it: a counter that goes up by one to a number that is known.
-
-    The loop of a gradient runs as often as the loop that it belongs to.
-    """
-    trips: dict[str, int] = {}
-    for node in flat.nodes:
-        if node.op in ("Less", "LessEqual") and node.inside and "/cond/" in node.name:
-            limit = _constant_input_value(flat, node, 1)
-            start = _constant_input_value(flat, node, 0)
-            if limit is not None and start is not None and limit > start:
-                more = 1 if node.op == "LessEqual" else 0
-                known = trips.get(node.inside)
-                trips[node.inside] = min(limit - start + more, known) if known else limit - start + more
-    loops = [node.name for node in flat.nodes if node.op in LOOPS]
-    for name in loops:
-        if name not in trips and "grad" in name:
-            forward = [other for other in loops if other in trips and "grad" not in other.rsplit("/", 1)[-1]]
-            same = [other for other in forward if other.rsplit("/", 1)[-1].split("_grad")[0] in name]
-            if len({trips[other] for other in same or forward}) == 1:
-                trips[name] = trips[(same or forward)[0]]
-    return trips
-
-
-def _constant_input_value(flat: Flat, node: Node, position: int) -> int | None:
-    """Return the static value of an input; None if it is not constant."""
-    source, output = node.inputs[position] if len(node.inputs) > position else (None, 0)
-    if source is None:
-        return None
-    maker = flat.nodes[source]
-    value = static_value(flat.graph.get_operation_by_name(maker.name).outputs[output]) if maker.op != "NoOp" else None
-    return int(value) if value is not None and value.shape == () else None

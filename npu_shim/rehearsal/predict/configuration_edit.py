@@ -9,6 +9,7 @@ from npu_shim.rehearsal.predict.prediction import Proposal
 ESTIMATOR, SESSION, KERAS, FUNCTION = "Estimator", "session", "Keras", "tf.function"
 BATCH, LOOP, SPLIT, PRECISION = "batch size", "iterations_per_loop", "set_split_strategy_by_size", "precision_mode"
 KERAS_LOOP = "steps_per_execution"
+KERAS_SESSION = "Keras in graph mode"  # it runs each step itself
 # The names of the functions that Keras 2 and 3 make for fit.
 _OF_KERAS = frozenset({"train_function", "one_step_on_iterator", "multi_step_on_iterator", "one_step_on_data"})
 
@@ -22,7 +23,7 @@ def edit_of_configuration(trainer: str, batch: int | None, proposals: Sequence[P
     """Return lines that set the proposed options.
 
     Args:
-        trainer: ESTIMATOR, SESSION, KERAS or FUNCTION.
+        trainer: ESTIMATOR, SESSION, KERAS_SESSION, KERAS or FUNCTION.
         batch: of the script.
         proposals: of its prediction.
     """
@@ -36,7 +37,7 @@ def edit_of_configuration(trainer: str, batch: int | None, proposals: Sequence[P
     arguments = ", ".join(f"{name}={value}" for name, value in options.items())
     if options and trainer == ESTIMATOR:
         lines.append(f"config = NPURunConfig(..., {arguments})")
-    elif options and trainer == SESSION:
+    elif options and trainer in (SESSION, KERAS_SESSION):
         lines.append(f"config = npu_shim.session_config(config, {arguments})")
         if LOOP in values:
             lines.append(f"train_op = util.set_iteration_per_loop(sess, train_op, {values[LOOP]})")

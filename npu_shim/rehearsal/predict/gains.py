@@ -9,7 +9,7 @@ from typing import Sequence
 
 from npu_shim.rehearsal.assess.flat import Node
 from npu_shim.rehearsal.assess.sizes import element_count
-from npu_shim.rehearsal.predict.configuration_edit import FUNCTION
+from npu_shim.rehearsal.predict.configuration_edit import FUNCTION, KERAS_SESSION
 from npu_shim.rehearsal.predict.device_ops import Run
 from npu_shim.rehearsal.predict.features import MATRIX
 from npu_shim.rehearsal.predict.of_graph import Step, precision_mode
@@ -74,7 +74,7 @@ def host_seconds(step: Step) -> float:
 
 def can_loop(step: Step) -> bool:
     """Return True if a call could make several steps: the device reads the data itself, and runs all of the step."""
-    if step.trainer == FUNCTION:
+    if step.trainer in (FUNCTION, KERAS_SESSION):
         return False
     reads = any(node.op.startswith("IteratorGetNext") for node in step.flat.nodes)
     parameters = step.parameters

@@ -18,7 +18,7 @@ from npu_shim.rehearsal.assess.flat import Flat, Node
 from npu_shim.rehearsal.assess.inventory import VARIABLES, variable_type
 from npu_shim.rehearsal.assess.sizes import size_bytes
 from npu_shim.rehearsal.predict.gradients import gradient_outputs
-from npu_shim.rehearsal.predict.other_batches import batch_of_step, flat_at_batch
+from npu_shim.rehearsal.predict.other_batches import batch_of_step, flat_at_batch, trips_at_batch
 from npu_shim.rehearsal.predict.prediction import PredictedMemory
 
 _HCCL_BUFFERS = 2 * 200 * 2**20
@@ -93,7 +93,8 @@ def _largest_batch(
         return None, "no input of the step has a batch"
 
     def needed(size: int) -> int:
-        return sum(_bytes_at_peak(flat_at_batch(flat, batch or 1, size).nodes, half, trips))
+        at_size = flat_at_batch(flat, batch or 1, size)
+        return sum(_bytes_at_peak(at_size.nodes, half, trips_at_batch(at_size, trips)))
 
     low, at_low = batch, sum(_bytes_at_peak(flat.nodes, half, trips))
     high = 2 * batch

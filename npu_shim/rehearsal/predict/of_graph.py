@@ -9,6 +9,8 @@ from npu_shim.rehearsal.assess.flat import Flat, Node
 from npu_shim.rehearsal.assess.lines import creating_lines
 from npu_shim.rehearsal.assess.operators import Lists
 from npu_shim.rehearsal.assess.precision import are_nodes_in_half
+from npu_shim.rehearsal.assess.sizes import element_count
+from npu_shim.rehearsal.assess.step_nodes import StepNodes
 from npu_shim.rehearsal.assess.work import MATRIX
 from npu_shim.rehearsal.predict.device_ops import Run, ops_of_step
 from npu_shim.rehearsal.predict.op_times import Processor
@@ -20,6 +22,14 @@ _MIXED = frozenset(
 )
 _LOWERED = ("allow_fp32_to_fp16", "allow_fp32_to_bf16", "cube_fp16in_fp32out", "force_fp32")
 _FORCED = ("force_fp16", "fp16")
+
+
+class Unknown(NamedTuple):
+    """The properties of a step that its graph does not say: see step_nodes.StepNodes."""
+
+    bounded: frozenset[int] = frozenset()
+    branches: Sequence[str] = ()
+    loops: Sequence[str] = ()
 
 
 class Step(NamedTuple):
@@ -35,6 +45,7 @@ class Step(NamedTuple):
         folder: of the script.
         trainer: what runs it; see configuration_edit.
         parts: of its graph, if they are known.
+        unknown: the properties that its graph does not say.
     """
 
     flat: Flat
@@ -46,6 +57,7 @@ class Step(NamedTuple):
     folder: str
     trainer: str
     parts: GraphParts | None = None
+    unknown: Unknown = Unknown()
 
     def is_half(self) -> list[bool]:
         """Return for each node whether it computes in 16 bits, by the precision mode."""
@@ -65,6 +77,44 @@ class Step(NamedTuple):
     def seconds(self) -> float:
         """Return the time of the step on the device."""
         return predict_step(self.runs(), self.device, lambda i: ()).step
+
+
+def step_on_device(
+    own: StepNodes,
+    lists: Lists,
+    parameters: Mapping[str, Value],
+    device: Processor,
+    folder: str,
+    trainer: str,
+) -> Step:
+    """Return the nodes of a step as a step of a processor. A loop of steps counts as one on the device."""
+    options = dict(parameters)
+    if own.steps and own.steps > 1:
+        options["iterations_per_loop"] = own.steps
+    unknown = Unknown(own.bounded, own.branches, own.loops)
+    return Step(own.flat, own.host, own.trips, lists, options, device, folder, trainer, None, unknown)
+
+
+def runs_of_open_sizes(step: Step, runs: Sequence[Run], seconds: Sequence[float]) -> tuple[int, int, float]:
+    """Return the number of runs with sizes that are not known, and number and seconds of those with bounds as sizes.
+
+    Args:
+        step: with its nodes.
+        runs: of its ops.
+        seconds: of each of them.
+    """
+    unknown = bounded = 0
+    took = 0.0
+    for run, own in zip(runs, seconds):
+        if any(_has_unknown_size(step.flat.nodes[place]) for place in run.nodes):
+            unknown += run.count
+        elif not step.unknown.bounded.isdisjoint(run.nodes):
+            bounded, took = bounded + run.count, took + own
+    return unknown, bounded, took
+
+
+def _has_unknown_size(node: Node) -> bool:
+    return any("float" in dtype and element_count(shape) is None for dtype, shape in zip(node.dtypes, node.shapes))
 
 
 def precision_mode(parameters: Mapping[str, Value], family: str) -> str:

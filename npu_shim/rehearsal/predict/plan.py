@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from npu_shim.distributed.ranktable.model import RankTable
-from npu_shim.rehearsal.assess.flat import Node
-from npu_shim.rehearsal.assess.sizes import element_count
 from npu_shim.rehearsal.predict.configuration_edit import edit_of_configuration
 from npu_shim.rehearsal.predict.gains import gains_of_step, host_seconds
 from npu_shim.rehearsal.predict.gradients import collectives_of_step, messages_of_step
 from npu_shim.rehearsal.predict.memory_of_step import memory_of_step
-from npu_shim.rehearsal.predict.of_graph import Step
+from npu_shim.rehearsal.predict.of_graph import Step, runs_of_open_sizes
 from npu_shim.rehearsal.predict.ops_of_nodes import parts_of_graph
 from npu_shim.rehearsal.predict.prediction import Prediction, Range
 from npu_shim.rehearsal.predict.proposals import proposals_for
@@ -38,9 +36,11 @@ def predict_training(
     ranged = shipped_step_range().around(on_device.step + host)
     readers = max(ranks_of_servers(ranks, table))
     memory = memory_of_step(step.flat, step.is_half(), step.trips, step.device.memory, ranks)
-    unknown = sum(run.count for run in runs if any(_has_unknown_size(nodes[place]) for place in run.nodes))
-    if unknown:
-        memory = replace(memory, largest_batch=None, why="only values decide some sizes")
+    open_sizes, bounded_sizes, bounded_seconds = runs_of_open_sizes(step, runs, on_device.seconds)
+    is_known = not open_sizes and not step.unknown.loops
+    if not is_known:
+        why = "only values decide some sizes" if open_sizes else "the graph does not say how often a loop runs"
+        memory = replace(memory, largest_batch=None, why=why)
     ends, backward = timeline_of_step(nodes, runs, on_device.seconds)
     messages = collectives_of_step(nodes, ends)
     gradients = [] if messages else messages_of_step(nodes, ends)
@@ -52,13 +52,18 @@ def predict_training(
         processor=step.device.name,
         device=on_device.device,
         step=ranged,
-        examples=_examples(memory.batch, ranged) if memory.batch and not unknown else None,
+        examples=_examples(memory.batch, ranged) if memory.batch and is_known else None,
         phases=on_device.phases,
         limits=on_device.limits,
         ops=on_device.ops,
         not_measured=on_device.not_measured,
         op_runs=on_device.op_runs,
-        unknown_sizes=unknown,
+        unknown_sizes=open_sizes,
+        bounded_sizes=bounded_sizes,
+        bounded_seconds=bounded_seconds,
+        unknown_loops=list(step.unknown.loops),
+        unknown_branches=list(step.unknown.branches),
+        steps_in_call=int(step.parameters.get("iterations_per_loop") or 1),
         host=host,
         input_rate=input_rate,
         input_ranks=readers,
@@ -72,7 +77,3 @@ def predict_training(
 
 def _examples(batch: int, step: Range) -> Range:
     return Range(batch / step.value, batch / step.high, batch / step.low)
-
-
-def _has_unknown_size(node: Node) -> bool:
-    return any("float" in dtype and element_count(shape) is None for dtype, shape in zip(node.dtypes, node.shapes))

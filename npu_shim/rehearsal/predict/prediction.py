@@ -115,6 +115,11 @@ class Prediction:
         not_measured: number of runs of ops in a step whose type was not measured on the family of the processor.
         op_runs: number of runs of ops in a step.
         unknown_sizes: number of those with sizes that only values decide, which count as 1.
+        bounded_sizes: number of those with sizes that only values decide, which count as the most that they can be.
+        bounded_seconds: of these.
+        unknown_loops: the loops that count once, because the graph does not say how often they run.
+        unknown_branches: the conditions of which the dearer branch counts, because the graph does not decide it.
+        steps_in_call: the steps that the host starts with one call.
         host: seconds that the host needs for a step at most; they are a part of `step`.
         input_rate: batches a second of the input pipeline on this machine; None if it was not measured.
         input_ranks: number of ranks of a server, which all read on its host.
@@ -133,6 +138,11 @@ class Prediction:
     not_measured: int
     op_runs: int
     unknown_sizes: int
+    bounded_sizes: int
+    bounded_seconds: float
+    unknown_loops: list[str]
+    unknown_branches: list[str]
+    steps_in_call: int
     host: float
     input_rate: float | None
     input_ranks: int

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Iterator, Sequence
 
+from npu_shim.distributed.ranktable.model import count_text
 from npu_shim.rehearsal.predict.prediction import OnRanks, PredictedMemory, PredictedOp, Prediction, Range, Share
 from npu_shim.rehearsal.reports.amounts import amount_text, duration_text
 from npu_shim.rehearsal.sections import Section
 
 _MOST = 10  # ops
 _LEAST_SHARE = 0.005  # of the ops' time, for a limit or phase to be named
+_MOST_NAMES = 3  # of loops and conditions
 _EACH_RANK = "each rank has the batch of the script"
 
 
@@ -29,20 +31,39 @@ def prediction_sections(prediction: Prediction) -> Iterator[Section]:
 
 
 def _answer_lines(prediction: Prediction) -> Iterator[str]:
-    yield f"  {_range_text(prediction.step)} a step, of which the device computes {_range_text(prediction.device)}"
+    most, least = ("at most ", "at least ") if prediction.bounded_sizes else ("", "")
+    device = _range_text(prediction.device)
+    yield f"  {most}{_range_text(prediction.step)} a step, of which the device computes {device}"
     if prediction.examples is not None:
         value, low, high = prediction.examples.value, prediction.examples.low, prediction.examples.high
-        yield f"  {value:,.0f} examples a second ({low:,.0f} to {high:,.0f})"
+        yield f"  {least}{value:,.0f} examples a second ({low:,.0f} to {high:,.0f})"
     yield f"  phases: {_shares_text(prediction.phases)}"
     yield f"  limits: {_shares_text(prediction.limits)}"
     if prediction.host:
-        yield f"  the host: {duration_text(prediction.host)} of it, a bound by the shortest published step"
+        steps = prediction.steps_in_call
+        calls = f"; a call makes {steps:,} steps" if steps > 1 else ""
+        yield f"  the host: {duration_text(prediction.host)} of it, a bound by the shortest published step{calls}"
     if prediction.input_rate is not None:
         yield f"  input pipeline on this machine: {prediction.input_rate:,.1f} batches a second; {_verdict(prediction)}"
     if prediction.unknown_sizes:
         yield (
             f"  {prediction.unknown_sizes:,} of {prediction.op_runs:,} runs of ops have sizes that only values decide. "
             "They count as 1, so a step takes longer"
+        )
+    if prediction.bounded_sizes:
+        yield (
+            f"  {prediction.bounded_sizes:,} of {prediction.op_runs:,} runs of ops have sizes that only values decide. "
+            f"With the largest sizes that they can have, they take {duration_text(prediction.bounded_seconds)}"
+        )
+    if prediction.unknown_loops:
+        yield (
+            f"  {_names_text('loop', prediction.unknown_loops)} of unknown length. "
+            "Each counts once, so a step takes longer"
+        )
+    if prediction.unknown_branches:
+        yield (
+            f"  {_names_text('condition', prediction.unknown_branches)} with a branch that only values decide. "
+            "The branch that takes longer counts"
         )
     unknown = prediction.not_measured
     if unknown:
@@ -59,6 +80,11 @@ def _verdict(prediction: Prediction) -> str:
     limits = "limits" if reads > prediction.device.high else "may limit" if reads > prediction.device.low else ""
     whom = f"the {ranks} ranks of a server" if ranks > 1 else "the step"
     return f"it {limits} {whom}" if limits else f"it can feed {whom}"
+
+
+def _names_text(noun: str, names: Sequence[str]) -> str:
+    more = ", ..." if len(names) > _MOST_NAMES else ""
+    return f"{count_text(len(names), noun)} ({', '.join(names[:_MOST_NAMES])}{more})"
 
 
 def _range_text(seconds: Range) -> str:

@@ -14,7 +14,7 @@ from npu_shim.rehearsal.predict.gains import (
     steps_of_call,
 )
 from npu_shim.rehearsal.predict.of_graph import Step
-from npu_shim.rehearsal.predict.other_batches import flat_at_batch
+from npu_shim.rehearsal.predict.other_batches import flat_at_batch, trips_at_batch
 from npu_shim.rehearsal.predict.prediction import Gain, PredictedMemory, Proposal
 from npu_shim.rehearsal.predict.ranks import Message, bucketed, links_of, ranks_of_servers, step_on_ranks
 
@@ -64,7 +64,8 @@ def _batch(step: Step, seconds: float, memory: PredictedMemory) -> Iterator[Prop
     for size in _larger_batches(batch)[:tries]:
         if size > largest:
             break
-        at_size = step._replace(flat=flat_at_batch(step.flat, batch, size))
+        flat = flat_at_batch(step.flat, batch, size)
+        at_size = step._replace(flat=flat, trips=trips_at_batch(flat, step.trips))
         of_example = (at_size.seconds() + host) / size
         if of_example > (1 - _LEAST) * takes:
             break
