@@ -13,6 +13,7 @@ from tensorflow.python.ops import gen_script_ops as _gen_script_ops, script_ops 
 from npu_shim._tensorflow.types import DType, EagerTensor, Operation, Tensor
 
 EagerFunc = _script_ops.EagerFunc  # the function object of tf.py_function
+BACKGROUND = "npu_shim_background_function"  # the name of datasets that are no input pipeline
 _COPIES = tuple(map(int, tf.__version__.split(".")[:2])) <= (2, 6)  # True if tf.numpy_function copies its inputs
 # True if DatasetToSingleElement still uses the session's function library after it has returned its results, which
 # crashes the process if the session is closed meanwhile.
@@ -84,7 +85,9 @@ def add_background_function_op(
         return results if isinstance(results, list) else [results]
 
     dataset = tf.raw_ops.MapDataset(
-        input_dataset=tf.raw_ops.TensorDataset(components=given, output_shapes=[tensor.shape for tensor in given]),
+        input_dataset=tf.raw_ops.TensorDataset(
+            components=given, output_shapes=[tensor.shape for tensor in given], name=BACKGROUND
+        ),
         other_arguments=[],
         f=call,
         output_types=output_types,

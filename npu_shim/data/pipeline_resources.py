@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Iterable
 
-from npu_shim._tensorflow import tf_api, tf_graph
+from npu_shim._tensorflow import tf_api, tf_graph, tf_numpy_function
 from npu_shim._tensorflow.types import Operation
 
 tf = tf_api.tf
@@ -25,12 +25,12 @@ def pipeline_resources(ops: Iterable[Operation], is_mix_compile_mode: bool) -> d
     values = [
         value.op
         for op in ops
-        if _DATASET.search(op.type)
+        if _DATASET.search(op.type) and tf_numpy_function.BACKGROUND not in op.name
         for value in op.inputs
         if value.dtype != tf.variant and not _DATASET.search(value.op.type)
     ]
     reasons = {}
-    for op in tf_graph.ops_with_ancestors(values):
+    for op in tf_graph.reachable_nodes(values, tf_graph.input_ops):  # what only runs before is not read
         if _VARIABLE.match(op.type):
             reasons[op] = (
                 "the input pipeline reads this variable on the host, and the NPU initializes it. Use a constant, a "

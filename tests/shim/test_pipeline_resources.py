@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import npu_shim
+from npu_shim._tensorflow import tf_numpy_function
 from npu_shim.data import watch_shapes
 from npu_shim.data.pipeline_resources import pipeline_resources
 
@@ -43,6 +44,19 @@ def plain(_: pathlib.Path) -> Any:
     return tf.data.Dataset.range(8).map(lambda x: x + 1).batch(2)
 
 
+def after_a_variable(_: pathlib.Path) -> Any:
+    with tf.control_dependencies([v1.get_variable("before", [], tf.float32).initializer]):
+        size = tf.identity(tf.constant(2, tf.int64))
+    return tf.data.Dataset.range(8).batch(size)
+
+
+def with_broadcast(_: pathlib.Path) -> Any:
+    """A collective is the element of a dataset on the CPU."""
+    shared = v1.get_variable("shared", [], tf.float32)
+    tf_numpy_function.add_background_function_op(lambda value: [value], [shared], [tf.float32])
+    return tf.data.Dataset.range(8)
+
+
 @pytest.mark.parametrize(
     "make, mixed, name",
     [
@@ -52,6 +66,8 @@ def plain(_: pathlib.Path) -> Any:
         (with_variable, True, "mean"),
         (with_size, False, "size"),
         (plain, False, ""),
+        (after_a_variable, False, ""),
+        (with_broadcast, False, ""),
     ],
 )
 def test_resources_that_a_pipeline_reads_and_the_npu_initializes_are_reported(
