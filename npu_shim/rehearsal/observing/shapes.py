@@ -53,8 +53,8 @@ def watch_feeds() -> None:
         placeholders = getattr(session.graph, _SEEN, None)
         if placeholders and feed_dict:
             fed = tf_session.fed_values(session, feed_dict)
-            fetched = (element.name for element in tf_session.fetched_elements(session, fetches))
-            graph = (*fetched, "", *(tensor.name for tensor, _ in fed))
+            fetched = sorted(element.name for element in tf_session.fetched_elements(session, fetches))
+            graph = (*fetched, "", *sorted(tensor.name for tensor, _ in fed))
             first: dict[tuple[str, ...], tuple[int, ...]] = session.__dict__.setdefault(_FED, {})
             for tensor, value in fed:
                 if tensor.name in placeholders:
