@@ -272,6 +272,21 @@ raise AssertionError('the second step')
 """
 
 
+IN_DATASET = """
+import tensorflow as tf
+w = tf.Variable(tf.ones([3, 3]))
+optimizer = tf.compat.v1.train.GradientDescentOptimizer(0.1)
+@tf.function
+def epoch(dataset):
+    for x in dataset:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.matmul(x, w) ** 2)
+        optimizer.apply_gradients([(tape.gradient(loss, w), w)])
+epoch(tf.data.Dataset.from_tensor_slices(tf.ones([16, 3])).batch(8))
+raise AssertionError('the second epoch')
+"""
+
+
 DRIVER = """
 import sys
 from npu_shim.cli import main
@@ -354,6 +369,17 @@ if tf.__version__ >= "2":
         products = [op for op in graph["prediction"]["ops"] if op["type"].startswith("MatMul")]
         assert products and {op["inputs"][0].partition(";")[0] for op in products} == {"FLOAT16"}
         assert graph["kind"] == "train" and [each["shape"] for each in graph["inputs"]] == [[8, 3]]
+
+    @in_forks
+    def test_a_step_in_a_function_of_a_dataset_runs_on_the_host_and_is_not_predicted(tmp_path: pathlib.Path) -> None:
+        folder, report = tmp_path / "project", tmp_path / "report.json"
+        folder.mkdir()
+        out = run(folder, IN_DATASET, "--json", str(report), "--predict", "--ranks", "8", "--strict")
+        assert out.endswith("exit code 1\n") and "predicted" not in out, out
+        (graph,) = json.loads(report.read_text())["graphs"]
+        assert (graph["kind"], graph["prediction"]) == ("train", None)
+        problems = [row["why"] for row in json.loads(report.read_text())["problems"] if "Dataset" in row["what"]]
+        assert len(problems) == 1 and problems[0].startswith("runs on the host: its function holds the training step")
 
     @pytest.mark.smoke
     @pytest.mark.parametrize("method", sorted({"apply", "apply_gradients"} & set(dir(tf.keras.optimizers.SGD))))

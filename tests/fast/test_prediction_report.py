@@ -91,6 +91,9 @@ def test_the_report_says_which_numbers_are_bounds_and_what_is_not_known() -> Non
     assert "1 loop (rnn/while) of unknown length. Each counts once" in text
     assert "4 conditions (a, b, c, ...) with a branch that only values decide" in text
     assert "at most 9.00 ms" not in text and "a call makes" not in text
+    for unknown in replace(_PREDICTION, unknown_sizes=7), replace(_PREDICTION, unknown_loops=["rnn/while"]):
+        text = text_of(replace(unknown, bounded_sizes=40))  # a bound with times that are too short is none
+        assert "so a step takes longer" in text and "at most 9.00 ms" not in text
 
 
 def test_the_report_leaves_out_what_is_not_known() -> None:

@@ -252,6 +252,35 @@ def test_a_recurrent_network_has_the_sizes_and_lengths_of_this_run(version: int)
     assert tanh.shapes == [(BATCH, 16)] and work.repetitions_in_step(tanh, step.flat.nodes, step.trips) == 5
 
 
+@VERSIONS
+@pytest.mark.parametrize("is_in_loop", [False, True])
+def test_a_gradient_has_the_sizes_that_a_condition_keeps_and_reads_no_batch(version: int, is_in_loop: bool) -> None:
+    def dropped(rows: Any) -> Any:
+        is_training = v1.placeholder(tf.bool, [], name="is_training")
+        w = tf.identity(weight("w", 64, 64))
+
+        def layer(hidden: Any) -> Any:
+            return tf.cond(
+                is_training,
+                lambda: tf.matmul(hidden, w) * tf.random.uniform(tf.shape(hidden)),
+                lambda: hidden * 0.5,
+            )
+
+        if not is_in_loop:
+            return layer(rows)
+        return tf.while_loop(lambda i, _: i < 5, lambda i, hidden: (i + 1, tf.tanh(layer(hidden))), (0, rows))[1]
+
+    step = step_of(dropped, version, is_training=True)
+    tensors = [node for node in step.flat.nodes if "float32" in node.dtypes and node.definition.op != "NoOp"]
+    assert [node.name for node in tensors if run_sizes.is_open(node)] == []
+    assert step.steps == 1 and set(step.trips.values()) == ({5} if is_in_loop else set())
+    assert other_batches.batch_of_step(step.flat.nodes) == BATCH
+    doubled = other_batches.flat_at_batch(step.flat, BATCH, 2 * BATCH)
+    assert {node.shapes[0] for node in doubled.nodes if node.op == "RandomUniform"} == {(2 * BATCH, 64)}
+    kept = {node.shapes[0] for node in doubled.nodes if node.op == "OptionalGetValue" and node.dtypes == ["float32"]}
+    assert kept <= {(2 * BATCH, 64), (64, 64)} and bool(kept) == (version == 2)
+
+
 def test_sizes_that_a_branch_refuses_are_those_of_a_branch_that_is_not_taken() -> None:
     with tf.Graph().as_default() as graph, control_flow(1):
         rows = v1.placeholder(tf.float32, [None, None, 16], name="rows")

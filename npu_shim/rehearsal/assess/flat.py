@@ -8,6 +8,7 @@ from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence, 
 
 from npu_shim._tensorflow import tf_api, tf_capture, tf_graph
 from npu_shim._tensorflow.types import Graph, Message, Operation, Tensor, Value
+from npu_shim.rehearsal.assess.training_ops import GRADIENT_SCOPE
 
 tf = tf_api.tf
 Shape = Optional[Tuple[Optional[int], ...]]  # None: the rank is not known
@@ -24,7 +25,8 @@ _BODIES: dict[str, tuple[tuple[str, ...], int]] = {
 LOOPS = frozenset({"While", "StatelessWhile"})
 JOIN = "Merge"  # what stands in the flat graph for a result of a branch
 QUEUE = re.compile(r"QueueDequeue")
-READERS = ("IteratorGetNext", "IteratorGetNextSync", "OptionalGetValue")
+_OF_OPTIONAL = "OptionalGetValue"
+READERS = ("IteratorGetNext", "IteratorGetNextSync", _OF_OPTIONAL)
 _OPAQUE = re.compile(  # their shapes are those that the script sets
     rf"(PyFunc|PyFuncStateless|EagerPyFunc|DatasetToSingleElement)$|{QUEUE.pattern}"
 )
@@ -80,6 +82,11 @@ class Flat(NamedTuple):
 
     nodes: list[Node]
     graph: Graph
+
+
+def reads_batch(kind: str, name: str) -> bool:
+    """Return True for an operator that reads a batch. That of a gradient reads what a condition keeps for it."""
+    return kind in READERS and not (kind == _OF_OPTIONAL and GRADIENT_SCOPE.search(name))
 
 
 def static_shape(tensor: Tensor) -> Shape:

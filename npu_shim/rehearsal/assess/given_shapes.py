@@ -9,7 +9,7 @@ import numpy as np
 from npu_shim._tensorflow import tf_api, tf_capture, tf_graph
 from npu_shim._tensorflow.types import FeedDict, Function, Graph, Operation, Session, Tensor, Value
 from npu_shim.rehearsal.assess.device_forms import is_collective
-from npu_shim.rehearsal.assess.flat import READERS, Shape
+from npu_shim.rehearsal.assess.flat import Shape, reads_batch
 from npu_shim.rehearsal.assess.training_ops import all_ops_with_functions
 
 Feeds = Sequence[Tuple[Tensor, Value]]  # with their values
@@ -76,7 +76,7 @@ def given_arguments(
     passed = [(tensor, value) for tensor, value in _arguments(graph, args, kwargs) if tensor.dtype != tf.resource]
     captured = [(inner, outer) for outer, inner in getattr(graph, "captures", ())]
     iterators = iterators_among(args, kwargs)
-    readers = [op for op in all_ops_with_functions(graph) if op.type in READERS]
+    readers = [op for op in all_ops_with_functions(graph) if reads_batch(op.type, op.name)]
     for iterator in iterators[:1] if len(iterators) == 1 else ():
         batch = tf_capture.function_input_tensors(next(iterator))
         for op in readers:

@@ -1,8 +1,8 @@
-"""The tensors that stacks, arrays and lists hold between the runs of a loop: all of one shape."""
+"""The tensors that stacks, arrays and lists hold between the runs of a loop, of one shape, and those in optionals."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence, Tuple
+from typing import Mapping, NamedTuple, Sequence, Tuple
 
 from npu_shim.rehearsal.assess.flat import Node, Shape
 
@@ -21,6 +21,7 @@ WHOLE = frozenset({"TensorArrayGatherV3", "TensorListStack"})  # they read all e
 _HAND_ON = frozenset({"Enter", "RefEnter", "Identity", "TensorArrayGradV3", *_WRITES, *_READS, *WHOLE})
 
 _SUMS = ("AddN", "ZerosLike")
+_Written = Mapping[int, Tuple[Key, int]]  # by what holds it: a tensor, and the number of its axes that count elements
 
 
 class Read(NamedTuple):
@@ -37,7 +38,7 @@ class Read(NamedTuple):
 
 
 def reads_of_held(nodes: Sequence[Node]) -> dict[int, Read]:
-    """Return what nodes read from stacks, arrays and lists, by their places."""
+    """Return what nodes read from stacks, arrays, lists and optionals, by their places."""
     written: dict[int, tuple[Key, int]] = {}
     for place, node in enumerate(nodes):
         position, axes = _WRITES.get(node.op, (0, 0))
@@ -49,7 +50,24 @@ def reads_of_held(nodes: Sequence[Node]) -> dict[int, Read]:
             held = written.get(holder_of(nodes, place))
             if held is not None:
                 reads[place] = Read(_READS.get(node.op, 0), *held)
+        elif node.op == "OptionalGetValue" and node.inputs:
+            kept = _in_optional(nodes, node.inputs[0], written)
+            if kept is not None:
+                reads[place] = Read(0, kept, 0)
     return reads
+
+
+def _in_optional(nodes: Sequence[Node], key: Key, written: _Written) -> Key | None:
+    """Return the tensor in an optional, in which a condition keeps it for its gradient; a loop has a list of them."""
+    seen: set[Key] = set()
+    while nodes[key[0]].op != "OptionalFromValue":
+        node = nodes[key[0]]
+        held = written.get(holder_of(nodes, key[0])) if key[1] == _READS.get(node.op) else None
+        seen.add(key)
+        key = held[0] if held else node.inputs[0] if _hands_on(node) and node.inputs else key
+        if key in seen:
+            return None
+    return nodes[key[0]].inputs[0]
 
 
 def _hands_on(node: Node) -> bool:

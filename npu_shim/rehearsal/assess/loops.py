@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterator, NamedTuple, Sequence
 
 from npu_shim._tensorflow.types import Value
-from npu_shim.rehearsal.assess.flat import LOOPS, READERS, Node
+from npu_shim.rehearsal.assess.flat import LOOPS, Node, reads_batch
 from npu_shim.rehearsal.assess.known_values import Key, is_inside, known_values
 from npu_shim.rehearsal.assess.training_ops import GRADIENT_SCOPE, UPDATE
 
@@ -59,7 +59,7 @@ def steps_in_call(nodes: Sequence[Node], trips: dict[str, int]) -> tuple[str, in
 
     Such a loop reads batches and updates variables, as with ``steps_per_execution`` of Keras.
     """
-    around = [{node.inside for node in nodes if kind(node)} for kind in (_reads_batch, _updates_variable)]
+    around = [{node.inside for node in nodes if kind(node)} for kind in (_reads_batch, updates_variable)]
     for name in loop_names(nodes):
         if all(any(is_inside(place, name) for place in places) for places in around):
             return name, trips.get(name)
@@ -67,10 +67,11 @@ def steps_in_call(nodes: Sequence[Node], trips: dict[str, int]) -> tuple[str, in
 
 
 def _reads_batch(node: Node) -> bool:
-    return node.op in (*READERS, "IteratorGetNextAsOptional")
+    return reads_batch(node.op, node.name) or node.op == "IteratorGetNextAsOptional"
 
 
-def _updates_variable(node: Node) -> bool:
+def updates_variable(node: Node) -> bool:
+    """Return True for a node of an optimizer or of gradients."""
     return bool(UPDATE.match(node.op) or GRADIENT_SCOPE.search(node.name))
 
 

@@ -29,12 +29,13 @@ from npu_shim.rehearsal.assess.inventory import (
     variables_summary,
 )
 from npu_shim.rehearsal.assess.lines import creating_lines
-from npu_shim.rehearsal.assess.loops import loop_trip_counts
+from npu_shim.rehearsal.assess.loops import loop_trip_counts, updates_variable
 from npu_shim.rehearsal.assess.operators import Lists
 from npu_shim.rehearsal.assess.partition import partition_nodes
 from npu_shim.rehearsal.assess.problems import problems_of_graph
 from npu_shim.rehearsal.assess.products import Product
 from npu_shim.rehearsal.assess.step_nodes import nodes_of_step
+from npu_shim.rehearsal.assess.training_ops import ops_with_training_functions
 from npu_shim.rehearsal.predict.configuration_edit import ESTIMATOR, KERAS_SESSION, SESSION, trainer_of_function
 from npu_shim.rehearsal.predict.of_graph import step_on_device
 from npu_shim.rehearsal.predict.op_times import Processor
@@ -79,6 +80,7 @@ def assess_capture(capture: Capture, settings: Settings, script: str, arguments:
         problems=[
             *(problem for graph in graphs for problem in problems_of_graph(graph)),
             *_input_pipeline_problems(capture, settings.folder),
+            *_dataset_problems(capture, settings.folder),
         ],
         graphs=graphs,
     )
@@ -94,6 +96,24 @@ def _input_pipeline_problems(capture: Capture, folder: str) -> Iterator[Problem]
                 if op.name not in seen:
                     seen.add(op.name)
                     yield Problem(captured.name, f"{op.type} {op.name}", reason, creating_lines(op, folder)[:1])
+
+
+def _dataset_problems(capture: Capture, folder: str) -> Iterator[Problem]:
+    """Yield the loops over datasets in functions: TensorFlow makes their bodies functions of the dataset."""
+    why = (
+        "runs on the host: its function holds the training step, as that of `for batch in dataset` in a tf.function "
+        "does. Loop over the dataset outside the tf.function"
+    )
+    for captured in capture.graphs:
+        if captured.kind == TRAIN and not _trains_itself(captured):
+            nodes = captured.flat.nodes if captured.flat is not None else []
+            for op in ops_with_training_functions([node.source for node in nodes]):
+                yield Problem(captured.name, op.type, why, creating_lines(op, folder)[:1])
+
+
+def _trains_itself(captured: Captured) -> bool:
+    """Return True if the nodes of a training step train themselves, and not functions of its datasets."""
+    return captured.flat is not None and any(map(updates_variable, captured.flat.nodes))
 
 
 def _is_worth_assessing(captured: Captured) -> bool:
@@ -125,7 +145,7 @@ def _assess_graph(captured: Captured, settings: Settings) -> Graph:
     work_part, variables = work_of_step(nodes, done, trips), variables_summary(nodes)
     activations = Activations(peak.peak, peak.at, peak.unknown, [LargeTensor(*tensor) for tensor in peak.largest])
     prediction = None
-    if settings.processor is not None and captured.kind == TRAIN:
+    if settings.processor is not None and captured.kind == TRAIN and _trains_itself(captured):
         own_nodes = nodes_of_step(flat, parts.host, trips, done)
         step = step_on_device(
             own_nodes, lists, captured.parameters, settings.processor, settings.folder, _trainer(captured)

@@ -36,6 +36,11 @@ def has_gradient_updates(ops: list[Operation]) -> bool:
     return gradients and (is_function or any(_ASSIGN.match(op.type) for op in ops))
 
 
+def ops_with_training_functions(ops: Iterable[Operation]) -> list[Operation]:
+    """Return the operations that have a training step as their function, as parts of a dataset may."""
+    return [op for op in ops if has_gradient_updates(_ops_of_functions(op))]
+
+
 def _with_function_ops(ops: list[Operation]) -> list[Operation]:
     return ops + [inner for op in ops for inner in _ops_of_functions(op)]
 

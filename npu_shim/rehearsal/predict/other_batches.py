@@ -12,12 +12,12 @@ from npu_shim._tensorflow import tf_capture
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import Graph, GraphDef, Message
 from npu_shim.rehearsal.assess.bounds import is_bound_by_input
-from npu_shim.rehearsal.assess.flat import QUEUE, READERS, Flat, Node, Shape, merged_shape, static_shape
+from npu_shim.rehearsal.assess.flat import QUEUE, Flat, Node, Shape, merged_shape, reads_batch, static_shape
 from npu_shim.rehearsal.assess.loops import loop_trip_counts
 from npu_shim.rehearsal.assess.sizes import element_count, size_bytes
 from npu_shim.rehearsal.predict.gradients import variable_shapes
 
-_INPUTS = re.compile(rf"(Placeholder|PlaceholderWithDefault|{'|'.join(READERS)})$|{QUEUE.pattern}")
+_FED = re.compile(rf"(Placeholder|PlaceholderWithDefault)$|{QUEUE.pattern}")
 
 
 def batch_of_step(nodes: Sequence[Node]) -> int | None:
@@ -25,12 +25,16 @@ def batch_of_step(nodes: Sequence[Node]) -> int | None:
     sizes: Counter[int] = collections.Counter()
     bytes_of: Counter[int] = collections.Counter()
     for node in nodes:
-        if _INPUTS.match(node.op):
+        if _is_input(node):
             for dtype, shape in zip(node.dtypes, node.shapes):
                 if shape and shape[0]:
                     sizes[shape[0]] += 1
                     bytes_of[shape[0]] += size_bytes(dtype, shape) or 0
     return max(sizes, key=lambda size: (sizes[size], bytes_of[size]), default=None)
+
+
+def _is_input(node: Node | Message) -> bool:
+    return bool(_FED.match(node.op)) or reads_batch(node.op, node.name)
 
 
 def flat_at_batch(flat: Flat, batch: int, other: int) -> Flat:
@@ -101,12 +105,14 @@ def _inferred_shapes(graph: Graph, node: Node) -> list[Shape]:
 
 def _definition_at_batch(flat: Flat, batch: int, other: int) -> GraphDef:
     definition = flat.graph.as_graph_def()
-    inputs = {node.name: node for node in flat.nodes if _INPUTS.match(node.op)}
+    inputs, fixed = {node.name: node for node in flat.nodes if _is_input(node)}, variable_shapes(flat.nodes)
     for node in definition.node:
         if node.op == "Placeholder":
-            stands = node.name not in inputs and batch > 1  # for a node whose size TensorFlow leaves open
-            _set_first_size(node.attr["shape"].shape, batch, other, stands)
-        elif _INPUTS.match(node.op):
+            # stands for a node whose size TensorFlow leaves open, such as one that holds an activation or a weight
+            shape = node.attr["shape"].shape
+            if node.name in inputs or tuple(dim.size for dim in shape.dim) not in fixed:
+                _set_first_size(shape, batch, other, node.name not in inputs and batch > 1)
+        elif _is_input(node):
             for shape in node.attr["output_shapes"].list.shape:
                 _set_first_size(shape, batch, other)
         elif node.op == "Const" and node.name in inputs and node.attr["dtype"].type != tf.bool.as_datatype_enum:
@@ -125,7 +131,7 @@ def _set_first_size(shape: Message, batch: int, other: int, is_multiple: bool = 
 
 def _scaled_shapes(nodes: Sequence[Node], batch: int, other: int) -> list[list[Shape]]:
     """Return the shapes with the first size of what is computed from inputs in proportion to the batch."""
-    follows, fixed = [bool(_INPUTS.match(node.op)) for node in nodes], variable_shapes(nodes)
+    follows, fixed = [_is_input(node) for node in nodes], variable_shapes(nodes)
     readers: dict[int, list[int]] = {}
     for place, node in enumerate(nodes):
         for source, _ in node.inputs:

@@ -31,7 +31,8 @@ def prediction_sections(prediction: Prediction) -> Iterator[Section]:
 
 
 def _answer_lines(prediction: Prediction) -> Iterator[str]:
-    most, least = ("at most ", "at least ") if prediction.bounded_sizes else ("", "")
+    is_bound = prediction.bounded_sizes and not prediction.unknown_sizes and not prediction.unknown_loops
+    most, least = ("at most ", "at least ") if is_bound else ("", "")
     device = _range_text(prediction.device)
     yield f"  {most}{_range_text(prediction.step)} a step, of which the device computes {device}"
     if prediction.examples is not None:
