@@ -252,6 +252,25 @@ def test_a_recurrent_network_has_the_sizes_and_lengths_of_this_run(version: int)
     assert tanh.shapes == [(BATCH, 16)] and work.repetitions_in_step(tanh, step.flat.nodes, step.trips) == 5
 
 
+def test_the_loop_of_a_gradient_in_a_loop_of_steps_runs_as_often_as_its_own_loop() -> None:
+    with tf.Graph().as_default() as graph, control_flow(2):
+        w = weight("w", 64, 64)
+
+        def train(step: Any) -> Any:
+            out = tf.while_loop(
+                lambda i, _: i < 5, lambda i, h: (i + 1, tf.tanh(tf.matmul(h, w))), (0, tf.ones([BATCH, 64]))
+            )[1]
+            with tf.control_dependencies([w.assign_sub(tf.gradients(tf.reduce_sum(out), w)[0])]):
+                return step + 1
+
+        steps = tf.while_loop(lambda step: step < 3, train, [0])
+    nodes = flat.flatten(graph, [tf.nest.flatten(steps)[0].op], {}).nodes
+    trips = loops.loop_trip_counts(nodes)
+    assert sorted(trips.values()) == [3, 5, 5], "the steps, the loop, and that of its gradient"
+    products = [work.repetitions_in_step(node, nodes, trips) for node in nodes if node.op == "MatMul"]
+    assert products == [15, 15, 15]
+
+
 @VERSIONS
 @pytest.mark.parametrize("is_in_loop", [False, True])
 def test_a_gradient_has_the_sizes_that_a_condition_keeps_and_reads_no_batch(version: int, is_in_loop: bool) -> None:

@@ -138,7 +138,8 @@ def _of_gradients(nodes: Sequence[Node], trips: dict[str, int]) -> dict[str, int
     result: dict[str, int] = {}
     for name in loops:
         if name not in trips and "grad" in name:
-            forward = [other for other in loops if other in trips and "grad" not in other.rsplit("/", 1)[-1]]
+            others = [other for other in loops if other in trips and not is_inside(name, other)]
+            forward = [other for other in others if "grad" not in other.rsplit("/", 1)[-1]]
             same = [other for other in forward if other.rsplit("/", 1)[-1].split("_grad")[0] in name]
             if len({trips[other] for other in same or forward}) == 1:
                 result[name] = trips[(same or forward)[0]]
