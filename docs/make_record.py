@@ -53,11 +53,6 @@ class MissingModule(RuntimeError):
     """A program needs a package that is not installed."""
 
 
-def own_commit() -> str:
-    """Return the commit of npu_shim."""
-    return subprocess.check_output(["git", "-C", verified.ROOT, "rev-parse", "--short", "HEAD"]).decode().strip()
-
-
 class Measuring:
     """The measurement of a program.
 
@@ -93,7 +88,7 @@ class Measuring:
         """
         begin = time.time()
         commit = self._project("original")
-        head = Result(self._program.name, commit, date=datetime.date.today().isoformat(), version=own_commit())
+        head = Result(self._program.name, commit, date=datetime.date.today().isoformat(), version=verified.own_commit())
         try:
             result = self._migrated(head)
             if self._program.plain and result.verdict == AGREE:

@@ -48,6 +48,11 @@ def checkout(repository: str, commit: str, folder: str, sources: str, target: st
     subprocess.run(["tar", "-x", "-C", target], input=archive, check=True)
 
 
+def own_commit() -> str:
+    """Return the commit of npu_shim."""
+    return subprocess.check_output(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"]).decode().strip()
+
+
 def known_commit(repository: str, commit: str, sources: str) -> str:
     """Return a commit, or the newest one of a clone that does not have it, as one without history."""
     try:

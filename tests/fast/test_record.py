@@ -376,7 +376,7 @@ def test_a_command_that_fails_inside_a_row_is_a_failure_of_the_conversion(
         return "abc1234"
 
     result = make_record.Result("", "abc1234", verdict="agree", calls=5)
-    monkeypatch.setattr(make_record, "own_commit", lambda: "1234567")
+    monkeypatch.setattr(make_record.verified, "own_commit", lambda: "1234567")
     monkeypatch.setattr(make_record.verified, "run", run)
     monkeypatch.setattr(make_record.verified, "project", project)
     monkeypatch.setattr(make_record.verified, "edit", lambda folder, edits: None)
@@ -408,7 +408,7 @@ def test_a_port_is_compared_with_its_form_without_npu_code(tmp_path: pathlib.Pat
         return {"verdict": "agree", "original": {"steps": 3}, "streams": [], "problems": []}
 
     monkeypatch.setattr(make_record.Measuring, "_migrated", lambda self, head: head._replace(verdict="agree", calls=9))
-    monkeypatch.setattr(make_record, "own_commit", lambda: "1234567")
+    monkeypatch.setattr(make_record.verified, "own_commit", lambda: "1234567")
     monkeypatch.setattr(make_record.verified, "project", project)
     monkeypatch.setattr(make_record.verified, "verify", verify)
     port = entry(defect=None, plain=[record_list.Edit("**/*.py", "npu'", "cpu'")], arguments="--epochs=1")

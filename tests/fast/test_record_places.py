@@ -48,6 +48,7 @@ def test_a_program_is_observed_and_counted(tmp_path: pathlib.Path, monkeypatch: 
         return "abc1234"
 
     monkeypatch.setattr(record_places.verified, "project", project)
+    monkeypatch.setattr(record_places.verified, "own_commit", lambda: "1234567")
     program = entry(folder="", arguments="--steps 2", further_runs=["--evaluate"])
     commit = record_places.observed(program, "", str(tmp_path))
     result = record_places.counted(program, commit, str(tmp_path))

@@ -82,7 +82,7 @@ def test_ops_that_take_less_than_twice_the_prediction_are_no_finding(tmp_path: p
 def test_a_step_is_shown_beside_its_prediction(tmp_path: pathlib.Path) -> None:
     found = page(tmp_path / "profile", write_prediction(tmp_path / "prediction.json"), 1.0)
     step, ops, exposed, *types = found["prediction"]
-    assert (step["what"], step["ms"]) == ("step", found["step"]["mean_ms"])
+    assert (step["what"], step["ms"]) == ("step", pytest.approx(found["step"]["mean_ms"]))
     assert [step[key] for key in ("predicted_ms", "low_ms", "high_ms")] == pytest.approx([12.0, 9.0, 16.0])
     assert ops["predicted_ms"] == pytest.approx(10.0) and exposed["predicted_ms"] == 0.0
     by_type = {row["what"]: row for row in types}
