@@ -58,6 +58,15 @@ def test_a_dropout_with_arguments_of_a_caller_leaves_the_choice_to_the_library()
     assert diagnostic.kind != "change" and "noise_shape" in diagnostic.message
 
 
+@pytest.mark.parametrize("text", [LAYER, SLIM, "import tensorflow as tf\n\nlayer = tf.layers.Dropout(0.5)\n"])
+def test_an_import_of_the_switch_leaves_the_choice_to_the_library_and_a_comment_does_not(text: str) -> None:
+    for line, findings in ((SWITCH, 0), ("import npu_shim.estimator.npu.npu_convert_dropout\n", 0), (f"# {SWITCH}", 1)):
+        assert (
+            len(Converter(Settings(select=("NPU107", "NPU118", "NPU201"))).convert((line + text).encode()).diagnostics)
+            == findings
+        )
+
+
 @pytest.mark.parametrize("called", [{}, {"in": "eager"}, {"in": "function"}, {"in": ["graph", "eager"]}])
 @pytest.mark.parametrize("seen", [{}, NONE, BOOL, {"is": ["python", "none"]}])
 @pytest.mark.parametrize("text", [LAYER, SLIM])

@@ -31,7 +31,7 @@ from ...facts.seen import Seen
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ..base import Change, Context, Finding, Question
-from .training_dropouts import SWITCH
+from .training_dropouts import SWITCH, is_switched
 
 CODE = "NPU201"
 ONCE_A_FILE = True
@@ -44,7 +44,7 @@ CALLS = _SWITCHED | {
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
-    if SWITCH in context.source.text or is_tf2_program(context):
+    if is_switched(context) or is_tf2_program(context):
         return
     seen = context.observed_at(CODE, LAYER, call.node)
     if seen is not None and _needs_no_operator(seen):

@@ -14,7 +14,7 @@ from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.signatures import Bound
 from ...semantics.value_flow import origins
-from ...syntax.expressions import boxed_constant, values_of
+from ...syntax.expressions import boxed_constant, last_part, values_of
 from ...syntax.source import Edit, Source, one_line
 from ..base import Change, Context, Finding, Question, Result
 
@@ -127,13 +127,23 @@ def switched_or_finding(context: Context, code: str, finding: Finding) -> Iterat
         code: of the rule.
         finding: about the call of the layer.
     """
-    if SWITCH in context.source.text:
+    if is_switched(context):
         return
     seen = context.observed_at(code, OP, finding.node)
     if seen is not None and seen.only("in") == "graph" and not is_tf2_program(context):
         yield Change(finding.node, _REPLACED, (), (SWITCH,), seen.runs)
     else:
         yield finding._replace(asks=(*finding.asks, Question(OP, finding.node)))
+
+
+def is_switched(context: Context) -> bool:
+    """Return True if the file imports the switch, and not only in a comment."""
+    return SWITCH in context.source.text and context.once(_imports_switch)
+
+
+def _imports_switch(context: Context) -> bool:
+    imports = (node for node in ast.walk(context.source.tree) if isinstance(node, (ast.Import, ast.ImportFrom)))
+    return any(last_part(alias.name) == SWITCH for node in imports for alias in node.names)
 
 
 def _has_bool_variable(context: Context) -> bool:
