@@ -29,7 +29,7 @@ _PREDICTION = Prediction(
     examples=Range(7111.0, 5333.0, 9143.0),
     phases=[Share("backward", 0.005), Share("forward", 0.003), Share("update", 0.00001)],
     limits=[Share("matrix unit", 0.006), Share("memory", 0.002)],
-    ops=[_OP, replace(_OP, type="Cast", count=1, seconds=0.002, lines=[])],
+    ops=[_OP, replace(_OP, type="Cast", count=1, seconds=0.002, measured="class", lines=[])],
     not_measured=3,
     op_runs=1200,
     unknown_sizes=0,
@@ -59,7 +59,10 @@ def test_the_report_answers_how_long_what_and_how_many() -> None:
     assert "9.00 ms (7.00 ms to 12.00 ms) a step, of which the device computes 8.10 ms" in text
     assert "7,111 examples a second (5,333 to 9,143)" in text
     assert "phases: backward 5.00 ms (62 %), forward 3.00 ms (37 %)\n" in text  # the update is too short
-    assert "3 of 1,200 runs of ops" in text and "50.0 batches a second; it limits the step" in text
+    assert (
+        "3 of 1,200 runs of ops, 25 % of the time, are of types that nobody" in text
+        and "50.0 batches a second; it limits the step" in text
+    )
     assert "7.00 GiB: parameters 1.00 GiB, optimizer 2.00 GiB, activations 4.00 GiB, workspace 1.00 MiB" in text
     assert "fits into the card's 64.00 GiB. Batch 64 now; 512 fits at most" in text
     row = next(line.split() for line in text.splitlines() if line.startswith("  MatMulV2"))

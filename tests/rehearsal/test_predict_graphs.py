@@ -109,6 +109,18 @@ def test_memory_is_that_of_the_variables_and_of_the_batch(make: Callable[[], Fla
     assert (peak.largest_batch, peak.why) == (None, "the memory of the card is not known")
 
 
+def test_an_activation_may_have_the_shape_of_a_variable_with_as_many_rows_as_the_batch() -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        rows = v1.placeholder(tf.float32, [40, 40])
+        loss = tf.reduce_mean(tf.nn.relu(tf.matmul(rows, v1.get_variable("kernel", [40, 40]))))
+        train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+    flat = flatten(graph, [train], {})
+    known = memory_of_step.memory_of_step(flat, [False] * len(flat.nodes), {}, 2**30)
+    assert (known.batch, known.largest_batch) == (40, None)
+    assert known.why == "a variable has 40 rows, too. Predict the step with another batch"
+
+
 def test_a_step_without_inputs_has_no_batch() -> None:
     graph = tf.Graph()
     with graph.as_default():

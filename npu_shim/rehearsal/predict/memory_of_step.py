@@ -17,7 +17,7 @@ from npu_shim.rehearsal.assess import memory, work
 from npu_shim.rehearsal.assess.flat import Flat, Node
 from npu_shim.rehearsal.assess.inventory import VARIABLES, variable_type
 from npu_shim.rehearsal.assess.sizes import size_bytes
-from npu_shim.rehearsal.predict.gradients import gradient_outputs
+from npu_shim.rehearsal.predict.gradients import gradient_outputs, variable_shapes
 from npu_shim.rehearsal.predict.other_batches import batch_of_step, flat_at_batch, trips_at_batch
 from npu_shim.rehearsal.predict.prediction import PredictedMemory
 
@@ -91,6 +91,9 @@ def _largest_batch(
         return None, "the memory of the card is not known"
     if batch is None:
         return None, "no input of the step has a batch"
+    if any(len(shape) > 1 and shape[0] == batch for shape in variable_shapes(flat.nodes)):
+        # An activation may have the shape of a variable, which stays at other batches.
+        return None, f"a variable has {batch:,} rows, too. Predict the step with another batch"
 
     def needed(size: int) -> int:
         at_size = flat_at_batch(flat, batch or 1, size)

@@ -68,9 +68,11 @@ def _answer_lines(prediction: Prediction) -> Iterator[str]:
         )
     unknown = prediction.not_measured
     if unknown:
+        of_others = sum(op.seconds for op in prediction.ops if op.measured != "type")
+        share = of_others / (sum(op.seconds for op in prediction.ops) or 1.0)
         yield (
-            f"  {unknown:,} of {prediction.op_runs:,} runs of ops are of types that nobody has measured on "
-            "this family of processors: their times are those of similar types"
+            f"  {unknown:,} of {prediction.op_runs:,} runs of ops, {100 * share:.0f} % of the time, are of types that "
+            "nobody has measured on this family of processors: their times are those of similar types"
         )
     yield "  The range of a step is that of published steps, the device's that of profiles. Nothing was run on a card"
 
