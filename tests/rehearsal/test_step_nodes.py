@@ -89,6 +89,21 @@ def test_a_placeholder_with_a_default_decides_if_it_is_not_fed(version: int) -> 
 
 
 @VERSIONS
+def test_a_step_has_the_batch_for_which_a_strategy_asks(version: int) -> None:
+    def build(rows: Any) -> Any:
+        wide, narrow = weight("wide", 64, 48), weight("narrow", 64, 32)
+        batch = tf.raw_ops.OptionalFromValue(components=[rows])
+        return tf.cond(
+            tf.raw_ops.OptionalHasValue(optional=batch),
+            lambda: tf.reduce_sum(tf.matmul(rows, narrow)),
+            lambda: tf.reduce_sum(tf.matmul(tf.matmul(rows, wide), wide, transpose_b=True)),
+        )
+
+    step = step_of(build, version)
+    assert 32 in widths(step) and 48 not in widths(step) and not step.branches
+
+
+@VERSIONS
 def test_of_a_condition_that_values_decide_the_dearer_branch_counts(version: int) -> None:
     step = step_of(two_towers(lambda rows: tf.reduce_sum(rows) > 0), version)
     assert 48 in widths(step) and 32 not in widths(step)

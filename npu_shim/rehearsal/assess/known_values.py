@@ -138,6 +138,8 @@ class _KnownTensors:
             return np.array(self._lengths[place])
         number = output if node.op == "ShapeN" else 0
         source, position = node.inputs[number] if node.inputs else (place, 0)
+        if node.op == "OptionalHasValue":
+            return np.array(True)  # strategies ask if there is a batch
         if node.op == "ReadVariableOp":
             return self._nodes[source].values.get(0) if self._with_variables else None
         if node.op == "VariableShape" and self._nodes[source].op == "VarHandleOp":
