@@ -456,6 +456,27 @@ if "train" in sys.argv:
 open("not_left.txt", "w").close()
 print(session.run([places, h], {x: np.ones([2, 4]), keep: 1.0}))
 """
+FUNCTIONS = """
+import numpy as np
+import tensorflow as tf
+
+kernel = tf.Variable(tf.ones([4, 3]))
+
+@tf.function
+def halve(x):
+    return x / 2
+
+@tf.function
+def size_of_kernel():
+    return tf.reduce_sum(kernel)
+
+@tf.function
+def predict(x):
+    return tf.matmul(x, kernel)
+
+print(size_of_kernel())
+predict(halve(tf.ones([2, 4])))
+"""
 KERAS = """
 import numpy as np
 import tensorflow as tf
@@ -548,6 +569,13 @@ def test_a_script_runs_until_it_calls_its_model(tmp_path: pathlib.Path) -> None:
     [(key, _)] = json.loads((tmp_path / "keras" / "out" / "model.json").read_text())["inputs"].items()
     [made] = run(tmp_path / "keras" / "out", {key: ones}).values()
     np.testing.assert_allclose(made, scope["net"](ones), rtol=1e-5)
+
+
+@pytest.mark.once
+def test_a_function_without_variables_or_without_inputs_is_not_the_model(tmp_path: pathlib.Path) -> None:
+    shown = export(tmp_path / "functions", FUNCTIONS)
+    assert shown.endswith("equal to the source\nexit code 0\n"), shown
+    assert "predict at script.py:20" in shown and ":2,4  float32" in shown, shown
 
 
 @pytest.mark.once
