@@ -49,6 +49,11 @@ def iterator_resource_op(iterator: Iterator) -> Operation:
     return iterator._iterator_resource.op
 
 
+def iterator_initializer(iterator: Iterator) -> Operation | None:
+    """Return the operation that begins an iterator of a graph; None if it begins by itself."""
+    return iterator._initializer
+
+
 def dataset_kind(dataset: Dataset) -> str:
     """Return the kind of a dataset in every version's spelling: 'Batch', 'Repeat', 'Map' ..."""
     name = type(unwrap_dataset(dataset)).__name__.lstrip("_")

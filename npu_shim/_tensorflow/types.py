@@ -37,6 +37,7 @@ Session = Unknown  # tf.compat.v1.Session
 Supervisor = Unknown  # tf.compat.v1.train.Supervisor
 FeedDict = Dict[Unknown, Unknown]  # tensor, or its name, to value
 Fetches = Unknown  # what session.run takes: tensors, ops, names, nested
+CallableOptions = Unknown  # the protobuf message with the names of what a callable of a session fetches and is fed
 
 GraphDef = Unknown  # tf.compat.v1.GraphDef
 ConfigProto = Unknown  # tf.compat.v1.ConfigProto

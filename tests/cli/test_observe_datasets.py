@@ -142,6 +142,62 @@ with tf.Session() as session:
 """
 )
 
+SWITCHED = (
+    DATA.replace("tensorflow as", "tensorflow.compat.v1 as")
+    + """
+tf.disable_eager_execution()
+w = tf.get_variable("w", [2, 1])
+first_data, second_data, third_data = made("first", 8), made("second", 6), made("third", 3)
+types, shapes = tf.data.get_output_types(second_data), tf.data.get_output_shapes(second_data)
+BEGIN
+loss = tf.reduce_mean((tf.matmul(a, w) - b) ** 2)
+update = tf.train.GradientDescentOptimizer(0.001).minimize(loss)
+
+
+def read_all(session, fetched, feed=None):
+    try:
+        while True:
+            session.run(fetched, feed)
+    except tf.errors.OutOfRangeError:
+        pass
+
+
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    READ
+"""
+)
+INITIALIZED = """
+iterator = tf.data.Iterator.from_structure(types, shapes)
+a, b = iterator.get_next()
+begins = [iterator.make_initializer(data) for data in (first_data, second_data, third_data)]
+"""
+ONE_AFTER_THE_OTHER = """
+    for _ in range(2):
+        session.run(begins[0])
+        read_all(session, update)
+        session.run(begins[1])
+        read_all(session, loss)
+    session.run(begins[2])
+    session.run(loss)
+"""
+FED_HANDLES = """
+chosen = tf.placeholder(tf.string, [])
+a, b = tf.data.Iterator.from_string_handle(chosen, types, shapes).get_next()
+iterators = [tf.data.make_one_shot_iterator(data) for data in (first_data, second_data, third_data)]
+"""
+BY_HANDLES = """
+    handles = session.run([iterator.string_handle() for iterator in iterators])
+    session.run(update, {chosen: handles[0]})
+    for handle in handles[1:]:
+        session.run(loss, {chosen: handle})
+    read_all(session, update, {chosen: handles[0]})
+"""
+BRANCHES = INITIALIZED.replace("iterator.make_initializer(data)", "begin(data)").replace(
+    "begins =", "begin = BEGIN_IN_BRANCH\nbegins ="
+)
+IN_BRANCH = "lambda data: tf.cond(w[0, 0] > -9, lambda: tf.group(iterator.make_initializer(data)), tf.no_op)"
+
 
 def observed(python: Python, folder: pathlib.Path, text: str) -> dict[str, dict[str, Any]]:
     """Run a script, observed, and return what was seen, by the function around it."""
@@ -191,6 +247,38 @@ def test_the_use_of_a_dataset_decides(
         verified = verify_command(tmp_path, "script.py", "out/script.py")
         assert verified.code == 0, verified.output[-3000:]
         assert "leaves out the partial training batches" in verified.output
+
+
+@pytest.mark.once_tf115
+@pytest.mark.parametrize(
+    "begin, read, uses",
+    [
+        pytest.param(INITIALIZED, ONE_AFTER_THE_OTHER, "t e e", id="the last initializer"),
+        pytest.param(FED_HANDLES, BY_HANDLES, "t e e", id="a fed handle"),
+        pytest.param(
+            FED_HANDLES.replace("(chosen", "(tf.identity(chosen)"), BY_HANDLES, "o o o", id="a handle that is computed"
+        ),
+        pytest.param(
+            BRANCHES.replace("BEGIN_IN_BRANCH", IN_BRANCH),
+            ONE_AFTER_THE_OTHER,
+            "te te te",
+            id="an initializer in a branch",
+        ),
+        pytest.param(
+            INITIALIZED,
+            ONE_AFTER_THE_OTHER.replace("session.run(begins[1])", "session.make_callable(begins[1])()"),
+            "te te te",
+            id="a callable",
+        ),
+    ],
+)
+def test_a_run_reads_the_dataset_that_its_iterator_began_last(
+    python: Python, tmp_path: pathlib.Path, begin: str, read: str, uses: str
+) -> None:
+    seen = observed(python, tmp_path, SWITCHED.replace("BEGIN\n", begin).replace("    READ\n", read))
+    words = {"t": "training", "e": "evaluation", "o": "other"}
+    for name, letters in zip(("first", "second", "third"), uses.split()):
+        assert set(seen[name]["used"]) == {words[letter] for letter in letters}, (name, seen)
 
 
 if not ONE:  # which has no tape

@@ -475,8 +475,9 @@ UNFED = "import tensorflow.compat.v1 as tf\n\nx = tf.placeholder(tf.float32, [No
 @pytest.mark.parametrize(
     "text, notes, kind",
     [
-        (UNFED, {"shape": []}, UNREACHED),
+        (UNFED, {"shape": []}, None),  # made, and never fed
         (UNFED, {"shape": [(1, 3), (2, 3)]}, FINDING),
+        (UNFED, {"changes": True}, FINDING),  # fed by what shows no shapes
         (UNFED, {}, FINDING),
         (UNFED.replace("r(tf.float32", "r_with_default(x0"), {"shape": []}, FINDING),  # which is fed its default
         (READ, {"size": 64, "examples": 90}, UNREACHED),
@@ -484,9 +485,18 @@ UNFED = "import tensorflow.compat.v1 as tf\n\nx = tf.placeholder(tf.float32, [No
         (READ, {}, FINDING),
     ],
 )
-def test_a_value_that_no_observed_run_used_counts_as_not_reached(text: str, notes: dict[str, Any], kind: str) -> None:
+def test_a_value_that_no_observed_run_used_is_no_place_left_in_reached_code(
+    text: str, notes: dict[str, Any], kind: str | None
+) -> None:
     with_facts = converted_with_facts(text, notes, **SELECT)
-    assert [d.kind for d in with_facts.diagnostics] == [kind]
+    assert [d.kind for d in with_facts.diagnostics] == [kind] * (kind is not None)
+
+
+def test_a_placeholder_that_was_never_fed_is_reported_if_the_program_may_feed_it_elsewhere() -> None:
+    text = UNFED + "if export:\n    session.run(y, {x: rows})\n"
+    (diagnostic,) = converted_with_facts(text, {"shape": []}, {}, **SELECT).diagnostics
+    assert diagnostic.kind == UNREACHED
+    assert "no observed run reached the feed at line 5" in str(diagnostic.message)
 
 
 def test_a_shape_that_is_no_literal_or_has_another_rank_stays() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Iterable
 
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_session
-from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Result, Session, Value
+from npu_shim._tensorflow.types import CallableOptions, FeedDict, Fetches, Function, Result, Session, Value
 from npu_shim.rehearsal.recording import methods
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def note_shape(seen: Seen, value: Value) -> Value:
     """Note the shape of a value as ``shape``, of a placeholder that of what it is fed, and an int as ``number``.
 
     A placeholder ``changes`` if runs that fetch and feed the same tensors, which the NPU compiles as one graph, feed it
-    several shapes.
+    several shapes, or if something feeds it whose shapes are not seen.
     """
     if isinstance(value, tf.SparseTensor):
         note_shape(seen, value.values)
@@ -65,6 +65,29 @@ def watch_feeds() -> None:
         return original(session, fetches, feed_dict, *args, **kwargs)
 
     methods.wrap_methods(tf_session.BaseSession, ("run",), run)
+    methods.wrap_methods(tf_session.BaseSession, ("_make_callable_from_options",), _note_feeds_of_callable)
+    methods.wrap_methods(tf_session.BaseSession, ("partial_run_setup",), _note_feeds_of_partial_run)
+
+
+def _note_feeds_of_callable(
+    original: Function, session: Session, options: CallableOptions, *args: object, **kwargs: object
+) -> Result:
+    """Note the placeholders that a function of Keras feeds."""
+    _note_unseen_feeds(session, options.feed)
+    return original(session, options, *args, **kwargs)
+
+
+def _note_feeds_of_partial_run(
+    original: Function, session: Session, fetches: Fetches, feeds: Fetches | None = None
+) -> Result:
+    _note_unseen_feeds(session, [feed if isinstance(feed, str) else feed.name for feed in tf.nest.flatten(feeds or ())])
+    return original(session, fetches, feeds)
+
+
+def _note_unseen_feeds(session: Session, names: Iterable[str]) -> None:
+    placeholders: dict[str, Seen] = getattr(session.graph, _SEEN, None) or {}
+    for name in placeholders.keys() & set(names):
+        placeholders[name].note("changes", True)
 
 
 def _shape_of(value: Value) -> tuple[int, ...]:

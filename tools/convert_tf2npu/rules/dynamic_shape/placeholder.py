@@ -11,10 +11,10 @@ with ``npu_shim.data.padded_batches``. Feed a dense tensor in place of a sparse 
 With facts of ``npu-shim observe``, a placeholder that was fed one shape in all observed runs gets it. A later run that
 feeds another shape ends with an error of TensorFlow that names the placeholder. A placeholder that was fed several
 shapes stays as it is if each set of tensors that sessions fetch and feed had one shape, as 64 rows in training steps and
-10,000 in evaluations: the NPU compiles each set once. The finding on the others names shapes that were fed. If no run
-fed them, it counts as not reached. A placeholder also stays as it is if the program may feed it where no run came, as in
-an evaluation after the observed steps. The finding names this place, and counts as not reached if the shapes that were
-fed need nothing. Such a feed counts unless the source proves that it feeds other placeholders: a tensor looked up by its
+10,000 in evaluations: the NPU compiles each set once. So does one that was made and never fed, as for a model that is
+only saved. The finding on the others names shapes that were fed. A placeholder is also reported if the program may feed
+it where no run came, as in an evaluation after the observed steps. The finding names this place, and counts as not
+reached if the shapes that were fed need nothing. Such a feed counts unless the source proves that it feeds other placeholders: a tensor looked up by its
 name or in a collection may be this one. So does a call, which no run reached, of a function that feeds.
 
 If the shapes stay dynamic, the graph cannot have the loops and conditions of TensorFlow 1 (error: ``v1 control
@@ -129,7 +129,7 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
         return
     asked = dict.fromkeys(node for place in places for node in (place.node, *fed_values(context, place.node)))
     asks = tuple(Question(SHAPE, node) for node in asked)
-    unused = all(_is_never_fed(context, place) or _is_compiled_once(context, place) for place in places)
+    unused = all(_needs_no_shape(context, place) for place in places)
     if name == _SPARSE:
         placeholders = "sparse placeholder" if len(places) == 1 else Message("{0} sparse placeholders", len(places))
         yield Finding(
@@ -185,7 +185,7 @@ def _dynamic_placeholders(context: Context, is_sparse: bool) -> list[Call]:
         if _is_dynamic(context, call)
         and _is_sparse(context, call) == is_sparse
         and not (_edits_to_observed_shape(context, call) or is_sparse and _only_observed_shape(context, call))
-        and not (_is_compiled_once(context, call) and not _place_of_unreached_feed(context, call))
+        and not (_needs_no_shape(context, call) and not _place_of_unreached_feed(context, call))
     ]
 
 
@@ -197,9 +197,8 @@ def _only_observed_shape(context: Context, call: Call) -> tuple[int, ...] | None
 
 
 def _place_of_unreached_feed(context: Context, call: Call) -> Message | str:
-    """Return where a program feeds a placeholder which was fed, but not there, in observed runs; "" without a place."""
-    seen = context.observed_at(CODE, SHAPE, call.node)
-    if seen is None or "shape" not in seen.values:
+    """Return where a program feeds a placeholder that observed runs made, but did not feed there; "" without a place."""
+    if context.observed_at(CODE, SHAPE, call.node) is None:
         return ""
     for value in fed_values(context, call.node):
         if context.observed_at(CODE, SHAPE, value) is None:
@@ -209,11 +208,12 @@ def _place_of_unreached_feed(context: Context, call: Call) -> Message | str:
     return f"{os.path.basename(feed.names.path)}:{feed.line}" if feed is not None else ""
 
 
-def _is_never_fed(context: Context, call: Call) -> bool:
-    """Return True if observed runs made a placeholder and fed it nothing."""
+def _needs_no_shape(context: Context, call: Call) -> bool:
+    """Return True if the NPU compiled nothing anew for a placeholder in observed runs: it was never fed, or see below."""
     seen = context.observed_at(CODE, SHAPE, call.node)
     has_default = last_name(call.node.func) == "placeholder_with_default"
-    return seen is not None and "shape" not in seen.values and not has_default
+    is_never_fed = seen is not None and not {"shape", "changes"} & seen.values.keys() and not has_default
+    return is_never_fed or _is_compiled_once(context, call)
 
 
 def _is_compiled_once(context: Context, call: Call) -> bool:
