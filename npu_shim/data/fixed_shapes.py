@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from npu_shim._tensorflow import tf_api, tf_recording
-from npu_shim._tensorflow.types import DType, Tensor
+from npu_shim._tensorflow.types import Tensor
 
 tf = tf_api.tf
 
@@ -145,32 +145,6 @@ def unique_padded(values: Tensor, size: int | None = None) -> Distinct:
     valid = tf.range(size) <= group[-1]
     places = tf.where(valid, tf.gather(first, by_appearance)[:size], tf.zeros([size], tf.int32))
     return Distinct(tf.gather(values, places), valid, index)
-
-
-def sequence_mask(lengths: Tensor, maxlen: int, dtype: DType = tf.bool, name: str | None = None) -> Tensor:
-    """Return ``tf.sequence_mask(lengths, dtype=dtype)`` for batches whose longest sequence always has one length.
-
-    The mask has the static width ``maxlen``. Another longest length would make another mask, so it is an error.
-
-    Args:
-        lengths: int tensor.
-        maxlen: the greatest of the lengths.
-        dtype: of the result.
-        name: of the op.
-    Returns:
-        A tensor [..., maxlen].
-    Raises:
-        tf.errors.InvalidArgumentError: at run time, if the greatest of the lengths is another one.
-    """
-    lengths = tf.convert_to_tensor(lengths)
-    longest = tf.reduce_max(lengths)
-    message = [
-        f"npu_shim: {tf_recording.script_line_text()}: maxlen={maxlen} is the longest length that was seen, but the "
-        "data have another one. Pad all batches to one length, or observe again and convert again. Longest length:",
-        longest,
-    ]
-    lengths = _checked_at_run_time(lengths, tf.equal(longest, tf.cast(maxlen, lengths.dtype)), message)
-    return tf.sequence_mask(lengths, maxlen, dtype, name)
 
 
 def _checked_at_run_time(tensor: Tensor, condition: Tensor, message: list[str | Tensor]) -> Tensor:

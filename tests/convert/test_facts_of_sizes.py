@@ -267,13 +267,10 @@ def test_findings_name_the_sizes(code: str, tmp_path: pathlib.Path) -> None:
     assert result.diagnostics == ()
 
 
-def test_a_mask_of_one_width_gets_it(tmp_path: pathlib.Path) -> None:
-    once = {"rows": [8], "last": 5, "rank": 2, "dtype": "bool", "place": "graph"}
-    seen = {"": {**once, "repeated": True}}
+def test_a_mask_of_one_width_does_not_get_it(tmp_path: pathlib.Path) -> None:
+    seen = {"": {"rows": [8], "last": 5, "rank": 2, "dtype": "bool", "place": "graph"}}
     result = converted(tmp_path, body("return tf.sequence_mask(x, dtype=k)"), "NPU239", seen)
-    assert "return npu_data.sequence_mask(x, dtype=k, maxlen=5)" in new_text(result)
-    assert not converted(tmp_path, body("return tf.sequence_mask(x, None)"), "NPU239", seen).edits
-    assert not converted(tmp_path, body("return tf.sequence_mask(x)"), "NPU239", {"": once}).edits
+    assert not result.edits and [d.message.endswith("(seen: always 5)") for d in result.diagnostics] == [True]
 
 
 HOST = [

@@ -23,7 +23,7 @@ SCRIPT = """import tensorflow as tf
 
 rows = tf.data.Dataset.from_generator(read, tf.int64).padded_batch(4, [None], drop_remainder=True)
 x = tf.placeholder(tf.float32, [None, 4])  # tf.placeholder(tf.float32, [None, 4])
-mask = tf.sequence_mask(lengths)
+kept = tf.shape(tf.where(flags))[0]
 y = tf.layers.dropout(x, 0.5, training=options['noise'])
 with tf.Session() as session:
     session.run(tf.train.AdamOptimizer().minimize(tf.reduce_mean(y)), {x: batch})
@@ -31,13 +31,13 @@ with tf.Session() as session:
 WITH_FACTS = (
     "[None], drop_remainder=True), [7])",
     "[8, 4])  #",
-    "npu_data.sequence_mask(lengths, maxlen=9)",
+    "npu_data.masked_count(flags)",
     " if options['noise'] else",
 )
 NOTES: dict[str, Json] = {
     "dataset": {"used": "training", "trained_by": "session", "axis:0.1": 7, "batch": 4, "size": 4, "examples": 40},
     "shape": {"shape": (8, 4), "changes": False},
-    "rows": {"rank": 2, "rows": 8, "last": 9, "place": "graph", "dtype": "bool", "repeated": True},
+    "rows": {"rank": 2, "rows": 8, "last": 9, "place": "graph", "dtype": "bool"},
     "value": {"is": "python"},
     "op": {"in": "graph"},
 }
@@ -74,9 +74,12 @@ def signed(content: Json) -> str:
     return json.dumps({**content, "checksum": facts._checksum(content)})
 
 
+def parts(content: Json) -> list[Json]:
+    return list(content["files"]["train.py"]["facts"])
+
+
 def of(content: Json, kind: str) -> Json:
-    part: Json = next(part for part in content["files"]["train.py"]["facts"] if part["kind"] == kind)
-    return part
+    return next(part for part in parts(content) if part["kind"] == kind)
 
 
 def values(content: Json, kind: str, attribute: str, **changes: Any) -> None:
@@ -192,18 +195,19 @@ def exchanged(content: Json) -> None:
     """Give each place the values of the kind that comes next."""
     kinds = list(NOTES)
     of_kinds = [of(content, kind)["values"] for kind in kinds]
-    for kind, of_next in zip(kinds, [*of_kinds[1:], of_kinds[0]]):
-        of(content, kind)["values"] = of_next
+    next_values = dict(zip(kinds, [*of_kinds[1:], of_kinds[0]]))
+    for part in parts(content):
+        part["values"] = next_values[part["kind"]]
 
 
 LIES: dict[str, Callable[[Json], Any]] = {  # with what the tool does not write then
-    "a column further": lambda c: [of(c, kind).update(at=shifted(of(c, kind)["at"], 0, 1)) for kind in NOTES],
-    "a line further": lambda c: [of(c, kind).update(at=shifted(of(c, kind)["at"], 1, 0)) for kind in NOTES],
-    "places in a comment": lambda c: [of(c, kind).update(at=[4, 46 + n, 4, 80]) for n, kind in enumerate(NOTES)],
-    "places after the end": lambda c: [of(c, kind).update(at=[99, 1, 99, 9 + n]) for n, kind in enumerate(NOTES)],
+    "a column further": lambda c: [part.update(at=shifted(part["at"], 0, 1)) for part in parts(c)],
+    "a line further": lambda c: [part.update(at=shifted(part["at"], 1, 0)) for part in parts(c)],
+    "places in a comment": lambda c: [part.update(at=[4, 46 + n, 4, 80]) for n, part in enumerate(parts(c))],
+    "places after the end": lambda c: [part.update(at=[99, 1, 99, 9 + n]) for n, part in enumerate(parts(c))],
     "values of another kind": exchanged,
-    "other kinds": lambda c: [of(c, kind).update(kind=kind + "s") for kind in NOTES],
-    "no values": lambda c: [of(c, kind).update(values={}) for kind in NOTES],
+    "other kinds": lambda c: [part.update(kind=part["kind"] + "s") for part in parts(c)],
+    "no values": lambda c: [part.update(values={}) for part in parts(c)],
     "no places": lambda c: c["files"]["train.py"].update(facts=[]),
     "no files": lambda c: c.update(files={}),
 }

@@ -192,16 +192,3 @@ def test_bucket_by_length(drop):
 def test_a_sequence_longer_than_all_lengths_is_an_error():
     with pytest.raises(tf.errors.OpError, match="lengths up to 8, but the data have a longer sequence"):
         batches(lambda: data.bucket_by_length(sequences([3, 9]), lambda x, _: tf.shape(x)[0], [4, 8], 1))
-
-
-def test_sequence_mask_has_a_static_width_and_refuses_other_lengths():
-    with tf.Graph().as_default(), v1.Session() as sess:
-        lengths = v1.placeholder(tf.int32, [None])
-        mask = data.sequence_mask(lengths, maxlen=3, dtype=tf.float32)
-        assert mask.shape.as_list() == [None, 3]
-        assert sess.run(mask, {lengths: [3, 1]}).tolist() == [[1, 1, 1], [1, 0, 0]]
-        for other in ([2, 1], [4, 3]):
-            with pytest.raises(
-                tf.errors.InvalidArgumentError, match=r"test_fixed_shapes.py:\d+: maxlen=3 is the longest"
-            ):
-                sess.run(mask, {lengths: other})

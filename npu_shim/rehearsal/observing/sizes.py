@@ -47,8 +47,6 @@ def note_rows(seen: Seen, value: Value) -> Value:
 
 
 def _note_shape(seen: Seen, shape: list[int] | tuple[int, ...]) -> None:
-    if "rank" in seen.values:
-        seen.note("repeated", True)
     seen.note("rank", len(shape))
     if len(shape):
         seen.note("rows", int(shape[0]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 # "mixed" with float64 that the tool does not ask about.
 DTYPE = "dtype"
 # The same, and "rank"; "rows" and "last", of the first and last dimension. Of each of several in a tuple, and of the
-# first in a named one. "repeated", if it was computed more than once.
+# first in a named one.
 ROWS = "rows"
 # A condition or a number: "is", which is "python" for numbers of Python and NumPy, "tensor", "none" or "other"; of a
 # tensor also "dtype"; of a sequence "length".
