@@ -12,6 +12,7 @@ from typing import Iterator, NamedTuple, Sequence
 
 from npu_shim._tensorflow import tf_graph
 from npu_shim.rehearsal.assess.flat import Node
+from npu_shim.rehearsal.assess.linked_groups import representatives
 from npu_shim.rehearsal.assess.operators import HOST, INPUT, Lists
 
 _FEED = frozenset({"Placeholder", "PlaceholderWithDefault", "NoOp", "Const"})
@@ -138,19 +139,9 @@ def _cluster_sizes(nodes: Sequence[Node], owner: Sequence[int], device: set[int]
         level[i] = max(
             (level[s] + (1 if on_device and s not in device else 0) for s in before[i] if s in level), default=0
         )
-    parent = {i: i for i in device}
-
-    def find(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
-
-    for i in device:
-        for source in before[i]:
-            if source in device and level[source] == level[i]:
-                parent[find(source)] = find(i)
-    groups = {i: find(i) if i in device else i for i in order}
+    links = ((s, i) for i in device for s in before[i] if s in device and level[s] == level[i])
+    joined = representatives(device, links)
+    groups = {i: joined.get(i, i) for i in order}
     _join_clusters(groups, before, device)
     _merge_unconnected_clusters(groups, before, device)
     return sorted(collections.Counter(groups[i] for i in device).values(), reverse=True)

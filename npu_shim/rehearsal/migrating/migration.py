@@ -12,15 +12,12 @@ SOURCE, FACTS, TAKEN_BACK = "source", "facts", "taken back"
 
 
 @dataclass(frozen=True)
-class Rewrite:
-    """A rewrite of the program.
+class _Place:
+    """A place of the program.
 
     Attributes:
         path, line, column: of the original, the path relative to the folder of the program.
         code, message: of the rule.
-        basis: SOURCE if the source proves it, FACTS if the observed runs do, TAKEN_BACK if it was left out again,
-            because the program computed something else with it.
-        runs: the number of observed runs that it rests on; None for SOURCE.
     """
 
     path: str
@@ -28,8 +25,6 @@ class Rewrite:
     column: int
     code: str
     message: str
-    basis: str
-    runs: int | None
 
     @property
     def place_text(self) -> str:
@@ -38,25 +33,28 @@ class Rewrite:
 
 
 @dataclass(frozen=True)
-class UnconvertedPlace:
+class Rewrite(_Place):
+    """A rewrite of the program.
+
+    Attributes:
+        basis: SOURCE if the source proves it, FACTS if the observed runs do, TAKEN_BACK if it was left out again,
+            because the program computed something else with it.
+        runs: the number of observed runs that it rests on; None for SOURCE.
+    """
+
+    basis: str
+    runs: int | None
+
+
+@dataclass(frozen=True)
+class UnconvertedPlace(_Place):
     """A place that is left to people.
 
     Attributes:
-        path, line, column, code, message: as of a Rewrite.
         reached: False if no observed run reached it.
     """
 
-    path: str
-    line: int
-    column: int
-    code: str
-    message: str
     reached: bool
-
-    @property
-    def place_text(self) -> str:
-        """The place as text."""
-        return f"{self.path}:{self.line}:{self.column}"
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ class Migrating:
 
     def _observe_facts(self) -> str:
         """Return the path of the facts of this command: those of an earlier run of it, or of one that runs now."""
-        from convert_tf2npu.api import UsageError, read_facts
+        from convert_tf2npu.api import UsageError, read_facts, rule_options
 
         path = os.path.join(self.reports, FILE)
         command = (self.module or self.script, *self.arguments)
@@ -154,7 +154,13 @@ class Migrating:
                 os.remove(path)
         self.report(f"observing {self.script}")
         log = os.path.join(self.reports, _LOG)
-        options = ["--take-back", "-o", path, *([f"--steps={self.steps}"] if self.steps else []), *self._rule_options()]
+        options = [
+            "--take-back",
+            "-o",
+            path,
+            *([f"--steps={self.steps}"] if self.steps else []),
+            *rule_options(self.rules),
+        ]
         target = ["--project=.", "-m", *command] if self.module else command
         arguments = [sys.executable, "-m", "npu_shim", "observe", *options, *target]
         own = os.path.join(os.path.abspath(self.reports), "tmp")  # where the process keeps copies of the user's files
@@ -207,11 +213,6 @@ class Migrating:
         return argparse.Namespace(
             **{**vars(self.rules), "facts": facts, "no_facts_for": (*given, *rules_without_facts)}
         )
-
-    def _rule_options(self) -> list[str]:
-        from convert_tf2npu.api import rule_options
-
-        return [*rule_options(self.rules)]
 
     def _migrated_path(self, program: Program) -> str:
         return os.path.join(self.output, program.script)

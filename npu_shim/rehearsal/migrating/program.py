@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Iterator, Sequence
 
 from npu_shim._host import whole_file
@@ -114,7 +115,7 @@ class Program:
 
 def with_basis_taken_back(rewrites: Sequence[Rewrite]) -> list[Rewrite]:
     """Return rewrites that were taken back."""
-    return [Rewrite(r.path, r.line, r.column, r.code, r.message, TAKEN_BACK, r.runs) for r in rewrites]
+    return [replace(rewrite, basis=TAKEN_BACK) for rewrite in rewrites]
 
 
 def _read_if_exists(path: str) -> bytes | None:

@@ -9,6 +9,7 @@ from typing import Iterable, NamedTuple, Sequence
 from npu_shim._tensorflow import tf_graph
 from npu_shim._tensorflow.types import Operation
 from npu_shim.rehearsal.assess.flat import Node
+from npu_shim.rehearsal.assess.linked_groups import representatives
 from npu_shim.rehearsal.assess.training_ops import GRADIENT_SCOPE
 from npu_shim.rehearsal.predict.phases import BACKWARD
 
@@ -32,21 +33,15 @@ class Composed(NamedTuple):
 def composed_ops(nodes: Sequence[Node], phases: Sequence[str]) -> list[Composed]:
     """Return the ops that are made of several nodes. Neighbours of the same kind and side of the loss are one op."""
     kinds = _kinds_of_nodes(nodes)
-    parents = {i: i for i in kinds}
-
-    def root(i: int) -> int:
-        while parents[i] != i:
-            parents[i] = parents[parents[i]]
-            i = parents[i]
-        return i
-
-    for i, kind in kinds.items():
-        for source, _ in nodes[i].inputs:
-            if kinds.get(source) == kind and (phases[source] == BACKWARD) == (phases[i] == BACKWARD):
-                parents[root(source)] = root(i)
+    links = (
+        (source, i)
+        for i, kind in kinds.items()
+        for source, _ in nodes[i].inputs
+        if kinds.get(source) == kind and (phases[source] == BACKWARD) == (phases[i] == BACKWARD)
+    )
     members: dict[int, list[int]] = {}
-    for i in kinds:
-        members.setdefault(root(i), []).append(i)
+    for i, representative in representatives(kinds, links).items():
+        members.setdefault(representative, []).append(i)
     ops = []
     for places in members.values():
         kind = kinds[places[0]].partition(" ")[0]
