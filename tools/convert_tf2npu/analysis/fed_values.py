@@ -10,7 +10,7 @@ from ..project.context import Context
 from ..semantics.mentions import reads_of_assigned_attribute
 from ..semantics.module_index import Names
 from ..semantics.value_flow import origins
-from ..syntax.expressions import boxed_constant, last_name
+from ..syntax.expressions import boxed_constant, index_of, last_name
 
 _WORDS = re.compile(rb"feed|\.\s*run\b|\.\s*eval\b|make_callable|placeholder|__main__")
 
@@ -96,7 +96,7 @@ def _is_placeholder(key: ast.expr, user: Names, placeholder: ast.AST, names: Nam
     if not isinstance(key, ast.Subscript):
         return any(origin.node is placeholder for origin in origins(key, user.place(key), user))
     wanted, (label, holders) = (
-        boxed_constant(_without_index(key.slice)),
+        boxed_constant(index_of(key)),
         _assigned_key_and_dictionary_origins(placeholder, names),
     )
     for origin in origins(key.value, user.place(key), user):
@@ -130,7 +130,7 @@ def _assigned_key_and_dictionary_origins(
     for target in parent.targets if isinstance(parent, ast.Assign) else ():
         if isinstance(target, ast.Subscript):
             holders = origins(target.value, names.place(target), names)
-            return boxed_constant(_without_index(target.slice)), frozenset(origin.node for origin in holders)
+            return boxed_constant(index_of(target)), frozenset(origin.node for origin in holders)
     return None, frozenset()
 
 
@@ -151,14 +151,8 @@ def _pairs_by_name(names: Names) -> dict[str, list[tuple[ast.expr, ast.expr]]]:
         if isinstance(node, ast.Dict):
             pairs = list(zip(node.keys, node.values))
         elif isinstance(node, ast.Assign):
-            keys = [target.slice for target in node.targets if isinstance(target, ast.Subscript)]
-            pairs = [(_without_index(key), node.value) for key in keys]
+            pairs = [(index_of(target), node.value) for target in node.targets if isinstance(target, ast.Subscript)]
         for key, value in pairs:
             if isinstance(key, (ast.Name, ast.Attribute, ast.Subscript)):
                 by_name.setdefault(last_name(key), []).append((key, value))
     return by_name
-
-
-def _without_index(key: ast.AST) -> ast.AST:
-    """Return the expression in the brackets of a subscript, which Python 3.8 wraps."""
-    return key.value if type(key).__name__ == "Index" else key  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ import ast
 from ..project.context import Context
 from ..semantics.model import Call
 from ..semantics.signatures import bind_arguments
-from ..syntax.expressions import boxed_constant, constant_or, is_none, last_part
+from ..syntax.expressions import boxed_constant, constant_or, indices_of, is_none, last_part
 from .row_functions import CASTS, ELEMENTWISE, REDUCTIONS, rank_change_of_row_function, sparse_loss_arguments
 from .row_uses import (
     BOOLEAN_MASK,
@@ -119,12 +119,9 @@ class RowKinds:
         return rows[0] if rows else others[0] if others else None
 
     def _kind_of_subscript(self, node: ast.Subscript) -> Kind:
-        indices = _indices(node)
-        if (
-            isinstance(node.value, ast.Call)
-            and _is_constant(indices, 0)
-            and self._is_number_of_rows(node.value, node, "shape")
-        ):
+        indices = indices_of(node)
+        is_first = list(map(boxed_constant, indices)) == [(0,)]
+        if isinstance(node.value, ast.Call) and is_first and self._is_number_of_rows(node.value, node, "shape"):
             return None
         kind = self._visit_kind(node.value)
         if isinstance(kind, Places):
@@ -143,11 +140,7 @@ class RowKinds:
         """Return the type of ``rows[:, i]``, ``rows[..., i]`` and the like."""
         more = rows.more
         for index in indices[1:]:
-            if (
-                boxed_constant(index) is not None
-                and is_none(index)
-                or last_part(self._resolved_name(index)) == "newaxis"
-            ):
+            if is_none(index) or last_part(self._resolved_name(index)) == "newaxis":
                 more += 1
             elif isinstance(index, ast.Slice):
                 self._visit_unknown_use(index)
@@ -340,19 +333,6 @@ class RowKinds:
             ast.keyword,
         )
         return isinstance(node, kinds + _OPERATORS) or boxed_constant(node) is not None
-
-
-def _indices(node: ast.Subscript) -> list[ast.AST]:
-    """Return the indices of a subscript; Python 3.8 and before wrap them."""
-    index: ast.AST = node.slice
-    if type(index).__name__ == "ExtSlice":
-        return [getattr(part, "value", part) for part in getattr(index, "dims")]
-    index = getattr(index, "value", index) if type(index).__name__ == "Index" else index
-    return list(index.elts) if isinstance(index, ast.Tuple) else [index]
-
-
-def _is_constant(indices: list[ast.AST], value: int) -> bool:
-    return len(indices) == 1 and boxed_constant(indices[0]) == (value,)
 
 
 def _is_full_slice(index: ast.AST) -> bool:

@@ -12,7 +12,7 @@ from typing import Iterator
 from ..semantics.call_sites import values_passed_to_method, values_passed_to_parameter
 from ..semantics.model import Binding, Where
 from ..semantics.module_index import ClassDefinition, Instance, Names
-from ..syntax.expressions import boxed_constant
+from ..syntax.expressions import boxed_constant, dotted_name_of
 
 _MODE_KEYS = ("tensorflow.estimator.ModeKeys.", "tensorflow.contrib.learn.ModeKeys.")
 _FLAGS = ("tensorflow.app.flags.FLAGS.", "tensorflow.flags.FLAGS.", "absl.flags.FLAGS.")
@@ -94,23 +94,15 @@ def _holds_python_values(names: Names, node: ast.Attribute, where: Where, being_
 
 def _function_tests_value(function: ast.AST, value: ast.expr) -> bool:
     """Return True if a function, whenever it runs, tests a value with Python's if before it can return."""
-    wanted = _dotted_path(value)
+    wanted = dotted_name_of(value)
     body: list[ast.stmt] = getattr(function, "body", []) if isinstance(function, ast.FunctionDef) else []
     for statement in body:
         for tested in _expressions_tested_by(statement):
-            if wanted is not None and _dotted_path(tested) == wanted:
+            if wanted is not None and dotted_name_of(tested) == wanted:
                 return True
         if any(isinstance(n, (ast.Return, ast.Raise)) for n in ast.walk(statement)):
             return False
     return False
-
-
-def _dotted_path(node: ast.AST) -> str | None:
-    """Return a name, or an attribute of one, as a string."""
-    if isinstance(node, ast.Attribute):
-        base = _dotted_path(node.value)
-        return base and f"{base}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else None
 
 
 def _expressions_tested_by(statement: ast.stmt) -> Iterator[ast.expr]:

@@ -14,7 +14,7 @@ from ..project.context import Context
 from ..semantics.mentions import mentions_of_function
 from ..semantics.module_index import Names
 from ..semantics.value_flow import Origin, origins
-from ..syntax.expressions import constant_or, last_name
+from ..syntax.expressions import constant_or, index_of, last_name
 from .fed_values import Feed, may_feed
 from .surrounding_files import names_of_surrounding_files
 from .tf_functions import enclosing_functions
@@ -121,8 +121,7 @@ class _Search:
         for mention in names.mentions(word, inside) if word else ():
             parent = names.parents.get(mention)
             if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store) and parent.value is mention:
-                key = parent.slice
-                if not self._is_other(getattr(key, "value", key) if type(key).__name__ == "Index" else key, names):
+                if not self._is_other(index_of(parent), names):
                     yield mention, names
             elif isinstance(parent, ast.Attribute) and parent.attr in ("update", "setdefault", "__setitem__"):
                 yield mention, names

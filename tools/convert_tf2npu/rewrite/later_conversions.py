@@ -23,7 +23,7 @@ from ..project.context import Context
 from ..semantics.model import Call
 from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
-from ..syntax.expressions import values_of
+from ..syntax.expressions import dotted_name_of, values_of
 from ..syntax.source import Edit, Source
 from ..tf_api.canonical_names import canonical_name
 from ..tf_api.forms_in_26 import ARGUMENT_NAMES, BACKPORTS, DEFAULTS, MODEL_METHODS, MOVED, TRANSFORMATIONS, WITHOUT
@@ -202,7 +202,7 @@ def _conversions_of_call(context: Context, call: Call, name: str) -> Iterator[Co
             edits = Edit(dot, end, ".apply_gradients"), Edit(at, at, "zip(", first=True)
             yield _make_conversion(node, name, *edits, Edit(closing - 1, closing - 1, ")", closing=True))
         return
-    if owner == "keras.Model" and method in MODEL_METHODS and _is_dotted(function.value):
+    if owner == "keras.Model" and method in MODEL_METHODS and dotted_name_of(function.value):
         if not {keyword.arg for keyword in node.keywords} <= MODEL_METHODS[method]:
             return
         module, at = backports_name(context.names), after_opening_parenthesis(source, node)
@@ -228,8 +228,3 @@ def _conversions_of_call(context: Context, call: Call, name: str) -> Iterator[Co
         call_begin = f"{tensorflow}.data.experimental.{TRANSFORMATIONS[method]}("
         edits = Edit(dot, end, ".apply"), Edit(at, at, call_begin, first=True)
         yield _make_conversion(node, name, *edits, Edit(closing, closing, ")", closing=True))
-
-
-def _is_dotted(node: ast.expr) -> bool:
-    """Return True for a name, or an attribute of one: what has the same value each time."""
-    return isinstance(node, ast.Name) or isinstance(node, ast.Attribute) and _is_dotted(node.value)

@@ -12,7 +12,7 @@ from ..project.context import Context
 from ..semantics.mentions import reads_of_assigned_name
 from ..semantics.model import Call
 from ..semantics.signatures import bind_arguments
-from ..syntax.expressions import boxed_constant, last_part
+from ..syntax.expressions import boxed_constant, index_of, last_part
 from ..syntax.source import Edit
 from .call_edits import argument_end, argument_start, edit_to_rename, keyword_value_start
 from .change import Change, Question
@@ -100,7 +100,7 @@ def _values_and_targets(context: Context, call: ast.Call) -> tuple[ast.expr | No
     around = parents.get(call)
     if isinstance(around, ast.Attribute) and around.attr == "values":
         chosen = around
-    elif isinstance(around, ast.Subscript) and around.value is call and _is_zero(around):
+    elif isinstance(around, ast.Subscript) and around.value is call and boxed_constant(index_of(around)) == (0,):
         chosen = around
     around = parents.get(chosen)
     if isinstance(around, ast.Assign) and len(around.targets) == 1:
@@ -110,11 +110,6 @@ def _values_and_targets(context: Context, call: ast.Call) -> tuple[ast.expr | No
         targets = tuple(name for name in names if isinstance(name, ast.Name))
         return (chosen, targets) if targets and len(targets) == len(names) else (None, ())
     return (chosen, ()) if chosen is not call and isinstance(around, ast.Call) else (None, ())
-
-
-def _is_zero(node: ast.Subscript) -> bool:
-    index: ast.AST = node.slice
-    return boxed_constant(getattr(index, "value", index) if type(index).__name__ == "Index" else index) == (0,)
 
 
 def _only_reads(context: Context, targets: tuple[ast.Name, ...]) -> list[ast.expr]:

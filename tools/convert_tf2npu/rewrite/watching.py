@@ -7,6 +7,7 @@ from typing import Iterator, NamedTuple, Sequence
 
 from ..facts.seen import Block, Place
 from ..syntax.edits import Edit
+from ..syntax.expressions import is_literal_statement
 from ..syntax.source import Source
 from ..syntax.walk import walk_nodes
 
@@ -156,7 +157,7 @@ def _shares_line(first: ast.stmt, branch: ast.AST, source: Source) -> bool:
 def _marking_node(statements: Sequence[ast.stmt]) -> ast.AST | None:
     """Return the statement before which a call can stand, or the expression that is evaluated first; None without."""
     for index, statement in enumerate(statements):
-        if isinstance(statement, _SKIPPED) or (isinstance(statement, ast.Expr) and _is_docstring(index, statement)):
+        if isinstance(statement, _SKIPPED) or (index == 0 and is_literal_statement(statement)):
             continue
         if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
             continue
@@ -168,7 +169,3 @@ def _marking_node(statements: Sequence[ast.stmt]) -> ast.AST | None:
             return statement.items[0].context_expr
         return _marking_node(getattr(statement, "body")) if kind in ("Try", "TryStar") else statement
     return None
-
-
-def _is_docstring(index: int, statement: ast.Expr) -> bool:
-    return index == 0 and type(statement.value).__name__ in ("Str", "Constant")

@@ -54,21 +54,31 @@ def last_name(node: ast.AST) -> str:
     return name
 
 
+def dotted_name_of(node: ast.AST) -> str | None:
+    """Return ``a.b.c`` of the expression ``a.b.c``, and None for every other expression than names and attributes."""
+    if isinstance(node, ast.Attribute):
+        base = dotted_name_of(node.value)
+        return base and f"{base}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else None
+
+
 def last_part(dotted: str | None) -> str:
     """Return ``c`` of the dotted name ``a.b.c``."""
     return (dotted or "").rpartition(".")[2]
 
 
-def index_of(node: ast.Subscript) -> ast.AST:
+def index_of(node: ast.Subscript) -> ast.expr:
     """Return what stands in the brackets of a subscript; Python 3.8 and before wrap it."""
-    index: ast.AST = node.slice
+    index: ast.expr = node.slice
     return getattr(index, "value") if type(index).__name__ == "Index" else index
 
 
 def indices_of(node: ast.Subscript) -> list[ast.AST]:
-    """Return the index of each dimension in a subscript."""
+    """Return the index of each dimension in a subscript; Python 3.8 and before wrap each beside a slice."""
     index = index_of(node)
-    return getattr(index, "elts", None) or getattr(index, "dims", None) or [index]
+    wrapped: list[ast.AST] = getattr(index, "dims", [])
+    parts = index.elts if isinstance(index, ast.Tuple) else [getattr(part, "value", part) for part in wrapped]
+    return list(parts) or [index]
 
 
 def values_of(call: ast.Call) -> list[ast.expr]:

@@ -14,7 +14,7 @@ from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.signatures import Bound
 from ...semantics.value_flow import origins
-from ...syntax.expressions import boxed_constant, last_part, values_of
+from ...syntax.expressions import boxed_constant, dotted_name_of, last_part, values_of
 from ...syntax.source import Edit, Source, one_line
 from ..base import Change, Context, Finding, Question, Result
 
@@ -108,7 +108,7 @@ def _change_or_finding(context: Context, dropout: Dropout, name: str, code: str)
                 asks=asks,
             )
         runs = seen.runs
-    if not _is_name_or_attribute(inputs):
+    if dotted_name_of(inputs) is None:  # another expression may not be written twice
         return Finding(
             node, "the input of {0} is an expression. Assign it to x and write {1}", name, choice.replace(x, "x")
         )
@@ -212,8 +212,3 @@ def _is_tensor(names: Names, node: ast.AST, where: Where) -> bool:
     return bool(sources) and all(
         isinstance(o.node, ast.Call) and o.names.resolve(o.node.func, o.where) in _TENSORS for o in sources
     )
-
-
-def _is_name_or_attribute(node: ast.AST) -> bool:
-    """Return True if an expression is a name or an attribute of one, so that it may be written twice."""
-    return isinstance(node, ast.Name) or isinstance(node, ast.Attribute) and _is_name_or_attribute(node.value)
