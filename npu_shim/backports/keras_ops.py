@@ -140,7 +140,7 @@ def _full(shape: Unknown, fill_value: Unknown, dtype: DType | None = None) -> Te
     return tf.broadcast_to(tf.cast(fill_value, dtype or _floatx()), shape)
 
 
-def _is_channels_first(images: Tensor, data_format: str | None) -> bool:
+def _is_channels_first(data_format: str | None) -> bool:
     return (data_format or tf.keras.backend.image_data_format()) == "channels_first"
 
 
@@ -152,7 +152,7 @@ def _resize(
     data_format: str | None = None,
 ) -> Tensor:
     images = _as_tensor(images)
-    first = _is_channels_first(images, data_format)
+    first = _is_channels_first(data_format)
     rank = len(images.shape)
     last = [*range(rank - 3), rank - 2, rank - 1, rank - 3]
     resized = tf.image.resize(tf.transpose(images, last) if first else images, size, interpolation, antialias=antialias)

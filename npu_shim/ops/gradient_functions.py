@@ -9,8 +9,6 @@ from __future__ import annotations
 from npu_shim._tensorflow.types import Operation, Tensor, Value
 from npu_shim.ops import prelu, recurrent_gradients
 
-_OPS = "npu_bridge.estimator.npu_ops"
-
 
 def prelu_grad(op: Operation, grad: Tensor) -> list[Tensor]:
     """Return the gradients of x and weight, for an op PRelu."""

@@ -15,12 +15,12 @@ import time
 _SECONDS = 10.0  # an exit that closes sessions takes less
 
 
-def bound_exit(code: int = 0) -> None:
+def bound_exit() -> None:
     """End this process in some seconds, with the processes that it has started, if it has not ended by itself."""
-    threading.Thread(target=_end, args=(code,), daemon=True).start()
+    threading.Thread(target=_end, daemon=True).start()
 
 
-def _end(code: int) -> None:
+def _end() -> None:
     time.sleep(_SECONDS)
     text = (
         f"npu-shim: threads or processes of the script still run {_SECONDS:.0f} s after its last step. They are ended."
@@ -30,4 +30,4 @@ def _end(code: int) -> None:
         child.kill()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    os._exit(code)
+    os._exit(0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -228,7 +227,3 @@ class Run:
             yield copy
         finally:
             shutil.rmtree(copy, ignore_errors=True)
-
-    def shell_line(self) -> str:
-        """Return the script and its arguments as a line for a shell."""
-        return " ".join(map(shlex.quote, [self.script, *self.arguments]))

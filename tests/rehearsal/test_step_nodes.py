@@ -159,9 +159,7 @@ def repeated(start: int, limit: Callable[[Any], Any], by: int = 1) -> Callable[[
 def test_loops_run_as_often_as_their_counters_say(version: int, build: Any, values: Any, runs: int) -> None:
     step = step_of(build, version, **values)
     assert step.loops == []
-    products = [
-        work.repetitions_in_step(node, step.flat.nodes, step.trips) for node in step.flat.nodes if node.op == "MatMul"
-    ]
+    products = [work.repetitions_in_step(node, step.trips) for node in step.flat.nodes if node.op == "MatMul"]
     assert products == [runs] * 3, "forward, and two gradients"
 
 
@@ -184,9 +182,7 @@ def test_loops_in_loops_multiply(version: int) -> None:
 
     step = step_of(build, version)
     products = [
-        work.repetitions_in_step(node, step.flat.nodes, step.trips)
-        for node in step.flat.nodes
-        if node.op == "MatMul" and node.inside
+        work.repetitions_in_step(node, step.trips) for node in step.flat.nodes if node.op == "MatMul" and node.inside
     ]
     assert products == [15]
 
@@ -264,7 +260,7 @@ def test_a_recurrent_network_has_the_sizes_and_lengths_of_this_run(version: int)
     tensors = [node for node in step.flat.nodes if "float32" in node.dtypes and node.op not in flat.LOOPS]
     assert [node.name for node in tensors if run_sizes.is_open(node)] == []
     tanh = next(node for node in step.flat.nodes if node.op == "Tanh")
-    assert tanh.shapes == [(BATCH, 16)] and work.repetitions_in_step(tanh, step.flat.nodes, step.trips) == 5
+    assert tanh.shapes == [(BATCH, 16)] and work.repetitions_in_step(tanh, step.trips) == 5
 
 
 def test_the_loop_of_a_gradient_in_a_loop_of_steps_runs_as_often_as_its_own_loop() -> None:
@@ -282,7 +278,7 @@ def test_the_loop_of_a_gradient_in_a_loop_of_steps_runs_as_often_as_its_own_loop
     nodes = flat.flatten(graph, [tf.nest.flatten(steps)[0].op], {}).nodes
     trips = loops.loop_trip_counts(nodes)
     assert sorted(trips.values()) == [3, 5, 5], "the steps, the loop, and that of its gradient"
-    products = [work.repetitions_in_step(node, nodes, trips) for node in nodes if node.op == "MatMul"]
+    products = [work.repetitions_in_step(node, trips) for node in nodes if node.op == "MatMul"]
     assert products == [15, 15, 15]
 
 
@@ -389,4 +385,4 @@ if IS_2:
         )
         trips = loops.loop_trip_counts(whole.nodes)
         products = [node for node in whole.nodes if node.op == "MatMul"]
-        assert [work.repetitions_in_step(node, whole.nodes, trips) for node in products] == [12]
+        assert [work.repetitions_in_step(node, trips) for node in products] == [12]

@@ -53,7 +53,7 @@ def work_of_nodes(flat: Flat, trips: dict[str, int]) -> Work:
     unknown: dict[str, str] = {}
     by_profiler = set()
     for node in flat.nodes:
-        times = repetitions_in_step(node, flat.nodes, trips)
+        times = repetitions_in_step(node, trips)
         number = _node_flops(flat, node)
         if node.op in tf_capture.HAS_FLOPS and node.op not in _OWN and number is not None:
             by_profiler.add(node.op)
@@ -64,7 +64,7 @@ def work_of_nodes(flat: Flat, trips: dict[str, int]) -> Work:
     return Work(flops, moved, unknown, sorted(by_profiler))
 
 
-def repetitions_in_step(node: Node, nodes: Sequence[Node], trips: dict[str, int]) -> int:
+def repetitions_in_step(node: Node, trips: dict[str, int]) -> int:
     """Return how often a node runs in a step: the product of the loops around it."""
     times, inside = 1, node.inside
     while inside:

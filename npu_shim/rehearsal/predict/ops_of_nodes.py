@@ -189,7 +189,7 @@ class OpsOfNodes:
         op = Op(type, inputs, outputs)
         node = self._nodes[self._index]
         op.nodes, op.phase = [self._index], self._phases[self._index]
-        op.times = repetitions_in_step(node, self._nodes, self._trips)
+        op.times = repetitions_in_step(node, self._trips)
         op.is_half = self._is_half[self._index]
         if _IMAGES.match(type):
             op.axes = node.definition.attr["data_format"].s.decode() or "NHWC"

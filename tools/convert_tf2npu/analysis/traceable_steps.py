@@ -95,9 +95,7 @@ def _is_function_without_effects(
     stored = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
     own = stored | {argument.arg for argument in arguments.args}
     return all(_is_node_without_effect(context, names, node, own) for node in nodes) and all(
-        _is_call_without_effect(context, names, node, own, callees, seen)
-        for node in nodes
-        if isinstance(node, ast.Call)
+        _is_call_without_effect(context, names, node, callees, seen) for node in nodes if isinstance(node, ast.Call)
     )
 
 
@@ -198,7 +196,7 @@ def _is_in_making(names: Names, node: ast.AST) -> bool:
 
 
 def _is_call_without_effect(
-    context: Context, names: Names, call: ast.Call, own: set[str], callees: list[ast.expr], seen: set[ast.AST]
+    context: Context, names: Names, call: ast.Call, callees: list[ast.expr], seen: set[ast.AST]
 ) -> bool:
     function, where = call.func, names.place(call)
     if any(keyword.arg is None for keyword in call.keywords) or last_name(function) in _READS:

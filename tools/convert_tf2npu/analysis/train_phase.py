@@ -127,7 +127,7 @@ class _Search:
         child: ast.AST = node
         reads = phase_in(" ".join(data_words_of_dataset(node, names)))
         for parent in names.ancestors(node):
-            phase = self._phase_evidence_in_parent(parent, child, names)
+            phase = _phase_evidence_in_parent(parent, child)
             if phase.phases:
                 return phase
             if isinstance(parent, ast.FunctionDef):
@@ -159,24 +159,6 @@ class _Search:
             if called.phases - {TRAIN}:
                 return called
         return phase_with_evidence(phase, Message("the name {0}", name))
-
-    def _phase_evidence_in_parent(self, parent: ast.AST, child: ast.AST, names: Names) -> Phase:
-        """Return the evidence of one node for a part of it."""
-        condition = _phase_of_condition(parent, child)
-        if condition.phases or isinstance(parent, (ast.If, ast.IfExp)):
-            return condition
-        if isinstance(parent, (ast.Assign, ast.AnnAssign)):
-            targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
-            named = {phase_in(last_name(target)) for target in targets} - {None}
-            return phase_with_evidence(named.pop(), "the name it is assigned to") if len(named) == 1 else OPEN
-        if isinstance(parent, ast.keyword):
-            named_by = phase_in(parent.arg or "")
-            return phase_with_evidence(named_by, Message("the argument {0}", parent.arg)) if named_by else OPEN
-        if isinstance(parent, ast.Call) and child is not parent.func:
-            taker = last_name(parent.func)
-            phase = TAKERS.get(taker) or (phase_in(taker) if taker else None)
-            return phase_with_evidence(phase, Message("the call of {0}", taker)) if phase else OPEN
-        return OPEN
 
     def _phase_of_calls(self, function: ast.FunctionDef, names: Names) -> Phase:
         """Return the phase of the calls of a function."""
@@ -214,3 +196,22 @@ class _Search:
                 phase_in(" ".join(w for v in values for w in words_in_expression(v))), "the names of its data"
             )
         return self.phase_around(use.node, use.names)
+
+
+def _phase_evidence_in_parent(parent: ast.AST, child: ast.AST) -> Phase:
+    """Return the evidence of one node for a part of it."""
+    condition = _phase_of_condition(parent, child)
+    if condition.phases or isinstance(parent, (ast.If, ast.IfExp)):
+        return condition
+    if isinstance(parent, (ast.Assign, ast.AnnAssign)):
+        targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+        named = {phase_in(last_name(target)) for target in targets} - {None}
+        return phase_with_evidence(named.pop(), "the name it is assigned to") if len(named) == 1 else OPEN
+    if isinstance(parent, ast.keyword):
+        named_by = phase_in(parent.arg or "")
+        return phase_with_evidence(named_by, Message("the argument {0}", parent.arg)) if named_by else OPEN
+    if isinstance(parent, ast.Call) and child is not parent.func:
+        taker = last_name(parent.func)
+        phase = TAKERS.get(taker) or (phase_in(taker) if taker else None)
+        return phase_with_evidence(phase, Message("the call of {0}", taker)) if phase else OPEN
+    return OPEN

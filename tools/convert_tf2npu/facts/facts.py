@@ -108,12 +108,11 @@ class Facts:
         return {**content, "other_roots": others} if others else content
 
 
-def read_facts(path: str, allow_stale: bool = False) -> Facts:
+def read_facts(path: str) -> Facts:
     """Return the facts in a file.
 
     Args:
         path: of the file.
-        allow_stale: True to return them also if a file of the project has changed since.
     Raises:
         UsageError: it cannot be read, is not what npu-shim observe wrote, or a file has changed since.
     """
@@ -142,7 +141,7 @@ def read_facts(path: str, allow_stale: bool = False) -> Facts:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise UsageError("{0} is damaged or was edited. Observe again with npu-shim observe", path)
     stale = facts.stale_files()
-    if stale and not allow_stale:
+    if stale:
         raise UsageError(
             "{0}: {1} has changed since it was observed. Observe again with npu-shim observe", path, stale[0]
         )
