@@ -340,17 +340,37 @@ def files_passing_to_data(project: ModuleIndex) -> frozenset[str]:
     return frozenset(path for path in project.paths if _PASSING.search(project.raw(path)))
 
 
-def is_passed_to_data(mention: ast.AST, names: Names) -> bool:
-    """Return True if a mention of a function passes it to a method of a dataset, directly or in a partial."""
-    for parent in names.ancestors(mention):
-        if isinstance(parent, ast.Call) and last_name(parent.func) != "partial":
-            function = parent.func
-            return mention is not function and isinstance(function, ast.Attribute) and function.attr in _TAKERS and (
-                names.types.type_of(function.value, names.place(parent)) == Type.DATASET
-            )  # fmt: skip
-        if isinstance(parent, ast.stmt):
-            break
-    return False
+def functions_passed_to_data(project: ModuleIndex, path: str) -> frozenset[tuple[str, int]]:
+    """Return the functions of other files that a file passes to methods of datasets, directly or in a partial.
+
+    Returns:
+        the file and the line of each function, which stands at the top level there.
+    """
+    module = project.module(path)
+    if module is None:
+        return frozenset()
+    passed: set[tuple[str, int]] = set()
+    for call in module.names.calls:
+        function = call.node.func
+        if not isinstance(function, ast.Attribute) or function.attr not in _TAKERS:
+            continue
+        named = [part for value in values_of(call.node) for part in _parts_outside_calls(value)]
+        if not named or module.types.type_of(function.value, call.where) != Type.DATASET:
+            continue
+        for part in named:
+            defined = module.names.function_definition(part, module.names.place(part))
+            if defined and defined.names.path != path and isinstance(defined.names.parents[defined.node], ast.Module):
+                passed.add((defined.names.path, defined.node.lineno))
+    return frozenset(passed)
+
+
+def _parts_outside_calls(value: ast.AST) -> Iterator[ast.AST]:
+    """Yield the names and attributes in an expression, except in calls other than of a partial."""
+    if isinstance(value, (ast.Name, ast.Attribute)):
+        yield value
+    elif not isinstance(value, ast.Call) or last_name(value.func) == "partial":
+        for part in ast.iter_child_nodes(value):
+            yield from _parts_outside_calls(part)
 
 
 def _is_passed_to_host_call(mention: ast.AST, names: Names) -> bool:

@@ -13,14 +13,13 @@ from ..semantics.resolved_name import ResolvedName
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
 from ..syntax.expressions import constant_or, last_name, values_of
-from ..syntax.words import has_name
 from .device_placement import (
     belongs_to_test,
     files_passing_to_data,
     functions_called_as_python,
     functions_in_tf_data,
+    functions_passed_to_data,
     functions_traced_by_tf_data,
-    is_passed_to_data,
 )
 
 _SEQUENTIAL = frozenset({"tensorflow.keras.Sequential"})
@@ -99,20 +98,15 @@ def _layer_and_size_arguments(context: Context, call: Call) -> Iterator[ast.expr
 
 def _functions_mapped_elsewhere(names: Names) -> frozenset[ast.AST]:
     """Return the functions of a module that another file passes to tf.data."""
-    mapped = set()
-    near = names.project.once(files_passing_to_data) & names.importing_files
-    texts = [names.project.raw(user) for user in near]
-    for function in names.functions:
-        name = getattr(function.node, "name", "")
-        if isinstance(names.parents.get(function.node), ast.Module) and any(
-            has_name(raw, name) for raw in texts if name
-        ):
-            for user in modules_using(names, name) or ():
-                for mention in user.mentions(name) if user.path in near else ():
-                    definition = user.definition(mention, user.place(mention))
-                    if definition is not None and definition.node is function.node and is_passed_to_data(mention, user):
-                        mapped.add(function.node)
-    return frozenset(mapped)
+    project = names.project
+    near = project.once(files_passing_to_data) & names.importing_files
+    mapped = frozenset().union(*(project.once(functions_passed_to_data, user) for user in near))
+    return frozenset(
+        function.node
+        for function in names.functions
+        if isinstance(names.parents.get(function.node), ast.Module)
+        and (names.path, getattr(function.node, "lineno")) in mapped
+    )
 
 
 def _is_dataset_method(context: Context, call: Call, methods: frozenset[str]) -> bool:

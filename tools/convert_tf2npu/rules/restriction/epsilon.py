@@ -199,15 +199,17 @@ def _check_division(
 ) -> Iterator[Finding]:
     """Report a constant in a division, or in a mask, of tensors."""
     is_division = isinstance(node.op, ast.Div)
-    if not (is_division or isinstance(node.op, (ast.Add, ast.Mult, ast.Sub))):
+    if not (_is_sum(right) if is_division else isinstance(node.op, (ast.Add, ast.Mult, ast.Sub))):
         return
     where = context.names.place(node)
-    if not any(is_tensor(context, side, where) for side in (left, right)):
+    tensor = next((side for side in (left, right) if is_tensor(context, side, where)), None)
+    if tensor is None:
         return  # to follow a name to its constants takes longer
     if is_division:
         of_float16 = _small_addend(context, right, where)
     else:
-        of_float16 = next((side for side in (left, right) if _is_large(context, side, where)), None)
+        other = right if tensor is left else left
+        of_float16 = other if _is_large(context, other, where) else None
     if of_float16 is not None and runs_on_npu(context, node):
         yield (
             _zero_in_half_finding(context, node, of_float16, "the division")
@@ -239,6 +241,10 @@ def _small_addend(context: Context, node: ast.AST, where: Where) -> ast.AST | No
     if any(isinstance(side, ast.Call) and _is_cast_to_float32(context, side, where) for side in sides):
         return None
     return next((side for side in sides if _is_small(context, side, where)), None)
+
+
+def _is_sum(node: ast.AST) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
 
 
 def _is_cast_to_float32(context: Context, call: ast.Call, where: Where) -> bool:
