@@ -182,7 +182,14 @@ def measured(source: Source, clones: str) -> list[Measured]:
     device, total = model.processor(source.processor), sum(map(sum, times.values()))
     return [
         Measured(
-            source, device, op, len(runs), float(np.median(runs)), sum(runs), sum(runs) / total, model.work(op, device)
+            source,
+            device,
+            op,
+            len(runs),
+            float(np.median(runs)),
+            sum(runs),
+            sum(runs) / total,
+            model.work_on_processor(op, device),
         )
         for op, runs in times.items()
     ]

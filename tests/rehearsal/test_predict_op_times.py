@@ -47,7 +47,7 @@ def test_an_op_is_within_reach_of_its_memory_and_matrix_unit(name: str) -> None:
     device = op_times.processor(name)
     for op in (dense(4096), relu(256)):
         (estimate,) = op_times.shipped_op_times().estimates([op], device)
-        memory, matrix, _ = op_times.work(op, device)
+        memory, matrix, _ = op_times.work_on_processor(op, device)
         best = max(memory, matrix) / 1e6
         assert best / 3 < estimate.seconds < 4 * best, (op.type, estimate)
 

@@ -7,7 +7,7 @@ from typing import Iterator, NamedTuple, Sequence
 from npu_shim._tensorflow.types import Value
 from npu_shim.rehearsal.assess.flat import LOOPS, Node, reads_batch
 from npu_shim.rehearsal.assess.known_values import Key, is_inside, known_values
-from npu_shim.rehearsal.assess.training_ops import GRADIENT_SCOPE, UPDATE
+from npu_shim.rehearsal.assess.training_ops import GRADIENT_SCOPE, UPDATE_OPS
 
 _SAME = frozenset({"Identity", "Enter", "RefEnter", "Switch", "Merge"})  # they hand on their first input
 _LESS, _AND = ("Less", "LessEqual"), ("LogicalAnd", "Identity")
@@ -72,7 +72,7 @@ def _reads_batch(node: Node) -> bool:
 
 def updates_variable(node: Node) -> bool:
     """Return True for a node of an optimizer or of gradients."""
-    return bool(UPDATE.match(node.op) or GRADIENT_SCOPE.search(node.name))
+    return bool(UPDATE_OPS.match(node.op) or GRADIENT_SCOPE.search(node.name))
 
 
 def _integer(value: Value | None) -> int | None:

@@ -8,7 +8,7 @@ from typing import Iterable
 from npu_shim._tensorflow import tf_capture, tf_graph
 from npu_shim._tensorflow.types import Graph, Operation
 
-UPDATE = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
+UPDATE_OPS = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
 _ASSIGN = re.compile(r"Assign(Add|Sub)?(VariableOp)?$|(Resource)?Scatter(Add|Sub|Update)$")
 GRADIENT_SCOPE = re.compile(r"(^|/)gradients?(_tape|_\d+)?/")
 
@@ -29,7 +29,7 @@ def has_gradient_updates(ops: list[Operation]) -> bool:
     An optimizer's operator says so itself. An optimizer written with assignments has gradients before them: their names
     are those of tf.gradients or of a tape. A tf.function may return gradients to an optimizer outside.
     """
-    if any(UPDATE.match(op.type) for op in ops):
+    if any(UPDATE_OPS.match(op.type) for op in ops):
         return True
     gradients = any(GRADIENT_SCOPE.search(op.name) for op in ops)
     is_function = gradients and hasattr(ops[0].graph, "outer_graph")

@@ -8,7 +8,7 @@ import re
 from typing import Iterable, Iterator, NamedTuple, Pattern, Sequence
 
 from npu_shim.rehearsal.assess.flat import Shape
-from npu_shim.rehearsal.predict.features import Tensor, element_count
+from npu_shim.rehearsal.predict.features import Tensor, product_of_sizes
 
 TABLE = json.loads(pkgutil.get_data(__name__, "device_ops.json") or b"")
 KEPT = "kept"  # of a value whose type mixed precision does not change
@@ -16,7 +16,7 @@ PLAIN, IMAGE, FILTER, PRODUCT = "ND", "NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ"
 _BLOCK = 16
 
 
-def types_of(table: str) -> Pattern[str]:
+def types_pattern(table: str) -> Pattern[str]:
     """Return the pattern of the types of a list of the table."""
     return re.compile(f"({'|'.join(' '.join(TABLE[table]).split())})$")
 
@@ -45,7 +45,7 @@ class Value:
 
     def is_scalar(self) -> bool:
         """Return True for one element."""
-        return element_count(self.shape) == 1
+        return product_of_sizes(self.shape) == 1
 
 
 class Use(NamedTuple):
@@ -95,11 +95,11 @@ def _blocks(size: int, block: int = _BLOCK) -> int:
     return -(-size // block)
 
 
-def in_memory(value: Value, shape: Sequence[int], family: str) -> Tensor:
+def tensor_in_memory(value: Value, shape: Sequence[int], family: str) -> Tensor:
     """Return a tensor as it lies in memory."""
     dtype = value.stored.upper()
     if value.mask_of is not None:
-        full = in_memory(value.mask_of, value.mask_of.shape, family)
+        full = tensor_in_memory(value.mask_of, value.mask_of.shape, family)
         return Tensor((*full.shape[:-1], _blocks(full.shape[-1], 8)) if full.shape else (), "UINT8", PLAIN)
     if value.layout == IMAGE:
         block = 8 if family == "910B" and dtype == "FLOAT32" else _BLOCK
@@ -125,10 +125,10 @@ def _filter_shape(value: Value) -> tuple[int, ...]:
     """Return the shape of a filter of TensorFlow, [height, width, in, out], in blocks; M is a depthwise multiplier."""
     *kernel, channels, out = value.shape
     depthwise = value.axes.endswith("M")
-    return (_blocks(channels) * element_count(kernel), 1 if depthwise else _blocks(out), _BLOCK, _BLOCK)
+    return (_blocks(channels) * product_of_sizes(kernel), 1 if depthwise else _blocks(out), _BLOCK, _BLOCK)
 
 
-def topological(ops: Sequence[Op]) -> Iterator[Op]:
+def in_topological_order(ops: Sequence[Op]) -> Iterator[Op]:
     """Yield ops so that each follows the makers of its inputs; in loops, the order given decides."""
     place = {op: number for number, op in enumerate(ops)}
     state: dict[Op, int] = {}

@@ -12,11 +12,11 @@ from typing import Collection, Sequence
 
 from npu_shim.rehearsal.assess.flat import Flat
 from npu_shim.rehearsal.predict import fusion, layouts
-from npu_shim.rehearsal.predict.device_graph import Op, in_memory, types_of
+from npu_shim.rehearsal.predict.device_graph import Op, tensor_in_memory, types_pattern
 from npu_shim.rehearsal.predict.features import DeviceOp
-from npu_shim.rehearsal.predict.ops_of_nodes import GraphParts, OpsOfNodes, parts_of_graph
+from npu_shim.rehearsal.predict.ops_of_nodes import NodeProperties, OpsOfNodes, properties_of_nodes
 
-_AI_CPU = types_of("ai cpu")
+_AI_CPU = types_pattern("ai cpu")
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def ops_of_step(
     trips: dict[str, int],
     family: str,
     half: str = "float16",
-    parts: GraphParts | None = None,
+    properties: NodeProperties | None = None,
 ) -> list[Run]:
     """Return the ops that the device runs for a step, in order.
 
@@ -56,18 +56,18 @@ def ops_of_step(
         trips: how often each loop runs.
         family: of the processor.
         half: the type of 16 bits.
-        parts: of the graph, if they are known.
+        properties: of the nodes, if they are known.
     """
-    ops = OpsOfNodes(flat.nodes, is_half, host, trips, half, parts or parts_of_graph(flat.nodes)).ops()
-    ops = fusion.compose(ops, family)
+    ops = OpsOfNodes(flat.nodes, is_half, host, trips, half, properties or properties_of_nodes(flat.nodes)).ops()
+    ops = fusion.with_composed_ops(ops, family)
     ops = layouts.with_casts(ops, half)
     ops = layouts.with_layouts(ops, family)
-    ops = fusion.fuse(ops)
+    ops = fusion.with_fused_ops(ops)
     return [_run_of(op, family) for op in layouts.with_clears(ops, family)]
 
 
 def _run_of(op: Op, family: str) -> Run:
-    inputs = [in_memory(use.value, use.shape, family) for use in op.inputs]
-    outputs = [in_memory(value, value.shape, family) for value in op.outputs]
+    inputs = [tensor_in_memory(use.value, use.shape, family) for use in op.inputs]
+    outputs = [tensor_in_memory(value, value.shape, family) for value in op.outputs]
     on_ai_cpu = bool(_AI_CPU.match(op.type))
     return Run(DeviceOp(op.type, inputs, outputs), op.times, op.phase, on_ai_cpu, tuple(op.nodes))

@@ -25,7 +25,7 @@ _BLOCKED = ("FRACTAL", "NC1HWC0", "NDC1")
 _BURST = 32  # bytes that the device moves at once
 
 
-def element_count(sizes: Iterable[int]) -> int:
+def product_of_sizes(sizes: Iterable[int]) -> int:
     """Return the number of elements of a shape."""
     return functools.reduce(operator.mul, sizes, 1)
 
@@ -39,7 +39,7 @@ class Tensor(NamedTuple):
 
     def size(self) -> float:
         """Return its bytes."""
-        return element_count(self.shape) * element_size_of_type(self.dtype)
+        return product_of_sizes(self.shape) * element_size_of_type(self.dtype)
 
     def matrix_shape(self) -> list[int]:
         """Return the shape of the matrices, without the blocks of FRACTAL_NZ."""
@@ -79,7 +79,7 @@ def matrix_flops(op: DeviceOp) -> float:
         return 0.0
     if "attention" in op.type.lower():
         backward = 2.5 if "Grad" in op.type else 1.0
-        return 4.0 * element_count(op.inputs[0].shape) * max(op.inputs[1].shape[:-1], default=0) * backward
+        return 4.0 * product_of_sizes(op.inputs[0].shape) * max(op.inputs[1].shape[:-1], default=0) * backward
     return _convolution_flops(op) if re.search("Conv[23]D", op.type) else _product_flops(op)
 
 
@@ -99,19 +99,19 @@ def _convolution_flops(op: DeviceOp) -> float:
     axes = re.findall(r"[A-Z]\d?", result.layout.partition(":")[0])
     if len(axes) != len(result.shape) or "N" not in axes:
         return 0.0
-    positions = element_count([size for axis, size in zip(axes, result.shape) if not axis.startswith("C")])
-    return 2.0 * positions * element_count(weights.shape)
+    positions = product_of_sizes([size for axis, size in zip(axes, result.shape) if not axis.startswith("C")])
+    return 2.0 * positions * product_of_sizes(weights.shape)
 
 
 def _product_flops(op: DeviceOp) -> float:
     """Return 2 times the elements of the result times the length that is summed over, sizes filled up to 16."""
     first, second, result = (tensor.matrix_shape() for tensor in (*op.inputs[:2], op.outputs[0]))
-    if min(map(len, (first, second, result))) < 2 or not element_count(result):
+    if min(map(len, (first, second, result))) < 2 or not product_of_sizes(result):
         return 0.0
-    batch = element_count(result[:-2]) if len(second) > 2 else 1
-    inner = math.sqrt(element_count(first) * element_count(second) / (element_count(result) * batch))
+    batch = product_of_sizes(result[:-2]) if len(second) > 2 else 1
+    inner = math.sqrt(product_of_sizes(first) * product_of_sizes(second) / (product_of_sizes(result) * batch))
     filled = [_TILE * math.ceil(size / _TILE - 1e-9) for size in (*result[-2:], inner)]
-    return 2.0 * element_count(result[:-2]) * element_count(filled)
+    return 2.0 * product_of_sizes(result[:-2]) * product_of_sizes(filled)
 
 
 def rows_moved(op: DeviceOp) -> float:
@@ -122,28 +122,30 @@ def rows_moved(op: DeviceOp) -> float:
     if MATRIX.search(op.type) or not op.inputs or not op.outputs:
         return 0.0
     if _BY_INDEX.match(op.type):
-        indices = (element_count(tensor.shape) for tensor in op.inputs if re.match("(DT_)?U?INT", tensor.dtype, re.I))
+        indices = (
+            product_of_sizes(tensor.shape) for tensor in op.inputs if re.match("(DT_)?U?INT", tensor.dtype, re.I)
+        )
         return max(indices, default=0)
     is_blocked = any(tensor.layout.startswith(_BLOCKED) for tensor in (op.inputs[0], op.outputs[0]))
-    source = max(op.inputs, key=lambda tensor: element_count(tensor.shape))
-    shape, result = list(source.shape), list(max((tensor.shape for tensor in op.outputs), key=element_count))
+    source = max(op.inputs, key=lambda tensor: product_of_sizes(tensor.shape))
+    shape, result = list(source.shape), list(max((tensor.shape for tensor in op.outputs), key=product_of_sizes))
     if is_blocked or not shape or not shape[-1]:
         return 0.0
     if _REDUCES.search(op.type):
         is_by_row = result == shape or (result and (result[-1] == 1 or result[-1] != shape[-1]))
-        return element_count(shape) / shape[-1] if is_by_row else 0.0
+        return product_of_sizes(shape) / shape[-1] if is_by_row else 0.0
     if _MOVES.search(op.type):
         return _rows_of_move(op.type, shape, result, source.size())
-    shapes = {tuple(tensor.shape) for tensor in op.inputs if element_count(tensor.shape) > 1}
+    shapes = {tuple(tensor.shape) for tensor in op.inputs if product_of_sizes(tensor.shape) > 1}
     if len(shapes) > 1 and result and result[-1]:
-        most = element_count(result) * element_size_of_type(source.dtype) / _BURST
-        return min(element_count(result) / result[-1], most)
+        most = product_of_sizes(result) * element_size_of_type(source.dtype) / _BURST
+        return min(product_of_sizes(result) / result[-1], most)
     return 0.0
 
 
 def _rows_of_move(name: str, shape: Sequence[int], result: Sequence[int], size: float) -> float:
     if "Transpose" in name and result and result[-1] != shape[-1]:
-        return element_count(shape) / _TILE
+        return product_of_sizes(shape) / _TILE
     inner = min(shape[-1], result[-1] if result else 1)
     if "Slice" in name and len(shape) == len(result):
         inner = 1
@@ -151,6 +153,6 @@ def _rows_of_move(name: str, shape: Sequence[int], result: Sequence[int], size: 
             inner *= min(before, after)
             if before != after:
                 break
-    whole = element_count(shape)
-    moved = max(element_count(result), 1) if element_count(result) < whole else whole
+    whole = product_of_sizes(shape)
+    moved = max(product_of_sizes(result), 1) if product_of_sizes(result) < whole else whole
     return min(moved / max(inner, 1), size / _BURST)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from npu_shim.rehearsal.predict.device_graph import TABLE, Op, Use, Value, readers_of, types_of
+from npu_shim.rehearsal.predict.device_graph import TABLE, Op, Use, Value, readers_of, types_pattern
 
-_UNARY, _TWO = types_of("unary"), types_of("two inputs")
+_UNARY, _TWO = types_pattern("unary"), types_pattern("two inputs")
 _FUSIONS: list[list[str]] = TABLE["fusions"]
 _BIASED = ("MatMulV2", "Conv2D", "DepthwiseConv2D", "Conv3D")
 
 
-def compose(ops: Sequence[Op], family: str) -> list[Op]:
+def with_composed_ops(ops: Sequence[Op], family: str) -> list[Op]:
     """Return ops with biases in products and convolutions, padding in convolutions, and gradients of softmax as one."""
     readers = readers_of(ops)
     gone: set[Op] = set()
@@ -75,7 +75,7 @@ def _take_over(first: Op, later: Op, gone: set[Op]) -> None:
     gone.add(later)
 
 
-def fuse(ops: Sequence[Op]) -> list[Op]:
+def with_fused_ops(ops: Sequence[Op]) -> list[Op]:
     """Return ops with those of a buffer as one: the fusions of the table, and functions of a result."""
     readers = readers_of(ops)
     place = {op: number for number, op in enumerate(ops)}
@@ -84,14 +84,14 @@ def fuse(ops: Sequence[Op]) -> list[Op]:
         if op in gone:
             continue
         for *types, name in _FUSIONS:
-            chain = _chain(op, types, readers, gone)
+            chain = _fusion_chain(op, types, readers, gone)
             if chain:
                 for later in chain[1:]:
                     _join(op, later, readers, gone, place)
                 op.type = name
                 break
         else:
-            later_one = _function_of(op, readers, gone)
+            later_one = _unary_reader_to_fuse(op, readers, gone)
             if later_one is not None:
                 name = f"FusionOp_{op.type}_{later_one.type}"
                 _join(op, later_one, readers, gone, place)
@@ -99,7 +99,7 @@ def fuse(ops: Sequence[Op]) -> list[Op]:
     return sorted((op for op in ops if op not in gone), key=lambda op: place[op])
 
 
-def _chain(op: Op, types: Sequence[str], readers: dict[Value, list[Op]], gone: set[Op]) -> list[Op]:
+def _fusion_chain(op: Op, types: Sequence[str], readers: dict[Value, list[Op]], gone: set[Op]) -> list[Op]:
     """Return the ops of a fusion that begins with an op, [] without."""
     if op.type != types[0]:
         return []
@@ -125,7 +125,7 @@ def _can_join(first: Op, later: Op) -> bool:
     return first.type != "Mul" or any(use.value.is_scalar() for use in first.inputs)
 
 
-def _function_of(op: Op, readers: dict[Value, list[Op]], gone: set[Op]) -> Op | None:
+def _unary_reader_to_fuse(op: Op, readers: dict[Value, list[Op]], gone: set[Op]) -> Op | None:
     if not (_UNARY.match(op.type) or _TWO.match(op.type)) or op.type.startswith("FusionOp_") or not op.outputs:
         return None
     for reader in readers.get(op.outputs[0], []):

@@ -9,10 +9,9 @@ from npu_shim.rehearsal.assess.device_forms import COLLECTIVE
 from npu_shim.rehearsal.assess.flat import Node
 from npu_shim.rehearsal.assess.inventory import VARIABLES, variable_type
 from npu_shim.rehearsal.assess.sizes import size_bytes
-from npu_shim.rehearsal.assess.training_ops import GRADIENT_SCOPE
+from npu_shim.rehearsal.assess.training_ops import GRADIENT_SCOPE, UPDATE_OPS
 from npu_shim.rehearsal.predict.ranks import Message
 
-_UPDATE = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
 _BY_ROWS = re.compile(r"Sparse|Segment|Scatter")
 _SUMS = re.compile(r"AllReduce|ReduceScatter")
 
@@ -81,6 +80,6 @@ def _gradients_in_scope(
 
 def _inputs_of_updates(nodes: Sequence[Node]) -> Iterator[tuple[int, int]]:
     for node in nodes:
-        if _UPDATE.match(node.op):
+        if UPDATE_OPS.match(node.op):
             names = [argument.name for argument in node.source.op_def.input_arg]
             yield from (key for name, key in zip(names, node.inputs) if name in ("grad", "delta"))

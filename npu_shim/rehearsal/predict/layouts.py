@@ -13,12 +13,12 @@ from npu_shim.rehearsal.predict.device_graph import (
     Op,
     Use,
     Value,
+    in_topological_order,
     readers_of,
-    topological,
-    types_of,
+    types_pattern,
 )
 
-_ANY, _IMAGES, _PRODUCTS, _CLEARED = map(types_of, ("any layout", "convolution layout", "product", "cleared"))
+_ANY, _IMAGES, _PRODUCTS, _CLEARED = map(types_pattern, ("any layout", "convolution layout", "product", "cleared"))
 _VECTOR = "vector"  # of a batch normalization; it lies as the device wants it
 _CAST, _MOVE = "Cast", "TransData"
 _IN_FLOAT = ("BN",)  # the vectors of a batch normalization stay in float32
@@ -29,7 +29,7 @@ def with_casts(ops: Sequence[Op], half: str) -> list[Op]:
 
     Mixed precision changes tensors of float32 only. A product whose readers all want float32 writes that itself.
     """
-    ops = list(topological(ops))
+    ops = list(in_topological_order(ops))
     readers = readers_of(ops)
     for op in ops:
         of_product = op.outputs[0] if _PRODUCTS.match(op.type) and len(op.outputs) == 1 else None
@@ -63,19 +63,19 @@ def _is_free_constant(value: Value) -> bool:
 
 def with_layouts(ops: Sequence[Op], family: str) -> list[Op]:
     """Give each tensor a layout, and return ops with a TransData where an op needs another one."""
-    ops = list(topological(ops))
-    _set_filters(ops)
+    ops = list(in_topological_order(ops))
+    _set_filter_layouts(ops)
     result: list[Op] = []
     moved: dict[tuple[Value, str, tuple[int, ...]], Value] = {}
     for op in ops:
         wanted = _wanted_layouts(op, family)
         for place, use in enumerate(op.inputs):
-            op.inputs[place] = _moved(use, wanted[place], op, result, moved)
+            op.inputs[place] = _in_layout(use, wanted[place], op, result, moved)
         result.append(op)
     return result
 
 
-def _set_filters(ops: Sequence[Op]) -> None:
+def _set_filter_layouts(ops: Sequence[Op]) -> None:
     """Let a filter, the variable that is cast to it, and those of its optimizer lie in blocks of the matrix unit."""
     for op in ops:
         if op.filter is not None:
@@ -110,7 +110,7 @@ def _wanted_layouts(op: Op, family: str) -> list[str]:
         op.outputs[0].layout = PRODUCT
         return [PRODUCT]
     if _ANY.match(op.type) and op.inputs:
-        return _follow(op)
+        return _follow_largest_input(op)
     return [PLAIN] * len(op.inputs)
 
 
@@ -121,7 +121,7 @@ def _layout_of_image_op(op: Op, place: int) -> str:
     return IMAGE if rank == len(op.axes) else _VECTOR if op.type.startswith("BN") and rank == 1 else PLAIN
 
 
-def _follow(op: Op) -> list[str]:
+def _follow_largest_input(op: Op) -> list[str]:
     """Let an op that takes any layout have that of its largest blocked input, if this is as large as its result.
 
     A variable stays where it is: what changes it, or is added to it, moves there.
@@ -142,7 +142,7 @@ def _follow(op: Op) -> list[str]:
     return [lead.value.layout if use in same else PLAIN for use in op.inputs]
 
 
-def _moved(
+def _in_layout(
     use: Use, wanted: str, op: Op, result: list[Op], moved: dict[tuple[Value, str, tuple[int, ...]], Value]
 ) -> Use:
     """Return a tensor in a layout, with the op that moves it there if it is in another one."""
@@ -155,19 +155,19 @@ def _moved(
     if value.layout != PLAIN and (value.layout != wanted or seen != value.shape):
         plain = moved.get((value, PLAIN, value.shape))
         if plain is None:
-            plain = moved[value, PLAIN, value.shape] = _copy(value, value.shape, PLAIN, op)
+            plain = moved[value, PLAIN, value.shape] = _value_in_layout(value, value.shape, PLAIN, op)
             result.append(Op(_MOVE, [Use(value, value.shape)], [plain], like=op))
         value = plain
     if value.layout == wanted or len(seen) < 2:
         return Use(value, seen)
     other = moved.get((value, wanted, seen))
     if other is None:
-        other = moved[value, wanted, seen] = _copy(value, seen, wanted, op)
+        other = moved[value, wanted, seen] = _value_in_layout(value, seen, wanted, op)
         result.append(Op(_MOVE, [Use(value, seen)], [other], like=op))
     return Use(other, seen)
 
 
-def _copy(value: Value, shape: tuple[int, ...], layout: str, op: Op) -> Value:
+def _value_in_layout(value: Value, shape: tuple[int, ...], layout: str, op: Op) -> Value:
     result = Value(shape, value.dtype)
     result.stored, result.layout = value.stored, layout
     result.axes = "" if layout == PLAIN else value.axes if layout == FILTER and value.axes else op.axes

@@ -14,7 +14,7 @@ from npu_shim.rehearsal.assess.step_nodes import StepNodes
 from npu_shim.rehearsal.assess.work import MATRIX
 from npu_shim.rehearsal.predict.device_ops import Run, ops_of_step
 from npu_shim.rehearsal.predict.op_times import Processor
-from npu_shim.rehearsal.predict.ops_of_nodes import GraphParts
+from npu_shim.rehearsal.predict.ops_of_nodes import NodeProperties
 from npu_shim.rehearsal.predict.step import DeviceStep, predict_step
 
 _MIXED = frozenset(
@@ -32,6 +32,14 @@ class Unknown(NamedTuple):
     loops: Sequence[str] = ()
 
 
+class OpenSizes(NamedTuple):
+    """Runs of ops with sizes that only values decide: without a bound, with bounds as sizes, and seconds of these."""
+
+    unknown: int
+    bounded: int
+    bounded_seconds: float
+
+
 class Step(NamedTuple):
     """A training step for a processor.
 
@@ -44,7 +52,7 @@ class Step(NamedTuple):
         device: the processor.
         folder: of the script.
         trainer: what runs it; see configuration_edit.
-        parts: of its graph, if they are known.
+        properties: of its nodes, if they are known.
         unknown: the properties that its graph does not say.
     """
 
@@ -56,10 +64,10 @@ class Step(NamedTuple):
     device: Processor
     folder: str
     trainer: str
-    parts: GraphParts | None = None
+    properties: NodeProperties | None = None
     unknown: Unknown = Unknown()
 
-    def is_half(self) -> list[bool]:
+    def nodes_in_half(self) -> list[bool]:
         """Return for each node whether it computes in 16 bits, by the precision mode."""
         return _are_in_half(self.flat.nodes, self.lists, precision_mode(self.parameters, self.device.family))
 
@@ -67,7 +75,9 @@ class Step(NamedTuple):
         """Return the ops that the device runs, with the precision of the session's options."""
         mode = precision_mode(self.parameters, self.device.family)
         half = "bfloat16" if mode.endswith("bf16") or mode == "mixed_bfloat16" else "float16"
-        return ops_of_step(self.flat, self.is_half(), self.host, self.trips, self.device.family, half, self.parts)
+        return ops_of_step(
+            self.flat, self.nodes_in_half(), self.host, self.trips, self.device.family, half, self.properties
+        )
 
     def on_device(self, runs: Sequence[Run]) -> DeviceStep:
         """Return the step on the device, and its time."""
@@ -95,8 +105,8 @@ def step_on_device(
     return Step(own.flat, own.host, own.trips, lists, options, device, folder, trainer, None, unknown)
 
 
-def runs_of_open_sizes(step: Step, runs: Sequence[Run], seconds: Sequence[float]) -> tuple[int, int, float]:
-    """Return the number of runs with sizes that are not known, and number and seconds of those with bounds as sizes.
+def count_open_sizes(step: Step, runs: Sequence[Run], seconds: Sequence[float]) -> OpenSizes:
+    """Count the runs of ops with sizes that only values decide.
 
     Args:
         step: with its nodes.
@@ -110,7 +120,7 @@ def runs_of_open_sizes(step: Step, runs: Sequence[Run], seconds: Sequence[float]
             unknown += run.count
         elif not step.unknown.bounded.isdisjoint(run.nodes):
             bounded, took = bounded + run.count, took + own
-    return unknown, bounded, took
+    return OpenSizes(unknown, bounded, took)
 
 
 def _has_unknown_size(node: Node) -> bool:

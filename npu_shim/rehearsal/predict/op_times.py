@@ -134,7 +134,7 @@ def without_version(type: str) -> str:
     return re.sub(r"(WithImplMode|ExtV?\d?|V\d|(?<=[a-z])D)$", "", type)
 
 
-def work(op: DeviceOp, device: Processor) -> tuple[float, float, float]:
+def work_on_processor(op: DeviceOp, device: Processor) -> tuple[float, float, float]:
     """Return the microseconds of memory and matrix unit, and thousands of rows a core, that an op takes at best."""
     return (
         1e6 * bytes_moved(op) / device.bandwidth,
@@ -173,7 +173,7 @@ class OpTimes:
         """Return the time of each op on a processor."""
         rows = {type: self.row_of_type(device.family, type) for type in {op.type for op in ops}}
         numbers = {type: np.exp(row.logs) / 1e6 for type, (_, row) in rows.items()}
-        return [Estimate(numbers[op.type] * (1.0, *work(op, device)), rows[op.type][0]) for op in ops]
+        return [Estimate(numbers[op.type] * (1.0, *work_on_processor(op, device)), rows[op.type][0]) for op in ops]
 
 
 def unit_of_type(type: str) -> str:

@@ -11,23 +11,23 @@ from npu_shim.rehearsal.assess.flat import Node, Shape
 from npu_shim.rehearsal.assess.memory import execution_order
 from npu_shim.rehearsal.assess.work import repetitions_in_step
 from npu_shim.rehearsal.predict.composed import DROPOUT, LAYER_NORM, Composed, composed_ops
-from npu_shim.rehearsal.predict.device_graph import KEPT, TABLE, Op, Use, Value, types_of
-from npu_shim.rehearsal.predict.features import element_count
+from npu_shim.rehearsal.predict.device_graph import KEPT, TABLE, Op, Use, Value, types_pattern
+from npu_shim.rehearsal.predict.features import product_of_sizes
 from npu_shim.rehearsal.predict.phases import phases_of_nodes
 
-_SOURCE, _FREE, _REMOVED = map(types_of, ("source", "free", "removed"))
-_KEEPS = types_of("free if it keeps elements")
+_SOURCE, _FREE, _REMOVED = map(types_pattern, ("source", "free", "removed"))
+_KEEPS = types_pattern("free if it keeps elements")
 _NAMES: dict[str, str] = TABLE["names"]
 _NO_VALUES = ("resource", "variant", "string")
 _DRAWS = ("Random", "Stateful", "Multinomial", "Truncated")  # their results are no constants
-_IMAGES = types_of("convolution layout")
+_IMAGES = types_pattern("convolution layout")
 _UPDATES = re.compile(
     r"(Resource)?((Sparse)?Apply[A-Z]|Assign[A-Z]|Scatter(Nd)?(Add|Sub|Mul|Div|Min|Max|Update))|Assign$"
 )
 _EFFECTS = re.compile(rf"{_UPDATES.pattern}|{COLLECTIVE.pattern}|NoOp|Npu")
 
 
-class GraphParts(NamedTuple):
+class NodeProperties(NamedTuple):
     """The properties of the nodes of a step that follow from the graph alone, in any precision.
 
     Attributes:
@@ -43,11 +43,11 @@ class GraphParts(NamedTuple):
     unread: set[int]
 
 
-def parts_of_graph(nodes: Sequence[Node]) -> GraphParts:
+def properties_of_nodes(nodes: Sequence[Node]) -> NodeProperties:
     """Return the properties of the nodes of a step that follow from the graph alone."""
     order = execution_order(nodes)
     phases = phases_of_nodes(nodes, order)
-    return GraphParts(order, phases, composed_ops(nodes, phases), _unread_nodes(nodes, order))
+    return NodeProperties(order, phases, composed_ops(nodes, phases), _unread_nodes(nodes, order))
 
 
 class OpsOfNodes:
@@ -60,11 +60,11 @@ class OpsOfNodes:
         host: Collection[int],
         trips: dict[str, int],
         half: str,
-        parts: GraphParts,
+        properties: NodeProperties,
     ) -> None:
         self._nodes, self._is_half, self._trips, self._half = nodes, is_half, trips, half
         self._host = frozenset(host)
-        self._order, self._phases, self._composed, self._unread = parts
+        self._order, self._phases, self._composed, self._unread = properties
         self._at: dict[tuple[int, int], Value] = {}
         self._masks: dict[Value, Value] = {}
         self._made: list[Op] = []
@@ -81,22 +81,22 @@ class OpsOfNodes:
             node = self._nodes[index]
             uses = [self._use(*key) for key in node.inputs if key in self._at]
             if self._index in self._host or _SOURCE.match(node.op):
-                self._give_sources(node)
+                self._set_source_outputs(node)
             elif index in self._unread:
-                self._give([Value(shape, dtype) for shape, dtype in zip(node.shapes, node.dtypes)])
+                self._set_outputs([Value(shape, dtype) for shape, dtype in zip(node.shapes, node.dtypes)])
             elif index in self._parts:
-                self._give([self.value(shape, dtype) for shape, dtype in zip(node.shapes, node.dtypes)])
+                self._set_outputs([self.new_value(shape, dtype) for shape, dtype in zip(node.shapes, node.dtypes)])
                 self._uses_of[index] = uses
-            elif _REMOVED.match(node.op) or _is_known(node, uses):
-                self._give([Value(shape, dtype, "constant") for shape, dtype in zip(node.shapes, node.dtypes)])
+            elif _REMOVED.match(node.op) or _has_only_constants(node, uses):
+                self._set_outputs([Value(shape, dtype, "constant") for shape, dtype in zip(node.shapes, node.dtypes)])
             elif _FREE.match(node.op) or _changes_nothing(node, uses):
-                self._give(self._views(node, uses))
+                self._set_outputs(self._inputs_as_outputs(node, uses))
             elif all(dtype in _NO_VALUES for dtype in node.dtypes) and node.dtypes and "TensorList" not in node.op:
-                self._give_sources(node)
+                self._set_source_outputs(node)
             else:
-                by_type = OpsOfNodes._update if _UPDATES.match(node.op) else OpsOfNodes._plain
+                by_type = OpsOfNodes._add_update if _UPDATES.match(node.op) else OpsOfNodes._add_plain
                 _EXPANSIONS.get(node.op, by_type)(self, node, uses)
-        self._compose()
+        self._add_composed_ops()
         return self._made
 
     def _use(self, source: int, output: int) -> Use:
@@ -104,7 +104,7 @@ class OpsOfNodes:
         is_handle = maker.dtypes[output] == "resource"  # the tensor is that of its variable
         return Use(value, value.shape if is_handle else _sizes(maker.shapes[output]))
 
-    def _compose(self) -> None:
+    def _add_composed_ops(self) -> None:
         """Add the ops that several nodes are: each reads what others make, and makes what others read."""
         kind_of = {i: (place, op.type) for place, op in enumerate(self._composed) for i in op.nodes}
         read: dict[int, dict[Value, None]] = {}  # by each composed op: what ops of other kinds read
@@ -127,48 +127,48 @@ class OpsOfNodes:
 
     def _add_composed(self, composed: Composed, inputs: list[Use], outputs: list[Value]) -> None:
         first = len(self._made)
-        lead = max(inputs, key=lambda use: element_count(use.shape))
+        lead = max(inputs, key=lambda use: product_of_sizes(use.shape))
         for value in outputs:
             value.stored = lead.value.stored if value.shape == lead.shape else value.stored
         largest = [value for value in outputs if value.shape == lead.shape]
         if composed.type.startswith(DROPOUT):
-            mask = Value((-(-element_count(lead.shape) // 128) * 16,), "uint8")
+            mask = Value((-(-product_of_sizes(lead.shape) // 128) * 16,), "uint8")
             if composed.type == DROPOUT:
-                self.add("DropOutGenMask", [], [mask])
-            self.add("DropOutDoMask", [lead, Use(mask, mask.shape)], largest[:1])
+                self.add_op("DropOutGenMask", [], [mask])
+            self.add_op("DropOutDoMask", [lead, Use(mask, mask.shape)], largest[:1])
         elif composed.type == LAYER_NORM:
             rows = (*lead.shape[:-1], 1)
             statistics = [Value(rows, "float32", KEPT) for _ in range(2)]
-            self.add("LayerNorm", inputs, [*largest[:1], *statistics])
+            self.add_op("LayerNorm", inputs, [*largest[:1], *statistics])
         elif composed.type.startswith(LAYER_NORM):
             full = Value(lead.shape, "float32", KEPT)
             vectors = [value for value in outputs if value not in largest]
             large = [use for use in inputs if use.shape == lead.shape][:2]
             rows = (*lead.shape[:-1], 1)
             rest = [Use(Value(rows, "float32", KEPT), rows) for _ in range(2)]
-            self.add("LayerNormXBackpropV2", [*large, *rest], [*largest[:1], full])
-            self.add("LayerNormBetaGammaBackpropV2", [large[0], Use(full, full.shape)], vectors)
+            self.add_op("LayerNormXBackpropV2", [*large, *rest], [*largest[:1], full])
+            self.add_op("LayerNormBetaGammaBackpropV2", [large[0], Use(full, full.shape)], vectors)
         else:
-            self.add(composed.type, inputs, outputs)
+            self.add_op(composed.type, inputs, outputs)
         if composed.type.startswith((DROPOUT, LAYER_NORM)):
             self._surplus.update(largest[1:])
         for op in self._made[first:]:
             op.nodes, op.is_half = list(composed.nodes), lead.value.stored == self._half
 
-    def _give(self, values: Sequence[Value]) -> None:
+    def _set_outputs(self, values: Sequence[Value]) -> None:
         for output, value in enumerate(values):
             self._at[self._index, output] = value
 
-    def _give_sources(self, node: Node) -> None:
+    def _set_source_outputs(self, node: Node) -> None:
         kind = "constant" if node.op == "Const" else "variable" if "Var" in node.op else ""
         shapes, dtypes = list(node.shapes), list(node.dtypes)
         if node.op == "VarHandleOp":
             attributes = node.definition.attr
             shapes = [tuple(dim.size for dim in attributes["shape"].shape.dim)]
             dtypes = [tf.as_dtype(attributes["dtype"].type).name]
-        self._give([Value(shape, dtype, kind) for shape, dtype in zip(shapes, dtypes)])
+        self._set_outputs([Value(shape, dtype, kind) for shape, dtype in zip(shapes, dtypes)])
 
-    def _views(self, node: Node, uses: Sequence[Use]) -> list[Value]:
+    def _inputs_as_outputs(self, node: Node, uses: Sequence[Use]) -> list[Value]:
         """Return the inputs as the outputs; a loop's or branch's first input stands for both."""
         if not uses:
             return [Value(shape, dtype) for shape, dtype in zip(node.shapes, node.dtypes)]
@@ -177,14 +177,14 @@ class OpsOfNodes:
             for output in range(len(node.dtypes))
         ]
 
-    def value(self, shape: Shape, dtype: str) -> Value:
+    def new_value(self, shape: Shape, dtype: str) -> Value:
         """Return a new tensor, in 16 bits if mixed precision reduces the node."""
         result = Value(shape, dtype)
         if self._is_half[self._index] and dtype == "float32":
             result.stored = self._half
         return result
 
-    def add(self, type: str, inputs: Sequence[Use], outputs: Sequence[Value]) -> Op:
+    def add_op(self, type: str, inputs: Sequence[Use], outputs: Sequence[Value]) -> Op:
         """Add an op of the node."""
         op = Op(type, inputs, outputs)
         node = self._nodes[self._index]
@@ -196,144 +196,139 @@ class OpsOfNodes:
         self._made.append(op)
         return op
 
-    def _plain(self, node: Node, uses: Sequence[Use]) -> None:
+    def _add_plain(self, node: Node, uses: Sequence[Use]) -> None:
         """Add the op of the node's type. Constant integers are attributes of the op."""
         kept = [use for use in uses if use.value.kind != "constant" or not use.value.dtype.startswith("int")]
         kept = [use for use in kept if use.value.dtype not in _NO_VALUES]
-        outputs = [self.value(shape, dtype) for shape, dtype in zip(node.shapes, node.dtypes)]
+        outputs = [self.new_value(shape, dtype) for shape, dtype in zip(node.shapes, node.dtypes)]
         tensors = [value for value in outputs if value.dtype not in _NO_VALUES]
-        self.add(_NAMES.get(node.op, node.op.replace("Resource", "")), kept, tensors)
-        self._give(outputs)
+        self.add_op(_NAMES.get(node.op, node.op.replace("Resource", "")), kept, tensors)
+        self._set_outputs(outputs)
 
-    def _cast(self, node: Node, uses: Sequence[Use]) -> None:
-        (source, target) = uses[0].value, self.value(node.shapes[0], node.dtypes[0])
+    def _add_cast(self, node: Node, uses: Sequence[Use]) -> None:
+        (source, target) = uses[0].value, self.new_value(node.shapes[0], node.dtypes[0])
         if source.stored == target.stored:
-            self._give([source])
+            self._set_outputs([source])
         else:
-            self._plain(node, uses)
+            self._add_plain(node, uses)
 
-    def _update(self, node: Node, uses: Sequence[Use]) -> None:
+    def _add_update(self, node: Node, uses: Sequence[Use]) -> None:
         """An update writes its variables; of a sparse one, the rows of the gradient."""
         variables = [use for use in uses if use.value.kind == "variable"]
         if not variables:
-            return self._plain(node, uses)
+            return self._add_plain(node, uses)
         variables = variables if "Apply" in node.op else variables[:1]
         type = _NAMES.get(node.op, node.op.replace("Resource", ""))
         if "Sparse" in type or "Scatter" in type:
             rows = [use for use in uses if use not in variables and len(use.shape) and use.value.kind != "constant"]
-            changed = max((use.shape for use in rows), key=element_count, default=())
-            self.add(type, variables[:1] + rows, [Value(changed, variables[0].value.dtype) for _ in variables])
+            changed = max((use.shape for use in rows), key=product_of_sizes, default=())
+            self.add_op(type, variables[:1] + rows, [Value(changed, variables[0].value.dtype) for _ in variables])
         else:
-            written = [self._same(use.value) for use in variables]
-            self.add(type, uses, written)
-        self._give([use.value for use in variables[:1]] * len(node.dtypes))
+            self.add_op(type, uses, [Value(use.value.shape, use.value.dtype) for use in variables])
+        self._set_outputs([use.value for use in variables[:1]] * len(node.dtypes))
 
-    def _same(self, value: Value) -> Value:
-        result = Value(value.shape, value.dtype)
-        return result
-
-    def _batch_norm(self, node: Node, uses: Sequence[Use]) -> None:
-        y = self.value(node.shapes[0], node.dtypes[0])
+    def _add_batch_norm(self, node: Node, uses: Sequence[Use]) -> None:
+        y = self.new_value(node.shapes[0], node.dtypes[0])
         vectors = [Value(shape, "float32") for shape in node.shapes[1:5]]
         if not node.definition.attr["is_training"].b:
-            self.add("BNInfer", uses, [y])
+            self.add_op("BNInfer", uses, [y])
         else:
             sums = [Value(uses[1].shape, "float32") for _ in range(2)]
-            self.add("BNTrainingReduce", uses[:1], sums)
+            self.add_op("BNTrainingReduce", uses[:1], sums)
             parts = [*uses[:1], *(Use(vector, vector.shape) for vector in sums), *uses[1:3]]
-            self.add("BNTrainingUpdate", parts, [y, *vectors])
-        self._give([y, *vectors, Value((0,), "float32")])
+            self.add_op("BNTrainingUpdate", parts, [y, *vectors])
+        self._set_outputs([y, *vectors, Value((0,), "float32")])
 
-    def _batch_norm_gradient(self, node: Node, uses: Sequence[Use]) -> None:
-        dx, *rest = [self.value(shape, dtype) for shape, dtype in zip(node.shapes, node.dtypes)]
+    def _add_batch_norm_gradient(self, node: Node, uses: Sequence[Use]) -> None:
+        dx, *rest = [self.new_value(shape, dtype) for shape, dtype in zip(node.shapes, node.dtypes)]
         gradients = [Value(uses[2].shape, "float32") for _ in range(2)]
-        self.add("BNTrainingUpdateGrad", [*uses[:2], *uses[3:5]], gradients)
+        self.add_op("BNTrainingUpdateGrad", [*uses[:2], *uses[3:5]], gradients)
         vectors = [Use(vector, vector.shape) for vector in gradients]
         if node.definition.attr["is_training"].b:
-            self.add("BNTrainingReduceGrad", [*uses[:2], *vectors, *uses[2:5]], [dx])
+            self.add_op("BNTrainingReduceGrad", [*uses[:2], *vectors, *uses[2:5]], [dx])
         else:
-            self.add("BNInferGrad", [uses[0], uses[2], uses[4]], [dx])
-        self._give([dx, *gradients, *rest[2:]])
+            self.add_op("BNInferGrad", [uses[0], uses[2], uses[4]], [dx])
+        self._set_outputs([dx, *gradients, *rest[2:]])
 
-    def _convolution(self, node: Node, uses: Sequence[Use]) -> None:
+    def _add_convolution(self, node: Node, uses: Sequence[Use]) -> None:
         """The gradient of the input has it before the filter, that of the filter has no filter."""
         type = _NAMES.get(node.op, node.op)
         floats = [use for use in uses if not use.value.dtype.startswith("int")]
-        result = self.value(node.shapes[0], node.dtypes[0])
+        result = self.new_value(node.shapes[0], node.dtypes[0])
         inputs = floats[::-1] if type.endswith("BackpropInput") else floats
-        op = self.add(type, inputs, [result])
+        op = self.add_op(type, inputs, [result])
         depthwise, spatial = type.startswith("Depthwise"), "DHW" if "3D" in type else "HW"
         axes = spatial + ("CM" if depthwise else "IO")
         if type.endswith("BackpropFilter"):
             result.stored, result.axes = "float32", axes  # the matrix unit sums in float32
         else:
             op.filter, inputs[1].value.axes = 1, axes
-        self._give([result])
+        self._set_outputs([result])
 
-    def _einsum(self, node: Node, uses: Sequence[Use]) -> None:
+    def _add_einsum(self, node: Node, uses: Sequence[Use]) -> None:
         """Two operands: a product of the letters of both, summed over those that the result lacks."""
         equation = node.definition.attr["equation"].s.decode().replace(" ", "")
         operands, _, result = equation.partition("->")
         first, _, second = operands.partition(",")
         if not second or "." in equation or len(uses) != 2:
-            return self._plain(node, uses)
+            return self._add_plain(node, uses)
         sizes = dict(zip(first + second, [*uses[0].shape, *uses[1].shape]))
-        summed = element_count(sizes[letter] for letter in set(first) & set(second) - set(result))
+        summed = product_of_sizes(sizes[letter] for letter in set(first) & set(second) - set(result))
         batch = [sizes[letter] for letter in first if letter in second and letter in result]
         rows, columns = (
-            element_count(sizes[letter] for letter in result if letter in own and letter not in other)
+            product_of_sizes(sizes[letter] for letter in result if letter in own and letter not in other)
             for own, other in ((first, second), (second, first))
         )
         shapes = [(*batch, rows, summed), (*batch, summed, columns)]
-        product = self.value((*batch, rows, columns), node.dtypes[0])
+        product = self.new_value((*batch, rows, columns), node.dtypes[0])
         inputs = [Use(use.value, shape) for use, shape in zip(uses, shapes)]
-        self.add("BatchMatMul" if batch else "MatMulV2", inputs, [product])
-        self._give([product])
+        self.add_op("BatchMatMul" if batch else "MatMulV2", inputs, [product])
+        self._set_outputs([product])
         return None
 
-    def _relu(self, node: Node, uses: Sequence[Use]) -> None:
-        y = self.value(node.shapes[0], node.dtypes[0])
+    def _add_relu(self, node: Node, uses: Sequence[Use]) -> None:
+        y = self.new_value(node.shapes[0], node.dtypes[0])
         outputs = [y]
         if (self._index, 0) in self._gradients_of:
             mask = Value(y.shape, "uint8")
             mask.mask_of, self._masks[y] = y, mask
             outputs.append(mask)
-        self.add("ReluV2", uses, outputs)
-        self._give([y])
+        self.add_op("ReluV2", uses, outputs)
+        self._set_outputs([y])
 
-    def _relu_gradient(self, node: Node, uses: Sequence[Use]) -> None:
+    def _add_relu_gradient(self, node: Node, uses: Sequence[Use]) -> None:
         mask = self._masks.get(uses[-1].value)
-        self._plain(node, [uses[0], Use(mask, mask.shape)] if mask else uses)
+        self._add_plain(node, [uses[0], Use(mask, mask.shape)] if mask else uses)
 
-    def _max_pool(self, node: Node, uses: Sequence[Use]) -> None:
+    def _add_max_pool(self, node: Node, uses: Sequence[Use]) -> None:
         """With its gradient, the pooling returns the places of the largest elements, 16 bits for each in a window."""
-        y = self.value(node.shapes[0], node.dtypes[0])
+        y = self.new_value(node.shapes[0], node.dtypes[0])
         outputs, type = [y], "MaxPool"
         if (self._index, 0) in self._gradients_of:
             attributes = node.definition.attr
             sizes = dict(zip(attributes["data_format"].s.decode() or "NHWC", y.shape))
-            window = element_count(attributes["ksize"].list.i)
+            window = product_of_sizes(attributes["ksize"].list.i)
             rows = -(-sizes["H"] * sizes["W"] // 16) + 1
             places = Value((sizes["N"], -(-sizes["C"] // 16), window, rows, 16), "uint16")
             outputs, type, self._masks[y] = [y, places], "MaxPoolWithArgmax", places
-        self.add(type, uses, outputs)
-        self._give([y])
+        self.add_op(type, uses, outputs)
+        self._set_outputs([y])
 
-    def _max_pool_gradient(self, node: Node, uses: Sequence[Use]) -> None:
+    def _add_max_pool_gradient(self, node: Node, uses: Sequence[Use]) -> None:
         places = self._masks.get(uses[1].value)
-        dx = self.value(node.shapes[0], node.dtypes[0])
+        dx = self.new_value(node.shapes[0], node.dtypes[0])
         if places is None:
-            self.add(node.op, uses, [dx])
+            self.add_op(node.op, uses, [dx])
         else:
-            self.add("MaxPoolGradWithArgmax", [uses[0], uses[2], Use(places, places.shape)], [dx])
-        self._give([dx])
+            self.add_op("MaxPoolGradWithArgmax", [uses[0], uses[2], Use(places, places.shape)], [dx])
+        self._set_outputs([dx])
 
-    def _sparse_cross_entropy(self, node: Node, uses: Sequence[Use]) -> None:
+    def _add_sparse_cross_entropy(self, node: Node, uses: Sequence[Use]) -> None:
         one_hot = Value(uses[0].shape, "float32")
-        self.add("OneHotD", uses[1:], [one_hot])
+        self.add_op("OneHotD", uses[1:], [one_hot])
         loss, gradient = (Value(shape, "float32") for shape in node.shapes)
-        self.add("SoftmaxCrossEntropyWithLogits", [uses[0], Use(one_hot, one_hot.shape)], [loss, gradient])
-        self._give([loss, gradient])
+        self.add_op("SoftmaxCrossEntropyWithLogits", [uses[0], Use(one_hot, one_hot.shape)], [loss, gradient])
+        self._set_outputs([loss, gradient])
 
 
 def _sizes(shape: Shape) -> tuple[int, ...]:
@@ -342,7 +337,7 @@ def _sizes(shape: Shape) -> tuple[int, ...]:
 
 def _changes_nothing(node: Node, uses: Sequence[Use]) -> bool:
     """Return True for a reduction, slice, tile or padding that keeps all elements."""
-    return bool(_KEEPS.match(node.op) and uses) and element_count(uses[0].shape) == element_count(
+    return bool(_KEEPS.match(node.op) and uses) and product_of_sizes(uses[0].shape) == product_of_sizes(
         _sizes(node.shapes[0])
     )
 
@@ -367,26 +362,26 @@ def _unread_nodes(nodes: Sequence[Node], order: Sequence[int]) -> set[int]:
     return unread
 
 
-def _is_known(node: Node, uses: Sequence[Use]) -> bool:
+def _has_only_constants(node: Node, uses: Sequence[Use]) -> bool:
     """Return True if the compiler computes a node: it has only constants."""
     is_constant = bool(uses) and len(uses) == len(node.inputs) and all(use.value.kind == "constant" for use in uses)
     return is_constant and not any(word in node.op for word in _DRAWS)
 
 
 _EXPANSIONS: dict[str, Callable[[OpsOfNodes, Node, Sequence[Use]], None]] = {
-    "Cast": OpsOfNodes._cast,
-    "Relu": OpsOfNodes._relu,
-    "ReluGrad": OpsOfNodes._relu_gradient,
-    "MaxPool": OpsOfNodes._max_pool,
-    "MaxPoolGrad": OpsOfNodes._max_pool_gradient,
-    "Einsum": OpsOfNodes._einsum,
-    "SparseSoftmaxCrossEntropyWithLogits": OpsOfNodes._sparse_cross_entropy,
-    **{f"FusedBatchNorm{version}": OpsOfNodes._batch_norm for version in ("", "V2", "V3")},
-    **{f"FusedBatchNormGrad{version}": OpsOfNodes._batch_norm_gradient for version in ("", "V2", "V3")},
+    "Cast": OpsOfNodes._add_cast,
+    "Relu": OpsOfNodes._add_relu,
+    "ReluGrad": OpsOfNodes._add_relu_gradient,
+    "MaxPool": OpsOfNodes._add_max_pool,
+    "MaxPoolGrad": OpsOfNodes._add_max_pool_gradient,
+    "Einsum": OpsOfNodes._add_einsum,
+    "SparseSoftmaxCrossEntropyWithLogits": OpsOfNodes._add_sparse_cross_entropy,
+    **{f"FusedBatchNorm{version}": OpsOfNodes._add_batch_norm for version in ("", "V2", "V3")},
+    **{f"FusedBatchNormGrad{version}": OpsOfNodes._add_batch_norm_gradient for version in ("", "V2", "V3")},
     **{
-        f"{kind}{part}": OpsOfNodes._convolution
+        f"{kind}{part}": OpsOfNodes._add_convolution
         for kind in ("Conv2D", "DepthwiseConv2dNative")
         for part in ("", "BackpropInput", "BackpropFilter")
     },
-    **{f"Conv3D{part}": OpsOfNodes._convolution for part in ("", "BackpropInputV2", "BackpropFilterV2")},
+    **{f"Conv3D{part}": OpsOfNodes._add_convolution for part in ("", "BackpropInputV2", "BackpropFilterV2")},
 }

@@ -6,12 +6,11 @@ import re
 from typing import Sequence
 
 from npu_shim.rehearsal.assess.flat import Node
-from npu_shim.rehearsal.assess.training_ops import GRADIENT_SCOPE
+from npu_shim.rehearsal.assess.training_ops import GRADIENT_SCOPE, UPDATE_OPS
 from npu_shim.rehearsal.predict.features import MATRIX
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
-_UPDATES = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
-_ENDS = re.compile(rf"{_UPDATES.pattern}|Assign")
+_ENDS = re.compile(rf"{UPDATE_OPS.pattern}|Assign")
 _GRADIENT = re.compile(r"Grad(V\d|WithArgmax|Ext)?$|Backprop(Input|Filter)")
 
 
@@ -29,12 +28,12 @@ def phases_of_nodes(nodes: Sequence[Node], order: Sequence[int]) -> list[str]:
         before = [source for source, _ in node.inputs] + node.controls
         after_gradient[i] = any(after_gradient[j] or is_gradient[j] for j in before)
         named = bool(GRADIENT_SCOPE.search(node.name) or _GRADIENT.search(node.op))
-        is_gradient[i] = not _UPDATES.match(node.op) and (named or after_gradient[i] and bool(MATRIX.search(node.op)))
-    leads_to_gradient = _leads_to(is_gradient, nodes, order)
-    leads_to_update = _leads_to([bool(_ENDS.match(node.op)) for node in nodes], nodes, order)
+        is_gradient[i] = not UPDATE_OPS.match(node.op) and (named or after_gradient[i] and bool(MATRIX.search(node.op)))
+    leads_to_gradient = _nodes_leading_to(is_gradient, nodes, order)
+    leads_to_update = _nodes_leading_to([bool(_ENDS.match(node.op)) for node in nodes], nodes, order)
     return [
         UPDATE
-        if _UPDATES.match(node.op)
+        if UPDATE_OPS.match(node.op)
         else BACKWARD
         if is_gradient[i] or after_gradient[i] and leads_to_gradient[i]
         else UPDATE
@@ -44,7 +43,7 @@ def phases_of_nodes(nodes: Sequence[Node], order: Sequence[int]) -> list[str]:
     ]
 
 
-def _leads_to(ends: Sequence[bool], nodes: Sequence[Node], order: Sequence[int]) -> list[bool]:
+def _nodes_leading_to(ends: Sequence[bool], nodes: Sequence[Node], order: Sequence[int]) -> list[bool]:
     """Return for each node if it is an end or computes an input of one."""
     leads = list(ends)
     for i in reversed(order):

@@ -9,8 +9,8 @@ from npu_shim.rehearsal.predict.configuration_edit import edit_of_configuration
 from npu_shim.rehearsal.predict.gains import gains_of_step, host_seconds
 from npu_shim.rehearsal.predict.gradients import collectives_of_step, messages_of_step
 from npu_shim.rehearsal.predict.memory_of_step import memory_of_step
-from npu_shim.rehearsal.predict.of_graph import Step, runs_of_open_sizes
-from npu_shim.rehearsal.predict.ops_of_nodes import parts_of_graph
+from npu_shim.rehearsal.predict.of_graph import Step, count_open_sizes
+from npu_shim.rehearsal.predict.ops_of_nodes import properties_of_nodes
 from npu_shim.rehearsal.predict.prediction import Prediction, Range
 from npu_shim.rehearsal.predict.proposals import proposals_for
 from npu_shim.rehearsal.predict.ranges import shipped_step_range
@@ -29,17 +29,17 @@ def predict_training(
         ranks: of the job.
         table: its rank table.
     """
-    step = step._replace(parts=parts_of_graph(step.flat.nodes))
+    step = step._replace(properties=properties_of_nodes(step.flat.nodes))
     nodes, runs = step.flat.nodes, step.runs()
     on_device = step.on_device(runs)
     host = host_seconds(step)
     ranged = shipped_step_range().around(on_device.step + host)
     readers = max(ranks_of_servers(ranks, table))
-    memory = memory_of_step(step.flat, step.is_half(), step.trips, step.device.memory, ranks)
-    open_sizes, bounded_sizes, bounded_seconds = runs_of_open_sizes(step, runs, on_device.seconds)
-    is_known = not open_sizes and not step.unknown.loops
+    memory = memory_of_step(step.flat, step.nodes_in_half(), step.trips, step.device.memory, ranks)
+    open_sizes = count_open_sizes(step, runs, on_device.seconds)
+    is_known = not open_sizes.unknown and not step.unknown.loops
     if not is_known:
-        why = "only values decide some sizes" if open_sizes else "the graph does not say how often a loop runs"
+        why = "only values decide some sizes" if open_sizes.unknown else "the graph does not say how often a loop runs"
         memory = replace(memory, largest_batch=None, why=why)
     ends, backward = timeline_of_step(nodes, runs, on_device.seconds)
     messages = collectives_of_step(nodes, ends)
@@ -52,15 +52,15 @@ def predict_training(
         processor=step.device.name,
         device=on_device.device,
         step=ranged,
-        examples=_examples(memory.batch, ranged) if memory.batch and is_known else None,
+        examples=_examples_a_second(memory.batch, ranged) if memory.batch and is_known else None,
         phases=on_device.phases,
         limits=on_device.limits,
         ops=on_device.ops,
         not_measured=on_device.not_measured,
         op_runs=on_device.op_runs,
-        unknown_sizes=open_sizes,
-        bounded_sizes=bounded_sizes,
-        bounded_seconds=bounded_seconds,
+        unknown_sizes=open_sizes.unknown,
+        bounded_sizes=open_sizes.bounded,
+        bounded_seconds=open_sizes.bounded_seconds,
         unknown_loops=list(step.unknown.loops),
         unknown_branches=list(step.unknown.branches),
         steps_in_call=int(step.parameters.get("iterations_per_loop") or 1),
@@ -75,5 +75,5 @@ def predict_training(
     )
 
 
-def _examples(batch: int, step: Range) -> Range:
+def _examples_a_second(batch: int, step: Range) -> Range:
     return Range(batch / step.value, batch / step.high, batch / step.low)

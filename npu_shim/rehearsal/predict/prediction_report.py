@@ -45,7 +45,8 @@ def _answer_lines(prediction: Prediction) -> Iterator[str]:
         calls = f"; a call makes {steps:,} steps" if steps > 1 else ""
         yield f"  the host: {duration_text(prediction.host)} of it, a bound by the shortest published step{calls}"
     if prediction.input_rate is not None:
-        yield f"  input pipeline on this machine: {prediction.input_rate:,.1f} batches a second; {_verdict(prediction)}"
+        rate = f"{prediction.input_rate:,.1f} batches a second"
+        yield f"  input pipeline on this machine: {rate}; {_input_verdict(prediction)}"
     if prediction.unknown_sizes:
         yield (
             f"  {prediction.unknown_sizes:,} of {prediction.op_runs:,} runs of ops have sizes that only values decide. "
@@ -77,7 +78,7 @@ def _answer_lines(prediction: Prediction) -> Iterator[str]:
     yield "  The range of a step is that of published steps, the device's that of profiles. Nothing was run on a card"
 
 
-def _verdict(prediction: Prediction) -> str:
+def _input_verdict(prediction: Prediction) -> str:
     """Return whether the host of a server reads the batches of all its ranks while its devices compute a step."""
     reads, ranks = prediction.input_ranks / (prediction.input_rate or 1.0), prediction.input_ranks
     limits = "limits" if reads > prediction.device.high else "may limit" if reads > prediction.device.low else ""

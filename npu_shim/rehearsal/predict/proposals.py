@@ -46,13 +46,13 @@ def proposals_for(
         ranks: of the job.
         table: its rank table.
     """
-    proposals = [*_batch(step, seconds, memory), *_options(step, seconds, gains)]
+    proposals = [*_batch_proposals(step, seconds, memory), *_option_proposals(step, seconds, gains)]
     if ranks > 1:
-        proposals += _split(step, seconds, gradients, backward, ranks_of_servers(ranks, table))
+        proposals += _split_proposals(step, seconds, gradients, backward, ranks_of_servers(ranks, table))
     return sorted(proposals, key=lambda proposal: -proposal.seconds)
 
 
-def _batch(step: Step, seconds: float, memory: PredictedMemory) -> Iterator[Proposal]:
+def _batch_proposals(step: Step, seconds: float, memory: PredictedMemory) -> Iterator[Proposal]:
     """Yield the largest batch that fits and whose examples take 3 % less than those of half the batch."""
     batch, largest = memory.batch, memory.largest_batch or 0
     if not batch:
@@ -81,7 +81,7 @@ def _larger_batches(batch: int) -> list[int]:
     return [size << doublings for doublings in range(_MOST_BATCHES)]
 
 
-def _options(step: Step, seconds: float, gains: Sequence[Gain]) -> Iterator[Proposal]:
+def _option_proposals(step: Step, seconds: float, gains: Sequence[Gain]) -> Iterator[Proposal]:
     """Yield the options that have the gain of an advice."""
     saved = {gain.advice: gain.seconds for gain in gains}
     if saved.get(PRECISION_GAIN, 0.0) > _LEAST * (seconds + host_seconds(step)):
@@ -93,7 +93,7 @@ def _options(step: Step, seconds: float, gains: Sequence[Gain]) -> Iterator[Prop
         yield Proposal(option, str(steps_of_call(seconds)), saved[LOOP_GAIN], why)
 
 
-def _split(
+def _split_proposals(
     step: Step, seconds: float, gradients: Sequence[Message], backward: float, servers: Sequence[int]
 ) -> Iterator[Proposal]:
     """Yield equal shares of the gradients that hide more of the all-reduce than the strategy of the script."""

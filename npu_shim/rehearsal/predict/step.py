@@ -60,7 +60,7 @@ def predict_step(
         seconds.append(run.count * (_AI_CPU_SECONDS if run.on_ai_cpu else estimate.seconds))
         limits.append(AI_CPU if run.on_ai_cpu else _LIMITS[int(estimate.parts.argmax())])
     levels = ["class" if run.on_ai_cpu else estimate.level for run, estimate in zip(runs, estimates)]
-    rows = _rows(runs, seconds, limits, levels, lines_of_node)
+    rows = _op_rows(runs, seconds, limits, levels, lines_of_node)
     op_runs, total = sum(run.count for run in runs), sum(seconds)
     return DeviceStep(
         device=range_of_device(total),
@@ -79,7 +79,7 @@ def tensor_text(tensor: Tensor) -> str:
     return f"{tensor.dtype};{tensor.layout}[{','.join(map(str, tensor.shape))}]"
 
 
-def _rows(
+def _op_rows(
     runs: Sequence[Run],
     seconds: Sequence[float],
     limits: Sequence[str],
