@@ -92,9 +92,26 @@ class Context(Once):
         if self.facts is None:
             return None
         place = place_of(self.source, kind, node)
-        if f"{code}:{place.line}" in self.no_facts_for or code.startswith(self.no_facts_for or ("-",)):
-            return None
-        return self.facts.seen.get(place)
+        return self.facts.seen.get(place) if self._uses_facts(code, place.line) else None
+
+    def ran_with_tensorflow(self, version: str, code: str, line: int) -> bool:
+        """Return True if observed runs reached a line, and all runs had one version of TensorFlow and no error.
+
+        Args:
+            version: its beginning, as ``2.6.``.
+            code: of the rule.
+            line: of the file.
+        """
+        facts = self.program_facts
+        return (
+            facts is not None
+            and all(run.tensorflow.startswith(version) and run.ended != "error" for run in facts.runs)
+            and self._uses_facts(code, line)
+            and bool(self.runs_at(line))
+        )
+
+    def _uses_facts(self, code: str, line: int) -> bool:
+        return f"{code}:{line}" not in self.no_facts_for and not code.startswith(self.no_facts_for or ("-",))
 
     def runs_at(self, line: int) -> int | None:
         """Return the number of observed runs that reached a line of the file; None if that is not known."""

@@ -12,6 +12,9 @@ The rule reports imports that it cannot convert: of private modules such as ``ke
 also reports a star import if the file uses a name that only the package may bring, such as the ``np`` that its module
 imports.
 
+With facts of ``npu-shim observe``, an import that cannot be converted is not reported if it ran with TensorFlow 2.6 in all
+observed runs: there the package is the Keras of TensorFlow, and has the name.
+
 Before::
 
     import keras
@@ -218,6 +221,7 @@ from ..base import Change, Context, Finding, Message
 
 CODE = "NPU123"
 DELIBERATE = "takes Keras from TensorFlow in place of the package keras"
+_OF_NPU = "2.6."  # the version whose package keras, the Keras of TensorFlow, programs have on the NPU
 # The modules that tf.keras and the package have in common.
 _PUBLIC = re.compile(
     r"activations|applications(\.\w+)?|backend|callbacks(\.experimental)?|constraints|datasets(\.\w+)?|distribution|"
@@ -262,6 +266,8 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
         lacking = unknown if node in stars else _first_lacking_name(context, bindings)
         if not lacking:
             yield Change(node, "keras imported from TensorFlow", (_edit_of_import(context, node),))
+            continue
+        if context.ran_with_tensorflow(_OF_NPU, CODE, context.source.line_col_of_node(node)[0]):
             continue
         what = Message("tf.keras lacks {0} in some versions", lacking)
         if node in stars:

@@ -1,0 +1,49 @@
+"""Findings that depend on the version of TensorFlow with which observed runs reached them."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.facts.facts import Facts, ObservedRun, digest
+from convert_tf2npu.facts.seen import Block, FileFacts
+
+PRIVATE = """from keras import backend
+from keras.engine import base_layer
+import tensorflow as tf
+
+model = tf.keras.Sequential([base_layer.Layer()])
+model.fit(tf.zeros([4, 1]) + backend.epsilon())
+"""
+
+
+def findings(folder: pathlib.Path, *runs: ObservedRun, reached: int = 1, **settings: tuple[str, ...]) -> list[int]:
+    """Return the lines of the findings in the script with facts of runs; also check that other imports change."""
+    path, raw = str(folder / "train.py"), PRIVATE.encode()
+    facts = Facts(str(folder), runs, {"train.py": FileFacts(digest(raw), {Block(1, 9): reached})})
+    result = Converter(Settings(select=("NPU123",), facts=facts, **settings)).convert(raw, path)  # type: ignore[arg-type]
+    assert result.new is not None and result.new.decode() == PRIVATE.replace(
+        "from keras import", "from tensorflow.keras import"
+    )
+    return [diagnostic.line for diagnostic in result.diagnostics if diagnostic.kind != "change"]
+
+
+def run(tensorflow: str, ended: str = "returned") -> ObservedRun:
+    return ObservedRun(("train.py",), tensorflow, "3.9.18", 3, ended)
+
+
+def test_an_import_that_ran_with_the_keras_of_the_npu_needs_nothing(tmp_path: pathlib.Path) -> None:
+    assert findings(tmp_path, run("2.6.5"), run("2.6.0", "stopped")) == []
+
+
+@pytest.mark.parametrize("runs", [[run("2.15.1")], [run("2.6.5"), run("2.15.1")], [run("2.6.5", "error")], [run("")]])
+def test_an_import_stays_that_ran_with_another_keras_or_failed(runs: list[ObservedRun], tmp_path: pathlib.Path) -> None:
+    assert findings(tmp_path, *runs) == [2]
+
+
+def test_an_import_stays_that_no_run_reached_or_for_which_facts_are_off(tmp_path: pathlib.Path) -> None:
+    assert findings(tmp_path, run("2.6.5"), reached=0) == [2]
+    for code in ("NPU123", "NPU1", "NPU123:train.py:2"):
+        assert findings(tmp_path, run("2.6.5"), no_facts_for=(code,)) == [2]
