@@ -167,6 +167,39 @@ main()
 """
 
 
+COUNTS = """
+import sys
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+weights = tf.get_variable("weights", [4], initializer=tf.ones_initializer(), use_resource="resource" in sys.argv)
+step = tf.train.get_or_create_global_step()
+loss = tf.reduce_sum(weights)
+
+
+def updated():
+    gradients = tf.gradients(loss, [weights])
+    if "own" in sys.argv:
+        return tf.assign_sub(weights, 0.1 * gradients[0]).op
+    return tf.train.GradientDescentOptimizer(0.1).apply_gradients(zip(gradients, [weights]))
+
+
+if "skips" in sys.argv:
+    update = tf.cond(loss > 3.7, lambda: tf.group(updated()), tf.no_op)
+else:
+    update = updated()
+with tf.control_dependencies([update]):
+    counted = tf.assign_add(step, 1)
+read = tf.assign(step, step + 1)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    call = session.make_callable(counted) if "callable" in sys.argv else None
+    for _ in range(2):
+        print(session.run([loss, counted]), session.run(weights), call and call())
+    session.run(read)
+"""
+
+
 def migrated(python: Python, verify_command: VerifyCommand, folder: pathlib.Path, script: str, *arguments: str) -> str:
     """Observe a run of a script, and convert it with the facts. Return its new text, after verify agrees."""
     (folder / "train.py").write_text(script)
@@ -200,6 +233,38 @@ def test_sessions_with_operators_of_the_host_get_mixed_computing(
     assert "with tf.Session(config=npu_config_proto(mix_compile_mode=True)) as session:" in new
     report = json.loads((tmp_path / "r" / "report.json").read_text())
     assert {d["code"] for d in report["files"][0]["diagnostics"]} == {"NPU101"}
+
+
+@pytest.mark.once_tf115
+@pytest.mark.parametrize(
+    "arguments, reported",
+    [
+        ("", []),
+        ("own", []),
+        ("resource", []),
+        ("skips", ["counted"]),
+        ("skips own", ["counted"]),
+        ("skips resource", ["counted"]),
+        ("callable", ["counted", "read"]),
+    ],
+)
+def test_a_counter_is_reported_if_a_run_with_it_may_skip_an_update(
+    python: Python, tmp_path: pathlib.Path, arguments: str, reported: list[str]
+) -> None:
+    (tmp_path / "train.py").write_text(COUNTS)
+    main = pathlib.Path(__file__).resolve().parents[2] / "tools" / "convert_tf2npu" / "main.py"
+    observe = ("-m", "npu_shim", "observe", "-o", "facts.json", "train.py")
+    convert = (str(main), "-i", "train.py", "-o", "out", "--select", "NPU226", "-r", "r")
+    for command in (*observe, *arguments.split()), (*convert, "--facts", "facts.json"):
+        run = python(tmp_path, *command)
+        assert run.returncode == 0, run.stdout[-3000:]
+    report = json.loads((tmp_path / "r" / "report.json").read_text())
+    lines = [COUNTS.splitlines()[d["line"] - 1].split()[0] for d in report["files"][0]["diagnostics"]]
+    assert lines == reported
+    assert not python(tmp_path, *observe, "skips").returncode  # merged with the first run
+    assert not python(tmp_path, *convert, "--facts", "facts.json", "--force").returncode
+    report = json.loads((tmp_path / "r" / "report.json").read_text())
+    assert report["files"][0]["diagnostics"]
 
 
 if not tf_api.tf.__version__.startswith("1."):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+from typing import Any
 
 import pytest
 from convert_tf2npu.engine.converter import Converter
@@ -19,11 +20,11 @@ model.fit(tf.zeros([4, 1]) + backend.epsilon())
 """
 
 
-def findings(folder: pathlib.Path, *runs: ObservedRun, reached: int = 1, **settings: tuple[str, ...]) -> list[int]:
+def findings(folder: pathlib.Path, *runs: ObservedRun, reached: int = 1, **settings: Any) -> list[int]:
     """Return the lines of the findings in the script with facts of runs; also check that other imports change."""
     path, raw = str(folder / "train.py"), PRIVATE.encode()
     facts = Facts(str(folder), runs, {"train.py": FileFacts(digest(raw), {Block(1, 9): reached})})
-    result = Converter(Settings(select=("NPU123",), facts=facts, **settings)).convert(raw, path)  # type: ignore[arg-type]
+    result = Converter(Settings(select=("NPU123",), facts=facts, **settings)).convert(raw, path)
     assert result.new is not None and result.new.decode() == PRIVATE.replace(
         "from keras import", "from tensorflow.keras import"
     )

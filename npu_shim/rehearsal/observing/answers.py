@@ -12,6 +12,7 @@ from npu_shim.rehearsal.observing import (
     sessions,
     shapes,
     sizes,
+    skipped_updates,
     steps,
     values,
 )
@@ -50,6 +51,7 @@ def watch_uses(recorder: Recorder) -> Callable[[], None]:
     shapes.watch_feeds()
     layers.watch_layers()
     sessions.watch_sessions()
+    skipped_updates.watch_assignments()
     watch_saved_graphs()
 
     def note_open_uses() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_api, tf_data, tf_graph
+from npu_shim.rehearsal.observing import skipped_updates
 
 if TYPE_CHECKING:
     from convert_tf2npu.api import Seen
@@ -24,6 +25,7 @@ def context_of_new_ops() -> str:
 
 
 def note_op(seen: Seen, value: Value) -> Value:
-    """Note where the op that returns a value was created, as ``in``."""
+    """Note where the op that returns a value was created, as ``in``, and what runs with an assignment do."""
     seen.note("in", context_of_new_ops())
+    skipped_updates.note_if_assignment(seen, value)
     return value

@@ -15,7 +15,9 @@ from .seen import MOST_DISTINCT, Json
 MOST_BYTES = 1 << 26  # of a file
 _MOST = 1 << 62  # of a size
 _ENDINGS = ("returned", "stopped", "error")
-_BOOLS = frozenset({"partial", "lost", "mixed", "eager", "trains", "updates", "counted", "constant", "changes"})
+_BOOLS = frozenset(
+    {"partial", "lost", "mixed", "eager", "trains", "updates", "counted", "constant", "changes", "skips"}
+)
 _SIZES = frozenset({"rank", "rows", "last", "length", "size", "batch", "examples"})
 _TEXTS = frozenset({"dtype", "place", "used", "trained_by", "is", "in", "shapes"})
 _TUPLES = {"shape": int, "parameters": str}

@@ -26,7 +26,8 @@ DATASET = "dataset"
 # An array, or a placeholder: "shape", of the array or of what is fed. A Python int: "number". A placeholder "changes",
 # if runs that fetch and feed the same tensors fed it several shapes.
 SHAPE = "shape"
-# What ops return: "in", where they were created: "eager", "graph", "function", or "data" for functions of tf.data.
+# What ops return: "in", where they were created: "eager", "graph", "function", or "data" for functions of tf.data. Of
+# an assignment in a graph: "skips", if a run that makes it may skip another update of a variable.
 OP = "op"
 # A dropout layer, when it is called: "in", as of an op, and "training", True, False, None, or "tensor".
 LAYER = "layer"

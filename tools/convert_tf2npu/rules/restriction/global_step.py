@@ -6,6 +6,9 @@ the global step itself, skipped steps count too, and the learning rate schedule 
 An optimizer class of your own increments it in its ``apply_gradients``. The message names the class if it ignores
 ``global_step``: only then pass it.
 
+With facts of ``npu-shim observe``, there is no finding if no run of a session that incremented it may skip an update: no
+loss scaling, condition or function is around one. Observe again when you add loss scaling.
+
 Reported::
 
     import tensorflow as tf
@@ -74,12 +77,13 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import enclosing_function, runs_on_npu
+from ...facts.kinds import OP
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import boxed_constant, last_part
-from ..base import Context, Finding, Message
+from ..base import Context, Finding, Message, Question
 
 CODE = "NPU226"
 CALLS = frozenset({"tensorflow.assign", "tensorflow.assign_add", "tensorflow.compat.v1.assign_add"})
@@ -111,13 +115,17 @@ def _findings_of_step_update(
         return
     function = enclosing_function(context, call.node)
     if runs_on_npu(context, call.node) and getattr(function, "name", "") != "apply_gradients":
+        seen = context.observed_at(CODE, OP, call.node)
+        if seen is not None and seen.all("skips") == (False,) and seen.all("in") == ("graph",):
+            return
         ignoring = _optimizer_ignoring_step(context, function)
         move = Message("Increment it in {0}.apply_gradients, which ignores global_step, and remove it here", ignoring)
         pass_it = "Remove it and write optimizer.apply_gradients(..., global_step=global_step)"
         if function in context.once(_functions_training_with_keras):
             pass_it = "Remove it and read optimizer.iterations, which the optimizer increments"
         fix = move if ignoring else pass_it
-        yield Finding(call.node, "this also counts the steps that loss scaling skips. {0}", fix)
+        asks = (Question(OP, call.node),)
+        yield Finding(call.node, "this also counts the steps that loss scaling skips. {0}", fix, asks=asks)
 
 
 def _functions_training_with_keras(context: Context) -> frozenset[ast.AST]:

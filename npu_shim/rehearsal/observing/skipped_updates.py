@@ -1,0 +1,65 @@
+"""Assignments that a step makes beside updates that it may skip, as with loss scaling."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from npu_shim._tensorflow import tf_graph, tf_session
+from npu_shim.rehearsal.recording import methods
+
+if TYPE_CHECKING:
+    from convert_tf2npu.api import Seen
+
+    from npu_shim._tensorflow.types import Fetches, Function, Operation, Result, Session, Value
+
+_SEEN = "npu_shim_assignments"  # attribute of a graph: the answers by the name of an assignment that is watched
+_KNOWN = "npu_shim_assigning"  # attribute of a graph: the sets of fetches that were looked at
+_UPDATES = re.compile("(Resource)?(Sparse)?Apply|Assign|(Resource)?Scatter")
+_HIDES_UPDATES = re.compile("StatefulPartitionedCall$|If$|While$|Case$")
+_HIDDEN_RUNS = ("make_callable", "_make_callable_from_options", "partial_run_setup")
+
+
+def note_if_assignment(seen: Seen, value: Value) -> None:
+    """Note of each run that makes an assignment of a graph if it may skip other updates of variables as ``skips``."""
+    op: Operation = getattr(value, "op", value)
+    if str(getattr(op, "type", "")).startswith("Assign"):
+        setattr(op.graph, _SEEN, {**getattr(op.graph, _SEEN, {}), op.name: seen})
+
+
+def watch_assignments() -> None:
+    """Watch the runs of all sessions."""
+    methods.wrap_methods(tf_session.BaseSession, ("run",), _run_and_note_skipped_updates)
+    methods.wrap_methods(tf_session.BaseSession, _HIDDEN_RUNS, _note_hidden_run)
+
+
+def _run_and_note_skipped_updates(
+    original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object
+) -> Result:
+    values = original(session, fetches, *args, **kwargs)
+    assignments: dict[str, Seen] = getattr(session.graph, _SEEN, {})
+    if assignments:
+        fetched = tf_session.fetched_elements(session, fetches)
+        key = len(assignments), *(element.name for element in fetched)
+        known: frozenset[object] = getattr(session.graph, _KNOWN, frozenset())
+        if key not in known:
+            setattr(session.graph, _KNOWN, known | {key})
+            ran = tf_graph.ops_with_ancestors([getattr(element, "op", element) for element in fetched])
+            assigning = [assignments[op.name] for op in ran if op.name in assignments]
+            skips = bool(assigning) and any(map(_may_be_skipped_update, ran))
+            for seen in assigning:
+                seen.note("skips", skips)
+    return values
+
+
+def _may_be_skipped_update(op: Operation) -> bool:
+    """Return True if an op updates a variable in a branch or a loop, or may do so in a function."""
+    if _UPDATES.match(op.type):
+        return tf_graph.contexts_around(op) != [None]
+    return bool(_HIDES_UPDATES.match(op.type))
+
+
+def _note_hidden_run(original: Function, session: Session, *args: object, **kwargs: object) -> Result:
+    for seen in getattr(session.graph, _SEEN, {}).values():
+        seen.note("skips", True)
+    return original(session, *args, **kwargs)
