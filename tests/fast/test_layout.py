@@ -175,6 +175,21 @@ def test_imports_go_down(folder: str, packages: str, repo_root: pathlib.Path) ->
     assert {f"{code.top}.{room}" for room in places} <= set(code.files), "a package of the list is gone"
 
 
+def shown_rooms(page: str) -> list[list[str]]:
+    """Return for each diagram of the page of the architecture the rooms that it lists, from the top down."""
+    diagrams = re.findall(r"^```text\n(.*?)^```", page, re.M | re.S)
+    return [re.findall(r"^ {3}(\w+)(?:, vendor paths)? {2,}(?=\S.*\n)", diagram, re.M) for diagram in diagrams]
+
+
+def test_the_page_of_the_architecture_shows_all_rooms(repo_root: pathlib.Path) -> None:
+    tool, library = shown_rooms((repo_root / "docs" / "architecture.md").read_text(encoding="utf-8"))
+    vendor = {path.name for path in (repo_root / "npu_shim" / "_vendor_paths" / "modules").iterdir()}
+    assert tool == [name for name in order(TOOL) if name != "main"]
+    hidden = {"__main__", "cli._diagnostics", "_vendor_paths", *vendor}
+    assert library == [name for name in order(LIBRARY) if name not in hidden]
+    assert shown_rooms("```text\n   cli        verbs\n     _x  y\n```\n") == [["cli"]]
+
+
 OLD = {
     "rehearsal/running.py": 'PROCESS = "npu_shim.cli._recorded"',
     "rehearsal/preloaded.py": 'command = [python, "-c", "import sys; from npu_shim.cli._recorded import main; main()"]',
@@ -532,7 +547,6 @@ KNOWN: dict[str, dict[str, list[str]]] = {
         "convert_tf2npu.cli.usage": ["parse_known_args", "print_help"],
         "convert_tf2npu.cli.wide_help": ["add_usage"],
         "convert_tf2npu.engine.results": ["result_from_plain"],
-        "convert_tf2npu.files.message": ["message_to_json", "message_from_json"],
         "convert_tf2npu.syntax.notebook_cells": ["read_notebook_json", "is_python_notebook", "read_cells"],
     },
 }

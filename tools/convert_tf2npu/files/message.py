@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import List, Union
+
+MessageParts = Union[str, List["MessageParts"]]  # a message as JSON values
 
 
 class Message(str):
@@ -27,7 +29,7 @@ class Message(str):
     def __str__(self) -> Message:
         return self  # so the text of an exception is its message
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[Message], tuple[str, ...]]:
         return Message, (self.template, *self.values)
 
     def as_sentence(self) -> Message:
@@ -35,11 +37,11 @@ class Message(str):
         return Message(self.template[:1].upper() + self.template[1:], *self.values)
 
 
-def message_to_json(text: str) -> Any:
+def message_to_json(text: str) -> MessageParts:
     """Return a message as JSON values."""
     return [text.template, *map(message_to_json, text.values)] if isinstance(text, Message) else text
 
 
-def message_from_json(parts: Any) -> str:
+def message_from_json(parts: MessageParts) -> str:
     """Return the message from the values of :func:`message_to_json`."""
     return parts if isinstance(parts, str) else Message(*map(message_from_json, parts))
