@@ -38,17 +38,27 @@ def watch_sessions(
         read: returns name and value of each variable of a session.
         ordered: the races in which reads come before the update; None to order none.
     """
+    recording = _SessionRecording(recorder, read, ordered or ())
+    recorder.at_end.append(recording.record_open_session)
+    methods.wrap_methods(tf_recording.BaseSession, ("run",), recording.run)
+    methods.wrap_methods(tf_recording.BaseSession, ("close",), recording.close)
 
-    def note(noted: Sequence[Race]) -> None:
-        recorder.writer.write_event("note", racing_update=noted[0].line, races=[asdict(race) for race in noted])
 
-    unordered, races = UnorderedReads(), Races(note)
-    known: weakref.WeakKeyDictionary[Graph, set[str]] = weakref.WeakKeyDictionary()
-    untrained, sizes = ByVersion(untrained_variables_in), ByVersion(queue_sizes.ops_from_queue_sizes)
-    ordering = ByVersion(lambda graph: order_races(graph, ordered or (), known))
-    last: list[Session] = []  # the last one that is open
+class _SessionRecording:
+    """The runs of the sessions of a process. The arguments are those of watch_sessions()."""
+
+    def __init__(
+        self, recorder: Recorder, read: Callable[[Session], Iterable[tuple[str, Value]]], ordered: Sequence[Race]
+    ) -> None:
+        self._recorder, self._read, self._ordered = recorder, read, ordered
+        self._unordered, self._races = UnorderedReads(), Races(self._note_races)
+        known: weakref.WeakKeyDictionary[Graph, set[str]] = weakref.WeakKeyDictionary()
+        self._untrained, self._sizes = ByVersion(untrained_variables_in), ByVersion(queue_sizes.ops_from_queue_sizes)
+        self._ordering = ByVersion(lambda graph: order_races(graph, ordered, known))
+        self._open: Session | None = None  # the last one that is open
 
     def run(
+        self,
         original: Function,
         session: Session,
         fetches: Fetches,
@@ -56,59 +66,70 @@ def watch_sessions(
         *a: object,
         **k: object,
     ) -> Result:
-        if ordered:
-            ordering.findings_in(session.graph)
-        if recorder.writer.repeats or ordered:
-            races.look_for_races(session.graph, fetches)
+        """Run a session, and record what it is fed and returns."""
+        recorder = self._recorder
+        if self._ordered:
+            self._ordering.findings_in(session.graph)
+        if recorder.writer.repeats or self._ordered:
+            self._races.look_for_races(session.graph, fetches)
         result = original(session, fetches, feed_dict, *a, **k)
         if recorder.is_inside("evaluate", "predict"):  # of an Estimator; what it returns is recorded
             return result
         if tf_data.is_in_thread_of_tensorflow():  # a dataset is ahead by chance; its batches are recorded in the step
             return result
         all_fetched = list(fetches_with_values(fetches, result))
-        if threading.current_thread() is not threading.main_thread() and all(
+        is_main = threading.current_thread() is threading.main_thread()
+        if not is_main and all(
             tf_recording.is_enqueue_op(tf_recording.fetched_op(session.graph, fetch)) for fetch, _ in all_fetched
         ):
             if next(script_frames.running_frames(), None) is not None:  # not of a QueueRunner
                 recorder.writer.write_event("note", queue_thread=recorder.script_line())
             return result  # a thread is ahead by chance; what it gives to a queue is recorded where it leaves the queue
-        if last != [session]:
-            last[:] = [session]
-            op = tf_recording.find_nondeterministic_op(session.graph)
-            if op is not None:
-                recorder.writer.write_event(
-                    "note", unordered_op=op.type, unordered_line=tf_recording.creation_line_of_op(op)
-                )
-        if threading.current_thread() is threading.main_thread() and recorder.claim_step_for_sampling():
-            recorder.record_values(
-                UNTRAINED, _read_variables(session, smallest_variables(untrained.findings_in(session.graph)))
-            )
+        if self._open is not session:
+            self._open = session
+            self._note_unordered_op(session)
+        if is_main and recorder.claim_step_for_sampling():
+            untrained = smallest_variables(self._untrained.findings_in(session.graph))
+            recorder.record_values(UNTRAINED, _read_variables(session, untrained))
         recorder.record_values(FEED, list(fed_arrays(session, feed_dict)))
-        by_chance = unordered.are_unordered(session.graph, [fetch for fetch, _ in all_fetched])
-        of_sizes = sizes.findings_in(session.graph)
+        self._record_fetched(session.graph, all_fetched)
+        return result
+
+    def close(self, original: Function, session: Session) -> Result:
+        """Record the variables of a session, and close it."""
+        self._record_variables(session)
+        self._open = None
+        return original(session)
+
+    def record_open_session(self) -> None:
+        """Record the variables of the session that was not closed."""
+        if self._open is not None:
+            self._record_variables(self._open)
+
+    def _record_variables(self, session: Session) -> None:
+        if self._recorder.steps > self._recorder.final_step:
+            self._recorder.record_final_variables(self._read(session))
+
+    def _record_fetched(self, graph: Graph, all_fetched: Sequence[tuple[Tensor | Operation, Value]]) -> None:
+        by_chance = self._unordered.are_unordered(graph, [fetch for fetch, _ in all_fetched])
+        of_sizes = self._sizes.findings_in(graph)
         kept = [pair for pair, skip in zip(all_fetched, by_chance) if pair[1] is not None and not skip]
-        fetched = [pair for pair in kept if tf_recording.fetched_op(session.graph, pair[0]) not in of_sizes]
-        recorder.record_values(FETCH, [(fetch_name(fetch), value) for fetch, value in fetched])
+        fetched = [pair for pair in kept if tf_recording.fetched_op(graph, pair[0]) not in of_sizes]
+        self._recorder.record_values(FETCH, [(fetch_name(fetch), value) for fetch, value in fetched])
         for fetch, value in kept:
             if isinstance(fetch, tf.Tensor) and isinstance(value, bytes) and tf_recording.is_summary_op(fetch.op):
                 tags = queue_sizes.scalar_summary_tags(of_sizes)
-                recorder.record_values(SUMMARY, [pair for pair in scalars_of(value) if pair[0] not in tags])
-        return result
+                self._recorder.record_values(SUMMARY, [pair for pair in scalars_of(value) if pair[0] not in tags])
 
-    def close(original: Function, session: Session) -> Result:
-        if recorder.steps > recorder.final_step:
-            recorder.record_final_variables(read(session))
-        last.clear()
-        return original(session)
+    def _note_unordered_op(self, session: Session) -> None:
+        op = tf_recording.find_nondeterministic_op(session.graph)
+        if op is not None:
+            line = tf_recording.creation_line_of_op(op)
+            self._recorder.writer.write_event("note", unordered_op=op.type, unordered_line=line)
 
-    def at_end() -> None:
-        if last and recorder.steps > recorder.final_step:
-            recorder.record_final_variables(read(last[0]))
-
-    recorder.at_end.append(at_end)
-
-    methods.wrap_methods(tf_recording.BaseSession, ("run",), run)
-    methods.wrap_methods(tf_recording.BaseSession, ("close",), close)
+    def _note_races(self, noted: Sequence[Race]) -> None:
+        races = [asdict(race) for race in noted]
+        self._recorder.writer.write_event("note", racing_update=noted[0].line, races=races)
 
 
 def fed_arrays(session: Session, feed_dict: FeedDict | None) -> Iterator[tuple[str, Value]]:
