@@ -167,6 +167,41 @@ main()
 """
 
 
+RECURRENT = """
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+rnn_cell = tf.nn.rnn_cell
+x = tf.placeholder(tf.float32, [4, 6, 3])
+lengths = tf.placeholder(tf.int32, [4])
+with tf.variable_scope("first"):
+    cell = rnn_cell.BasicRNNCell(5)
+    outputs, state = tf.nn.dynamic_rnn(cell, x, lengths, dtype=tf.float32)  # both are used
+with tf.variable_scope("second"):
+    cells = rnn_cell.MultiRNNCell([rnn_cell.LSTMCell(5), rnn_cell.GRUCell(4)])
+    start = cells.zero_state(4, tf.float32)
+    _, (_, last) = tf.nn.dynamic_rnn(cells, outputs, lengths, start, parallel_iterations=8)
+with tf.variable_scope("third"):
+    steps = tf.transpose(outputs, [1, 0, 2])
+    timely = tf.nn.dynamic_rnn(rnn_cell.GRUCell(2), steps, time_major=True, dtype=tf.float32, swap_memory=True)[0]
+with tf.variable_scope("fourth"):
+    dropping = rnn_cell.DropoutWrapper(rnn_cell.GRUCell(2), output_keep_prob=tf.constant(0.5))
+    noise, _ = tf.nn.dynamic_rnn(dropping, outputs, dtype=tf.float32)
+with tf.variable_scope("fifth"):
+    unknown = tf.placeholder_with_default(x, [4, None, 3])
+    open_outputs, _ = tf.nn.dynamic_rnn(rnn_cell.GRUCell(2), unknown, dtype=tf.float32)
+loss = tf.add_n([tf.reduce_mean(tf.square(one - 0.5)) for one in (outputs, state, last, timely, open_outputs)])
+train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    random = np.random.RandomState(0)
+    for _ in range(4):
+        fed = {x: random.rand(4, 6, 3), lengths: random.randint(1, 7, 4)}
+        print(session.run([loss, train], fed)[0], session.run(noise, fed).shape)
+"""
+
+
 COUNTS = """
 import sys
 import tensorflow.compat.v1 as tf
@@ -281,7 +316,22 @@ if not tf_api.tf.__version__.startswith("1."):
         assert seen["draws"]["distinct"] == [tf_api.has_keras_sessions()]
 
 
-if tf_api.has_keras_sessions():  # later ones have no tf.layers
+if tf_api.has_keras_sessions():  # later ones have no tf.layers and no cells
+
+    @pytest.mark.once_tf115
+    def test_few_time_steps_are_unrolled(python: Python, verify_command: VerifyCommand, tmp_path: pathlib.Path) -> None:
+        new = migrated(python, verify_command, tmp_path, RECURRENT)
+        assert (
+            "    outputs, state = npu_rnn.npu_dynamic_rnn(cell, tf.transpose(x, [1, 0, 2]), sequence_length=lengths, "
+            "dtype=tf.float32)  # both are used\n    outputs = tf.transpose(outputs, [1, 0, 2])\n"
+        ) in new
+        assert (
+            "    _, (_, last) = npu_rnn.npu_dynamic_rnn(cells, tf.transpose(outputs, [1, 0, 2]), sequence_length=lengths, "
+            "initial_state=start)\nwith "
+        ) in new
+        assert "    timely = npu_rnn.npu_dynamic_rnn(rnn_cell.GRUCell(2), steps, dtype=tf.float32)[0]\n" in new
+        assert "    noise, _ = tf.nn.dynamic_rnn(dropping, outputs, dtype=tf.float32)\n" in new
+        assert "    open_outputs, _ = tf.nn.dynamic_rnn(rnn_cell.GRUCell(2), unknown, dtype=tf.float32)\n" in new
 
     @pytest.mark.once_tf115
     def test_conditions_of_dropout_take_the_form_that_ran(

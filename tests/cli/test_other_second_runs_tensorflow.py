@@ -126,6 +126,25 @@ def longer_batches():
     return batches([2, 5, 6, 4] if SECOND else [2, 5, 5, 4])
 
 
+def outputs_of(x):
+    with tf.variable_scope("cell", initializer=tf.constant_initializer(0.1)):
+        outputs, state = tf.nn.dynamic_rnn(tf.nn.rnn_cell.BasicRNNCell(3), x, dtype=tf.float32, swap_memory=True)
+    return [outputs, state]
+
+
+def recurrent(steps, fed):
+    x = tf.placeholder(tf.float32, [2, steps, 4])
+    yield from run(outputs_of(x), {x: np.ones([2, fed, 4])})
+
+
+def other_steps():
+    return recurrent(*[7, 7] if SECOND else [5, 5])
+
+
+def steps_of_no_number():
+    return recurrent(*[None, 5] if SECOND else [5, 5])
+
+
 def rates():
     x = tf.ones([2, 4])
     rate = tf.constant(0.0) if SECOND else 0.0
@@ -135,7 +154,7 @@ def rates():
 def main():
     for case in (
         placeholders, placeholders_of_two_graphs, other_masks, widths_of_masks, selected, conditions, tensor_conditions, rates,
-        fewer, more, shorter_batches, longer_batches,
+        fewer, more, shorter_batches, longer_batches, other_steps, steps_of_no_number,
     ):
         tf.reset_default_graph()
         tf.set_random_seed(1)
@@ -163,6 +182,7 @@ print("CASE evaluates", round(result, 4) if SECOND else 0)
 ERRORS = {
     "placeholders": r"cannot feed value of shape \(16, 4\)",
     "conditions": "as a python `bool` is not allowed",
+    "steps_of_no_number": r"npu_dynamic_rnn: inputs has shape \(\?, 2, 4\), but its first dimension, time, must be static",
     "shorter_batches": r"script\.py:\d+: all batches that were seen had the lengths \[5\], but this one has others",
     "longer_batches": r"script\.py:\d+: all batches that were seen had the lengths \[5\], but this one has others",
 }
@@ -190,7 +210,9 @@ def migrated(python: Python, folder: pathlib.Path, text: str) -> pathlib.Path:
 @pytest.mark.once_tf115
 def test_another_run_of_graphs_agrees_or_says_why_not(python: Python, tmp_path: pathlib.Path) -> None:
     new = migrated(python, tmp_path, GRAPH)
-    assert all(text in new.read_text() for text in ("masked_sum(", "fixed_lengths(", "import npu_convert_dropout"))
+    assert all(
+        text in new.read_text() for text in ("masked_sum(", "fixed_lengths(", "import npu_convert_dropout", "npu_rnn.")
+    )
     for arguments in ["second"], ["second", "evaluate"]:
         expected, actual = cases(python, tmp_path / "script.py", *arguments), cases(python, new, *arguments)
         for case, values in expected.items():

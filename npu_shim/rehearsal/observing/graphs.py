@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_api, tf_data, tf_graph
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Value
 
 tf = tf_api.tf
+RANDOM = re.compile("Random|TruncatedNormal|ParameterizedTruncatedNormal|Multinomial")  # types of ops
 
 
 def context_of_new_ops() -> str:

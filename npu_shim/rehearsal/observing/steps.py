@@ -5,12 +5,12 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
-import re
 from typing import TYPE_CHECKING, Iterator
 
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_session
+from npu_shim.rehearsal.observing.graphs import RANDOM
 from npu_shim.rehearsal.observing.plain_layers import attributes_read_by_call, runs_no_script_code, with_inner_layers
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ _TRIAL = 2  # the call with whose arguments a step is traced: its first one has 
 _trials: list[tuple[Seen, Function, tuple[Value, ...], dict[str, Value]]] = []
 _OBJECTS = "npu_shim_objects"  # attribute of the answers about a step: the first objects that were passed to it
 _NUMBERS = "npu_shim_numbers"  # attribute of the same answers: the numbers of Python in the first call
-_DRAWS = re.compile("Random|TruncatedNormal|ParameterizedTruncatedNormal|Multinomial")  # other numbers in a function
 
 
 def note_step(seen: Seen, value: Value) -> Value:
@@ -122,7 +121,7 @@ def _note_if_traceable(seen: Seen, function: Function, args: tuple[Value, ...], 
             return
     nodes = [*graph.node, *(node for called in graph.library.function for node in called.node_def)]
     seen.note("traces", True)
-    seen.note("draws", any(_DRAWS.match(node.op) for node in nodes))
+    seen.note("draws", any(RANDOM.match(node.op) for node in nodes))
 
 
 @contextlib.contextmanager

@@ -31,6 +31,9 @@ SHAPE = "shape"
 OP = "op"
 # A dropout layer, when it is called: "in", as of an op, and "training", True, False, None, or "tensor".
 LAYER = "layer"
+# What tf.nn.dynamic_rnn returns: "in", as of an op; the "dimensions" of its outputs, None for each that the graph does
+# not know; "draws", if its time steps have random ops.
+LOOP = "loop"
 # A session, in each run: "trains", if an optimizer updates variables, "updates", if anything updates them; "python" and
 # "tables", if it ran functions of Python or used lookup tables.
 SESSION = "session"
@@ -44,4 +47,4 @@ STEP = "step"
 # A function or an object that is called: "is", "library" if it and all layers and metrics in it are of TensorFlow,
 # "layer" if calls of the others have no effects in Python, or "other"; "reads", the attributes that those calls read.
 CALLEE = "callee"
-KINDS = frozenset({DTYPE, ROWS, VALUE, FUNCTION, DATASET, SHAPE, OP, LAYER, SESSION, MODEL, STEP, CALLEE})
+KINDS = frozenset({DTYPE, ROWS, VALUE, FUNCTION, DATASET, SHAPE, OP, LAYER, LOOP, SESSION, MODEL, STEP, CALLEE})

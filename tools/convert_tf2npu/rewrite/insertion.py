@@ -1,4 +1,4 @@
-"""Find positions for added statements: before a statement, and at the end of a body."""
+"""Find positions for added statements: before and after a statement, and at the end of a body."""
 
 from __future__ import annotations
 
@@ -52,6 +52,18 @@ def edit_adding_before(context: Context, statement: ast.stmt, *lines: str) -> Ed
         return Edit(start, start, "".join(line + "; " for line in lines))
     position, indent = place
     return Edit(position, position, "".join(indent + line + context.source.newline for line in lines))
+
+
+def edit_adding_after(context: Context, statement: ast.stmt, line: str) -> Edit | None:
+    """Return the edit that adds a line after a statement; None if the statement shares its lines with others."""
+    source = context.source
+    start, end = source.start(statement), source.end(statement)
+    indent, following = source.text[source.line_start(start) : start], source.next_line(end)
+    behind = source.text[end:following].strip()
+    if indent.strip() or behind and not behind.startswith("#"):
+        return None
+    is_last = not source.text[:following].endswith(("\n", "\r"))
+    return Edit(following, following, source.newline * is_last + indent + line + source.newline)
 
 
 def edits_adding_at_end(context: Context, body: ast.AST, *lines: str) -> list[Edit]:
