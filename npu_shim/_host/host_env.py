@@ -222,13 +222,18 @@ def _read_placement(env: _Reader, launcher: mpirun.Launcher, environ: Mapping[st
     return Placement(launcher.local_rank, local_rank, local_size)
 
 
-def _read_rank_size(env: _Reader, table: str | None, chief_ip: str | None) -> int | None:
-    size, workers = env.integer("RANK_SIZE", 1), env.integer("CM_WORKER_SIZE", 0, 32768)
+def raise_for_two_rank_sizes(size: int | str | None, workers: int | str | None) -> None:
+    """Raise ValueError if RANK_SIZE and CM_WORKER_SIZE both have a value."""
     if size is not None and workers is not None:
         raise ValueError(
             f"RANK_SIZE={size} and CM_WORKER_SIZE={workers} are both set, but both give the number of ranks. "
             "With a rank table, unset CM_WORKER_SIZE; with a master node, unset RANK_SIZE."
         )
+
+
+def _read_rank_size(env: _Reader, table: str | None, chief_ip: str | None) -> int | None:
+    size, workers = env.integer("RANK_SIZE", 1), env.integer("CM_WORKER_SIZE", 0, 32768)
+    raise_for_two_rank_sizes(size, workers)
     if table and workers is not None:
         raise ValueError(
             f"RANK_TABLE_FILE={table!r} and CM_WORKER_SIZE={workers} are both set, but a rank table gives "

@@ -1,4 +1,4 @@
-"""Write a whole file or nothing."""
+"""Read and write whole files."""
 
 from __future__ import annotations
 
@@ -20,3 +20,12 @@ def write_atomically(content: str | bytes, path: str) -> None:
         if os.path.exists(part):
             os.unlink(part)
         raise
+
+
+def read_if_readable(path: str) -> bytes | None:
+    """Return the bytes of a file; None if it cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read()
+    except OSError:
+        return None

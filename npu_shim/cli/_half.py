@@ -12,6 +12,7 @@ from npu_shim._host import host_env
 from npu_shim.cli._guard import WrongUsage
 from npu_shim.cli._values import add_options, check_needs
 from npu_shim.rehearsal.half_run import Precision
+from npu_shim.rehearsal.precision_modes import MIXED, REHEARSED
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal.half.half_precision import HalfPrecision
@@ -19,11 +20,10 @@ if TYPE_CHECKING:
 TYPES = ("float16", "bfloat16")
 DEFAULT = "--half=float16"
 _MOST_OPS = 10  # named at the end of a run
-_MODES = ("allow_mix_precision", "allow_fp32_to_fp16", "force_fp16", "cube_fp16in_fp32out")
 _OPTIONS = f"""
 half precision:
 --half  compute the ops of the mixed-precision list in 16 bits; float16 without a type (docs/precision.md)
---precision-mode  with --half: the ops that compute in 16 bits; by default {_MODES[0]}
+--precision-mode  with --half: the ops that compute in 16 bits; by default {MIXED}
 --mixlist FILE  with --half: changes of the lists, as for modify_mixlist
 --saturate  with --half: an overflow results in the largest number, not infinity
 """
@@ -31,7 +31,7 @@ half precision:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options to a parser."""
-    add_options(parser, _OPTIONS, half={"choices": TYPES}, precision_mode={"choices": _MODES})
+    add_options(parser, _OPTIONS, half={"choices": TYPES}, precision_mode={"choices": REHEARSED})
 
 
 def with_type_of_half(arguments: Sequence[str]) -> list[str]:
@@ -61,7 +61,7 @@ def settings(args: argparse.Namespace) -> Precision | None:
     if not args.half:
         return None
     mixlist = None if args.mixlist is None else os.path.abspath(args.mixlist)
-    return Precision(args.half, args.precision_mode or _MODES[0], mixlist, args.saturate)
+    return Precision(args.half, args.precision_mode or MIXED, mixlist, args.saturate)
 
 
 def _log_saturated(rehearsal: HalfPrecision) -> None:

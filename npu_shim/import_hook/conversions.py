@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Callable, Iterable, List, Sequence, Tuple
 
+from npu_shim._host import whole_file
 from npu_shim.import_hook.migrated_code import Migrated
 from npu_shim.import_hook.project_files import ProjectFiles
 
@@ -65,15 +66,15 @@ class Conversions:
         """
         convert = self.configuration.converter(self.paths)
         for path in self.paths:
-            raw = None if self.configuration.excludes(path) else _read_bytes(path)
-            if raw is not None:
+            raw = None if self.configuration.excludes(path) else whole_file.read_if_readable(path)
+            if raw is not None:  # else the import of the file raises the error
                 self._known[path] = self._convert_file(convert, raw, path)
         return [(path, known.result) for path, known in self._known.items()]
 
     def migrated_file(self, path: str) -> Migrated | None:
         """Return the migrated form of a file as it is now, None if it does not change or is not in the project."""
         key = self.files.normalized_path(path)
-        raw = None if key is None or self.configuration.excludes(key) else _read_bytes(key)
+        raw = None if key is None or self.configuration.excludes(key) else whole_file.read_if_readable(key)
         if key is None or raw is None:
             return None
         known = self._known.get(key)
@@ -89,11 +90,3 @@ class Conversions:
         result = convert(raw, path)
         edits = sort_edits(self._edits(raw, path, result))
         return Conversion(raw, result, Migrated(text_of(raw), edits) if edits else None)
-
-
-def _read_bytes(path: str) -> bytes | None:
-    try:
-        with open(path, "rb") as stream:
-            return stream.read()
-    except OSError:
-        return None  # the import of the file raises the error

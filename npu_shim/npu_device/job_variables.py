@@ -16,11 +16,7 @@ def get_ranksize() -> str:
     host_env.export_rank_variables()
     environ = host_env.process_environ()
     size, workers = environ.get("RANK_SIZE"), environ.get("CM_WORKER_SIZE")
-    if size is not None and workers is not None:
-        raise ValueError(
-            f"RANK_SIZE={size} and CM_WORKER_SIZE={workers} are both set, but both give the number of ranks. "
-            "With a rank table, unset CM_WORKER_SIZE; with a master node, unset RANK_SIZE."
-        )
+    host_env.raise_for_two_rank_sizes(size, workers)
     return size or workers or "1"
 
 

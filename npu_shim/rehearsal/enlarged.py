@@ -17,11 +17,12 @@ from npu_shim.rehearsal.comparing.half_band import ANY
 from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.failures import run_again
 from npu_shim.rehearsal.half_run import HalfRun, Precision
+from npu_shim.rehearsal.precision_modes import MIXED
 from npu_shim.rehearsal.recording.kinds import PRINT
 from npu_shim.rehearsal.running import Run
 
 ROUNDING = 4 * half_band.ROUNDOFF["float32"]  # of an op whose sums are added in another order
-_PRECISION = Precision("float16", "allow_mix_precision")  # has the perturbed ops
+_PRECISION = Precision("float16", MIXED)  # has the perturbed ops
 _TOO_SMALL = 0.02  # of the departure: if one run departs by less, three more hardly explain it
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Sequence
 
 from npu_shim._tensorflow.types import JsonObject
+from npu_shim.rehearsal.precision_modes import MIXED
 
 
 @dataclass(frozen=True)
@@ -13,7 +14,7 @@ class Precision:
     """The arguments of half.half_precision()."""
 
     dtype: str = "float16"
-    precision_mode: str = "allow_mix_precision"
+    precision_mode: str = MIXED
     mixlist: str | None = None
     saturate: bool = False
 

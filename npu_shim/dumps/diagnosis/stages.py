@@ -21,6 +21,7 @@ from npu_shim.dumps.reports.comparison_text import answer_sentences
 from npu_shim.rehearsal import result
 from npu_shim.rehearsal.comparing.comparison import compare_recordings
 from npu_shim.rehearsal.comparing.read_recording import read_recording
+from npu_shim.rehearsal.precision_modes import ALL_FORCED, ALL_MIXED, LOWERED
 from npu_shim.rehearsal.recording.kinds import DRAW, FEED, INITIAL, INPUT, PRINT, RATE
 from npu_shim.rehearsal.recording.writer import FILE
 from npu_shim.rehearsal.reports import write_reports
@@ -28,10 +29,6 @@ from npu_shim.rehearsal.reports import write_reports
 # causes: title, fix, and codes of findings of the migration tool that are about it; looks: the word that the cause of a
 # departure begins with, and the fix
 _TEXTS = json.loads(pkgutil.get_data(__name__, "causes.json") or b"")
-_MODES = (
-    "force_fp16 fp16 allow_mix_precision allow_mix_precision_fp16 allow_mix_precision_bf16 mixed_float16 mixed_bfloat16"
-).split()
-_DEFAULT_MODE = "allow_fp32_to_fp16"
 _FEW = 5
 _EXACT = 1e-3  # of the limits, for two runs of one kernel
 _OF_SCRIPT = {INPUT: "data order", FEED: "data order", INITIAL: "initial variables", RATE: "learning rate"}
@@ -85,14 +82,14 @@ def _run_script_stage(ladder: Ladder) -> Outcome:
 def _run_precision_stage(ladder: Ladder) -> Outcome:
     options = ladder.facts.options
     mode = options.get("precision_mode_v2") or options.get("precision_mode") or "the default"
-    if mode not in _MODES:
+    if mode not in ALL_FORCED | ALL_MIXED:
         return Outcome(f"precision_mode is {mode}, which keeps float32 where operators have it")
     if ladder.given.reference.manifest.half:
         return Outcome(f"precision_mode is {mode}, and the recording has the band of half precision")
-    verified = ladder.run_and_compare("float32", Dumping(precision=_DEFAULT_MODE))
+    verified = ladder.run_and_compare("float32", Dumping(precision=LOWERED))
     if verified.verdict != result.AGREE:
-        return Outcome(f"with precision_mode={_DEFAULT_MODE} it differs as with {mode}")
-    about = [f"precision_mode={mode} differs, {_DEFAULT_MODE} agrees"]
+        return Outcome(f"with precision_mode={LOWERED} it differs as with {mode}")
+    about = [f"precision_mode={mode} differs, {LOWERED} agrees"]
     if ladder.given.has_loss_scale:
         return _outcome_with_cause_and_findings(ladder, "precision", about, mode=mode)
     return _outcome_with_cause_and_findings(ladder, "loss scale", [*about, "the script has no loss scale"], mode=mode)

@@ -7,8 +7,9 @@ import tensorflow as tf
 from npu_shim._tensorflow import tf_op_creation
 from npu_shim._tensorflow.types import Function, Optimizer, Result
 from npu_shim.ops.overflow import OVERFLOW
-from npu_shim.rehearsal.half.modes import MIXED, Mode
+from npu_shim.rehearsal.half.modes import Mode
 from npu_shim.rehearsal.half.rounding import Rounding
+from npu_shim.rehearsal.precision_modes import MIXED
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.update_hooks import optimizer_classes
 

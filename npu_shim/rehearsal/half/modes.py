@@ -8,13 +8,8 @@ from npu_shim.rehearsal.assess import operators
 from npu_shim.rehearsal.assess.op_types import op_types_in_table
 from npu_shim.rehearsal.assess.operators import DEVICE, UNCLEAR, Lists
 from npu_shim.rehearsal.assess.work import MATRIX
+from npu_shim.rehearsal.precision_modes import FORCED, LOWERED, MATRIX_INPUTS, MIXED
 
-MIXED, FORCED, LOWERED, MATRIX_INPUTS = (
-    "allow_mix_precision",
-    "force_fp16",
-    "allow_fp32_to_fp16",
-    "cube_fp16in_fp32out",
-)
 HALF, FLOAT, FOLLOWS, INPUTS = "half", "float", "follows", "inputs"  # INPUTS: rounds its inputs only
 
 # These hold or hand on values, tell whether they are finite, or run other ops.

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Callable, Sequence
 
-from npu_shim._host import host_env
+from npu_shim._host import host_env, whole_file
 from npu_shim.distributed.ranktable.model import count_text
 from npu_shim.import_hook.tool import with_package_path
 from npu_shim.launching.progress.display import Display
@@ -145,7 +145,8 @@ class Migrating:
         if os.path.exists(path):
             try:
                 known = read_facts(path)
-                is_here = known.facts_of_file(self.script, _read_bytes(self.script)) is not None
+                source = whole_file.read_if_readable(self.script) or b""
+                is_here = known.facts_of_file(self.script, source) is not None
                 if is_here and any(run.command == command and self._is_long_enough(run) for run in known.runs):
                     self.report(f"using the facts in {path}. Remove the file to observe again")
                     return path
@@ -237,8 +238,3 @@ class Migrating:
     def _program_agrees(self, rules: argparse.Namespace) -> bool:
         """Return True if the program agrees with these rules. It is converted in memory."""
         return self._verification_plan(rules, BISECTION).verify(self.report).verdict == AGREE
-
-
-def _read_bytes(path: str) -> bytes:
-    with open(path, "rb") as stream:
-        return stream.read()

@@ -102,7 +102,9 @@ class Program:
             with open(path, "rb") as stream:
                 texts[target] = stream.read() if result.new is None else result.new
         different = [
-            target for target, text in texts.items() if os.path.lexists(target) and _read_if_exists(target) != text
+            target
+            for target, text in texts.items()
+            if os.path.lexists(target) and whole_file.read_if_readable(target) != text
         ]
         if different and not replaces:
             raise OutputExists(f"{different[0]} exists and differs. Give another folder, or --force to replace it.")
@@ -116,11 +118,3 @@ class Program:
 def with_basis_taken_back(rewrites: Sequence[Rewrite]) -> list[Rewrite]:
     """Return rewrites that were taken back."""
     return [replace(rewrite, basis=TAKEN_BACK) for rewrite in rewrites]
-
-
-def _read_if_exists(path: str) -> bytes | None:
-    try:
-        with open(path, "rb") as stream:
-            return stream.read()
-    except OSError:
-        return None

@@ -9,6 +9,7 @@ from typing import Sequence
 
 from npu_shim.rehearsal.assess.flat import Node
 from npu_shim.rehearsal.assess.sizes import element_count
+from npu_shim.rehearsal.precision_modes import ALL_FORCED, MIXED
 from npu_shim.rehearsal.predict.configuration_edit import FUNCTION, KERAS_SESSION
 from npu_shim.rehearsal.predict.device_ops import Run
 from npu_shim.rehearsal.predict.features import MATRIX
@@ -24,7 +25,6 @@ _OF_CALLS = 0.05  # of a step that calls may take in a loop of steps, as in prof
 _TILE = 16
 LOOPS, PRECISION = "several steps in one call", "mixed precision"
 SIZES, INPUT = "sizes that are multiples of 16", "a faster input pipeline"
-MIXED = "allow_mix_precision"
 _PAGES = {
     LOOPS: "performance.md#several-steps-in-one-call",
     PRECISION: "precision.md",
@@ -89,7 +89,7 @@ def steps_of_call(seconds: float) -> int:
 def can_mix(step: Step) -> bool:
     """Return True if the step computes in float32 what mixed precision computes in 16 bits."""
     mode = precision_mode(step.parameters, step.device.family)
-    return "mix" not in mode and mode not in ("force_fp16", "fp16")
+    return "mix" not in mode and mode not in ALL_FORCED
 
 
 def in_mixed_precision(step: Step) -> Step:

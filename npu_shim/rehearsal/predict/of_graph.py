@@ -12,16 +12,11 @@ from npu_shim.rehearsal.assess.precision import are_nodes_in_half
 from npu_shim.rehearsal.assess.sizes import element_count
 from npu_shim.rehearsal.assess.step_nodes import StepNodes
 from npu_shim.rehearsal.assess.work import MATRIX
+from npu_shim.rehearsal.precision_modes import ALL_FORCED, ALL_LOWERED, ALL_MIXED, LOWERED
 from npu_shim.rehearsal.predict.device_ops import Run, ops_of_step
 from npu_shim.rehearsal.predict.op_times import Processor
 from npu_shim.rehearsal.predict.ops_of_nodes import NodeProperties
 from npu_shim.rehearsal.predict.step import DeviceStep, predict_step
-
-_MIXED = frozenset(
-    "allow_mix_precision allow_mix_precision_fp16 allow_mix_precision_bf16 mixed_float16 mixed_bfloat16".split()
-)
-_LOWERED = ("allow_fp32_to_fp16", "allow_fp32_to_bf16", "cube_fp16in_fp32out", "force_fp32")
-_FORCED = ("force_fp16", "fp16")
 
 
 class Unknown(NamedTuple):
@@ -131,13 +126,13 @@ def precision_mode(parameters: Mapping[str, Value], family: str) -> str:
     """Return the precision mode of a session's options, or the vendor's default for a family of processors."""
     given = parameters.get("precision_mode_v2") or parameters.get("precision_mode") or b""
     mode = given.decode() if isinstance(given, bytes) else str(given)
-    return mode or ("allow_fp32_to_fp16" if family == "910" else "must_keep_origin_dtype")
+    return mode or (LOWERED if family == "910" else "must_keep_origin_dtype")
 
 
 def _are_in_half(nodes: Sequence[Node], lists: Lists, mode: str) -> list[bool]:
-    if mode in _MIXED:
+    if mode in ALL_MIXED:
         return are_nodes_in_half(nodes, lists)
     is_float = ["float32" in node.dtypes for node in nodes]
-    if mode in _FORCED:
+    if mode in ALL_FORCED:
         return [floats and "Apply" not in node.op for floats, node in zip(is_float, nodes)]
-    return [floats and mode in _LOWERED and bool(MATRIX.match(node.op)) for floats, node in zip(is_float, nodes)]
+    return [floats and mode in ALL_LOWERED and bool(MATRIX.match(node.op)) for floats, node in zip(is_float, nodes)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Iterator, Sequence
 
 from npu_shim.distributed.ranktable.model import RankTable
+from npu_shim.rehearsal.precision_modes import MIXED
 from npu_shim.rehearsal.predict.configuration_edit import BATCH, KERAS, KERAS_LOOP, LOOP, PRECISION, SPLIT
 from npu_shim.rehearsal.predict.gains import (
     LOOPS as LOOP_GAIN,
-    MIXED,
     PRECISION as PRECISION_GAIN,
     host_seconds,
     steps_of_call,
