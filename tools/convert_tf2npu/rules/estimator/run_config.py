@@ -7,6 +7,9 @@ not support (and that is not None) keeps its class, and ``npu_run_config_init`` 
 The NPU cannot write summaries, so ``NPURunConfig`` disables them. The rule also disables them in the run
 configurations of TPUEstimator and contrib.learn, which their Estimators prepare.
 
+With facts of ``npu-shim observe``, ``NPURunConfig`` gets ``mix_compile_mode=True`` if the graph has lookup tables (see
+NPU240).
+
 The rule reports these calls:
 
 * Some arguments are hidden behind ``*`` or ``**``, or unknown. Write ``NPURunConfig(...)`` with arguments that it
@@ -85,6 +88,8 @@ import ast
 import re
 from typing import Iterator
 
+from ...analysis.host_operators import estimator_config_of_file, runs_with_tables_in_estimator
+from ...analysis.mixed_computing import OPTION as MIXED_COMPUTING
 from ...analysis.run_configs import arguments_without_effect
 from ...rewrite.call_edits import edit_to_add_argument, edit_to_rename, edits_to_wrap, name_argument
 from ...semantics.model import Call, Where
@@ -138,7 +143,12 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
     for parameter, value in zip(bound.positional, call.node.args):
         edits.append(name_argument(source, call.node, value, parameter))
     edits += _edits_that_keep_checkpoints_disabled(source, call.node, bound)
-    yield Change(call.node, "RunConfig replaced with NPURunConfig", tuple(edits), ("NPURunConfig",))
+    runs = None
+    if call.node is estimator_config_of_file(context):
+        runs = runs_with_tables_in_estimator(context)
+        mixed = edit_to_add_argument(source, call.node, f"{MIXED_COMPUTING}=True") if runs is not None else None
+        edits += [mixed] if mixed else []
+    yield Change(call.node, "RunConfig replaced with NPURunConfig", tuple(edits), ("NPURunConfig",), runs)
 
 
 def _edits_that_keep_checkpoints_disabled(source: Source, node: ast.Call, bound: Bound) -> list[Edit]:

@@ -7,8 +7,9 @@ A lookup table is in the memory of the host. The rule reports each kind of table
   ``mix_compile_mode=True`` on the session or in ``NPURunConfig``: then tables are initialized and read on the host. This
   needs ``iterations_per_loop=1``, and with batch normalization ``with
   tf.compat.forward_compatibility_horizon(2019, 5, 1):`` around the model. A file that names ``mix_compile_mode`` is not
-  reported. With facts of ``npu-shim observe``, NPU101 writes the option for each ``tf.Session`` that used a table, in a
-  program of one file without batch normalization, Estimators and Keras.
+  reported. With facts of ``npu-shim observe``, NPU101 writes the option for each ``tf.Session`` that used a table, and
+  NPU102 for the configuration of one Estimator with tables in its graph, in a program of one file without batch
+  normalization and Keras.
 * In TensorFlow 2, a table is initialized where it is made. Look up in the function that ``dataset.map`` calls; a table
   that only such functions use is not reported.
 * Accumulators of gradients (``ConditionalAccumulator``, ``SyncReplicasOptimizer``) work, but each use copies memory between
@@ -66,20 +67,22 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import is_first_call, is_in_test, runs_on_npu
-from ...analysis.host_operators import TABLES, sessions_of_file
+from ...analysis.host_operators import (
+    TABLE_MAKERS,
+    TABLES,
+    estimator_config_of_file,
+    runs_with_tables_in_estimator,
+    sessions_of_file,
+)
 from ...analysis.mixed_computing import OPTION, advice_for_batch_normalization
 from ...analysis.tensorflow_version import is_tf2_program
-from ...facts.kinds import SESSION
+from ...facts.kinds import OP, SESSION, VALUE
 from ...rewrite.session_config import writes_mixed_computing
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ...tf_api.name_tables import calls_of_kind
 from ..base import Context, Finding, Question
 
 CODE = "NPU240"
-_PUBLIC = calls_of_kind("table")
-# tensorflow.python.ops.lookup_ops has the functions of contrib.
-_TABLES = _PUBLIC | {name.replace(".contrib.", ".") for name in _PUBLIC}
 _ACCUMULATORS = frozenset(
     f"tensorflow.{name}"
     for name in (
@@ -91,7 +94,7 @@ _ACCUMULATORS = frozenset(
         "train.SyncReplicasOptimizer",
     )
 )
-CALLS = _TABLES | _ACCUMULATORS
+CALLS = TABLE_MAKERS | _ACCUMULATORS
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
@@ -121,13 +124,16 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
         and not is_in_test(context, call.node)
         and OPTION not in context.source.text
         and not writes_mixed_computing(context, TABLES)
+        and runs_with_tables_in_estimator(context) is None
     ):
+        config = estimator_config_of_file(context)
+        of_estimator = (Question(OP, call.node), Question(VALUE, config)) if config is not None else ()
         yield Finding(
             call.node,
             "the NPU initializes this lookup table, which is read on the host. "
             "Set mix_compile_mode=True on the session{0}",
             advice_for_batch_normalization(context),
-            asks=tuple(Question(SESSION, session) for session in sessions_of_file(context)),
+            asks=(*(Question(SESSION, session) for session in sessions_of_file(context)), *of_estimator),
         )
 
 
