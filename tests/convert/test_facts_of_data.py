@@ -518,6 +518,14 @@ dataset = dataset.padded_batch(32, {"a": [None], "b": ([], tf.TensorShape([3, -1
 """
 
 
+def test_padded_batches_that_no_run_read_count_as_not_reached() -> None:
+    assert [d.kind for d in converted_with_facts(PADDED, {"examples": 8}, select=("NPU238",)).diagnostics] == [
+        UNREACHED
+    ]
+    for read in {"axis:0.1": [3, 4], "batch": 32}, {"used": "training"}, {}:
+        assert [d.kind for d in converted_with_facts(PADDED, read, select=("NPU238",)).diagnostics] == [FINDING]
+
+
 def test_padded_batches_get_the_only_length() -> None:
     found, text = converted(PADDED, {"axis:0.1": 128, "axis:2.2": 7, "batch": 32})
     shapes = '{"a": [None], "b": ([], tf.TensorShape([3, -1]))}'

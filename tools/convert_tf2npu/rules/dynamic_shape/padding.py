@@ -74,6 +74,7 @@ from ...analysis.datasets import batched_dataset
 from ...analysis.graph_control_flow import control_flow_advice
 from ...analysis.host_work import belongs_to_host_code
 from ...analysis.observed_lengths import ObservedLengths
+from ...analysis.observed_use import ObservedUse
 from ...facts.kinds import DATASET
 from ...rewrite.call_edits import edit_to_rename, edits_to_wrap, text_with_edits
 from ...rewrite.masked_reductions import DATA
@@ -111,7 +112,8 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
     if not belongs_to_host_code(context, call.node) and (
         not bound.is_given("padded_shapes") and not bound.hidden or _has_dynamic_length(context, shapes, call.where)
     ):
-        lengths = ObservedLengths(context.observed_at(CODE, DATASET, call.node))
+        seen = context.observed_at(CODE, DATASET, call.node)
+        lengths, is_unread = ObservedLengths(seen), ObservedUse(seen).is_unread
         if lengths.are_fixed and not uses_of_dataset(call.node, context.names).shapes_iterators:
             edits = [
                 edit_to_rename(context.source, node, str(size))
@@ -140,10 +142,11 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
                 "{0}. Give padded_shapes a fixed length, or use npu_shim.data.bucket_by_length",
                 _RECOMPILES,
                 asks=asks,
+                unused=is_unread,
             )
         advice = control_flow_advice(context, call.node)
         if advice:
-            yield Finding(call.node, advice)
+            yield Finding(call.node, advice, unused=is_unread)
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
