@@ -125,12 +125,11 @@ class Measuring:
         """Observe the original, convert it, and verify the conversion."""
         script, start, reports = self._program.script, self._start("original"), self._path("reports")
         steps, facts = ["--steps", str(self._program.steps)], []
-        if self._program.further_runs:
+        if self._program.further_runs or self._program.observed_steps:
             os.makedirs(reports)
             facts = ["--facts", self._path("facts.json")]
-            for text in (self._program.arguments, *self._program.further_runs):
-                command = ["observe", "--take-back", "-o", facts[1], *steps, *self._rules, script, *shlex.split(text)]
-                verified.run(["-m", "npu_shim", *command], start, codes=(0,))
+            for arguments in self._program.observed:
+                verified.run(["-m", "npu_shim", "observe", "-o", facts[1], *arguments], start, codes=(0,))
         command = ["-m", "npu_shim", "migrate", "-q", "-o", self._path("migrated"), "-r", reports, *steps]
         command += ["--timeout", str(_TIMEOUT), *facts, *self._rules, script, "--", *self._arguments]
         output = verified.run(command, start, codes=range(4))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import shlex
 import sys
 from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
@@ -60,6 +61,8 @@ class Program(NamedTuple):
         start: that folder, in the project.
         arguments: of the script. ``{run}`` is a folder of the run.
         further_runs: arguments of further runs to observe, as of an evaluation.
+        observed_steps: the steps of the runs to observe, where an evaluation comes after more than are compared; 0 for
+            those.
         data: calls of public_data.py: kind, folder in the project, arguments.
         links: symbolic links to make, and their targets.
         edits: that make the script small, or let it run.
@@ -86,6 +89,7 @@ class Program(NamedTuple):
     start: str = ""
     arguments: str = ""
     further_runs: Sequence[str] = ()
+    observed_steps: int = 0
     data: Sequence[Sequence[str]] = ()
     links: Sequence[Sequence[str]] = ()
     edits: Sequence[Edit] = ()
@@ -111,6 +115,12 @@ class Program(NamedTuple):
     def name(self) -> str:
         """The path on GitHub without the commit, and the version of TensorFlow, which name the entry."""
         return f"{self.repository}/{self.path}@{self.tensorflow}"
+
+    @property
+    def observed(self) -> Sequence[Sequence[str]]:
+        """The arguments of ``npu-shim observe`` for each run to observe, without the file of the facts."""
+        options = ["--take-back", "--steps", str(self.observed_steps or self.steps), *shlex.split(self.options)]
+        return [[*options, self.script, *shlex.split(text)] for text in (self.arguments, *self.further_runs)]
 
     @property
     def link(self) -> str:

@@ -74,9 +74,8 @@ def observed(program: Program, sources: str, work: str) -> str:
     """
     commit = verified.project(program, sources, os.path.join(work, "original"))
     start, facts = os.path.join(work, "original", program.start), os.path.join(work, _FACTS)
-    for text in (program.arguments, *program.further_runs):
-        options = ["--take-back", "-o", facts, "--steps", str(program.steps), *shlex.split(program.options)]
-        command = ["-m", "npu_shim", "observe", *options, program.script, *shlex.split(text)]
+    for arguments in program.observed:
+        command = ["-m", "npu_shim", "observe", "-o", facts, *arguments]
         verified.run(command, start, codes=(0,), timeout=_TIMEOUT)
     return commit
 

@@ -511,6 +511,47 @@ def test_a_sparse_placeholder_of_one_number_of_values_is_not_reported() -> None:
     assert len(converted(text, {"shape": [(40,), (41,)]})[0]) == 1
 
 
+SWITCHED = """import tensorflow.compat.v1 as tf
+
+train = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(9000)
+train = train.batch(64)
+iterator = tf.data.Iterator.from_structure(train.output_types, train.output_shapes)
+update = tf.train.AdamOptimizer().minimize(loss(iterator.get_next()))
+begin = iterator.make_initializer(train.prefetch(1))
+evaluate = iterator.make_initializer(tests)
+with tf.Session() as session:
+    session.run(begin)
+    while True:
+        session.run(update)
+"""
+BY_SESSION = {**TRAINED, "trained_by": "session"}
+SHAPES = "an iterator that reads other datasets has the shapes of this one"
+
+
+def test_an_initializer_for_training_gets_full_batches_and_the_iterator_keeps_its_shapes() -> None:
+    result = converted_with_facts(SWITCHED, BY_SESSION, **SELECT)
+    edited = "begin = iterator.make_initializer(npu_data.enforce_static_batch(train.prefetch(1)))"
+    assert messages(result) == [] and [d.runs for d in result.diagnostics] == [2]
+    new = (result.new or b"").decode()
+    assert edited in new and new.replace(edited, "").count("enforce_static_batch") == 0 and "drop_remainder" not in new
+    assert converted_with_facts(new, **SELECT).diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    "text, facts, said",
+    [
+        (SWITCHED, {}, SHAPES),  # no run reached it
+        (SWITCHED, {**BY_SESSION, "used": ["training", "evaluation"]}, SHAPES),
+        (SWITCHED, {**BY_SESSION, "mixed": False}, SHAPES),  # the same examples would be lost in each epoch
+        (SWITCHED.replace("(train.prefetch(1))", "(train if training else tests)"), BY_SESSION, SHAPES),
+        (SWITCHED + "own = train.make_one_shot_iterator()\n", BY_SESSION, SHAPES),
+    ],
+)
+def test_an_initializer_that_may_begin_something_else_stays(text: str, facts: dict[str, Any], said: str) -> None:
+    (message,), new = converted(text, facts)
+    assert message.startswith(said) and new == text
+
+
 PADDED = """import tensorflow as tf
 
 dataset = tf.data.TFRecordDataset(files).map(parse).repeat()

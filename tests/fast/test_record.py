@@ -95,6 +95,7 @@ def test_a_row_has_its_values(tmp_path: pathlib.Path) -> None:
     more = """folder = "examples"
 arguments = "--batch_size=4"
 further_runs = ["--evaluate"]
+observed_steps = 30
 data = [["digits", "data", "20", "10"], ["waves", "sound", "2", "1"]]
 links = [["data/a", "b"]]
 edits = [["train.py", 'rate = (\\d)', '\\1']]
@@ -105,6 +106,9 @@ ranks = 2
     path.write_text(PACKAGES + ROW + more, encoding="utf-8")
     (program,) = record_list.read_programs(str(path))
     assert program.name == "owner/name/examples/train.py@1.15" and program.steps == 20 and program.ranks == 2
+    options = ["--take-back", "--steps", "30", "train.py"]
+    assert program.observed == [[*options, "--batch_size=4"], [*options, "--evaluate"]]
+    assert program._replace(observed_steps=0).observed[1][2] == "20"
     assert program.edits == [record_list.Edit("train.py", r"rate = (\d)", r"\1")]
     assert program.defect.edits == [record_list.Edit("train.py", "a", "b")]
     assert program.data[1] == ["waves", "sound", "2", "1"]

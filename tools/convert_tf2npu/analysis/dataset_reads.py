@@ -53,13 +53,15 @@ class Uses(NamedTuple):
     """The reads of a dataset; ``complete`` if no other is possible.
 
     ``undecided`` is the name of a function that trains on it for some arguments only, if a call does not show which.
-    ``shapes_iterators`` is true if an iterator that may read other datasets, too, has its shapes.
+    ``shapes_iterators`` is true if an iterator that may read other datasets, too, has its shapes. ``initialized`` has
+    the arguments of ``make_initializer`` through which all of it is read; () if something else reads it.
     """
 
     reads: tuple[Use, ...]
     complete: bool
     undecided: str = ""
     shapes_iterators: bool = False
+    initialized: tuple[ast.AST, ...] = ()
 
     @property
     def phases(self) -> frozenset[str]:

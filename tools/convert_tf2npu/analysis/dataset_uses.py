@@ -23,6 +23,8 @@ _MOST = 400  # expressions of one search
 Part = Tuple[object, ...]  # keys of tuples and dictionaries; None for one that is computed
 _OPERATION: Part = ("initializer",)  # the operation that lets an iterator begin
 _SHAPES: Part = ("shapes",)  # of its elements
+_OWN_ITERATORS = (ITERATOR, "make_one_shot_iterator")
+_RUN = "session.run"
 
 
 def uses_of_dataset(node: ast.AST, names: Names, only: str | None = None) -> Uses:
@@ -36,7 +38,9 @@ def uses_of_dataset(node: ast.AST, names: Names, only: str | None = None) -> Use
     search = _Search(only, {p for p in names.ancestors(node) if isinstance(p, _FUNCTIONS)})
     search.follow_value(node, names, (), ())
     complete = search.complete and bool(search.reads)
-    return Uses(tuple(search.reads), complete, search.undecided, search.shapes_iterators)
+    is_initialized = not search.iterates and all(use.by == _RUN for use in search.reads)
+    initialized = tuple(search.initialized) if is_initialized else ()
+    return Uses(tuple(search.reads), complete, search.undecided, search.shapes_iterators, initialized)
 
 
 class _Search:
@@ -47,6 +51,8 @@ class _Search:
         self.complete = True
         self.undecided = ""
         self.shapes_iterators = False
+        self.initialized: list[ast.AST] = []  # arguments of make_initializer()
+        self.iterates = False  # iterators of its own read it
         self._only = only
         self._makers = makers  # functions in which the dataset is made
         self._seen: set[tuple[int, tuple[ast.AST, ...], Part]] = set()
@@ -120,6 +126,7 @@ class _Search:
         elif node.attr == "take" and call.args and boxed_constant(call.args[0]) == (1,) or node.attr in HARMLESS:
             return  # a look at the first batch
         elif node.attr in DATASET_METHODS or node.attr in FLOWS_ON or node.attr == ITERATOR:
+            self.iterates |= node.attr in _OWN_ITERATORS
             self.follow_value(call, names, sites, ())
         elif node.attr == "save":
             self._add_read(PREPARE, call, names, "save", sites)
@@ -154,11 +161,13 @@ class _Search:
             self._follow_shapes(call, names, sites)
             return
         if word in FLOWS_ON or word in (ITERATOR, "partial"):
+            self.iterates |= word in _OWN_ITERATORS
             self.follow_value(call, names, sites, ())
         elif word == "make_initializer":
+            self.initialized.append(value)
             self.follow_value(call, names, sites, _OPERATION)
         elif word == "run" and part[-1:] == _OPERATION:
-            self._add_read_by_kind(phase_of_run(call, names), call, names, "session.run", sites)
+            self._add_read_by_kind(phase_of_run(call, names), call, names, _RUN, sites)
         elif word == "next":
             kind = phase_of_step(call, names)
             self._add_read_by_kind(kind, value, names, "next", sites)

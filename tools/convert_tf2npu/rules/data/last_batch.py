@@ -35,7 +35,7 @@ from ...semantics.signatures import Bound
 from ...semantics.tf_types import TRAINING_METHODS
 from ...semantics.value_flow import origins
 from ...syntax.expressions import boxed_constant, last_name
-from ...syntax.source import one_line
+from ...syntax.source import Edit, one_line
 from ..base import Change, Context, Finding, Message, Question
 
 _TRAINERS = frozenset({"jax", "haiku", "flax", "torch"})  # which may read their data with tf.data
@@ -56,6 +56,8 @@ _TOGETHER = {
     frozenset({TRAIN, OTHER}): "training and other code",
     frozenset({TRAIN, PREPARE}): "training and preprocessing",
 }
+
+_MOST_STEPS = 20  # from the argument of an initializer to the call that makes its batches
 
 
 class StaticBatch(NamedTuple):
@@ -147,7 +149,17 @@ def check_last_batch(
     )
     uses = uses_of_dataset(call.node, context.names) if edit else Uses((), True)
     if uses.shapes_iterators:
-        yield Finding(call.node, SHARED_SHAPES, static.flag)
+        edits = _edits_of_initializers(context, call.node, uses) if use.trains_only and not use.lost else ()
+        if edits:
+            yield Change(
+                call.node,
+                Message("batches of an initializer for training made static (see {0})", phase.because),
+                edits,
+                ("npu_data",),
+                runs=use.runs,
+            )
+        else:
+            yield Finding(call.node, SHARED_SHAPES, static.flag, asks=asks)
         return
     if any(map(_counts_steps, uses.reads)) and not harmless and not is_repeated_later(context, whole):
         # as many steps as there are batches, and Keras begins the dataset anew in each epoch. With fewer batches,
@@ -200,6 +212,31 @@ def check_last_batch(
     yield Finding(call.node, text, asks=asks, unused=use.is_unread)
 
 
+def _edits_of_initializers(context: Context, dataset: ast.AST, uses: Uses) -> tuple[Edit, ...]:
+    """Return the edits that make batches static where iterators begin to read them; none if others may begin there.
+
+    The iterator keeps the shapes of its structure, so that other datasets may have partial batches.
+    """
+    edits: list[Edit] = []
+    for value in uses.initialized if uses.complete else ():
+        if not any(source is dataset for source in _only_sources(context, value)):
+            return ()
+        edits += edits_to_wrap(context.source, value, "npu_data.enforce_static_batch(", ")")
+    return tuple(edits)
+
+
+def _only_sources(context: Context, value: ast.AST) -> Iterator[ast.AST]:
+    """Yield the expression of a dataset in the file, that of the dataset whose method it is, and so on; no alternatives."""
+    for _ in range(_MOST_STEPS):
+        sources = origins(value, context.names.place(value), context.names) if value in context.names.parents else []
+        if len(sources) != 1:
+            break
+        yield sources[0].node
+        if not isinstance(sources[0].node, ast.Call) or not isinstance(sources[0].node.func, ast.Attribute):
+            break
+        value = sources[0].node.func.value
+
+
 def _counts_steps(use: Use) -> bool:
     """Return True for a read by Keras' fit that says how many steps an epoch has."""
     parent = use.names.parents[use.node]
@@ -221,12 +258,18 @@ def _is_static(context: Context, node: ast.Call) -> bool:
 
 
 def _nodes_of_static_datasets(context: Context) -> frozenset[ast.AST]:
+    calls = [call for call in context.names.calls if context.called_names.get(call.node) in _STATIC and call.node.args]
     return frozenset(
         node
-        for call in context.names.calls
-        if context.called_names.get(call.node) in _STATIC and call.node.args
-        for origin in origins(call.node.args[0], call.where, context.names)
-        for node in ast.walk(origin.node)
+        for call in calls
+        for node in (
+            *(
+                part
+                for origin in origins(call.node.args[0], call.where, context.names)
+                for part in ast.walk(origin.node)
+            ),
+            *_only_sources(context, call.node.args[0]),
+        )
     )
 
 

@@ -10,12 +10,13 @@ with ``npu_shim.data.padded_batches``. Feed a dense tensor in place of a sparse 
 
 With facts of ``npu-shim observe``, a placeholder that was fed one shape in all observed runs gets it. A later run that
 feeds another shape ends with an error of TensorFlow that names the placeholder. A placeholder that was fed several
-shapes stays as it is if each set of tensors that sessions fetch and feed had one shape, as 64 rows in training steps and
-10,000 in evaluations: the NPU compiles each set once. So does one that was made and never fed, as for a model that is
-only saved. The finding on the others names shapes that were fed. A placeholder is also reported if the program may feed
-it where no run came, as in an evaluation after the observed steps. The finding names this place, and counts as not
-reached if the shapes that were fed need nothing. Such a feed counts unless the source proves that it feeds other placeholders: a tensor looked up by its
-name or in a collection may be this one. So does a call, which no run reached, of a function that feeds.
+shapes stays as it is if each set of tensors that sessions fetch and feed had one shape, as 64 rows in training steps
+and 10,000 in evaluations: the NPU compiles each set once. So does one that was made and never fed, as for a model that
+is only saved. The finding on the others names shapes that were fed. A placeholder is also reported if the program may
+feed it where no run came, as in an evaluation after the observed steps. The finding names this place, and counts as not
+reached if the shapes that were fed need nothing. Such a feed counts unless the source proves that it feeds other
+placeholders: a tensor looked up by its name or in a collection may be this one. So does a call, which no run reached,
+of a function that feeds.
 
 If the shapes stay dynamic, the graph cannot have the loops and conditions of TensorFlow 1 (error: ``v1 control
 operator``). The rule reports that once for a file that has both, or that calls a function with them: call
