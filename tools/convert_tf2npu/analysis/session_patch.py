@@ -12,14 +12,25 @@ from ..semantics.model import Call
 from ..semantics.module_index import Names
 from ..semantics.signatures import bind_arguments
 from ..semantics.tf_types import READY_MADE
+from ..syntax.expressions import last_part
+from ..syntax.words import spread_word_pattern
 from ..tf_api.name_tables import SESSION_PARAMETERS
-from .strategies import program_modules_matching
+from .program_calls import program_has_call
 from .tensorflow_version import Version, version_verdict
 
-_MAY_CREATE = re.compile(rb"[Ss]ession|stimator|Supervisor|learning|evaluat|train|npu_")
 # Calls that the tool gives names of npu_init: they make sessions, or objects that make them.
 _ESTIMATORS = READY_MADE | {"tensorflow.estimator.Estimator", "tensorflow.keras.estimator.model_to_estimator"}
 _OF_NPU = ("npu_shim.npu_init.", "npu_shim.npu_device.")
+_TRAIN = "train"  # a word of most files, so that the module before it counts
+_MAY_CREATE = re.compile(
+    "|".join(
+        [
+            *sorted({last_part(name) for name in _ESTIMATORS.union(SESSION_PARAMETERS)} - {_TRAIN}),
+            rf"(?:learning|training)(?:{spread_word_pattern('.')}|\s+import\s[^\n]*){_TRAIN}\b",
+            "npu_",
+        ]
+    ).encode("ascii")
+)
 
 
 def gets_session_patch(context: Context) -> bool:
@@ -27,14 +38,11 @@ def gets_session_patch(context: Context) -> bool:
     judged = version_verdict(context)
     if judged.opens or judged.version == Version.BOTH and judged.is_trained:
         return True
-    return context.names.once(_creates_session)
+    return program_has_call(context.names, _creates_session, _MAY_CREATE)
 
 
 def _creates_session(names: Names) -> bool:
-    return any(
-        any(_takes_session_config(names_of, call) for call in names_of.calls)
-        for names_of in program_modules_matching(names, _MAY_CREATE)
-    )
+    return any(_takes_session_config(names, call) for call in names.calls)
 
 
 def _takes_session_config(names: Names, call: Call) -> bool:

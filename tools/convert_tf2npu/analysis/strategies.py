@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Iterator, Pattern
 
 from ..project.context import Context
 from ..semantics.model import Where
@@ -12,6 +11,7 @@ from ..semantics.module_index import Names
 from ..semantics.signatures import RUN_CONFIG, Bound, bind_arguments
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
+from .program_calls import program_has_call
 
 REPLICAS, SERVERS, TPU = "trains synchronous replicas", "uses parameter servers", "requires a TPU"
 NPU_STRATEGY = "npu_shim.npu_init.NPUStrategy"
@@ -31,6 +31,7 @@ NAMES: dict[str, str] = {home + word: kind for home in _HOMES for word, kind in 
 ONE_DEVICE = frozenset(home + "OneDeviceStrategy" for home in _HOMES)
 _MADE = frozenset(name for name, kind in NAMES.items() if kind == REPLICAS) | {NPU_STRATEGY}
 _CONFIGS = frozenset({"tensorflow.estimator.RunConfig", "npu_shim.npu_init.NPURunConfig"})
+_STRATEGY = re.compile(rb"Strategy")
 _TAKES = frozenset({"train_distribute", "eval_distribute", "experimental_distribute"})
 _DISTRIBUTE_CONFIG = ("train_distribute", "eval_distribute", "remote_cluster")
 
@@ -113,30 +114,8 @@ def programs_create_strategy(names: Names) -> bool:
     Args:
         names: name resolution in the file. If nothing imports it, all files of the project count.
     """
-    return names.once(_program_creates_strategy)
+    return program_has_call(names, _creates_strategy, _STRATEGY)
 
 
-def _program_creates_strategy(names: Names) -> bool:
-    return any(
-        names_of.resolve(call.node.func, call.where) in _MADE
-        for names_of in program_modules_matching(names, re.compile(b"Strategy"))
-        for call in names_of.calls
-    )
-
-
-def program_modules_matching(names: Names, pattern: Pattern[bytes]) -> Iterator[Names]:
-    """Yield the names of a file, and of those files of its programs that match a pattern.
-
-    Args:
-        names: name resolution in the file. If nothing imports it, all files of the project count.
-        pattern: searched in the bytes of the files.
-    """
-    yield names
-    project = names.project
-    importing = project.with_importers({names.path})
-    near = importing.union(*map(project.with_imports, importing)) if len(importing) > 1 else project.paths
-    for path in project.paths:
-        is_near = path != names.path and path in near
-        module = project.module(path) if is_near and pattern.search(project.raw(path)) else None
-        if module:
-            yield module.names
+def _creates_strategy(names: Names) -> bool:
+    return any(names.resolve(call.node.func, call.where) in _MADE for call in names.calls)

@@ -1,0 +1,30 @@
+"""Decide if a call of some kind is anywhere in the programs of a file."""
+
+from __future__ import annotations
+
+from typing import Callable, Pattern
+
+from ..semantics.module_index import ModuleIndex, Names
+
+
+def program_has_call(names: Names, has_call: Callable[[Names], bool], pattern: Pattern[bytes]) -> bool:
+    """Return True if a file, or another file of its programs, has a call of some kind.
+
+    Args:
+        names: name resolution in the file. If nothing imports it, all files of the project count.
+        has_call: True for the names of a file with such a call.
+        pattern: what is in the bytes of each file with one.
+    """
+    if names.once(has_call):
+        return True
+    project = names.project
+    having = project.once(_files_with_call, has_call, pattern)
+    importing = project.with_importers({names.path})
+    return bool(having) and (len(importing) <= 1 or not importing.isdisjoint(project.with_importers(having)))
+
+
+def _files_with_call(
+    project: ModuleIndex, has_call: Callable[[Names], bool], pattern: Pattern[bytes]
+) -> frozenset[str]:
+    modules = (project.module(path) for path in project.paths if pattern.search(project.raw(path)))
+    return frozenset(module.path for module in modules if module is not None and module.names.once(has_call))
