@@ -50,6 +50,22 @@ def network(width: int = 512, depth: int = 3, dropout: bool = False, reads: bool
     return flatten(graph, [train], {} if reads else {"rows:0": (BATCH, width)})
 
 
+def convolutions(*channels: int, depthwise: int = 0) -> Flat:
+    """Return a step of convolutions of images with so many channels, and a depthwise one with so many."""
+    graph = tf.Graph()
+    with graph.as_default():
+        hidden = v1.placeholder(tf.float32, [256, 28, 28, 3], name="images")
+        for layer, (before, after) in enumerate(zip((3, *channels), channels)):
+            kernel = v1.get_variable(f"kernel_{layer}", [3, 3, before, after])
+            hidden = tf.nn.relu(v1.nn.conv2d(hidden, kernel, [1, 1, 1, 1], "SAME"))
+        if depthwise:
+            hidden = tf.nn.depthwise_conv2d(
+                hidden, v1.get_variable("kernel", [3, 3, channels[-1], depthwise]), [1, 1, 1, 1], "SAME"
+            )
+        train = v1.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(hidden**2))
+    return flatten(graph, [train], {})
+
+
 def step_of(flat: Flat, processor: str = "Ascend910B3", trainer: str = SESSION, **parameters: Any) -> Step:
     """Return the step of a network for a processor."""
     return Step(flat, [], {}, built_in_lists(), parameters, op_times.processor(processor), "", trainer)
@@ -96,6 +112,16 @@ def test_gains_say_what_an_advice_would_save() -> None:
     assert eight.input_ranks == 8 and gains_of(eight)[gains.INPUT] == pytest.approx(odd[gains.INPUT] + 0.7)
     even = gains_of(predict_training(step_of(network(512, reads=False), precision_mode=b"allow_mix_precision")))
     assert set(even) == set(), "nothing is left to gain"
+
+
+def test_sizes_gain_by_the_channels_of_filters_but_those_of_images() -> None:
+    seconds = {
+        channels: gains_of(predict_training(step_of(convolutions(*channels)))).get(gains.SIZES, 0.0)
+        for channels in ((32, 48), (24, 48), (32, 40), (24, 40))
+    }
+    assert seconds[32, 48] == 0.0, "the three channels of an image are no advice"
+    assert 0.0 < seconds[32, 40] < seconds[24, 40] and 0.0 < seconds[24, 48] < seconds[24, 40]
+    assert gains.SIZES not in gains_of(predict_training(step_of(convolutions(16, depthwise=3))))
 
 
 def test_mixed_precision_gains_where_the_matrix_unit_limits() -> None:
