@@ -21,15 +21,15 @@ from npu_shim.profiles.op_kinds import Signature
 from npu_shim.profiles.runs import BETWEEN
 from npu_shim.profiles.table_forms import ProfileFile, TableRow
 
-_Made = TypeVar("_Made")
+_Row = TypeVar("_Row")
 _BLOCK = 1 << 21  # bytes; pyarrow reads several ahead
 _TIMES = ("start", "duration")
 _RATIOS = ("matrix", "vector", "memory", "memory of vectors")
 
 
 def _parse_rows(
-    file: ProfileFile, profile: Profile, make: Callable[[list[str]], _Made], after: int = 0
-) -> Iterator[_Made]:
+    file: ProfileFile, profile: Profile, make: Callable[[list[str]], _Row], after: int = 0
+) -> Iterator[_Row]:
     """Yield what is made of the rows after some. A row of which nothing can be made is named and skipped."""
     row: list[str] | None = []
     skipped = 0

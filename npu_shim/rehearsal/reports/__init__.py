@@ -13,7 +13,7 @@ from npu_shim.rehearsal.reports.text import to_text
 from npu_shim.rehearsal.reports.verify_page import to_html
 from npu_shim.rehearsal.result import Result
 
-_Made = TypeVar("_Made")
+_Result = TypeVar("_Result")
 
 
 def to_json(result: JsonObject) -> str:
@@ -34,7 +34,7 @@ WRITERS: Mapping[str, Callable[[Result], str]] = {
 }
 
 
-def write_reports(result: _Made, folder: str, writers: Mapping[str, Callable[[_Made], str]]) -> list[str]:
+def write_reports(result: _Result, folder: str, writers: Mapping[str, Callable[[_Result], str]]) -> list[str]:
     """Write all reports to a folder.
 
     Args:
