@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Sequence
 
 ALIAS = "alias of npu_shim"  # origin of the specs of modules that npu_shim serves under a foreign name
+SITE_FOLDERS = ("site-packages", "dist-packages")  # names of the folders of installed packages
 _TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-aarch64", "tensorflow-cpu-aws")
 
 

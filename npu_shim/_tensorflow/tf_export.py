@@ -11,6 +11,7 @@ from tensorflow.core.protobuf import config_pb2, meta_graph_pb2, rewriter_config
 from tensorflow.python.framework import meta_graph as _meta_graph
 from tensorflow.python.grappler import tf_optimizer
 
+from npu_shim._tensorflow.op_types import LOOPS
 from npu_shim._tensorflow.types import GraphDef, Value
 
 try:
@@ -22,7 +23,6 @@ v1 = tf.compat.v1
 MetaGraphDef = meta_graph_pb2.MetaGraphDef
 _LOWER = "_lower_using_switch_merge"
 _BRANCHES = {"If", "StatelessIf", "Case", "StatelessCase"}
-LOOPS = {"While", "StatelessWhile"}
 SavedModel = saved_model_pb2.SavedModel
 
 

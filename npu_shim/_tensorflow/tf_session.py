@@ -15,6 +15,7 @@ BaseSession = session_module.BaseSession
 SessionInterface = session_module.SessionInterface
 Session = session_module.Session
 InteractiveSession = session_module.InteractiveSession
+HIDDEN_RUNS = ("make_callable", "_make_callable_from_options", "partial_run_setup")  # methods that run without run()
 FUNCTION = type(tf.function(lambda: None))  # the class of tf.functions
 # The folder of TensorFlow's own files, with a separator at its end; in TensorFlow 1.15 it is not that of the package
 TENSORFLOW_FOLDER = os.path.abspath(session_module.__file__).partition(os.path.join("python", "client"))[0]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple, Sequence
 
 from npu_shim._tensorflow import tf_api, tf_data
+from npu_shim._tensorflow.op_types import BATCHING_DATASETS
 from npu_shim._tensorflow.types import Dataset, Operation, Structure, Tensor, TensorShape
 
 tf = tf_api.tf
 
-_BATCHES = ("Batch", "PaddedBatch", "ParallelBatch", "MapAndBatch")
 _KEEPS_ALL = (
     "Repeat",
     "Prefetch",
@@ -56,7 +56,7 @@ def find_batching_steps(dataset: Dataset) -> list[Batching] | None:
         The steps, or None if they, their size, or the steps after them are unknown.
     """
     kind = tf_data.dataset_kind(dataset)
-    if kind in _BATCHES:
+    if kind in BATCHING_DATASETS:
         size = tf_data.dataset_batch_size(dataset)
         return None if size is None else [Batching(size, tf_data.dataset_inputs(dataset)[0], True)]
     batchings: list[Batching] = []

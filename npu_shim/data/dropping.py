@@ -7,10 +7,10 @@ from typing import Callable, Iterator, NamedTuple
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_data
+from npu_shim._tensorflow.op_types import BATCHING_DATASETS
 from npu_shim._tensorflow.types import Dataset
 
 tf = tf_api.tf
-BATCHES = ("Batch", "PaddedBatch", "ParallelBatch", "MapAndBatch")
 # Sources with one order.
 _ORDERED = ("FixedLengthRecord", "Range", "TFRecord", "Tensor", "TensorSlice", "TextLine")
 _MIXES = ("DirectedInterleave", "SampleFromDatasets", "ShuffleAndRepeat")
@@ -67,7 +67,7 @@ def dropping_steps(dataset: Dataset, is_cached: bool = False) -> Iterator[Droppi
     """Yield the last batching steps of a pipeline, if they drop partial batches and their size is constant."""
     kind = tf_data.dataset_kind(dataset)
     inputs = tf_data.dataset_inputs(dataset)
-    if kind in BATCHES:
+    if kind in BATCHING_DATASETS:
         size = tf_data.dataset_batch_size(dataset)
         counter = getattr(dataset, COUNTER, None)
         if size and (counter is not None or tf_data.drops_remainder(dataset)):

@@ -12,8 +12,9 @@ import weakref
 from typing import Callable, Mapping
 
 from npu_shim._tensorflow import patches, tf_api, tf_data, tf_keras, tf_recording
+from npu_shim._tensorflow.op_types import BATCHING_DATASETS
 from npu_shim._tensorflow.types import Dataset, Function, Iterator, Optimizer, Result, Structure
-from npu_shim.data.dropping import BATCHES, KEEPS
+from npu_shim.data.dropping import KEEPS
 from npu_shim.data.reading_call import current_reading_call
 
 tf = tf_api.tf
@@ -94,7 +95,7 @@ def _batching_step(is_marked: Callable[[Dataset], bool], dataset: Dataset) -> Da
         return None
     if "Take" in kinds and "Repeat" in kinds[kinds.index("Take") :]:
         return None  # its number of batches is given, with the partial ones
-    is_batching = tf_data.dataset_kind(step) in BATCHES and not tf_data.drops_remainder(step)
+    is_batching = tf_data.dataset_kind(step) in BATCHING_DATASETS and not tf_data.drops_remainder(step)
     return step if is_batching and (marked or is_marked(step)) else None
 
 

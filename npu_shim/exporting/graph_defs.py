@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import Iterable, List, Mapping
 
-from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow import op_types, tf_api
 from npu_shim._tensorflow.types import DType, GraphDef, Message, Value
 
 tf = tf_api.tf
 Notes = List[str]  # lines for the user about changes to a graph
 CONTROL = -1  # the index of a control input
 NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
-VARIABLES = ("VariableV2", "Variable", "VarHandleOp", "AutoReloadVariable")
+VARIABLES = op_types.VARIABLES | {"AutoReloadVariable"}
 _LOOPS_AND_BRANCHES = {"Switch", "RefSwitch", "Enter", "RefEnter"}
 _ONLY_HERE = ("_class", "_output_shapes")  # attributes that name nodes outside of a subgraph, or repeat shapes
 

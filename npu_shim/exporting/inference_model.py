@@ -9,6 +9,7 @@ from typing import Callable, NamedTuple
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_capture, tf_export
+from npu_shim._tensorflow.op_types import LOOPS
 from npu_shim._tensorflow.types import Graph, GraphDef, Value
 from npu_shim.exporting import batches, freezing, graph_defs, inference, plain_ops
 from npu_shim.exporting.ports import Port, shape_of
@@ -84,7 +85,7 @@ def make_inference_model(
 
     notes += plain_ops.replace_by_plain_ops(part, for_onnx)
     frozen = graph_defs.extract_subgraph(part, kept)
-    if not any(node.op in tf_export.LOOPS for node in frozen.node):
+    if not any(node.op in LOOPS for node in frozen.node):
         frozen.library.Clear()
     inference.raise_for_training_ops(frozen, {graph_defs.split_tensor_name(port.tensor)[0] for port in inputs})
     kept += [port.tensor for port in inputs]

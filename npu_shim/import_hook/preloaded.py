@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Callable, Collection, Mapping, Sequence
 
 from npu_shim._host import host_env
+from npu_shim._host.packages import SITE_FOLDERS
 
 TENSORFLOW = "tensorflow"
 # Read when devices, sessions or ranks are created, not by an import.
@@ -31,7 +32,6 @@ READ_LATER: tuple[str, ...] = (
 OF_TENSORFLOW = ("TF_", "TF2_", "XLA_", "KERAS_", "AUTOGRAPH_", "CUDA_")
 _FAMILY = (TENSORFLOW, "keras", "tf_keras")  # names that begin so import TensorFlow
 _STANDARD_LIBRARY = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
-_SITE = ("site-packages", "dist-packages")
 
 
 class Preloaded:
@@ -165,5 +165,5 @@ def _is_never_hidden(name: str) -> bool:
         return not hasattr(module, "__path__")
     parts = file.split(os.sep)
     return any(file.startswith(folder + os.sep) for folder in _STANDARD_LIBRARY) and not any(
-        folder in parts for folder in _SITE
+        folder in parts for folder in SITE_FOLDERS
     )

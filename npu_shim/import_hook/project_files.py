@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sysconfig
 
+from npu_shim._host.packages import SITE_FOLDERS
 from npu_shim.import_hook.tool import PACKAGE, package_root
 
-_LIBRARIES = ("site-packages", "dist-packages")
 _ENVIRONMENT_MARKS = ("pyvenv.cfg", "conda-meta")
 
 
@@ -62,7 +62,7 @@ def project_root(path: str) -> str:
 def is_library(folder: str) -> bool:
     """Return True if a folder contains installed code: of Python, a virtual environment, or npu_shim itself."""
     return (
-        os.path.basename(folder) in _LIBRARIES
+        os.path.basename(folder) in SITE_FOLDERS
         or os.path.realpath(folder) in _installed_folders()
         or any(os.path.exists(os.path.join(folder, mark)) for mark in _ENVIRONMENT_MARKS)
     )

@@ -9,6 +9,7 @@ from typing import Any, Callable, Counter, Iterator
 import numpy as np
 import pytest
 
+from npu_shim._tensorflow.op_types import LOOPS
 from npu_shim._tensorflow.tf_api import tf, v1
 from npu_shim.rehearsal.assess import flat, given_shapes, loops, run_sizes, step_nodes, work
 from npu_shim.rehearsal.assess.step_nodes import StepNodes
@@ -257,7 +258,7 @@ def recurrent(version: int) -> StepNodes:
 def test_a_recurrent_network_has_the_sizes_and_lengths_of_this_run(version: int) -> None:
     step = recurrent(version)
     assert (step.loops, step.branches, set(step.trips.values())) == ([], [], {5})
-    tensors = [node for node in step.flat.nodes if "float32" in node.dtypes and node.op not in flat.LOOPS]
+    tensors = [node for node in step.flat.nodes if "float32" in node.dtypes and node.op not in LOOPS]
     assert [node.name for node in tensors if run_sizes.is_open(node)] == []
     tanh = next(node for node in step.flat.nodes if node.op == "Tanh")
     assert tanh.shapes == [(BATCH, 16)] and work.repetitions_in_step(tanh, step.trips) == 5

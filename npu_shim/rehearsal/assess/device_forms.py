@@ -6,11 +6,11 @@ import os
 import re
 from typing import Sequence
 
+from npu_shim._tensorflow.op_types import PYTHON_CALLS
 from npu_shim._tensorflow.types import Operation
 from npu_shim.rehearsal.assess.flat import Node
 
 COLLECTIVE = re.compile(r"^(Hcom|Horovod|Collective|Nccl)")
-_CALLS_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 # On the CPU a collective is the only element of a dataset, so that no thread of a session waits for it.
 _RESULTS = frozenset({"DatasetToSingleElement", "IteratorGetNext"})
 _AROUND = frozenset({"TensorDataset", "MapDataset", "AnonymousIteratorV2", "MakeIterator", "DeleteIterator"})
@@ -21,11 +21,11 @@ _DISTRIBUTED, _OPS = _OWN + "distributed" + os.sep, _OWN + "ops" + os.sep
 def set_device_op_types(nodes: Sequence[Node]) -> None:
     """Give the nodes that npu_shim adds on the CPU the names of what they are on the device."""
     for node in nodes:
-        if node.op in _CALLS_PYTHON or node.op in _RESULTS or node.op in _AROUND:
+        if node.op in PYTHON_CALLS or node.op in _RESULTS or node.op in _AROUND:
             made_by = _creating_functions(node.source, _DISTRIBUTED)
             if made_by:
                 node.op = "Identity" if node.op in _AROUND else _collective_op_type(made_by)
-            elif node.op in _CALLS_PYTHON and _creating_functions(node.source, _OPS):
+            elif node.op in PYTHON_CALLS and _creating_functions(node.source, _OPS):
                 node.op = "Npu"
 
 

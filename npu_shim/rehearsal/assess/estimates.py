@@ -5,13 +5,14 @@ from __future__ import annotations
 import collections
 from typing import Sequence
 
+from npu_shim._tensorflow.op_types import VARIABLES
 from npu_shim._tensorflow.types import Value
 from npu_shim.rehearsal.assess import precision, work
 from npu_shim.rehearsal.assess.assessment import Loop, MixedPrecision, NotCounted, OpCount, Roofline, WorkOfStep
 from npu_shim.rehearsal.assess.flat import Node
-from npu_shim.rehearsal.assess.inventory import ON_HOST_ANYWAY, VARIABLES
 from npu_shim.rehearsal.assess.loops import loop_names
 from npu_shim.rehearsal.assess.operators import Lists
+from npu_shim.rehearsal.assess.partition import ON_HOST_ANYWAY
 from npu_shim.rehearsal.assess.products import Product
 from npu_shim.rehearsal.assess.sizes import size_bytes
 

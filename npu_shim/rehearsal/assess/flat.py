@@ -7,6 +7,7 @@ import re
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_shim._tensorflow import tf_api, tf_capture, tf_graph
+from npu_shim._tensorflow.op_types import LOOPS
 from npu_shim._tensorflow.types import Graph, Message, Operation, Tensor, Value
 from npu_shim.rehearsal.assess.training_ops import GRADIENT_SCOPE
 
@@ -22,7 +23,6 @@ _BODIES: dict[str, tuple[tuple[str, ...], int]] = {
     "Case": (("branches",), 1),
     "StatelessCase": (("branches",), 1),
 }
-LOOPS = frozenset({"While", "StatelessWhile"})
 JOIN = "Merge"  # what stands in the flat graph for a result of a branch
 QUEUE = re.compile(r"QueueDequeue")
 _OF_OPTIONAL = "OptionalGetValue"

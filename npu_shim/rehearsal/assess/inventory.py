@@ -6,6 +6,7 @@ import collections
 from typing import Sequence
 
 from npu_shim._tensorflow import tf_api, tf_graph
+from npu_shim._tensorflow.op_types import VARIABLES
 from npu_shim.rehearsal.assess import device_forms, memory, work
 from npu_shim.rehearsal.assess.assessment import (
     Collective,
@@ -21,11 +22,9 @@ from npu_shim.rehearsal.assess.assessment import (
 from npu_shim.rehearsal.assess.flat import Node, Shape
 from npu_shim.rehearsal.assess.lines import creating_lines
 from npu_shim.rehearsal.assess.operators import DEVICE, INPUT, Lists
-from npu_shim.rehearsal.assess.partition import Partition
+from npu_shim.rehearsal.assess.partition import ON_HOST_ANYWAY, Partition
 from npu_shim.rehearsal.assess.sizes import element_count, size_bytes
 
-VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
-ON_HOST_ANYWAY = frozenset({"Placeholder", "PlaceholderWithDefault", "Const", "NoOp"})
 _RARE_TYPES = ("float64", "string", "complex64", "complex128")
 _MOST_LINES = 3
 _NO_SHAPE = ("variant", "resource")

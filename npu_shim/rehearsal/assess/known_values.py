@@ -7,9 +7,10 @@ from typing import Iterable, Sequence
 import numpy as np
 
 from npu_shim._tensorflow import tf_capture, tf_graph
+from npu_shim._tensorflow.op_types import LOOPS
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.types import Value
-from npu_shim.rehearsal.assess.flat import LOOPS, Node
+from npu_shim.rehearsal.assess.flat import Node
 from npu_shim.rehearsal.assess.held_tensors import Key, holder_of, reads_of_held
 from npu_shim.rehearsal.assess.sizes import element_count
 

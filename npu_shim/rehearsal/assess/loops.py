@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Iterator, NamedTuple, Sequence
 
+from npu_shim._tensorflow.op_types import LOOPS
 from npu_shim._tensorflow.types import Value
-from npu_shim.rehearsal.assess.flat import LOOPS, Node, reads_batch
+from npu_shim.rehearsal.assess.flat import Node, reads_batch
 from npu_shim.rehearsal.assess.known_values import Key, is_inside, known_values
 from npu_shim.rehearsal.assess.training_ops import GRADIENT_SCOPE, UPDATE_OPS
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import collections
 from typing import Counter, NamedTuple, Sequence
 
-from npu_shim.rehearsal.assess.flat import LOOPS, Node
+from npu_shim._tensorflow.op_types import LOOPS, VARIABLES
+from npu_shim.rehearsal.assess.flat import Node
 from npu_shim.rehearsal.assess.op_types import op_types_in_table
 from npu_shim.rehearsal.assess.sizes import size_bytes
 
 _VIEWS = op_types_in_table("keeps its input's buffer")
 _IN_PLACE = op_types_in_table("writes into its input's buffer")  # if nothing else needs it
-_NONE = frozenset({"Const", "VariableV2", "Variable", "VarHandleOp", "AssignVariableOp", "Assign"}) | LOOPS
+_NONE = VARIABLES | LOOPS | {"Const", "AssignVariableOp", "Assign"}
 _CHEAP = _VIEWS | _NONE | {"NoOp", "Shape", "Size", "Rank", "BroadcastGradientArgs", "Placeholder", "IteratorGetNext"}
 _PUSH = frozenset({"TensorListPushBack", "StackPushV2", "TensorListSetItem"})
 

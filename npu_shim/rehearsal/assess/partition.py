@@ -15,7 +15,7 @@ from npu_shim.rehearsal.assess.flat import Node
 from npu_shim.rehearsal.assess.linked_groups import representatives
 from npu_shim.rehearsal.assess.operators import HOST, INPUT, Lists
 
-_FEED = frozenset({"Placeholder", "PlaceholderWithDefault", "NoOp", "Const"})
+ON_HOST_ANYWAY = frozenset({"Placeholder", "PlaceholderWithDefault", "NoOp", "Const"})
 _BOUND = frozenset({"string", "resource", "variant"})
 
 
@@ -68,15 +68,17 @@ def partition_nodes(
     pulled = _move_shared_to_host(nodes, owner, candidate, uses, iterations_per_loop)
     top = [i for i in range(len(nodes)) if owner[i] == i]
     host = [
-        i for i in top if not candidate[i] and nodes[i].op not in _FEED and lists.device_status(nodes[i].op) != INPUT
+        i
+        for i in top
+        if not candidate[i] and nodes[i].op not in ON_HOST_ANYWAY and lists.device_status(nodes[i].op) != INPUT
     ]
-    clusters = _cluster_sizes(nodes, owner, {i for i in top if candidate[i] and nodes[i].op not in _FEED})
+    clusters = _cluster_sizes(nodes, owner, {i for i in top if candidate[i] and nodes[i].op not in ON_HOST_ANYWAY})
     return Partition(host, [i for i in host if i in pulled], clusters, bad_loops, sum(clusters[1:]))
 
 
 def _is_device_node(node: Node, lists: Lists, mixed: bool) -> bool | None:
     """Return True for a node of the device, False for one of the host, None for a value that is fed."""
-    if node.op in _FEED:
+    if node.op in ON_HOST_ANYWAY:
         return None
     return lists.device_status(node.op) not in (HOST, INPUT) and not (mixed and node.op in lists.gray)
 
@@ -106,13 +108,13 @@ def _move_shared_to_host(
 ) -> set[int]:
     """Take nodes from the device that share a string, resource or reference with a node of the host."""
     pulled: set[int] = set()
-    stack = [i for i, node in enumerate(nodes) if owner[i] == i and not candidate[i] and node.op not in _FEED]
+    stack = [i for i, node in enumerate(nodes) if owner[i] == i and not candidate[i] and node.op not in ON_HOST_ANYWAY]
     makers = {i: [(owner[s], _output_type(nodes[s], o)) for s, o in node.inputs] for i, node in enumerate(nodes)}
     while stack:
         i = stack.pop()
         for other, kind in uses[i] + makers[i]:
             tied = kind == "reference" or (kind in _BOUND and not (kind == "string" and loop == 1))
-            if tied and candidate.get(other) and nodes[other].op not in _FEED and nodes[other].op != "Assert":
+            if tied and candidate.get(other) and nodes[other].op not in ON_HOST_ANYWAY and nodes[other].op != "Assert":
                 candidate[other] = False
                 pulled.add(other)
                 stack.append(other)
@@ -130,7 +132,11 @@ def _cluster_sizes(nodes: Sequence[Node], owner: Sequence[int], device: set[int]
         if node.op == "NextIteration":
             continue
         for source in [source for source, _ in node.inputs] + node.controls:
-            if owner[source] != owner[i] and nodes[source].op not in _FEED and nodes[source].op != "NextIteration":
+            if (
+                owner[source] != owner[i]
+                and nodes[source].op not in ON_HOST_ANYWAY
+                and nodes[source].op != "NextIteration"
+            ):
                 before[owner[i]].append(owner[source])
     order = _topological_order(set(owner), before)
     level: dict[int, int] = {}

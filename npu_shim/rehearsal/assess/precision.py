@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Sequence
 
+from npu_shim._tensorflow.op_types import REDUCTIONS, SOURCES
 from npu_shim.rehearsal.assess.flat import Node
 from npu_shim.rehearsal.assess.operators import DEVICE, UNCLEAR, Lists
 from npu_shim.rehearsal.assess.sizes import element_count
 
-_SOURCES = frozenset({"Const", "Placeholder", "PlaceholderWithDefault", "VarHandleOp", "VariableV2", "Variable"})
-_REDUCTIONS = frozenset({"Sum", "Mean", "Max", "Min", "Prod"})
 _SAME = frozenset({"Identity", "ReadVariableOp", "Enter", "Exit", "Switch", "Merge", "NextIteration"})
 
 
@@ -37,12 +36,12 @@ def _resolve_is_half(start: int, nodes: Sequence[Node], lists: Lists, is_half: l
         kind = "follow" if is_reduction_of_nothing(node, nodes) else lists.precision_rule(node.op)
         is_float = "float32" in node.dtypes
         if (
-            node.op in _SOURCES
+            node.op in SOURCES
             or not is_float
             or lists.device_status(node.op) not in (DEVICE, UNCLEAR)
             or kind != "follow"
         ):
-            is_half[i] = kind == "reduce" and is_float and node.op not in _SOURCES
+            is_half[i] = kind == "reduce" and is_float and node.op not in SOURCES
             break
         is_half[i] = False  # for loops
         chain.append(i)
@@ -54,7 +53,7 @@ def _resolve_is_half(start: int, nodes: Sequence[Node], lists: Lists, is_half: l
 
 def is_reduction_of_nothing(node: Node, nodes: Sequence[Node]) -> bool:
     """Return True for a reduction over axes of one element alone, as gradients of sums have: TensorFlow removes it."""
-    if node.op not in _REDUCTIONS or not node.inputs:
+    if node.op not in REDUCTIONS or not node.inputs:
         return False
     source, output = node.inputs[0]
     number = element_count(node.shapes[0])
@@ -66,7 +65,7 @@ def _first_float_input(node: Node, nodes: Sequence[Node]) -> int | None:
         maker = nodes[source]
         if output and maker.op.startswith("FusedBatchNorm"):  # statistics stay in float32
             return None
-        if maker.dtypes[output] == "float32" and maker.op not in _SOURCES and not _is_copy_of_source(source, nodes):
+        if maker.dtypes[output] == "float32" and maker.op not in SOURCES and not _is_copy_of_source(source, nodes):
             return source
     return None
 
@@ -77,4 +76,4 @@ def _is_copy_of_source(i: int, nodes: Sequence[Node]) -> bool:
     while nodes[i].op in _SAME and nodes[i].inputs and i not in seen:
         seen.add(i)
         i = nodes[i].inputs[0][0]
-    return nodes[i].op in _SOURCES
+    return nodes[i].op in SOURCES

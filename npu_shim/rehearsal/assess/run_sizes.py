@@ -6,6 +6,7 @@ from typing import Iterator, Sequence
 
 import numpy as np
 
+from npu_shim._tensorflow.op_types import REDUCTIONS
 from npu_shim._tensorflow.types import Value
 from npu_shim.rehearsal.assess.flat import Node, Shape
 from npu_shim.rehearsal.assess.held_tensors import WHOLE, Read, holder_of, reads_of_held
@@ -14,7 +15,6 @@ from npu_shim.rehearsal.assess.sizes import element_count
 
 _SHAPED_BY = {"Fill": 0, "Reshape": 1, "BroadcastTo": 1}  # the input that is the shape of the result
 _LOOP_VARIABLES = ("Enter", "Merge")  # they have the size of the first run of a loop; TensorFlow says nothing
-_SUMS = frozenset({"Sum", "Mean", "Max", "Min", "Prod"})
 
 
 def is_open(node: Node) -> bool:
@@ -54,7 +54,7 @@ def _values_for(nodes: Sequence[Node], place: int) -> Iterator[Key]:
         yield from node.inputs
     elif node.op in _SHAPED_BY and len(node.inputs) == 2:
         yield node.inputs[_SHAPED_BY[node.op]]
-    elif node.op in (*_SUMS, "Tile") and len(node.inputs) == 2:
+    elif node.op in (*REDUCTIONS, "Tile") and len(node.inputs) == 2:
         yield node.inputs[1]
     elif node.op == "TensorListStack":
         holder = nodes[holder_of(nodes, place)]
@@ -80,7 +80,7 @@ def _shape_by_values(nodes: Sequence[Node], node: Node, values: Sequence[Value])
         return None
     if node.op == "Tile":
         return tuple(None if size is None else size * number for size, number in zip(before or (), numbers))
-    if node.op in _SUMS and before is not None:
+    if node.op in REDUCTIONS and before is not None:
         axes = {axis % len(before) for axis in numbers}
         keeps = node.definition.attr["keep_dims"].b
         return tuple(1 if axis in axes else size for axis, size in enumerate(before) if keeps or axis not in axes)

@@ -18,6 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_op_creation
+from npu_shim._tensorflow.op_types import SOURCES
 from npu_shim._tensorflow.tf_numpy_function import add_array_function_op
 from npu_shim._tensorflow.types import DType, Operation, Tensor, Value
 from npu_shim.ops.overflow import OVERFLOW
@@ -28,7 +29,6 @@ v1 = tf.compat.v1
 _MARK = "_npu_shim_half"  # attribute of eager tensors; no attribute: a constant or an input
 _NOT, _RAW, _ROUNDED = range(3)  # its values: not in 16 bits, to be rounded, rounded
 _HALF_OPS = "npu_shim_half_ops"  # attribute of a graph: the names of the ops in 16 bits
-_SOURCES = frozenset({"Const", "Placeholder", "PlaceholderWithDefault", "VarHandleOp", "VariableV2", "Variable"})
 _SAME = frozenset({"Identity", "ReadVariableOp", "StopGradient", "PreventGradient"})
 
 
@@ -205,4 +205,4 @@ def _is_half(tensor: Tensor) -> bool:
 def _is_source(tensor: Tensor) -> bool:
     if tf.executing_eagerly():
         return not hasattr(tensor, _MARK)
-    return _making_op(tensor).type in _SOURCES
+    return _making_op(tensor).type in SOURCES

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_data
+from npu_shim._tensorflow.op_types import BATCHING_DATASETS
 from npu_shim._tensorflow.tf_numpy_function import add_stateless_function_op
 from npu_shim._tensorflow.types import Dataset, Structure, TensorShape
 from npu_shim.data.batching import map_arguments_as_element
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from convert_tf2npu.api import Seen
 
 tf = tf_api.tf
-_BATCHES = ("Batch", "PaddedBatch", "ParallelBatch", "MapAndBatch")
 
 
 class Batches:
@@ -40,7 +40,7 @@ class Batches:
         self._any_full = self._trains = False
         self._lost: set[bool] = set()
         self._axes: list[tuple[int, list[int]]] = []  # component, and the dimensions that its type does not show
-        if tf_data.dataset_kind(dataset) in _BATCHES:
+        if tf_data.dataset_kind(dataset) in BATCHING_DATASETS:
             examples = tf_data.dataset_inputs(dataset)[0]
             self._mixed, self._size = has_random_order(examples), tf_data.dataset_batch_size(dataset)
             for name, number in ("examples", number_of_examples(examples)), ("size", self._size):

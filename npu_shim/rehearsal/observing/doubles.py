@@ -6,6 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Iterator
 
 from npu_shim._tensorflow import script_frames, tf_api, tf_graph, tf_recording
+from npu_shim._tensorflow.op_types import PYTHON_CALLS
 from npu_shim.rehearsal.observing.sizes import note_type_and_place
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 tf = tf_api.tf
 _FOLLOWS = frozenset({"Const", "RestoreV2", "Restore"})  # their type is that of their user
-_CALLS_CODE = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 # Files of TensorFlow that make ops with the type of a variable: initial values, optimizers and their slots.
 _OF_VARIABLES = ("optimizer", "slot_creator", "moving_averages", "variable", "init_ops")
 
@@ -106,7 +106,7 @@ def _is_double(tensor: Tensor) -> bool:
 
 def _is_of_other_origin(op: Operation, seed_ops: set[Operation]) -> bool:
     """Return True for an op whose float64 does not come from the seeds, or whose use of it is unknown."""
-    if op.type in _CALLS_CODE or any(attribute.HasField("func") for attribute in op.node_def.attr.values()):
+    if op.type in PYTHON_CALLS or any(attribute.HasField("func") for attribute in op.node_def.attr.values()):
         return True
     makes = any(map(_is_double, op.outputs)) and not any(map(_is_double, op.inputs))
     return makes and op.type not in _FOLLOWS and op not in seed_ops and not _is_of_variable(op)

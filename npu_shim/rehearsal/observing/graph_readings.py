@@ -32,7 +32,6 @@ tf = tf_api.tf
 _ITERATORS = "npu_shim_iterators"  # attribute of a graph: its GraphIterators
 _ESTIMATOR = "estimator"
 _CANNED = "tensorflow_estimator.python.estimator.canned"
-_HIDDEN_RUNS = ("make_callable", "_make_callable_from_options", "partial_run_setup")  # which run what no run() shows
 
 
 class GraphReadings:
@@ -51,7 +50,7 @@ class GraphReadings:
             methods.wrap_methods(tf_api.v1.data.Dataset, (name,), self._note_made_iterator)
         methods.wrap_methods(tf_api.v1.data.Iterator, ("make_initializer",), self._note_initializer)
         methods.wrap_methods(tf_session.BaseSession, ("run",), self._watch_session_run)
-        methods.wrap_methods(tf_session.BaseSession, _HIDDEN_RUNS, _note_hidden_run)
+        methods.wrap_methods(tf_session.BaseSession, tf_session.HIDDEN_RUNS, _note_hidden_run)
         owner = estimator_class()
         for base in owner.__mro__[:-1] if owner else ():
             methods.wrap_methods(base, ("train",), self._watch_estimator_training)

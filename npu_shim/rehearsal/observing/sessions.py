@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_graph, tf_session
+from npu_shim._tensorflow.op_types import PYTHON_CALLS
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.saved_graphs import is_note
 
@@ -18,8 +19,6 @@ _SEEN = "_npu_shim_seen"  # attribute of a session that is watched: its answers,
 _TRAINS = re.compile("(Resource)?(Sparse)?Apply")
 _UPDATES = re.compile("Assign(Add|Sub)|(Resource)?Scatter|StatefulPartitionedCall|If$|While$|Case$")
 _ASSIGNS = frozenset({"Assign", "AssignVariableOp"})
-_OTHERS = ("make_callable", "_make_callable_from_options", "partial_run_setup")  # run it without run()
-_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 _TABLES = re.compile("LookupTable|(Mutable)?(DenseHash|Hash)Table|InitializeTable")
 _READS = frozenset({"ReadVariableOp", "VariableV2", "Variable"})
 
@@ -38,7 +37,7 @@ def note_session(seen: Seen, value: Value) -> Value:
 def watch_sessions() -> None:
     """Watch the runs of all sessions."""
     methods.wrap_methods(tf_session.BaseSession, ("run",), _run_and_note_updates)
-    methods.wrap_methods(tf_session.BaseSession, _OTHERS, _note_other_run)
+    methods.wrap_methods(tf_session.BaseSession, tf_session.HIDDEN_RUNS, _note_other_run)
 
 
 def _run_and_note_updates(
@@ -64,7 +63,7 @@ def _answers_about(ops: list[Operation]) -> dict[str, bool]:
     return {
         "trains": trains,
         "updates": trains or updates,
-        "python": any(op.type in _PYTHON and not is_note(op.name) for op in ran),
+        "python": any(op.type in PYTHON_CALLS and not is_note(op.name) for op in ran),
         "tables": any(_TABLES.match(op.type) for op in ran),
     }
 

@@ -17,7 +17,6 @@ _SEEN = "npu_shim_assignments"  # attribute of a graph: the answers by the name 
 _KNOWN = "npu_shim_assigning"  # attribute of a graph: the sets of fetches that were looked at
 _UPDATES = re.compile("(Resource)?(Sparse)?Apply|Assign|(Resource)?Scatter")
 _HIDES_UPDATES = re.compile("StatefulPartitionedCall$|If$|While$|Case$")
-_HIDDEN_RUNS = ("make_callable", "_make_callable_from_options", "partial_run_setup")
 
 
 def note_if_assignment(seen: Seen, value: Value) -> None:
@@ -30,7 +29,7 @@ def note_if_assignment(seen: Seen, value: Value) -> None:
 def watch_assignments() -> None:
     """Watch the runs of all sessions."""
     methods.wrap_methods(tf_session.BaseSession, ("run",), _run_and_note_skipped_updates)
-    methods.wrap_methods(tf_session.BaseSession, _HIDDEN_RUNS, _note_hidden_run)
+    methods.wrap_methods(tf_session.BaseSession, tf_session.HIDDEN_RUNS, _note_hidden_run)
 
 
 def _run_and_note_skipped_updates(

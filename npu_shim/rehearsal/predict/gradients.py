@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Iterator, Sequence
 
+from npu_shim._tensorflow.op_types import VARIABLES
 from npu_shim.rehearsal.assess.device_forms import COLLECTIVE
 from npu_shim.rehearsal.assess.flat import Node
-from npu_shim.rehearsal.assess.inventory import VARIABLES, variable_type
+from npu_shim.rehearsal.assess.inventory import variable_type
 from npu_shim.rehearsal.assess.sizes import size_bytes
 from npu_shim.rehearsal.assess.training_ops import GRADIENT_SCOPE, UPDATE_OPS
 from npu_shim.rehearsal.predict.ranks import Message

@@ -13,9 +13,10 @@ from __future__ import annotations
 import copy
 from typing import Sequence
 
+from npu_shim._tensorflow.op_types import VARIABLES
 from npu_shim.rehearsal.assess import memory, work
 from npu_shim.rehearsal.assess.flat import Flat, Node
-from npu_shim.rehearsal.assess.inventory import VARIABLES, variable_type
+from npu_shim.rehearsal.assess.inventory import variable_type
 from npu_shim.rehearsal.assess.sizes import size_bytes
 from npu_shim.rehearsal.predict.gradients import gradient_outputs, variable_shapes
 from npu_shim.rehearsal.predict.other_batches import batch_of_step, flat_at_batch, trips_at_batch

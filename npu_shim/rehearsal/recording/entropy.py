@@ -25,13 +25,13 @@ from typing import Callable
 
 import numpy as np
 
+from npu_shim._host.packages import SITE_FOLDERS
 from npu_shim._tensorflow.types import Result, Value
 
 Note = Callable[[str, object, str], None]  # receives each seed that a script sets: call, value and line
 
 _PYTHON = os.path.join(sysconfig.get_path("stdlib"), "")
 _OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "")
-_PACKAGES = ("site-packages", "dist-packages")
 _SOURCES = ("random", "secrets", "uuid", __name__)  # modules that pass entropy on
 _TEXTS = ("token_hex", "token_urlsafe")
 _CLOCK = re.compile(r"\b(time|time_ns|now|utcnow|today|perf_counter|perf_counter_ns|monotonic|getpid)\(\)")
@@ -168,7 +168,7 @@ def _frame_asking_for_entropy() -> FrameType | None:
     if frame is None:
         return None
     path = os.path.abspath(frame.f_code.co_filename)
-    is_python = path.startswith(_PYTHON) and not any(package in path for package in _PACKAGES)
+    is_python = path.startswith(_PYTHON) and not any(package in path for package in SITE_FOLDERS)
     return None if is_python or path.startswith(_OWN) else frame
 
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import Callable, Iterable, Iterator, Mapping, Sequence
 
 from npu_shim._tensorflow import tf_graph, tf_recording
+from npu_shim._tensorflow.op_types import VARIABLES
 from npu_shim._tensorflow.types import Fetches, Graph, Operation
 from npu_shim.rehearsal.recording.names import single_fetches
 from npu_shim.rehearsal.recording.settings import Race
-from npu_shim.rehearsal.recording.unordered_reads import UPDATE, VARIABLES
+from npu_shim.rehearsal.recording.unordered_reads import UPDATE
 
 # Their output may be the memory of their input, which is read later.
 _SAME_MEMORY = re.compile(

@@ -12,9 +12,9 @@ import weakref
 from typing import Iterable, Iterator, Sequence
 
 from npu_shim._tensorflow import tf_graph, tf_recording
+from npu_shim._tensorflow.op_types import VARIABLES
 from npu_shim._tensorflow.types import Fetches, Graph, Operation
 
-VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
 UPDATE = re.compile(r"Assign|(Resource)?(Sparse)?Apply|(Resource)?Scatter")
 _MOST_OPS = 50  # above a fetch that is little more than a variable; others come from the step and its inputs
 
