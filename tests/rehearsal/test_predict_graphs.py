@@ -129,3 +129,19 @@ def test_a_step_without_inputs_has_no_batch() -> None:
     flat = flatten(graph, [train], {})
     known = memory_of_step.memory_of_step(flat, [False] * len(flat.nodes), {}, 2**30)
     assert (known.batch, known.largest_batch, known.why) == (None, None, "no input of the step has a batch")
+
+
+def test_a_step_whose_largest_tensors_are_of_no_example_has_no_largest_batch() -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        rows = v1.placeholder(tf.float32, [4], name="rows")
+        kernel = v1.get_variable("kernel", [512, 512])
+        total = tf.reduce_sum(rows)
+        with tf.control_dependencies([total]):  # then the rows are free
+            product = tf.matmul(kernel, tf.tanh(kernel))
+        loss = tf.reduce_sum(product) + total * v1.get_variable("scale", [])
+        train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+    flat = flatten(graph, [train], {"rows:0": (4,)})
+    known = memory_of_step.memory_of_step(flat, [False] * len(flat.nodes), {}, 2**30)
+    assert (known.batch, known.largest_batch) == (4, None)
+    assert known.why == "the memory of the step does not follow the batch"
