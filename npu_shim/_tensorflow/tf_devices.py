@@ -18,7 +18,10 @@ _CPU, _NPU = "device:CPU:0", "device:NPU:0"  # each process has one
 
 
 def patch_device_scopes_of_graphs() -> None:
-    """Let a scope of a graph that names a GPU name the CPU, from which the NPU takes ops."""
+    """Let a scope of a graph that names a GPU name the CPU, from which the NPU takes ops.
+
+    A script that is not for the NPU yet, as one that is observed, keeps its GPUs if TensorFlow has some.
+    """
     patches.replace_attribute(tf.Graph, "device", _wrap_graph_device)
 
 
@@ -66,6 +69,12 @@ def _function_without_gpus(choose: Callable[..., Device], new: str) -> Callable[
 def _replace_gpu_in_device(device: Device, new: str) -> Device:
     """Return the name of a device, or its DeviceSpec, with another device in place of a GPU."""
     name = device.to_string() if hasattr(device, "to_string") else device
-    if not isinstance(name, str) or "gpu" not in name.lower():
+    if not isinstance(name, str) or "gpu" not in name.lower() or _keeps_gpus():
         return device
     return _GPU.sub(new, name)
+
+
+def _keeps_gpus() -> bool:
+    """Return True if TensorFlow has a GPU, and the script has not made the NPU its device."""
+    is_for_npu = patches.is_replaced(tf.compat.v1.Session, "__init__") or patches.is_replaced(_Context, "device")
+    return not is_for_npu and bool(tf.config.experimental.list_physical_devices("GPU"))

@@ -10,6 +10,7 @@ from tensorflow.python.eager import context as eager_context
 
 import npu_shim
 from npu_shim.npu_device import npu_device
+from npu_shim.ops.cpu_kernels import forms
 
 v1 = tf.compat.v1
 CPU, NPU = "/device:CPU:0", "/device:NPU:0"
@@ -19,6 +20,7 @@ CPU, NPU = "/device:CPU:0", "/device:NPU:0"
 def closed_after() -> Iterator[None]:
     yield
     npu_device.close()
+    npu_shim.uninstall()
 
 
 IN_GRAPHS = [
@@ -85,6 +87,23 @@ def test_a_tf1_name_scope_of_towers_shares_one_device() -> None:
     npu_shim.install()
     with tf.Graph().as_default():
         assert {place(f"/gpu:{number}") for number in range(4)} == {CPU}
+
+
+def test_a_script_that_is_not_migrated_runs_without_the_gpu_that_it_names() -> None:
+    forms.use_cpu_forms()  # as observe and verify do for the original
+    with tf.Graph().as_default(), v1.Session(config=v1.ConfigProto(allow_soft_placement=False)) as sess:
+        with tf.device("/gpu:0"):
+            total = tf.constant(1.0) + 2.0
+        assert sess.run(total) == 3.0
+
+
+def test_a_script_that_is_not_migrated_keeps_the_gpus_of_tensorflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tf.config.experimental, "list_physical_devices", lambda kind: [kind])
+    forms.use_cpu_forms()
+    with tf.Graph().as_default():
+        assert place("/gpu:1") == "/device:GPU:1"
+        npu_shim.install()
+        assert place("/gpu:1") == CPU
 
 
 def entered(device: object) -> str:

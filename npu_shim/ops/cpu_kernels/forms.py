@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, Mapping, Sequence
 
 from npu_shim._host import host_device
-from npu_shim._tensorflow import patches, tf_op_creation
+from npu_shim._tensorflow import patches, tf_devices, tf_op_creation
 from npu_shim._tensorflow.tf_op_forms import AskedOp, Chooser, Form
 from npu_shim._tensorflow.types import Tensor
 from npu_shim.ops.cpu_kernels import convolution, cudnn_rnn, halves, layout, others, refused
@@ -30,7 +30,10 @@ CHOOSERS_IN_GRAPHS: dict[str, Chooser] = dict.fromkeys(layout.ELEMENTWISE, layou
 
 
 def use_cpu_forms() -> None:
-    """Compute ops in these forms from now on, until patches.restore_all(). On a card, do nothing."""
+    """Compute ops in these forms from now on, until patches.restore_all(). On a card, do nothing.
+
+    Graphs that name a GPU which TensorFlow lacks name the CPU.
+    """
     if host_device.detect_without_import().is_npu:
         return
     forms = halves.forms_for_half_types()
@@ -39,6 +42,7 @@ def use_cpu_forms() -> None:
     _add_forms(in_graphs, CHOOSERS_IN_GRAPHS)
     tf_op_creation.use_forms(forms, in_graphs)
     patches.register_undo(tf_op_creation.drop_forms)
+    tf_devices.patch_device_scopes_of_graphs()
 
 
 def _add_forms(forms: dict[str, Form], choosers: Mapping[str, Chooser]) -> None:
