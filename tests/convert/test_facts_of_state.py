@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.engine.results import FINDING, UNREACHED
 from convert_tf2npu.engine.settings import Settings
 
 from tests.convert.observed import converted_with_facts
@@ -459,3 +460,17 @@ def test_a_step_that_is_given_objects_has_one_call(after: str, count: int) -> No
 def test_a_step_that_ran_in_functions_only_is_none() -> None:
     result = converted_with_facts(step_of(), {"in": "function"}, {}, {}, {}, {}, select=("NPU247",))
     assert result.diagnostics == ()
+
+
+WITH_OPERATORS = """import tensorflow as tf
+
+try:
+    operators = tf.load_op_library("libcustom_ops.so")
+except tf.errors.NotFoundError:
+    operators = None
+"""
+
+
+@pytest.mark.parametrize("seen,kind", [({"is": "other"}, FINDING), ({}, UNREACHED)])
+def test_a_library_that_no_run_could_load_counts_as_not_reached(seen: Any, kind: str) -> None:
+    assert [d.kind for d in converted_with_facts(WITH_OPERATORS, seen, select=("NPU218",)).diagnostics] == [kind]

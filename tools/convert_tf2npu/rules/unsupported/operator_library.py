@@ -9,7 +9,8 @@ library that is linked with CUDA does not load at all on a host without CUDA.
   enough.
 * Otherwise write the operators for the NPU, with the vendor's tools.
 
-The rule reports the first library of each file, and scripts that build one with ``nvcc``.
+The rule reports the first library of each file, and scripts that build one with ``nvcc``. With facts of ``npu-shim
+observe``, a library that no observed run could load counts as not reached: those runs did without its operators.
 
 Reported::
 
@@ -46,8 +47,9 @@ from typing import Iterator
 
 from ...analysis.device_placement import is_first_call, is_in_test
 from ...analysis.gpu_tests import is_test_for_gpu
+from ...facts.kinds import VALUE
 from ...semantics.model import Call
-from ..base import Context, Finding
+from ..base import Context, Finding, Question
 
 CODE = "NPU218"
 _LOADS = frozenset(
@@ -77,4 +79,6 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
             call.node,
             "the operators of this library have no kernels for the NPU. Use TensorFlow's, or build them for the CPU: "
             "they then run on the host",
+            asks=(Question(VALUE, call.node),),
+            unused=context.facts is not None and context.observed_at(CODE, VALUE, call.node) is None,
         )
