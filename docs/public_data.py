@@ -4,13 +4,14 @@
 the format of MNIST, ``libsvm FOLDER``, ``pictures FOLDER NUMBER HEIGHT WIDTH END``, ``waves FOLDER NUMBER SECONDS``,
 ``news FOLDER LABELS``, ``census FOLDER``, ``translation FOLDER``, ``encoded FOLDER NAMES``, ``masked FOLDER``,
 ``folders FOLDER NUMBER SIZE NAME ...`` (pictures in each of the named folders), ``volumes FOLDER NUMBER SIZE`` and
-``cells FOLDER NOTEBOOK`` (its code as a script) what their names say. ``arrays``, ``packed``,
-``examples``, ``boxes``, ``graph`` and ``lines`` write what their arguments describe.
+``cells FOLDER NOTEBOOK`` (its code as a script) what their names say. ``arrays``, ``packed``, ``hdf5``,
+``protos``, ``examples``, ``boxes``, ``graph`` and ``lines`` write what their arguments describe.
 """
 
 from __future__ import annotations
 
 import collections
+import glob
 import gzip
 import json
 import os
@@ -270,7 +271,7 @@ def examples(folder: str, names: str, number: str, *features: str) -> None:
 
     A feature is ``KEY=text:VALUE``, ``KEY=float:COUNT``, or has random integers below a limit: ``KEY=int:LIMIT:COUNT``,
     ``KEY=png:LIMIT:HEIGHT,WIDTH,CHANNELS``, the same with ``jpeg``, ``KEY=TYPE:LIMIT:COUNT`` for the bytes of a type of
-    NumPy.
+    NumPy. ``KEY=integers:3,4,4`` and ``KEY=numbers:0.1,0.5`` are the same in each example.
     """
     import tensorflow as tf
 
@@ -281,6 +282,10 @@ def examples(folder: str, names: str, number: str, *features: str) -> None:
             return tf.train.Feature(bytes_list=tf.train.BytesList(value=[rest[0].encode()]))
         if kind == "float":
             return tf.train.Feature(float_list=tf.train.FloatList(value=random.rand(int(rest[0]))))
+        if kind == "integers":
+            return tf.train.Feature(int64_list=tf.train.Int64List(value=[int(each) for each in rest[0].split(",")]))
+        if kind == "numbers":
+            return tf.train.Feature(float_list=tf.train.FloatList(value=[float(each) for each in rest[0].split(",")]))
         values = random.randint(0, int(rest[0]), [int(size) for size in rest[1].split(",")])
         if kind == "int":
             return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
@@ -301,11 +306,31 @@ def examples(folder: str, names: str, number: str, *features: str) -> None:
 
 def packed(folder: str, name: str, *specifications: str) -> None:
     """Write arrays as ``NAME.npz``, each of `KEY:SHAPE[:KIND]` as of ``arrays``."""
-    values = {}
-    for seed, specification in enumerate(specifications):
-        key, shape, *kind = specification.split(":")
-        values[key] = _array(seed, shape, *kind)
-    np.savez(os.path.join(folder, name), **values)
+    np.savez(os.path.join(folder, name), **_arrays(specifications))
+
+
+def hdf5(folder: str, name: str, *specifications: str) -> None:
+    """Write arrays into a file of HDF5, each of `KEY:SHAPE[:KIND]` as of ``arrays``."""
+    import h5py
+
+    with h5py.File(os.path.join(folder, name), "w") as file:
+        for key, value in _arrays(specifications).items():
+            file[key] = value
+
+
+def _arrays(specifications: Sequence[str]) -> dict[str, Any]:
+    parts = [specification.split(":") for specification in specifications]
+    return {key: _array(seed, shape, *kind) for seed, (key, shape, *kind) in enumerate(parts)}
+
+
+def protos(folder: str, pattern: str) -> None:
+    """Compile protocol buffers, files of a folder that match a pattern, into modules of Python beside them."""
+    from grpc_tools import protoc
+
+    paths = sorted(glob.glob(os.path.join(folder, pattern)))
+    known = os.path.join(os.path.dirname(protoc.__file__), "_proto")
+    if protoc.main(["protoc", f"-I{folder}", f"-I{known}", f"--python_out={folder}", *paths]):
+        raise RuntimeError(f"{pattern}: protoc failed")
 
 
 def boxes(folder: str, number: str, size: str, *names: str) -> None:
@@ -405,6 +430,8 @@ _ALL: Sequence[Callable[..., None]] = (
     arrays,
     examples,
     packed,
+    hdf5,
+    protos,
     boxes,
     graph,
     lines,

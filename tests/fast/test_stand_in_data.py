@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import os
 import pathlib
 import pickle
 import re
 import struct
+import sys
+import types
 import zlib
 from xml.etree import ElementTree
 
+import h5py
 import numpy as np
 import pytest
 
@@ -51,6 +55,31 @@ def test_packed_arrays_have_their_keys_and_limits(tmp_path: pathlib.Path) -> Non
     load("public_data").main(["packed", str(tmp_path), "a", "x:8,3", "y:8:5"])
     with np.load(str(tmp_path / "a.npz")) as arrays:
         assert arrays["x"].shape == (8, 3) and set(arrays["y"]) <= set(range(5))
+
+
+def test_a_file_of_hdf5_has_the_arrays(tmp_path: pathlib.Path) -> None:
+    load("public_data").main(["hdf5", str(tmp_path), "a.h5", "x:8,3", "y:8,1:5"])
+    with h5py.File(str(tmp_path / "a.h5"), "r") as file:
+        assert file["x"].shape == (8, 3) and set(file["y"][:, 0]) <= set(range(5))
+
+
+def test_protocol_buffers_are_compiled_with_their_imports(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.proto").write_text('syntax = "proto2";', encoding="utf-8")
+    calls: list[list[str]] = []
+    compiler = types.ModuleType("grpc_tools.protoc")  # of a package that only some programs need
+    compiler.__file__ = "grpc_tools/protoc.py"
+    compiler.main = lambda words: calls.append(words) or int(len(calls) > 1)  # type: ignore[attr-defined]
+    package = types.ModuleType("grpc_tools")
+    package.protoc = compiler  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "grpc_tools", package)
+    compile_protos = load("public_data").KINDS["protos"]
+    compile_protos(str(tmp_path), "*.proto")
+    of_protobuf = "-I" + os.path.join("grpc_tools", "_proto")
+    assert calls == [["protoc", f"-I{tmp_path}", of_protobuf, f"--python_out={tmp_path}", str(tmp_path / "a.proto")]]
+    with pytest.raises(RuntimeError, match="protoc failed"):
+        compile_protos(str(tmp_path), "*.proto")
 
 
 def test_lines_have_the_fields_of_their_form(tmp_path: pathlib.Path) -> None:

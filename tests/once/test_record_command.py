@@ -64,11 +64,13 @@ def test_pictures_are_encoded_where_no_code_runs_eagerly(make_record: Any, tmp_p
 
     with tf.Graph().as_default():  # as in TensorFlow 1
         public_data.main(["folders", str(tmp_path), "2", "8", "cat", "dog"])
-        public_data.main(["examples", str(tmp_path), "a.tfrecord", "1", "image=jpeg:256:8,8,3"])
+        features = "image=jpeg:256:8,8,3", "shape=integers:8,8,3", "xmin=numbers:0.5"
+        public_data.main(["examples", str(tmp_path), "a.tfrecord", "1", *features])
     assert tf.io.decode_jpeg((tmp_path / "dog" / "0001.jpg").read_bytes()).shape == (8, 8, 3)
     record = next(iter(tf.data.TFRecordDataset(str(tmp_path / "a.tfrecord")))).numpy()
-    data = tf.train.Example.FromString(record).features.feature["image"].bytes_list.value[0]
-    assert tf.io.decode_jpeg(data).shape == (8, 8, 3)
+    written = tf.train.Example.FromString(record).features.feature
+    assert tf.io.decode_jpeg(written["image"].bytes_list.value[0]).shape == (8, 8, 3)
+    assert list(written["shape"].int64_list.value) == [8, 8, 3] and list(written["xmin"].float_list.value) == [0.5]
 
 
 def test_a_sample_of_the_record_is_not_worse_than_its_rows(make_record: Any) -> None:
