@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 import subprocess
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import pytest
 import tensorflow as tf
@@ -199,17 +199,19 @@ BRANCHES = INITIALIZED.replace("iterator.make_initializer(data)", "begin(data)")
 IN_BRANCH = "lambda data: tf.cond(w[0, 0] > -9, lambda: tf.group(iterator.make_initializer(data)), tf.no_op)"
 
 
-def observed(python: Python, folder: pathlib.Path, text: str) -> dict[str, dict[str, Any]]:
+def observed(
+    python: Python, folder: pathlib.Path, text: str, functions: Sequence[str] = ("first", "second", "third")
+) -> dict[str, dict[str, Any]]:
     """Run a script, observed, and return what was seen, by the function around it."""
     (folder / "script.py").write_text(text)
     run = python(folder, "-m", "npu_shim", "observe", "-o", "facts.json", "script.py")
     assert run.returncode == 0, run.stdout[-3000:]
     file = json.loads((folder / "facts.json").read_text())["files"]["script.py"]
-    names = {text[: text.index(f"def {name}(")].count("\n") + 2: name for name in ("first", "second", "third")}
+    names = {text[: text.index(f"def {name}(")].count("\n") + 2: name for name in functions}
     return {
         names[fact["at"][0]]: {name: values["distinct"] for name, values in fact["values"].items()}
         for fact in file["facts"]
-        if fact["kind"] == "dataset"
+        if fact["kind"] == "dataset" and fact["at"][0] in names
     }
 
 
@@ -279,6 +281,47 @@ def test_a_run_reads_the_dataset_that_its_iterator_began_last(
     words = {"t": "training", "e": "evaluation", "o": "other"}
     for name, letters in zip(("first", "second", "third"), uses.split()):
         assert set(seen[name]["used"]) == {words[letter] for letter in letters}, (name, seen)
+
+
+TRAIN_AND_TEST = """
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+tf.disable_eager_execution()
+x = np.arange(40, dtype=np.float32).reshape(20, 2)
+train = tf.data.Dataset.from_tensor_slices((x, x[:, 0])).shuffle(20).batch(8)
+test = tf.data.Dataset.from_tensor_slices((x, x[:, 0])).batch(8)
+iterator = tf.data.Iterator.from_structure(tf.data.get_output_types(train), tf.data.get_output_shapes(train))
+a, b = iterator.get_next()
+begin_training, begin_test = iterator.make_initializer(train), iterator.make_initializer(test)
+w = tf.get_variable("w", [2, 1])
+loss = tf.reduce_mean((tf.matmul(a, w)[:, 0] - b) ** 2)
+update = tf.train.GradientDescentOptimizer(0.0001).minimize(loss)
+rows = tf.shape(a)[0]
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for epoch in range(2):
+        session.run(begin_training)
+        try:
+            while True:
+                session.run(update)
+        except tf.errors.OutOfRangeError:
+            session.run(begin_test)
+        print("tested", [session.run(rows) for _ in range(3)])
+"""
+
+
+@pytest.mark.once_tf115
+def test_an_iterator_trains_on_full_batches_and_evaluates_all(
+    python: Python, verify_command: VerifyCommand, tmp_path: pathlib.Path
+) -> None:
+    assert observed(python, tmp_path, TRAIN_AND_TEST, ()) == {}
+    assert "make_initializer(npu_data.enforce_static_batch(train))" in converted(python, tmp_path)
+    run = python(tmp_path, "out/script.py")
+    assert run.returncode == 0 and run.stdout.count("tested [8, 8, 4]") == 2, run.stdout[-3000:]
+    verified = verify_command(tmp_path, "script.py", "out/script.py")
+    assert verified.code == 0, verified.output[-3000:]
+    assert "leaves out the partial training batches" in verified.output
 
 
 if not ONE:  # which has no tape

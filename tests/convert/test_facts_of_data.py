@@ -492,6 +492,21 @@ def test_a_value_that_no_observed_run_used_is_no_place_left_in_reached_code(
     assert [d.kind for d in with_facts.diagnostics] == [kind] * (kind is not None)
 
 
+@pytest.mark.parametrize(
+    "after, kinds",
+    [
+        ("print('trained')", []),  # nothing reads it
+        ("if evaluating:\n    model.evaluate(test)", [UNREACHED]),
+        ("test_all(test)", [UNREACHED]),  # which may read it
+    ],
+)
+def test_a_dataset_that_nothing_reads_needs_nothing(after: str, kinds: list[str]) -> None:
+    text = f"import tensorflow as tf\n\ntest = tf.data.TextLineDataset(files)\ntest = test.batch(64)\n{after}\n"
+    with_facts = converted_with_facts(text, {"size": 64, "examples": 90}, **SELECT)
+    assert [d.kind for d in with_facts.diagnostics] == kinds
+    assert len(converted_with_facts(text, {}, **SELECT).diagnostics) == 1
+
+
 def test_a_placeholder_that_was_never_fed_is_reported_if_the_program_may_feed_it_elsewhere() -> None:
     text = UNFED + "if export:\n    session.run(y, {x: rows})\n"
     (diagnostic,) = converted_with_facts(text, {"shape": []}, {}, **SELECT).diagnostics

@@ -148,7 +148,7 @@ def deliberate_changes(result: FileResult) -> list[Diagnostic]:
     from .rules.data.last_batch import BY_MASK
 
     rules = deliberate_rules()
-    own = [d for d in result.diagnostics if d.code in rules and BY_MASK not in d.message]
+    own = [d for d in result.diagnostics if d.code in rules and not d.message.endswith(BY_MASK)]
     return [d for d in own if d.kind == CHANGE or not rules[d.code].rounds]
 
 

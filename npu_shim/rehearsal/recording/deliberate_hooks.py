@@ -9,8 +9,26 @@ from collections import Counter
 
 import tensorflow as tf
 
-from npu_shim._tensorflow import script_frames, tf_api, tf_data, tf_estimator, tf_op_creation, tf_recording
-from npu_shim._tensorflow.types import Dataset, Estimator, Function, InputFn, KerasLayer, KerasPolicy, Result, Value
+from npu_shim._tensorflow import (
+    script_frames,
+    tf_api,
+    tf_data,
+    tf_estimator,
+    tf_graph,
+    tf_op_creation,
+    tf_recording,
+)
+from npu_shim._tensorflow.types import (
+    Dataset,
+    Estimator,
+    Function,
+    InputFn,
+    Iterator,
+    KerasLayer,
+    KerasPolicy,
+    Result,
+    Value,
+)
 from npu_shim.data import batching, dropped_in_training, static_batch
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.kinds import (
@@ -44,6 +62,7 @@ def watch_deliberate_changes(recorder: Recorder, changes: Changes) -> None:
     watch = _Changes(recorder, changes)
     methods.wrap_methods(tf.compat.v2.data.Dataset, ("batch", "padded_batch"), watch.batch_dataset)
     methods.wrap_methods(tf_data.MAP_AND_BATCH, ("__init__",), watch.batch_dataset)
+    methods.wrap_methods(tf_api.v1.data.Iterator, ("make_initializer",), watch.make_initializer)
     setattr(dropped_in_training, "mark_as_dropping", watch.wrap_mark(dropped_in_training.mark_as_dropping))
     watch.watch_estimators()
     watch.note_keras_library()
@@ -99,6 +118,22 @@ class _Changes:
             if batched is not None:
                 setattr(tf_data.unwrap_dataset(batched), _CALL, key)
             return batched
+
+    def make_initializer(
+        self, original: Function, iterator: Iterator, dataset: Dataset, *args: object, **kwargs: object
+    ) -> Result:
+        """Begin a dataset with an iterator, without its partial batches if the migrated script does so."""
+        sources = tf_graph.reachable_nodes([tf_data.unwrap_dataset(dataset)], tf_data.dataset_inputs)
+        if self._training_batches and any(map(dropped_in_training.is_marked_as_dropping, sources)):
+            dataset = static_batch.enforce_static_batch(dataset)
+        elif not batching.has_dynamic_batch(dataset):
+            for source in sources:
+                if hasattr(source, _CALL) and batching.has_dynamic_batch(source):
+                    function, number = getattr(source, _CALL)
+                    self._recorder.writer.write_event(
+                        "deliberate", what=TRAINING_BATCH, function=function, number=number
+                    )
+        return original(iterator, dataset, *args, **kwargs)
 
     def wrap_mark(self, original: Function) -> Function:
         """Note a dataset that drops its partial batches in training."""

@@ -23,7 +23,7 @@ class Changes:
         places: code of a rule -> statements in which it changes something that training computes.
         batches: function and number of each batching call that drops the last partial batch; None to note the changes
             that the script has, and make none.
-        training_batches: those whose partial batch is dropped in training only.
+        training_batches: those whose partial batch is dropped in training only, or where an iterator for it begins.
         input: True if an NPUEstimator makes the training input static.
         float32: True if no layer of Keras computes in 16 bits.
         library: True to take tf.keras in place of the package keras.

@@ -50,7 +50,7 @@ class Shared(NamedTuple):
 
 
 class Uses(NamedTuple):
-    """The reads of a dataset; ``complete`` if no other is possible.
+    """The reads of a dataset; ``complete`` if no other is possible, and ``is_unread`` if none is.
 
     ``undecided`` is the name of a function that trains on it for some arguments only, if a call does not show which.
     ``shapes_iterators`` is true if an iterator that may read other datasets, too, has its shapes. ``initialized`` has
@@ -62,6 +62,7 @@ class Uses(NamedTuple):
     undecided: str = ""
     shapes_iterators: bool = False
     initialized: tuple[ast.AST, ...] = ()
+    is_unread: bool = False
 
     @property
     def phases(self) -> frozenset[str]:

@@ -40,7 +40,8 @@ def uses_of_dataset(node: ast.AST, names: Names, only: str | None = None) -> Use
     complete = search.complete and bool(search.reads)
     is_initialized = not search.iterates and all(use.by == _RUN for use in search.reads)
     initialized = tuple(search.initialized) if is_initialized else ()
-    return Uses(tuple(search.reads), complete, search.undecided, search.shapes_iterators, initialized)
+    is_unread = search.complete and not search.reads
+    return Uses(tuple(search.reads), complete, search.undecided, search.shapes_iterators, initialized, is_unread)
 
 
 class _Search:

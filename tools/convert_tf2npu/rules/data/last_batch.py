@@ -42,7 +42,7 @@ _TRAINERS = frozenset({"jax", "haiku", "flax", "torch"})  # which may read their
 _TRAINS = re.compile(r"tensorflow\.(keras\.(Model|Sequential|layers|optimizers)|estimator|GradientTape|.*Optimizer)\b")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
-BY_MASK = "and its mask"  # part of the messages below on datasets that feed no training
+BY_MASK = "and its mask"  # the end of the messages below on datasets that feed no training
 SHARED_SHAPES = (
     "an iterator that reads other datasets has the shapes of this one. "
     "Make all static: {0}=True in training, npu_shim.data.pad_last_batch and its mask in evaluation"
@@ -180,7 +180,7 @@ def check_last_batch(
             (edit,),
         )
         return
-    if use.needs_nothing:
+    if use.needs_nothing or use.is_unread and uses_of_dataset(call.node, context.names).is_unread:
         return
     if harmless and static.flag:
         yield Finding(
