@@ -15,7 +15,7 @@ from ..project.context import Context
 from ..semantics.call_sites import modules_using
 from ..semantics.model import Call, Where
 from ..semantics.module_index import ModuleIndex, Names
-from ..semantics.tf_types import Type
+from ..semantics.tf_types import PYTHON_CALLS, UPDATING_METHODS, Type
 from ..semantics.value_flow import origins
 from ..syntax.expressions import last_name, last_part, values_of
 from ..syntax.words import has_words, spread_word_pattern
@@ -29,7 +29,6 @@ bucket_by_sequence_length rejection_resample""".split()
 _PASSING = re.compile(r"{}(?:{})\b".format(spread_word_pattern("."), "|".join(sorted(_TAKERS))).encode("ascii"))
 _DATA = ("tensorflow.data.", "tensorflow.contrib.data.")
 # Functions that run Python code in a graph, and keyword arguments that take input functions.
-_PYTHON = frozenset({"py_func", "numpy_function", "py_function"})
 # ``standardize`` and ``split`` are the functions for the texts of TextVectorization.
 _INPUTS = re.compile(r"(?:\w+_)?(?:input_fn|map_func|serving_input_receiver_fn|parse_fn|standardize)\Z|split\Z")
 _SEQUENCE = "tensorflow.keras.utils.Sequence"
@@ -39,9 +38,8 @@ _HOST_WORDS = frozenset(
 augmentation distort distorted dataset datasets reader record records tfrecord tfrecords serving
 receiver pipeline example examples tokenize tokenizer crop csv jpeg loader""".split()
 )
-_UPDATES = frozenset({"minimize", "apply_gradients"})
 # Methods that train, and those that only use a trained model.
-_TRAINS = _UPDATES | frozenset(
+_TRAINS = UPDATING_METHODS | frozenset(
     "compute_gradients fit fit_generator get_updates search train train_and_evaluate train_on_batch".split()
 )
 # Libraries that have such methods, and train no variables of TensorFlow.
@@ -159,7 +157,7 @@ def never_trains(context: Context) -> bool:
 
 def any_file_updates_variables(project: ModuleIndex, paths: Iterable[str]) -> bool:
     """Return True if one of some files of a project updates variables."""
-    return _any_file_calls_method(project, paths, _UPDATES)
+    return _any_file_calls_method(project, paths, UPDATING_METHODS)
 
 
 def _any_file_calls_method(project: ModuleIndex, paths: Iterable[str], methods: frozenset[str]) -> bool:
@@ -174,7 +172,7 @@ def _file_calls_method(project: ModuleIndex, path: str, methods: frozenset[str])
 
 
 def _updates_variables(names: Names) -> bool:
-    return names.once(_calls_any_method, _UPDATES)
+    return names.once(_calls_any_method, UPDATING_METHODS)
 
 
 def _calls_any_method(names: Names, methods: frozenset[str]) -> bool:
@@ -263,7 +261,7 @@ def _find_host_functions(names: Names) -> _HostFunctions:
             for value in _python_function_arguments(word, call):
                 functions = list(_passed_functions(value, definitions))
                 likely.update(functions)
-                python.update(functions if word in _PYTHON else ())
+                python.update(functions if word in PYTHON_CALLS else ())
             continue
         sure = (names.resolve(call.node.func, call.where) or "").startswith(_DATA) or (
             isinstance(call.node.func, ast.Attribute)
@@ -284,7 +282,7 @@ def _find_host_functions(names: Names) -> _HostFunctions:
 
 def _python_function_arguments(word: str, call: Call) -> list[ast.expr]:
     """Return the arguments of a call outside of tf.data that are functions for Python or for input."""
-    if word in _PYTHON:
+    if word in PYTHON_CALLS:
         return call.node.args[:1] + [k.value for k in call.node.keywords if k.arg == "func"]
     return [k.value for k in call.node.keywords if k.arg and _INPUTS.match(k.arg)]
 
@@ -382,7 +380,7 @@ def _is_passed_to_host_call(mention: ast.AST, names: Names) -> bool:
         if isinstance(parent, ast.Call) and child is not parent.func:
             word = last_name(parent.func)
             if word != "partial":
-                return word in _TAKERS or word in _PYTHON
+                return word in _TAKERS or word in PYTHON_CALLS
         elif not isinstance(parent, ast.keyword):
             return False
         child = parent

@@ -6,6 +6,7 @@ import re
 
 from ..project.context import Context
 from ..tf_api.canonical_names import is_known_tf2_spelling
+from .entry_points import SWITCHES
 from .v2_behavior import place_of_switch
 
 _EAGER = frozenset(
@@ -16,7 +17,6 @@ _EAGER = frozenset(
         "tensorflow.enable_v2_behavior",
     }
 )
-_NOT_EAGER = frozenset({"tensorflow.disable_eager_execution", "tensorflow.disable_v2_behavior"})
 _EAGER_TEXT = re.compile(rb"GradientTape|@tf\.function|enable_eager_execution\(|enable_v2_behavior\(")
 _GRAPH_TEXT = re.compile(rb"disable_(?:v2_behavior|eager_execution)\(")
 
@@ -31,7 +31,7 @@ def _uses_eager(context: Context) -> bool:
     if called & _EAGER:
         return True
     if (
-        not called & _NOT_EAGER
+        not called & SWITCHES
         and not _gets_eager_disabling_call(context)
         and any(
             is_known_tf2_spelling(context.names.spelled_name(c.node.func, c.where) or "") for c in context.names.calls

@@ -30,7 +30,7 @@ contrib.training.clip_gradient_norms contrib.training.multiply_gradients
 contrib.slim.learning.clip_gradient_norms contrib.slim.learning.multiply_gradients""".split()
 )
 _IN_TUPLES = frozenset({"tensorflow.clip_by_global_norm"})
-_LISTS = frozenset({"zip", "list", "tuple", "sorted", "reversed", "enumerate"})
+SAME_LENGTH = frozenset({"zip", "list", "tuple", "sorted", "reversed", "enumerate"})
 _COMPUTING = frozenset({"compute_gradients", "get_gradients"})
 AVERAGES = frozenset(
     {NPU + "npu_allreduce", "horovod.allreduce", "horovod.grouped_allreduce", NPU + "hccl_ops.allreduce"}
@@ -103,7 +103,7 @@ class GradientTrace:
             yield from self.sources_of(node.args[0], where, names)
         elif name in _THROUGH and node.args:
             yield from self._sources_of_operands(list(node.args), node, where, names)
-        elif word in _LISTS and isinstance(node.func, ast.Name) and node.args:
+        elif word in SAME_LENGTH and isinstance(node.func, ast.Name) and node.args:
             yield from self.sources_of(node.args[0], where, names)  # zip(*pairs) separates gradients and variables
         else:
             yield from self._sources_of_function_result(node, where, names, part)

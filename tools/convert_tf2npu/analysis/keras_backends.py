@@ -11,11 +11,11 @@ from .entry_points import scripts_importing
 
 _VARIABLE = "KERAS_BACKEND"
 _WORDS = (_VARIABLE.encode("ascii"), b"set_backend")
-_SETTERS = frozenset({"os.environ.setdefault", "os.putenv", "os.environ.__setitem__"})
+SETTERS = frozenset({"os.environ.setdefault", "os.putenv", "os.environ.__setitem__"})
 _SWITCHES = frozenset(
     f"{keras}.{module}.set_backend" for keras in ("keras", "tensorflow.keras") for module in ("config", "backend")
 )
-_METHODS = frozenset(last_part(name) for name in _SETTERS | _SWITCHES)
+_METHODS = frozenset(last_part(name) for name in SETTERS | _SWITCHES)
 _OTHERS = frozenset({"jax", "torch", "numpy", "openvino", "theano", "cntk", "mxnet", "plaidml.keras.backend"})
 
 
@@ -74,7 +74,7 @@ def _backend_choices(names: Names) -> Iterator[tuple[ast.AST, ast.expr]]:
         if last_name(call.node.func) not in _METHODS or not call.node.args:
             continue
         name = names.resolve(call.node.func, call.where)
-        if name in _SETTERS and len(call.node.args) > 1 and boxed_constant(call.node.args[0]) == (_VARIABLE,):
+        if name in SETTERS and len(call.node.args) > 1 and boxed_constant(call.node.args[0]) == (_VARIABLE,):
             yield call.node, call.node.args[1]
         elif name in _SWITCHES:
             yield call.node, call.node.args[0]

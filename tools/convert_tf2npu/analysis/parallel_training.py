@@ -9,6 +9,7 @@ from typing import Callable, Iterable, Iterator, TypeVar
 from ..project.context import Context
 from ..semantics.model import Where
 from ..semantics.module_index import ModuleIndex, Names
+from ..semantics.tf_types import UPDATING_METHODS
 from ..syntax.expressions import last_name
 from .eager_training import uses_eager
 from .opening import is_graph_mode_undecided
@@ -16,7 +17,6 @@ from .strategies import NAMES, NPU_STRATEGY, REPLICAS
 from .tensorflow_version import is_tf2_program, version_verdict
 
 DISTRIBUTE = "npu_shim.npu_device.distribute."
-_APPLIES = frozenset({"apply_gradients", "minimize"})
 _COUNTS = frozenset({"range", "trange", "count"})
 _WORDS = (b"apply_gradients", b"minimize", b"Strategy", b"get_strategy", b"horovod")
 _BY_HAND = re.compile(rb"\bnpu(_device)?\.distribute\.")
@@ -166,7 +166,7 @@ def is_default_strategy(names: Names, call: ast.Call, name: str) -> bool:
 
 def is_application(node: ast.Call) -> bool:
     """Return True for a call of apply_gradients or minimize."""
-    return isinstance(node.func, ast.Attribute) and node.func.attr in _APPLIES
+    return isinstance(node.func, ast.Attribute) and node.func.attr in UPDATING_METHODS
 
 
 def _applies_outside_train_step(names: Names) -> bool:

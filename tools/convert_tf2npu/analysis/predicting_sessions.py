@@ -8,6 +8,7 @@ from ..facts.kinds import SESSION
 from ..facts.seen import Seen
 from ..project.context import Context
 from ..semantics.model import Call
+from ..semantics.tf_types import SESSIONS
 from ..syntax.expressions import last_name, last_part
 from .device_placement import is_in_test, never_trains
 from .host_work import is_on_host
@@ -15,7 +16,6 @@ from .tensorflow_version import is_idle_session
 
 CODE = "NPU283"  # of the rule that asks
 _WRITER = "NPU101"
-SESSIONS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession"})
 OPTION = "graph_run_mode"
 _GRAPHS = frozenset(
     """tensorflow.import_graph_def tensorflow.graph_util.import_graph_def tensorflow.train.import_meta_graph

@@ -12,7 +12,7 @@ BOOLEAN_MASK = frozenset({"tensorflow.boolean_mask", "tensorflow.python.ops.arra
 WHERE = frozenset(
     {"tensorflow.where", "tensorflow.where_v2", "tensorflow.argwhere", "tensorflow.python.ops.array_ops.where"}
 )
-_WHERE_PARAMETERS = ("condition", "x", "y", "name")
+WHERE_PARAMETERS = ("condition", "x", "y", "name")
 
 
 class Rows(NamedTuple):
@@ -114,7 +114,7 @@ class NotUnderstood(Exception):
 def mask_of(context: Context, call: ast.Call, name: str) -> ast.expr | None:
     """Return the mask of a call of ``boolean_mask``, or of ``where`` with a condition only."""
     if name in WHERE:
-        bound = bind_arguments(call, _WHERE_PARAMETERS)
+        bound = bind_arguments(call, WHERE_PARAMETERS)
         return None if bound.hidden or set(bound.args) != {"condition"} else bound.args["condition"]
     bound = bind_arguments(call, ("tensor", "mask", "name", "axis"))
     axis = bound.args.get("axis")

@@ -9,7 +9,7 @@ from typing import Iterable, Iterator, NamedTuple
 
 from ..semantics.model import Call, Scope, Where
 from ..semantics.module_index import Names
-from ..semantics.tf_types import TRAINING_METHODS, Type
+from ..semantics.tf_types import SESSIONS, TRAINING_METHODS, Type
 from ..syntax.expressions import last_name, last_part
 from ..tf_api.canonical_names import canonical_name, is_known_tf2_spelling, is_standalone_keras, is_tf1_name
 from ..tf_api.forms_in_26 import has_backport
@@ -47,7 +47,7 @@ ENABLING = frozenset(
     for home in ("", "contrib.eager.")
     for name in ("enable_eager_execution", "enable_v2_behavior")
 )
-_SESSIONS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession", SET_SESSION})
+_SESSIONS = SESSIONS | {SET_SESSION}
 # Names that the tool writes in place of names of version 1, so that a second run finds the same version.
 _REPLACING = frozenset(
     "npu_shim.npu_init." + name

@@ -9,6 +9,7 @@ from typing import Callable, Iterator, NamedTuple
 from ..semantics.mentions import mentions_of_function
 from ..semantics.model import Call, Where
 from ..semantics.module_index import ModuleIndex, Names
+from ..semantics.tf_types import METHODS_RUN_ONCE, PYTHON_CALLS
 from ..semantics.value_flow import origins
 from ..syntax.expressions import last_part
 from .command_functions import RUNNERS
@@ -19,11 +20,9 @@ FUNCTION = "tensorflow.function"
 STEPS = frozenset({"train_step", "test_step", "predict_step"})
 _COMPILED_METHODS = STEPS | {"call"}
 _MODELS = frozenset({"Model", "Sequential", "Functional"})
-_PYTHON = frozenset({"py_function", "numpy_function", "py_func"})
 # The module of Defun, which programs of TensorFlow 1 import, has this name, too.
 _NAMED = re.compile(rb"\.function\b|\bimport\b(?<!tensorflow\.python\.framework import)[^\n]*\bfunction\b")
 RUN = frozenset({"run", "experimental_run_v2"})  # of a strategy
-_ONCE = frozenset({"__init__", "build"})
 
 
 class TracedFunction(NamedTuple):
@@ -136,7 +135,7 @@ def traced_functions(names: Names) -> frozenset[ast.AST]:
             or isinstance(call.node.func, ast.Call)
             and _is_tf_function(names, call.node.func, call.where)
         )
-        if makes or last_part(name) in _PYTHON and (name or "").startswith("tensorflow."):
+        if makes or last_part(name) in PYTHON_CALLS and (name or "").startswith("tensorflow."):
             for argument in call.node.args[:1]:
                 function = _function_of_file(names, argument, call.where)
                 if function is not None:
@@ -151,7 +150,7 @@ def layer_call_functions(names: Names) -> frozenset[ast.AST]:
     Keras traces them, unless a program calls the model in eager code.
     """
     calls = _keras_methods(names, frozenset({"call"}), None)
-    once: set[ast.AST] = {f.node for f in names.functions if getattr(f.node, "name", "") in _ONCE}
+    once: set[ast.AST] = {f.node for f in names.functions if getattr(f.node, "name", "") in METHODS_RUN_ONCE}
     return _with_called_functions(names, calls, once, is_conditional) if calls else frozenset()
 
 

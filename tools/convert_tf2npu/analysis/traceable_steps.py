@@ -13,6 +13,7 @@ from typing import Iterator, NamedTuple
 from ..project.context import Context
 from ..semantics.mentions import mentions_of_function
 from ..semantics.module_index import Names
+from ..semantics.tf_types import METHODS_RUN_ONCE
 from ..syntax.expressions import last_name
 from .surrounding_files import names_of_surrounding_files
 
@@ -34,7 +35,6 @@ _OF_TAPES = frozenset({"gradient", "watch"})
 _CHANGES = frozenset(
     "append appendleft clear extend fill insert pop popitem popleft remove reverse setdefault sort update".split()
 )
-_MADE_ONCE = frozenset({"__init__", "build"})
 
 
 class TraceableStep(NamedTuple):
@@ -192,7 +192,7 @@ def _words_changed_in_place(context: Context) -> frozenset[str]:
 def _is_in_making(names: Names, node: ast.AST) -> bool:
     """Return True if an expression is in a function that makes an object."""
     around = [parent for parent in names.ancestors(node) if isinstance(parent, ast.FunctionDef)]
-    return bool(around) and around[0].name in _MADE_ONCE
+    return bool(around) and around[0].name in METHODS_RUN_ONCE
 
 
 def _is_call_without_effect(

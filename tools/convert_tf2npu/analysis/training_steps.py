@@ -8,9 +8,9 @@ from typing import Iterator
 from ..semantics.mentions import mentions_of_function
 from ..semantics.model import Call
 from ..semantics.module_index import Names
+from ..semantics.tf_types import UPDATING_METHODS
 from .tf_functions import RUN, enclosing_functions, traced_functions
 
-_APPLIES = frozenset({"apply_gradients", "minimize"})
 _LOOPS = (ast.For, ast.While)
 
 
@@ -51,7 +51,7 @@ def _is_in_step(names: Names, node: ast.AST, seen: set[tuple[str, int]]) -> bool
 def _apply_gradients_calls(names: Names, function: ast.FunctionDef) -> Iterator[Call]:
     """Yield the calls in a function that apply gradients, for a tf.function also those in functions inside it."""
     for call in names.calls:
-        if getattr(call.node.func, "attr", "") in _APPLIES:
+        if getattr(call.node.func, "attr", "") in UPDATING_METHODS:
             around = enclosing_functions(names, call.node)
             if around[:1] == [function] or function in around and function in names.once(traced_functions):
                 yield call

@@ -33,6 +33,10 @@ class Type(enum.Enum):
 
 
 TRAINING_METHODS = frozenset({"fit", "fit_generator", "train_on_batch"})  # of Keras models
+UPDATING_METHODS = frozenset({"minimize", "apply_gradients"})  # of optimizers
+METHODS_RUN_ONCE = frozenset({"__init__", "build"})  # of layers and models
+PYTHON_CALLS = frozenset({"py_func", "py_function", "numpy_function"})  # functions of TensorFlow that call Python's
+SESSIONS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession"})
 # Functions of Keras that return datasets of batches.
 FROM_FILES = (
     "audio_dataset_from_directory",

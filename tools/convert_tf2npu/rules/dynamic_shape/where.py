@@ -44,7 +44,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
-from ...analysis.row_uses import WHERE
+from ...analysis.row_uses import WHERE, WHERE_PARAMETERS
 from ...analysis.selected_rows import selected_rows
 from ...facts.kinds import ROWS
 from ...rewrite.masked_reductions import change_to_masked_reductions, questions_about_mask
@@ -55,11 +55,10 @@ from ..base import Change, Context, Finding, Question
 
 CODE = "NPU230"
 CALLS = WHERE
-_SIGNATURE = ("condition", "x", "y", "name")
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Finding]:
-    bound = bind_arguments(call.node, _SIGNATURE)
+    bound = bind_arguments(call.node, WHERE_PARAMETERS)
     if bound.hidden or bound.is_given("x") or not runs_on_npu(context, call.node):
         return
     places = selected_rows(context, call.node)

@@ -104,13 +104,13 @@ from ...analysis.graph_rewrites import GRAPH_REWRITES
 from ...rewrite.loss_scale_edits import CONTRIB, TRAIN
 from ...semantics.model import Call, Scope, Where
 from ...semantics.module_index import Names
+from ...semantics.tf_types import UPDATING_METHODS
 from ...semantics.value_flow import origins
 from ...syntax.expressions import values_of
 from ..base import Context, Finding
 
 CODE = "NPU287"
 METHODS = frozenset({"run"})
-_UPDATES = frozenset({"minimize", "apply_gradients"})
 _SCALES = GRAPH_REWRITES | {
     CONTRIB + "LossScaleOptimizer",
     TRAIN + "MixedPrecisionLossScaleOptimizer",
@@ -189,7 +189,7 @@ def _is_scaled_update(call: ast.Call, where: Where, names: Names) -> bool:
     function = call.func
     return (
         isinstance(function, ast.Attribute)
-        and function.attr in _UPDATES
+        and function.attr in UPDATING_METHODS
         and any(
             isinstance(maker.node, ast.Call) and maker.resolve() in _SCALES
             for maker in origins(function.value, where, names)

@@ -71,10 +71,11 @@ from ...analysis.device_placement import is_in_test
 from ...analysis.host_work import is_on_host
 from ...analysis.session_patch import gets_session_patch
 from ...semantics.model import Call
+from ...semantics.tf_types import SESSIONS
 from ..base import Context, Finding
 
 CODE = "NPU206"
-CALLS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession"})
+CALLS = SESSIONS
 _ENDS = frozenset({"close", "__exit__", "__enter__"})
 
 

@@ -87,6 +87,7 @@ import ast
 import re
 from typing import Iterator
 
+from ...analysis.keras_backends import SETTERS
 from ...analysis.tensorflow_version import is_tf2_program
 from ...rewrite.call_edits import edit_to_add_argument, edit_to_rename
 from ...rewrite.removal import remove_arguments, remove_statements
@@ -112,7 +113,6 @@ CALLS = frozenset(_SWITCHES)
 METHODS = frozenset({"compile"})
 _VARIABLE = "TF_XLA_FLAGS"
 _AUTOMATIC = re.compile(r"--(?:.* --)?tf_xla_auto_jit=(?!-1\b|0\b)")
-_SETTERS = frozenset({"os.environ.setdefault", "os.environ.__setitem__", "os.putenv"})
 
 
 def check_file(context: Context) -> Iterator[Change | Finding]:
@@ -149,7 +149,7 @@ def _only_sets_flags(context: Context, statement: ast.stmt, value: ast.AST) -> b
         and isinstance(statement.value, ast.Call)
         and len(statement.value.args) == 2
         and statement.value.args[1] is value
-        and context.resolve(statement.value.func, where) in _SETTERS
+        and context.resolve(statement.value.func, where) in SETTERS
     )
 
 

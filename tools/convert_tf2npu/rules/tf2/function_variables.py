@@ -118,6 +118,7 @@ from ...analysis.tensorflow_version import is_tf2_program
 from ...analysis.tf_functions import enclosing_functions, is_conditional, is_traced, layer_call_functions
 from ...semantics.model import Call
 from ...semantics.module_index import Definition
+from ...semantics.tf_types import METHODS_RUN_ONCE
 from ...syntax.expressions import last_name
 from ..base import Context, Finding
 
@@ -134,7 +135,6 @@ CALLS = frozenset(
 )
 METHODS = frozenset({"add_weight", "add_variable"})
 _INSIDE = frozenset({"tensorflow.GradientTape", "tensorflow.name_scope"})
-_INITIAL = frozenset({"__init__", "build"})
 
 
 def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
@@ -166,7 +166,7 @@ def _is_layer_with_variables(definition: Definition) -> bool:
         and any(base.startswith("tensorflow.keras.") for base in names.outside_ancestors(node))
         and any(
             (last_name(call.node.func) in METHODS or names.resolve(call.node.func, call.where) in CALLS)
-            and any(function.name in _INITIAL for function in enclosing_functions(names, call.node))
+            and any(function.name in METHODS_RUN_ONCE for function in enclosing_functions(names, call.node))
             for call in names.calls
             if node in names.ancestors(call.node)
         )

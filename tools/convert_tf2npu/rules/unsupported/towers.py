@@ -106,6 +106,7 @@ from typing import Iterator, NamedTuple
 from ...analysis.command_line_flags import flags_read_by
 from ...analysis.device_placement import enclosing_function, is_in_test
 from ...analysis.gpu_names import numbers_in_gpu_names
+from ...analysis.gradient_sources import SAME_LENGTH
 from ...analysis.gradients import averages_gradients
 from ...facts.kinds import SHAPE, VALUE
 from ...semantics.model import Call, Where
@@ -123,7 +124,6 @@ _REPEATS = re.compile(r"reuse|(?<!apply_)gradients?\(")
 _OF_DEVICES = re.compile("gpu|tower|clone|devices", re.IGNORECASE)
 _SCOPE_OF_TOWER = re.compile(r"(?:tower|gpu|clone|replica)_?(?:%[dis]|{)", re.IGNORECASE)
 _RANGES = frozenset({"range", "xrange", "arange"})
-_SAME_LENGTH = frozenset({"enumerate", "list", "tuple", "reversed", "sorted", "zip"})
 
 
 class _Count(NamedTuple):
@@ -172,7 +172,7 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
 
 def _sequence_of_known_length(node: ast.expr) -> ast.expr:
     """Return the sequence that decides the number of iterations over an expression, if its length is known."""
-    while isinstance(node, ast.Call) and node.args and last_name(node.func) in _SAME_LENGTH:
+    while isinstance(node, ast.Call) and node.args and last_name(node.func) in SAME_LENGTH:
         node = node.args[0]
     return node
 
@@ -337,7 +337,7 @@ def _length_expression(context: Context, node: ast.expr, where: Where, depth: in
             if isinstance(end, ast.Call) and last_name(end.func) == "len" and end.args:
                 return _length_expression(context, end.args[0], where, depth)
             return _Count(end, where, True)
-        if word in _SAME_LENGTH:
+        if word in SAME_LENGTH:
             return _length_expression(context, node.args[0], where, depth)
         if context.resolve(node.func, where) == "tensorflow.split" and len(node.args) > 1:
             return _Count(node.args[1], where, True)
