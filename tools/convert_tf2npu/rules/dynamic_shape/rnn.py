@@ -108,7 +108,7 @@ def _runs_with_few_steps(context: Context, node: ast.Call, bound: Bound, time_fi
 
 
 def _edits_to_unroll(context: Context, node: ast.Call, bound: Bound, time_first: bool) -> tuple[Edit, ...]:
-    """Return the edits that write ``npu_dynamic_rnn``; () if an argument or the outputs are unclear."""
+    """Return the edits that write ``npu_rnn.npu_dynamic_rnn``; () if an argument or the outputs are unclear."""
     source, tensorflow = context.source, name_of_tensorflow(context.names)
     is_known = "time_major" not in bound.args or boxed_constant(bound.args["time_major"]) in ((True,), (False,))
     if bound.hidden or bound.unknown or not is_known:
