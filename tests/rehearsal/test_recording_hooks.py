@@ -25,7 +25,7 @@ from npu_shim.rehearsal.recording.queue_sizes import ops_from_queue_sizes, scala
 from npu_shim.rehearsal.recording.random_seeds import seed_ops_by_call_site
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import fed_arrays, untrained_variables_in
-from npu_shim.rehearsal.recording.summaries import scalars_of
+from npu_shim.rehearsal.recording.summaries import scalars_of, watch_summaries
 from npu_shim.rehearsal.recording.unordered_reads import UnorderedReads
 from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
 from npu_shim.rehearsal.recording.variables import weights_of
@@ -195,8 +195,22 @@ def test_an_op_made_in_a_thread_of_a_library_belongs_to_the_function_that_waits_
 
 
 def test_scalars_of_summaries_leave_speeds_out() -> None:
-    values = [v1.Summary.Value(tag=tag, simple_value=2.5) for tag in ("loss", "global_step/sec")]
+    tags = "loss", "global_step/sec", "steps_per_sec", "words_per_second/source"
+    values = [v1.Summary.Value(tag=tag, simple_value=2.5) for tag in tags]
     assert scalars_of(v1.Summary(value=values).SerializeToString()) == [("loss", 2.5)]
+
+
+def test_scalars_of_tensorflow_2_leave_speeds_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded: list[str] = []
+    recorder: Any = SimpleNamespace(record_values=lambda kind, pairs: recorded.extend(name for name, _ in pairs))
+    monkeypatch.setattr("npu_shim.rehearsal.recording.methods.wrap_methods", lambda *_: None)
+    for owner in (tf.compat.v2.summary, tf.summary):
+        monkeypatch.setattr(owner, "scalar", owner.scalar)
+    monkeypatch.setattr(tf, "executing_eagerly", lambda: True)
+    watch_summaries(recorder)
+    for name in ("loss", "steps_per_sec"):
+        tf.compat.v2.summary.scalar(name, 2.5, step=1)
+    assert recorded == ["loss"]
 
 
 def test_a_wrapped_class_has_the_methods_of_a_class_that_takes_the_place_of_one_above() -> None:

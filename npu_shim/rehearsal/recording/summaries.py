@@ -15,8 +15,8 @@ from npu_shim.rehearsal.recording.names import OWN_WRITER
 from npu_shim.rehearsal.recording.recorder import Watcher
 from npu_shim.rehearsal.recording.saved_graphs import add_note
 
-# tags of hooks that measure speed, and of queues: how full they are depends on threads
-_BY_CHANCE = re.compile(r".*(/sec|fraction_(of|over)_\d+(_of_\d+)?_full(_\d+)?|queue_size)$")
+# tags of what measures speed, and of queues: how full they are depends on threads
+_BY_CHANCE = re.compile(r".*(/sec|_per_sec(ond)?(/.*)?|fraction_(of|over)_\d+(_of_\d+)?_full(_\d+)?|queue_size)$")
 
 
 def watch_summaries(recorder: Watcher) -> None:
@@ -41,6 +41,8 @@ def watch_summaries(recorder: Watcher) -> None:
             recorder.record_values(SUMMARY, [(name, np.asarray(value))])
             return np.zeros((), np.int64)
 
+        if _BY_CHANCE.match(name):
+            return original(name, data, *args, **kwargs)
         graph = tf.compat.v1.get_default_graph()
         if tf.executing_eagerly():
             record(np.asarray(data))
