@@ -386,7 +386,7 @@ def lines(folder: str, name: str, number: str, form: str, *head: str) -> None:
     """Write lines of a form like ``{int:4},{float},"{words:3:9}"`` behind some first lines.
 
     Its fields are ``{number}`` of the line or ``{number:DIGITS:FIRST}``, ``{int:LIMIT}``, ``{float}``,
-    ``{of:ONE|OTHER}`` and ``{words:LEAST:MOST}``.
+    ``{of:ONE|OTHER}``, ``{words:LEAST:MOST}`` of 200 words, and ``{word}``, the word of the number of the line.
     """
     random = np.random.RandomState(0)
 
@@ -395,6 +395,8 @@ def lines(folder: str, name: str, number: str, form: str, *head: str) -> None:
         if kind == "number":
             digits, first = (int(word) for word in (*rest, "0", "0")[:2])
             return str(first + line).zfill(digits)
+        if kind == "word":
+            return _word(line, "")
         if kind == "float":
             return f"{random.rand():.4f}"
         if kind == "int":

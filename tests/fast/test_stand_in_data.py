@@ -83,12 +83,14 @@ def test_protocol_buffers_are_compiled_with_their_imports(
 
 
 def test_lines_have_the_fields_of_their_form(tmp_path: pathlib.Path) -> None:
-    form = 'p{number:3:7},{int:4}\\t{float},{of:a|b},"{words:2:3}"'
+    form = 'p{number:3:7},{word},{int:4}\\t{float},{of:a|b},"{words:2:3}"'
     load("public_data").main(["lines", str(tmp_path / "a"), "b/x.csv", "12", form, "head"])
     head, *lines = (tmp_path / "a" / "b" / "x.csv").read_text(encoding="utf-8").splitlines()
     assert head == "head" and len(lines) == 12
     for number, line in enumerate(lines):
-        assert re.fullmatch(rf'p{number + 7:03},[0-3]\t0\.\d{{4}},[ab],"[a-z]+( [a-z]+){{1,2}}"', line)
+        assert re.fullmatch(
+            rf'p{number + 7:03},a{chr(97 + number)},[0-3]\t0\.\d{{4}},[ab],"[a-z]+( [a-z]+){{1,2}}"', line
+        )
 
 
 def test_a_graph_has_the_pickles_of_planetoid(tmp_path: pathlib.Path) -> None:
