@@ -228,9 +228,11 @@ with tf.control_dependencies([update]):
 read = tf.assign(step, step + 1)
 with tf.Session() as session:
     session.run(tf.global_variables_initializer())
-    call = session.make_callable(counted) if "callable" in sys.argv else None
+    call = session.make_callable(counted if "callable" in sys.argv else weights)
     for _ in range(2):
-        print(session.run([loss, counted]), session.run(weights), call and call())
+        if "callable" not in sys.argv:
+            print(session.run([loss, counted]))
+        print(call())
     session.run(read)
 """
 
@@ -280,7 +282,8 @@ def test_sessions_with_operators_of_the_host_get_mixed_computing(
         ("skips", ["counted"]),
         ("skips own", ["counted"]),
         ("skips resource", ["counted"]),
-        ("callable", ["counted", "read"]),
+        ("callable", []),
+        ("callable skips", ["counted"]),
     ],
 )
 def test_a_counter_is_reported_if_a_run_with_it_may_skip_an_update(

@@ -17,6 +17,7 @@ _SEEN = "npu_shim_assignments"  # attribute of a graph: the answers by the name 
 _KNOWN = "npu_shim_assigning"  # attribute of a graph: the sets of fetches that were looked at
 _UPDATES = re.compile("(Resource)?(Sparse)?Apply|Assign|(Resource)?Scatter")
 _HIDES_UPDATES = re.compile("StatefulPartitionedCall$|If$|While$|Case$")
+_CALLABLE = "make_callable"
 
 
 def note_if_assignment(seen: Seen, value: Value) -> None:
@@ -28,14 +29,15 @@ def note_if_assignment(seen: Seen, value: Value) -> None:
 
 def watch_assignments() -> None:
     """Watch the runs of all sessions."""
-    methods.wrap_methods(tf_session.BaseSession, ("run",), _run_and_note_skipped_updates)
-    methods.wrap_methods(tf_session.BaseSession, tf_session.HIDDEN_RUNS, _note_hidden_run)
+    hidden = tuple(name for name in tf_session.HIDDEN_RUNS if name != _CALLABLE)
+    methods.wrap_methods(tf_session.BaseSession, ("run", _CALLABLE), _run_and_note_skipped_updates)
+    methods.wrap_methods(tf_session.BaseSession, hidden, _note_hidden_run)
 
 
 def _run_and_note_skipped_updates(
     original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object
 ) -> Result:
-    values = original(session, fetches, *args, **kwargs)
+    values = original(session, fetches, *args, **kwargs)  # of make_callable, a function that runs them
     assignments: dict[str, Seen] = getattr(session.graph, _SEEN, {})
     if assignments:
         fetched = tf_session.fetched_elements(session, fetches)
