@@ -138,30 +138,52 @@ class Migrating:
 
     def _observe_facts(self) -> str:
         """Return the path of the facts of this command: those of an earlier run of it, or of one that runs now."""
-        from convert_tf2npu.api import UsageError, read_facts, rule_options
-
         path = os.path.join(self.reports, FILE)
         command = (self.module or self.script, *self.arguments)
-        if os.path.exists(path):
-            try:
-                known = read_facts(path)
-                source = whole_file.read_if_readable(self.script) or b""
-                is_here = known.facts_of_file(self.script, source) is not None
-                if is_here and any(run.command == command and self._is_long_enough(run) for run in known.runs):
-                    self.report(f"using the facts in {path}. Remove the file to observe again")
-                    return path
-            except UsageError as error:
-                self.report(f"observing again: {error}")
-                os.remove(path)
+        if os.path.exists(path) and self._has_facts(path, command):
+            self.report(f"using the facts in {path}. Remove the file to observe again")
+            return path
         self.report(f"observing {self.script}")
         log = os.path.join(self.reports, _LOG)
-        options = [
-            "--take-back",
-            "-o",
-            path,
-            *([f"--steps={self.steps}"] if self.steps else []),
-            *rule_options(self.rules),
-        ]
+        code = self._run_observation(path, command, log)
+        if code:
+            with open(log, encoding="utf-8", errors="replace") as output:
+                text = output.read()
+            last = "\n".join(text.rstrip().split("\n")[-_LINES_SHOWN:])
+            advice = advice_on_output(text)
+            raise NotObserved(
+                f"{self.script} ended with exit code {code}. {advice}The whole output is in {log}:\n{last}"
+            )
+        return path
+
+    def _has_facts(self, path: str, command: tuple[str, ...]) -> bool:
+        """Return True if a file has the facts of this command. Facts that cannot be used are removed."""
+        from convert_tf2npu.api import UsageError, read_facts
+
+        try:
+            known = read_facts(path)
+        except UsageError as error:
+            self.report(f"observing again: {error}")
+            os.remove(path)
+            return False
+        source = whole_file.read_if_readable(self.script) or b""
+        is_here = known.facts_of_file(self.script, source) is not None
+        return is_here and any(run.command == command and self._is_long_enough(run) for run in known.runs)
+
+    def _run_observation(self, path: str, command: tuple[str, ...], log: str) -> int:
+        """Return the exit code of a process that observes the script.
+
+        Args:
+            path: receives the facts.
+            command: the script or module, and its arguments.
+            log: receives the output.
+        Raises:
+            NotObserved: it took longer than the timeout.
+        """
+        from convert_tf2npu.api import rule_options
+
+        steps = [f"--steps={self.steps}"] if self.steps else []
+        options = ["--take-back", "-o", path, *steps, *rule_options(self.rules)]
         target = ["--project=.", "-m", *command] if self.module else command
         arguments = [sys.executable, "-m", "npu_shim", "observe", *options, *target]
         own = os.path.join(os.path.abspath(self.reports), "tmp")  # where the process keeps copies of the user's files
@@ -172,7 +194,7 @@ class Migrating:
             environ[PIPE_VARIABLE] = str(display.pipe)
         with open(log, "wb") as output:
             try:
-                code = subprocess.run(
+                return subprocess.run(
                     arguments,
                     env=environ,
                     stdin=subprocess.DEVNULL,
@@ -193,15 +215,6 @@ class Migrating:
                 for store in leftover_stores(own):
                     restore_files(store)
                 shutil.rmtree(own, ignore_errors=True)
-        if code:
-            with open(log, encoding="utf-8", errors="replace") as output_text:
-                text = output_text.read()
-            last = "\n".join(text.rstrip().split("\n")[-_LINES_SHOWN:])
-            advice = advice_on_output(text)
-            raise NotObserved(
-                f"{self.script} ended with exit code {code}. {advice}The whole output is in {log}:\n{last}"
-            )
-        return path
 
     def _is_long_enough(self, run: ObservedRun) -> bool:
         """Return True if an observed run was as long as that which is wanted."""
