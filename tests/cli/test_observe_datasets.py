@@ -307,7 +307,7 @@ with tf.Session() as session:
                 session.run(update)
         except tf.errors.OutOfRangeError:
             session.run(begin_test)
-        print("tested", [session.run(rows) for _ in range(3)])
+        print("tested", [int(session.run(rows)) for _ in range(3)])
 """
 
 
