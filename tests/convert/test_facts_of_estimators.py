@@ -1,10 +1,16 @@
-"""Lookup tables in the graph of an Estimator, with facts."""
+"""Lookup tables in the graph of an Estimator, and classes of Estimators, with facts."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
+from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.engine.results import FINDING, UNREACHED
+from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.facts.facts import Facts, digest
+from convert_tf2npu.facts.seen import Block, FileFacts
 
 from tests.convert.observed import converted_with_facts
 
@@ -78,3 +84,25 @@ OTHERS = {
 def test_programs_with_other_needs_stay(text: str) -> None:
     result = converted_with_facts(text, select=("NPU240",))
     assert [diagnostic.line for diagnostic in result.diagnostics] == [5, 6]
+
+
+TRAINER = b"""import tensorflow as tf
+
+
+class Trainer(tf.estimator.Estimator):
+    def __init__(self, model_fn, config):
+        \"\"\"Make it.\"\"\"
+        super().__init__(model_fn, config=config)
+
+    def name(self):
+        return "trainer"
+"""
+
+
+@pytest.mark.parametrize("made,named,kind", [(1, 0, FINDING), (0, 1, FINDING), (0, 0, UNREACHED)])
+def test_a_class_of_which_no_method_ran_counts_as_not_reached(made: int, named: int, kind: str) -> None:
+    path = os.path.realpath("train.py")
+    file = FileFacts(digest(TRAINER), {Block(1, 10): 1, Block(7, 7): made, Block(10, 10): named})
+    facts = Facts(os.path.dirname(path), (), {"train.py": file})
+    result = Converter(Settings(facts=facts, select=("NPU203",))).convert(TRAINER, path)
+    assert [d.kind for d in result.diagnostics] == [kind]

@@ -3,7 +3,8 @@
 A subclass passes its run configuration to its base class in its own way, so the rule does not change the base class.
 Replace ``tf.estimator.Estimator`` with ``NPUEstimator`` and pass it an ``NPURunConfig``. Replace
 ``tf.estimator.RunConfig`` with ``NPURunConfig``. A subclass of ``TPUEstimator`` passes its base class ``use_tpu=False``
-and a configuration for the NPU.
+and a configuration for the NPU. With facts of ``npu-shim observe``, a class of which no method ran counts as not
+reached.
 
 Reported::
 
@@ -40,6 +41,7 @@ Untouched::
 
 from __future__ import annotations
 
+import ast
 from typing import Iterator
 
 from ...syntax.expressions import last_part
@@ -55,6 +57,8 @@ _TPU_ESTIMATORS = frozenset({"tensorflow.estimator.tpu.TPUEstimator", "tensorflo
 
 def check_file(context: Context) -> Iterator[Finding]:
     for node, where in context.names.classes:
+        methods = [member for member in node.body if isinstance(member, ast.FunctionDef)]
+        unused = bool(methods) and all(context.runs_at(_first_line(method)) == 0 for method in methods)
         for base in node.bases:
             name = context.resolve(base, where) or ""
             if name in _NPU:
@@ -67,6 +71,7 @@ def check_file(context: Context) -> Iterator[Finding]:
                     node.name,
                     new,
                     more,
+                    unused=unused,
                 )
             elif name in _TPU_ESTIMATORS:
                 yield Finding(
@@ -74,4 +79,10 @@ def check_file(context: Context) -> Iterator[Finding]:
                     "{0} is a subclass of TPUEstimator. Pass its base class use_tpu=False and "
                     "config=npu_run_config_init(run_config=config)",
                     node.name,
+                    unused=unused,
                 )
+
+
+def _first_line(method: ast.FunctionDef) -> int:
+    """Return the first line of what a method does: that of its second statement behind a docstring."""
+    return method.body[bool(ast.get_docstring(method)) and len(method.body) > 1].lineno
