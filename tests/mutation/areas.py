@@ -47,6 +47,8 @@ NOTICED_SINCE = """
     npu_shim/npu_device/distribute/strategy.py:23
     npu_shim/npu_device/distribute/random_state.py:35
     npu_shim/rehearsal/recording/limit.py:104
+    npu_shim/rehearsal/predict/gains.py:116
+    npu_shim/rehearsal/predict/memory_of_step.py:105
 """.split()
 _RULES = (
     "tf215 convert tests/convert/test_rules.py",
