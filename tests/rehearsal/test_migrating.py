@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib
 import itertools
 import json
 import pathlib
@@ -16,6 +17,7 @@ import pytest
 
 from npu_shim.cli import main
 from npu_shim.import_hook import tool
+from npu_shim.import_hook.outside_files import imported_from_outside
 from npu_shim.rehearsal.files.kept import JOURNAL, STORE
 from npu_shim.rehearsal.migrating import plan, reports
 from npu_shim.rehearsal.migrating.bisection import departing_rewrites
@@ -100,9 +102,25 @@ def test_a_file_that_has_two_paths_is_migrated_once(folder: pathlib.Path) -> Non
     assert sorted(program.relative_paths) == ["package/other.py", "train.py"]
 
 
+def test_files_behind_a_link_belong_to_the_program(folder: pathlib.Path) -> None:
+    package = folder / "lib" / "package"
+    (folder / "scripts").mkdir()
+    package.mkdir(parents=True)
+    for name in "__init__.py", "first.py", "second.py":
+        (package / name).write_text("")
+    (folder / "scripts" / "package").symlink_to("../lib/package")
+    (folder / "scripts" / "train.py").write_text("import package.first\n")
+    observed = [str(package / "second.py"), str(folder / "scripts" / ".." / "other.py")]
+    program = Program("scripts/train.py", rules(), observed)
+    assert sorted(program.relative_paths) == [f"package/{name}.py" for name in ("__init__", "first", "second")] + [
+        "train.py"
+    ]
+
+
 class _Tries(Migrating):
     """A migration whose observed run, rewrites and verifications are given."""
 
+    outside: tuple[str, ...] = ()
     guilty: set[str] = set()
     tried: list[tuple[str, ...]] = []
 
@@ -110,7 +128,7 @@ class _Tries(Migrating):
         from convert_tf2npu.api import Facts, FileFacts, ObservedRun, digest
 
         path = pathlib.Path(self.reports) / plan.FILE
-        run = ObservedRun((self.script,), "2.15.1", "3.11.7", 5, "stopped")
+        run = ObservedRun((self.script,), "2.15.1", "3.11.7", 5, "stopped", self.outside)
         files = {name: FileFacts(digest(pathlib.Path(name).read_bytes())) for name in ("train.py", "helper.py")}
         path.write_text(Facts(str(pathlib.Path.cwd()), (run,), files).to_text(str(path)))
         return str(path)
@@ -168,6 +186,32 @@ def test_a_rewrite_that_departs_is_taken_back(
         re.match(r"out: 2 files, 0 changed; \d rewrites, \d by what 1 observed run showed\.\n", text)
         and "To change by hand: 1 place in code that ran, 0 not reached." in text
     )
+
+
+def test_files_outside_of_the_folder_are_named(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Tries, "outside", ("../lib/model.py", "../lib/ops.py"))
+    (folder / "reports").mkdir()
+    result = _Tries("train.py", [], "out", "reports", rules(), 5, False, None, print).migrate()
+    assert (
+        "Not converted, because outside of the folder of the script: ../lib/model.py and 1 more file."
+        in result.notes[1]
+    )
+
+
+def test_imports_from_outside_are_those_of_the_user(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {"scripts/inner.py": "tensorflow", "lib/model.py": "tensorflow", "lib/plain.py": "os"}
+    texts["lib/site-packages/installed.py"] = "keras"
+    for path, text in texts.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f'"""{text}"""\n')
+        monkeypatch.syspath_prepend(str(file.parent))
+        monkeypatch.delitem(sys.modules, file.stem, raising=False)
+        importlib.import_module(file.stem)
+    outside = imported_from_outside(str(folder / "scripts"))
+    assert [path for path in outside if path.startswith("../lib")] == ["../lib/model.py"]
+    for path in texts:
+        monkeypatch.delitem(sys.modules, pathlib.Path(path).stem)
 
 
 def test_a_migrated_program_that_trains_nothing_may_lack_files(

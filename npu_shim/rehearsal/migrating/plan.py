@@ -38,6 +38,10 @@ _STOPPED = (
     "Each observed run ended after its steps. What the program does later was not seen: with other sizes, as in an "
     "evaluation, it may fail or compile again. Observe a whole run before you train for long."
 )
+_OUTSIDE = (
+    "Not converted, because outside of the folder of the script: {0}. To convert all that the script imports, migrate "
+    "it as a module, in a folder that has both: npu-shim migrate -m {1}"
+)
 
 
 class NotObserved(Exception):
@@ -101,6 +105,9 @@ class Migrating:
         notes, back = [], []
         if all(run.ended == "stopped" for run in facts.runs):
             notes.append(_STOPPED)
+        outside = sorted({path for run in facts.runs for path in run.outside})
+        if outside:
+            notes.append(self._note_about_files(outside, facts.root))
         if verified.verdict not in (AGREE, NOT_REPRODUCIBLE) and of_facts:
             self.report("searching the rewrites that make the difference")
             left_out = departing_rewrites(
@@ -135,6 +142,14 @@ class Migrating:
             verified,
             notes,
         )
+
+    def _note_about_files(self, outside: Sequence[str], root: str) -> str:
+        """Return the note about the files, by path relative to the root, that were not converted."""
+        module = os.path.splitext(os.path.relpath(self.script))[0].replace(os.sep, ".")
+        shown = os.path.relpath(os.path.join(root, outside[0]))
+        more = f" and {count_text(len(outside) - 1, 'more file')}" if outside[1:] else ""
+        is_below = not module.startswith(".") and "." in module
+        return _OUTSIDE.format(shown + more, module if is_below else "MODULE")
 
     def _observe_facts(self) -> str:
         """Return the path of the facts of this command: those of an earlier run of it, or of one that runs now."""

@@ -6,7 +6,7 @@ import argparse
 import os
 import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING, Iterator, Sequence
+from typing import TYPE_CHECKING, Iterator, Mapping, Sequence
 
 from npu_shim._host import whole_file
 from npu_shim.import_hook import migrated_run
@@ -37,10 +37,11 @@ class Program:
         self._root = conversions.files.root
         if not os.path.isdir(self._root):
             self._root = os.path.dirname(self._root)
-        below = os.path.join(self._root, "")
-        known = {os.path.realpath(path) for path in conversions.paths}  # a run may import a file by another path
+        known = {os.path.realpath(path): path for path in conversions.paths}  # a run may import a file by another path
         conversions.paths += [
-            path for path in observed if path.startswith(below) and os.path.realpath(path) not in known
+            path
+            for path in (_path_below(self._root, path, known) for path in observed)
+            if path is not None and os.path.realpath(path) not in known
         ]
         self.script = self._relative_path(os.path.realpath(script))
         self._files: list[tuple[str, FileResult]] = conversions.convert_all()
@@ -113,6 +114,25 @@ class Program:
             whole_file.write_atomically(text, target)
         for path, _ in self._files:
             shutil.copymode(path, os.path.join(folder, self._relative_path(path)))
+
+
+def _path_below(root: str, path: str, known: Mapping[str, str]) -> str | None:
+    """Return the path of a file in a folder, perhaps by a link in it that leads to other files; None without one.
+
+    Args:
+        root: the folder.
+        path: of the file.
+        known: the paths of files in the folder by their real paths.
+    """
+    path = os.path.realpath(path)
+    for real, linked in [(root, root), *known.items()]:
+        while os.path.basename(real) == os.path.basename(linked) and real != linked:
+            real, linked = os.path.dirname(real), os.path.dirname(linked)
+        if path.startswith(os.path.join(real, "")):
+            candidate = os.path.join(linked, os.path.relpath(path, real))
+            if candidate.startswith(os.path.join(root, "")) and os.path.realpath(candidate) == path:
+                return candidate
+    return None
 
 
 def with_basis_taken_back(rewrites: Sequence[Rewrite]) -> list[Rewrite]:

@@ -48,7 +48,8 @@ def check_facts(content: Json) -> None:
     for root in (content["root"], *content.get("other_roots", ())):
         _require(isinstance(root, str) and not posixpath.isabs(root))
     for run in content["runs"]:
-        _require(isinstance(run["command"], list) and all(isinstance(word, str) for word in run["command"]))
+        for words in run["command"], run.get("outside", []):
+            _require(isinstance(words, list) and all(isinstance(word, str) for word in words))
         _require(isinstance(run["tensorflow"], str) and isinstance(run["python"], str))
         _require(_is_size(run["steps"]) and run["ended"] in _ENDINGS)
     for name, file in content["files"].items():

@@ -23,6 +23,8 @@ class ObservedRun(NamedTuple):
         tensorflow, python: the versions; tensorflow is empty if the run did not import it.
         steps: the number of training steps.
         ended: ``returned``, ``stopped`` after its steps, or ``error``.
+        outside: the files with TensorFlow that it imported from elsewhere, and not from an installed package, by path
+            relative to the root.
     """
 
     command: tuple[str, ...]
@@ -30,6 +32,7 @@ class ObservedRun(NamedTuple):
     python: str
     steps: int
     ended: str
+    outside: tuple[str, ...] = ()
 
 
 class Facts:
@@ -101,7 +104,7 @@ class Facts:
         return json.dumps({**content, "checksum": _checksum(content)}, indent=1) + "\n"
 
     def content_without_checksum(self, root: str) -> dict[str, object]:
-        runs = [{**run._asdict(), "command": list(run.command)} for run in self.runs]
+        runs = [_run_as_json(run) for run in self.runs]
         files = {name: self.files[name].to_json() for name in sorted(self.files)}
         content: dict[str, object] = {"schema": SCHEMA, "version": VERSION, "root": root, "runs": runs, "files": files}
         others = [_relative_folder(folder, self.root) for folder in self.other_roots]
@@ -149,11 +152,21 @@ def read_facts(path: str) -> Facts:
 
 
 def _facts_of(content: dict[str, Any], folder: str) -> Facts:
-    runs = tuple(ObservedRun(**{**run, "command": tuple(run["command"])}) for run in content["runs"])
+    runs = tuple(
+        ObservedRun(**{**run, "command": tuple(run["command"]), "outside": tuple(run.get("outside", ()))})
+        for run in content["runs"]
+    )
     files = {name: FileFacts.from_json(part) for name, part in content["files"].items()}
     root = os.path.realpath(os.path.join(folder, content["root"]))
     others = tuple(os.path.realpath(os.path.join(root, other)) for other in content.get("other_roots", ()))
     return Facts(root, runs, files, others)
+
+
+def _run_as_json(run: ObservedRun) -> dict[str, object]:
+    content = {**run._asdict(), "command": list(run.command), "outside": list(run.outside)}
+    if not run.outside:
+        del content["outside"]
+    return content
 
 
 def _relative_folder(folder: str, base: str) -> str:
