@@ -50,8 +50,8 @@ def iterator_resource_op(iterator: Iterator) -> Operation:
 
 
 def iterator_initializer(iterator: Iterator) -> Operation | None:
-    """Return the operation that begins an iterator of a graph; None if it begins by itself."""
-    return iterator._initializer
+    """Return the operation that begins an iterator of a graph; None if it begins by itself, as in eager code."""
+    return getattr(iterator, "_initializer", None)
 
 
 def dataset_kind(dataset: Dataset) -> str:

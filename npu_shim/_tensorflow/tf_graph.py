@@ -139,6 +139,14 @@ def contexts_around(op: Operation) -> list[object]:
     return contexts
 
 
+def is_in_same_loop(op: Operation, other: Operation) -> bool:
+    """Return True if an op of TensorFlow 1 is in the loop of another one, also in a branch or loop in it."""
+    loop, context = other._get_control_flow_context(), op._get_control_flow_context()
+    while context is not None and context is not loop:
+        context = context.outer_context
+    return loop is not None and context is loop
+
+
 def add_control_inputs(op: Operation, others: Sequence[Operation]) -> None:
     """Let an op wait for others, before a session has it."""
     op._add_control_inputs(others)

@@ -215,6 +215,24 @@ def observed(
     }
 
 
+EAGER_ITERATOR = """
+import tensorflow as tf
+
+tf.compat.v1.enable_eager_execution()
+
+
+def first():
+    return tf.data.Dataset.range(12).batch(8)
+
+
+print(tf.compat.v1.data.make_one_shot_iterator(first()).get_next())
+"""
+
+
+def test_an_iterator_in_eager_code_uses_its_dataset_in_another_way(python: Python, tmp_path: pathlib.Path) -> None:
+    assert observed(python, tmp_path, EAGER_ITERATOR, ["first"])["first"]["used"] == ["other"]
+
+
 def converted(python: Python, folder: pathlib.Path) -> str:
     run = python(folder, "-m", "convert_tf2npu.main", "-i", "script.py", "--facts", "facts.json", "-o", "out")
     assert run.returncode == 0, run.stdout[-3000:]

@@ -99,10 +99,17 @@ class Trainer(tf.estimator.Estimator):
 """
 
 
-@pytest.mark.parametrize("made,named,kind", [(1, 0, FINDING), (0, 1, FINDING), (0, 0, UNREACHED)])
-def test_a_class_of_which_no_method_ran_counts_as_not_reached(made: int, named: int, kind: str) -> None:
+@pytest.mark.parametrize(
+    "text,made,kind",
+    [
+        (TRAINER, 1, FINDING),
+        (TRAINER, 0, UNREACHED),
+        (TRAINER.replace(b"__init__", b"described"), 0, FINDING),  # inherited methods may have run
+    ],
+)
+def test_a_class_that_no_run_made_counts_as_not_reached(text: bytes, made: int, kind: str) -> None:
     path = os.path.realpath("train.py")
-    file = FileFacts(digest(TRAINER), {Block(1, 10): 1, Block(7, 7): made, Block(10, 10): named})
+    file = FileFacts(digest(text), {Block(1, 10): 1, Block(7, 7): made, Block(10, 10): 0})
     facts = Facts(os.path.dirname(path), (), {"train.py": file})
-    result = Converter(Settings(facts=facts, select=("NPU203",))).convert(TRAINER, path)
+    result = Converter(Settings(facts=facts, select=("NPU203",))).convert(text, path)
     assert [d.kind for d in result.diagnostics] == [kind]

@@ -101,3 +101,22 @@ def test_loops_of_other_steps_stay(loop: Any) -> None:
 @pytest.mark.parametrize("rows", [{}, {**ROWS, "rank": 4}, {**ROWS, "rank": [3, 4]}])
 def test_inputs_of_other_ranks_stay(rows: Any) -> None:
     assert converted(LINE, LOOP, rows) == LINE
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "class Cell(tf.nn.rnn_cell.RNNCell):\n    pass\n",
+        "class Wrapped(\n    tf.nn.rnn_cell.DropoutWrapper\n):\n    pass\n",
+    ],
+)
+def test_loops_stay_if_the_program_has_cells_of_its_own(more: str) -> None:
+    text = f"{HEAD}        {LINE}\n\n\n{more}"
+    result = converted_with_facts(text, LOOP, ROWS, select=("NPU207",))
+    assert result.new is None and [d.kind for d in result.diagnostics] == ["finding"]
+
+
+def test_loops_over_several_inputs_stay() -> None:
+    text = f"{HEAD}        x = (n, n)\n        {LINE}"
+    result = converted_with_facts(text, LOOP, ROWS, select=("NPU207",))
+    assert result.new is None and [d.kind for d in result.diagnostics] == ["finding"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.results import FINDING, UNREACHED
 from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.facts.facts import Facts, digest
+from convert_tf2npu.facts.seen import Block, FileFacts
 
 from tests.convert.observed import converted_with_facts
 
@@ -471,6 +474,42 @@ except tf.errors.NotFoundError:
 """
 
 
-@pytest.mark.parametrize("seen,kind", [({"is": "other"}, FINDING), ({}, UNREACHED)])
-def test_a_library_that_no_run_could_load_counts_as_not_reached(seen: Any, kind: str) -> None:
-    assert [d.kind for d in converted_with_facts(WITH_OPERATORS, seen, select=("NPU218",)).diagnostics] == [kind]
+SECOND_LIBRARY = 'others = tf.load_op_library("libother_ops.so")\n'
+
+
+@pytest.mark.parametrize(
+    "text,handled,without,kind",
+    [
+        (WITH_OPERATORS, 1, (), UNREACHED),
+        (WITH_OPERATORS, 0, (), FINDING),  # the question was not asked
+        (WITH_OPERATORS, 1, ("NPU218",), FINDING),
+        (WITH_OPERATORS + SECOND_LIBRARY, 1, (), FINDING),
+    ],
+)
+def test_a_library_that_no_run_could_load_counts_as_not_reached(
+    text: str, handled: int, without: tuple[str, ...], kind: str
+) -> None:
+    path, raw = os.path.realpath("train.py"), text.encode()
+    file = FileFacts(digest(raw), {Block(1, 7): 1, Block(6, 6): handled})
+    facts = Facts(os.path.dirname(path), (), {"train.py": file})
+    result = Converter(Settings(facts=facts, select=("NPU218",), no_facts_for=without)).convert(raw, path)
+    assert [d.kind for d in result.diagnostics] == [kind]
+
+
+def test_a_library_that_a_run_loaded_is_reported() -> None:
+    seen = {"is": "other"}
+    assert [d.kind for d in converted_with_facts(WITH_OPERATORS, seen, select=("NPU218",)).diagnostics] == [FINDING]
+
+
+COUNTER = """import tensorflow as tf
+
+step = tf.train.get_or_create_global_step()
+counted = tf.assign_add(step, 1)
+"""
+SCALED = "optimizer = tf.train.experimental.enable_mixed_precision_graph_rewrite(optimizer, 128.0)\n"
+
+
+@pytest.mark.parametrize("more,left", [("", 0), (SCALED, 1)])
+def test_a_counter_is_reported_if_the_program_names_loss_scaling(more: str, left: int) -> None:
+    seen = {"in": "graph", "skips": False}  # a fixed scale of TensorFlow skips nothing, that of the NPU does
+    assert len(converted_with_facts(COUNTER + more, seen, select=("NPU226",)).diagnostics) == left

@@ -193,7 +193,7 @@ def test_files_outside_of_the_folder_are_named(folder: pathlib.Path, monkeypatch
     (folder / "reports").mkdir()
     result = _Tries("train.py", [], "out", "reports", rules(), 5, False, None, print).migrate()
     assert (
-        "Not converted, because outside of the folder of the script: ../lib/model.py and 1 more file."
+        "Not converted, because outside of the folder of the program: ../lib/model.py and 1 more file."
         in result.notes[1]
     )
 

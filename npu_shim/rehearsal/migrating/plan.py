@@ -38,10 +38,8 @@ _STOPPED = (
     "Each observed run ended after its steps. What the program does later was not seen: with other sizes, as in an "
     "evaluation, it may fail or compile again. Observe a whole run before you train for long."
 )
-_OUTSIDE = (
-    "Not converted, because outside of the folder of the script: {0}. To convert all that the script imports, migrate "
-    "it as a module, in a folder that has both: npu-shim migrate -m {1}"
-)
+_OUTSIDE = "Not converted, because outside of the folder of the program: {0}."
+_AS_MODULE = " If the script runs as python -m {0} in this folder, too, npu-shim migrate -m {0} -o {1} converts them."
 
 
 class NotObserved(Exception):
@@ -145,11 +143,12 @@ class Migrating:
 
     def _note_about_files(self, outside: Sequence[str], root: str) -> str:
         """Return the note about the files, by path relative to the root, that were not converted."""
-        module = os.path.splitext(os.path.relpath(self.script))[0].replace(os.sep, ".")
         shown = os.path.relpath(os.path.join(root, outside[0]))
         more = f" and {count_text(len(outside) - 1, 'more file')}" if outside[1:] else ""
-        is_below = not module.startswith(".") and "." in module
-        return _OUTSIDE.format(shown + more, module if is_below else "MODULE")
+        module = os.path.splitext(os.path.relpath(self.script))[0].replace(os.sep, ".")
+        is_below = not any(path.startswith(os.pardir) for path in (module, shown))
+        advice = _AS_MODULE.format(module, self.output) if is_below and not self.module else ""
+        return _OUTSIDE.format(shown + more) + advice
 
     def _observe_facts(self) -> str:
         """Return the path of the facts of this command: those of an earlier run of it, or of one that runs now."""

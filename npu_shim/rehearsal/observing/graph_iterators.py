@@ -80,7 +80,7 @@ class GraphIterators:
             self._plans[key] = IteratorPlan(
                 tuple(op.name for op in reading if not op.type.startswith(_FROM_HANDLE)),
                 tuple(op.inputs[0] for op in reading if op.type.startswith(_FROM_HANDLE)),
-                tuple((op.inputs[0].op.name, op.outputs[0]) for op in ops if op.type == _TO_HANDLE),
+                tuple((op.inputs[0].op.name, op.outputs[0]) for op in ops if _has_constant_handle(op)),
                 tuple(op for op in ops if op.type == _INITIALIZER),
                 bool(updating.update_numbers_of_run(graph, elements)),
             )
@@ -136,6 +136,11 @@ class GraphIterators:
     def forget(self) -> None:
         """Count everything that an iterator may read, from now on: something runs that is not seen."""
         self.untracked |= self.readings.keys()
+
+
+def _has_constant_handle(op: Operation) -> bool:
+    """Return True if an op computes the handle of an iterator, and a run of it alone does nothing else."""
+    return op.type == _TO_HANDLE and not op.control_inputs and tf_graph.contexts_around(op) == [None]
 
 
 def _handle_as_bytes(value: Value) -> object:

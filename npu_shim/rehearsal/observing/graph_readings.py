@@ -108,8 +108,10 @@ class GraphReadings:
         try:
             with self._recorder.inside("noted"):
                 result = original(session, fetches, feed_dict, *args, **kwargs)
+                fed = {tensor.name for tensor, _ in tf_session.fed_values(session, feed_dict)} if plan.handles else ()
                 for iterator, handle in plan.handles:
-                    iterators.note_handle(iterator, session.run(handle))
+                    if handle.name not in fed:
+                        iterators.note_handle(iterator, session.run(handle))
             succeeded = True
             return result
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow import tf_api, tf_graph
 from npu_shim.rehearsal.observing.graphs import RANDOM, context_of_new_ops
 
 if TYPE_CHECKING:
@@ -37,5 +37,5 @@ def _has_random_ops(last: Operation) -> bool:
     """
     if last.type != "Exit":
         return True
-    scope = last.name.rpartition("/")[0] + "/"
-    return any(RANDOM.match(op.type) and op.name.startswith(scope) for op in last.graph.get_operations())
+    ops = last.graph.get_operations()  # not by their names: layers that are used again keep the scope of the first use
+    return any(RANDOM.match(op.type) and tf_graph.is_in_same_loop(op, last.inputs[0].op) for op in ops)

@@ -11,20 +11,23 @@ from npu_shim.rehearsal.recording import methods
 if TYPE_CHECKING:
     from convert_tf2npu.api import Seen
 
-    from npu_shim._tensorflow.types import Fetches, Function, Operation, Result, Session, Value
+    from npu_shim._tensorflow.types import Fetches, Function, Graph, Operation, Result, Session, Value
 
 _SEEN = "npu_shim_assignments"  # attribute of a graph: the answers by the name of an assignment that is watched
 _KNOWN = "npu_shim_assigning"  # attribute of a graph: the sets of fetches that were looked at
+_SKIPS = "npu_shim_skips_updates"  # attribute of a graph: True if a run of it may have skipped an update
 _UPDATES = re.compile("(Resource)?(Sparse)?Apply|Assign|(Resource)?Scatter")
 _HIDES_UPDATES = re.compile("StatefulPartitionedCall$|If$|While$|Case$")
 _CALLABLE = "make_callable"
 
 
 def note_if_assignment(seen: Seen, value: Value) -> None:
-    """Note of each run that makes an assignment of a graph if it may skip other updates of variables as ``skips``."""
+    """Note as ``skips`` if runs of the graph of an assignment may skip updates of variables."""
     op: Operation = getattr(value, "op", value)
     if str(getattr(op, "type", "")).startswith("Assign"):
         setattr(op.graph, _SEEN, {**getattr(op.graph, _SEEN, {}), op.name: seen})
+        if getattr(op.graph, _SKIPS, False):
+            seen.note("skips", True)
 
 
 def watch_assignments() -> None:
@@ -46,10 +49,12 @@ def _run_and_note_skipped_updates(
         if key not in known:
             setattr(session.graph, _KNOWN, known | {key})
             ran = tf_graph.ops_with_ancestors([getattr(element, "op", element) for element in fetched])
-            assigning = [assignments[op.name] for op in ran if op.name in assignments]
-            skips = bool(assigning) and any(map(_may_be_skipped_update, ran))
-            for seen in assigning:
-                seen.note("skips", skips)
+            if any(map(_may_be_skipped_update, ran)):  # the assignment may be made in a run of its own
+                _note_skips(session.graph)
+            else:
+                for op in ran:
+                    if op.name in assignments:
+                        assignments[op.name].note("skips", False)
     return values
 
 
@@ -60,7 +65,12 @@ def _may_be_skipped_update(op: Operation) -> bool:
     return bool(_HIDES_UPDATES.match(op.type))
 
 
-def _note_hidden_run(original: Function, session: Session, *args: object, **kwargs: object) -> Result:
-    for seen in getattr(session.graph, _SEEN, {}).values():
+def _note_skips(graph: Graph) -> None:
+    setattr(graph, _SKIPS, True)
+    for seen in getattr(graph, _SEEN, {}).values():
         seen.note("skips", True)
+
+
+def _note_hidden_run(original: Function, session: Session, *args: object, **kwargs: object) -> Result:
+    _note_skips(session.graph)
     return original(session, *args, **kwargs)

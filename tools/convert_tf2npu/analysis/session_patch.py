@@ -26,7 +26,8 @@ _MAY_CREATE = re.compile(
     "|".join(
         [
             *sorted({last_part(name) for name in _ESTIMATORS.union(SESSION_PARAMETERS)} - {_TRAIN}),
-            rf"(?:learning|training)(?:{spread_word_pattern('.')}|\s+import\s[^\n]*){_TRAIN}\b",
+            rf"(?:learning|training)(?:{spread_word_pattern('.')}|\s+import\s(?:[^\n]*|\s*\([^)]*)){_TRAIN}\b",
+            r"(?:learning|training)\s+as\s",
             "npu_",
         ]
     ).encode("ascii")

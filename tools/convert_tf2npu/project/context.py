@@ -92,7 +92,7 @@ class Context(Once):
         if self.facts is None:
             return None
         place = place_of(self.source, kind, node)
-        return self.facts.seen.get(place) if self._uses_facts(code, place.line) else None
+        return self.facts.seen.get(place) if self.uses_facts(code, place.line) else None
 
     def ran_with_tensorflow(self, version: str, code: str, line: int) -> bool:
         """Return True if observed runs reached a line, and all runs had one version of TensorFlow and no error.
@@ -106,11 +106,12 @@ class Context(Once):
         return (
             facts is not None
             and all(run.tensorflow.startswith(version) and run.ended != "error" for run in facts.runs)
-            and self._uses_facts(code, line)
+            and self.uses_facts(code, line)
             and bool(self.runs_at(line))
         )
 
-    def _uses_facts(self, code: str, line: int) -> bool:
+    def uses_facts(self, code: str, line: int) -> bool:
+        """Return True if the user lets a rule use facts in a line."""
         return f"{code}:{line}" not in self.no_facts_for and not code.startswith(self.no_facts_for or ("-",))
 
     def runs_at(self, line: int) -> int | None:

@@ -111,6 +111,7 @@ CODE = "NPU234"
 _SPARSE = "tensorflow.sparse_placeholder"
 CALLS = frozenset({"tensorflow.placeholder", "tensorflow.placeholder_with_default", _SPARSE})
 _MOST_SHOWN = 4  # shapes in a message
+_OF_OTHER_GRAPHS = b"import_meta_graph", b"import_graph_def", b"multiprocessing"
 _NUMBERS = re.compile(
     r"bool|keep_?prob|dropout|learning_?rate|(?<![a-z])lr(?![a-z])|is_?train|training|"
     r"epsilon|momentum|temperature|clip_?range|phase|summary|global_?step"
@@ -214,7 +215,15 @@ def _needs_no_shape(context: Context, call: Call) -> bool:
     seen = context.observed_at(CODE, SHAPE, call.node)
     has_default = last_name(call.node.func) == "placeholder_with_default"
     is_never_fed = seen is not None and not {"shape", "changes"} & seen.values.keys() and not has_default
-    return is_never_fed or _is_compiled_once(context, call)
+    return is_never_fed and not context.once(_may_feed_elsewhere) or _is_compiled_once(context, call)
+
+
+def _may_feed_elsewhere(context: Context) -> bool:
+    """Return True if a program may feed a placeholder in a copy of its graph, or in another process."""
+    project, path = context.names.project, context.names.path
+    near = project.with_imports(path) | project.with_importers({path})
+    raws = (context.source.raw, *map(project.raw, near))
+    return any(word in raw for raw in raws for word in _OF_OTHER_GRAPHS)
 
 
 def _is_compiled_once(context: Context, call: Call) -> bool:

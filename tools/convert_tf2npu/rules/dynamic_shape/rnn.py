@@ -5,9 +5,9 @@ over a fixed number of steps. Its inputs and outputs have time as the first dime
 ``sequence_length`` too.
 
 With facts of ``npu-shim observe``, the rule writes ``npu_rnn.npu_dynamic_rnn`` for ``tf.nn.dynamic_rnn`` if the number of
-steps was static in all observed runs, at most 128, and the steps have no random operations, such as those of a
-``DropoutWrapper``. It transposes the inputs, and the outputs in a line of their own. A later run without a static number
-of steps raises an error where the layer is built.
+steps was static in all observed runs, at most 128, the steps have no random operations, such as those of a
+``DropoutWrapper``, and the program has no class of cells of its own. It transposes the inputs, and the outputs in a line
+of their own. A later run without a static number of steps raises an error where the layer is built.
 
 Reported::
 
@@ -40,6 +40,7 @@ Untouched::
 from __future__ import annotations
 
 import ast
+import re
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
@@ -50,6 +51,7 @@ from ...rewrite.npu_imports import name_of_tensorflow
 from ...rewrite.removal import remove_arguments
 from ...semantics.model import Call
 from ...semantics.signatures import Bound, bind_arguments
+from ...semantics.value_flow import origins
 from ...syntax.expressions import boxed_constant
 from ...syntax.source import Edit, one_line
 from ...tf_api.name_tables import PARAMETERS
@@ -60,6 +62,7 @@ _BIDIRECTIONAL = "tensorflow.nn.bidirectional_dynamic_rnn"
 CALLS = frozenset({"tensorflow.nn.dynamic_rnn", _BIDIRECTIONAL})
 _SIGNATURE = PARAMETERS["tensorflow.nn.dynamic_rnn"]
 _ONLY_OF_LOOPS = frozenset({"parallel_iterations", "swap_memory", "time_major"})
+_OWN_CELL = re.compile(rb"class\s+\w+\s*\([^)]*(?:Cell|Wrapper)\b")
 _MOST_STEPS = 128  # of which each is a part of the graph
 
 
@@ -98,6 +101,8 @@ def _runs_with_few_steps(context: Context, node: ast.Call, bound: Bound, time_fi
     """Return the number of observed runs if each had a static number of steps, without random operations in them."""
     loop = context.observed_at(CODE, LOOP, node)
     inputs = context.observed_at(CODE, ROWS, bound.args["inputs"]) if "inputs" in bound.args else None
+    if context.once(_has_own_cell) or _may_be_several(context, node, bound.args.get("inputs")):
+        return None
     if loop is None or inputs is None or inputs.only("rank") != 3:
         return None
     if loop.only("in") != "graph" or loop.all("draws") != (False,):
@@ -105,6 +110,18 @@ def _runs_with_few_steps(context: Context, node: ast.Call, bound: Bound, time_fi
     shapes = loop.all("dimensions") or (None,)
     steps = [shape[not time_first] if isinstance(shape, tuple) and len(shape) == 3 else None for shape in shapes]
     return loop.runs if all(isinstance(number, int) and 0 < number <= _MOST_STEPS for number in steps) else None
+
+
+def _has_own_cell(context: Context) -> bool:
+    """Return True if a program derives a class from a cell. Its ``call`` runs once for a loop, and for each of the steps."""
+    project, path = context.names.project, context.names.path
+    return any(_OWN_CELL.search(raw) for raw in (context.source.raw, *map(project.raw, project.with_imports(path))))
+
+
+def _may_be_several(context: Context, node: ast.Call, inputs: ast.expr | None) -> bool:
+    """Return True if the inputs of a loop may be a tuple or list of tensors."""
+    sources = origins(inputs, context.names.place(node), context.names) if inputs is not None else []
+    return any(isinstance(source.node, (ast.Tuple, ast.List)) for source in sources)
 
 
 def _edits_to_unroll(context: Context, node: ast.Call, bound: Bound, time_first: bool) -> tuple[Edit, ...]:

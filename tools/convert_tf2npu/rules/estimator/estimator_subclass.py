@@ -57,8 +57,8 @@ _TPU_ESTIMATORS = frozenset({"tensorflow.estimator.tpu.TPUEstimator", "tensorflo
 
 def check_file(context: Context) -> Iterator[Finding]:
     for node, where in context.names.classes:
-        methods = [member for member in node.body if isinstance(member, ast.FunctionDef)]
-        unused = bool(methods) and all(context.runs_at(_first_line(method)) == 0 for method in methods)
+        made_by = [member for member in node.body if isinstance(member, ast.FunctionDef) and member.name == "__init__"]
+        unused = bool(made_by) and context.runs_at(_first_line(made_by[-1])) == 0
         for base in node.bases:
             name = context.resolve(base, where) or ""
             if name in _NPU:

@@ -6,8 +6,8 @@ the global step itself, skipped steps count too, and the learning rate schedule 
 An optimizer class of your own increments it in its ``apply_gradients``. The message names the class if it ignores
 ``global_step``: only then pass it.
 
-With facts of ``npu-shim observe``, there is no finding if no run of a session that incremented it may skip an update: no
-loss scaling, condition or function is around one. Observe again when you add loss scaling.
+With facts of ``npu-shim observe``, there is no finding if no run of a session may skip an update, because no condition or
+function is around one, and the program names no loss scaling. Observe again when you add it.
 
 Reported::
 
@@ -74,6 +74,7 @@ Untouched::
 from __future__ import annotations
 
 import ast
+import re
 from typing import Iterator
 
 from ...analysis.device_placement import enclosing_function, runs_on_npu
@@ -88,6 +89,7 @@ from ..base import Context, Finding, Message, Question
 CODE = "NPU226"
 CALLS = frozenset({"tensorflow.assign", "tensorflow.assign_add", "tensorflow.compat.v1.assign_add"})
 METHODS = frozenset({"assign", "assign_add"})
+_LOSS_SCALING = re.compile(rb"[Ll]oss_?[Ss]cal|mixed_precision")
 _STEPS = frozenset(
     "tensorflow.train." + name
     for name in """get_or_create_global_step get_global_step
@@ -117,7 +119,8 @@ def _findings_of_step_update(
     if runs_on_npu(context, call.node) and getattr(function, "name", "") != "apply_gradients":
         seen = context.observed_at(CODE, OP, call.node)
         if seen is not None and seen.all("skips") == (False,) and seen.all("in") == ("graph",):
-            return
+            if not context.once(_names_loss_scaling):
+                return
         ignoring = _optimizer_ignoring_step(context, function)
         move = Message("Increment it in {0}.apply_gradients, which ignores global_step, and remove it here", ignoring)
         pass_it = "Remove it and write optimizer.apply_gradients(..., global_step=global_step)"
@@ -126,6 +129,13 @@ def _findings_of_step_update(
         fix = move if ignoring else pass_it
         asks = (Question(OP, call.node),)
         yield Finding(call.node, "this also counts the steps that loss scaling skips. {0}", fix, asks=asks)
+
+
+def _names_loss_scaling(context: Context) -> bool:
+    """Return True if a file of a program names loss scaling, which rewrites turn into one that skips updates."""
+    project, path = context.names.project, context.names.path
+    near = project.with_imports(path) | project.with_importers({path})
+    return any(_LOSS_SCALING.search(raw) for raw in (context.source.raw, *map(project.raw, sorted(near))))
 
 
 def _functions_training_with_keras(context: Context) -> frozenset[ast.AST]:

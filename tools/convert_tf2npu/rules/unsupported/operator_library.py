@@ -80,5 +80,17 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Finding]:
             "the operators of this library have no kernels for the NPU. Use TensorFlow's, or build them for the CPU: "
             "they then run on the host",
             asks=(Question(VALUE, call.node),),
-            unused=context.facts is not None and context.observed_at(CODE, VALUE, call.node) is None,
+            unused=all(
+                _could_not_be_loaded(context, node) for node, called in context.called_names.items() if called in _LOADS
+            ),
         )
+
+
+def _could_not_be_loaded(context: Context, node: ast.Call) -> bool:
+    """Return True if no observed run returned from a call that loads a library, and each handled the error."""
+    line = context.source.line_col(context.source.start(node))[0]
+    if not context.uses_facts(CODE, line) or context.observed_at(CODE, VALUE, node) is not None:
+        return False
+    tries = [part for part in context.names.ancestors(node) if isinstance(part, ast.Try)]
+    handled = [handler.body[0].lineno for handler in tries[0].handlers] if tries else []
+    return any(context.runs_at(number) for number in handled)
