@@ -138,10 +138,12 @@ def switched_or_finding(context: Context, code: str, finding: Finding) -> Iterat
 
 def is_switched(context: Context) -> bool:
     """Return True if the file imports the switch, and not only in a comment."""
-    return SWITCH in context.source.text and context.once(_imports_switch)
+    return context.once(_imports_switch)
 
 
 def _imports_switch(context: Context) -> bool:
+    if SWITCH not in context.source.text:
+        return False
     imports = (node for node in ast.walk(context.source.tree) if isinstance(node, (ast.Import, ast.ImportFrom)))
     return any(last_part(alias.name) == SWITCH for node in imports for alias in node.names)
 
