@@ -188,6 +188,9 @@ with tf.variable_scope("third"):
 with tf.variable_scope("fourth"):
     dropping = rnn_cell.DropoutWrapper(rnn_cell.GRUCell(2), output_keep_prob=tf.constant(0.5))
     noise, _ = tf.nn.dynamic_rnn(dropping, outputs, dtype=tf.float32)
+    stacked = rnn_cell.MultiRNNCell([dropping])
+    tf.nn.dynamic_rnn(stacked, outputs, dtype=tf.float32, scope="one")
+    again, _ = tf.nn.dynamic_rnn(stacked, outputs, dtype=tf.float32, scope="other")  # ops in the scope of the first
 with tf.variable_scope("fifth"):
     unknown = tf.placeholder_with_default(x, [4, None, 3])
     open_outputs, _ = tf.nn.dynamic_rnn(rnn_cell.GRUCell(2), unknown, dtype=tf.float32)
@@ -334,6 +337,7 @@ if tf_api.has_keras_sessions():  # later ones have no tf.layers and no cells
         ) in new
         assert "    timely = npu_rnn.npu_dynamic_rnn(rnn_cell.GRUCell(2), steps, dtype=tf.float32)[0]\n" in new
         assert "    noise, _ = tf.nn.dynamic_rnn(dropping, outputs, dtype=tf.float32)\n" in new
+        assert "    again, _ = tf.nn.dynamic_rnn(stacked, outputs" in new
         assert "    open_outputs, _ = tf.nn.dynamic_rnn(rnn_cell.GRUCell(2), unknown, dtype=tf.float32)\n" in new
 
     @pytest.mark.once_tf115

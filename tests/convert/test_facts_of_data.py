@@ -514,6 +514,11 @@ def test_a_placeholder_that_was_never_fed_is_reported_if_the_program_may_feed_it
     assert "no observed run reached the feed at line 5" in str(diagnostic.message)
 
 
+def test_a_placeholder_that_a_copy_of_its_graph_may_be_fed_for_is_reported() -> None:
+    text = UNFED + "saver = tf.train.import_meta_graph(path)\n"
+    assert len(converted_with_facts(text, {"shape": []}, **SELECT).diagnostics) == 1
+
+
 def test_a_shape_that_is_no_literal_or_has_another_rank_stays() -> None:
     text = "import tensorflow.compat.v1 as tf\n\nsize = [None, 3]\nx = tf.placeholder(tf.float32, size)\n"
     assert converted(text, {"shape": (8, 3)})[1] == text

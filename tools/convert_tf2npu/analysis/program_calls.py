@@ -1,9 +1,10 @@
-"""Decide if a call of some kind is anywhere in the programs of a file."""
+"""Decide if a call of some kind, or a text, is anywhere in the programs of a file."""
 
 from __future__ import annotations
 
 from typing import Callable, Pattern
 
+from ..project.context import Context
 from ..semantics.module_index import ModuleIndex, Names
 
 
@@ -21,6 +22,13 @@ def program_has_call(names: Names, has_call: Callable[[Names], bool], pattern: P
     having = project.once(_files_with_call, has_call, pattern)
     importing = project.with_importers({names.path})
     return bool(having) and (len(importing) <= 1 or not importing.isdisjoint(project.with_importers(having)))
+
+
+def program_matches(context: Context, pattern: Pattern[bytes]) -> bool:
+    """Return True if a pattern is in a file, in one that it imports or in one that imports it, directly or not."""
+    project, path = context.names.project, context.names.path
+    near = project.with_imports(path) | project.with_importers({path})
+    return any(pattern.search(raw) for raw in (context.source.raw, *map(project.raw, near)))
 
 
 def _files_with_call(

@@ -97,6 +97,7 @@ from typing import Iterator
 from ...analysis.device_placement import runs_on_npu
 from ...analysis.fed_values import fed_values, feeds_elsewhere
 from ...analysis.graph_control_flow import control_flow_advice
+from ...analysis.program_calls import program_matches
 from ...analysis.unreached_feeds import unreached_feed
 from ...facts.kinds import SHAPE
 from ...facts.seen import only_shape
@@ -111,7 +112,8 @@ CODE = "NPU234"
 _SPARSE = "tensorflow.sparse_placeholder"
 CALLS = frozenset({"tensorflow.placeholder", "tensorflow.placeholder_with_default", _SPARSE})
 _MOST_SHOWN = 4  # shapes in a message
-_OF_OTHER_GRAPHS = b"import_meta_graph", b"import_graph_def", b"multiprocessing"
+# A placeholder may be fed in a copy of its graph, or in another process.
+_OF_OTHER_GRAPHS = re.compile(rb"import_meta_graph|import_graph_def|multiprocessing")
 _NUMBERS = re.compile(
     r"bool|keep_?prob|dropout|learning_?rate|(?<![a-z])lr(?![a-z])|is_?train|training|"
     r"epsilon|momentum|temperature|clip_?range|phase|summary|global_?step"
@@ -215,15 +217,7 @@ def _needs_no_shape(context: Context, call: Call) -> bool:
     seen = context.observed_at(CODE, SHAPE, call.node)
     has_default = last_name(call.node.func) == "placeholder_with_default"
     is_never_fed = seen is not None and not {"shape", "changes"} & seen.values.keys() and not has_default
-    return is_never_fed and not context.once(_may_feed_elsewhere) or _is_compiled_once(context, call)
-
-
-def _may_feed_elsewhere(context: Context) -> bool:
-    """Return True if a program may feed a placeholder in a copy of its graph, or in another process."""
-    project, path = context.names.project, context.names.path
-    near = project.with_imports(path) | project.with_importers({path})
-    raws = (context.source.raw, *map(project.raw, near))
-    return any(word in raw for raw in raws for word in _OF_OTHER_GRAPHS)
+    return is_never_fed and not context.once(program_matches, _OF_OTHER_GRAPHS) or _is_compiled_once(context, call)
 
 
 def _is_compiled_once(context: Context, call: Call) -> bool:

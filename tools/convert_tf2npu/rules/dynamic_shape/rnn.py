@@ -44,6 +44,7 @@ import re
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
+from ...analysis.program_calls import program_matches
 from ...facts.kinds import LOOP, ROWS
 from ...rewrite.call_edits import edit_to_rename, edits_to_wrap, name_argument
 from ...rewrite.insertion import edit_adding_after
@@ -62,6 +63,7 @@ _BIDIRECTIONAL = "tensorflow.nn.bidirectional_dynamic_rnn"
 CALLS = frozenset({"tensorflow.nn.dynamic_rnn", _BIDIRECTIONAL})
 _SIGNATURE = PARAMETERS["tensorflow.nn.dynamic_rnn"]
 _ONLY_OF_LOOPS = frozenset({"parallel_iterations", "swap_memory", "time_major"})
+# The call of such a cell runs once for a loop, and for each of the steps.
 _OWN_CELL = re.compile(rb"class\s+\w+\s*\([^)]*(?:Cell|Wrapper)\b")
 _MOST_STEPS = 128  # of which each is a part of the graph
 
@@ -101,7 +103,7 @@ def _runs_with_few_steps(context: Context, node: ast.Call, bound: Bound, time_fi
     """Return the number of observed runs if each had a static number of steps, without random operations in them."""
     loop = context.observed_at(CODE, LOOP, node)
     inputs = context.observed_at(CODE, ROWS, bound.args["inputs"]) if "inputs" in bound.args else None
-    if context.once(_has_own_cell) or _may_be_several(context, node, bound.args.get("inputs")):
+    if context.once(program_matches, _OWN_CELL) or _may_be_several(context, node, bound.args.get("inputs")):
         return None
     if loop is None or inputs is None or inputs.only("rank") != 3:
         return None
@@ -110,12 +112,6 @@ def _runs_with_few_steps(context: Context, node: ast.Call, bound: Bound, time_fi
     shapes = loop.all("dimensions") or (None,)
     steps = [shape[not time_first] if isinstance(shape, tuple) and len(shape) == 3 else None for shape in shapes]
     return loop.runs if all(isinstance(number, int) and 0 < number <= _MOST_STEPS for number in steps) else None
-
-
-def _has_own_cell(context: Context) -> bool:
-    """Return True if a program derives a class from a cell. Its ``call`` runs once for a loop, and for each of the steps."""
-    project, path = context.names.project, context.names.path
-    return any(_OWN_CELL.search(raw) for raw in (context.source.raw, *map(project.raw, project.with_imports(path))))
 
 
 def _may_be_several(context: Context, node: ast.Call, inputs: ast.expr | None) -> bool:

@@ -78,6 +78,7 @@ import re
 from typing import Iterator
 
 from ...analysis.device_placement import enclosing_function, runs_on_npu
+from ...analysis.program_calls import program_matches
 from ...facts.kinds import OP
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
@@ -89,6 +90,7 @@ from ..base import Context, Finding, Message, Question
 CODE = "NPU226"
 CALLS = frozenset({"tensorflow.assign", "tensorflow.assign_add", "tensorflow.compat.v1.assign_add"})
 METHODS = frozenset({"assign", "assign_add"})
+# Rewrites make it skip updates.
 _LOSS_SCALING = re.compile(rb"[Ll]oss_?[Ss]cal|mixed_precision")
 _STEPS = frozenset(
     "tensorflow.train." + name
@@ -119,7 +121,7 @@ def _findings_of_step_update(
     if runs_on_npu(context, call.node) and getattr(function, "name", "") != "apply_gradients":
         seen = context.observed_at(CODE, OP, call.node)
         if seen is not None and seen.all("skips") == (False,) and seen.all("in") == ("graph",):
-            if not context.once(_names_loss_scaling):
+            if not context.once(program_matches, _LOSS_SCALING):
                 return
         ignoring = _optimizer_ignoring_step(context, function)
         move = Message("Increment it in {0}.apply_gradients, which ignores global_step, and remove it here", ignoring)
@@ -129,13 +131,6 @@ def _findings_of_step_update(
         fix = move if ignoring else pass_it
         asks = (Question(OP, call.node),)
         yield Finding(call.node, "this also counts the steps that loss scaling skips. {0}", fix, asks=asks)
-
-
-def _names_loss_scaling(context: Context) -> bool:
-    """Return True if a file of a program names loss scaling, which rewrites turn into one that skips updates."""
-    project, path = context.names.project, context.names.path
-    near = project.with_imports(path) | project.with_importers({path})
-    return any(_LOSS_SCALING.search(raw) for raw in (context.source.raw, *map(project.raw, sorted(near))))
 
 
 def _functions_training_with_keras(context: Context) -> frozenset[ast.AST]:
