@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Callable
 
-from npu_shim._tensorflow.types import Function
+from npu_shim._tensorflow.types import Function, Module
 
 # Process state: what npu_shim replaced, until restore_all(). Only this module changes it.
-_original_attributes: dict[tuple[type, str], object] = {}
+_original_attributes: dict[tuple[type | Module, str], object] = {}
 _to_undo: dict[Callable[[], None], None] = {}  # in the order in which they were added
 
 
-def replace_attribute(owner: type, name: str, make: Callable[[Function], object]) -> None:
+def replace_attribute(owner: type | Module, name: str, make: Callable[[Function], object]) -> None:
     """Replace ``owner.name`` with ``make(original)``. Does nothing if it is replaced already."""
     if (owner, name) not in _original_attributes:
         original = owner.__dict__[name]
@@ -19,7 +19,7 @@ def replace_attribute(owner: type, name: str, make: Callable[[Function], object]
         _original_attributes[owner, name] = original
 
 
-def is_replaced(owner: type, name: str) -> bool:
+def is_replaced(owner: type | Module, name: str) -> bool:
     """Return True if ``owner.name`` is replaced now."""
     return (owner, name) in _original_attributes
 

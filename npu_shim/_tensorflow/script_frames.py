@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dis
 import functools
-import linecache
 import os
 import sys
 import sysconfig
@@ -104,12 +103,6 @@ def calling_line() -> tuple[str, int]:
     """Return file and line that have called npu_shim."""
     frame = _caller_of_npu_shim()
     return ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-
-
-def is_in_line_with(words: str) -> bool:
-    """Return True if the line of source that has called npu_shim has these words."""
-    frame = _caller_of_npu_shim()
-    return frame is not None and words in linecache.getline(frame.f_code.co_filename, frame.f_lineno)
 
 
 def main_thread_line_text() -> str:

@@ -9,6 +9,7 @@ from npu_shim._host.lazy_names import lazy_names as _lazy_names
 if TYPE_CHECKING:
     from npu_shim.data.buckets import bucket_by_length
     from npu_shim.data.dropped_in_training import drop_in_training
+    from npu_shim.data.fit_on_full_batches import full_batches
     from npu_shim.data.fixed_shapes import (
         Distinct,
         Selection,
@@ -33,6 +34,7 @@ else:
             "npu_shim.data.dropped_in_training": "drop_in_training",
             "npu_shim.data.padded_lengths": "fixed_lengths",
             "npu_shim.data.fixed_shapes": ("Distinct Selection masked_select masked_where top_k_mask unique_padded"),
+            "npu_shim.data.fit_on_full_batches": "full_batches",
             "npu_shim.data.masked": "masked_count masked_max masked_mean masked_min masked_rows masked_sum",
             "npu_shim.data.padding": "pad_last_batch",
             "npu_shim.data.remainder": "Remainder count_remainder",
@@ -52,6 +54,7 @@ __all__ = [
     "drop_in_training",
     "enforce_static_batch",
     "fixed_lengths",
+    "full_batches",
     "masked_count",
     "masked_max",
     "masked_mean",

@@ -18,6 +18,7 @@ from npu_shim.rehearsal.comparing.tolerances import BY_TYPE
 from npu_shim.rehearsal.portable import Recorded
 from npu_shim.rehearsal.recording.kinds import (
     BATCH,
+    FIT,
     GIVEN,
     INPUT_FN,
     LIBRARY_CODE,
@@ -126,14 +127,19 @@ def run_with_deliberate_changes(original: Run, migrated: Sequence[Recording]) ->
         return original
     events = migrated[0].deliberate
     batches = [(event.function, event.number) for event in events if event.what == BATCH]
-    in_training = tuple((event.function, event.number) for event in events if event.what == TRAINING_BATCH)
+    in_training, fits = (
+        tuple((event.function, event.number) for event in events if event.what == what)
+        for what in (TRAINING_BATCH, FIT)
+    )
     had = {event.what for event in events}
     # With TensorFlow 1 the package keras is another library, whose training is not recorded. A script notes it at its
     # end.
     notes = migrated[0].notes
     is_other = str(notes.tensorflow).startswith("1.") and not notes.keras
     library = is_other and migrated[0].end is not None and LIBRARY_CODE in original.deliberate.places
-    changes = Changes(original.deliberate.places, batches, INPUT_FN in had, POLICY not in had, library, in_training)
+    changes = Changes(
+        original.deliberate.places, batches, INPUT_FN in had, POLICY not in had, library, in_training, fits
+    )
     run = replace(original, deliberate=changes)
     return replace(run, convert=_select_options([LIBRARY_CODE])) if library else run
 
@@ -144,9 +150,13 @@ def missing_change_sentences(original: Run, migrated: Sequence[Recording]) -> li
     has = run_with_deliberate_changes(replace(original, deliberate=Changes()), migrated).deliberate
     if had is None or had.batches is None or has is None or has.batches is None:
         return []
-    calls, known = [*has.batches, *has.training_batches], [*had.batches, *had.training_batches]
-    functions = [function for function, number in calls if (function, number) not in known]
-    parts = [f"a static batch in {function or 'the script'}" for function in dict.fromkeys(functions)]
+    parts = []
+    for what, calls, known in (
+        ("a static batch", [*has.batches, *has.training_batches], [*had.batches, *had.training_batches]),
+        ("full batches of fit", has.fits, had.fits),
+    ):
+        functions = [function for function, number in calls if (function, number) not in known]
+        parts += [f"{what} in {function or 'the script'}" for function in dict.fromkeys(functions)]
     parts += ["a static training input"] * (has.input and not had.input)
     parts += ["float32 policies"] * (has.float32 and not had.float32)
     if not parts:

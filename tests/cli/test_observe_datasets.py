@@ -369,6 +369,23 @@ if not ONE:  # which has no tape
         )
         assert "drop_in_training" not in converted(python, tmp_path)
 
+    @pytest.mark.parametrize(
+        "body, drops",
+        [
+            ("if number % 2 == 0:\n        print(number)", True),
+            ("if number == -(-len(x) // 8) - 1:\n        print('epoch ends')", False),
+            ("losses = np.zeros(3)\n    losses[number] = 1", False),
+        ],
+    )
+    def test_a_loop_that_numbers_its_batches_drops_if_nothing_computes_the_number(
+        body: str, drops: bool, python: Python, tmp_path: pathlib.Path
+    ) -> None:
+        begin, _, rest = LOOP.partition('for a, b in made("first", 8):\n')
+        numbered = f'for number, (a, b) in enumerate(made("first", 8)):\n    {body}\n'
+        seen = observed(python, tmp_path, begin + numbered + rest)
+        assert ("counted" in seen["first"]) is not drops
+        assert ("drop_in_training" in converted(python, tmp_path)) is drops
+
     def test_a_function_may_read_a_dataset_on_which_a_loop_has_trained(python: Python, tmp_path: pathlib.Path) -> None:
         text = LOOP.replace("for pair in zip", TRACED_LOOP + "for pair in zip")
         seen = observed(python, tmp_path, text)

@@ -179,6 +179,18 @@ model.compile("sgd", "mse")
 result = getattr(model, "evaluate" if SECOND else "fit")(data, verbose=0)
 print("CASE evaluates", round(result, 4) if SECOND else 0)
 """
+ARRAYS = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+rows = 3 if "second" in sys.argv else 14
+tf.keras.utils.set_random_seed(1)
+model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])
+model.compile("sgd", "mse")
+model.fit(np.ones([rows, 2]), np.arange(float(rows)), 4, verbose=0)
+print("CASE weights", model.get_weights()[0].round(4).tolist())
+"""
 ERRORS = {
     "placeholders": r"cannot feed value of shape \(16, 4\)",
     "conditions": "as a python `bool` is not allowed",
@@ -227,5 +239,11 @@ if not tf.__version__.startswith("1."):
     def test_a_run_that_evaluates_reads_all_examples(python: Python, tmp_path: pathlib.Path) -> None:
         new = migrated(python, tmp_path, KERAS)
         assert "npu_data.drop_in_training(" in new.read_text()
+        second = cases(python, tmp_path / "script.py", "second")
+        assert cases(python, new, "second") == second
+
+    def test_a_run_on_fewer_rows_than_a_batch_trains_on_all(python: Python, tmp_path: pathlib.Path) -> None:
+        new = migrated(python, tmp_path, ARRAYS)
+        assert "shuffle=npu_data.full_batches()" in new.read_text()
         second = cases(python, tmp_path / "script.py", "second")
         assert cases(python, new, "second") == second

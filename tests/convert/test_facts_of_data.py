@@ -621,10 +621,52 @@ def test_slices_of_one_shape_are_not_reported() -> None:
     assert len(converted(SLICES, {"shape": [(100, 784), (50, 784)]})[0]) == 1
 
 
+@pytest.mark.parametrize("rows, size", [(1000, 100), (10, 32), (1000, [100, 90])])
+def test_a_batch_size_that_divides_the_rows_is_not_reported(rows: int, size: object) -> None:
+    assert converted(FIT, {"shape": (rows, 3)}, {"number": size}) == ([], FIT)
+
+
+FULL = "shuffle=npu_data.full_batches()"
+
+
+def fit_converted(arguments: str, *notes: dict[str, Any], before: str = "") -> str | None:
+    """Return the call of fit with facts, or None if it is reported."""
+    text = f"{before}{FIT.partition('model.fit')[0]}model.fit({arguments})\n"
+    (message,), _ = converted(text, *({} for _ in notes))
+    found, new = converted(text, *notes)
+    assert found in ([], [message]) and (not found or new == text)
+    assert found or converted(new) == ([], new)
+    return None if found else new[new.index("model.fit") :].strip()
+
+
+@pytest.mark.parametrize("share", ["", ", validation_split=0.1"])
+def test_a_partial_batch_of_arrays_is_left_out_in_training(share: str) -> None:
+    rows, size = {"shape": (1000, 3)}, {"number": [100, 128]}
+    assert fit_converted(f"x, y, batch_size=n{share}", rows, size) == f"model.fit(x, y, batch_size=n{share}, {FULL})"
+    assert fit_converted("x, y, shuffle=True, epochs=2", rows) == f"model.fit(x, y, {FULL}, epochs=2)"
+    assert fit_converted("x, y", {"shape": [(1000,), (20,)]}) == f"model.fit(x, y, {FULL})"
+    text = f"import tensorflow as tf\nfrom npu_shim import data as npu_data\n{FIT[FIT.index(chr(10)) :]}"
+    assert [d.runs for d in converted_with_facts(text, rows, size, **SELECT).diagnostics] == [2]
+
+
 @pytest.mark.parametrize(
-    "rows, size, number", [(1000, 100, 0), (10, 32, 0), (1000, [100, 90], 0), (1000, [100, 128], 1), ([], [], 1)]
+    "arguments, notes",
+    [
+        ("x, y", {}),
+        ("x, y", {"shape": []}),
+        ("x, y", {"shape": [(), (1000,)]}),
+        ("x, y, shuffle=False", {"shape": (1000,)}),
+        ("x, y, shuffle='batch'", {"shape": (1000,)}),
+        ("x, y, shuffle=mixed", {"shape": (1000,)}),
+        ("x, y, **given", {"shape": (1000,)}),
+        ("x, y, 32, 2, 0, None, 0.0, None, False", {"shape": (1000,)}),
+        ("x, y, validation_split=share", {"shape": (1000,)}),
+    ],
 )
-def test_a_batch_size_that_divides_the_rows_is_not_reported(rows: object, size: object, number: int) -> None:
-    notes = ({"shape": (rows, 3)}, {"number": size}) if rows else ({}, {})
-    found, _ = converted(FIT, *notes)
-    assert len([message for message in found if "the last batch of fit()" in message]) == number
+def test_a_partial_batch_that_cannot_change_stays_a_finding(arguments: str, notes: dict[str, Any]) -> None:
+    others = [{"number": 32}] if ", 32" in arguments else []
+    assert fit_converted(arguments, notes, *others) is None
+
+
+def test_a_partial_batch_stays_where_the_name_of_the_library_is_taken() -> None:
+    assert fit_converted("x, y", {"shape": (1000,)}, before="npu_data = 1\n") is None

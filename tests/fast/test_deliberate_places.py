@@ -79,6 +79,12 @@ def test_the_original_is_given_what_the_migrated_script_has() -> None:
         == Changes(batches=[("read", 2)], float32=True)
         == Changes.from_json(json.loads(json.dumps(made.to_json())))
     )
+    fit = changes(Deliberate("full batches of fit", "train", 3))
+    assert (
+        fit
+        == Changes(batches=[], float32=True, fits=(("train", 3),))
+        == Changes.from_json(json.loads(json.dumps(fit.to_json())))
+    )
     assert changes(Deliberate("mixed policy")).float32 is False
     assert changes(Deliberate("static input")).input is True
     untouched = Run("original", "a.py", [], "")

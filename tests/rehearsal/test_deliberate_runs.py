@@ -65,6 +65,21 @@ net.evaluate(test, verbose=0)
 """
 
 
+FIT_ARRAYS = """
+net = tf.keras.Sequential([tf.keras.layers.Dense(4, "tanh", input_shape=(6,)), tf.keras.layers.Dense(1)])
+net.compile("sgd", "mse")
+
+
+def train(**given):
+    net.fit(x, y, epochs=2, verbose=0, validation_split=0.1, **given)
+
+
+train()
+net.fit(x, y, batch_size=16, epochs=2, verbose=0)
+net.evaluate(x, y, verbose=0)
+"""
+
+
 ESTIMATOR = """
 v1 = tf.compat.v1
 
@@ -233,6 +248,17 @@ if IS_TF2:
         assert old in port
         found = verify(LOOP, port.replace(old, new, 1))
         assert found["first_departure"]["step"] == 1 and found["first_departure"]["kind"] == kind
+
+    def test_the_original_leaves_out_the_rows_of_arrays_that_the_port_leaves_out(verify: Verify) -> None:
+        full = "verbose=0, shuffle=npu_shim.data.full_batches())"
+        port = FIT_ARRAYS.replace("batch_size=16, epochs=2, verbose=0)", f"batch_size=16, epochs=2, {full}")
+        found = verify(FIT_ARRAYS, "import npu_shim\n" + port)
+        assert found["verdict"] == "agree", found["text"]
+        assert changes(found) == [("NPU248", COST)]
+        assert "NPU248 leaves out the partial batches of arrays in training" in found["text"]
+        assert found["original"]["steps"] == found["migrated"]["steps"] == 2 * 3 + 2 * 6
+        cut = FIT_ARRAYS.replace("x, y, batch_size=16", "x[:96], y[:96], batch_size=16")
+        assert verify(FIT_ARRAYS, cut)["verdict"] == "differ"
 
     def test_batches_that_the_port_leaves_out_in_evaluation_are_a_difference(verify: Verify) -> None:
         found = verify(FIT, FIT.replace(*BY_HAND).replace(".batch(16)", ".batch(16, drop_remainder=True)"))

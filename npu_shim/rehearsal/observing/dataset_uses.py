@@ -39,7 +39,7 @@ def note_dataset(seen: Seen, value: Value) -> Value:
 
     What trains on it is noted as ``trained_by``: keras, estimator, session, a ``for`` statement, calls of next(), or
     hand where the script updates variables without an optimizer of Keras. It is ``counted`` if the script asks for its
-    length, or counts its batches with ``enumerate`` or a counter that it compares with a computed number. See Batches.
+    length, or compares the number of a batch with a computed one. See Batches.
     """
     if not isinstance(value, (tf.compat.v2.data.Dataset, tf_api.v1.data.Dataset)):
         return value
@@ -99,7 +99,7 @@ class DatasetUses:
         reading.optimizer_steps = training_passes.steps_by_optimizer()
         loop = script_frames.calling_line()
         if reading.watched and loop not in self._counting:
-            self._counting[loop] = script_frames.is_in_line_with("enumerate(") or compares_own_count(*loop)
+            self._counting[loop] = compares_own_count(*loop)
         if self._counting.get(loop):
             self._note_count(dataset)
         self._open[id(iterator)] = reading

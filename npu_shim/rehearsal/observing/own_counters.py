@@ -1,4 +1,4 @@
-"""Loops that count their batches, and compare the count with a number that the script computes from lengths."""
+"""Loops that number their batches, and compare the number with one that the script computes from lengths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ def compares_own_count(path: str, line: int) -> bool:
     """Return True if the ``for`` statement at a line has a counter that the file compares with a computed number.
 
     With another number of batches, as ``step == examples // batch_size`` or ``step % steps_per_epoch == 0``, the script
-    would behave otherwise. A number without a division, a length or a rounding, as of an option, is not computed.
+    would behave otherwise. A number without a division, a length or a rounding, as of an option, is not computed. The
+    number of ``enumerate`` is a counter, too. A counter that is an index counts as compared, with the length of what it
+    is an index of. So does ``enumerate`` outside of a ``for`` statement that names its number.
 
     Args:
         path: of the file; False if it cannot be read.
@@ -25,9 +27,20 @@ def compares_own_count(path: str, line: int) -> bool:
     except (OSError, SyntaxError, ValueError):
         return False
     loops = [node for node in ast.walk(tree) if isinstance(node, ast.For) and node.lineno == line]
-    counters = {name for loop in loops for name in _names_increased_in(loop)}
+    numbers = {_first_target(loop) for loop in loops if any(map(_is_enumerate, ast.walk(loop.iter)))}
+    if "" in numbers:
+        return True
+    if not loops and any(_is_enumerate(node) and getattr(node, "lineno", 0) == line for node in ast.walk(tree)):
+        return True
+    counters = numbers | {name for loop in loops for name in _names_increased_in(loop)}
     if not counters:
         return False
+    if any(
+        isinstance(node, ast.Subscript) and not counters.isdisjoint(map(_name_of, ast.walk(node.slice)))
+        for loop in loops
+        for node in ast.walk(loop)
+    ):
+        return True
     computed = _computed_names(tree)
     return any(
         not counters.isdisjoint(map(_name_of, ast.walk(node)))
@@ -35,6 +48,15 @@ def compares_own_count(path: str, line: int) -> bool:
         for node in ast.walk(tree)
         if isinstance(node, ast.Compare)
     )
+
+
+def _is_enumerate(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and _name_of(node.func) == "enumerate"
+
+
+def _first_target(loop: ast.For) -> str:
+    """Return the first of the variables of a loop; the empty string if it has one, or no name."""
+    return _name_of(loop.target.elts[0]) if isinstance(loop.target, ast.Tuple) else ""
 
 
 def _names_increased_in(loop: ast.For) -> Iterator[str]:

@@ -25,14 +25,16 @@ from npu_shim._tensorflow.types import (
     InputFn,
     Iterator,
     KerasLayer,
+    KerasModel,
     KerasPolicy,
     Result,
     Value,
 )
-from npu_shim.data import batching, dropped_in_training, static_batch
+from npu_shim.data import batching, dropped_in_training, fit_on_full_batches, static_batch
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.kinds import (
     BATCH,
+    FIT,
     GIVEN,
     INPUT_FN,
     LIBRARY_CODE,
@@ -45,6 +47,7 @@ from npu_shim.rehearsal.recording.settings import Changes
 
 _STATIC_CODES = ("NPU109", "NPU114")
 _INPUT_CODE = "NPU103"
+_FIT_CODE = "NPU248"
 _FLOAT32 = "both run in float32, and npu-shim verify --half compares the rest"
 _LIBRARY = "both train with tf.keras, and --strict compares with the package"
 _HALF = ("float16", "bfloat16")
@@ -64,6 +67,8 @@ def watch_deliberate_changes(recorder: Recorder, changes: Changes) -> None:
     methods.wrap_methods(tf_data.MAP_AND_BATCH, ("__init__",), watch.batch_dataset)
     methods.wrap_methods(tf_api.v1.data.Iterator, ("make_initializer",), watch.make_initializer)
     setattr(dropped_in_training, "mark_as_dropping", watch.wrap_mark(dropped_in_training.mark_as_dropping))
+    methods.wrap_methods(tf.keras.Model, ("fit",), watch.fit)
+    setattr(fit_on_full_batches, "note_dropped", watch.note_dropped_rows)
     watch.watch_estimators()
     watch.note_keras_library()
     methods.wrap_methods(tf.keras.layers.Layer, ("add_weight",), watch.note_half_layer)
@@ -85,6 +90,8 @@ class _Changes:
         self._recorder = recorder
         self._places = changes.places
         self._batches, self._training_batches = changes.batches or (), changes.training_batches
+        self._fits, self._fit_calls = changes.fits, Counter[str]()
+        self._fit: tuple[tuple[str, int], str] | None = None  # the running fit, and its line if it is given the change
         self._is_input_static = changes.input
         self._is_half = False  # noted already
         self._is_library_given = changes.library
@@ -146,6 +153,34 @@ class _Changes:
 
         return mark
 
+    def fit(self, original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
+        """Train a model, without the partial batches of arrays if the migrated script does so."""
+        if self._fit is not None or "shuffle" not in inspect.signature(original).parameters:
+            return original(model, *args, **kwargs)
+        call = inspect.signature(original).bind(model, *args, **kwargs)
+        function = tf_recording.script_function_name()
+        self._fit_calls[function] += 1
+        key, place = (function, self._fit_calls[function]), ""
+        if key in self._fits and call.arguments.get("shuffle", True) is True:
+            code, place = self._acting_rule_and_line((_FIT_CODE,))
+            if code:
+                call.arguments["shuffle"] = fit_on_full_batches.full_batches()
+        self._fit = key, place
+        try:
+            return original(*call.args, **call.kwargs)
+        finally:
+            self._fit = None
+
+    def note_dropped_rows(self, rows: int, size: int) -> None:
+        """Note that the running fit leaves out a partial batch in each epoch."""
+        if self._fit is None:
+            return
+        (function, number), place = self._fit
+        if place:
+            self._record_given_change(_FIT_CODE, place, _cost_text(rows % size, rows, " of each epoch"))
+        else:
+            self._recorder.writer.write_event("deliberate", what=FIT, function=function, number=number)
+
     def _size_of_partial_batch(self, dataset: Dataset, size: Value) -> str | None:
         """Return how many examples a last partial batch has, as text: "" if unknown, None if there is no such batch."""
         if getattr(tf.compat.v1.get_default_graph(), "building_function", False) or tf.is_tensor(size):
@@ -160,7 +195,7 @@ class _Changes:
         if not lost:
             return None
         of_epoch = "" if _is_repeated(dataset) else " of each epoch"
-        return f"{lost:,} of {examples:,} examples{of_epoch} ({100 * lost / examples:.2g} %)"
+        return _cost_text(lost, examples, of_epoch)
 
     def watch_estimators(self) -> None:
         """Note that an NPUEstimator makes its training input static, or do so in Estimators."""
@@ -229,7 +264,7 @@ class _Changes:
             path, line = self._path_from_folder(frame.f_code.co_filename), frame.f_lineno
             for code in codes:
                 for known, first, last in self._places.get(code, ()):
-                    if known == path and first <= line <= last:
+                    if known == path and (first <= line <= last or code == _FIT_CODE):  # which reports once a file
                         return code, f"{path}:{line}"
         return "", ""
 
@@ -239,6 +274,10 @@ class _Changes:
 
     def _path_from_folder(self, path: str) -> str:
         return os.path.relpath(os.path.realpath(os.path.join(self._folder, path)), os.path.realpath(self._folder))
+
+
+def _cost_text(lost: int, examples: int, of_epoch: str) -> str:
+    return f"{lost:,} of {examples:,} examples{of_epoch} ({100 * lost / examples:.2g} %)"
 
 
 def _is_true(value: object) -> bool:

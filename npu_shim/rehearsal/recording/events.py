@@ -79,8 +79,8 @@ class Deliberate:
     """A deliberate change that a migrated script has, or that the original is given.
 
     Attributes:
-        what: BATCH, TRAINING_BATCH, POLICY, INPUT_FN or GIVEN of recording.kinds.
-        function, number: of a batching call.
+        what: BATCH, TRAINING_BATCH, FIT, POLICY, INPUT_FN or GIVEN of recording.kinds.
+        function, number: of a batching call, or a call of fit.
         code, place, cost: of a change that the original is given.
     """
 

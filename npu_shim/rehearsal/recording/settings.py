@@ -23,6 +23,7 @@ class Changes:
         places: code of a rule -> statements in which it changes something that training computes.
         batches: function and number of each batching call that drops the last partial batch; None to note the changes
             that the script has, and make none.
+        fits: function and number of each call of fit that leaves out the last partial batch of arrays.
         training_batches: those whose partial batch is dropped in training only, or where an iterator for it begins.
         input: True if an NPUEstimator makes the training input static.
         float32: True if no layer of Keras computes in 16 bits.
@@ -35,6 +36,7 @@ class Changes:
     float32: bool = False
     library: bool = False
     training_batches: Sequence[tuple[str, int]] = ()
+    fits: Sequence[tuple[str, int]] = ()
 
     def to_json(self) -> JsonObject:
         """Return it for the manifest of a recording, which another machine reads: without places."""
@@ -42,8 +44,9 @@ class Changes:
             return {"places": {}}
         batches = [list(call) for call in self.batches]
         changes = {"input": self.input, "float32": self.float32, "library": self.library}
-        in_training = {"training_batches": [list(call) for call in self.training_batches]}
-        return {"places": {}, "batches": batches, **changes, **(in_training if self.training_batches else {})}
+        of_training = {"training_batches": self.training_batches, "fits": self.fits}
+        in_training = {name: [list(call) for call in calls] for name, calls in of_training.items() if calls}
+        return {"places": {}, "batches": batches, **changes, **in_training}
 
     @classmethod
     def from_json(cls, content: JsonObject | None) -> Changes | None:
@@ -51,8 +54,8 @@ class Changes:
         if content is None:
             return None
         batches = list(map(tuple, content["batches"])) if "batches" in content else None
-        in_training = tuple(map(tuple, content.get("training_batches", ())))
-        return cls(**{**content, "batches": batches, "training_batches": in_training})
+        in_training = {name: tuple(map(tuple, content.get(name, ()))) for name in ("training_batches", "fits")}
+        return cls(**{**content, "batches": batches, **in_training})
 
 
 @dataclass(frozen=True)

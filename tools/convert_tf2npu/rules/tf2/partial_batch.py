@@ -11,6 +11,9 @@ the full batches: ``model.fit((b for b in train if len(b[0]) == train.batch_size
 train.batch_size)``.
 
 With facts of ``npu-shim observe``, the rule does not report arrays whose length the batch size divided in all observed runs.
+If it left a partial batch, and ``fit`` shuffles, ``fit`` gets ``shuffle=npu_data.full_batches()``: each epoch leaves out
+other rows, fewer than a batch, and validation keeps all. A later run with fewer rows than one batch trains on all of
+them, with a message. Without shuffling, each epoch would leave out the same rows, so the finding stays.
 
 Generators of the script that yield slices are reported, and objects of ``keras.utils.Sequence`` whose ``__len__`` rounds up.
 
@@ -176,20 +179,26 @@ from ...analysis.keras_methods import is_keras_method
 from ...analysis.slices import advice_for_full_range, value_of_argument
 from ...analysis.tensorflow_version import is_tf2_program
 from ...facts.kinds import SHAPE
+from ...rewrite.call_edits import edit_to_add_argument, edit_to_rename
+from ...rewrite.npu_imports import first_taken_name
 from ...semantics.model import Call
 from ...semantics.signatures import bind_arguments
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant_or, is_none, last_name, last_part
-from ..base import Context, Finding, Message, Question
+from ...syntax.source import Edit
+from ..base import Change, Context, Finding, Message, Question
 
 CODE = "NPU248"
+DELIBERATE = "leaves out the partial batches of arrays in training"
 ONCE_A_FILE = True
 METHODS = frozenset({"fit", "fit_generator"})
 _DEFAULT_SIZE = 32  # of the batches of fit()
+_FULL_BATCHES = "npu_data.full_batches()"  # a value for shuffle
+_SHUFFLE_POSITION = 8  # in the arguments of fit()
 _FLOWS = frozenset({"flow", "flow_from_dataframe", "flow_from_directory"})
 
 
-def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Finding]:
+def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Change | Finding]:
     if not is_keras_method(context, call):
         return
     bound = bind_arguments(call.node, ("x", "y", "batch_size"))
@@ -213,6 +222,7 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         or rows is None
         or "steps_per_epoch" in {keyword.arg for keyword in call.node.keywords}
         or not _may_have_partial_batch(context, call, rows, bound.args.get("batch_size"))
+        or _leaves_out_partial_batches(context, call)
         or is_in_test(context, call.node)
         or not is_tf2_program(context)
         or _is_own_fit(context, call)
@@ -220,8 +230,16 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         return
     size = bound.args.get("batch_size")
     asked = [rows] if size is None or is_none(size) else [rows, size]
-    if _were_batches_full(context, call, *asked):
-        return
+    seen, share = context.observed_at(CODE, SHAPE, rows), _validation_share(call)
+    sizes = _observed_sizes(context, *asked)
+    if seen is not None and sizes and share is not None:
+        if not any(_has_partial_batch(number, share, batch) for number, batch in sizes):
+            return
+        edit = _edit_to_shuffle_full_batches(context, call)
+        if edit is not None:
+            text = "partial batches of fit() left out in training"
+            yield Change(call.node, text, (edit,), ("npu_data",), runs=seen.runs)
+            return
     yield Finding(
         call.node,
         "the last batch of fit() may be smaller, and the NPU compiles it, too. Pass arrays whose length is a multiple "
@@ -261,6 +279,15 @@ def _is_image_flow(context: Context, call: Call, value: ast.expr) -> bool:
     return False
 
 
+def _leaves_out_partial_batches(context: Context, call: Call) -> bool:
+    """Return True if fit shuffles full batches already."""
+    given = (keyword.value for keyword in call.node.keywords if keyword.arg == "shuffle")
+    return any(
+        isinstance(value, ast.Call) and context.resolve(value.func, call.where) == "npu_shim.data.full_batches"
+        for value in given
+    )
+
+
 def _is_own_fit(context: Context, call: Call) -> bool:
     """Return True if the model may be of a class of the project that defines ``fit`` itself."""
     function = call.node.func
@@ -276,21 +303,32 @@ def _is_own_fit(context: Context, call: Call) -> bool:
     return False
 
 
-def _were_batches_full(context: Context, call: Call, rows: ast.expr, size: ast.expr | None = None) -> bool:
-    """Return True if the size of a batch divided the number of rows in all observed runs."""
+def _observed_sizes(context: Context, rows: ast.expr, size: ast.expr | None = None) -> list[tuple[int, int]]:
+    """Return the numbers of rows of all observed runs, each with each size of a batch; none if one is unknown."""
     seen = context.observed_at(CODE, SHAPE, rows)
     shapes = seen.all("shape") if seen is not None else None
     sizes: tuple[object, ...] | None = (_DEFAULT_SIZE,)
     if size is not None:
         seen = context.observed_at(CODE, SHAPE, size)
         sizes = seen.all("number") if seen is not None else None
-    share = _validation_share(call)
-    if not shapes or not sizes or share is None:
-        return False
-    numbers = [shape[0] for shape in shapes if isinstance(shape, tuple) and shape]
-    return len(numbers) == len(shapes) and not any(
-        _has_partial_batch(number, share, batch) for number in numbers for batch in sizes if isinstance(batch, int)
-    )
+    numbers = [shape[0] for shape in shapes or () if isinstance(shape, tuple) and shape]
+    batches = [number for number in sizes or () if isinstance(number, int) and number > 0]
+    is_known = len(numbers) == len(shapes or ()) and len(batches) == len(sizes or ())
+    return [(number, batch) for number in numbers for batch in batches] if is_known else []
+
+
+def _edit_to_shuffle_full_batches(context: Context, call: Call) -> Edit | None:
+    """Return the edit that lets fit leave out other rows in each epoch; None if it does not shuffle, or may not."""
+    if first_taken_name(("npu_data",), context.names) or len(call.node.args) > _SHUFFLE_POSITION:
+        return None
+    if any(isinstance(value, ast.Starred) for value in call.node.args):
+        return None
+    given = {keyword.arg: keyword.value for keyword in call.node.keywords}
+    if None in given or "shuffle" in given and constant_or(given["shuffle"], None) is not True:
+        return None
+    if "shuffle" in given:
+        return edit_to_rename(context.source, given["shuffle"], _FULL_BATCHES)
+    return edit_to_add_argument(context.source, call.node, f"shuffle={_FULL_BATCHES}")
 
 
 def _validation_share(call: Call) -> float | None:
