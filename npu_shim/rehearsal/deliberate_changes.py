@@ -24,6 +24,7 @@ from npu_shim.rehearsal.recording.kinds import (
     LIBRARY_CODE,
     POLICY,
     POLICY_CODE,
+    STATIC_INITIALIZER,
     TRAINING_BATCH,
 )
 from npu_shim.rehearsal.recording.settings import Changes, Place
@@ -126,10 +127,9 @@ def run_with_deliberate_changes(original: Run, migrated: Sequence[Recording]) ->
     if original.deliberate is None or not migrated:
         return original
     events = migrated[0].deliberate
-    batches = [(event.function, event.number) for event in events if event.what == BATCH]
-    in_training, fits = (
+    batches, in_training, fits, initializers = (
         tuple((event.function, event.number) for event in events if event.what == what)
-        for what in (TRAINING_BATCH, FIT)
+        for what in (BATCH, TRAINING_BATCH, FIT, STATIC_INITIALIZER)
     )
     had = {event.what for event in events}
     # With TensorFlow 1 the package keras is another library, whose training is not recorded. A script notes it at its
@@ -138,7 +138,8 @@ def run_with_deliberate_changes(original: Run, migrated: Sequence[Recording]) ->
     is_other = str(notes.tensorflow).startswith("1.") and not notes.keras
     library = is_other and migrated[0].end is not None and LIBRARY_CODE in original.deliberate.places
     changes = Changes(
-        original.deliberate.places, batches, INPUT_FN in had, POLICY not in had, library, in_training, fits
+        *(original.deliberate.places, [*batches], INPUT_FN in had, POLICY not in had, library),
+        *(in_training, fits, initializers),
     )
     run = replace(original, deliberate=changes)
     return replace(run, convert=_select_options([LIBRARY_CODE])) if library else run
@@ -154,6 +155,7 @@ def missing_change_sentences(original: Run, migrated: Sequence[Recording]) -> li
     for what, calls, known in (
         ("a static batch", [*has.batches, *has.training_batches], [*had.batches, *had.training_batches]),
         ("full batches of fit", has.fits, had.fits),
+        ("full batches of an iterator", has.static_initializers, had.static_initializers),
     ):
         functions = [function for function, number in calls if (function, number) not in known]
         parts += [f"{what} in {function or 'the script'}" for function in dict.fromkeys(functions)]

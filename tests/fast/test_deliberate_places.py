@@ -85,6 +85,9 @@ def test_the_original_is_given_what_the_migrated_script_has() -> None:
         == Changes(batches=[], float32=True, fits=(("train", 3),))
         == Changes.from_json(json.loads(json.dumps(fit.to_json())))
     )
+    initializer = changes(Deliberate("static initializer", "begin", 1))
+    assert initializer == Changes(batches=[], static_initializers=(("begin", 1),), float32=True)
+    assert initializer == Changes.from_json(json.loads(json.dumps(initializer.to_json())))
     assert changes(Deliberate("mixed policy")).float32 is False
     assert changes(Deliberate("static input")).input is True
     untouched = Run("original", "a.py", [], "")

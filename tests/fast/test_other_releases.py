@@ -73,7 +73,7 @@ def write_recording(folder: pathlib.Path) -> pathlib.Path:
     recorded = recording(folder / "run")
     with open(folder / "run" / FILE, "a") as stream:
         stream.writelines(json.dumps(event) + "\n" for event in MORE_EVENTS)
-    changes = Changes(batches=[("batch", 1)], training_batches=[("batch", 2)])
+    changes = Changes(batches=[("batch", 1)], training_batches=[("batch", 2)], static_initializers=[("begin", 1)])
     run = Run("original", str(folder / "train.py"), [], str(folder / "run"), steps=5, deliberate=changes)
     portable.replace_recording(str(folder / "r"), run, 0, recorded, Half(Precision(), 4, FOUND), 1e9)
     return folder / "r" / portable.MANIFEST

@@ -6,6 +6,7 @@ import inspect
 import os
 import sys
 from collections import Counter
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -40,6 +41,7 @@ from npu_shim.rehearsal.recording.kinds import (
     LIBRARY_CODE,
     POLICY,
     POLICY_CODE,
+    STATIC_INITIALIZER,
     TRAINING_BATCH,
 )
 from npu_shim.rehearsal.recording.recorder import Recorder
@@ -51,7 +53,7 @@ _FIT_CODE = "NPU248"
 _FLOAT32 = "both run in float32, and npu-shim verify --half compares the rest"
 _LIBRARY = "both train with tf.keras, and --strict compares with the package"
 _HALF = ("float16", "bfloat16")
-_CALL = "npu_shim_batching_call"  # attribute of a dataset: function and number
+_CALL = "npu_shim_batching_call"  # attribute of a dataset
 _OF_KERAS = ("fit", "evaluate", "predict")
 
 
@@ -85,11 +87,26 @@ def _policy_classes() -> set[type]:
     return {policy for policy in classes if isinstance(policy, type)}
 
 
+class _BatchingCall(NamedTuple):
+    """A call that makes batches.
+
+    Attributes:
+        function, number: of the script, and the number of the call in it.
+        code, place: the rule that acts there, and the line; else two times "".
+    """
+
+    function: str
+    number: int
+    code: str
+    place: str
+
+
 class _Changes:
     def __init__(self, recorder: Recorder, changes: Changes) -> None:
         self._recorder = recorder
         self._places = changes.places
         self._batches, self._training_batches = changes.batches or (), changes.training_batches
+        self._static_initializers = changes.static_initializers
         self._fits, self._fit_calls = changes.fits, Counter[str]()
         self._fit: tuple[tuple[str, int], str] | None = None  # the running fit, and its line if it is given the change
         self._is_input_static = changes.input
@@ -98,6 +115,7 @@ class _Changes:
         has_policies = hasattr(tf.keras.layers.Layer, "compute_dtype")  # not TensorFlow 1.15
         self.to_float32 = changes.float32 and POLICY_CODE in self._places and has_policies
         self._calls: Counter[str] = Counter()  # function of the script -> its batching calls so far
+        self._initializers: Counter[str] = Counter()  # the same of its calls that make initializers
         self._folder = os.getcwd()  # the script may change it
 
     def batch_dataset(self, original: Function, owner: object, *args: object, **kwargs: object) -> Result:
@@ -110,45 +128,52 @@ class _Changes:
             function = tf_recording.script_function_name()
             self._calls[function] += 1
             key = function, self._calls[function]
+            code, place = self._acting_rule_and_line(_STATIC_CODES)
+            cost = None
             if _is_true(call.arguments.get("drop_remainder", False)):
                 recorder.writer.write_event("deliberate", what=BATCH, function=key[0], number=key[1])
-            elif key in self._batches or key in self._training_batches:
-                code, place = self._acting_rule_and_line(_STATIC_CODES)
+            elif code and (key in self._batches or key in self._training_batches):
                 dataset = call.arguments.get("input_dataset", owner)
-                cost = self._size_of_partial_batch(dataset, call.arguments.get("batch_size")) if code else None
-                if cost is not None:
-                    self._record_given_change(code, place, cost)
-                    if key in self._training_batches:
-                        return dropped_in_training.drop_in_training(original(*call.args, **call.kwargs))
-                    call.arguments["drop_remainder"] = True
-            batched = original(*call.args, **call.kwargs)
-            if batched is not None:
-                setattr(tf_data.unwrap_dataset(batched), _CALL, key)
-            return batched
+                cost = self._size_of_partial_batch(dataset, call.arguments.get("batch_size"))
+            if cost is not None:
+                self._record_given_change(code, place, cost)
+                call.arguments["drop_remainder"] = key in self._batches
+            result = original(*call.args, **call.kwargs)
+            batched = owner if result is None else result  # of a method, or of __init__
+            setattr(tf_data.unwrap_dataset(batched), _CALL, _BatchingCall(*key, code, place))
+            if cost is not None and key not in self._batches:
+                dropped_in_training.drop_in_training(batched)
+            return result
 
     def make_initializer(
         self, original: Function, iterator: Iterator, dataset: Dataset, *args: object, **kwargs: object
     ) -> Result:
         """Begin a dataset with an iterator, without its partial batches if the migrated script does so."""
+        function = tf_recording.script_function_name()
+        self._initializers[function] += 1
+        key = function, self._initializers[function]
         sources = tf_graph.reachable_nodes([tf_data.unwrap_dataset(dataset)], tf_data.dataset_inputs)
-        if self._training_batches and any(map(dropped_in_training.is_marked_as_dropping, sources)):
-            dataset = static_batch.enforce_static_batch(dataset)
-        elif not batching.has_dynamic_batch(dataset):
-            for source in sources:
-                if hasattr(source, _CALL) and batching.has_dynamic_batch(source):
-                    function, number = getattr(source, _CALL)
-                    self._recorder.writer.write_event(
-                        "deliberate", what=TRAINING_BATCH, function=function, number=number
-                    )
+        calls: list[_BatchingCall] = [
+            getattr(source, _CALL)
+            for source in sources
+            if hasattr(source, _CALL) and batching.has_dynamic_batch(source)
+        ]
+        acting = next((call for call in calls if call.code), None)
+        if calls and not batching.has_dynamic_batch(dataset):
+            self._recorder.writer.write_event("deliberate", what=STATIC_INITIALIZER, function=function, number=key[1])
+        elif acting is not None and key in self._static_initializers:
+            dataset = self._enforce_static_batches(dataset, acting.code, acting.place)
         return original(iterator, dataset, *args, **kwargs)
 
     def wrap_mark(self, original: Function) -> Function:
         """Note a dataset that drops its partial batches in training."""
 
         def mark(dataset: Dataset) -> None:
-            key = getattr(tf_data.unwrap_dataset(dataset), _CALL, None)
-            if key is not None:
-                self._recorder.writer.write_event("deliberate", what=TRAINING_BATCH, function=key[0], number=key[1])
+            call: _BatchingCall | None = getattr(tf_data.unwrap_dataset(dataset), _CALL, None)
+            if call is not None:
+                self._recorder.writer.write_event(
+                    "deliberate", what=TRAINING_BATCH, function=call.function, number=call.number
+                )
             original(dataset)
 
         return mark
@@ -227,16 +252,20 @@ class _Changes:
     ) -> Result:
         if mode != "train":
             return original(estimator, input_fn, mode, *rest, **more)
-        with tf_estimator.change_iterator_datasets(self._enforce_static_batches):
-            result = original(estimator, input_fn, mode, *rest, **more)
-        return self._enforce_static_batches(result) if isinstance(result, tf.compat.v2.data.Dataset) else result
 
-    def _enforce_static_batches(self, dataset: Dataset) -> Dataset:
+        def enforce_static_input(dataset: Dataset) -> Dataset:
+            return self._enforce_static_batches(dataset, _INPUT_CODE, self._running_line())
+
+        with tf_estimator.change_iterator_datasets(enforce_static_input):
+            result = original(estimator, input_fn, mode, *rest, **more)
+        return enforce_static_input(result) if isinstance(result, tf.compat.v2.data.Dataset) else result
+
+    def _enforce_static_batches(self, dataset: Dataset, code: str, place: str) -> Dataset:
         steps = batching.find_batching_steps(dataset) if batching.has_dynamic_batch(dataset) else None
         costs = [self._size_of_partial_batch(step.examples, step.size) for step in steps or ()]
         if all(cost is None for cost in costs):
             return dataset
-        self._record_given_change(_INPUT_CODE, self._running_line(), ", ".join(filter(None, costs)))
+        self._record_given_change(code, place, ", ".join(filter(None, costs)))
         return static_batch.enforce_static_batch(dataset)
 
     def init_policy(self, original: Function, policy: KerasPolicy, *args: object, **kwargs: object) -> Result:

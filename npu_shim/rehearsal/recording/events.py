@@ -48,6 +48,7 @@ class Notes:
         races: all such updates.
         npu_options: the options that a dump has set.
         stopped: True if the run ended a loop of the script after the last step that was wanted.
+        outside: the files that a migrated script imported without conversion, because they are outside of its folder.
     """
 
     tensorflow: str | None = None
@@ -62,6 +63,7 @@ class Notes:
     races: Sequence[Race] = ()
     npu_options: dict[str, Value] = field(default_factory=dict)
     stopped: bool = False
+    outside: Sequence[str] = ()
 
     def update(self, event: JsonObject) -> None:
         """Take the fields of one more event."""
@@ -79,8 +81,8 @@ class Deliberate:
     """A deliberate change that a migrated script has, or that the original is given.
 
     Attributes:
-        what: BATCH, TRAINING_BATCH, FIT, POLICY, INPUT_FN or GIVEN of recording.kinds.
-        function, number: of a batching call, or a call of fit.
+        what: BATCH, TRAINING_BATCH, STATIC_INITIALIZER, FIT, POLICY, INPUT_FN or GIVEN of recording.kinds.
+        function, number: of a batching call, a call of fit, or one that makes an initializer.
         code, place, cost: of a change that the original is given.
     """
 

@@ -17,7 +17,7 @@ HOST_KINDS = (FEED, FETCH, SUMMARY, LOG, METRIC, PREDICTION, FINAL, PRINT)  # of
 ROWS, DRAW, REDUCED = "rows", "draw", "reduced elements"
 # Deliberate changes: those that a migrated script has, and one that the original is given.
 BATCH, POLICY, INPUT_FN, GIVEN = "static batch", "mixed policy", "static input", "given"
-TRAINING_BATCH = "static batch in training"
+TRAINING_BATCH, STATIC_INITIALIZER = "static batch in training", "static initializer"
 FIT = "full batches of fit"
 POLICY_CODE = "NPU116"  # the rule for policies of Keras
 LIBRARY_CODE = "NPU123"  # the rule for imports of the package keras

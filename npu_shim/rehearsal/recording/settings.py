@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from npu_shim.rehearsal.recording.random_seeds import Apart
 
 Place = Tuple[str, int, int]  # path from the current folder, first and last line
+_LATER_CALLS = ("training_batches", "fits", "static_initializers")  # absent in recordings without them
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class Changes:
         batches: function and number of each batching call that drops the last partial batch; None to note the changes
             that the script has, and make none.
         fits: function and number of each call of fit that leaves out the last partial batch of arrays.
-        training_batches: those whose partial batch is dropped in training only, or where an iterator for it begins.
+        training_batches: those whose partial batch is dropped in training only.
+        static_initializers: function and number of each call that makes an initializer for full batches only.
         input: True if an NPUEstimator makes the training input static.
         float32: True if no layer of Keras computes in 16 bits.
         library: True to take tf.keras in place of the package keras.
@@ -37,6 +39,7 @@ class Changes:
     library: bool = False
     training_batches: Sequence[tuple[str, int]] = ()
     fits: Sequence[tuple[str, int]] = ()
+    static_initializers: Sequence[tuple[str, int]] = ()
 
     def to_json(self) -> JsonObject:
         """Return it for the manifest of a recording, which another machine reads: without places."""
@@ -44,9 +47,8 @@ class Changes:
             return {"places": {}}
         batches = [list(call) for call in self.batches]
         changes = {"input": self.input, "float32": self.float32, "library": self.library}
-        of_training = {"training_batches": self.training_batches, "fits": self.fits}
-        in_training = {name: [list(call) for call in calls] for name, calls in of_training.items() if calls}
-        return {"places": {}, "batches": batches, **changes, **in_training}
+        calls = {name: [list(call) for call in getattr(self, name)] for name in _LATER_CALLS if getattr(self, name)}
+        return {"places": {}, "batches": batches, **changes, **calls}
 
     @classmethod
     def from_json(cls, content: JsonObject | None) -> Changes | None:
@@ -54,8 +56,8 @@ class Changes:
         if content is None:
             return None
         batches = list(map(tuple, content["batches"])) if "batches" in content else None
-        in_training = {name: tuple(map(tuple, content.get(name, ()))) for name in ("training_batches", "fits")}
-        return cls(**{**content, "batches": batches, **in_training})
+        calls = {name: tuple(map(tuple, content.get(name, ()))) for name in _LATER_CALLS}
+        return cls(**{**content, "batches": batches, **calls})
 
 
 @dataclass(frozen=True)
