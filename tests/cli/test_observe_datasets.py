@@ -215,6 +215,34 @@ def observed(
     }
 
 
+HANDLES = """
+counter = tf.get_variable("counter", [], tf.int32)
+count = counter.assign_add(1)
+with tf.control_dependencies([count]):
+    counted = iterators[0].string_handle("counted")
+in_branch = tf.cond(w[0, 0] > 9, lambda: iterators[1].string_handle("in_branch"), lambda: tf.constant(b""))
+fed = tf.data.make_one_shot_iterator(tf.data.Dataset.range(0, 10, 0)).string_handle()  # 0 is no step, so it never runs
+update = tf.group(tf.data.Iterator.from_string_handle(fed, types, shapes).get_next(), update)
+"""
+READ_HANDLES = """
+    handle = session.run(iterators[0].string_handle())
+    counter.load(0, session)
+    session.run([counted, in_branch])
+    session.run(update, {fed: handle, chosen: handle})
+    print("runs", session.run(counter))
+"""
+
+
+@pytest.mark.once_tf115
+def test_reading_handles_adds_nothing_to_a_run(python: Python, tmp_path: pathlib.Path) -> None:
+    text = SWITCHED.replace("BEGIN\n", FED_HANDLES).replace("    READ\n", READ_HANDLES)
+    text = text.replace("\n\ndef read_all", f"{HANDLES}\n\ndef read_all")
+    seen = observed(python, tmp_path, text)
+    assert seen["first"]["used"] == ["training"]
+    run = python(tmp_path, "-m", "npu_shim", "observe", "-o", "facts.json", "script.py")
+    assert "runs 1\n" in run.stdout, run.stdout[-3000:]
+
+
 EAGER_ITERATOR = """
 import tensorflow as tf
 
@@ -338,6 +366,47 @@ def test_an_iterator_trains_on_full_batches_and_evaluates_all(
     run = python(tmp_path, "out/script.py")
     assert run.returncode == 0 and run.stdout.count("tested [8, 8, 4]") == 2, run.stdout[-3000:]
     verified = verify_command(tmp_path, "script.py", "out/script.py")
+    assert verified.code == 0, verified.output[-3000:]
+    assert "leaves out the partial training batches" in verified.output
+
+
+FIT_AND_TEST = """
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+tf.disable_eager_execution()
+x = np.arange(40, dtype=np.float32).reshape(20, 2)
+data = tf.data.Dataset.from_tensor_slices((x, x[:, 0])).shuffle(20).batch(8)
+model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])
+model.compile("sgd", "mse")
+model.fit(data, epochs=2, verbose=0)
+iterator = tf.data.Iterator.from_structure(tf.data.get_output_types(data), tf.data.get_output_shapes(data))
+begin, rows = iterator.make_initializer(data), tf.shape(iterator.get_next()[0])[0]
+session = tf.keras.backend.get_session()
+session.run(begin)
+print("tested", [int(session.run(rows)) for _ in range(3)])
+"""
+SAME_DATA = TRAIN_AND_TEST.replace("make_initializer(test)", "make_initializer(train)")
+
+
+@pytest.mark.once_tf115
+@pytest.mark.parametrize(
+    "script, function, wrapped",
+    [
+        (FIT_AND_TEST, "drop_in_training", "tf.data.Dataset.from_tensor_slices((x, x[:, 0])).shuffle(20).batch(8)"),
+        (SAME_DATA, "enforce_static_batch", "train"),
+    ],
+    ids=["marked", "one of its initializers is static"],
+)
+def test_a_dataset_without_partial_batches_in_training_is_evaluated_whole(
+    script: str, function: str, wrapped: str, verify_command: VerifyCommand, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "script.py").write_text(script)
+    begin = "make_initializer(" if wrapped == "train" else ""
+    migrated = script.replace(f"{begin}{wrapped}", f"{begin}npu_shim.data.{function}({wrapped})", 1)
+    assert migrated != script
+    (tmp_path / "migrated.py").write_text(f"import npu_shim.data\n{migrated}")
+    verified = verify_command(tmp_path, "script.py", "migrated.py")
     assert verified.code == 0, verified.output[-3000:]
     assert "leaves out the partial training batches" in verified.output
 

@@ -38,6 +38,10 @@ PROGRAMS = {
     "tf.estimator.Estimator(model_fn).train(input_fn)\n": 0,
     "with tf.train.MonitoredTrainingSession(config=config) as sess:\n    sess.run(step)\n": 0,
     "import npu_shim.npu_init\nnpu_shim.npu_init.npu_config_proto()\n": 0,
+    "from tensorflow.contrib.slim import learning as loop\nloop.train(step, folder)\n": 0,
+    "import tensorflow.contrib.training as loop\nloop.train(step, folder)\n": 0,
+    "from tensorflow.contrib.training import (  # one session\n    train as run,\n)\nrun(step, folder)\n": 0,
+    "from tensorflow.contrib import training\nprint(training.HParams())\n": 1,
     "sess = tf.Session(*options)\n": 1,  # the session may get no configuration for the NPU
     "print(tf.trainable_variables())\n": 1,
 }
