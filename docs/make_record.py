@@ -73,6 +73,11 @@ class Measuring:
     def _start(self, project: str) -> str:
         return self._path(project, self._program.start)
 
+    def _root(self) -> str:
+        """Return the folder of the files of the program."""
+        folder = self._program.project or os.path.dirname(self._program.script)
+        return os.path.normpath(os.path.join(self._start("original"), folder))
+
     def _project(self, name: str) -> str:
         return verified.project(self._program, self._sources, self._path(name))
 
@@ -130,14 +135,17 @@ class Measuring:
             facts = ["--facts", self._path("facts.json")]
             for arguments in self._program.observed:
                 verified.run(["-m", "npu_shim", "observe", "-o", facts[1], *arguments], start, codes=(0,))
+            shutil.rmtree(self._path("original"))  # with what the runs wrote
+            self._project("original")
         command = ["-m", "npu_shim", "migrate", "-q", "-o", self._path("migrated"), "-r", reports, *steps]
-        command += ["--timeout", str(_TIMEOUT), *facts, *self._rules, script, "--", *self._arguments]
+        command += ["--timeout", str(_TIMEOUT), *facts, *self._program.project_options, *self._rules]
+        command += [script, "--", *self._arguments]
         output = verified.run(command, start, codes=range(4))
         if not os.path.exists(os.path.join(reports, "migrate.json")):
             return head._replace(verdict=NOT_RUN, reason=failure(output))
         migration = verified.read(os.path.join(reports, "migrate.json"))
         if migration["verified"]["steps"]["original"] and not migration["verified"]["steps"]["migrated"]:
-            self._link_other_files(os.path.dirname(os.path.join(start, script)))
+            self._link_other_files(self._root())
             verified.run(command, start, codes=range(4))
             migration = verified.read(os.path.join(reports, "migrate.json"))
         calls, before = self._counts()
@@ -166,7 +174,8 @@ class Measuring:
         from npu_shim.import_hook import migrated_run
 
         script = os.path.join(self._start("original"), self._program.script)
-        conversions = migrated_run.make_conversions([script], migrated_run.rule_arguments(["-d", "auto", *self._rules]))
+        rules = migrated_run.rule_arguments(["-d", "auto", *self._rules])
+        conversions = migrated_run.make_conversions([script], rules, self._root() if self._program.project else None)
         root, output = conversions.files.root, self._path("migrated")
         conversions.paths = [
             os.path.join(root, os.path.relpath(os.path.join(folder, name), output))
@@ -195,6 +204,7 @@ class Measuring:
         if migrated:
             scripts.append(os.path.join(self._start(migrated), self._program.script))
         options = ["--steps", str(self._program.steps), "--timeout", str(_TIMEOUT), "--copy", *options]
+        options += self._program.project_options
         arguments = [*options, *self._rules, *scripts, "--", *self._arguments]
         return verified.verify(self._program.name, arguments, self._start(original), self._path(reports))
 

@@ -59,8 +59,10 @@ class Program(NamedTuple):
         folder: of the project in the repository, which is copied; "" for all of it.
         script: in the folder where it starts.
         start: that folder, in the project.
+        project: the folder with all files of the program, from where it starts; "" for that of the script.
         arguments: of the script. ``{run}`` is a folder of the run.
-        further_runs: arguments of further runs to observe, as of an evaluation.
+        further_runs: arguments of further runs to observe, as of an evaluation. They have the files that earlier runs
+            wrote, but those of ``{run}``.
         observed_steps: the steps of the runs to observe, where an evaluation comes after more than are compared; 0 for
             those.
         data: calls of public_data.py: kind, folder in the project, arguments.
@@ -87,6 +89,7 @@ class Program(NamedTuple):
     folder: str
     script: str
     start: str = ""
+    project: str = ""
     arguments: str = ""
     further_runs: Sequence[str] = ()
     observed_steps: int = 0
@@ -117,9 +120,15 @@ class Program(NamedTuple):
         return f"{self.repository}/{self.path}@{self.tensorflow}"
 
     @property
+    def project_options(self) -> Sequence[str]:
+        """The options of commands that name the folder of its files."""
+        return ["--project", self.project] if self.project else []
+
+    @property
     def observed(self) -> Sequence[Sequence[str]]:
         """The arguments of ``npu-shim observe`` for each run to observe, without the file of the facts."""
-        options = ["--take-back", "--steps", str(self.observed_steps or self.steps), *shlex.split(self.options)]
+        options = ["--steps", str(self.observed_steps or self.steps), *self.project_options]
+        options += shlex.split(self.options)
         return [[*options, self.script, *shlex.split(text)] for text in (self.arguments, *self.further_runs)]
 
     @property

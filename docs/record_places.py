@@ -92,7 +92,7 @@ def counted(program: Program, commit: str, work: str) -> Places:
     from npu_shim.rehearsal.migrating.program import Program as MigratedProgram
 
     facts_path = os.path.join(work, _FACTS)
-    rules = ["-d", "auto", *shlex.split(program.options)]
+    rules, start = ["-d", "auto", *shlex.split(program.options)], os.path.join(work, "original", program.start)
     counts: dict[str, list[int]] = collections.defaultdict(lambda: [0, 0, 0])
     for options in rules, [*rules, "--facts", facts_path]:
         arguments = migrated_run.rule_arguments(options)
@@ -100,7 +100,8 @@ def counted(program: Program, commit: str, work: str) -> Places:
 
         facts = read_facts(facts_path)
         files = [os.path.join(facts.root, name) for name in facts.files]
-        migrated = MigratedProgram(os.path.join(work, "original", program.start, program.script), arguments, files)
+        root = os.path.join(start, program.project) if program.project else None
+        migrated = MigratedProgram(os.path.join(start, program.script), arguments, files, root)
         for place in migrated.places_left():
             counts[place.code][0 if options is rules else 1 if place.reached else 2] += 1
     texts = [" ".join(map(str, (code, *counts[code]))) for code in sorted(counts)]

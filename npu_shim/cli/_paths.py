@@ -38,6 +38,15 @@ def check_folder(path: str, advice: str) -> None:
         raise WrongUsage(f"{problem}. {advice}")
 
 
+def check_project(folder: str | None, script: str | None) -> None:
+    """Check that a script is in the folder of its project. None is no folder, or a module. See check_file()."""
+    if folder is None:
+        return
+    check_folder(folder, "Give the folder of the project.")
+    if script and not os.path.realpath(script).startswith(os.path.join(os.path.realpath(folder), "")):
+        raise WrongUsage(f"{script} is outside of {folder}. Give the folder of the project that has it.")
+
+
 def check_output_file(option: str, path: str | None) -> None:
     """Check that an option can have a file that is to be written.
 

@@ -12,7 +12,7 @@ from npu_shim.cli import MIGRATE, parser_of, print_output
 from npu_shim.cli._copies import print_copies
 from npu_shim.cli._guard import need_tensorflow
 from npu_shim.cli._lines import QUIET, line_printer, print_error
-from npu_shim.cli._paths import check_file, check_output_folder
+from npu_shim.cli._paths import check_file, check_output_folder, check_project
 from npu_shim.cli._values import add_options, integer_parser, parse_positive, split_at_dashes
 from npu_shim.import_hook import tool
 
@@ -21,7 +21,9 @@ EXAMPLE = "npu-shim migrate train.py -o out --steps 20 -- --batch_size 64"
 _COMMAND = "npu-shim migrate"
 _OPTIONS = f"""
 -m --module MODULE  migrate a module that runs as python -m MODULE in this folder
--o --output DIR  receives the migrated program: the script and the files of its folder that it imports
+--project FOLDER  migrate the files of this folder that the script imports, if the script is in a folder below it; else
+    those of its own folder
+-o --output DIR  receives the migrated program: the script and the files of its folder or project that it imports
 -r --report DIR  receives facts, reports and the output of the runs (default: the output folder with _report)
 --steps N  end each run after N training steps like an early stop: finally blocks, hooks and checkpoints run
 --timeout SECONDS  end a run that takes longer
@@ -57,6 +59,7 @@ def main(arguments: list[str]) -> int:
     script = args.script or _script_of_module(args.module)
     folder = args.report or os.path.normpath(args.output) + "_report"
     check_file(script, "Give the script that trains, or a module of this folder as python -m takes it.")
+    check_project(args.project, script)
     check_output_folder("--output", args.output)
     check_output_folder("--report", folder)
     need_tensorflow()
@@ -64,8 +67,10 @@ def main(arguments: list[str]) -> int:
     print_copies(_COMMAND, *(os.path.join(folder, part) for part in (VERIFY, BISECTION)))
     note = line_printer(_COMMAND, args.quiet)
     shown = None if args.quiet else _COMMAND
+    project = args.project or (os.curdir if args.module else None)
     plan = Migrating(
-        script, of_script, args.output, folder, args, args.steps, args.force, args.timeout, note, shown, args.module
+        *(script, of_script, args.output, folder, args, args.steps, args.force, args.timeout, note, shown),
+        *(args.module, project),
     )
     try:
         with temporary.exit_on_signals():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from npu_shim.cli import MIGRATE, parser_of
 from npu_shim.cli._guard import exit_code, need_tensorflow
 from npu_shim.cli._lines import print_error
-from npu_shim.cli._paths import check_folder, check_output_file, check_script
+from npu_shim.cli._paths import check_output_file, check_project, check_script
 from npu_shim.cli._values import add_options, add_script_arguments, integer_parser
 from npu_shim.import_hook import tool
 
@@ -45,8 +45,7 @@ def main(arguments: list[str]) -> int:
     output = args.output or "facts.json"
     if not args.module:
         check_script(target[0])
-    if args.project:
-        check_folder(args.project, "Give the folder of the project.")
+    check_project(args.project, None if args.module else target[0])
     check_output_file("-o", output)
     try:
         need_tensorflow()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import zipfile
 from importlib.util import MAGIC_NUMBER
 
@@ -21,6 +22,7 @@ from npu_shim.cli._values import add_options, add_script_arguments
 from npu_shim.import_hook import migrated_run, script, tool
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.import_hook.hook import Finder
+from npu_shim.import_hook.outside_files import imported_from_outside, outside_sentence
 
 GROUP = MIGRATE
 EXAMPLE = "npu-shim run train.py --batch_size 64"
@@ -95,10 +97,15 @@ def main(arguments: list[str]) -> int:
             from npu_shim.rehearsal.observing.observed_run import Observing, run_and_write_facts
 
             run_and_write_facts(target, bool(args.module), Observing(args, args.observe))
-        elif args.module:
-            script.run_module(target[0], target[1:])
         else:
-            script.run_file(target[0], target[1:], finder)
+            try:
+                if args.module:
+                    script.run_module(target[0], target[1:])
+                else:
+                    script.run_file(target[0], target[1:], finder)
+            finally:
+                if finder is not None and not args.quiet:
+                    _print_outside_files(finder.conversions.files.root)
     except UsageError as error:  # of the facts
         return print_error("npu-shim run", str(error))
     except SystemExit as end:
@@ -106,6 +113,13 @@ def main(arguments: list[str]) -> int:
             raise
     missing = dumping.why_nothing_dumped() if dumping is not None else None
     return print_error("npu-shim run", missing) if missing else 0
+
+
+def _print_outside_files(root: str) -> None:
+    """Print which files that the script imported are not converted, because they are outside of its folder."""
+    outside = imported_from_outside(root)
+    if outside:
+        print(f"npu-shim run: {outside_sentence('convert', root, outside, '-i')}", file=sys.stderr)
 
 
 def _watch_numbers(folder: str) -> None:

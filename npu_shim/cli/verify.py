@@ -15,7 +15,7 @@ from npu_shim.cli import MIGRATE, _dumped, _half, parser_of, print_output
 from npu_shim.cli._copies import print_copies
 from npu_shim.cli._guard import WrongUsage, need_tensorflow
 from npu_shim.cli._lines import QUIET, line_printer, print_error
-from npu_shim.cli._paths import check_file, check_output_folder
+from npu_shim.cli._paths import check_file, check_output_folder, check_project
 from npu_shim.cli._values import MOST_RANKS, add_options, check_needs, integer_parser, parse_positive, split_at_dashes
 from npu_shim.import_hook import tool
 from npu_shim.rehearsal.comparing import ELSEWHERE, TOLERANCE
@@ -41,7 +41,9 @@ _OPTIONS = f"""
 --migrated-arguments TEXT  arguments of the migrated script only, after the common ones
 --perturbed N  with --half or --record: the number of perturbed float32 runs from which the band follows; by default 4
 --strict  compare with the untouched original, also where the migration changes numbers on purpose
---copy  run each script in its own copy of the current folder
+--project FOLDER  without MIGRATED, convert the files of this folder that the script imports; else those of its own
+    folder
+--copy  run each script in its own copy of the current folder, or of the project
 --timeout SECONDS  end a script that takes longer
 {QUIET}
 
@@ -151,6 +153,7 @@ def _plan_of_arguments(args: argparse.Namespace, arguments: list[str], folder: s
         begins_as_recorded=args.initial_variables,
         dumping=_dumped.dump_settings(args, args.deterministic),
         display=None if args.quiet else _COMMAND,
+        project=args.project,
     )
 
 
@@ -226,6 +229,7 @@ def _check_recording_options(args: argparse.Namespace) -> None:
 
 def _check_arguments(args: argparse.Namespace) -> None:
     """Raise WrongUsage if the arguments cannot be used."""
+    check_project(args.project, args.original)
     _check_recording_options(args)
     for path in filter(None, (args.original, args.migrated)):
         check_file(path, "Give the script that trains.")

@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from convert_tf2npu.api import FileResult
 
 
-def run_converted(options: Sequence[str], command: Sequence[str]) -> None:
+def run_converted(options: Sequence[str], command: Sequence[str], project: str | None = None) -> None:
     """Convert a script and run it.
 
     Args:
         options: of the rules, as the migration tool takes them.
         command: the path of the script, or of a folder with a __main__.py, or ``-m`` and a module, and its arguments.
+        project: the folder of the project; None to find it.
     Raises:
         ToolMissing: there is no migration tool.
         UsageError: its settings for this script are wrong.
@@ -35,7 +36,8 @@ def run_converted(options: Sequence[str], command: Sequence[str]) -> None:
     is_module = command[0] == "-m"
     target, *arguments = command[is_module:]
     files = enter_script_folder(target, is_module)
-    finder = install_conversion(files, rules, os.getcwd() if is_module else None, Report(), watches_shapes=False)
+    root = project or (os.getcwd() if is_module else None)
+    finder = install_conversion(files, rules, root, Report(), watches_shapes=False)
     if is_module:
         script.run_module(target, arguments)
     else:
@@ -117,12 +119,13 @@ def make_conversions(
         args: with the arguments of the rules.
         root: folder of the project; None to find it.
         path: the folders in which Python looks up imports; None for the folder of a script that another
-            process runs, and those of this one.
+            process runs, the root, and those of this one.
         report_late, edits: as for Conversions.
     """
     from convert_tf2npu.api import configuration
 
-    path = [os.path.dirname(os.path.realpath(files[-1])), *sys.path] if path is None else path
+    if path is None:
+        path = [os.path.dirname(os.path.realpath(files[-1])), *([root] if root else []), *sys.path]
     root = root or (project_root(files[-1]) if files else os.getcwd())
     project = ProjectFiles(root)
     rules = configuration(args, root, project.normalized_path(files[-1]) or "" if files else "")

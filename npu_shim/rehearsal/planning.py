@@ -27,7 +27,7 @@ from npu_shim.rehearsal.recording.kinds import FINAL, INITIAL
 from npu_shim.rehearsal.recording.settings import Changes, WholeTensors
 from npu_shim.rehearsal.result import Result
 from npu_shim.rehearsal.run_arguments import FIRST_SEED
-from npu_shim.rehearsal.running import Run
+from npu_shim.rehearsal.running import Run, folder_to_copy, is_outside
 
 # Rules about the data of ranks and the averaging of gradients.
 _RANK_CODES = ("NPU252", "NPU303", "NPU304", "NPU305", "NPU307", "NPU308", "NPU309")
@@ -60,6 +60,9 @@ class Plan:
         dumping: the dumps of the ops; None without.
         display: the command whose lines show the progress of the runs; None to show none.
         module: the name by which Python runs both scripts as modules; None for scripts.
+        project: the folder of the project of the original; None for that of the script.
+        files: of the project, which the original may import besides those that its import statements show.
+        output: the folder of the migrated project; None if it is that of the migrated script.
     """
 
     original: str
@@ -88,6 +91,9 @@ class Plan:
     dumping: Dumping | None = None
     display: str | None = None
     module: str | None = None
+    project: str | None = None
+    files: Sequence[str] = ()
+    output: str | None = None
 
     def verify(self, report: Callable[[str], None]) -> Result:
         """Run both scripts, and write a recording if one is asked for. Return the result of their comparison."""
@@ -159,6 +165,7 @@ class Plan:
             dumping=self.dumping,
             display=self.display,
             module=self.module,
+            project=self._script_path(self.project) if self.project else None,
         )
         migrated = replace(
             original,
@@ -168,6 +175,7 @@ class Plan:
             folder=self._make_subfolder("migrated"),
             convert=None if self.migrated else self._rule_options(),
             ranks=self.ranks,
+            moved_to=os.path.abspath(self.output) if self.output else None,
             whole=None,
             dumping=None if self.dumping is not None and self.dumping.folder else self.dumping,
         )
@@ -182,7 +190,8 @@ class Plan:
         return own
 
     def _script_path(self, path: str) -> str:
-        return os.path.relpath(path) if self.copies and not is_outside(path) else os.path.abspath(path)
+        is_copied = self.copies and not is_outside(path, folder_to_copy(self.project))
+        return os.path.relpath(path) if is_copied else os.path.abspath(path)
 
     def _deliberate_places(self) -> Changes | None:
         """Return the places of deliberate changes in the original; None if both are of one script or untouched."""
@@ -190,7 +199,7 @@ class Plan:
             return None
         return Changes(
             deliberate_changes.deliberate_places(
-                migrated_run.make_conversions([self.original], self.rules).convert_all()
+                migrated_run.make_conversions([*self.files, self.original], self.rules, self.project).convert_all()
             )
         )
 
@@ -199,9 +208,10 @@ class Plan:
         rules = self.rules
         if self.migrated and not rules.distributed:  # the mode in which the tool converts what is not made for ranks
             rules = argparse.Namespace(**{**vars(rules), "distributed": "tf_strategy"})
+        script, root = (self.migrated, self.output) if self.migrated else (self.original, self.project)
         return [
             f"{finding.code}, {os.path.relpath(path)}:{finding.line}"
-            for path, result in migrated_run.make_conversions([self.migrated or self.original], rules).convert_all()
+            for path, result in migrated_run.make_conversions([script], rules, root).convert_all()
             for finding in result.findings
             if finding.code in _RANK_CODES
         ]
@@ -210,11 +220,6 @@ class Plan:
         from convert_tf2npu.api import rule_options
 
         return [*rule_options(self.rules)]
-
-
-def is_outside(path: str) -> bool:
-    """Return True for a path outside of the current folder."""
-    return os.path.relpath(path).startswith(os.pardir)
 
 
 def tolerance_against(reference: portable.Recorded, is_npu: bool) -> float:

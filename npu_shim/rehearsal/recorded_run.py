@@ -13,6 +13,8 @@ from npu_shim._host.process_settings import decode_settings
 from npu_shim.distributed.world import world
 from npu_shim.import_hook import migrated_run, script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
+from npu_shim.import_hook.outside_files import imported_from_outside
+from npu_shim.import_hook.project_files import ProjectFiles, project_root
 from npu_shim.rehearsal.bounded_exit import bound_exit
 from npu_shim.rehearsal.comparing.read_recording import read_initial_variables
 from npu_shim.rehearsal.files.file_watch import Watch
@@ -68,14 +70,18 @@ def main(arguments: list[str]) -> int:
             script.enter_script_folder(target)
             if run.module is not None:  # the migrated one is in another folder
                 sys.path[0] = script.root_of_module(run.script, run.module)
+            if run.project is not None and run.moved_to is not None:
+                files = ProjectFiles(run.project)
+                sys.path[1:] = [_moved_path(folder, files, run.moved_to) for folder in sys.path[1:]]
             script.run_unconverted(target)
         else:
-            migrated_run.run_converted(run.convert, target)
+            migrated_run.run_converted(run.convert, target, run.project)
         ended = _record_end(recorder, rank)
     except SystemExit as error:
         ended = _record_end(recorder, rank) if error.code in (None, 0) else "error"
         raise
     finally:
+        writer.write_event("notes", outside=_unconverted_files(run))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         half = begun[0].end_with_report() if begun else None
         end = End(ended, recorder.steps, writer.seconds_since_start(), peak, half, recorder.reduced)
@@ -83,6 +89,26 @@ def main(arguments: list[str]) -> int:
         if ended == "returned" and recorder.is_done():
             bound_exit()
     return 0
+
+
+def _unconverted_files(run: Run) -> list[str]:
+    """Return the files that a migrated script imported without conversion.
+
+    They are outside of the folder in which files are converted in memory, or those of the original. Their paths are
+    relative to that folder, or to that of the output.
+    """
+    if run.convert is not None:
+        return imported_from_outside(run.project or project_root(run.script))
+    if run.moved_to is None or run.project is None:
+        return []
+    files, folder = ProjectFiles(run.project), run.moved_to
+    return [path for path in imported_from_outside(folder) if files.normalized_path(os.path.join(folder, path))]
+
+
+def _moved_path(folder: str, files: ProjectFiles, target: str) -> str:
+    """Return a folder of the search path, or that of the migrated files in place of one of the project."""
+    is_own = files.normalized_path(os.path.join(folder, "__init__.py")) is not None
+    return os.path.join(target, os.path.relpath(os.path.realpath(folder), files.root)) if is_own else folder
 
 
 def _watch_files(run: Run) -> None:

@@ -41,6 +41,16 @@ def _default_environment(on_host: bool) -> dict[str, str]:
     return {name: value for name, value in DEFAULTS.items() if not (is_npu and name in _OF_HOST)}
 
 
+def is_outside(path: str, folder: str = ".") -> bool:
+    """Return True for a path outside of a folder."""
+    return os.path.relpath(path, folder).startswith(os.pardir)
+
+
+def folder_to_copy(project: str | None) -> str:
+    """Return the folder of which a run gets a copy: that of a project around the current folder, or the current one."""
+    return "." if project is None or is_outside(".", project) else project
+
+
 @dataclass(frozen=True)
 class Run:
     """A script to run.
@@ -56,8 +66,8 @@ class Run:
         every: record gradients and variables at each n-th step.
         ranks: number of processes; None for one without ``npu-shim launch``.
         timeout: seconds that it may take; None for no limit.
-        copy_without: None to run it in the current folder. Else it runs in a copy of that folder, made without ``.git``
-            and this folder, and removed after the run.
+        copy_without: None to run it in the current folder. Else it runs in a copy of that folder, or of the project,
+            made without ``.git`` and this folder, and removed after the run.
         half: half precision; None without half precision.
         keep: kind, name and number of a value whose elements are written to KEPT, after which the script ends; None to
             run it to its end.
@@ -77,6 +87,8 @@ class Run:
             the script sets one of these global seeds.
         display: the command whose lines show its progress; None to show none.
         module: the name by which Python runs the script as a module; None for a script.
+        project: the folder of the project; None for that of the script.
+        moved_to: the folder with the migrated files of the project; None if the script imports those of the project.
     """
 
     name: str
@@ -105,6 +117,8 @@ class Run:
     server: ForkServer | None = None
     display: str | None = None
     module: str | None = None
+    project: str | None = None
+    moved_to: str | None = None
 
     @property
     def log_path(self) -> str:
@@ -221,9 +235,9 @@ class Run:
         def ignored(folder: str, names: list[str]) -> list[str]:
             return [name for name in names if name == ".git" or os.path.realpath(os.path.join(folder, name)) == outside]
 
-        copy = os.path.join(self.folder, "copy")
-        shutil.copytree(".", copy, symlinks=True, ignore=ignored)
+        copy, source = os.path.join(self.folder, "copy"), folder_to_copy(self.project)
+        shutil.copytree(source, copy, symlinks=True, ignore=ignored)
         try:
-            yield copy
+            yield os.path.join(copy, os.path.relpath(".", source))
         finally:
             shutil.rmtree(copy, ignore_errors=True)

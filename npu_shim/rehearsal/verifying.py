@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass, replace
 from typing import Callable, NamedTuple, Sequence, TypeVar
 
+from npu_shim.import_hook.outside_files import outside_sentence, paths_text
+from npu_shim.import_hook.project_files import project_root
 from npu_shim.rehearsal import deliberate_changes, enlarged, reproducing
 from npu_shim.rehearsal.comparing import TOLERANCE, comparison as comparing, ranks, seeds, together
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
@@ -43,6 +45,10 @@ NOTHING_PREDICTED = (
 )
 NOTHING_COMPARED = (
     "Nothing was compared, because the script shows nothing to the host. Fetch or print the loss, or save a checkpoint."
+)
+_OF_ORIGINAL = (
+    "The migrated script imported files of the original, which compare with themselves: {0}. "
+    "Let its search path name folders of {1}."
 )
 
 
@@ -92,6 +98,7 @@ class _Verification:
         self.until: int | None = None
         self.forced_order: list[str] = []
         self.is_rounding = False
+        self.unconverted: list[str] = []
 
     def compare_runs(self) -> Result:
         """Run and compare; return the result."""
@@ -105,6 +112,7 @@ class _Verification:
             self.original = first if pair is pairs[0] else self.original
             self.parts += [our_part, their_part]
             done.append((ours, theirs))
+        self.unconverted = _unconverted_sentences(pairs[0][1], done[0][1])
         incomplete = [part for part in self.parts if not part.completed]
         self.problems = [failure_sentences(part) for part in incomplete]
         if not all(ours and theirs for ours, theirs in done):
@@ -214,7 +222,7 @@ class _Verification:
             comparison_terms(self.settings, self.original),
             self.parts[0],
             self.parts[1],
-            problems=self.problems + self.differences,
+            problems=self.problems + self.differences + self.unconverted,
             deliberate=self.changes,
             itself=self.again.departure,
             unsteady_prints=list(self.again.unsteady_prints),
@@ -225,6 +233,18 @@ class _Verification:
         if self.compared is not None:
             add_values(result, self.compared, self.elements)
         return result
+
+
+def _unconverted_sentences(migrated: Run, recordings: Sequence[Recording]) -> list[str]:
+    """Return the sentence about files that the migrated script imported without conversion, if there are such files."""
+    outside = recordings[0].notes.outside if recordings else ()
+    if not outside:
+        return []
+    if migrated.moved_to is None:
+        root = os.path.abspath(migrated.project or project_root(migrated.script))
+        sentence = outside_sentence("convert", root, outside, "--project")
+        return [f"{sentence[0].upper()}{sentence[1:]}."]
+    return [_OF_ORIGINAL.format(paths_text(outside), migrated.moved_to)]
 
 
 def _steps_of_shorter_run(original: Run, migrated: Run) -> int | None:

@@ -93,6 +93,7 @@ origin = "drawn"
 def test_a_row_has_its_values(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "programs.toml"
     more = """folder = "examples"
+project = ".."
 arguments = "--batch_size=4"
 further_runs = ["--evaluate"]
 observed_steps = 30
@@ -106,9 +107,9 @@ ranks = 2
     path.write_text(PACKAGES + ROW + more, encoding="utf-8")
     (program,) = record_list.read_programs(str(path))
     assert program.name == "owner/name/examples/train.py@1.15" and program.steps == 20 and program.ranks == 2
-    options = ["--take-back", "--steps", "30", "train.py"]
+    options = ["--steps", "30", "--project", "..", "train.py"]
     assert program.observed == [[*options, "--batch_size=4"], [*options, "--evaluate"]]
-    assert program._replace(observed_steps=0).observed[1][2] == "20"
+    assert program._replace(observed_steps=0, project="").observed[1] == ["--steps", "20", "train.py", "--evaluate"]
     assert program.edits == [record_list.Edit("train.py", r"rate = (\d)", r"\1")]
     assert program.defect.edits == [record_list.Edit("train.py", "a", "b")]
     assert program.data[1] == ["waves", "sound", "2", "1"]

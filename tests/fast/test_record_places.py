@@ -13,7 +13,10 @@ from tests.docs_modules import entry, load
 pytestmark = pytest.mark.once
 make_record: Any = load("make_record")
 record_places: Any = load("record_places")
-SCRIPT = """import sys
+SCRIPT = """import os
+import sys
+assert os.path.exists("model") == ("--evaluate" in sys.argv)  # of the run before
+open("model", "w").close()
 if len(sys.argv) > 5:
     import tensorflow as tf
     x = tf.placeholder(tf.float32, [None, 3])

@@ -7,6 +7,7 @@ import dataclasses
 import importlib
 import itertools
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -133,13 +134,13 @@ class _Tries(Migrating):
         path.write_text(Facts(str(pathlib.Path.cwd()), (run,), files).to_text(str(path)))
         return str(path)
 
-    def _verify(self, rules: argparse.Namespace, migrated: str) -> Result:
+    def _verify(self, rules: argparse.Namespace, program: Program) -> Result:
         example = pathlib.Path(__file__).resolve().parents[2] / "docs" / "verify_example.json"
         result = Result.from_json(json.loads(example.read_text(encoding="utf-8")))
-        result.verdict = AGREE if self._program_agrees(rules) else DIFFER
+        result.verdict = AGREE if self._program_agrees(rules, program) else DIFFER
         return result
 
-    def _program_agrees(self, rules: argparse.Namespace) -> bool:
+    def _program_agrees(self, rules: argparse.Namespace, program: Program) -> bool:
         self.tried.append(rules.no_facts_for)
         return self.guilty <= set(rules.no_facts_for)
 
@@ -192,9 +193,9 @@ def test_files_outside_of_the_folder_are_named(folder: pathlib.Path, monkeypatch
     monkeypatch.setattr(_Tries, "outside", ("../lib/model.py", "../lib/ops.py"))
     (folder / "reports").mkdir()
     result = _Tries("train.py", [], "out", "reports", rules(), 5, False, None, print).migrate()
-    assert (
-        "Not converted, because outside of the folder of the program: ../lib/model.py and 1 more file."
-        in result.notes[1]
+    assert result.notes[1] == (
+        "Not converted, because outside of the folder of the program: ../lib/model.py and 1 more file. "
+        "To convert all, give --project ..."
     )
 
 
@@ -319,6 +320,106 @@ def test_a_module_of_a_package_is_migrated(tmp_path: pathlib.Path) -> None:
     assert "[8, 4]" in (tmp_path / "out" / "net" / "train" / "__main__.py").read_text()
     (run,) = json.loads((tmp_path / "out_report" / "facts.json").read_text())["runs"]
     assert run["command"] == ["net.train", "5"]
+
+
+LIBRARY = """import tensorflow as tf
+
+v1 = tf.compat.v1
+
+
+def loss(x):
+    w = v1.get_variable("w", [4, 1], initializer=v1.ones_initializer())
+    data = tf.data.Dataset.from_tensor_slices(x).repeat(3).shuffle(24).batch(5)
+    rows = v1.data.make_one_shot_iterator(data).get_next()
+    return tf.reduce_mean(tf.square(tf.matmul(rows, w))), v1.placeholder(tf.float32, [None, 4])
+"""
+PROGRAM = """import os
+import sys
+import tensorflow as tf
+v1 = tf.compat.v1
+FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.append(os.path.join(FOLDER, "lib"))
+import near
+import model
+import package.data
+
+v1.disable_eager_execution()
+loss, unused = model.loss(package.data.rows)
+train = v1.train.GradientDescentOptimizer(0.01).minimize(loss)
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+    for step in range(int(sys.argv[1])):
+        print(session.run([train, loss, unused], {unused: near.rows})[1])
+"""
+
+
+@pytest.mark.once_tf115
+def test_a_program_with_files_outside_of_the_folder_of_the_script_is_migrated(tmp_path: pathlib.Path) -> None:
+    project = tmp_path / "project"
+    texts = {
+        "scripts/train.py": PROGRAM,
+        "scripts/near.py": "rows = [[1.0, 2.0, 3.0, 4.0]] * 8\n",
+        "lib/model.py": LIBRARY,
+        "source/package/__init__.py": "import tensorflow as tf\n",
+        "source/package/data.py": "import tensorflow as tf\nrows = [[1.0, 2.0, 3.0, 4.0]] * 8\n",
+    }
+    for name, text in texts.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+
+    def started(*words: str) -> subprocess.CompletedProcess[str]:
+        environment = training.environment()
+        paths = [str(project / "source"), environment.get("PYTHONPATH", "")]
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+        command = [sys.executable, "-m", "npu_shim", *words]
+        return subprocess.run(command, cwd=str(project / "scripts"), env=environment, capture_output=True, text=True)
+
+    done = started("migrate", "-o", "../out", "--project", "..", "train.py", "--", "5")
+    assert done.returncode == 0 and "The two scripts agree." in done.stdout, done.stdout + done.stderr
+    assert "outside of" not in done.stdout + done.stderr
+    migrated = [str(path.relative_to(project / "out")) for path in sorted((project / "out").rglob("*.py"))]
+    assert migrated == sorted(texts)
+    assert "npu_config_proto" in (project / "out/scripts/train.py").read_text()
+    assert "[8, 4]" in (project / "out/lib/model.py").read_text()
+    # the migrated script imports the package of the output, though the search path names that of the original
+    (project / "out/source/package/data.py").write_text("rows = [[2.0, 2.0, 3.0, 4.0]] * 8\n")
+    done = started("migrate", "-o", "../out", "--project", "..", "train.py", "--", "5")
+    assert done.returncode == 2 and "package/data.py exists and differs" in done.stderr
+    for words, code, is_named in (("--project", ".."), 0, False), ((), 0, True), (("--copy",), 2, False):
+        done = started("verify", *words, "train.py", "--", "5")
+        assert done.returncode == code, done.stdout + done.stderr
+        assert ("Not converted, because outside of " in done.stdout) == is_named, done.stdout
+    done = started("verify", "--copy", "--project", "..", "train.py", "--", "5")  # the copy has all files
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = started("run", "train.py", "5")
+    assert "npu-shim run: not converted, because outside of " in done.stderr, done.stderr
+    assert "../lib/model.py and 2 more files. To convert all, give a folder that has all with -i\n" in done.stderr
+
+
+@pytest.mark.once_tf115
+def test_files_of_the_original_that_the_migrated_script_imports_are_named(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net" / "__init__.py").write_text("")
+    (tmp_path / "net" / "model.py").write_text(LIBRARY)
+    program = (
+        PROGRAM.replace('os.path.join(FOLDER, "lib")', '"."').replace("import near\n", "").replace("near", "model")
+    )
+    program = program.replace("import model\nimport package.data", "import net.model as model")
+    program = program.replace("package.data.rows", "model.rows")
+    (tmp_path / "net" / "train.py").write_text(program)
+    (tmp_path / "net" / "model.py").write_text(f"{LIBRARY}\nrows = [[1.0, 2.0, 3.0, 4.0]] * 8\n")
+    command = [sys.executable, "-m", "npu_shim", "migrate", "-o", "out", "net/train.py", "--", "5"]
+    done = subprocess.run(command, cwd=str(tmp_path), env=training.environment(), capture_output=True, text=True)
+    sentence = "The migrated script imported files of the original, which compare with themselves: ../net/model.py. "
+    assert done.returncode == 0 and sentence in done.stdout, done.stdout + done.stderr
+
+
+def test_a_script_is_in_the_folder_of_its_project(folder: pathlib.Path, capsys: Any) -> None:
+    (folder / "other").mkdir()
+    message = "train.py is outside of other. Give the folder of the project that has it."
+    for words in ("migrate", "-o", "out"), ("verify",), ("observe",):
+        assert main([*words, "--project", "other", "train.py"]) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_a_script_and_a_module_are_one_too_many(folder: pathlib.Path, capsys: Any) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._host import host_env, whole_file
 from npu_shim.distributed.ranktable.model import count_text
+from npu_shim.import_hook.outside_files import paths_text
 from npu_shim.import_hook.tool import with_package_path
 from npu_shim.launching.progress.display import Display
 from npu_shim.launching.progress.status import PIPE_VARIABLE
@@ -38,8 +39,7 @@ _STOPPED = (
     "Each observed run ended after its steps. What the program does later was not seen: with other sizes, as in an "
     "evaluation, it may fail or compile again. Observe a whole run before you train for long."
 )
-_OUTSIDE = "Not converted, because outside of the folder of the program: {0}."
-_AS_MODULE = " If the script runs as python -m {0} in this folder, too, npu-shim migrate -m {0} -o {1} converts them."
+_OUTSIDE = "Not converted, because outside of the folder of the program: {0}. To convert all, give --project {1}."
 
 
 class NotObserved(Exception):
@@ -62,6 +62,7 @@ class Migrating:
         report: prints a line about the progress.
         display: the command whose lines show the progress of the runs; None to show none.
         module: the name by which Python runs the script as a module in this folder; None for a script.
+        project: the folder of the project; None for that of the script.
     """
 
     script: str
@@ -75,6 +76,7 @@ class Migrating:
     report: Callable[[str], None]
     display: str | None = None
     module: str | None = None
+    project: str | None = None
 
     def migrate(self) -> Migration:
         """Migrate the program.
@@ -90,7 +92,7 @@ class Migrating:
         facts = read_facts(path)
         rules = self._rules_with_facts(path, ())
         observed = [os.path.join(facts.root, name) for name in facts.files]
-        program = Program(self.script, rules, observed, os.getcwd() if self.module else None)
+        program = Program(self.script, rules, observed, self.project)
         rewrites = program.rewrites()
         program.write_files(self.output, self.replaces)
         of_facts: dict[str, list[Rewrite]] = {}
@@ -99,17 +101,17 @@ class Migrating:
                 of_facts.setdefault(program.no_facts_entry(rewrite, facts), []).append(rewrite)
         number = sum(map(len, of_facts.values()))
         self.report(f"wrote {self.output}: {count_text(len(rewrites), 'rewrite')}, {number} by what was observed")
-        verified = self._verify(rules, self._migrated_path(program))
+        verified = self._verify(rules, program)
         notes, back = [], []
         if all(run.ended == "stopped" for run in facts.runs):
             notes.append(_STOPPED)
         outside = sorted({path for run in facts.runs for path in run.outside})
         if outside:
-            notes.append(self._note_about_files(outside, facts.root))
+            notes.append(_note_about_files(outside, facts.root))
         if verified.verdict not in (AGREE, NOT_REPRODUCIBLE) and of_facts:
             self.report("searching the rewrites that make the difference")
             left_out = departing_rewrites(
-                list(of_facts), lambda without: self._program_agrees(self._rules_with_facts(path, without))
+                list(of_facts), lambda without: self._program_agrees(self._rules_with_facts(path, without), program)
             )
             if left_out is None:
                 notes.append("The difference does not come from a rewrite that rests on observed runs.")
@@ -120,9 +122,9 @@ class Migrating:
                     for r in back
                 ]
                 rules = self._rules_with_facts(path, left_out)
-                program = Program(self.script, rules, observed, os.getcwd() if self.module else None)
+                program = Program(self.script, rules, observed, self.project)
                 program.write_files(self.output, True)
-                verified = self._verify(rules, self._migrated_path(program))
+                verified = self._verify(rules, program)
         if verified.verdict == NOT_RUN or verified.original.steps and not verified.migrated.steps:
             notes.append(_FILES.format(self.output))
         if not verified.original.steps:
@@ -140,15 +142,6 @@ class Migrating:
             verified,
             notes,
         )
-
-    def _note_about_files(self, outside: Sequence[str], root: str) -> str:
-        """Return the note about the files, by path relative to the root, that were not converted."""
-        shown = os.path.relpath(os.path.join(root, outside[0]))
-        more = f" and {count_text(len(outside) - 1, 'more file')}" if outside[1:] else ""
-        module = os.path.splitext(os.path.relpath(self.script))[0].replace(os.sep, ".")
-        is_below = not any(path.startswith(os.pardir) for path in (module, shown))
-        advice = _AS_MODULE.format(module, self.output) if is_below and not self.module else ""
-        return _OUTSIDE.format(shown + more) + advice
 
     def _observe_facts(self) -> str:
         """Return the path of the facts of this command: those of an earlier run of it, or of one that runs now."""
@@ -198,7 +191,8 @@ class Migrating:
 
         steps = [f"--steps={self.steps}"] if self.steps else []
         options = ["--take-back", "-o", path, *steps, *rule_options(self.rules)]
-        target = ["--project=.", "-m", *command] if self.module else command
+        options += [f"--project={self.project}"] if self.project else []
+        target = ["-m", *command] if self.module else command
         arguments = [sys.executable, "-m", "npu_shim", "observe", *options, *target]
         own = os.path.join(os.path.abspath(self.reports), "tmp")  # where the process keeps copies of the user's files
         os.makedirs(own, exist_ok=True)
@@ -242,10 +236,7 @@ class Migrating:
             **{**vars(self.rules), "facts": facts, "no_facts_for": (*given, *rules_without_facts)}
         )
 
-    def _migrated_path(self, program: Program) -> str:
-        return os.path.join(self.output, program.script)
-
-    def _verification_plan(self, rules: argparse.Namespace, name: str) -> Plan:
+    def _verification_plan(self, rules: argparse.Namespace, name: str, program: Program) -> Plan:
         folder = os.path.join(self.reports, name)
         return Plan(
             self.script,
@@ -256,12 +247,22 @@ class Migrating:
             timeout=self.timeout,
             display=self.display,
             module=self.module,
+            project=program.root,
+            files=program.paths,
         )
 
-    def _verify(self, rules: argparse.Namespace, migrated: str) -> Result:
-        plan = replace(self._verification_plan(rules, VERIFY), migrated=migrated)
+    def _verify(self, rules: argparse.Namespace, program: Program) -> Result:
+        migrated = os.path.join(self.output, program.script)
+        plan = replace(self._verification_plan(rules, VERIFY, program), migrated=migrated, output=self.output)
         return plan.verify(self.report)
 
-    def _program_agrees(self, rules: argparse.Namespace) -> bool:
+    def _program_agrees(self, rules: argparse.Namespace, program: Program) -> bool:
         """Return True if the program agrees with these rules. It is converted in memory."""
-        return self._verification_plan(rules, BISECTION).verify(self.report).verdict == AGREE
+        return self._verification_plan(rules, BISECTION, program).verify(self.report).verdict == AGREE
+
+
+def _note_about_files(outside: Sequence[str], root: str) -> str:
+    """Return the note about the files, by path relative to the root, that were not converted."""
+    paths = [os.path.join(root, path) for path in outside]
+    folder = os.path.commonpath([os.path.realpath(path) for path in (root, *paths)])
+    return _OUTSIDE.format(paths_text([os.path.relpath(path) for path in paths]), os.path.relpath(folder))

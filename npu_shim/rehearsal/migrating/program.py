@@ -28,31 +28,39 @@ class Program:
         rules: the arguments of the rules, with those of facts.
         observed: the paths of the files that runs have imported.
         root: the folder of the program; None to find it.
+
+    Attributes:
+        root: the folder of the program.
     """
 
     def __init__(
         self, script: str, rules: argparse.Namespace, observed: Sequence[str], root: str | None = None
     ) -> None:
         conversions = migrated_run.make_conversions([script], rules, root)
-        self._root = conversions.files.root
-        if not os.path.isdir(self._root):
-            self._root = os.path.dirname(self._root)
+        self.root = conversions.files.root
+        if not os.path.isdir(self.root):
+            self.root = os.path.dirname(self.root)
         known = {os.path.realpath(path): path for path in conversions.paths}  # a run may import a file by another path
         conversions.paths += [
             path
-            for path in (_path_below(self._root, path, known) for path in observed)
+            for path in (_path_below(self.root, path, known) for path in observed)
             if path is not None and os.path.realpath(path) not in known
         ]
         self.script = self._relative_path(os.path.realpath(script))
         self._files: list[tuple[str, FileResult]] = conversions.convert_all()
 
     def _relative_path(self, path: str) -> str:
-        return os.path.relpath(path, self._root).replace(os.sep, "/")
+        return os.path.relpath(path, self.root).replace(os.sep, "/")
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of the files."""
+        return [path for path, _ in self._files]
 
     @property
     def relative_paths(self) -> list[str]:
         """The paths of the files relative to the folder of the program, with slashes."""
-        return [self._relative_path(path) for path, _ in self._files]
+        return [self._relative_path(path) for path in self.paths]
 
     @property
     def changed_file_count(self) -> int:
@@ -74,7 +82,7 @@ class Program:
 
     def no_facts_entry(self, rewrite: Rewrite, facts: Facts) -> str:
         """Return the value of ``--no-facts-for`` that leaves a rewrite out."""
-        return f"{rewrite.code}:{facts.relative_path_of(os.path.join(self._root, rewrite.path))}:{rewrite.line}"
+        return f"{rewrite.code}:{facts.relative_path_of(os.path.join(self.root, rewrite.path))}:{rewrite.line}"
 
     def places_left(self) -> list[UnconvertedPlace]:
         """Return the places that are left, those that ran first."""

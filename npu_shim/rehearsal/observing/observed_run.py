@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Callable, ContextManager, Iterator, Sequence
 
 from npu_shim._host import host_env, whole_file
 from npu_shim._host.packages import tensorflow_version
-from npu_shim.distributed.ranktable.model import count_text
 from npu_shim.import_hook import hook, migrated_run, script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
-from npu_shim.import_hook.outside_files import imported_from_outside
+from npu_shim.import_hook.outside_files import imported_from_outside, outside_sentence
 from npu_shim.rehearsal.bounded_exit import bound_exit
 from npu_shim.rehearsal.files.taken_back import restoring_files
 from npu_shim.rehearsal.observing.counted_steps import start_counting_steps
@@ -118,12 +117,8 @@ def run_and_write_facts(target: Sequence[str], is_module: bool, settings: Observ
             facts.update(seen)
         whole_file.write_atomically(facts.to_text(output), output)
         if outside:
-            more = f" and {count_text(len(outside) - 1, 'more file')}" if outside[1:] else ""
-            print(
-                f"npu-shim observe: not observed, because outside of {root}: {outside[0]}{more}. "
-                "To observe all, give a folder that has all with --project",
-                file=sys.stderr,
-            )
+            sentence = outside_sentence("observe", root, outside, "--project")
+            print(f"npu-shim observe: {sentence}", file=sys.stderr)
         if ended == "stopped":
             bound_exit()
 
