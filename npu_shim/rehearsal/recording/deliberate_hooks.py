@@ -107,7 +107,8 @@ class _Changes:
         self._places = changes.places
         self._batches, self._training_batches = changes.batches or (), changes.training_batches
         self._static_initializers = changes.static_initializers
-        self._fits, self._fit_calls = changes.fits, Counter[str]()
+        self._fits = changes.fits
+        self._fit_calls: Counter[str] = Counter()  # function of the script -> its calls of fit so far
         self._fit: tuple[tuple[str, int], str] | None = None  # the running fit, and its line if it is given the change
         self._is_input_static = changes.input
         self._is_half = False  # noted already
