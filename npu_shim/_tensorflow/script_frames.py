@@ -47,6 +47,14 @@ def running_frames(thread: int | None = None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
+def running_files() -> Iterator[str]:
+    """Yield the files of the functions that are running, of libraries and the script, the innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame.f_code.co_filename
+        frame = frame.f_back
+
+
 def is_code_running(code: CodeType) -> bool:
     """Return True if a call of this code has not returned, in the calling thread."""
     frame: FrameType | None = sys._getframe(1)

@@ -258,6 +258,17 @@ def has_eager_value(variable: Variable) -> bool:
     return hasattr(getattr(one, "handle", None), "numpy")
 
 
+def number_of_tensor(value: Value) -> int:
+    """Return the number of a tensor of eager code, or of the handle of a variable; later ones have greater numbers."""
+    tensor: Value = getattr(value, "handle", value)
+    return int(tensor._id)
+
+
+def is_of_graph(value: Value) -> bool:
+    """Return True for a tensor or a variable of the graph that is being made."""
+    return getattr(value, "graph", None) is tf.compat.v1.get_default_graph()
+
+
 # Method of a tf.function: initializes the variables that it has made.
 INITIALIZE = "_initialize_uninitialized_variables"
 

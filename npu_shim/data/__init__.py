@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Selection,
         masked_select,
         masked_where,
+        sequence_mask_like,
         top_k_mask,
         unique_padded,
     )
@@ -33,7 +34,9 @@ else:
             "npu_shim.data.buckets": "bucket_by_length",
             "npu_shim.data.dropped_in_training": "drop_in_training",
             "npu_shim.data.padded_lengths": "fixed_lengths",
-            "npu_shim.data.fixed_shapes": ("Distinct Selection masked_select masked_where top_k_mask unique_padded"),
+            "npu_shim.data.fixed_shapes": (
+                "Distinct Selection masked_select masked_where sequence_mask_like top_k_mask unique_padded"
+            ),
             "npu_shim.data.fit_on_full_batches": "full_batches",
             "npu_shim.data.masked": "masked_count masked_max masked_mean masked_min masked_rows masked_sum",
             "npu_shim.data.padding": "pad_last_batch",
@@ -65,6 +68,7 @@ __all__ = [
     "masked_where",
     "pad_last_batch",
     "padded_batches",
+    "sequence_mask_like",
     "top_k_mask",
     "unique_padded",
     "watch_shapes",

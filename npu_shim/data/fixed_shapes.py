@@ -117,6 +117,31 @@ def top_k_mask(values: Tensor, k: Tensor) -> Tensor:
     return tf.cast(rank, k.dtype) < k[..., None]
 
 
+def sequence_mask_like(lengths: Tensor, values: Tensor) -> Tensor:
+    """Return ``tf.sequence_mask(lengths)``, as wide as the last dimension of values.
+
+    mask[..., i] = i < lengths[...]. Without values, the mask is as wide as the greatest of the lengths.
+
+    Args:
+        lengths: int tensor [...].
+        values: tensor [..., width].
+    Returns:
+        A bool tensor [..., width].
+    Raises:
+        tf.errors.InvalidArgumentError: at run time, if a length is greater than width.
+    """
+    lengths, width = tf.convert_to_tensor(lengths), tf.shape(values)[-1]
+    greatest = tf.reduce_max(lengths)
+    message = [
+        f"npu_shim: {tf_recording.script_line_text()}: a length is greater than the last dimension of the values. Pad "
+        "them to the greatest length. Width of the values, greatest length:",
+        width,
+        greatest,
+    ]
+    checked = _checked_at_run_time(lengths, greatest <= tf.cast(width, lengths.dtype), message)
+    return tf.sequence_mask(checked, width)
+
+
 def unique_padded(values: Tensor, size: int | None = None) -> Distinct:
     """Return ``tf.unique(values)`` with a static number of values.
 

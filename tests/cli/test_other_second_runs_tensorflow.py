@@ -55,6 +55,15 @@ def widths_of_masks():
         yield run(tf.size(mask), {lengths: [1, 2, longest]})
 
 
+def chosen_by_masks():
+    lengths = tf.placeholder(tf.int32, [3])
+    x = tf.ones([3, tf.reduce_max(lengths)])
+    mask = tf.sequence_mask(lengths)
+    x = tf.where(mask, x, -x)
+    for longest in [7, 4] if SECOND else [5, 5]:
+        yield run(tf.reduce_sum(x, 1), {lengths: [1, 2, longest]})
+
+
 def sums(x, state):
     rows = tf.boolean_mask(x, tf.equal(state, 1))
     return [tf.reduce_sum(rows), tf.reduce_max(rows)]
@@ -153,7 +162,7 @@ def rates():
 
 def main():
     for case in (
-        placeholders, placeholders_of_two_graphs, other_masks, widths_of_masks, selected, conditions, tensor_conditions, rates,
+        placeholders, placeholders_of_two_graphs, other_masks, widths_of_masks, chosen_by_masks, selected, conditions, tensor_conditions, rates,
         fewer, more, shorter_batches, longer_batches, other_steps, steps_of_no_number,
     ):
         tf.reset_default_graph()
@@ -223,7 +232,8 @@ def migrated(python: Python, folder: pathlib.Path, text: str) -> pathlib.Path:
 def test_another_run_of_graphs_agrees_or_says_why_not(python: Python, tmp_path: pathlib.Path) -> None:
     new = migrated(python, tmp_path, GRAPH)
     assert all(
-        text in new.read_text() for text in ("masked_sum(", "fixed_lengths(", "import npu_convert_dropout", "npu_rnn.")
+        text in new.read_text()
+        for text in ("masked_sum(", "sequence_mask_like(", "fixed_lengths(", "import npu_convert_dropout", "npu_rnn.")
     )
     for arguments in ["second"], ["second", "evaluate"]:
         expected, actual = cases(python, tmp_path / "script.py", *arguments), cases(python, new, *arguments)

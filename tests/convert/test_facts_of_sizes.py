@@ -9,7 +9,7 @@ import pytest
 from convert_tf2npu.engine.converter import CHANGE, Converter, FileResult
 from convert_tf2npu.engine.results import FINDING, UNREACHED
 from convert_tf2npu.engine.settings import Settings
-from convert_tf2npu.facts.facts import Facts, digest
+from convert_tf2npu.facts.facts import Facts, ObservedRun, digest
 from convert_tf2npu.facts.seen import Block, FileFacts, Seen
 from convert_tf2npu.syntax.source import Source
 
@@ -18,7 +18,9 @@ ROW = {"rows": [3, 5], "rank": 1, "dtype": "float32", "place": "graph"}
 MASK = {"rows": [8], "rank": 1, "dtype": "bool", "place": "graph"}
 
 
-def converted(tmp_path: pathlib.Path, text: str, code: str, seen: dict[str, dict[str, Any]]) -> FileResult:
+def converted(
+    tmp_path: pathlib.Path, text: str, code: str, seen: dict[str, dict[str, Any]], tensorflow: str = "1.15.5"
+) -> FileResult:
     """Convert a script with facts about the expressions that it asks for, by their text; all others have those of ""."""
     path, raw = str(tmp_path / "train.py"), text.encode("utf-8")
     source, file = Source(raw), FileFacts(digest(raw), {Block(1, 99): 2})
@@ -28,7 +30,8 @@ def converted(tmp_path: pathlib.Path, text: str, code: str, seen: dict[str, dict
         for attribute, value in values.items():
             for one in value if isinstance(value, list) else [value]:
                 noted.note(attribute, one)
-    facts = Facts(str(tmp_path), (), {"train.py": file})
+    run = ObservedRun(("train.py",), tensorflow, "3.7.9", 1, "returned")
+    facts = Facts(str(tmp_path), (run, run), {"train.py": file})
     return Converter(Settings(select=(code,), facts=facts)).convert(raw, path)
 
 
@@ -69,6 +72,11 @@ REWRITTEN = [
         "p = m\n    p = p\n    return npu_data.masked_sum(npu_data.masked_rows(x, p), p)",
     ),
     ("return tf.shape(tf.where(m))[0]", "return npu_data.masked_count(m)"),
+    (
+        "r = tf.boolean_mask(x, m)\n    return tf.reduce_mean(r) if tf.size(r) > 0 else tf.shape(r)[0]",
+        "r = npu_data.masked_rows(x, m)\n"
+        "    return npu_data.masked_mean(r, m) if npu_data.masked_count(m) > 0 else npu_data.masked_count(m)",
+    ),
     (
         "p = tf.where(\n        m\n        | k)\n    return tf.reduce_sum(tf.gather_nd(x, p))",
         "p = (m\n        | k)\n    return npu_data.masked_sum(npu_data.masked_rows(x, p), p)",
@@ -111,6 +119,26 @@ def test_losses_of_classes_take_the_mask(loss: str, rank: int, tmp_path: pathlib
     assert new_text(result) == after.split("\n\n", 1)[1] if rank == 1 else not result.edits
 
 
+CLASSES = """r = tf.boolean_mask(x, m)
+    y = tf.one_hot(tf.boolean_mask(y, m), depth=r.shape[-1])
+    r = tf.keras.losses.categorical_crossentropy(y, r, from_logits=True)
+    return tf.reduce_sum(r) / tf.cast(tf.size(r), tf.float32)"""
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+def test_losses_of_one_hot_classes_take_the_mask(rank: int, tmp_path: pathlib.Path) -> None:
+    seen = {"": ROW, "m": MASK, "tf.boolean_mask(x, m)": {**ROW, "rank": 2}}
+    seen["tf.boolean_mask(y, m)"] = {**ROW, "rank": rank, "dtype": "int32"}
+    result = converted(tmp_path, body(CLASSES), "NPU231", seen)
+    after = body(CLASSES.replace("tf.boolean_mask", "npu_data.masked_rows"))
+    after = after.replace("tf.reduce_sum(r)", "npu_data.masked_sum(r, m)").replace(
+        "tf.size(r)", "npu_data.masked_count(m)"
+    )
+    assert new_text(result) == after.split("\n\n", 1)[1] if rank == 1 else not result.edits
+    wide = {**seen, "r": {**ROW, "rows": [8]}}  # the rows that are counted are not those of the mask
+    assert not converted(tmp_path, body(CLASSES), "NPU231", wide).edits
+
+
 @pytest.mark.parametrize("rank", [1, 2])
 def test_losses_of_keras_reduce_no_rows(rank: int, tmp_path: pathlib.Path) -> None:
     text = body("return tf.reduce_sum(tf.keras.losses.mse(tf.boolean_mask(x, m), tf.boolean_mask(y, m)))")
@@ -136,6 +164,11 @@ REFUSED = [
     "r = tf.boolean_mask(x, m)\n    s = tf.boolean_mask(y, k)\n    return tf.reduce_sum(r - s)",
     "s = tf.boolean_mask(y, k)\n    r = tf.boolean_mask(x, m)\n    return tf.reduce_sum(r - s)",
     "return tf.reduce_sum(tf.matmul(tf.boolean_mask(x, m), y))",
+    "return tf.reduce_sum(tf.boolean_mask(x, m)) / tf.size(tf.boolean_mask(x, m))",
+    "r = tf.boolean_mask(x, m)\n    return tf.reduce_sum(r) / r.shape[0]",
+    "return tf.reduce_sum(tf.one_hot(tf.boolean_mask(x, m), 3, axis=0))",
+    "return tf.reduce_sum(tf.one_hot(tf.boolean_mask(x, m), 3, 1.0, 0.0, k))",
+    "return tf.reduce_sum(tf.one_hot(y, tf.boolean_mask(x, m)))",
     "return tf.reduce_sum(tf.boolean_mask(x, tf.random.uniform([8]) > y) - tf.boolean_mask(y, x > m))",
     "return tf.reduce_sum(tf.boolean_mask(x, m, axis=1))",
     "return tf.reduce_sum(tf.boolean_mask(x, m), axis=1)",
@@ -273,6 +306,44 @@ def test_a_mask_of_one_width_does_not_get_it(tmp_path: pathlib.Path) -> None:
     assert not result.edits and [d.message.endswith("(seen: always 5)") for d in result.diagnostics] == [True]
 
 
+CHOOSING = "w = tf.sequence_mask(m)\n    x = tf.where(w, x, y)\n    return tf.nn.softmax(x)"
+WIDTHS = {"": {"rows": [8], "last": [5, 7], "rank": 3, "dtype": "bool", "place": "graph"}}
+
+
+def test_a_mask_is_as_wide_as_the_values_that_it_chooses(tmp_path: pathlib.Path) -> None:
+    result = converted(tmp_path, body(CHOOSING), "NPU239", WIDTHS)
+    after = body(CHOOSING.replace("tf.sequence_mask(m)", "npu_data.sequence_mask_like(m, x)"))
+    assert new_text(result) == after.split("\n\n", 1)[1]
+    named = CHOOSING.replace("(m)", "(lengths=m)")
+    assert "npu_data.sequence_mask_like(lengths=m, values=x)" in new_text(
+        converted(tmp_path, body(named), "NPU239", WIDTHS)
+    )
+    for wrong in ({"rank": 1}, {"rank": [2, 3]}, {"place": "eager"}, {"place": ["graph", "data"]}):
+        assert not converted(tmp_path, body(CHOOSING), "NPU239", {"": {**WIDTHS[""], **wrong}}).edits
+    for wrong in ({"rank": 2}, {"last": 5}, {"last": [5, 7, 8]}):
+        assert not converted(tmp_path, body(CHOOSING), "NPU239", {**WIDTHS, "x": {**WIDTHS[""], **wrong}}).edits
+    assert not converted(tmp_path, body(CHOOSING), "NPU239", WIDTHS, "2.6.5").edits
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "w = tf.sequence_mask(m)\n    return tf.where(w, x, y), tf.shape(w)",
+        "w = tf.sequence_mask(m)\n    return tf.where(w)",
+        "w = tf.sequence_mask(m)\n    return tf.where(y, w, x)",
+        "w = tf.sequence_mask(m)\n    return tf.where(w, x + 1, y)",
+        "w = tf.sequence_mask(m)\n    x = y\n    return tf.where(w, x, y)",
+        "w = tf.sequence_mask(m)\n    if k:\n        x = tf.where(w, x, y)\n    return x",
+        "w = tf.sequence_mask(m, dtype=k)\n    return tf.where(w, x, y)",
+        "w = k\n    if k:\n        w = tf.sequence_mask(m)\n        x = tf.where(w, x, y)\n    return x",
+        "return tf.where(tf.sequence_mask(m), x, y)",
+    ],
+)
+def test_a_mask_of_other_uses_keeps_its_width(text: str, tmp_path: pathlib.Path) -> None:
+    result = converted(tmp_path, body(text), "NPU239", WIDTHS)
+    assert not result.edits and [d.message.endswith("(seen: 5 to 7)") for d in result.diagnostics] == [True]
+
+
 HOST = [
     ("NPU236", "tf.strings.lower(x)", ["data", "eager"], 0),
     ("NPU236", "tf.strings.lower(x)", ["data", "graph"], 1),
@@ -299,16 +370,21 @@ def test_all_calls_are_asked_for(code: str) -> None:
     assert len(result.diagnostics) == 1 and len(result.asked) == 2
 
 
-DOUBLE = {"dtype": "float64", "place": "graph", "mixed": False, "region": 0}
+DOUBLE = {"dtype": "float64", "place": "graph", "mixed": False, "sums": False, "large": False, "region": 0}
 A, B = "tf.cast(x, tf.float64)", "tf.constant(0.5, dtype='float64')"
 TYPES = [
     ({"": DOUBLE}, True),
     ({"": DOUBLE, B: {**DOUBLE, "region": 1}}, True),
     ({"": DOUBLE, B: {**DOUBLE, "mixed": True}}, False),
     ({"": DOUBLE, B: {**DOUBLE, "mixed": [False, True]}}, False),
-    ({"": DOUBLE, B: {**DOUBLE, "place": ["graph", "eager"]}}, False),
+    ({"": {**DOUBLE, "place": "eager"}, B: {**DOUBLE, "place": ["graph", "eager"]}}, True),
+    ({"": DOUBLE, B: {**DOUBLE, "place": ["graph", "data"]}}, False),
+    ({"": DOUBLE, B: {**DOUBLE, "place": ["eager", "numpy"]}}, False),
+    ({"": DOUBLE, B: {**DOUBLE, "sums": True}}, False),
+    ({"": DOUBLE, B: {**DOUBLE, "large": [False, True]}}, False),
     ({"": DOUBLE, B: {**DOUBLE, "dtype": ["float64", "float32"]}}, False),
     ({"": DOUBLE, B: {"dtype": "float64", "place": "graph"}}, False),
+    ({"": DOUBLE, B: {"dtype": "float64", "place": "eager", "mixed": True}}, False),
 ]
 
 
@@ -322,6 +398,29 @@ def test_doubles_become_float32_together(
         assert new_text(result) == text.split("\n\n", 1)[1].replace("float64", "float32")
     else:
         assert not result.edits and len(result.findings) == 2
+
+
+@pytest.mark.parametrize(
+    "text, seen, ending",
+    [
+        (A, {"sums": True}, "(seen: a sum that grows from step to step)"),
+        (A, {"large": True}, "(seen: values that float32 cannot hold)"),
+        (A, {"mixed": True}, "(seen: float64 of other calls, which it meets)"),
+        (A, {"dtype": "float32", "mixed": True}, "Write tf.float32"),
+        ("tf.signal.rfft(x)", {"dtype": ["complex64"]}, "(seen: complex64)"),
+    ],
+)
+def test_the_finding_says_why_facts_do_not_settle_it(
+    text: str, seen: dict[str, Any], ending: str, tmp_path: pathlib.Path
+) -> None:
+    (finding,) = converted(tmp_path, body(f"return {text}"), "NPU221", {"": {**DOUBLE, **seen}}).diagnostics
+    assert finding.message.endswith(ending)
+
+
+def test_an_array_of_eager_code_gets_the_type(tmp_path: pathlib.Path) -> None:
+    text = "import numpy as np\n" + body("a = np.zeros([3])", "return tf.convert_to_tensor(a)")
+    result = converted(tmp_path, text, "NPU221", {"": {**DOUBLE, "place": "eager"}})
+    assert "return tf.convert_to_tensor(a, dtype=tf.float32)" in new_text(result)
 
 
 def test_doubles_of_a_call_that_cannot_change_stay(tmp_path: pathlib.Path) -> None:

@@ -107,6 +107,24 @@ def test_a_k_beyond_the_values_is_an_error(k):
         run(lambda: data.top_k_mask(tf.zeros([4, 9]), tf.constant(k)))
 
 
+@pytest.mark.parametrize("lengths", [[0, 2, 9], [[3], [9], [1]], [4, 4]])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_a_sequence_mask_has_the_width_of_values(lengths, dtype):
+    given = np.array(lengths, dtype)
+
+    def build():
+        mask = data.sequence_mask_like(tf.constant(given), tf.zeros([3, 9]))
+        assert mask.shape.as_list() == [*given.shape, 9]
+        return mask
+
+    np.testing.assert_array_equal(run(build), np.arange(9) < given[..., None])
+
+
+def test_a_length_beyond_the_values_is_an_error():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"test_fixed_shapes.py:\d+: a length is greater than"):
+        run(lambda: data.sequence_mask_like(tf.constant([3, 10]), tf.zeros([2, 9])))
+
+
 @pytest.mark.parametrize("values", [[5, 3, 5, 5, 1, 3], [2, 2, 2], [1, 2, 3, 4], [7]])
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32])
 def test_unique_padded(values, dtype):

@@ -51,6 +51,7 @@ def watch_uses(recorder: Recorder) -> Callable[[], None]:
     uses = dataset_uses.DatasetUses(recorder)
     uses.watch_datasets()
     shapes.watch_feeds()
+    doubles.doubles_of_run().watch_feeds()
     layers.watch_layers()
     sessions.watch_sessions()
     skipped_updates.watch_assignments()

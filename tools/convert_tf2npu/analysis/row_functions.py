@@ -42,12 +42,20 @@ _KERAS_LOSSES = {
 _SPARSE_KERAS_LOSS = "tensorflow.keras.losses.sparse_categorical_crossentropy"
 
 
+_ONE_HOT = _tensorflow_names("one_hot")
+
+
 def rank_change_of_row_function(name: str, call: ast.Call) -> int | None:
     """Return by how many dimensions a function of the last dimension changes the rank; None for other functions.
+
+    One that adds a dimension takes rows as its first argument only.
 
     Those of two arguments take the same rank of both, and the ranks of ``sparse_loss_arguments`` are others.
     """
     given = {keyword.arg: boxed_constant(keyword.value) for keyword in call.keywords}
+    if name in _ONE_HOT:
+        is_last = len(call.args) < 5 and given.get("axis", (-1,)) == (-1,) and None not in given
+        return 1 if is_last and call.args else None
     if name in _CROSS_ENTROPY:
         return -1 if not call.args and set(given) == {"labels", "logits"} else None
     if name in _KERAS_LOSSES:

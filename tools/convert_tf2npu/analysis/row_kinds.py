@@ -50,7 +50,7 @@ class RowKinds:
         self._known: dict[ast.AST, Kind] = {}  # an expression has one place in the walk
         self._foreign: frozenset[str] = frozenset()  # the names that may hold what other masks select
         self.members: list[ast.Call] = []
-        self.uses = SelectedRows(call.node, mask, [], [], [], [], [], [], [])
+        self.uses = SelectedRows(call.node, mask, [], [], [], [], [], [], [], [])
 
     def _holds_selected_rows(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Name):
@@ -123,6 +123,8 @@ class RowKinds:
         is_first = list(map(boxed_constant, indices)) == [(0,)]
         if isinstance(node.value, ast.Call) and is_first and self._is_number_of_rows(node.value, node, "shape"):
             return None
+        if list(map(boxed_constant, indices)) == [(-1,)] and self._is_shape_of_rows(node.value):
+            return None
         kind = self._visit_kind(node.value)
         if isinstance(kind, Places):
             if len(indices) != 2 or not _is_full_slice(indices[0]) or boxed_constant(indices[1]) != (0,):
@@ -164,10 +166,26 @@ class RowKinds:
             self._context.resolve(node, self._call.where) or "" if isinstance(node, (ast.Name, ast.Attribute)) else ""
         )
 
+    def _is_shape_of_rows(self, node: ast.expr) -> bool:
+        """Return True for the shape of rows, of which all rows have the last dimension."""
+        if isinstance(node, ast.Attribute) and node.attr == "shape":
+            rows = self._visit_kind(node.value)
+        elif isinstance(node, ast.Call) and self._is_call_of_one_argument(node, "shape"):
+            rows = self._visit_kind(node.args[0])
+        else:
+            return False
+        if isinstance(rows, Rows):
+            self.uses.at_least_two.append(rows)
+        return isinstance(rows, Rows)
+
+    def _is_call_of_one_argument(self, call: ast.Call, function: str) -> bool:
+        name = self._context.called_names.get(call, "")
+        is_function = last_part(name) == function and name.startswith("tensorflow.")
+        return is_function and len(call.args) == 1 and not call.keywords
+
     def _is_number_of_rows(self, call: ast.Call, node: ast.expr, function: str) -> bool:
         """Return True if an expression is the number of rows: ``tf.shape(rows)[0]`` or ``tf.size(rows)``."""
-        name = self._context.called_names.get(call, "")
-        if last_part(name) != function or not name.startswith("tensorflow.") or len(call.args) != 1 or call.keywords:
+        if not self._is_call_of_one_argument(call, function):
             return False
         kind = self._visit_kind(call.args[0])
         if isinstance(kind, Places) and not kind.is_flat and function == "size":
@@ -175,8 +193,12 @@ class RowKinds:
         if not isinstance(kind, (Rows, Places)):
             return False
         if isinstance(kind, Rows):
-            raise NotUnderstood  # its rows stay in the shape
-        self.uses.counts.append(Counted(node, self._mask_text()))
+            if not isinstance(call.args[0], ast.Name):
+                raise NotUnderstood  # the selection in it is rewritten, too
+            if function == "size":
+                self.uses.vectors.append(kind)
+        rows = (call.args[0], kind) if isinstance(kind, Rows) else (None, None)
+        self.uses.counts.append(Counted(node, self._mask_text(), *rows))
         return True
 
     def _kind_of_call(self, call: ast.Call) -> Kind:
@@ -206,7 +228,11 @@ class RowKinds:
         rows = self._kind_of_elementwise_result(kinds)
         if change is None or not isinstance(rows, Rows):
             raise NotUnderstood
-        self.uses.at_least_two.append(rows)
+        if change > 0:
+            if kinds[0] is not rows or any(isinstance(kind, Rows) for kind in kinds[1:]):
+                raise NotUnderstood
+        else:
+            self.uses.at_least_two.append(rows)
         return Rows(rows.selection, rows.more + change)
 
     def _kind_of_sparse_loss(self, labels: Kind, logits: Kind) -> Rows:

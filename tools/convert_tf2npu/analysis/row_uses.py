@@ -77,10 +77,19 @@ class Reduced(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """An expression for the number of rows, and the text of the mask at its place."""
+    """An expression for the number of rows.
+
+    Attributes:
+        node: the expression.
+        mask: the text of the mask at its place.
+        operand: the rows that it counts; None for positions.
+        rows: their type.
+    """
 
     node: ast.expr
     mask: str
+    operand: ast.expr | None
+    rows: Rows | None
 
 
 class SelectedRows(NamedTuple):
@@ -93,6 +102,7 @@ class SelectedRows(NamedTuple):
         selections, reductions, counts: in the order of the script.
         equal: pairs of types that must have one rank.
         at_least_two: types that must have a rank of at least 2.
+        vectors: types that must have one dimension.
         flat: True if the mask must have one dimension.
     """
 
@@ -104,7 +114,13 @@ class SelectedRows(NamedTuple):
     counts: list[Counted]
     equal: list[tuple[Rows, Rows]]
     at_least_two: list[Rows]
+    vectors: list[Rows]
     flat: list[bool]
+
+    def counted_rows(self) -> list[tuple[ast.expr, Rows]]:
+        """Return the expressions whose rows are counted, and their types."""
+        parts = [(count.operand, count.rows) for count in self.counts]
+        return [(operand, rows) for operand, rows in parts if operand is not None and rows is not None]
 
 
 class NotUnderstood(Exception):

@@ -15,9 +15,7 @@ from .seen import MOST_DISTINCT, Json
 MOST_BYTES = 1 << 26  # of a file
 _MOST = 1 << 62  # of a size
 _ENDINGS = ("returned", "stopped", "error")
-_BOOLS = frozenset(
-    {"partial", "lost", "mixed", "eager", "trains", "updates", "counted", "constant", "changes", "skips"}
-)
+_BOOLS = frozenset("""partial lost mixed sums large eager trains updates counted constant changes skips""".split())
 _SIZES = frozenset({"rank", "rows", "last", "length", "size", "batch", "examples"})
 _TEXTS = frozenset({"dtype", "place", "used", "trained_by", "is", "in", "shapes"})
 _TUPLES = {"shape": int, "parameters": str}

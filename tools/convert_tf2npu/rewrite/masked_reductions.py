@@ -30,6 +30,7 @@ def questions_about_mask(rows: SelectedRows) -> tuple[Question, ...]:
     """Return what a run must see before the rows of a mask may stay: ranks, and that no shape hides them."""
     nodes = [rows.mask, *(selected.call for selected in rows.selections), *(part.operand for part in rows.reductions)]
     nodes += [selected.values for selected in rows.selections if selected.is_gather]
+    nodes += [operand for operand, _ in rows.counted_rows()]
     return tuple(Question(ROWS, node) for node in dict.fromkeys(nodes))
 
 
@@ -66,10 +67,11 @@ def _facts_match_source(rows: SelectedRows, seen: dict[ast.AST, Seen]) -> bool:
                 return False
             if not _same_rows(seen[selected.values], seen[rows.mask]):
                 return False
+    for operand, kind in [*((part.operand, part.rows) for part in rows.reductions), *rows.counted_rows()]:
+        if ranks[operand] != rank_of(kind) or not _same_rows(seen[operand], seen[kind.selection]):
+            return False
     for part in rows.reductions:
         types = seen[part.operand].all("dtype")
-        if ranks[part.operand] != rank_of(part.rows) or not _same_rows(seen[part.operand], seen[part.rows.selection]):
-            return False
         if types is None or not all(one in _FLOATS or part.function != "mean" and "int" in str(one) for one in types):
             return False
     return (
@@ -77,6 +79,7 @@ def _facts_match_source(rows: SelectedRows, seen: dict[ast.AST, Seen]) -> bool:
         and (mask_rank == 1 or not rows.flat)
         and all(rank_of(one) == rank_of(other) for one, other in rows.equal)
         and all(rank_of(one) >= 2 for one in rows.at_least_two)
+        and all(rank_of(one) == 1 for one in rows.vectors)
     )
 
 

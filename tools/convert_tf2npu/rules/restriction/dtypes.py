@@ -7,10 +7,12 @@ numbers can also be written as two float32 tensors, one for the real and one for
 NumPy computes in float64 unless it is asked for another type. A variable or a constant made of ``np.random.rand`` or
 ``np.linspace`` is float64, too. Write ``.astype(np.float32)`` or ``dtype=tf.float32``.
 
-With facts of ``npu-shim observe``, the rule writes float32 if all float64 that a value meets in the graph of a session
+With facts of ``npu-shim observe``, the rule writes float32 if all float64 that a value meets in a graph or in eager code
 comes from calls that can be changed in the same file. A checkpoint of float64 variables cannot be restored then, and
-what the session returns, saves or exports is float32: its bytes are others, and integers above 2**24 lose digits. There
-is no finding for float64 that only the input pipeline has.
+what the session returns, saves or exports is float32: its bytes are others, and integers that exceed 2**24 in later runs
+lose digits. Nothing is changed if a run saw values that float32 cannot hold, such as integers above 2**24, or a variable
+to which each step adds. The finding then names that reason, and the types that were seen of complex tensors. There is
+no finding for float64 that only the input pipeline has.
 
 Reported::
 
@@ -130,6 +132,13 @@ random.standard_normal random.beta random.gamma random.exponential linspace logs
 empty hanning hamming blackman""".split()
 )
 _TYPE_AT = {"zeros": 1, "ones": 1, "empty": 1, "identity": 1, "eye": 3, "linspace": 5, "array": 1, "asarray": 1}
+# Facts that must not be, and what they show.
+_REASONS = {
+    "sums": Message("a sum that grows from step to step"),
+    "large": Message("values that float32 cannot hold"),
+    "mixed": Message("float64 of other calls, which it meets"),
+}
+_ON_NPU = frozenset({"graph", "eager"})
 _LITERALS = frozenset({"numpy.array", "numpy.asarray"})
 _DEEPEST = 3  # names around an array
 
@@ -146,7 +155,9 @@ def check_call(context: Context, call: Call, name: str) -> Iterator[Change | Fin
         if regions[call.node] is not None:
             yield regions[call.node]  # type: ignore[misc]
     elif not was_never_on_npu(context, CODE, DTYPE, call.node):
-        yield finding._replace(asks=(Question(DTYPE, call.node),))
+        seen = context.observed_at(CODE, DTYPE, call.node)
+        message = _message_with_facts(finding.message, seen) if seen is not None else finding.message
+        yield finding._replace(asks=(Question(DTYPE, call.node),), message=message)
 
 
 def _unsupported_type_finding(context: Context, call: Call, name: str) -> Finding | None:
@@ -182,20 +193,32 @@ def _unsupported_type_finding(context: Context, call: Call, name: str) -> Findin
     )
 
 
+def _message_with_facts(message: str, seen: Seen) -> str:
+    """Return a message with the reason for which facts do not settle it."""
+    types = seen.all("dtype") or ()
+    reason: str | None = ", ".join(sorted(map(str, types)))
+    if "complex" not in str(reason):
+        reasons = [text for fact, text in _REASONS.items() if True in (seen.all(fact) or ())]
+        reason = reasons[0] if reasons and _has_float64(seen) else None
+    return message if reason is None else Message("{0} (seen: {1})", message, reason)
+
+
 def _changes_of_float64_regions(context: Context) -> dict[ast.Call, Change | None]:
     """Return the change of each region of float64 that facts show at its first call, and None at the others."""
     seen = {place: one for place, one in (context.facts.seen if context.facts else {}).items() if place.kind == DTYPE}
     if any(
-        "graph" in (one.all("place") or ()) and not one.all("region") and _has_float64(one) for one in seen.values()
+        _ON_NPU & set(one.all("place") or ()) and not one.all("region") and _has_float64(one) for one in seen.values()
     ):
         return {}  # they are not all of one run
     edits: dict[Place, tuple[ast.Call, tuple[Edit, ...], int]] = {}
     for call in context.names.calls:
         name = context.called_names.get(call.node, "")
         one = context.observed_at(CODE, DTYPE, call.node) if name in CALLS else None
-        if one is not None and one.only("dtype") == "float64" and one.all("mixed") == (False,):
+        is_exact = one is not None and all(one.all(fact) == (False,) for fact in _REASONS)
+        if one is not None and is_exact and one.only("dtype") == "float64":
             edited = _edits_to_float32(context, call, name)
-            if edited and one.only("place") == "graph" and not is_suppressed_at(context.source, call.node, CODE):
+            is_on_npu = _ON_NPU >= set(one.all("place") or ("",))
+            if edited and is_on_npu and not is_suppressed_at(context.source, call.node, CODE):
                 edits[place_of(context.source, DTYPE, call.node)] = call.node, edited, one.runs
     changes: dict[ast.Call, Change | None] = {}
     for region in _joined_overlapping_sets([set(one.all("region") or ()) for one in seen.values()]):
