@@ -6,8 +6,11 @@ import pathlib
 
 import pytest
 from convert_tf2npu.engine.converter import Converter, FileResult
+from convert_tf2npu.engine.results import FINDING, UNREACHED
 from convert_tf2npu.engine.run import convert_source
 from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.facts.facts import Facts, digest
+from convert_tf2npu.facts.seen import Block, FileFacts
 from convert_tf2npu.main import main
 
 TRAIN = """
@@ -112,6 +115,26 @@ def test_a_file_of_programs_of_both_is_reported_where_strategies_would_change_it
         for entry, result in convert_source(str(tmp_path), Settings(ignore=("NPU250",), distributed="auto")).results
         for diagnostic in result.diagnostics
     )
+
+
+@pytest.mark.parametrize("ran, kind", [(0, UNREACHED), (1, FINDING)])
+def test_a_shared_file_is_not_reached_where_no_run_created_a_strategy(
+    ran: int, kind: str, tmp_path: pathlib.Path
+) -> None:
+    files = {
+        "h.py": HOROVOD.replace("import model\n", "import model\nimport optimizer\n"),
+        "s.py": STRATEGY.replace("import model\n", "import model\nimport optimizer\n"),
+        "optimizer.py": OPTIMIZER,
+        "model.py": MODEL,
+    }
+    facts = Facts(str(tmp_path))
+    for name, text in files.items():
+        lines = Block(1, text.count("\n"))
+        facts.files[name] = FileFacts(digest(text.encode()), {lines: ran if name == "s.py" else 1})
+        (tmp_path / name).write_text(text)
+    results = convert_source(str(tmp_path), Settings(facts=facts, distributed="auto")).results
+    kinds = [d.kind for _, result in results for d in result.diagnostics if "share this file" in d.message]
+    assert kinds == [kind]
 
 
 def test_a_file_with_both_is_converted_for_horovod() -> None:

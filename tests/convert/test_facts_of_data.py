@@ -641,7 +641,9 @@ def fit_converted(arguments: str, *notes: dict[str, Any], before: str = "") -> s
 
 @pytest.mark.parametrize("share", ["", ", validation_split=0.1"])
 def test_a_partial_batch_of_arrays_is_left_out_in_training(share: str) -> None:
-    rows, size = {"shape": (1000, 3)}, {"number": [100, 128]}
+    rows, size, split = {"shape": (1000, 3)}, {"number": [100, 128]}, {"number": [0.1, 0.2]}
+    shared = "x, y, batch_size=n, validation_split=share"
+    assert fit_converted(shared, rows, size, split) == f"model.fit({shared}, {FULL})"
     assert fit_converted(f"x, y, batch_size=n{share}", rows, size) == f"model.fit(x, y, batch_size=n{share}, {FULL})"
     assert fit_converted("x, y, shuffle=True, epochs=2", rows) == f"model.fit(x, y, {FULL}, epochs=2)"
     assert fit_converted("x, y", {"shape": [(1000,), (20,)]}) == f"model.fit(x, y, {FULL})"
@@ -660,12 +662,16 @@ def test_a_partial_batch_of_arrays_is_left_out_in_training(share: str) -> None:
         ("x, y, shuffle=mixed", {"shape": (1000,)}),
         ("x, y, **given", {"shape": (1000,)}),
         ("x, y, 32, 2, 0, None, 0.0, None, False", {"shape": (1000,)}),
-        ("x, y, validation_split=share", {"shape": (1000,)}),
     ],
 )
 def test_a_partial_batch_that_cannot_change_stays_a_finding(arguments: str, notes: dict[str, Any]) -> None:
-    others = [{"number": 32}] if ", 32" in arguments else []
-    assert fit_converted(arguments, notes, *others) is None
+    assert fit_converted(arguments, notes) is None
+
+
+@pytest.mark.parametrize("number", [{}, {"number": "32"}, {"number": [0, 32]}, {"number": [*range(1, 70)]}])
+def test_a_size_that_is_not_known_stays_a_finding(number: dict[str, Any]) -> None:
+    assert fit_converted("x, y, n", {"shape": (1000,)}, number) is None
+    assert fit_converted("x, y, validation_split=n", {"shape": (1000,)}, {}) is None
 
 
 def test_a_partial_batch_stays_where_the_name_of_the_library_is_taken() -> None:

@@ -16,6 +16,8 @@ from convert_tf2npu.engine.run import convert_source
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.main import main
 
+from tests.convert.observed import converted_with_facts
+
 TF = "import tensorflow as tf\n"
 WITH = Converter(Settings(distributed="tf_strategy"))
 WRAPPED = "npu_distributed_optimizer_wrapper(%s)"
@@ -198,6 +200,15 @@ def test_without_the_option_strategies_are_reported(text: str) -> None:
     new = (result.new or text.encode()).decode()
     assert "npu_strategy" not in new and new.count("MirroredStrategy") == text.count("MirroredStrategy")
     assert "NPU250" in {d.code for d in result.diagnostics}
+
+
+@pytest.mark.parametrize(
+    "values, kind", [("none", "unreached"), (["none", "other"], "finding"), ("other", "finding"), ([], "finding")]
+)
+def test_a_strategy_that_was_none_in_all_runs_is_not_reached(values: object, kind: str) -> None:
+    text = TF + "def build(given):\n    return tf.estimator.RunConfig(train_distribute=given)\n"
+    result = converted_with_facts(text, {"is": values} if values else {}, select=("NPU250",))
+    assert [d.kind for d in result.diagnostics] == [kind]
 
 
 # --- optimizers ----------------------------------------------------------------------

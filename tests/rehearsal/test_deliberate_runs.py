@@ -271,6 +271,12 @@ if IS_TF2:
         assert found["verdict"] == "agree", found["text"]
         assert changes(found) == [("NPU109", COST)] * (port != LOOP)
 
+    def test_a_port_that_drops_batches_behind_another_step_agrees(verify: Verify) -> None:
+        dropped = "train = npu_shim.data.drop_in_training(train.map(lambda a, b: (a, b)))\ntest ="
+        found = verify(LOOP, "import npu_shim\n" + LOOP.replace("test =", dropped, 1))
+        assert found["verdict"] == "agree", found["text"]
+        assert changes(found) == [("NPU109", COST)]
+
     def test_strict_compares_with_the_untouched_original(verify: Verify) -> None:
         found = verify(FIT, None, "--strict")
         assert (found["verdict"], found["deliberate"]) == ("differ", [])

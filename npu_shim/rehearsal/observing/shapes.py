@@ -19,7 +19,7 @@ _FED = "_npu_shim_fed"  # attribute of a session: the first shapes by what a run
 
 
 def note_shape(seen: Seen, value: Value) -> Value:
-    """Note the shape of a value as ``shape``, of a placeholder that of what it is fed, and an int as ``number``.
+    """Note the shape of a value as ``shape``, of a placeholder that of what it is fed, and a number as ``number``.
 
     A placeholder ``changes`` if runs that fetch and feed the same tensors, which the NPU compiles as one graph, feed it
     several shapes, or if something feeds it whose shapes are not seen.
@@ -32,7 +32,7 @@ def note_shape(seen: Seen, value: Value) -> Value:
         setattr(value.graph, _SEEN, placeholders)
     elif hasattr(value, "shape") and None not in tuple(value.shape):
         seen.note("shape", _shape_of(value))
-    elif isinstance(value, int):
+    elif isinstance(value, (int, float)):
         seen.note("number", value)
     elif isinstance(value, (list, tuple)):
         seen.note("shape", (len(value),))

@@ -6,7 +6,7 @@ import inspect
 import os
 import sys
 from collections import Counter
-from typing import NamedTuple
+from typing import NamedTuple, Sequence
 
 import tensorflow as tf
 
@@ -167,14 +167,15 @@ class _Changes:
         return original(iterator, dataset, *args, **kwargs)
 
     def wrap_mark(self, original: Function) -> Function:
-        """Note a dataset that drops its partial batches in training."""
+        """Note a dataset that drops its partial batches in training, or one that is made from such batches."""
 
         def mark(dataset: Dataset) -> None:
-            call: _BatchingCall | None = getattr(tf_data.unwrap_dataset(dataset), _CALL, None)
-            if call is not None:
-                self._recorder.writer.write_event(
-                    "deliberate", what=TRAINING_BATCH, function=call.function, number=call.number
-                )
+            for source in tf_graph.reachable_nodes([tf_data.unwrap_dataset(dataset)], _inputs_up_to_batches):
+                call: _BatchingCall | None = getattr(source, _CALL, None)
+                if call is not None:
+                    self._recorder.writer.write_event(
+                        "deliberate", what=TRAINING_BATCH, function=call.function, number=call.number
+                    )
             original(dataset)
 
         return mark
@@ -304,6 +305,11 @@ class _Changes:
 
     def _path_from_folder(self, path: str) -> str:
         return os.path.relpath(os.path.realpath(os.path.join(self._folder, path)), os.path.realpath(self._folder))
+
+
+def _inputs_up_to_batches(dataset: Dataset) -> Sequence[Dataset]:
+    """Return what a dataset is made from; nothing for one that a call of batch() made."""
+    return () if hasattr(dataset, _CALL) else tf_data.dataset_inputs(dataset)
 
 
 def _cost_text(lost: int, examples: int, of_epoch: str) -> str:

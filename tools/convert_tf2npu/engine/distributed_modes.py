@@ -33,6 +33,7 @@ class DistributedModes:
         self._context_of = context_of
         self._shown: dict[str, str] = {}  # by the paths of files that have been read
         self._showing: tuple[str, ...] | None = None
+        self._has_strategy: bool | None = None
         self._using: dict[str, frozenset[str]] = {}  # by path
 
     def modes_of(self, raw: bytes, path: str) -> frozenset[str]:
@@ -54,6 +55,24 @@ class DistributedModes:
             for other in self._files_that_may_show()
             if not users.isdisjoint(self._importers_and_file(other))
         ) - {""}
+
+    def may_have_strategy(self) -> bool:
+        """Return False if facts show that no observed run reached a strategy."""
+        if self._has_strategy is None:
+            self._has_strategy = any(self._reaches_strategy(path) for path in self._files_that_may_show())
+        return self._has_strategy
+
+    def _reaches_strategy(self, path: str) -> bool:
+        module = self._project.module(path)
+        if module is None:  # not readable
+            return False
+        context = self._context_of(module)
+        return any(
+            not result.unused and context.runs_at(context.source.line_col_of_node(result.node)[0]) != 0
+            for rule in self._rules
+            if rule.mode_shown == STRATEGY
+            for result in rule.module.check_file(context)
+        )
 
     def _importers_and_file(self, path: str) -> frozenset[str]:
         """Return the files that import a file, directly or not, and this file, without tests of other files."""

@@ -120,7 +120,8 @@ class Planner:
         plan = self._plan_in(modes[0], raw, path)
         code = strategy_not_converted.CODE
         if len(modes) > 1 and self._settings.enabled(code) and plan.edits != self._plan_in(modes[1], raw, path).edits:
-            both = Diagnostic(1, 1, code, FINDING, strategy_not_converted.OF_BOTH)
+            kind = FINDING if self._modes is None or self._modes.may_have_strategy() else UNREACHED
+            both = Diagnostic(1, 1, code, kind, strategy_not_converted.OF_BOTH)
             return plan._replace(diagnostics=sorted_by_place([*plan.diagnostics, both]))
         return plan
 

@@ -170,6 +170,7 @@ Untouched::
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import Iterator
 
 from ...analysis.array_rows import integer_of, row_count_of_array
@@ -179,12 +180,13 @@ from ...analysis.keras_methods import is_keras_method
 from ...analysis.slices import advice_for_full_range, value_of_argument
 from ...analysis.tensorflow_version import is_tf2_program
 from ...facts.kinds import SHAPE
+from ...facts.seen import Seen
 from ...rewrite.call_edits import edit_to_add_argument, edit_to_rename
 from ...rewrite.npu_imports import first_taken_name
 from ...semantics.model import Call
 from ...semantics.signatures import bind_arguments
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant_or, is_none, last_name, last_part
+from ...syntax.expressions import boxed_constant, constant_or, is_none, last_name, last_part
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Message, Question
 
@@ -228,18 +230,19 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         or _is_own_fit(context, call)
     ):
         return
-    size = bound.args.get("batch_size")
-    asked = [rows] if size is None or is_none(size) else [rows, size]
-    seen, share = context.observed_at(CODE, SHAPE, rows), _validation_share(call)
-    sizes = _observed_sizes(context, *asked)
-    if seen is not None and sizes and share is not None:
-        if not any(_has_partial_batch(number, share, batch) for number, batch in sizes):
+    size, split = bound.args.get("batch_size"), _validation_split(call)
+    seen = context.observed_at(CODE, SHAPE, rows)
+    numbers, sizes = _observed_rows(seen), _possible_numbers(context, size, _DEFAULT_SIZE)
+    shares = _possible_numbers(context, split, 0)
+    if seen is not None and numbers and shares and sizes and min(sizes) > 0:
+        if not any(_has_partial_batch(*case) for case in itertools.product(numbers, shares, sizes)):
             return
         edit = _edit_to_shuffle_full_batches(context, call)
         if edit is not None:
             text = "partial batches of fit() left out in training"
             yield Change(call.node, text, (edit,), ("npu_data",), runs=seen.runs)
             return
+    asked = [rows, *(value for value in (size, split) if value is not None and boxed_constant(value) is None)]
     yield Finding(
         call.node,
         "the last batch of fit() may be smaller, and the NPU compiles it, too. Pass arrays whose length is a multiple "
@@ -303,18 +306,21 @@ def _is_own_fit(context: Context, call: Call) -> bool:
     return False
 
 
-def _observed_sizes(context: Context, rows: ast.expr, size: ast.expr | None = None) -> list[tuple[int, int]]:
-    """Return the numbers of rows of all observed runs, each with each size of a batch; none if one is unknown."""
-    seen = context.observed_at(CODE, SHAPE, rows)
-    shapes = seen.all("shape") if seen is not None else None
-    sizes: tuple[object, ...] | None = (_DEFAULT_SIZE,)
-    if size is not None:
-        seen = context.observed_at(CODE, SHAPE, size)
-        sizes = seen.all("number") if seen is not None else None
-    numbers = [shape[0] for shape in shapes or () if isinstance(shape, tuple) and shape]
-    batches = [number for number in sizes or () if isinstance(number, int) and number > 0]
-    is_known = len(numbers) == len(shapes or ()) and len(batches) == len(sizes or ())
-    return [(number, batch) for number in numbers for batch in batches] if is_known else []
+def _observed_rows(seen: Seen | None) -> list[int]:
+    """Return the numbers of rows of the arrays of all observed runs; none if one is unknown."""
+    shapes = (seen.all("shape") if seen is not None else None) or ()
+    numbers = [shape[0] for shape in shapes if isinstance(shape, tuple) and shape]
+    return numbers if len(numbers) == len(shapes) else []
+
+
+def _possible_numbers(context: Context, value: ast.expr | None, default: float) -> tuple[float, ...]:
+    """Return the number that an argument of fit is, or those that it was in observed runs; none if one is unknown."""
+    if value is None or is_none(value):
+        return (default,)
+    constant, seen = constant_or(value, None), context.observed_at(CODE, SHAPE, value)
+    known = (constant,) if constant is not None else seen.all("number") if seen is not None else None
+    numbers = tuple(number for number in known or () if isinstance(number, (int, float)))
+    return numbers if len(numbers) == len(known or ()) else ()
 
 
 def _edit_to_shuffle_full_batches(context: Context, call: Call) -> Edit | None:
@@ -331,14 +337,12 @@ def _edit_to_shuffle_full_batches(context: Context, call: Call) -> Edit | None:
     return edit_to_add_argument(context.source, call.node, f"shuffle={_FULL_BATCHES}")
 
 
-def _validation_share(call: Call) -> float | None:
-    """Return the share of the rows that fit() keeps for validation; None if it is no constant."""
-    split = next((keyword.value for keyword in call.node.keywords if keyword.arg == "validation_split"), None)
-    share = constant_or(split, None) if split is not None else 0.0
-    return share if isinstance(share, (int, float)) else None
+def _validation_split(call: Call) -> ast.expr | None:
+    """Return the share of the rows that fit() keeps for validation, as an expression; None if it keeps none."""
+    return next((keyword.value for keyword in call.node.keywords if keyword.arg == "validation_split"), None)
 
 
-def _has_partial_batch(rows: int, share: float, size: int) -> bool:
+def _has_partial_batch(rows: int, share: float, size: float) -> bool:
     trained = int(rows * (1 - share))
     return trained > size and trained % size != 0  # else all rows are one batch
 
@@ -349,8 +353,9 @@ def _may_have_partial_batch(context: Context, call: Call, rows: ast.expr, size: 
     A slice of unknown length is taken for one that it divides.
     """
     number = row_count_of_array(context, rows, call.where)
-    share = _validation_share(call)
+    split = _validation_split(call)
+    share = constant_or(split, None) if split is not None else 0
     value = integer_of(context, size, call.where) if size is not None and not is_none(size) else _DEFAULT_SIZE
-    if number is None or share is None or value is None or value < 1:
+    if number is None or not isinstance(share, (int, float)) or value is None or value < 1:
         return not isinstance(rows, ast.Subscript)
     return _has_partial_batch(number, share, value)

@@ -9,6 +9,9 @@ With ``-d auto`` the rule reports a file that programs of Horovod and programs o
 strategies. It is converted for Horovod. Convert the programs of strategies apart, into a folder of their own, with
 ``-d tf_strategy``.
 
+With facts of ``npu-shim observe``, a run configuration whose strategy was None in all observed runs is listed as not
+reached, and so are shared files if no observed run created a strategy.
+
 Reported::
 
     import tensorflow as tf
@@ -51,8 +54,9 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import is_in_test
-from ...analysis.strategies import NAMES, TPU, creates_custom_strategy, strategies_by_argument
-from ..base import Context, Finding
+from ...analysis.strategies import NAMES, TPU, bound_configuration, creates_custom_strategy, strategies_by_argument
+from ...facts.kinds import VALUE
+from ..base import Context, Finding, Question
 
 CODE = "NPU250"
 ONCE_A_FILE = True
@@ -76,7 +80,16 @@ def check_file(context: Context) -> Iterator[Finding]:
             yield Finding(
                 call.node, "a strategy places replicas on the devices of TensorFlow, which has no NPUs. {0}", _FIX
             )
-        elif None in {
-            kind for kinds in strategies_by_argument(context, call.node, call.where).values() for kind in kinds
-        }:
-            yield Finding(call.node, "an Estimator on the NPU accepts no strategy. {0}", _FIX)
+            continue
+        kinds = strategies_by_argument(context, call.node, call.where)
+        bound = bound_configuration(context, call.node, call.where)
+        unclear = [bound.args[name] for name in kinds if None in kinds[name]] if bound is not None else []
+        if unclear:
+            seen = [context.observed_at(CODE, VALUE, value) for value in unclear]
+            yield Finding(
+                call.node,
+                "an Estimator on the NPU accepts no strategy. {0}",
+                _FIX,
+                asks=tuple(Question(VALUE, value) for value in unclear),
+                unused=all(answer is not None and answer.only("is") == "none" for answer in seen),
+            )
