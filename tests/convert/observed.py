@@ -27,7 +27,7 @@ def converted_with_facts(text: str, *notes: Notes, runs: int = 2, **settings: An
     asked = Converter(Settings(**settings)).convert(raw, path).asked
     assert len(asked) == len(notes), asked
     file = FileFacts(digest(raw))
-    for (_, _, place), attributes in zip(sorted(asked), notes):
+    for (_, _, place, _), attributes in zip(sorted(asked), notes):
         seen = Seen(runs, runs)
         for attribute, values in attributes.items():
             for value in values if isinstance(values, list) else [values]:

@@ -357,7 +357,7 @@ def test_a_feed_under_another_name_that_no_run_reached_counts(
     paths = {name: str(tmp_path / name) for name in ("model.py", "train.py")}
     for name, text in (("model.py", model), ("train.py", train)):
         (tmp_path / name).write_bytes(text)
-    ((_, _, place),) = Converter(Settings(**SELECT)).convert(model, paths["model.py"]).asked
+    (place,) = (asked.place for asked in Converter(Settings(**SELECT)).convert(model, paths["model.py"]).asked)
     seen = Seen(1, 1)
     seen.note("shape", (8, 3))
     name, number = line.split(":")
@@ -377,7 +377,7 @@ def test_a_feed_under_another_name_that_no_run_reached_counts(
 def test_a_placeholder_that_is_itself_the_key_of_a_feed_takes_its_shape(tmp_path: pathlib.Path) -> None:
     text = b"import tensorflow.compat.v1 as tf\n\nf = {tf.placeholder(tf.float32, [None, 3]): 1, places['x']: 2}\n"
     path = str(tmp_path / "model.py")
-    ((_, _, place),) = Converter(Settings(**SELECT)).convert(text, path).asked
+    (place,) = (asked.place for asked in Converter(Settings(**SELECT)).convert(text, path).asked)
     seen = Seen(1, 1)
     seen.note("shape", (8, 3))
     files = {"model.py": FileFacts(digest(text), {Block(1, 4): 1}, {place: seen})}
@@ -449,7 +449,7 @@ def shape_with_unreached_end(code: str, folder: pathlib.Path) -> FileResult:
     (folder / "train.py").write_bytes(raw)
     end = (TRAINS + HELPERS).count("\n") + 1
     file = FileFacts(digest(raw), {Block(1, end + 5): 1, Block(end, end + 5): 0})
-    for _, _, place in Converter(Settings(**SELECT)).convert(raw, path).asked:
+    for place in (asked.place for asked in Converter(Settings(**SELECT)).convert(raw, path).asked):
         if place.line < end:
             file.seen[place] = Seen(1, 1)
             file.seen[place].note("shape", (8, 3))

@@ -24,7 +24,7 @@ def converted(
     """Convert a script with facts about the expressions that it asks for, by their text; all others have those of ""."""
     path, raw = str(tmp_path / "train.py"), text.encode("utf-8")
     source, file = Source(raw), FileFacts(digest(raw), {Block(1, 99): 2})
-    for start, end, place in Converter(Settings(select=(code,))).convert(raw, path).asked:
+    for start, end, place, _ in Converter(Settings(select=(code,))).convert(raw, path).asked:
         values = seen.get(source.text[start:end], seen.get("", {}))
         noted = file.seen[place] = Seen(2, 4)
         for attribute, value in values.items():

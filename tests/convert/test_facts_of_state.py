@@ -272,7 +272,7 @@ def test_options_of_a_session_are_taken_back_by_the_rule_that_writes_them() -> N
 )
 def test_programs_that_need_more_than_the_option_are_not_asked_for_their_sessions(more: str) -> None:
     result = Converter(Settings(select=MIXED)).convert((CALLS_PYTHON.format("") + more).encode())
-    assert [place.kind for _, _, place in result.asked] == ["op"]
+    assert [asked.place.kind for asked in result.asked] == ["op"]
 
 
 FITS = (
@@ -323,7 +323,7 @@ def main(dataset, model, optimizer, options):
 main(*setup())
 """
 PLACES = {"top": "", "before": "scale = 0.5", "inside": "", "after": "print(loss.numpy())"}
-RAN = {"eager": True, "arguments": ["tensor", "array", "none"], "returns": "tensor", "traces": True, "draws": False}
+RAN = {"eager": True, "arguments": ["tensor", "array", "none"], "returns": "tensor", "traces": True}
 FEW = {**RAN, "shapes": ["float32[8, 3]", "float32[2, 3]"], "constant": True}
 LIBRARY, EAGER = {"is": "library", "reads": [()]}, {"in": "eager"}
 
@@ -362,7 +362,6 @@ def test_a_step_of_few_shapes_is_written_as_a_function() -> None:
         ({**FEW, "arguments": ["tensor", "number"], "constant": [True, False]}, False),
         ({**FEW, "shapes": [f"float32[{n}]" for n in range(3)]}, False),
         ({**FEW, "traces": False}, False),
-        ({**FEW, "draws": True}, False),
         ({**FEW, "returns": "number"}, False),
     ],
 )
@@ -389,7 +388,6 @@ def test_a_step_with_a_call_that_no_run_reached_is_only_named() -> None:
     [
         {**RAN, "traces": False},
         {**RAN, "traces": [True, False]},
-        {**RAN, "draws": True},
         {**RAN, "arguments": "number"},
         {**RAN, "returns": "number"},
         {"eager": True, "returns": "tensor"},
@@ -450,7 +448,7 @@ def test_a_step_that_calls_unknown_code_stays(callee: Any) -> None:
 )
 def test_steps_with_effects_or_changing_values_are_not_asked_for_their_calls(code: dict[str, str]) -> None:
     result = Converter(Settings(select=("NPU247",))).convert(step_of(**code).encode())
-    assert "step" not in [place.kind for _, _, place in result.asked]
+    assert "step" not in [asked.place.kind for asked in result.asked]
 
 
 @pytest.mark.parametrize("after, count", [("print(loss)", 0), ("loss = step(y, x)", 1)])

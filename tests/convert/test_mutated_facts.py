@@ -48,7 +48,7 @@ def observed(folder: pathlib.Path, script: bytes) -> Json:
     path = folder / "train.py"
     path.write_bytes(script)
     file = FileFacts(digest(script), {Block(1, 8): 2})
-    for _, _, place in Converter(Settings()).convert(script, str(path)).asked:
+    for place in (asked.place for asked in Converter(Settings()).convert(script, str(path)).asked):
         file.seen[place] = Seen(2, 6)
         for attribute, value in NOTES[place.kind].items():
             file.seen[place].note(attribute, value)

@@ -55,7 +55,7 @@ def watched_code(text: str, *names: str) -> tuple[Watched, str]:
     for name in names:
         start = text.index(f"math.{name}(")
         end = text.index(")", start) + 1
-        asked.append((start, end, Place(*source.line_col(start), *source.line_col(end), "rows")))
+        asked.append((start, end, Place(*source.line_col(start), *source.line_col(end), "rows"), ""))
     return watched, source.bytes_with_edits(watched.edits("f.py", text.encode(), asked)).decode()
 
 

@@ -14,6 +14,7 @@ from npu_shim.rehearsal.observing import (
     shapes,
     sizes,
     skipped_updates,
+    step_blocks,
     steps,
     values,
 )
@@ -37,6 +38,7 @@ ANSWERS: dict[str, Answer] = {  # the keys are those of convert_tf2npu/facts/kin
     "loop": loops.note_loop,
     "session": sessions.note_session,
     "step": steps.note_step,
+    "block": step_blocks.note_block,
     "callee": steps.note_callee,
 }
 

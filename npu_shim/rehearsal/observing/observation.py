@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import builtins
 import os
-from types import TracebackType
-from typing import TYPE_CHECKING, Callable, Mapping
+import sys
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
 
 from npu_shim.import_hook import tool
 
@@ -16,6 +17,20 @@ if TYPE_CHECKING:
 
 # Notes what it sees of a value, and returns it, or what takes its place.
 Answer = Callable[["Seen", "Value"], "Value"]
+
+
+class CodeInFrame(NamedTuple):
+    """A value of watched code, and a function that its question defines there.
+
+    Attributes:
+        code: of the function.
+        frame: in which the value was computed.
+        value: the value.
+    """
+
+    code: str
+    frame: FrameType
+    value: Value
 
 
 class Observation:
@@ -74,8 +89,9 @@ class Observation:
         answer = self._answers.get(self._watched.places[number][1].kind)
         if answer is None or number in self._failed:
             return value
+        code = self._watched.codes.get(number)
         try:
-            return answer(seen, value)
+            return answer(seen, value if code is None else CodeInFrame(code, sys._getframe(1), value))
         except Exception:  # a value of a kind that nobody expected: the script goes on, and the place has no facts
             self._failed.add(number)
             return value

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Iterator
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_session
-from npu_shim.rehearsal.observing.graphs import RANDOM
 from npu_shim.rehearsal.observing.plain_layers import attributes_read_by_call, runs_no_script_code, with_inner_layers
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, Result, Value
 
 tf = tf_api.tf
-_TRIAL = 2  # the call with whose arguments a step is traced: its first one has created all variables
+TRIAL = 2  # the call with whose arguments a step is traced: its first one has created all variables
 # Process state: steps to trace when the script has ended, and their arguments. Earlier, a trace could change results.
 _trials: list[tuple[Seen, Function, tuple[Value, ...], dict[str, Value]]] = []
 _OBJECTS = "npu_shim_objects"  # attribute of the answers about a step: the first objects that were passed to it
@@ -38,10 +37,9 @@ def note_step(seen: Seen, value: Value) -> Value:
 
     @functools.wraps(value)
     def step(*args: Value, **kwargs: Value) -> Result:
-        _note_parts(seen, "arguments", [args, kwargs])
-        _note_shapes(seen, [args, kwargs])
-        if seen.times == _TRIAL:
-            _trials.append((seen, value, *tf.nest.map_structure(_tensor_spec, (args, kwargs))))
+        note_arguments(seen, [args, kwargs])
+        if seen.times == TRIAL:
+            trace_at_end(seen, value, args, kwargs)
         returned = value(*args, **kwargs)
         _note_parts(seen, "returns", returned)
         return returned
@@ -90,8 +88,9 @@ def _note_parts(seen: Seen, attribute: str, values: Value) -> None:
         setattr(seen, _OBJECTS, objects)
 
 
-def _note_shapes(seen: Seen, arguments: Value) -> None:
-    """Note the types and shapes of tensors and arrays, and if the numbers of Python are those of the first call."""
+def note_arguments(seen: Seen, arguments: Value) -> None:
+    """Note the arguments of a step, their types and shapes, and if the numbers are those of the first call."""
+    _note_parts(seen, "arguments", arguments)
     parts = tf.nest.flatten(arguments)
     tensors = [part for part in parts if isinstance(part, (tf.Tensor, np.ndarray))]
     seen.note("shapes", " ".join(f"{part.dtype.name}{list(part.shape)}" for part in tensors))
@@ -101,8 +100,13 @@ def _note_shapes(seen: Seen, arguments: Value) -> None:
     seen.note("constant", [*map(repr, numbers)] == [*map(repr, getattr(seen, _NUMBERS))])
 
 
+def trace_at_end(seen: Seen, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:
+    """Trace a step with the arguments of a call when the script has ended."""
+    _trials.append((seen, function, *tf.nest.map_structure(_tensor_spec, (args, kwargs))))
+
+
 def trace_steps() -> None:
-    """Note of each step if it can be traced as ``traces``, and as ``draws`` if it has random ops with eager state."""
+    """Note of each step if it can be traced, as ``traces``."""
     while _trials:
         _note_if_traceable(*_trials.pop())
 
@@ -113,15 +117,21 @@ def _tensor_spec(part: Value) -> Value:
 
 def _note_if_traceable(seen: Seen, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:
     """Trace a call. Nothing is computed, and nothing in it is noted."""
+    returned = []
+
+    def traced(*args: Value, **kwargs: Value) -> Result:
+        result = function(*args, **kwargs)
+        returned.append(result)
+        return result
+
     with _notes_paused():
         try:
-            graph = tf.function(function).get_concrete_function(*args, **kwargs).graph.as_graph_def()
+            tf.function(traced).get_concrete_function(*args, **kwargs)
         except Exception:  # whatever the function of the script raises
             seen.note("traces", False)
             return
-    nodes = [*graph.node, *(node for called in graph.library.function for node in called.node_def)]
+    _note_parts(seen, "returns", returned[-1])
     seen.note("traces", True)
-    seen.note("draws", any(RANDOM.match(node.op) for node in nodes))
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from npu_shim.rehearsal.recording.functions import disable_xla, watch_functions
 from npu_shim.rehearsal.recording.host_values import HostUpdates
 from npu_shim.rehearsal.recording.initial import InitialVariables
 from npu_shim.rehearsal.recording.keras_models import watch_keras_models
+from npu_shim.rehearsal.recording.kinds import TAPES
 from npu_shim.rehearsal.recording.limit import Limit
 from npu_shim.rehearsal.recording.optimizers import UpdateRecording
 from npu_shim.rehearsal.recording.order_of_data import make_data_deterministic
@@ -68,7 +69,12 @@ def _make_reproducible(recorder: Recorder, settings: HookSettings) -> None:
     """Make the run reproducible. Graphs change by seeds and by forms of ops."""
     forms.use_cpu_forms()  # for a script that does not import npu_shim, too
     if settings.by_call_site:
-        random_seeds.seed_ops_by_call_site(settings.seed, recorder.record_seed, settings.apart)
+        random_seeds.seed_ops_by_call_site(
+            settings.seed,
+            recorder.record_seed,
+            settings.apart,
+            lambda: recorder.updates if recorder.is_inside(TAPES) else None,
+        )
     else:
         random_seeds.shift_graph_seeds(settings.seed)
     disable_xla()

@@ -3,6 +3,9 @@
 TensorFlow derives the seed of an op without one from its position in the graph, which changes with a migration. Here
 it is derived from the function of the script that makes the op, and from the number of such ops that this function
 has made in the same graph.
+
+While a tape records, all functions count as one, and in eager code the numbers begin again after each update. So eager
+steps draw what a tf.function of the step would draw: an op continues with the numbers of the op with its seed.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from npu_shim._tensorflow.types import Function, Graph, Result
 from npu_shim.rehearsal.recording.entropy import Entropy, Note, is_from_clock, reads_clock
 
 _RANKS_APART = 1009
+_STEP = "step with a tape"  # in place of the names of functions
 
 
 def seed_python(seed: int, note: Note) -> None:
@@ -49,7 +53,9 @@ class Apart:
         return seed if str(global_seed) in self._known else seed + _RANKS_APART * self._rank
 
 
-def seed_ops_by_call_site(seed: int, note: Note, own_seeds: Apart | None = None) -> None:
+def seed_ops_by_call_site(
+    seed: int, note: Note, own_seeds: Apart | None = None, updates_if_recording: Callable[[], int | None] = lambda: None
+) -> None:
     """Give each random op, and each shuffled dataset, without a seed of its own one that follows from its call site.
 
     A seed from the clock counts as none. Call it after TensorFlow is imported.
@@ -58,11 +64,12 @@ def seed_ops_by_call_site(seed: int, note: Note, own_seeds: Apart | None = None)
         seed: changes all these seeds.
         note: receives the global seeds that the script sets.
         own_seeds: of this rank, or None.
+        updates_if_recording: returns the number of updates so far while a tape records; None while none does.
     """
     from npu_shim._tensorflow import tf_recording
 
     next_seed = _call_site_seeder(
-        lambda: own_seeds.seed_of_rank(seed, tf_recording.global_seed()) if own_seeds else seed
+        lambda: own_seeds.seed_of_rank(seed, tf_recording.global_seed()) if own_seeds else seed, updates_if_recording
     )
     noted: set[int] = set()
 
@@ -123,17 +130,21 @@ def shift_graph_seeds(seed: int) -> None:
     tf_recording.set_default_seed()
 
 
-def _call_site_seeder(seed: Callable[[], int]) -> Callable[[str], int]:
+def _call_site_seeder(
+    seed: Callable[[], int], updates_if_recording: Callable[[], int | None] = lambda: None
+) -> Callable[[str], int]:
     """Return a function that returns the seed of the next random op of a kind that a function of the script makes."""
     from npu_shim._tensorflow import tf_recording
 
     counts: weakref.WeakKeyDictionary[Graph, dict[str, int]] = weakref.WeakKeyDictionary()
 
     def next_seed(kind: str) -> int:
-        function = kind + tf_recording.script_function_name()
+        updates = updates_if_recording()
+        function = kind + (tf_recording.script_function_name() if updates is None else _STEP)
+        step = function if updates is None or not tf_recording.tf.executing_eagerly() else f"{function} {updates}"
         graph_counts = counts.setdefault(tf_recording.graph_of_new_ops(), {})
-        graph_counts[function] = graph_counts.get(function, 0) + 1
-        return call_site_seed(seed(), function, graph_counts[function])
+        graph_counts[step] = graph_counts.get(step, 0) + 1
+        return call_site_seed(seed(), function, graph_counts[step])
 
     return next_seed
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Iterator, NamedTuple
+from typing import Iterable, Iterator, NamedTuple, Sequence
 
 from ..project.context import Context
 from ..semantics.mentions import mentions_of_function
@@ -22,7 +22,8 @@ _REFUSED = (ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda, ast.Starred, ast.Fo
 _BUILTINS = frozenset("dict enumerate len list range reversed tuple zip None True False".split())
 _BINDINGS = frozenset({"import", "value", "part", "with", "def", "class", "arg"})
 _SCOPES = frozenset({"tensorflow.GradientTape", "tensorflow.name_scope"})
-_LOSSES = "tensorflow.keras.losses."
+# Of Keras: losses, metrics that are functions, and operations.
+_PURE = re.compile(r"tensorflow\.keras\.(?:losses\.|ops\.|metrics\.[a-z_]+$)")
 # Functions of TensorFlow that have effects in Python, create variables, or read what changes.
 _EFFECTS = re.compile(
     r"tensorflow\.(?:(?:compat|config|data|debugging|estimator|experimental|io|keras|profiler|saved_model|summary|train)\."
@@ -31,6 +32,7 @@ _EFFECTS = re.compile(
 _READS = frozenset({"numpy", "item", "tolist"})
 _OF_LAYERS = frozenset("trainable_variables trainable_weights variables weights".split())
 _OF_TAPES = frozenset({"gradient", "watch"})
+_OF_DICTIONARIES = frozenset({"items", "keys", "values"})
 # Methods that change what they belong to.
 _CHANGES = frozenset(
     "append appendleft clear extend fill insert pop popitem popleft remove reverse setdefault sort update".split()
@@ -92,8 +94,28 @@ def _is_function_without_effects(
     if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
         return False
     nodes = [node for statement in function.body for node in ast.walk(statement)]
-    stored = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-    own = stored | {argument.arg for argument in arguments.args}
+    own = stored_names(nodes) | {argument.arg for argument in arguments.args}
+    return are_without_effects(context, names, nodes, own, callees, seen)
+
+
+def stored_names(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the names that some code binds."""
+    return {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+
+
+def are_without_effects(
+    context: Context, names: Names, nodes: Sequence[ast.AST], own: set[str], callees: list[ast.expr], seen: set[ast.AST]
+) -> bool:
+    """Return True if some code has no effects that the source shows, and add what it calls besides to callees.
+
+    Args:
+        context: the file of the step.
+        names: of the file of the code.
+        nodes: all nodes of the code.
+        own: the names that it binds.
+        callees: receives the functions of calls that only a run can judge.
+        seen: the functions that are being judged.
+    """
     return all(_is_node_without_effect(context, names, node, own) for node in nodes) and all(
         _is_call_without_effect(context, names, node, callees, seen) for node in nodes if isinstance(node, ast.Call)
     )
@@ -113,13 +135,26 @@ def _is_node_without_effect(context: Context, names: Names, node: ast.AST, own: 
     if isinstance(node, _REFUSED) or type(node).__name__ == "NamedExpr":
         return False
     if isinstance(node, ast.Name):
-        return node.id in own or _never_changes(names, node) and node.id not in context.once(_words_changed_in_place)
+        return node.id in own or never_changes(names, node) and node.id not in context.once(_words_changed_in_place)
     if isinstance(node, ast.Attribute):
         return isinstance(node.ctx, ast.Load) and not _may_be_assigned_in_training(context, names, node)
     if isinstance(node, ast.Subscript):
         root = node.value
-        return isinstance(node.ctx, ast.Load) and isinstance(root, ast.Name) and root.id in own - {"self"}
+        is_own = isinstance(root, ast.Name) and root.id in own - {"self"}
+        return isinstance(node.ctx, ast.Load) and (is_own or _is_constant_container(context, names, root))
     return True
+
+
+def _is_constant_container(context: Context, names: Names, node: ast.expr) -> bool:
+    """Return True for the name of a dictionary, a list or a tuple of the file that never changes."""
+    binding = names.only_binding(node, names.place(node), "value")
+    return (
+        binding is not None
+        and isinstance(node, ast.Name)
+        and isinstance(binding.node, (ast.Dict, ast.List, ast.Tuple))
+        and never_changes(names, node)
+        and node.id not in context.once(_words_changed_in_place)
+    )
 
 
 def _is_read_from_object(node: ast.expr) -> bool:
@@ -127,7 +162,7 @@ def _is_read_from_object(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr not in _OF_LAYERS
 
 
-def _never_changes(names: Names, node: ast.Name) -> bool:
+def never_changes(names: Names, node: ast.Name) -> bool:
     """Return True if a name outside a function is bound once, and not in a loop."""
     bindings = names.bindings_of_name(node.id, names.place(node))
     if bindings is None:
@@ -203,7 +238,7 @@ def _is_call_without_effect(
         return False
     name = names.resolve(function, where) or ""
     if name.startswith("tensorflow."):
-        return name.startswith(_LOSSES) or not _EFFECTS.match(name)
+        return bool(_PURE.match(name)) or not _EFFECTS.match(name)
     if (
         isinstance(function, ast.Name)
         and function.id in _BUILTINS
@@ -212,6 +247,14 @@ def _is_call_without_effect(
         return not any(map(_is_read_from_object, call.args))
     if isinstance(function, ast.Attribute) and function.attr in _OF_TAPES and _is_tape(names, function.value):
         return True
+    if isinstance(function, ast.Attribute) and function.attr in _OF_DICTIONARIES:
+        return _is_constant_container(context, names, function.value)
+    binding = names.only_binding(function, where, "value")
+    if binding is not None and isinstance(binding.node, ast.Lambda) and binding.node not in seen:
+        seen.add(binding.node)
+        nodes = list(ast.walk(binding.node.body))
+        own = stored_names(nodes) | {argument.arg for argument in binding.node.args.args}
+        return are_without_effects(context, names, nodes, own, callees, seen)
     definition = names.definition(function, where)
     if definition is not None and isinstance(definition.node, ast.FunctionDef):
         inside: list[ast.expr] = []

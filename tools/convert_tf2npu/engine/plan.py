@@ -261,9 +261,9 @@ def _diagnostic_of_result(context: Context, rule: Rule, result: Result) -> Diagn
 def _asked_expressions(context: Context, finding: Finding) -> Iterator[Asked]:
     """Yield the expressions that a run should watch; none inside of f-strings, where text cannot be added."""
     source = context.source
-    for kind, node in finding.asks:
+    for kind, node, code in finding.asks:
         if node not in context.names.strings:
-            yield Asked(source.start(node), source.end(node), place_of(source, kind, node))
+            yield Asked(source.start(node), source.end(node), place_of(source, kind, node), code)
 
 
 def _codes_without_facts(settings: Settings, path: str) -> tuple[str, ...]:

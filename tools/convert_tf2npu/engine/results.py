@@ -49,11 +49,13 @@ class Asked(NamedTuple):
     Attributes:
         start, end: its offsets in the text.
         place: its lines and columns, and what is asked.
+        code: of the question.
     """
 
     start: int
     end: int
     place: Place
+    code: str = ""
 
 
 class ApiCall(NamedTuple):

@@ -42,10 +42,12 @@ SESSION = "session"
 MODEL = "model"
 # A function that computes a training step, when it is called: "eager"; what "arguments" and "returns" consist of, which
 # is "tensor", "array", "none", "number", "object", one of TensorFlow and always the same, or "other"; "traces", if a
-# trace of it works; "draws", if the trace has random ops, which draw other numbers in eager code; "shapes", the types
-# and shapes of its tensors and arrays as one text; "constant", if its numbers of Python were those of the first call.
+# trace of it works; "shapes", the types and shapes of its tensors and arrays as one text; "constant", if its numbers of
+# Python were those of the first call.
 STEP = "step"
+# The tape of a step in a loop: the same as of a function of its statements, which the question has.
+BLOCK = "block"
 # A function or an object that is called: "is", "library" if it and all layers and metrics in it are of TensorFlow,
 # "layer" if calls of the others have no effects in Python, or "other"; "reads", the attributes that those calls read.
 CALLEE = "callee"
-KINDS = frozenset({DTYPE, ROWS, VALUE, FUNCTION, DATASET, SHAPE, OP, LAYER, LOOP, SESSION, MODEL, STEP, CALLEE})
+KINDS = frozenset({DTYPE, ROWS, VALUE, FUNCTION, DATASET, SHAPE, OP, LAYER, LOOP, SESSION, MODEL, STEP, BLOCK, CALLEE})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from decimal import Decimal
-from typing import Iterable
+from typing import Iterable, Sequence
 
 from ..semantics.module_index import Names
 from ..syntax.expressions import boxed_constant, values_of
@@ -130,9 +130,10 @@ def rename_keyword(source: Source, call: ast.Call, keyword: ast.keyword, new: st
     return Edit(start, start + len(keyword.arg or ""), new)
 
 
-def loses_comment(source: Source, edits: Iterable[Edit]) -> bool:
+def loses_comment(source: Source, edits: Sequence[Edit]) -> bool:
     """Return True if edits remove a comment that their new text does not contain."""
-    return any(source.comments(edit.start, edit.end) != comments_of(edit.new) for edit in edits)
+    removed = [comment for edit in edits for comment in source.comments(edit.start, edit.end)]
+    return removed != [comment for edit in edits for comment in comments_of(edit.new)]
 
 
 def broken_string(source: Source, scopes: Names, edit: Edit) -> ast.AST | None:

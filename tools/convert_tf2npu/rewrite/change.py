@@ -33,10 +33,12 @@ class Question(NamedTuple):
     Attributes:
         kind: one of ``facts.kinds``.
         node: the expression that is watched.
+        code: a function that the run defines at the expression, to answer the question; empty for none.
     """
 
     kind: str
     node: ast.AST
+    code: str = ""
 
 
 class _Report(NamedTuple):

@@ -46,6 +46,7 @@ class Watched:
     Attributes:
         ran, seen: the builtins that the edits call, with the number of a block, and of an expression and its value.
         places: path and place of each expression.
+        codes: the functions that questions define, by the number of the expression.
         blocks: the blocks of all scripts.
     """
 
@@ -53,17 +54,18 @@ class Watched:
 
     def __init__(self) -> None:
         self.places: list[tuple[str, Place]] = []
+        self.codes: dict[int, str] = {}
         self.blocks: list[WatchedBlock] = []
 
     def edits(
-        self, path: str, raw: bytes, expressions: Sequence[tuple[int, int, Place]], has_findings: bool = True
+        self, path: str, raw: bytes, expressions: Sequence[tuple[int, int, Place, str]], has_findings: bool = True
     ) -> list[Edit]:
         """Return the edits of a script, and number what they watch.
 
         Args:
             path: of the script.
             raw: its bytes.
-            expressions: start, end and place of the expressions.
+            expressions: start, end and place of the expressions, and the code of each question.
             has_findings: whether it has findings. A script without any is only watched if it may feed placeholders.
         """
         from ..analysis.fed_values import may_feed  # the door of the tool imports this module, and loads no analysis
@@ -80,8 +82,10 @@ class Watched:
                 edits.append(Edit(start, start, f"{RAN}({number}); "))
             else:
                 edits += _edits_around(source.start(mark), source.end(mark), f"{RAN}({number}) or (")
-        for start, end, place in sorted(expressions, key=lambda expression: (expression[0], -expression[1])):
+        for start, end, place, code in sorted(expressions, key=lambda expression: (expression[0], -expression[1])):
             edits += _edits_around(start, end, f"{SEEN}({len(self.places)}, (")
+            if code:
+                self.codes[len(self.places)] = code
             self.places.append((path, place))
         return edits
 

@@ -4,18 +4,21 @@ Outside tf.function TensorFlow runs each operation by itself, and the NPU compil
 many times as long as one graph. Put the step into a function with ``@tf.function``. Methods that Keras compiles
 (``train_step``), functions that a tf.function calls, and steps that nothing in the project calls are not reported.
 
-With facts of ``npu-shim observe`` the rule writes ``@tf.function`` above a function that computes one step, if
+With facts of ``npu-shim observe`` the rule writes ``@tf.function`` above a function that computes one step. A step in a loop
+becomes such a function before the loop: it gets the names that the step reads and that change, and returns those that
+other code reads. The rule does so if
 
-* observed runs called it in all places, could trace it, and saw at most two shapes, of a full and of a partial batch;
-* its arguments were tensors, arrays, the same objects of TensorFlow, or Python numbers that never changed, and it
-  returned tensors or nothing;
-* it has no random ops, which draw other numbers in a graph;
+* observed runs reached all its calls, could trace it, and saw at most two shapes, of a full and of a partial batch;
+* it gets tensors, arrays, the same objects of TensorFlow, or Python numbers that never change, and returns tensors or
+  nothing;
 * its source shows no effect but on variables, and no value of Python that changes: no list that grows, no property;
-* what else it calls is of TensorFlow, or layers and metrics of Keras whose calls have no such effect either.
+* what else it calls is of TensorFlow, or layers and metrics of Keras whose calls have no such effect either;
+* for a step in a loop: the loop runs once in a program, sets no attributes but learning rates, and no other rule writes
+  in the step.
 
 A graph keeps what Python read at the first call. If that changes after all, ``npu-shim migrate`` takes the rewrite back,
-because the program departs. The finding names functions that a run could trace where one of the first two points is open.
-A step in the loop itself stays a finding.
+because the program departs. Random ops draw other numbers in a graph, also with the same seed; ``npu-shim verify`` lets both
+programs draw the same. The finding names functions that a run could trace where one of the first two points is open.
 
 Reported::
 
@@ -131,6 +134,18 @@ Untouched::
 
     import tensorflow as tf
 
+    def evaluate(model, dataset):
+        for x, y in dataset:
+            with tf.GradientTape() as tape:
+                print(loss_of(y, model(x)))
+
+    def update(model, gradients):
+        optimizer.apply_gradients(zip(gradients, model.variables))
+
+Untouched::
+
+    import tensorflow as tf
+
     def update_of_a_library(model, optimizer, x):
         with tf.GradientTape() as tape:
             loss = loss_of(model(x))
@@ -143,12 +158,16 @@ import ast
 from typing import Iterator, Sequence
 
 from ...analysis.device_placement import is_in_test
+from ...analysis.step_blocks import StepBlock, step_block
 from ...analysis.tensorflow_version import is_tf2_program
 from ...analysis.tf_functions import enclosing_functions, is_function_used_outside_tests, may_be_traced
 from ...analysis.traceable_steps import TraceableStep, assigned_attributes, traceable_step
-from ...facts.kinds import CALLEE, OP, STEP
+from ...facts.kinds import BLOCK, CALLEE, OP, STEP
 from ...facts.seen import Seen
 from ...rewrite.npu_imports import name_of_tensorflow
+from ...rewrite.spans import Spans
+from ...rewrite.step_functions import edits_to_compile_block, function_of_block
+from ...semantics.mentions import reads_of_assigned_name
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
 from ...syntax.source import Edit
@@ -160,13 +179,14 @@ _ARGUMENTS, _RETURNED = frozenset({"tensor", "array", "none", "object"}), frozen
 _MOST_SHAPES = 2  # those of a full batch and of the last partial one
 
 
-def check_file(context: Context) -> Iterator[Change | Finding]:
+def check_last(context: Context, replaced: Spans) -> Iterator[Change | Finding]:
     text = context.source.text
     tapes = "GradientTape" in text and has_words(text, ("apply_gradients", ".assign_sub("))
     if not tapes and not has_words(text, (".minimize(",)) or not is_tf2_program(context):
         return
     names = context.names
     reported: set[ast.AST | None] = set()
+    compiled: set[ast.AST] = set()
     for call in names.calls:
         is_tape = tapes and context.called_names.get(call.node) == "tensorflow.GradientTape"
         if not (is_tape or _minimizes_function(context, call)) or is_in_test(context, call.node):
@@ -175,25 +195,31 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
         innermost = around[0] if around else None
         if innermost in reported or any(may_be_traced(names, function) for function in around):
             continue
-        reported.add(innermost)
-        if (
-            innermost is not None
-            and not _is_in_loop_of(context, call.node, innermost)
-            and not is_function_used_outside_tests(names, innermost)
-        ):
+        if not compiled.isdisjoint(names.ancestors(call.node)):
+            continue  # in a step that follows another one, and is compiled with it
+        if is_tape and not _is_read(context, call.node):
+            continue  # an evaluation, which needs no tape
+        is_in_loop = innermost is None or _is_in_loop_of(context, call.node, innermost)
+        if not is_in_loop and innermost is not None and not is_function_used_outside_tests(names, innermost):
+            reported.add(innermost)
             continue  # a step for code outside the project, which may trace it
         seen = context.observed_at(CODE, OP, call.node)
         if seen is not None and "eager" not in (seen.all("in") or ("eager",)):
+            reported.add(innermost)
             continue
-        step = None
-        if is_tape and innermost is not None and not _is_in_loop_of(context, call.node, innermost):
-            step = traceable_step(context, innermost)
+        block = step_block(context, call.node) if is_tape and is_in_loop else None
+        change = None if block is None or seen is None else _change_of_block(context, call.node, block, replaced)
+        if block is not None and change is not None:
+            compiled.update(block.statements)
+            yield change
+            continue
+        reported.add(innermost)
+        step = traceable_step(context, innermost) if is_tape and innermost is not None and not is_in_loop else None
         calls = [context.observed_at(CODE, STEP, function) for function in step.calls] if step is not None else []
         reached = [observed for observed in calls if observed is not None]
         if seen is not None and step is not None and innermost is not None and _could_be_traced(context, step, reached):
             tensorflow = name_of_tensorflow(names)
-            has_few_shapes = all(0 < len(observed.all("shapes") or ()) <= _MOST_SHAPES for observed in reached)
-            if tensorflow is not None and has_few_shapes and len(reached) == len(calls):
+            if tensorflow is not None and all(map(_has_few_shapes, reached)) and len(reached) == len(calls):
                 edit = _edit_to_add_tf_function(context, innermost, tensorflow)
                 runs = min(observed.runs for observed in reached)
                 yield Change(call.node, "training step compiled with tf.function", (edit,), runs=runs)
@@ -209,6 +235,7 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
         if step is not None:
             asks += [Question(STEP, function) for function in step.calls]
             asks += [Question(CALLEE, callee) for callee in step.callees]
+        asks += _questions_about_block(context, call.node, block) if block is not None else ()
         yield Finding(
             call.node,
             "this training step runs operation by operation. Put it into a function with @tf.function",
@@ -216,11 +243,52 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
         )
 
 
+def _is_read(context: Context, tape: ast.Call) -> bool:
+    """Return True if code may read a tape, as for gradients; that of a with statement has a name then."""
+    statement = context.names.parents.get(tape)
+    if not isinstance(statement, ast.With):
+        return True
+    target = next(item.optional_vars for item in statement.items if item.context_expr is tape)
+    if not isinstance(target, ast.Name):
+        return target is not None
+    reads = reads_of_assigned_name(target, context.names)
+    return reads is None or bool(reads)
+
+
+def _questions_about_block(context: Context, tape: ast.Call, block: StepBlock) -> Iterator[Question]:
+    """Yield the questions about a step in a loop, with the function that a run is to trace."""
+    function = function_of_block(context, block)
+    if function is not None:
+        yield Question(BLOCK, tape, "\n".join(function.lines) + "\n")
+        yield from (Question(CALLEE, callee) for callee in block.callees)
+
+
+def _change_of_block(context: Context, tape: ast.Call, block: StepBlock, replaced: Spans) -> Change | None:
+    """Return the change of a step in a loop to a function; None if observed runs do not show that it may be one.
+
+    None, too, if another rule writes in the step.
+    """
+    seen, function = context.observed_at(CODE, BLOCK, tape), function_of_block(context, block)
+    tensorflow = name_of_tensorflow(context.names)
+    if seen is None or function is None or tensorflow is None or not _has_few_shapes(seen):
+        return None
+    if replaced.overlaps(function.start, function.end):
+        return None
+    if not _could_be_traced(context, TraceableStep([tape.func], block.callees), [seen]):
+        return None
+    edits = edits_to_compile_block(context, block, function, tensorflow)
+    return Change(tape, "training step moved into a tf.function", edits, runs=seen.runs) if edits else None
+
+
+def _has_few_shapes(seen: Seen) -> bool:
+    return 0 < len(seen.all("shapes") or ()) <= _MOST_SHAPES
+
+
 def _could_be_traced(context: Context, step: TraceableStep, calls: Sequence[Seen]) -> bool:
     """Return True if observed runs called a step with tensors, and could trace it in all of them."""
     traced = all(
         call.only("eager") is True
-        and (call.only("traces"), call.only("draws")) == (True, False)
+        and call.only("traces") is True
         and (_ARGUMENTS | ({"number"} if call.only("constant") is True else set())).issuperset(
             call.all("arguments") or ()
         )
