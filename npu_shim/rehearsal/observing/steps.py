@@ -93,7 +93,7 @@ def note_arguments(seen: Seen, arguments: Value) -> None:
     _note_parts(seen, "arguments", arguments)
     parts = tf.nest.flatten(arguments)
     tensors = [part for part in parts if isinstance(part, (tf.Tensor, np.ndarray))]
-    seen.note("shapes", " ".join(f"{part.dtype.name}{list(part.shape)}" for part in tensors))
+    seen.note("shapes", " ".join(f"{part.dtype.name}{[*map(int, part.shape)]}" for part in tensors))
     numbers = [part for part in parts if isinstance(part, (bool, int, float, complex, str, bytes, np.generic))]
     if not hasattr(seen, _NUMBERS):
         setattr(seen, _NUMBERS, numbers)
