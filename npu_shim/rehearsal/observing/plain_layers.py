@@ -30,6 +30,15 @@ def runs_no_script_code(value: Value) -> bool:
     return str(named.__module__).split(".")[0] in _PACKAGES and named.__name__ not in _LAMBDAS
 
 
+def is_wrapper_of_keras(value: Value, method: Function) -> bool:
+    """Return True for a function that Keras 1.15 puts around a method which the call of a metric runs.
+
+    It has the module and the name of the method, and another code.
+    """
+    package = str(method.__globals__["__name__"]).split(".")[0]
+    return package in _PACKAGES and method.__name__ in _called_methods(value)
+
+
 def attributes_read_by_call(value: Value, method: Function | None = None) -> frozenset[str] | None:
     """Return what the call of a layer or a metric reads as attributes; None if it has, or may have, effects in Python.
 

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Iterator
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_session
-from npu_shim.rehearsal.observing.plain_layers import attributes_read_by_call, runs_no_script_code, with_inner_layers
+from npu_shim.rehearsal.observing.plain_layers import (
+    attributes_read_by_call,
+    is_wrapper_of_keras,
+    runs_no_script_code,
+    with_inner_layers,
+)
 
 if TYPE_CHECKING:
     from convert_tf2npu.api import Seen
@@ -53,7 +58,8 @@ def note_callee(seen: Seen, value: Value) -> Value:
     The attributes that layers and metrics of the script read in their calls are noted as ``reads``.
     """
     owner, method = getattr(value, "__self__", value), getattr(value, "__func__", None)
-    own = None if method is None or runs_no_script_code(method) else method
+    is_plain = method is None or runs_no_script_code(method) or is_wrapper_of_keras(owner, method)
+    own = None if is_plain else method
     reads = [
         attributes_read_by_call(part, own if part is owner else None)
         for part in with_inner_layers(owner)
