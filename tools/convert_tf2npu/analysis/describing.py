@@ -19,13 +19,17 @@ _SETUP_OR_READER = re.compile(rb"\bsetup\(|" + b"|".join(_WORDS[1:]))
 
 def describes_package(names: Names) -> bool:
     """Return True if a script installs a package, or reads its docstrings and calls nothing of the project."""
-    if names.once(evidence_of).trains:
-        return False
-    if any(
+    return (_installs_package(names) or _reads_docstrings(names)) and not names.once(evidence_of).trains
+
+
+def _installs_package(names: Names) -> bool:
+    return any(
         last_name(call.node.func) == "setup" and names.resolve(call.node.func, call.where) in _INSTALLERS
         for call in names.calls
-    ):
-        return True
+    )
+
+
+def _reads_docstrings(names: Names) -> bool:
     imported = {b.target.partition(".")[0] for bs in names.module.bindings.values() for b in bs if b.kind == "import"}
     if _READERS.isdisjoint(imported) or names.stars:
         return False

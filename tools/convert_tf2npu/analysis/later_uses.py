@@ -11,7 +11,7 @@ from ..semantics.model import Binding, Call, Where
 from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
 from ..syntax.source import Source
-from ..syntax.words import has_name
+from ..syntax.words import words_in
 from ..tf_api.canonical_names import canonical_name
 from ..tf_api.forms_in_26 import (
     ARGUMENT_NAMES,
@@ -38,6 +38,7 @@ APPLY = "keras.Optimizer.apply"
 _ALL_METHODS = frozenset({"apply"}).union(*_METHODS.values())
 _TESTS = ("version", "hasattr", "getattr")
 _WORDS = frozenset({n.rpartition(".")[2] for n in [*MOVED, *BACKPORTS]} | {"legacy", "experimental"})
+_WORDS_IN_BYTES = frozenset(word.encode("ascii") for word in _WORDS)
 
 
 def calls_lacking_in_26(context: Context) -> list[tuple[Call, str]]:
@@ -113,9 +114,17 @@ class LaterUse(NamedTuple):
 
 def later_uses(names: Names, source: Source) -> Iterator[LaterUse]:
     """Yield the uses of names after 2.6 that TensorFlow 2.6 has in another form."""
-    if not any(has_name(source.raw, word) for word in _WORDS):
+    if _WORDS_IN_BYTES.isdisjoint(words_in(source.raw)):
         return
+    imported = {
+        alias.asname or alias.name.partition(".")[0]
+        for statement in names.places
+        if isinstance(statement, (ast.Import, ast.ImportFrom))
+        for alias in statement.names
+    }
     for root, where in names.reads:
+        if root.id not in imported and not names.stars:
+            continue
         is_alone = not isinstance(names.parents.get(root), ast.Attribute)
         if is_alone and not names.stars and root.id not in _WORDS:
             continue

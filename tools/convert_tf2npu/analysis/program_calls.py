@@ -6,20 +6,21 @@ from typing import Callable, Pattern
 
 from ..project.context import Context
 from ..semantics.module_index import ModuleIndex, Names
+from .near_frameworks import near_frameworks
 
 
-def program_has_call(names: Names, has_call: Callable[[Names], bool], pattern: Pattern[bytes]) -> bool:
+def program_has_call(names: Names, has_call: Callable[[Names], bool], may_have: Callable[[bytes], object]) -> bool:
     """Return True if a file, or another file of its programs, has a call of some kind.
 
     Args:
         names: name resolution in the file. If nothing imports it, all files of the project count.
-        has_call: True for the names of a file with such a call.
-        pattern: what is in the bytes of each file with one.
+        has_call: True for the names of a file with such a call, which is one of TensorFlow.
+        may_have: something true for the bytes of each file with one.
     """
     if names.once(has_call):
         return True
     project = names.project
-    having = project.once(_files_with_call, has_call, pattern)
+    having = project.once(_files_with_call, has_call, may_have)
     importing = project.with_importers({names.path})
     return bool(having) and (len(importing) <= 1 or not importing.isdisjoint(project.with_importers(having)))
 
@@ -32,7 +33,8 @@ def program_matches(context: Context, pattern: Pattern[bytes]) -> bool:
 
 
 def _files_with_call(
-    project: ModuleIndex, has_call: Callable[[Names], bool], pattern: Pattern[bytes]
+    project: ModuleIndex, has_call: Callable[[Names], bool], may_have: Callable[[bytes], object]
 ) -> frozenset[str]:
-    modules = (project.module(path) for path in project.paths if pattern.search(project.raw(path)))
+    near = sorted(project.once(near_frameworks))  # neighbours beside each other: they are analysed together
+    modules = (project.module(path) for path in near if may_have(project.raw(path)))
     return frozenset(module.path for module in modules if module is not None and module.names.once(has_call))

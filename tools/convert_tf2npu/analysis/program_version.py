@@ -174,7 +174,8 @@ class Reach:
         """
         for path in sorted(self._project.once(files_with_evidence_words, kind).intersection(paths)):
             # A part shows nothing else than the whole, but for weak evidence. To search the parts takes longer.
-            if kind == "one" or getattr(self._project.once(evidence_of_file, path), kind):
+            whole = self._project.once(evidence_of_file, path)
+            if getattr(whole, kind) or kind == "one" and whole.weak:
                 evidence = self.evidence(path)
                 if getattr(evidence, kind) and (not only_clear or evidence.is_clear):
                     return evidence

@@ -114,7 +114,7 @@ def programs_create_strategy(names: Names) -> bool:
     Args:
         names: name resolution in the file. If nothing imports it, all files of the project count.
     """
-    return program_has_call(names, _creates_strategy, _STRATEGY)
+    return program_has_call(names, _creates_strategy, _STRATEGY.search)
 
 
 def _creates_strategy(names: Names) -> bool:

@@ -129,6 +129,7 @@ class FileEvidence:
 
     Attributes:
         one: of version 1, in which the program builds graphs.
+        weak: weak evidence of version 1, which shows it where nothing is eager.
         session: a session of compat.v1 that the program may run.
         eager: of a tape or a tf.function.
         two: of version 2.
@@ -145,7 +146,8 @@ class FileEvidence:
         graphs = [first[kind] for kind in (Kind.ONLY_ONE, Kind.ONE) if kind in first]
         self.eager = first.get(Kind.EAGER)
         self.one = min(graphs, key=lambda piece: piece.line) if graphs else None
-        self.one = self.one or (first.get(Kind.WEAK) if self.eager is None else None)
+        self.weak = first.get(Kind.WEAK)
+        self.one = self.one or (self.weak if self.eager is None else None)
         self.only_one = first.get(Kind.ONLY_ONE)
         self.only_two = first.get(Kind.ONLY_TWO)
         self.two = self.eager or self.only_two or first.get(Kind.VALUE)

@@ -22,6 +22,9 @@ class Registry:
 
     Args:
         rules: the rules; by default all modules of the package ``rules``.
+
+    Attributes:
+        words_of_other_packages: the last parts of the names outside of all frameworks whose calls rules check.
     """
 
     def __init__(self, rules: list[Rule] | None = None) -> None:
@@ -35,6 +38,9 @@ class Registry:
                 self._by_call.setdefault(name, []).append(rule)
             for name in rule.checked_methods:
                 self._by_method.setdefault(name, []).append(rule)
+        self.words_of_other_packages = frozenset(
+            last_part(name) for name in self._by_call if not mentions_frameworks(name.encode("ascii"))
+        )
 
     def check_file(self, context: Context) -> Iterator[tuple[Rule, Result]]:
         """Yield the results of all rules for a file, in the order of its calls."""
@@ -81,11 +87,6 @@ class Registry:
         texts = {text for text in texts if not text.startswith(".")}
         parts = [r"{}(?:{})\b".format(spread_word_pattern("."), "|".join(sorted(methods)))] if methods else []
         return re.compile("|".join(parts + sorted(map(re.escape, texts)) or [r"(?!)"]).encode("ascii"))
-
-    @property
-    def words_of_other_packages(self) -> frozenset[str]:
-        """The last parts of the names outside of all frameworks whose calls rules check."""
-        return frozenset(last_part(name) for name in self._by_call if not mentions_frameworks(name.encode("ascii")))
 
     def by_code(self, code: str) -> Rule | None:
         """Return the rule with a code, or None."""

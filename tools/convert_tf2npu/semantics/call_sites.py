@@ -7,7 +7,7 @@ import re
 from itertools import chain
 from typing import Iterator, NamedTuple
 
-from ..syntax.words import has_name
+from ..syntax.words import words_in
 from .model import Binding, Where
 from .module_index import Instance, ModuleIndex, Names
 from .resolved_name import ResolvedName
@@ -147,8 +147,13 @@ def _importers_with_name(project: ModuleIndex, path: str, name: str) -> list[str
     return [
         importer
         for importer in project.direct_importers(path)
-        if has_name(project.raw(importer), name) or project.once(_has_star_import, importer)
+        if name.encode("utf-8") in project.once(_words_of_file, importer) or project.once(_has_star_import, importer)
     ]
+
+
+def _words_of_file(project: ModuleIndex, path: str) -> frozenset[bytes]:
+    """Return the words of a file. Many names are looked for in the files that import others."""
+    return words_in(project.raw(path))
 
 
 def _has_star_import(project: ModuleIndex, path: str) -> bool:
