@@ -11,7 +11,7 @@ from ..analysis.step_blocks import StepBlock
 from ..project.context import Context
 from ..syntax.expressions import boxed_constant
 from ..syntax.source import Edit
-from ..syntax.words import has_name
+from ..syntax.words import words_in
 
 _NAMES = "train_step", "training_step", "compiled_train_step", "compiled_training_step"
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -42,7 +42,8 @@ def function_of_block(context: Context, block: StepBlock) -> StepFunction | None
         None if other statements share their lines, a string spans several lines, or all names are taken.
     """
     source, first, last = context.source, block.statements[0], block.statements[-1]
-    name = next((name for name in _NAMES if not has_name(source.raw, name)), None)
+    words = words_in(source.raw)
+    name = next((name for name in _NAMES if name.encode("ascii") not in words), None)
     start, end = source.start(first), source.end(last)
     following = source.next_line(end)
     column, behind = source.text[source.line_start(start) : start], source.text[end:following].strip()
