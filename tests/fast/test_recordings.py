@@ -400,6 +400,21 @@ def test_names_that_differ_pair_by_order(tmp_path: pathlib.Path) -> None:
     assert found.first_departure is None and len(found.compared) == 8 and not found.matches.only_original
 
 
+def test_inputs_of_models_that_a_step_calls_twice_pair_with_no_batch(tmp_path: pathlib.Path) -> None:
+    """A discriminator gets the batch and what the generator makes."""
+    batch = np.ones((8, 4), "f4")
+    for folder, name, values in ("ours", "discriminator 0", [batch, batch + 1]), ("theirs", "batch_x", [batch + 2]):
+        (tmp_path / folder).mkdir()
+        writer = Writer(str(tmp_path / folder))
+        for step in (1, 2):
+            writer.write_rows(step, [(INPUT, name, value) for value in values])
+    ours, theirs = (read_recording(str(tmp_path / folder)) for folder in ("ours", "theirs"))
+    result = compare_recordings(ours, theirs)
+    assert result.compared == [] and result.first_departure is None
+    alone = (*result.matches.only_original, *result.matches.only_migrated)
+    assert [stream.name for stream in alone] == ["discriminator 0", "batch_x"]
+
+
 def test_variables_in_another_scope_pair_by_the_last_part_of_their_names(tmp_path: pathlib.Path) -> None:
     powers = {"beta1_power": 0.59, "beta2_power": 0.99}
     scaled = {"loss_scale": 1024.0, **{f"cond/{name}": value for name, value in powers.items()}}

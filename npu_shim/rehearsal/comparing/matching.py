@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import NamedTuple
 
 from npu_shim.rehearsal.comparing.read_recording import Recording, Stream
@@ -28,7 +29,8 @@ def match_streams(original: Recording, migrated: Recording) -> Matches:
     without a partner pairs with the first other one of equal kind and shape, if possible with the same last part of the
     name: an optimizer that scales the loss makes beta1_power in a scope. What a session is fed and fetches must
     have the same number of values, too, and the same name counts only with values of the same steps if another one has
-    those: an op that a rewrite replaces renumbers the names after it. An input pairs so only if there is one like it.
+    those: an op that a rewrite replaces renumbers the names after it. An input pairs so only if there is one like it, and
+    if both have as many values in a step: a model that a step calls twice has the batch and more.
     """
     pairs: list[tuple[Stream, Stream]] = []
     only_original: list[Stream] = []
@@ -39,6 +41,7 @@ def match_streams(original: Recording, migrated: Recording) -> Matches:
             kind not in (*_ANY, PRINT)
             and _stream_names(ours) != _stream_names(theirs)
             and list(map(_shape_of_first_value, ours)) == list(map(_shape_of_first_value, theirs))
+            and (kind != INPUT or list(map(_most_values_of_step, ours)) == list(map(_most_values_of_step, theirs)))
             and (
                 kind not in _SCALARS
                 or list(map(_name_without_keras_number, ours)) == list(map(_name_without_keras_number, theirs))
@@ -100,4 +103,10 @@ def _has_equal_last_name(one: Stream, other: Stream) -> bool:
 
 def _has_equal_type_and_shape(one: Stream, other: Stream) -> bool:
     same = one.dtype == other.dtype and _shape_of_first_value(one) == _shape_of_first_value(other)
+    if one.kind == INPUT:
+        return same and _most_values_of_step(one) == _most_values_of_step(other)
     return same and (one.kind not in _ANY or len(one.values) == len(other.values))
+
+
+def _most_values_of_step(stream: Stream) -> int:
+    return max(Counter(_steps(stream)).values())
