@@ -39,6 +39,7 @@ FEW = {
     "arguments": "tensor",
     "returns": "tensor",
     "traces": True,
+    "narrowed": [()],
     "shapes": ["float32[8, 4]", "float32[2, 4]"],
     "constant": True,
 }
@@ -111,6 +112,11 @@ def test_the_function_gets_what_changes_and_returns_what_is_read(code: dict[str,
     assert "\n    @tf.function\n" in new
 
 
+def test_arrays_of_float64_beside_tensors_are_passed_as_float32() -> None:
+    seen = {**FEW, "arguments": ["tensor", "array"], "narrowed": [("x",)]}
+    assert '            loss = train_step(x.astype("float32"), y)\n' in written(loop_of(), seen)
+
+
 def test_steps_that_follow_at_once_are_one_function() -> None:
     second = """with tf.GradientTape() as tape:
                 rest = tf.reduce_mean(model(x))
@@ -153,6 +159,7 @@ print(loss)
         {**FEW, "arguments": ["tensor", "number"], "constant": [True, False]},
         {**FEW, "shapes": [f"float32[{n}]" for n in range(3)]},
         {**FEW, "traces": False},
+        {**FEW, "narrowed": [(), ("x",)]},
         {**FEW, "returns": ["tensor", "other"]},
         {**FEW, "arguments": ["tensor", "other"]},
         {**FEW, "eager": [True, False]},

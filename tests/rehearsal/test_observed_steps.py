@@ -9,6 +9,7 @@ import subprocess
 import sys
 from typing import Any, Callable
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.python.eager import context
@@ -68,6 +69,19 @@ def test_a_step_in_a_loop_is_traced_with_what_its_names_were(
     assert (seen.only("eager"), seen.only("traces"), seen.all("returns")) == (True, traces, returns)
     assert seen.all("arguments") == ("tensor",) and seen.only("constant") is True
     assert seen.all("shapes") == ("float32[4, 2] float32[4, 1]", "float32[3, 2] float32[3, 1]")
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize(
+    "loss, narrowed",
+    [("tf.reduce_sum(x @ weight - y)", ("x", "y")), ("tf.reduce_sum(tf.cast(x, 'float32') @ weight)", ())],
+)
+def test_arrays_of_float64_are_narrowed_only_if_the_step_is_not_traced_with_them(
+    seen: Any, loss: str, narrowed: tuple[str, ...]
+) -> None:
+    with context.eager_mode():
+        loop_over(seen, STEP.format(loss), [(np.ones([4, 2]), np.ones([4, 1]))] * 2)
+    assert (seen.only("traces"), seen.only("narrowed")) == (True, narrowed)
 
 
 @pytest.mark.smoke

@@ -29,8 +29,8 @@ def match_streams(original: Recording, migrated: Recording) -> Matches:
     without a partner pairs with the first other one of equal kind and shape, if possible with the same last part of the
     name: an optimizer that scales the loss makes beta1_power in a scope. What a session is fed and fetches must
     have the same number of values, too, and the same name counts only with values of the same steps if another one has
-    those: an op that a rewrite replaces renumbers the names after it. An input pairs so only if there is one like it, and
-    if both have as many values in a step: a model that a step calls twice has the batch and more.
+    those: an op that a rewrite replaces renumbers the names after it. An input pairs so only if there is one like it,
+    and if both have as many values in a step: a model that a step calls twice has the batch and more.
     """
     pairs: list[tuple[Stream, Stream]] = []
     only_original: list[Stream] = []

@@ -38,7 +38,7 @@ def note_block(seen: Seen, block: CodeInFrame) -> Value:
     if seen.times == steps.TRIAL:
         wanted = {*_names_in(_defined(seen, block.code, {}).__code__), "__name__"}
         held = {name: values[name] for name in wanted if name in values}
-        steps.trace_at_end(seen, _defined(seen, block.code, held), arguments, {})
+        steps.trace_at_end(seen, _defined(seen, block.code, held), arguments, {}, getattr(seen, _PARAMETERS))
     return block.value
 
 

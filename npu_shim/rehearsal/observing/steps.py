@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
-from typing import TYPE_CHECKING, Iterator
+from typing import TYPE_CHECKING, Iterator, Sequence
 
 import numpy as np
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 tf = tf_api.tf
 TRIAL = 2  # the call with whose arguments a step is traced: its first one has created all variables
 # Process state: steps to trace when the script has ended, and their arguments. Earlier, a trace could change results.
-_trials: list[tuple[Seen, Function, tuple[Value, ...], dict[str, Value]]] = []
+_trials: list[tuple[Seen, Function, tuple[Value, ...], dict[str, Value], Sequence[str] | None]] = []
 _OBJECTS = "npu_shim_objects"  # attribute of the answers about a step: the first objects that were passed to it
 _NUMBERS = "npu_shim_numbers"  # attribute of the same answers: the numbers of Python in the first call
 
@@ -106,23 +106,48 @@ def note_arguments(seen: Seen, arguments: Value) -> None:
     seen.note("constant", [*map(repr, numbers)] == [*map(repr, getattr(seen, _NUMBERS))])
 
 
-def trace_at_end(seen: Seen, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:
-    """Trace a step with the arguments of a call when the script has ended."""
-    _trials.append((seen, function, *tf.nest.map_structure(_tensor_spec, (args, kwargs))))
+def trace_at_end(
+    seen: Seen,
+    function: Function,
+    args: tuple[Value, ...],
+    kwargs: dict[str, Value],
+    names: Sequence[str] | None = None,
+) -> None:
+    """Trace a step with the arguments of a call when the script has ended.
+
+    Args:
+        seen: the answers about the step.
+        function: of the step.
+        args, kwargs: of the call.
+        names: of its arguments, if arrays of float64 may be float32, as eager code takes them; else None.
+    """
+    _trials.append((seen, function, *tf.nest.map_structure(_tensor_spec, (args, kwargs)), names))
 
 
 def trace_steps() -> None:
-    """Note of each step if it can be traced, as ``traces``."""
+    """Note of each step if it can be traced, as ``traces``, and the arguments that must be float32, as ``narrowed``."""
     while _trials:
-        _note_if_traceable(*_trials.pop())
+        seen, function, args, kwargs, names = _trials.pop()
+        traces = _traces(seen, function, args, kwargs)
+        doubles = [
+            number for number, part in enumerate(args) if names is not None and getattr(part, "dtype", "") == np.float64
+        ]
+        narrowed: tuple[str, ...] = ()
+        if not traces and doubles and all(isinstance(args[number], np.ndarray) for number in doubles):
+            args = tuple(part.astype("f4") if number in doubles else part for number, part in enumerate(args))
+            traces = _traces(seen, function, args, kwargs)
+            narrowed = tuple(name for number, name in enumerate(names or ()) if number in doubles)
+        seen.note("traces", traces)
+        if names is not None:
+            seen.note("narrowed", narrowed)
 
 
 def _tensor_spec(part: Value) -> Value:
     return tf.TensorSpec.from_tensor(part) if isinstance(part, tf.Tensor) else part
 
 
-def _note_if_traceable(seen: Seen, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:
-    """Trace a call. Nothing is computed, and nothing in it is noted."""
+def _traces(seen: Seen, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]) -> bool:
+    """Return True if a call can be traced, and note what it returns. Nothing is computed."""
     returned = []
 
     def traced(*args: Value, **kwargs: Value) -> Result:
@@ -134,10 +159,9 @@ def _note_if_traceable(seen: Seen, function: Function, args: tuple[Value, ...], 
         try:
             tf.function(traced).get_concrete_function(*args, **kwargs)
         except Exception:  # whatever the function of the script raises
-            seen.note("traces", False)
-            return
+            return False
     _note_parts(seen, "returns", returned[-1])
-    seen.note("traces", True)
+    return True
 
 
 @contextlib.contextmanager

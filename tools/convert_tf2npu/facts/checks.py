@@ -18,7 +18,7 @@ _ENDINGS = ("returned", "stopped", "error")
 _BOOLS = frozenset("""partial lost mixed sums large eager trains updates counted constant changes skips""".split())
 _SIZES = frozenset({"rank", "rows", "last", "length", "size", "batch", "examples"})
 _TEXTS = frozenset({"dtype", "place", "used", "trained_by", "is", "in", "shapes"})
-_TUPLES = {"shape": int, "parameters": str}
+_TUPLES = {"shape": int, "parameters": str, "narrowed": str}
 
 
 def parse_json(stream: BinaryIO) -> object:

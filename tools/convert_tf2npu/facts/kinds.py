@@ -45,7 +45,8 @@ MODEL = "model"
 # trace of it works; "shapes", the types and shapes of its tensors and arrays as one text; "constant", if its numbers of
 # Python were those of the first call.
 STEP = "step"
-# The tape of a step in a loop: the same as of a function of its statements, which the question has.
+# The tape of a step in a loop: the same as of a function of its statements, which the question has; "narrowed", the
+# names of its arguments that are arrays of float64, if it can be traced only if they are float32.
 BLOCK = "block"
 # A function or an object that is called: "is", "library" if it and all layers and metrics in it are of TensorFlow,
 # "layer" if calls of the others have no effects in Python, or "other"; "reads", the attributes that those calls read.

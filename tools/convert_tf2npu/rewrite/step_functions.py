@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import NamedTuple
+from typing import NamedTuple, Sequence
 
 from ..analysis.lines_before import position_of_line_before
 from ..analysis.step_blocks import StepBlock
@@ -32,12 +32,13 @@ class StepFunction(NamedTuple):
     end: int
 
 
-def function_of_block(context: Context, block: StepBlock) -> StepFunction | None:
+def function_of_block(context: Context, block: StepBlock, narrowed: Sequence[object] = ()) -> StepFunction | None:
     """Return the function that runs the statements of a step.
 
     Args:
         context: the file.
         block: the statements.
+        narrowed: the names of arrays that it gets as float32.
     Returns:
         None if other statements share their lines, a string spans several lines, or all names are taken.
     """
@@ -60,7 +61,9 @@ def function_of_block(context: Context, block: StepBlock) -> StepFunction | None
     given, returned = ", ".join(block.parameters), ", ".join(block.results)
     body += [f"return {returned}"] if returned else []
     lines = [f"def {name}({given}):", *(unit + line if line.strip() else "" for line in body)]
-    return StepFunction(lines, f"{returned} = {name}({given})" if returned else f"{name}({given})", start, end)
+    passed = [f'{word}.astype("float32")' if word in narrowed else word for word in block.parameters]
+    call = f"{name}({', '.join(passed)})"
+    return StepFunction(lines, f"{returned} = {call}" if returned else call, start, end)
 
 
 def _has_long_string(context: Context, block: StepBlock) -> bool:

@@ -10,7 +10,7 @@ other code reads. The rule does so if
 
 * observed runs reached all its calls, could trace it, and saw at most two shapes, of a full and of a partial batch;
 * it gets tensors, arrays, the same objects of TensorFlow, or Python numbers that never change, and returns tensors or
-  nothing;
+  nothing; a function of a step in a loop gets arrays of float64 as float32 if it can be traced only so;
 * its source shows no effect but on variables, and no value of Python that changes: no list that grows, no property;
 * what else it calls is of TensorFlow, or layers and metrics of Keras whose calls have no such effect either;
 * for a step in a loop: the loop runs once in a program, sets no attributes but learning rates, and no other rule writes
@@ -268,8 +268,9 @@ def _change_of_block(context: Context, tape: ast.Call, block: StepBlock, replace
 
     None, too, if another rule writes in the step.
     """
-    seen, function = context.observed_at(CODE, BLOCK, tape), function_of_block(context, block)
-    tensorflow = name_of_tensorflow(context.names)
+    seen, tensorflow = context.observed_at(CODE, BLOCK, tape), name_of_tensorflow(context.names)
+    narrowed = seen.only("narrowed") if seen is not None else None
+    function = function_of_block(context, block, narrowed) if isinstance(narrowed, tuple) else None
     if seen is None or function is None or tensorflow is None or not _has_few_shapes(seen):
         return None
     if replaced.overlaps(function.start, function.end):
