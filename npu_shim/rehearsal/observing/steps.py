@@ -128,14 +128,14 @@ def trace_steps() -> None:
     """Note of each step if it can be traced, as ``traces``, and the arguments that must be float32, as ``narrowed``."""
     while _trials:
         seen, function, args, kwargs, names = _trials.pop()
-        traces = _traces(seen, function, args, kwargs)
+        traces = _can_be_traced(seen, function, args, kwargs)
         doubles = [
             number for number, part in enumerate(args) if names is not None and getattr(part, "dtype", "") == np.float64
         ]
         narrowed: tuple[str, ...] = ()
         if not traces and doubles and all(isinstance(args[number], np.ndarray) for number in doubles):
             args = tuple(part.astype("f4") if number in doubles else part for number, part in enumerate(args))
-            traces = _traces(seen, function, args, kwargs)
+            traces = _can_be_traced(seen, function, args, kwargs)
             narrowed = tuple(name for number, name in enumerate(names or ()) if number in doubles)
         seen.note("traces", traces)
         if names is not None:
@@ -146,7 +146,7 @@ def _tensor_spec(part: Value) -> Value:
     return tf.TensorSpec.from_tensor(part) if isinstance(part, tf.Tensor) else part
 
 
-def _traces(seen: Seen, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]) -> bool:
+def _can_be_traced(seen: Seen, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]) -> bool:
     """Return True if a call can be traced, and note what it returns. Nothing is computed."""
     returned = []
 
