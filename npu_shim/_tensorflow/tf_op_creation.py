@@ -116,11 +116,6 @@ def add_hook(hook: OpHook) -> None:
     _HOOKS.append(hook)
 
 
-def sees_eager_ops() -> bool:
-    """Return True if hooks see the ops of eager code, which they do not in TensorFlow 1.15."""
-    return _tfe is not None
-
-
 def remove_hook(hook: OpHook) -> None:
     """Call a hook no longer; one that is not there is left out."""
     if hook in _HOOKS:

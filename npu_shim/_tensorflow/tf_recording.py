@@ -17,7 +17,7 @@ from tensorflow.python.client import session as _session
 from tensorflow.python.data.ops.readers import ParallelInterleaveDataset as ParallelInterleaveDataset
 from tensorflow.python.data.util import random_seed as _dataset_seed
 from tensorflow.python.eager import context as _context
-from tensorflow.python.framework import random_seed as _random_seed
+from tensorflow.python.framework import op_callbacks as _op_callbacks, random_seed as _random_seed
 from tensorflow.python.ops import (
     control_flow_ops as _control_flow,
     resource_variable_ops as _resources,
@@ -256,6 +256,22 @@ def has_eager_value(variable: Variable) -> bool:
     """Return True for a variable of eager code, and for one of a strategy: only its replicas have handles."""
     one = getattr(variable, "_primary", variable)
     return hasattr(getattr(one, "handle", None), "numpy")
+
+
+def watch_ops(callback: Function) -> Callable[[], None] | None:
+    """Call a function after each op of this thread that eager code runs or a graph gets. Hooks on ops cost more.
+
+    Args:
+        callback: takes the type of the op, its inputs, attributes and outputs, its name, and its graph or None. It
+            returns None.
+
+    Returns:
+        a function that ends it; None with TensorFlow 1.15, which has no such callbacks.
+    """
+    if not hasattr(_op_callbacks, "add_op_callback"):
+        return None
+    _op_callbacks.add_op_callback(callback)
+    return lambda: _op_callbacks.remove_op_callback(callback)
 
 
 def number_of_tensor(value: Value) -> int:

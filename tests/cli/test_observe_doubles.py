@@ -71,7 +71,7 @@ for step in range(5):
     total.assign_add(tf.cast(tf.constant(0.5), tf.double))
     print("loss", float(value), float(tf.reduce_sum(labels)), float(inside(value)), float(outside(step)), float(count))
 """
-# What hooks of eager code see, which TensorFlow 1.15 does not have.
+# TensorFlow 1.15 does not show the ops of eager code, and all keep their types.
 NEW_EAGER = """
 labels = tf.convert_to_tensor(np.eye(4), dtype=tf.float32)
 w = tf.Variable(np.linspace(0, 1, 4), dtype=tf.float32)

@@ -1,27 +1,29 @@
 """Tensors of float64 in eager code: which of those that the tool asks about meet, and what else they meet.
 
-A hook sees the ops that run after the first of them. A tensor that no op has made is a constant, which gets its type
-from its user. Functions are not looked into: what is handed to one meets float64 that nothing is known of.
+The ops that run after the first of them are seen. A tensor that no op has made is a constant, which gets its type from
+its user. Functions are not looked into: what is handed to one meets float64 that nothing is known of.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterator, Sequence
+import threading
+from typing import TYPE_CHECKING, Callable, Iterator, Sequence
 
-from npu_shim._tensorflow import script_frames, tf_api, tf_op_creation, tf_recording
+from npu_shim._tensorflow import script_frames, tf_api, tf_recording
 from npu_shim._tensorflow.op_types import PYTHON_CALLS
 from npu_shim.rehearsal.observing.double_values import ADDITIONS, OPTIMIZER, exceeds_float32, is_called_by_files
 
 if TYPE_CHECKING:
     from convert_tf2npu.api import Seen
 
-    from npu_shim._tensorflow.types import Operation, Value
+    from npu_shim._tensorflow.types import Graph, Value
 
 tf = tf_api.tf
 _ASSIGN = "AssignVariableOp"
+_TYPES = frozenset({tf.float64, tf.resource})
 
 
-class EagerDoubles(tf_op_creation.OpHook):
+class EagerDoubles:
     """The places of eager code that had float64, joined to regions by the ops that compute with it."""
 
     def __init__(self) -> None:
@@ -30,17 +32,20 @@ class EagerDoubles(tf_op_creation.OpHook):
         self._joined: list[int] = []  # for each place one that it has met, or itself
         self._regions: dict[int, int] = {}  # a place by the number of a tensor or of the handle of a variable
         self._others: dict[int, str] = {}  # lines of the script that made float64 of other origin, in the same way
-        self._first = 0  # the number of the first tensor that the hook sees
+        self._first = 0  # the number of the first tensor whose origin is known
+        self._end: Callable[[], None] | None = None
+        self._thread = 0
+        self._is_lost = False  # True after an error
         self._is: dict[str, set[int]] = {"mixed": set(), "sums": set(), "large": set()}
 
     def remember(self, seen: Seen, value: Value) -> None:
         """Remember a tensor or a variable of float64."""
-        if not self._places:
-            if not tf_op_creation.sees_eager_ops():
-                seen.note("mixed", True)
-                return
-            tf_op_creation.add_hook(self)
+        if self._end is None:
+            self._end, self._thread = tf_recording.watch_ops(self._note_op), threading.get_ident()
             self._first = tf_recording.number_of_tensor(tf.constant(0))
+        if self._end is None or self._thread != threading.get_ident():
+            seen.note("mixed", True)
+            return
         line = tf_recording.script_line_text()
         place = next((place for place, other in enumerate(self._places) if other is seen), len(self._places))
         if place == len(self._places):
@@ -57,51 +62,57 @@ class EagerDoubles(tf_op_creation.OpHook):
 
     def note_regions(self) -> int:
         """Note of each place what there is in its region. Return the number of places."""
-        tf_op_creation.remove_hook(self)
+        if self._end is not None:
+            self._end()
         roots = [self._root(place) for place in range(len(self._places))]
         for place, seen in enumerate(self._places):
             members = [member for member, root in enumerate(roots) if root == roots[place]]
             seen.note("region", roots[place])
             for name, places in self._is.items():
                 seen.note(name, any(member in places for member in members))
-            if len({self._files[member] for member in members}) > 1:
+            if self._is_lost or len({self._files[member] for member in members}) > 1:
                 seen.note("mixed", True)
         return len(self._places)
 
-    def replace_inputs(self, op_type: str, inputs: Sequence[Value]) -> list[Value]:
-        numbers = list(_numbers_of_doubles(inputs))
-        known = {self._regions[number] for number in numbers if number in self._regions}
+    def _note_op(
+        self,
+        op_type: str,
+        inputs: Sequence[Value],
+        attributes: object,
+        outputs: Sequence[Value],
+        op_name: str | None = None,
+        graph: Graph | None = None,
+    ) -> None:
+        if not self._is_lost and (_may_have_doubles(inputs) or _may_have_doubles(outputs)):
+            try:
+                self._note_doubles(op_type, inputs, outputs, graph)
+            except Exception:  # an op of a kind that nobody expected: the script goes on, and nothing is known
+                self._is_lost = True
+
+    def _note_doubles(
+        self, op_type: str, inputs: Sequence[Value], outputs: Sequence[Value], graph: Graph | None
+    ) -> None:
+        """Join the places whose float64 an op takes, and note where its own float64 comes from."""
+        used, computed = list(_numbers_of_doubles(inputs)), list(_numbers_of_doubles(outputs))
+        known = {self._regions[number] for number in used if number in self._regions}
         if known:
             place = self._join(known)
-            is_hidden = op_type in PYTHON_CALLS or op_type.startswith("__") or not tf.executing_eagerly()
-            if is_hidden or any(map(self._is_of_other_origin, numbers)):
+            is_hidden = op_type in PYTHON_CALLS or tf.compat.as_str(op_type).startswith("__") or graph is not None
+            if is_hidden or any(map(self._is_of_other_origin, used)):
                 self._is["mixed"].add(place)
             if op_type in ADDITIONS and not is_called_by_files(script_frames.running_files(), (OPTIMIZER,)):
                 self._is["sums"].add(place)
             if op_type == _ASSIGN and not is_hidden:
                 self._regions[tf_recording.number_of_tensor(inputs[0])] = place
                 self._note_large(place, inputs[1])
-        elif (
-            op_type == _ASSIGN
-            and len(numbers) == 2
-            and not is_called_by_files(script_frames.running_files(), (OPTIMIZER,))
-        ):
-            self._others[numbers[0]] = tf_recording.script_line_text()
-        return list(inputs)
-
-    def replace_outputs(
-        self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
-    ) -> list[Value]:
-        computed = list(_numbers_of_doubles(outputs)) if op is None else []
-        if computed:
-            used = list(_numbers_of_doubles(inputs))
-            known = next((self._regions[number] for number in used if number in self._regions), None)
-            for number in computed:
-                if known is not None:
-                    self._regions[number] = known
-                elif any(map(self._is_of_other_origin, used)) or not is_called_by_files(script_frames.running_files()):
-                    self._others[number] = tf_recording.script_line_text()
-        return list(outputs)
+            self._regions.update(dict.fromkeys(computed, place))
+        elif op_type == _ASSIGN:
+            if len(used) == 2 and not is_called_by_files(script_frames.running_files(), (OPTIMIZER,)):
+                self._others[used[0]] = tf_recording.script_line_text()
+        elif computed and graph is None:
+            is_other = any(map(self._is_of_other_origin, used))
+            if is_other or not is_called_by_files(script_frames.running_files()):
+                self._others.update(dict.fromkeys(computed, tf_recording.script_line_text()))
 
     def _is_of_other_origin(self, number: int) -> bool:
         return number in self._others or number < self._first and number not in self._regions
@@ -123,11 +134,20 @@ class EagerDoubles(tf_op_creation.OpHook):
         return first
 
 
+def _may_have_doubles(values: Sequence[Value]) -> bool:
+    for value in values:  # of each op: faster than any()
+        if getattr(value, "dtype", None) in _TYPES:
+            return True
+    return False
+
+
 def _numbers_of_doubles(values: Sequence[Value]) -> Iterator[int]:
     """Yield the numbers of the eager tensors of float64 among values, and of the handles of variables."""
     for value in values:
-        if isinstance(value, tf.Variable) and tf_recording.has_eager_value(value):
-            if value.dtype.base_dtype == tf.float64:
+        if getattr(value, "dtype", None) not in _TYPES:
+            continue
+        if isinstance(value, tf.Variable):
+            if tf_recording.has_eager_value(value):
                 yield tf_recording.number_of_tensor(value)
-        elif isinstance(value, tf.Tensor) and hasattr(value, "numpy") and value.dtype in (tf.float64, tf.resource):
+        elif isinstance(value, tf.Tensor) and hasattr(value, "numpy"):
             yield tf_recording.number_of_tensor(value)
