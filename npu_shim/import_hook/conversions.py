@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Callable, Iterable, List, Sequence, Tuple
 
 from npu_shim._host import whole_file
 from npu_shim.import_hook.migrated_code import Migrated
 from npu_shim.import_hook.project_files import ProjectFiles
+from npu_shim.import_hook.reachable import reachable_files
 
 if TYPE_CHECKING:
     from convert_tf2npu.api import Configuration, Edit, FileResult
@@ -39,8 +41,8 @@ class Conversions:
         files: the files of the project.
         paths: those that the script may import. They are read together, because the type of a name in one file can
             depend on another file.
-        report_late: called for each file that is converted only when it is imported, because no import statement
-            names it or it has changed since.
+        report_late: called when a file is imported that is only converted then, or when a file that imports it is,
+            because no import statement names it where Python looks before the script starts, or it has changed since.
         edits: returns those that are made in a file, from its bytes, its path and its result.
     """
 
@@ -57,6 +59,7 @@ class Conversions:
         self.paths = list(paths)
         self._late, self._edits = report_late, edits
         self._known: dict[str, Conversion] = {}
+        self._unreported: set[str] = set()  # paths of those that report_late() has yet to be called for
 
     def convert_all(self) -> Results:
         """Convert the files that the script may import.
@@ -78,11 +81,27 @@ class Conversions:
         if key is None or raw is None:
             return None
         known = self._known.get(key)
-        if known is None or known.raw != raw:
-            known = self._convert_file(self.configuration.converter([*self.paths, key]), raw, key)
-            self._known[key] = known
+        if known is None:
+            self._convert_late(key)
+        elif known.raw != raw:
+            self._known[key] = self._convert_file(self.configuration.converter(self.paths), raw, key)
+            self._unreported.add(key)
+        known = self._known.get(key)
+        if known is not None and key in self._unreported:
+            self._unreported.remove(key)
             self._late(key, known.result)
-        return known.migrated
+        return None if known is None else known.migrated
+
+    def _convert_late(self, key: str) -> None:
+        """Convert a file that no import statement names, and those that it may import from where Python looks now."""
+        added = [path for path in reachable_files([key], self.files, sys.path) if path not in self._known]
+        self.paths += [path for path in added if path not in self.paths]
+        convert = self.configuration.converter(self.paths)
+        for path in added:
+            raw = None if self.configuration.excludes(path) else whole_file.read_if_readable(path)
+            if raw is not None:
+                self._known[path] = self._convert_file(convert, raw, path)
+                self._unreported.add(path)
 
     def _convert_file(self, convert: Callable[[bytes, str], FileResult], raw: bytes, path: str) -> Conversion:
         from convert_tf2npu.api import sort_edits, text_of

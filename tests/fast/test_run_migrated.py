@@ -116,6 +116,19 @@ def test_a_module_imported_by_name_is_converted_and_reported_at_its_import(proje
 
 
 @pytest.mark.once
+def test_a_module_of_a_folder_that_the_script_adds_is_read_with_its_imports(project: Make) -> None:
+    done = project(
+        {
+            "train.py": 'import sys; sys.path.append("more")\nimport net',
+            "more/net.py": 'from names import t\nwith t.device("/gpu:0") as name: print(name)\n',
+            "more/names.py": "import tensorflow as t\n",
+        }
+    ).run("train.py")
+    assert done.out == "/cpu:0\n"
+    assert [line.rpartition("/")[2] for line in done.said[1:]] == ["net.py, converted at its import"]
+
+
+@pytest.mark.once
 def test_a_large_folder_is_not_read(project: Make) -> None:
     """A FIFO in it would be waited for without end."""
     import os
