@@ -85,6 +85,19 @@ def test_arrays_of_float64_are_narrowed_only_if_the_step_is_not_traced_with_them
 
 
 @pytest.mark.smoke
+def test_arrays_that_a_function_would_keep_are_noted(seen: Any) -> None:
+    mask = np.ones([2, 1], "f4")
+    code = STEP.format("tf.reduce_sum(x @ mask)").replace("weight.assign_sub(tape.gradient(loss, weight))", "y")
+    with context.eager_mode():
+        for _ in range(2):
+            x, y = tf.ones([4, 2]), tf.ones([4, 1])
+            seen.times += 1
+            note_block(seen, CodeInFrame(code, sys._getframe(), (x, y, mask)))
+        steps.trace_steps()
+    assert (seen.only("traces"), seen.all("arguments")) == (True, ("tensor", "other"))
+
+
+@pytest.mark.smoke
 @pytest.mark.parametrize("returned, kind", [("3.0", "number"), ("None", "none"), ("[loss]", "tensor")])
 def test_results_that_are_no_tensors_are_noted(seen: Any, returned: str, kind: str) -> None:
     code = STEP.format("tf.reduce_sum(x @ weight - y)").replace("return loss", f"return {returned}")

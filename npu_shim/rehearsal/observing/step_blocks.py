@@ -6,6 +6,8 @@ import linecache
 import types
 from typing import TYPE_CHECKING, Iterator
 
+import numpy as np
+
 from npu_shim._tensorflow import tf_api
 from npu_shim.rehearsal.observing import steps
 
@@ -38,6 +40,8 @@ def note_block(seen: Seen, block: CodeInFrame) -> Value:
     if seen.times == steps.TRIAL:
         wanted = {*_names_in(_defined(seen, block.code, {}).__code__), "__name__"}
         held = {name: values[name] for name in wanted if name in values}
+        if any(isinstance(value, np.ndarray) for value in held.values()):
+            seen.note("arguments", "other")  # a graph keeps its numbers, which code may change in place
         steps.trace_at_end(seen, _defined(seen, block.code, held), arguments, {}, getattr(seen, _PARAMETERS))
     return block.value
 
