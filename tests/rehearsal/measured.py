@@ -94,7 +94,8 @@ def _run(session: Any, *arguments: Any) -> None:
 
 
 def _traced(session: Any, fetches: Any, feeds: Any) -> Any:
-    metadata, options = v1.RunMetadata(), v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
+    # In the thread of the caller: how early the thread of a pool takes the first ops would decide their order.
+    metadata, options = v1.RunMetadata(), v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE, inter_op_thread_pool=-1)
     _run(session, fetches, feeds)  # a first run allocates what later ones keep
     _run(session, fetches, feeds, options, metadata)
     return metadata.step_stats
