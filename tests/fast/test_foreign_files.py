@@ -32,6 +32,8 @@ ALLOWED = {
     "npu_shim/import_hook/script.py compile": "the script of the user",
     "npu_shim/import_hook/script.py exec": "the script of the user",
     "npu_shim/ops/npu_only.py exec": "signatures in npu_shim/ops/operators.json",
+    "npu_shim/rehearsal/observing/step_blocks.py compile": "a training step of the script of the user",
+    "npu_shim/rehearsal/observing/step_blocks.py exec": "a training step of the script of the user",
     "npu_shim/rehearsal/reports/junit.py xml": "writes XML, and reads none",
 }
 DEEP = "[" * 200000
