@@ -67,6 +67,35 @@ def test_sizes_are_seen_in_graphs_and_eagerly_and_merged(python: Python, tmp_pat
     assert [run["command"] for run in facts["runs"]] == [["masks.py"], ["masks.py", "graph"]]
 
 
+LOOP = """
+import tensorflow as tf
+
+tf.compat.v1.enable_eager_execution()
+
+
+@tf.function
+def total(x):
+    rows = tf.boolean_mask(x, x > 0.0)
+    sum_of_rows = 0.0
+    for row in tf.range(tf.shape(rows)[0]):
+        tf.autograph.experimental.set_loop_options(parallel_iterations=1)
+        sum_of_rows += rows[row]
+    return sum_of_rows
+
+
+print("total", total(tf.constant([1.0, 2.0, -1.0])).numpy())
+"""
+
+
+@pytest.mark.once_tf115
+def test_a_loop_with_options_of_autograph_runs_and_is_seen(python: Python, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "loop.py").write_text(LOOP)
+    run = python(tmp_path, "-m", "npu_shim", "observe", "-o", "facts.json", "loop.py")
+    assert run.returncode == 0 and "total 3.0" in run.stdout, run.stdout[-3000:]
+    file = json.loads((tmp_path / "facts.json").read_text())["files"]["loop.py"]
+    assert [1 for first, last, runs in file["blocks"] if (first, last) == (12, 13) and runs] == [1]
+
+
 @pytest.mark.once_tf115
 def test_a_script_that_fails_leaves_what_was_seen(python: Python, tmp_path: pathlib.Path) -> None:
     output, facts = observed(python, tmp_path, "fail")

@@ -127,6 +127,13 @@ def test_another_block_begins_after_a_loop_and_a_yield(numbers: Any) -> None:
     assert lines_not_run == [(5, 5), (8, 8), (12, 12)]
 
 
+def test_no_mark_stands_before_the_options_of_a_loop() -> None:
+    text = "for i in r:\n    tf.autograph.experimental.set_loop_options(swap_memory=True)\n    i()\n"
+    watched, new = watched_code(text)
+    assert new.splitlines()[1:] == [text.splitlines()[1], f"    {RAN}(1); i()"]
+    assert [tuple(block.lines) for block in watched.blocks] == [(1, 3), (2, 3)]
+
+
 def test_a_body_on_the_line_of_its_condition_is_no_block() -> None:
     text = "x = 1\nif x > 9: y = 1\nelse: y = 2\nif (x and\n    x): y = 3\ndef f(): return 1\ndef g(x=f()): return 1\n"
     watched, _ = watched_code(text)

@@ -7,7 +7,7 @@ from typing import Iterator, NamedTuple, Sequence
 
 from ..facts.seen import Block, Place
 from ..syntax.edits import Edit
-from ..syntax.expressions import is_literal_statement
+from ..syntax.expressions import is_literal_statement, last_name
 from ..syntax.source import Source
 from ..syntax.walk import walk_nodes
 
@@ -161,7 +161,9 @@ def _shares_line(first: ast.stmt, branch: ast.AST, source: Source) -> bool:
 def _marking_node(statements: Sequence[ast.stmt]) -> ast.AST | None:
     """Return the statement before which a call can stand, or the expression that is evaluated first; None without."""
     for index, statement in enumerate(statements):
-        if isinstance(statement, _SKIPPED) or (index == 0 and is_literal_statement(statement)):
+        if isinstance(statement, _SKIPPED) or (
+            index == 0 and (is_literal_statement(statement) or _sets_loop_options(statement))
+        ):
             continue
         if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
             continue
@@ -173,3 +175,9 @@ def _marking_node(statements: Sequence[ast.stmt]) -> ast.AST | None:
             return statement.items[0].context_expr
         return _marking_node(getattr(statement, "body")) if kind in ("Try", "TryStar") else statement
     return None
+
+
+def _sets_loop_options(statement: ast.stmt) -> bool:
+    """Return True for the call about a loop that AutoGraph wants as the first statement of its body."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and last_name(call.func) == "set_loop_options"
