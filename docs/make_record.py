@@ -4,7 +4,9 @@
 For each it brings the files of its commit, observes runs of the original, converts it with what they show and
 verifies the result (``npu-shim migrate``). Where the list has them, it also verifies a planted defect, ranks and an
 export. It writes the row in record/results.tsv, and makes the page docs/record.md anew. A row that got worse is
-printed and written, with the figures that it had, and the exit code is 1. ``--help`` has the options.
+printed and written, with the figures that it had, and the exit code is 1. A program whose migrated script imports files
+of the original is not measured: let the edits that change its search path name folders of ``__file__``, as others in
+the list do. ``--help`` has the options.
 record/programs.toml names the packages that the programs need besides.
 """
 
@@ -89,7 +91,7 @@ class Measuring:
         Raises:
             MissingModule: a package is not installed.
             RuntimeError: the data of the program cannot be made.
-            ValueError: an edit changes nothing.
+            ValueError: an edit changes nothing, or the migrated script imported files of the original.
         """
         begin = time.time()
         commit = self._project("original")
@@ -127,7 +129,11 @@ class Measuring:
         return " ".join(text.split())
 
     def _migrated(self, head: Result) -> Result:
-        """Observe the original, convert it, and verify the conversion."""
+        """Observe the original, convert it, and verify the conversion.
+
+        Raises:
+            ValueError: the migrated script imported files of the original.
+        """
         script, start, reports = self._program.script, self._start("original"), self._path("reports")
         steps, facts = ["--steps", str(self._program.steps)], []
         if self._program.further_runs or self._program.observed_steps:
@@ -151,7 +157,9 @@ class Measuring:
         calls, before = self._counts()
         bases = [rewrite["basis"] for rewrite in migration["rewrites"]]
         reached = [place["reached"] for place in migration["left"]]
-        return with_verdict(head, verified.read(os.path.join(reports, "verify", "verify.json")))._replace(
+        verification = verified.read(os.path.join(reports, "verify", "verify.json"))
+        check_imports(verification)
+        return with_verdict(head, verification)._replace(
             calls=calls,
             rewrites=len(bases) - bases.count("taken back"),
             by_facts=bases.count("facts"),
@@ -276,6 +284,20 @@ def with_verdict(head: Result, verification: Any) -> Result:
     return head._replace(
         steps=verification["original"]["steps"], names=len(verification["streams"]), verdict=verdict, reason=reason
     )
+
+
+def check_imports(verification: Any) -> None:
+    """Check that the migrated script imported no file of the original, so that a verdict is about the conversion.
+
+    Raises:
+        ValueError: it did.
+    """
+    from npu_shim.rehearsal.verifying import FILES_OF_ORIGINAL
+
+    begin = FILES_OF_ORIGINAL.split("{0}", maxsplit=1)[0]
+    of_original = [sentence for sentence in verification["problems"] if sentence.startswith(begin)]
+    if of_original:
+        raise ValueError(of_original[0])
 
 
 def _records_nothing(reason: str) -> bool:

@@ -46,7 +46,7 @@ NOTHING_PREDICTED = (
 NOTHING_COMPARED = (
     "Nothing was compared, because the script shows nothing to the host. Fetch or print the loss, or save a checkpoint."
 )
-_OF_ORIGINAL = (
+FILES_OF_ORIGINAL = (
     "The migrated script imported files of the original, which compare with themselves: {0}. "
     "Let its search path name folders of {1}."
 )
@@ -244,7 +244,7 @@ def _unconverted_sentences(migrated: Run, recordings: Sequence[Recording]) -> li
         root = os.path.abspath(migrated.project or project_root(migrated.script))
         sentence = outside_sentence("convert", root, outside, "--project")
         return [f"{sentence[0].upper()}{sentence[1:]}."]
-    return [_OF_ORIGINAL.format(paths_text(outside), migrated.moved_to)]
+    return [FILES_OF_ORIGINAL.format(paths_text(outside), migrated.moved_to)]
 
 
 def _steps_of_shorter_run(original: Run, migrated: Run) -> int | None:

@@ -394,6 +394,14 @@ def test_a_command_that_fails_inside_a_row_is_a_failure_of_the_conversion(
     assert (measured.verdict, measured.reason) == ("conversion does not run", "KeyError: 'loss'")
 
 
+def test_a_verdict_on_files_of_the_original_is_none() -> None:
+    make_record.check_imports({"verdict": "differ", "problems": ["The first difference is at step 1: loss 'loss'."]})
+    sentence = verifying.FILES_OF_ORIGINAL.format("../original/net.py", "/out")
+    assert "../original/net.py" in sentence
+    with pytest.raises(ValueError, match="imported files of the original, which compare with themselves: ../original"):
+        make_record.check_imports({"verdict": "agree", "problems": [sentence]})
+
+
 def test_a_port_is_compared_with_its_form_without_npu_code(tmp_path: pathlib.Path, monkeypatch: Any) -> None:
     def project(program: Any, sources: str, target: str) -> str:
         os.makedirs(os.path.join(target, "models"))
