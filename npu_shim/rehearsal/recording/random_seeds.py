@@ -5,11 +5,13 @@ it is derived from the function of the script that makes the op, and from the nu
 has made in the same graph.
 
 While a tape records, all functions count as one, and in eager code the numbers begin again after each update. So eager
-steps draw what a tf.function of the step would draw: an op continues with the numbers of the op with its seed.
+steps draw what a tf.function of the step would draw: an op continues with the numbers of the op with its seed. Initial
+values count apart: in a tf.function the graph that makes the variables is not the one that draws.
 """
 
 from __future__ import annotations
 
+import itertools
 import random
 import weakref
 import zlib
@@ -134,12 +136,18 @@ def _call_site_seeder(
     seed: Callable[[], int], updates_if_recording: Callable[[], int | None] = lambda: None
 ) -> Callable[[str], int]:
     """Return a function that returns the seed of the next random op of a kind that a function of the script makes."""
-    from npu_shim._tensorflow import tf_recording
+    from npu_shim._tensorflow import script_frames, tf_recording
+
+    def is_initial_value() -> bool:
+        files = itertools.takewhile(script_frames.is_library, script_frames.running_files())
+        return any("init_ops" in path or "initializers" in path for path in files)
 
     counts: weakref.WeakKeyDictionary[Graph, dict[str, int]] = weakref.WeakKeyDictionary()
 
     def next_seed(kind: str) -> int:
         updates = updates_if_recording()
+        if updates is not None and is_initial_value():
+            kind += "initial "
         function = kind + (tf_recording.script_function_name() if updates is None else _STEP)
         step = function if updates is None or not tf_recording.tf.executing_eagerly() else f"{function} {updates}"
         graph_counts = counts.setdefault(tf_recording.graph_of_new_ops(), {})
