@@ -9,7 +9,7 @@ import sys
 import sysconfig
 import threading
 from types import CodeType, FrameType
-from typing import Iterator
+from typing import Iterator, NamedTuple
 
 from npu_shim._tensorflow.tf_session import TENSORFLOW_FOLDER
 
@@ -53,6 +53,28 @@ def running_files() -> Iterator[str]:
     while frame is not None:
         yield frame.f_code.co_filename
         frame = frame.f_back
+
+
+class RunningCall(NamedTuple):
+    """An instruction of a function that is running.
+
+    Attributes:
+        code: of the function.
+        instruction: its place in the code.
+    """
+
+    code: CodeType
+    instruction: int
+
+
+def running_calls() -> tuple[RunningCall, ...]:
+    """Return the running calls of libraries and the script, the innermost first; equal in each round of a loop."""
+    calls: list[RunningCall] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_starter_of_script(frame.f_code.co_filename):
+        calls.append(RunningCall(frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return tuple(calls)
 
 
 def is_code_running(code: CodeType) -> bool:

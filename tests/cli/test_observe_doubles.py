@@ -62,8 +62,25 @@ def outside(v):
     return tf.cast(v, tf.double)
 
 
+def scaled(v):
+    return v * 0.5
+
+
+rows = tf.constant(0.0, dtype=tf.float64)
+sums = tf.constant([0.0, 0.0], dtype=tf.float64)
+assigned = tf.Variable(0.0, dtype=tf.float64)
+rate = tf.constant(1.0, dtype=tf.float64)
+size = tf.constant(1600.5, dtype=tf.float64) * 1000000.0
+twice = tf.constant(4.0, dtype=tf.float64)
 adam = tf.keras.optimizers.Adam(0.1)
 for step in range(5):
+    rows = rows + 1000.0
+    sums = tf.add_n([sums, tf.ones_like(sums)])
+    assigned.assign(1.0 + assigned)
+    rate = scaled(rate)
+    quarter = scaled(
+        scaled(twice)
+    )
     with tf.GradientTape() as tape:
         loss = tf.reduce_mean((w - b) ** 2)
     adam.apply_gradients([(tape.gradient(loss, w), w)])
@@ -90,6 +107,18 @@ def inside(v):
 @tf.function
 def outside(v):
     return tf.cast(v, tf.double)
+
+
+def scaled(v):
+    return v * 0.5
+
+
+rows = tf.constant(0.0, dtype=tf.float64)
+sums = tf.constant([0.0, 0.0], dtype=tf.float64)
+assigned = tf.Variable(0.0, dtype=tf.float64)
+rate = tf.constant(1.0, dtype=tf.float64)
+size = tf.constant(1600.5, dtype=tf.float64) * 1000000.0
+twice = tf.constant(4.0, dtype=tf.float32)
 """
 NEW = """
 x = tf1.placeholder(tf.float32, [4, 3])
@@ -139,10 +168,12 @@ def test_doubles_of_eager_code_become_float32(
         return
     assert NEW_EAGER in new, shown
     for line, reason in [
-        (11, "a sum that grows from step to step"),
+        (11, "a value carried from step to step"),
         (12, "values that float32 cannot hold"),
         (13, "float64 of other calls, which it meets"),
         (24, "float64 of other calls, which it meets"),
+        *((line, "a value carried from step to step") for line in (31, 32, 33, 34)),
+        (35, "values that float32 cannot hold"),
     ]:
         assert any(text.startswith(f"train.py:{line}:") and text.endswith(f"(seen: {reason})") for text in shown), shown
     np.testing.assert_allclose(losses(python(tmp_path / "out", "train.py")), expected, rtol=1e-5)

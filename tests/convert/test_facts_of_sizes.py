@@ -403,7 +403,7 @@ def test_doubles_become_float32_together(
 @pytest.mark.parametrize(
     "text, seen, ending",
     [
-        (A, {"sums": True}, "(seen: a sum that grows from step to step)"),
+        (A, {"sums": True}, "(seen: a value carried from step to step)"),
         (A, {"large": True}, "(seen: values that float32 cannot hold)"),
         (A, {"mixed": True}, "(seen: float64 of other calls, which it meets)"),
         (A, {"dtype": "float32", "mixed": True}, "Write tf.float32"),

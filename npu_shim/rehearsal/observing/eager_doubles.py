@@ -6,6 +6,8 @@ its user. Functions are not looked into: what is handed to one meets float64 tha
 
 from __future__ import annotations
 
+import functools
+import operator
 import threading
 from typing import TYPE_CHECKING, Callable, Iterator, Sequence
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 tf = tf_api.tf
 _ASSIGN = "AssignVariableOp"
 _TYPES = frozenset({tf.float64, tf.resource})
+_UPDATES = (OPTIMIZER, "backprop")  # files that run the same lines for each variable or op of a step
 
 
 class EagerDoubles:
@@ -32,6 +35,8 @@ class EagerDoubles:
         self._joined: list[int] = []  # for each place one that it has met, or itself
         self._regions: dict[int, int] = {}  # a place by the number of a tensor or of the handle of a variable
         self._others: dict[int, str] = {}  # lines of the script that made float64 of other origin, in the same way
+        self._calls: dict[tuple[script_frames.RunningCall, ...], int] = {}  # that computed, with a bit for each
+        self._computed_by: dict[int, int] = {}  # bits of the calls by the number of a tensor or handle
         self._first = 0  # the number of the first tensor whose origin is known
         self._end: Callable[[], None] | None = None
         self._thread = 0
@@ -105,7 +110,11 @@ class EagerDoubles:
             if op_type == _ASSIGN and not is_hidden:
                 self._regions[tf_recording.number_of_tensor(inputs[0])] = place
                 self._note_large(place, inputs[1])
+                computed.append(used[0])
             self._regions.update(dict.fromkeys(computed, place))
+            if not is_called_by_files(script_frames.running_files(), _UPDATES):
+                self._note_carried(place, used, computed)
+                self._note_large_results(place, outputs)
         elif op_type == _ASSIGN:
             if len(used) == 2 and not is_called_by_files(script_frames.running_files(), (OPTIMIZER,)):
                 self._others[used[0]] = tf_recording.script_line_text()
@@ -113,6 +122,20 @@ class EagerDoubles:
             is_other = any(map(self._is_of_other_origin, used))
             if is_other or not is_called_by_files(script_frames.running_files()):
                 self._others.update(dict.fromkeys(computed, tf_recording.script_line_text()))
+
+    def _note_carried(self, place: int, used: Sequence[int], computed: Sequence[int]) -> None:
+        """Note a value as a sum if a call computes it from what the same call has computed in an earlier step."""
+        call = self._calls.setdefault(script_frames.running_calls(), 1 << len(self._calls))
+        origin = functools.reduce(operator.or_, (self._computed_by.get(number, 0) for number in used), 0)
+        if origin & call:
+            self._is["sums"].add(place)
+        self._computed_by.update(dict.fromkeys(computed, origin | call))
+
+    def _note_large_results(self, place: int, outputs: Sequence[Value]) -> None:
+        """Note large numbers among results. Of arrays they are not looked for, which takes time."""
+        for value in outputs:
+            if value.dtype == tf.float64 and not value.shape.rank:
+                self._note_large(place, value)
 
     def _is_of_other_origin(self, number: int) -> bool:
         return number in self._others or number < self._first and number not in self._regions

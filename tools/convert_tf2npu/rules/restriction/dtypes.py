@@ -10,9 +10,10 @@ NumPy computes in float64 unless it is asked for another type. A variable or a c
 With facts of ``npu-shim observe``, the rule writes float32 if all float64 that a value meets in a graph or in eager code
 comes from calls that can be changed in the same file. A checkpoint of float64 variables cannot be restored then, and
 what the session returns, saves or exports is float32: its bytes are others, and integers that exceed 2**24 in later runs
-lose digits. Nothing is changed if a run saw values that float32 cannot hold, such as integers above 2**24, or a variable
-to which each step adds. The finding then names that reason, and the types that were seen of complex tensors. There is
-no finding for float64 that only the input pipeline has.
+lose digits. Nothing is changed if a run saw values that float32 cannot hold, such as integers above 2**24, or a value
+carried from step to step: a variable to which each step adds, or, in eager code, a result that a call computes from its
+own earlier one, as in ``total = total + n``. The finding then names that reason, and the types that were seen of complex
+tensors. There is no finding for float64 that only the input pipeline has.
 
 Reported::
 
@@ -134,7 +135,7 @@ empty hanning hamming blackman""".split()
 _TYPE_AT = {"zeros": 1, "ones": 1, "empty": 1, "identity": 1, "eye": 3, "linspace": 5, "array": 1, "asarray": 1}
 # Facts that must not be, and what they show.
 _REASONS = {
-    "sums": Message("a sum that grows from step to step"),
+    "sums": Message("a value carried from step to step"),
     "large": Message("values that float32 cannot hold"),
     "mixed": Message("float64 of other calls, which it meets"),
 }
