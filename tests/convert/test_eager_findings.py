@@ -365,6 +365,14 @@ def test_arrays_of_a_known_length(arrays: str, fit: str, count: int) -> None:
         ("u[-33:], v[-33:]", 1),
         ("u[:133], v[:133], 10", 0),  # there are 100 rows
         ("x[:rows], y[:rows], size", 1),
+        ("u, v, 50, 2, 0, None, 0.25", 1),
+        ("u, v, 50, 2, 0, None, 0.5", 0),
+        ("u, v, 50, **given", 1),
+        ("u, v, 32, 2, 0, None, 0.0, None, True, None, None, 0, 3", 0),
+        ("x, [y1, y2]", 1),
+        ("u, [v, v]", 1),
+        ("u, [v, v], 50", 0),
+        ("u, {'a': v}, 50", 0),
     ],
 )
 def test_slices_of_arrays(fit: str, count: int) -> None:

@@ -676,3 +676,60 @@ def test_a_size_that_is_not_known_stays_a_finding(number: dict[str, Any]) -> Non
 
 def test_a_partial_batch_stays_where_the_name_of_the_library_is_taken() -> None:
     assert fit_converted("x, y", {"shape": (1000,)}, before="npu_data = 1\n") is None
+
+
+@pytest.mark.parametrize("outputs", ["[y1, y2]", "(y1, y2)", "{'a': y1, 'b': y2}", "[(y1, y2), y3]"])
+def test_rows_of_several_outputs_are_those_of_an_array(outputs: str) -> None:
+    assert fit_converted(f"x, {outputs}", {"shape": (70, 1)}) == f"model.fit(x, {outputs}, {FULL})"
+    text = f"{FIT.partition('model.fit')[0]}model.fit(x, {outputs})\n"
+    assert converted(text, {"shape": (64, 1)}) == ([], text)
+
+
+def test_the_length_of_a_list_of_arrays_is_no_number_of_rows() -> None:
+    assert fit_converted("x, y", {"shape": (2,), "arrays": True}) is None
+    assert fit_converted("x, y", {"shape": (2,), "arrays": True}, before="y = [a, b]\n") is None
+    assert fit_converted("x, [*ys]", {"shape": (2,), "arrays": True}) is None
+    text = f"{FIT.partition('model.fit')[0]}model.fit(x, y)\n"
+    assert converted(text, {"shape": (64,), "arrays": False}) == ([], text)
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [
+        "class Save(Base):\n    def on_train_batch_end(self, batch, logs=None):\n        if batch == last:\n            save()\n",
+        "class Save(tf.keras.callbacks.Callback):\n    def on_batch_begin(self, batch, logs=None):\n"
+        "        self.is_last = batch + 1 == self.params['steps']\n",
+        "save = tf.keras.callbacks.LambdaCallback(on_batch_end=lambda batch, logs: save() if batch % 9 else None)\n",
+        "def save(batch, logs):\n    batch == last and write()\n"
+        "saving = tf.keras.callbacks.LambdaCallback(on_train_batch_end=save)\n",
+    ],
+)
+def test_a_partial_batch_stays_where_a_callback_may_decide_by_its_number(callback: str) -> None:
+    before = f"import tensorflow as tf\n{callback}"
+    assert fit_converted("x, y", {"shape": (70,)}, before=before) is None
+
+
+def test_a_callback_that_counts_or_decides_after_an_epoch_changes_nothing() -> None:
+    before = "class Count(Base):\n    def on_batch_end(self, batch, logs=None):\n        self.logs.append(logs or {})\n"
+    before += "    def on_epoch_end(self, epoch, logs=None):\n        if epoch == 3:\n            save()\n"
+    assert fit_converted("x, y", {"shape": (70,)}, before=before) == f"model.fit(x, y, {FULL})"
+
+
+def test_a_partial_batch_stays_where_a_model_may_have_its_own_fit() -> None:
+    own = "import tensorflow as tf\nclass {}({}):\n    def fit(self, x, y, shuffle=True):\n        pass\n"
+    assert fit_converted("x, y", {"shape": (70,)}, before=own.format("Net", "tf.keras.Model")) is None
+    derived = own.format("Base", "tf.keras.Model") + "class Net(Base):\n    pass\n"
+    assert fit_converted("x, y", {"shape": (70,)}, before=derived) is None
+    assert fit_converted("x, y", {"shape": (70,)}, before=own.format("Other", "object")) == f"model.fit(x, y, {FULL})"
+
+
+def test_the_share_for_validation_is_read_by_position() -> None:
+    assert fit_converted("x, y, 32, 2, 0, None, 0.1", {"shape": (64,)}) == (
+        f"model.fit(x, y, 32, 2, 0, None, 0.1, {FULL})"
+    )
+    assert fit_converted("x, y, 32, 2, 0, None, 0.0, None, True", {"shape": (70,)}) == (
+        "model.fit(x, y, 32, 2, 0, None, 0.0, None, npu_data.full_batches())"
+    )
+    assert fit_converted("x, y, 32, 2, 0, None, share", {"shape": (64,)}, {}) is None
+    assert fit_converted("x, y, **given", {"shape": (64,)}) is None
+    assert fit_converted("x, y, *given", {"shape": (64,)}) is None

@@ -22,7 +22,7 @@ def note_shape(seen: Seen, value: Value) -> Value:
     """Note the shape of a value as ``shape``, of a placeholder that of what it is fed, and a number as ``number``.
 
     A placeholder ``changes`` if runs that fetch and feed the same tensors, which the NPU compiles as one graph, feed it
-    several shapes, or if something feeds it whose shapes are not seen.
+    several shapes, or if something feeds it whose shapes are not seen. A list of several may have ``arrays``.
     """
     if isinstance(value, tf.SparseTensor):
         note_shape(seen, value.values)
@@ -36,6 +36,7 @@ def note_shape(seen: Seen, value: Value) -> Value:
         seen.note("number", value)
     elif isinstance(value, (list, tuple)):
         seen.note("shape", (len(value),))
+        seen.note("arrays", any(bool(getattr(part, "shape", ())) for part in value[:1]))
     return value
 
 

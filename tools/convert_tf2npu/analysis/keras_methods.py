@@ -8,7 +8,8 @@ from typing import Iterator
 from ..project.context import Context
 from ..semantics.model import Binding, Call, Where
 from ..semantics.module_index import Names
-from ..semantics.tf_types import Type
+from ..semantics.tf_types import Type, type_of_subclass
+from .surrounding_files import names_of_surrounding_files
 
 
 def is_keras_method(context: Context, call: Call) -> bool:
@@ -21,6 +22,16 @@ def is_keras_method(context: Context, call: Call) -> bool:
             _replaces_method(names, creation, where, function.attr)
             for names, creation, where in _creation_calls(context.names, function.value, call.where)
         )
+    )
+
+
+def may_model_define(context: Context, method: str) -> bool:
+    """Return True if a class of a Keras model in the files around a file defines a method itself."""
+    return any(
+        any(held.binding.kind == "def" for held in names.attribute_bindings(node, method))
+        and any(type_of_subclass(base) == Type.MODEL for base in names.outside_ancestors(node))
+        for names in names_of_surrounding_files(context, lambda raw: method.encode() in raw)
+        for node, _ in names.classes
     )
 
 

@@ -24,8 +24,9 @@ FUNCTION = "function"
 # "lost", the same in training, "axis:I.J", the sizes of unknown dimension J of component I. Its source: "examples",
 # their number, and "mixed", if each pass of training has another order.
 DATASET = "dataset"
-# An array, or a placeholder: "shape", of the array or of what is fed. A number of Python: "number". A placeholder
-# "changes", if runs that fetch and feed the same tensors fed it several shapes.
+# An array, or a placeholder: "shape", of the array or of what is fed. A number: "number". A list: its length as
+# "shape", and "arrays", if its elements are arrays. A placeholder "changes", if runs that fetch and feed the same
+# tensors fed it several shapes.
 SHAPE = "shape"
 # What ops return: "in", where they were created: "eager", "graph", "function", or "data" for functions of tf.data. Of
 # an assignment in a graph: "skips", if a run that makes it may skip another update of a variable.

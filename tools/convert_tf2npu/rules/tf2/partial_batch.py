@@ -13,7 +13,9 @@ train.batch_size)``.
 With facts of ``npu-shim observe``, the rule does not report arrays whose length the batch size divided in all observed runs.
 If it left a partial batch, and ``fit`` shuffles, ``fit`` gets ``shuffle=npu_data.full_batches()``: each epoch leaves out
 other rows, fewer than a batch, and validation keeps all. A later run with fewer rows than one batch trains on all of
-them, with a message. Without shuffling, each epoch would leave out the same rows, so the finding stays.
+them, with a message. Without shuffling, each epoch would leave out the same rows, so the finding stays. It also stays
+if a class of the program that derives from a Keras model defines ``fit``, or if a callback decides something in a batch,
+such as to save after the last one.
 
 Generators of the script that yield slices are reported, and objects of ``keras.utils.Sequence`` whose ``__len__`` rounds up.
 
@@ -174,9 +176,10 @@ import itertools
 from typing import Iterator
 
 from ...analysis.array_rows import integer_of, row_count_of_array
+from ...analysis.batch_hooks import may_batch_hooks_decide
 from ...analysis.device_placement import is_in_test
 from ...analysis.generators import uneven_sequence_class, yielded_slice
-from ...analysis.keras_methods import is_keras_method
+from ...analysis.keras_methods import is_keras_method, may_model_define
 from ...analysis.slices import advice_for_full_range, value_of_argument
 from ...analysis.tensorflow_version import is_tf2_program
 from ...facts.kinds import SHAPE
@@ -184,7 +187,7 @@ from ...facts.seen import Seen
 from ...rewrite.call_edits import edit_to_add_argument, edit_to_rename
 from ...rewrite.npu_imports import first_taken_name
 from ...semantics.model import Call
-from ...semantics.signatures import bind_arguments
+from ...semantics.signatures import Bound, bind_arguments
 from ...semantics.value_flow import origins
 from ...syntax.expressions import boxed_constant, constant_or, is_none, last_name, last_part
 from ...syntax.source import Edit
@@ -196,14 +199,17 @@ ONCE_A_FILE = True
 METHODS = frozenset({"fit", "fit_generator"})
 _DEFAULT_SIZE = 32  # of the batches of fit()
 _FULL_BATCHES = "npu_data.full_batches()"  # a value for shuffle
-_SHUFFLE_POSITION = 8  # in the arguments of fit()
+_PARAMETERS = tuple(
+    """x y batch_size epochs verbose callbacks validation_split validation_data shuffle class_weight sample_weight
+    initial_epoch steps_per_epoch""".split()
+)
 _FLOWS = frozenset({"flow", "flow_from_dataframe", "flow_from_directory"})
 
 
 def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterator[Change | Finding]:
     if not is_keras_method(context, call):
         return
-    bound = bind_arguments(call.node, ("x", "y", "batch_size"))
+    bound = bind_arguments(call.node, _PARAMETERS)
     batches = bound.args.get("x") or bound.args.get("generator")
     if batches is not None and _is_image_flow(context, call, batches):
         if not is_in_test(context, call.node) and is_tf2_program(context):
@@ -218,26 +224,26 @@ def check_method(context: Context, call: Call, method: ast.Attribute) -> Iterato
         if not is_in_test(context, call.node) and is_tf2_program(context):
             yield Finding(call.node, message)
         return
-    rows = bound.args.get("y")
+    rows = _first_array(bound.args["y"]) if "y" in bound.args else None
     if (
         method.attr != "fit"
         or rows is None
-        or "steps_per_epoch" in {keyword.arg for keyword in call.node.keywords}
-        or not _may_have_partial_batch(context, call, rows, bound.args.get("batch_size"))
-        or _leaves_out_partial_batches(context, call)
+        or "steps_per_epoch" in bound.args
+        or not _may_have_partial_batch(context, call, rows, bound)
+        or _leaves_out_partial_batches(context, call, bound)
         or is_in_test(context, call.node)
         or not is_tf2_program(context)
         or _is_own_fit(context, call)
     ):
         return
-    size, split = bound.args.get("batch_size"), _validation_split(call)
+    size, split = bound.args.get("batch_size"), bound.args.get("validation_split")
     seen = context.observed_at(CODE, SHAPE, rows)
     numbers, sizes = _observed_rows(seen), _possible_numbers(context, size, _DEFAULT_SIZE)
     shares = _possible_numbers(context, split, 0)
-    if seen is not None and numbers and shares and sizes and min(sizes) > 0:
+    if seen is not None and numbers and shares and sizes and min(sizes) > 0 and not bound.hidden:
         if not any(_has_partial_batch(*case) for case in itertools.product(numbers, shares, sizes)):
             return
-        edit = _edit_to_shuffle_full_batches(context, call)
+        edit = _edit_to_shuffle_full_batches(context, call, bound)
         if edit is not None:
             text = "partial batches of fit() left out in training"
             yield Change(call.node, text, (edit,), ("npu_data",), runs=seen.runs)
@@ -282,13 +288,10 @@ def _is_image_flow(context: Context, call: Call, value: ast.expr) -> bool:
     return False
 
 
-def _leaves_out_partial_batches(context: Context, call: Call) -> bool:
+def _leaves_out_partial_batches(context: Context, call: Call, bound: Bound) -> bool:
     """Return True if fit shuffles full batches already."""
-    given = (keyword.value for keyword in call.node.keywords if keyword.arg == "shuffle")
-    return any(
-        isinstance(value, ast.Call) and context.resolve(value.func, call.where) == "npu_shim.data.full_batches"
-        for value in given
-    )
+    value = bound.args.get("shuffle")
+    return isinstance(value, ast.Call) and context.resolve(value.func, call.where) == "npu_shim.data.full_batches"
 
 
 def _is_own_fit(context: Context, call: Call) -> bool:
@@ -306,9 +309,26 @@ def _is_own_fit(context: Context, call: Call) -> bool:
     return False
 
 
+def _first_array(value: ast.expr) -> ast.expr:
+    """Return the first of the arrays that a list, a tuple or a dictionary of several outputs has, or the argument."""
+    parts: list[ast.expr] = value.values if isinstance(value, ast.Dict) else getattr(value, "elts", [])
+    is_known = bool(parts) and _is_structure(value) and not isinstance(parts[0], ast.Starred)
+    return _first_array(parts[0]) if is_known else value
+
+
+def _is_structure(value: ast.expr) -> bool:
+    """Return True for a list, a tuple or a dictionary of arrays; False for a list of numbers or of lists of them."""
+    if isinstance(value, ast.Dict):
+        return True
+    parts: list[ast.expr] = getattr(value, "elts", [])
+    return any(boxed_constant(part) is None and (not hasattr(part, "elts") or _is_structure(part)) for part in parts)
+
+
 def _observed_rows(seen: Seen | None) -> list[int]:
-    """Return the numbers of rows of the arrays of all observed runs; none if one is unknown."""
-    shapes = (seen.all("shape") if seen is not None else None) or ()
+    """Return the numbers of rows of the arrays of all observed runs; none if one is unknown, or of a list of arrays."""
+    if seen is None or True in (seen.all("arrays") or ()):
+        return []
+    shapes = seen.all("shape") or ()
     numbers = [shape[0] for shape in shapes if isinstance(shape, tuple) and shape]
     return numbers if len(numbers) == len(shapes) else []
 
@@ -323,23 +343,20 @@ def _possible_numbers(context: Context, value: ast.expr | None, default: float) 
     return numbers if len(numbers) == len(known or ()) else ()
 
 
-def _edit_to_shuffle_full_batches(context: Context, call: Call) -> Edit | None:
+def _edit_to_shuffle_full_batches(context: Context, call: Call, bound: Bound) -> Edit | None:
     """Return the edit that lets fit leave out other rows in each epoch; None if it does not shuffle, or may not."""
-    if first_taken_name(("npu_data",), context.names) or len(call.node.args) > _SHUFFLE_POSITION:
+    given = bound.args.get("shuffle")
+    if (
+        first_taken_name(("npu_data",), context.names)
+        or given is not None
+        and constant_or(given, None) is not True
+        or may_model_define(context, "fit")
+        or may_batch_hooks_decide(context)
+    ):
         return None
-    if any(isinstance(value, ast.Starred) for value in call.node.args):
-        return None
-    given = {keyword.arg: keyword.value for keyword in call.node.keywords}
-    if None in given or "shuffle" in given and constant_or(given["shuffle"], None) is not True:
-        return None
-    if "shuffle" in given:
-        return edit_to_rename(context.source, given["shuffle"], _FULL_BATCHES)
+    if given is not None:
+        return edit_to_rename(context.source, given, _FULL_BATCHES)
     return edit_to_add_argument(context.source, call.node, f"shuffle={_FULL_BATCHES}")
-
-
-def _validation_split(call: Call) -> ast.expr | None:
-    """Return the share of the rows that fit() keeps for validation, as an expression; None if it keeps none."""
-    return next((keyword.value for keyword in call.node.keywords if keyword.arg == "validation_split"), None)
 
 
 def _has_partial_batch(rows: int, share: float, size: float) -> bool:
@@ -347,15 +364,16 @@ def _has_partial_batch(rows: int, share: float, size: float) -> bool:
     return trained > size and trained % size != 0  # else all rows are one batch
 
 
-def _may_have_partial_batch(context: Context, call: Call, rows: ast.expr, size: ast.expr | None) -> bool:
+def _may_have_partial_batch(context: Context, call: Call, rows: ast.expr, bound: Bound) -> bool:
     """Return True if the size of a batch may not divide the number of rows, less those for validation.
 
     A slice of unknown length is taken for one that it divides.
     """
-    number = row_count_of_array(context, rows, call.where)
-    split = _validation_split(call)
+    is_structure = _is_structure(value_of_argument(context, call, rows))
+    number = row_count_of_array(context, rows, call.where) if not is_structure else None
+    size, split = bound.args.get("batch_size"), bound.args.get("validation_split")
     share = constant_or(split, None) if split is not None else 0
     value = integer_of(context, size, call.where) if size is not None and not is_none(size) else _DEFAULT_SIZE
-    if number is None or not isinstance(share, (int, float)) or value is None or value < 1:
+    if number is None or not isinstance(share, (int, float)) or value is None or value < 1 or bound.hidden:
         return not isinstance(rows, ast.Subscript)
     return _has_partial_batch(number, share, value)
