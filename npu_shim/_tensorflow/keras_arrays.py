@@ -75,10 +75,30 @@ def _wrap_adapter(drops: Drops, original: Function) -> Function:
             adapter._size -= 1
             if hasattr(adapter, "_has_partial_batch"):
                 adapter._has_partial_batch = False
+            if hasattr(adapter, "get_tf_dataset"):
+                adapter.get_tf_dataset = functools.partial(_dataset_with_other_rows, adapter.get_tf_dataset)
             if hasattr(adapter, "_dataset"):
                 adapter._dataset = _full_batches(adapter._dataset, size)
 
     return init
+
+
+def _dataset_with_other_rows(make_dataset: Function) -> Dataset:
+    """Return a dataset of Keras 3 that shuffles the rows with NumPy.
+
+    Where the script has set a seed, ``tf.random.shuffle`` gives all epochs the same order.
+    """
+
+    def shuffle(rows: Tensor) -> Tensor:
+        shuffled = tf.numpy_function(np.random.permutation, [rows], rows.dtype)
+        return tf.ensure_shape(shuffled, rows.shape)
+
+    original = tf.random.shuffle
+    setattr(tf.random, "shuffle", shuffle)
+    try:
+        return make_dataset()
+    finally:
+        setattr(tf.random, "shuffle", original)
 
 
 def _full_batches(dataset: Dataset, size: int) -> Dataset:

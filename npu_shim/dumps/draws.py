@@ -147,7 +147,7 @@ class SharedDraws(tf_op_creation.OpHook):
 
     def start(self, seed: int) -> None:
         """Begin with what is created from now on. Call it before the hooks of a recording are installed."""
-        random_seeds.seed_ops_by_call_site(seed, self._recorder.record_seed)
+        random_seeds.seed_ops_by_call_site(seed, self._recorder.record_seed, None, self._recorder.updates_in_tape)
         tf_op_creation.add_hook(self)
         tf_recording.serialize_loop_iterations()
         methods.wrap_methods(tf_recording.BaseSession, ("run",), self._run_session)

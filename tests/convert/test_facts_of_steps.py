@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pathlib
 from typing import Any
 
 import pytest
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.results import FileResult
 from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.project.project import Project
 
 from .observed import converted_with_facts
 
@@ -162,6 +164,7 @@ print(loss)
         {**FEW, "narrowed": [(), ("x",)]},
         {**FEW, "returns": ["tensor", "other"]},
         {**FEW, "arguments": ["tensor", "other"]},
+        {**FEW, "arguments": ["tensor", "object"]},  # a later fold may make another model
         {**FEW, "eager": [True, False]},
         {"eager": True, "arguments": "tensor", "shapes": "float32[8, 4]"},
         {},
@@ -198,6 +201,9 @@ def test_a_step_in_a_loop_that_calls_unknown_code_stays(callee: Any) -> None:
         {"inside": "global loss_of_step; loss_of_step = loss"},
         {"after": "model.layers[0].rate = 0.1"},  # a layer reads it in each call
         {"after": "print(locals())"},
+        {"after": "setattr(options, 'scale', 0.5)"},
+        {"after": "options.__dict__.update(scale=0.5)"},
+        {"before": "tf.keras.optimizers.schedules.ExponentialDecay", "after": "optimizer.learning_rate = 0.1"},
         {"after": "print(loss); model.trainable = False"},
         {"inside": "for i in range(step): part = loss * i", "after": "print(part)"},  # may have no value
         {"top": "def again():\n    for i in range(3): main(*setup())\n"},  # would be traced each time
@@ -209,6 +215,23 @@ def test_loops_with_effects_or_changing_values_are_not_asked_for_their_steps(cod
         text = text.replace("def main", "loss_of_step = None\ndef main")
     result = Converter(Settings(select=("NPU247",))).convert(text.encode())
     assert [asked.place.kind for asked in result.asked] == ["op"]
+
+
+def test_a_step_that_reads_what_a_function_of_another_file_binds_is_not_asked_about(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "state.py").write_text("scale = 1.0\n\ndef halve():\n    global scale\n    scale *= 0.5\n")
+    text = loop_of(top="import state", inside="loss = loss * state.scale", after="state.halve()")
+    (tmp_path / "train.py").write_text(text)
+    project = Project([str(tmp_path / name) for name in ("train.py", "state.py")])
+    result = Converter(Settings(select=("NPU247",)), project).convert(text.encode(), str(tmp_path / "train.py"))
+    assert [asked.place.kind for asked in result.asked] == ["op"]
+
+
+def test_a_step_stays_if_the_program_assigns_a_setting_of_a_layer() -> None:
+    text = loop_of(top="def less(layer):\n    layer.rate = 0.1\n", after="less(model)")
+    notes = FEW, EAGER, {"is": "library", "reads": [("rate", "trainable")]}, LIBRARY
+    assert converted_with_facts(text, *notes, select=("NPU247",)).new is None
+    notes = FEW, EAGER, {"is": "library", "reads": [("trainable",)]}, LIBRARY
+    assert b"@tf.function" in (converted_with_facts(text, *notes, select=("NPU247",)).new or b"")
 
 
 def test_learning_rates_of_keras_may_be_set_in_the_loop() -> None:

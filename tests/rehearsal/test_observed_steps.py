@@ -84,17 +84,45 @@ def test_arrays_of_float64_are_narrowed_only_if_the_step_is_not_traced_with_them
     assert (seen.only("traces"), seen.only("narrowed")) == (True, narrowed)
 
 
+ARRAY = np.ones([2, 1], "f4")
+
+
 @pytest.mark.smoke
-def test_arrays_that_a_function_would_keep_are_noted(seen: Any) -> None:
-    mask = np.ones([2, 1], "f4")
-    code = STEP.format("tf.reduce_sum(x @ mask)").replace("weight.assign_sub(tape.gradient(loss, weight))", "y")
+@pytest.mark.parametrize(
+    "expression, held, changes",
+    [
+        ("held", ARRAY, True),
+        ("held['a']", {"a": ARRAY}, True),
+        ("held['a']", {"a": 2.0}, True),
+        ("held[0]", [2.0], True),
+        ("held[0]", (2.0,), False),
+        ("held[0]", [tf.constant([[1.0], [2.0]])], False),
+        ("held()", lambda: ARRAY, True),
+        ("held()", lambda: tf.constant([[1.0], [2.0]]), False),
+    ],
+)
+def test_values_that_a_function_would_keep_and_code_may_change_are_noted(
+    seen: Any, expression: str, held: Any, changes: bool
+) -> None:
+    code = STEP.format(f"tf.reduce_sum(x * {expression})").replace(
+        "weight.assign_sub(tape.gradient(loss, weight))", "y"
+    )
     with context.eager_mode():
         for _ in range(2):
-            x, y = tf.ones([4, 2]), tf.ones([4, 1])
+            x, y = tf.ones([2, 1]), tf.ones([4, 1])
             seen.times += 1
-            note_block(seen, CodeInFrame(code, sys._getframe(), (x, y, mask)))
+            note_block(seen, CodeInFrame(code, sys._getframe(), (x, y, held)))
         steps.trace_steps()
-    assert (seen.only("traces"), seen.all("arguments")) == (True, ("tensor", "other"))
+    assert (seen.only("traces"), seen.all("arguments")) == (True, ("tensor", *["other"] * changes))
+
+
+@pytest.mark.smoke
+def test_a_layer_with_a_function_of_the_script_and_the_settings_of_others_are_noted(seen: Any) -> None:
+    own = tf.keras.layers.Dense(1, activation=lambda x: x * 2)
+    steps.note_callee(seen, own)
+    assert seen.all("is") == ("other",)
+    steps.note_callee(seen, tf.keras.layers.GaussianNoise(0.5))
+    assert seen.all("is") == ("other", "library") and "stddev" in (seen.all("reads") or [()])[-1]
 
 
 @pytest.mark.smoke

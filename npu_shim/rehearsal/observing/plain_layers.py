@@ -6,6 +6,8 @@ import dis
 import types
 from typing import Iterator
 
+import numpy as np
+
 from npu_shim._tensorflow import tf_api, tf_keras
 from npu_shim._tensorflow.types import Function, Value
 
@@ -25,9 +27,68 @@ def with_inner_layers(value: Value) -> list[Value]:
 
 
 def runs_no_script_code(value: Value) -> bool:
-    """Return True for functions of TensorFlow, and for objects of its classes that run no code of the script."""
-    named = value if hasattr(value, "__code__") or isinstance(value, type) else type(value)
-    return str(named.__module__).split(".")[0] in _PACKAGES and named.__name__ not in _LAMBDAS
+    """Return True for functions of TensorFlow, and for objects of its classes that run no code of the script.
+
+    An object may hold a function of the script, as a layer its activation.
+    """
+    is_object = not hasattr(value, "__code__") and not isinstance(value, type)
+    named = type(value) if is_object else value
+    if str(named.__module__).split(".")[0] not in _PACKAGES or named.__name__ in _LAMBDAS:
+        return False
+    held = vars(value).values() if is_object and hasattr(value, "__dict__") else ()
+    return all(runs_no_script_code(part) for part in held if isinstance(part, types.FunctionType))
+
+
+def settings_of(value: Value) -> frozenset[str]:
+    """Return the attributes of an object of TensorFlow that Python code may assign, as the rate of a dropout."""
+    plain = (bool, int, float, str, type(None))
+    held = getattr(value, "__dict__", {}).items()
+    return frozenset(name for name, part in held if isinstance(part, plain) and not name.startswith("_"))
+
+
+def reads_what_may_change(function: Value) -> bool:
+    """Return True if a function of the script may read numbers of a container or an array that other code may change.
+
+    Functions of the script that it calls by name count, too. A graph keeps such numbers as they were when it was made.
+    """
+    waiting, seen = [function], set()
+    while waiting:
+        one = waiting.pop()
+        one = getattr(one, "__func__", one)
+        if not isinstance(one, types.FunctionType) or one in seen or runs_no_script_code(one):
+            continue
+        seen.add(one)
+        named = [one.__globals__[name] for name in names_in(one.__code__) if name in one.__globals__]
+        for cell in one.__closure__ or ():
+            try:
+                named.append(cell.cell_contents)
+            except ValueError:  # not bound yet
+                return True
+        if any(map(_may_change, named)):
+            return True
+        waiting += named
+    return False
+
+
+def names_in(code: types.CodeType) -> Iterator[str]:
+    """Yield the names that a function and those in it may read from outside."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from names_in(constant)
+
+
+def _may_change(value: Value) -> bool:
+    """Return True for an array, and for a list, a dictionary or a set of other things than objects of TensorFlow."""
+    if isinstance(value, (list, tuple, dict, set)):
+        parts = list(value.values() if isinstance(value, dict) else value)
+        is_fixed = isinstance(value, tuple)
+        return any(_may_change(part) or not is_fixed and not _is_of_tensorflow(part) for part in parts)
+    return isinstance(value, np.ndarray)
+
+
+def _is_of_tensorflow(value: Value) -> bool:
+    return isinstance(value, (list, tuple, dict, tf.Tensor, tf.Variable, tf.Module)) or runs_no_script_code(value)
 
 
 def is_wrapper_of_keras(value: Value, method: Function) -> bool:
@@ -47,6 +108,8 @@ def attributes_read_by_call(value: Value, method: Function | None = None) -> fro
         method: one of its class that is called, too.
     """
     owner = type(value)
+    if runs_no_script_code(owner):  # an object of TensorFlow that holds a function of the script
+        return None
     called = [getattr(owner, name, None) for name in _called_methods(value)]
     waiting = [function for function in (*called, method) if isinstance(function, types.FunctionType)]
     if not called or len(waiting) < len(called) + (method is not None):

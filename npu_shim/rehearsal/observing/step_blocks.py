@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import linecache
 import types
-from typing import TYPE_CHECKING, Iterator
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_api
 from npu_shim.rehearsal.observing import steps
+from npu_shim.rehearsal.observing.plain_layers import names_in, reads_what_may_change
 
 if TYPE_CHECKING:
     from convert_tf2npu.api import Seen
@@ -38,11 +37,11 @@ def note_block(seen: Seen, block: CodeInFrame) -> Value:
     arguments = tuple(values[name] for name in getattr(seen, _PARAMETERS))
     steps.note_arguments(seen, arguments)
     if seen.times == steps.TRIAL:
-        wanted = {*_names_in(_defined(seen, block.code, {}).__code__), "__name__"}
-        held = {name: values[name] for name in wanted if name in values}
-        if any(isinstance(value, np.ndarray) for value in held.values()):
-            seen.note("arguments", "other")  # a graph keeps its numbers, which code may change in place
-        steps.trace_at_end(seen, _defined(seen, block.code, held), arguments, {}, getattr(seen, _PARAMETERS))
+        wanted = {*names_in(_defined(seen, block.code, {}).__code__), "__name__"}
+        function = _defined(seen, block.code, {name: values[name] for name in wanted if name in values})
+        if reads_what_may_change(function):
+            seen.note("arguments", "other")
+        steps.trace_at_end(seen, function, arguments, {}, getattr(seen, _PARAMETERS))
     return block.value
 
 
@@ -53,11 +52,3 @@ def _defined(seen: Seen, code: str, values: dict[str, Value]) -> types.FunctionT
     known = set(values)
     exec(compile(code, file, "exec"), values)
     return next(value for name, value in values.items() if name not in known and isinstance(value, types.FunctionType))
-
-
-def _names_in(code: types.CodeType) -> Iterator[str]:
-    """Yield the names that a function and those in it may read from outside."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names_in(constant)

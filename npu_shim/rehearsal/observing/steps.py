@@ -13,7 +13,9 @@ from npu_shim._tensorflow import tf_api, tf_session
 from npu_shim.rehearsal.observing.plain_layers import (
     attributes_read_by_call,
     is_wrapper_of_keras,
+    reads_what_may_change,
     runs_no_script_code,
+    settings_of,
     with_inner_layers,
 )
 
@@ -44,6 +46,8 @@ def note_step(seen: Seen, value: Value) -> Value:
     def step(*args: Value, **kwargs: Value) -> Result:
         note_arguments(seen, [args, kwargs])
         if seen.times == TRIAL:
+            if reads_what_may_change(value):
+                seen.note("arguments", "other")
             trace_at_end(seen, value, args, kwargs)
         returned = value(*args, **kwargs)
         _note_parts(seen, "returns", returned)
@@ -55,21 +59,22 @@ def note_step(seen: Seen, value: Value) -> Value:
 def note_callee(seen: Seen, value: Value) -> Value:
     """Note if a function or an object, with all its layers, is of TensorFlow or has no effects in Python, as ``is``.
 
-    The attributes that layers and metrics of the script read in their calls are noted as ``reads``.
+    The attributes that layers and metrics of the script read in their calls are noted as ``reads``, and the settings of
+    other objects.
     """
     owner, method = getattr(value, "__self__", value), getattr(value, "__func__", None)
+    parts = with_inner_layers(owner)
     is_plain = method is None or runs_no_script_code(method) or is_wrapper_of_keras(owner, method)
     own = None if is_plain else method
     reads = [
-        attributes_read_by_call(part, own if part is owner else None)
-        for part in with_inner_layers(owner)
-        if not runs_no_script_code(part)
+        attributes_read_by_call(part, own if part is owner else None) for part in parts if not runs_no_script_code(part)
     ]
+    settings = [settings_of(part) for part in parts if runs_no_script_code(part)]
     if None in reads:
         seen.note("is", "other")
     else:
         seen.note("is", "layer" if reads else "library")
-        seen.note("reads", tuple(sorted({name for names in reads for name in names or ()})))
+        seen.note("reads", tuple(sorted({name for names in (*reads, *settings) for name in names or ()})))
     return value
 
 

@@ -15,7 +15,6 @@ from npu_shim.rehearsal.recording.functions import disable_xla, watch_functions
 from npu_shim.rehearsal.recording.host_values import HostUpdates
 from npu_shim.rehearsal.recording.initial import InitialVariables
 from npu_shim.rehearsal.recording.keras_models import watch_keras_models
-from npu_shim.rehearsal.recording.kinds import TAPES
 from npu_shim.rehearsal.recording.limit import Limit
 from npu_shim.rehearsal.recording.optimizers import UpdateRecording
 from npu_shim.rehearsal.recording.order_of_data import make_data_deterministic
@@ -28,7 +27,7 @@ from npu_shim.rehearsal.recording.sessions import variables_of, watch_sessions
 from npu_shim.rehearsal.recording.settings import HookSettings
 from npu_shim.rehearsal.recording.sharing import watch_checkpoints, watch_collectives
 from npu_shim.rehearsal.recording.summaries import watch_summaries
-from npu_shim.rehearsal.recording.tapes import watch_tapes
+from npu_shim.rehearsal.recording.tapes import mark_tapes, watch_tapes
 from npu_shim.rehearsal.recording.variables import EagerVariables
 
 
@@ -54,6 +53,7 @@ def install_recording_hooks(recorder: Recorder, settings: HookSettings) -> None:
         recorder, counting.variables_of if isinstance(counting, HostUpdates) else variables_of, settings.ordered
     )
     watch_saved_graphs()
+    mark_tapes(recorder)
     if variables is not None:
         watch_tapes(recorder, variables)
         watch_functions(recorder, variables)
@@ -70,10 +70,7 @@ def _make_reproducible(recorder: Recorder, settings: HookSettings) -> None:
     forms.use_cpu_forms()  # for a script that does not import npu_shim, too
     if settings.by_call_site:
         random_seeds.seed_ops_by_call_site(
-            settings.seed,
-            recorder.record_seed,
-            settings.apart,
-            lambda: recorder.updates if recorder.is_inside(TAPES) else None,
+            settings.seed, recorder.record_seed, settings.apart, recorder.updates_in_tape
         )
     else:
         random_seeds.shift_graph_seeds(settings.seed)

@@ -11,7 +11,19 @@ import numpy as np
 
 from npu_shim._tensorflow.types import Graph, KerasModel, Value, Variable
 from npu_shim.rehearsal.recording.calls import Calls
-from npu_shim.rehearsal.recording.kinds import DRAW, FINAL, GRADIENT, INPUT, LOSS, RATE, REDUCED, ROWS, TAPE, VARIABLE
+from npu_shim.rehearsal.recording.kinds import (
+    DRAW,
+    FINAL,
+    GRADIENT,
+    INPUT,
+    LOSS,
+    RATE,
+    REDUCED,
+    ROWS,
+    TAPE,
+    TAPES,
+    VARIABLE,
+)
 from npu_shim.rehearsal.recording.losses import Losses
 from npu_shim.rehearsal.recording.row_sums import sum_of_rows
 from npu_shim.rehearsal.recording.writer import Row, Writer
@@ -130,6 +142,10 @@ class Recorder(Watcher):
     def updates(self) -> int:
         """The number of updates of all optimizers."""
         return sum(self._counts.values())
+
+    def updates_in_tape(self) -> int | None:
+        """Return the number of updates of all optimizers while a tape records; None while none does."""
+        return self.updates if self.is_inside(TAPES) else None
 
     def begins_step(self, optimizer: int) -> bool:
         """Return True if the next update of an optimizer begins a step."""

@@ -25,6 +25,21 @@ from npu_shim.rehearsal.recording.variables import EagerVariables, array_of, wei
 _CALL = "call of a model"
 
 
+def mark_tapes(recorder: Recorder) -> None:
+    """Let the recorder know when a tape records. Random ops are seeded by it, also on a device."""
+
+    def enter(original: Function, tape: GradientTape) -> Result:
+        recorder.enter(TAPES)
+        return original(tape)
+
+    def leave(original: Function, tape: GradientTape, *error: object) -> Result:
+        recorder.leave(TAPES)
+        return original(tape, *error)
+
+    methods.wrap_methods(tf.GradientTape, ("__enter__",), enter)
+    methods.wrap_methods(tf.GradientTape, ("__exit__",), leave)
+
+
 def watch_tapes(recorder: Recorder, eager_variables: EagerVariables) -> None:
     """Record each call of ``GradientTape.gradient``, in eager code and in each run of a tf.function.
 
@@ -73,14 +88,6 @@ def watch_tapes(recorder: Recorder, eager_variables: EagerVariables) -> None:
             return gradients
         return _computed_after(add_note(record_arrays, [value for _, _, value in rows], tf.int64), gradients)
 
-    def enter(original: Function, tape: GradientTape) -> Result:
-        recorder.enter(TAPES)
-        return original(tape)
-
-    def leave(original: Function, tape: GradientTape, *error: object) -> Result:
-        recorder.leave(TAPES)
-        return original(tape, *error)
-
     def call(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
         with recorder.inside(_CALL) as outermost:
             result = original(model, *args, **kwargs)  # may build the model; before that it has no variables
@@ -94,8 +101,6 @@ def watch_tapes(recorder: Recorder, eager_variables: EagerVariables) -> None:
         return result
 
     methods.wrap_methods(tf.GradientTape, ("gradient",), gradient)
-    methods.wrap_methods(tf.GradientTape, ("__enter__",), enter)
-    methods.wrap_methods(tf.GradientTape, ("__exit__",), leave)
     methods.wrap_methods(tf.keras.Model, ("__call__",), call)
 
 

@@ -15,13 +15,12 @@ from ..semantics.module_index import Names
 from ..semantics.tf_types import UPDATING_METHODS
 from .command_functions import RUNNERS
 from .device_placement import belongs_to_test
-from .traceable_steps import are_without_effects, never_changes, stored_names
+from .traceable_steps import RATES, are_without_effects, never_changes, stored_names
 
 _LOOPS = (ast.For, ast.While)
 _BODIES = "body", "orelse", "finalbody"
 _STATEMENTS = (ast.With, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.For)
 _UPDATES = UPDATING_METHODS | {"assign_sub"}
-_RATES = frozenset({"lr", "learning_rate"})  # attributes of Keras' optimizers that are variables
 _OF_FRAMES = frozenset({"eval", "exec", "globals", "locals", "vars"})
 
 
@@ -180,7 +179,7 @@ def _loops_around(names: Names, node: ast.AST) -> Iterator[ast.stmt]:
 def _changes_attributes(loop: ast.stmt) -> bool:
     """Return True if a loop assigns to attributes, which layers may read."""
     return any(
-        isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and node.attr not in _RATES
+        isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and node.attr not in RATES
         for node in ast.walk(loop)
     )
 
@@ -189,10 +188,10 @@ def _defines_once(names: Names, scope: ast.AST) -> bool:
     """Return True if a function that is defined in a scope is defined once in a run, and its names are plain ones."""
     if any(isinstance(node, ast.Name) and node.id in _OF_FRAMES for node in ast.walk(scope)):
         return False
-    return scope is names.tree or isinstance(scope, ast.FunctionDef) and _runs_once(names, scope, set())
+    return scope is names.tree or isinstance(scope, ast.FunctionDef) and runs_once(names, scope, set())
 
 
-def _runs_once(names: Names, function: ast.FunctionDef, seen: set[ast.AST]) -> bool:
+def runs_once(names: Names, function: ast.FunctionDef, seen: set[ast.AST]) -> bool:
     """Return True if a program calls a function once, as far as names show."""
     uses = mentions_of_function(function, names, of_objects=True)
     uses = [use for use in uses or () if not belongs_to_test(use.names, use.node)]
@@ -206,4 +205,4 @@ def _runs_once(names: Names, function: ast.FunctionDef, seen: set[ast.AST]) -> b
     if call.func is not use.node and use.names.resolve(call.func, use.names.place(call)) not in RUNNERS:
         return False
     around = next((p for p in use.names.ancestors(call) if isinstance(p, (ast.FunctionDef, ast.Lambda))), None)
-    return around is None or isinstance(around, ast.FunctionDef) and _runs_once(use.names, around, seen)
+    return around is None or isinstance(around, ast.FunctionDef) and runs_once(use.names, around, seen)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Iterable, Iterator, NamedTuple, Sequence
+from typing import Iterable, NamedTuple, Sequence
 
 from ..project.context import Context
 from ..semantics.mentions import mentions_of_function
@@ -29,6 +29,9 @@ _EFFECTS = re.compile(
     r"tensorflow\.(?:(?:compat|config|data|debugging|estimator|experimental|io|keras|profiler|saved_model|summary|train)\."
     r"|(?:Module|Variable|device|function|init_scope|print|numpy_function|py_function|random\.set_seed)\b)"
 )
+RATES = frozenset({"lr", "learning_rate"})  # attributes of Keras' optimizers that are variables
+_HIDDEN = frozenset({"setattr", "__setattr__", "__dict__"})
+_SCHEDULES = ("Decay", "Schedule", "schedules")
 _READS = frozenset({"numpy", "item", "tolist"})
 _OF_LAYERS = frozenset("trainable_variables trainable_weights variables weights".split())
 _OF_TAPES = frozenset({"gradient", "watch"})
@@ -59,7 +62,7 @@ def traceable_step(context: Context, function: ast.FunctionDef) -> TraceableStep
         function: of the file.
     """
     uses = mentions_of_function(function, context.names, of_objects=True)
-    if not uses or function.decorator_list or b"setattr(" in context.source.raw:
+    if not uses or function.decorator_list:
         return None
     calls = []
     for use in uses:
@@ -116,6 +119,8 @@ def are_without_effects(
         callees: receives the functions of calls that only a run can judge.
         seen: the functions that are being judged.
     """
+    if context.once(_changes_in_hidden_ways):
+        return False
     return all(_is_node_without_effect(context, names, node, own) for node in nodes) and all(
         _is_call_without_effect(context, names, node, callees, seen) for node in nodes if isinstance(node, ast.Call)
     )
@@ -135,7 +140,9 @@ def _is_node_without_effect(context: Context, names: Names, node: ast.AST, own: 
     if isinstance(node, _REFUSED) or type(node).__name__ == "NamedExpr":
         return False
     if isinstance(node, ast.Name):
-        return node.id in own or never_changes(names, node) and node.id not in context.once(_words_changed_in_place)
+        is_other_file = names is not context.names  # whose names another file may assign as attributes
+        changed = context.once(assigned_attributes if is_other_file else _words_changed_in_place)
+        return node.id in own or never_changes(names, node) and node.id not in changed
     if isinstance(node, ast.Attribute):
         return isinstance(node.ctx, ast.Load) and not _may_be_assigned_in_training(context, names, node)
     if isinstance(node, ast.Subscript):
@@ -169,7 +176,7 @@ def never_changes(names: Names, node: ast.Name) -> bool:
         return node.id in _BUILTINS
     if len(bindings) != 1 or bindings[0].kind not in _BINDINGS or node.id in names.once(_names_declared_global):
         return False
-    return bindings[0].kind in ("import", "arg") or not any(_loops_around(names, bindings[0].node))
+    return bindings[0].kind in ("import", "arg") or not is_in_loop(names, bindings[0].node)
 
 
 def _names_declared_global(names: Names) -> frozenset[str]:
@@ -179,13 +186,14 @@ def _names_declared_global(names: Names) -> frozenset[str]:
     )
 
 
-def _loops_around(names: Names, node: ast.AST | None) -> Iterator[ast.AST]:
-    """Yield the loops around a node, in its function."""
+def is_in_loop(names: Names, node: ast.AST | None) -> bool:
+    """Return True if a node is in a loop of its function."""
     for parent in names.ancestors(node) if node is not None else ():
         if isinstance(parent, (ast.FunctionDef, ast.Lambda)):
-            return
+            return False
         if isinstance(parent, (ast.For, ast.While)):
-            yield parent
+            return True
+    return False
 
 
 def _may_be_assigned_in_training(context: Context, names: Names, node: ast.Attribute) -> bool:
@@ -199,10 +207,12 @@ def _may_be_assigned_in_training(context: Context, names: Names, node: ast.Attri
 def assigned_attributes(context: Context) -> frozenset[str]:
     """Return the attributes that may change while a program trains, as far as the files around a file show it.
 
-    They are assigned or changed in place outside of the making of objects, or are properties.
+    They are assigned or changed in place outside of the making of objects, are properties, or names of modules that
+    functions bind.
     """
     assigned = set(context.once(_words_changed_in_place))
     for theirs in context.once(names_of_surrounding_files):
+        assigned |= theirs.once(_names_declared_global)
         for attribute, held in theirs.attributes.items():
             if not all(_is_in_making(theirs, assignment.target) for assignment in held):
                 assigned.add(attribute)
@@ -210,6 +220,25 @@ def assigned_attributes(context: Context) -> frozenset[str]:
             if isinstance(node, ast.FunctionDef) and any(last_name(d) == "property" for d in node.decorator_list):
                 assigned.add(node.name)
     return frozenset(assigned)
+
+
+def _changes_in_hidden_ways(context: Context) -> bool:
+    """Return True if the files around a file may assign attributes by other ways than assignments.
+
+    So does an optimizer with a schedule of Keras 2 that gets another learning rate: it is a number, and no variable.
+    """
+    rates = not RATES.isdisjoint(
+        attribute
+        for theirs in context.once(names_of_surrounding_files)
+        for attribute, held in theirs.attributes.items()
+        if not all(_is_in_making(theirs, assignment.target) for assignment in held)
+    )
+    for theirs in context.once(names_of_surrounding_files):
+        for node in ast.walk(theirs.tree):
+            word = last_name(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+            if word in _HIDDEN or rates and word.endswith(_SCHEDULES):
+                return True
+    return "vars" in context.once(_words_changed_in_place)
 
 
 def _words_changed_in_place(context: Context) -> frozenset[str]:

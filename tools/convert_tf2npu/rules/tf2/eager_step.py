@@ -13,12 +13,14 @@ other code reads. The rule does so if
   nothing; a function of a step in a loop gets arrays of float64 as float32 if it can be traced only so;
 * its source shows no effect but on variables, and no value of Python that changes: no list that grows, no property;
 * what else it calls is of TensorFlow, or layers and metrics of Keras whose calls have no such effect either;
-* for a step in a loop: the loop runs once in a program, sets no attributes but learning rates, and no other rule writes
-  in the step.
+* no list, dictionary or array that it reads has numbers of Python or NumPy, which other code may change;
+* for a step in a loop: the loop runs once in a program, sets no attributes but learning rates, its models and optimizers
+  are bound once, and no other rule writes in the step.
 
-A graph keeps what Python read at the first call. If that changes after all, ``npu-shim migrate`` takes the rewrite back,
-because the program departs. Random ops draw other numbers in a graph, also with the same seed; ``npu-shim verify`` lets both
-programs draw the same. The finding names functions that a run could trace where one of the first two points is open.
+A graph keeps what Python read at the first call. If that changes after all in the steps that ``npu-shim migrate`` compares,
+it takes the rewrite back. Random ops draw other numbers in a graph, also with the same seed; ``npu-shim verify`` lets both
+programs draw the same if a step has one update. The finding names functions that a run could trace where one of the first
+two points is open.
 
 Reported::
 
@@ -158,10 +160,10 @@ import ast
 from typing import Iterator, Sequence
 
 from ...analysis.device_placement import is_in_test
-from ...analysis.step_blocks import StepBlock, step_block
+from ...analysis.step_blocks import StepBlock, runs_once, step_block
 from ...analysis.tensorflow_version import is_tf2_program
 from ...analysis.tf_functions import enclosing_functions, is_function_used_outside_tests, may_be_traced
-from ...analysis.traceable_steps import TraceableStep, assigned_attributes, traceable_step
+from ...analysis.traceable_steps import TraceableStep, assigned_attributes, is_in_loop, traceable_step
 from ...facts.kinds import BLOCK, CALLEE, OP, STEP
 from ...facts.seen import Seen
 from ...rewrite.npu_imports import name_of_tensorflow
@@ -273,6 +275,8 @@ def _change_of_block(context: Context, tape: ast.Call, block: StepBlock, replace
     function = function_of_block(context, block, narrowed) if isinstance(narrowed, tuple) else None
     if seen is None or function is None or tensorflow is None or not _has_few_shapes(seen):
         return None
+    if "object" in (seen.all("arguments") or ()):
+        return None  # a later fold or stage may make another model or optimizer
     if replaced.overlaps(function.start, function.end):
         return None
     if not _could_be_traced(context, TraceableStep([tape.func], block.callees), [seen]):
@@ -297,10 +301,26 @@ def _could_be_traced(context: Context, step: TraceableStep, calls: Sequence[Seen
         for call in calls
     )
     takes_objects = any("object" in (call.all("arguments") or ()) for call in calls)
-    if takes_objects and len(step.calls) > 1:
+    if takes_objects and not _gets_same_objects(context, step):
         return False  # a tf.function creates the variables of an optimizer in its first call only
     callees = [context.observed_at(CODE, CALLEE, callee) for callee in step.callees]
     return bool(calls) and traced and all(_has_no_effect(context, callee) for callee in callees)
+
+
+def _gets_same_objects(context: Context, step: TraceableStep) -> bool:
+    """Return True if one call gives objects to a step, which the program makes once."""
+    names = context.names
+    call = names.parents.get(step.calls[0])
+    if len(step.calls) > 1 or not isinstance(call, ast.Call) or call.func is not step.calls[0]:
+        return False
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    bound = [names.bindings_of_name(node.id, names.place(node)) or [] for node in given if isinstance(node, ast.Name)]
+    around = enclosing_functions(names, call)
+    return (not around or runs_once(names, around[0], set())) and not any(
+        binding.kind == "value" and (len(bindings) > 1 or is_in_loop(names, binding.node))
+        for bindings in bound
+        for binding in bindings
+    )
 
 
 def _edit_to_add_tf_function(context: Context, function: ast.FunctionDef, tensorflow: str) -> Edit:
