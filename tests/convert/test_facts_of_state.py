@@ -458,6 +458,13 @@ def test_a_step_that_is_given_objects_has_one_call(after: str, count: int) -> No
     assert len([d for d in result.diagnostics if TRACED not in d.message]) == count
 
 
+@pytest.mark.parametrize("loop, written", [("", True), ("for fold in range(3): ", False)])
+def test_a_step_that_is_given_objects_gets_those_of_one_model(loop: str, written: bool) -> None:
+    text, call = step_of().replace("\nmain(", f"\n{loop}main("), {**FEW, "arguments": ["tensor", "object"]}
+    result = converted_with_facts(text, EAGER, LIBRARY, LIBRARY, LIBRARY, call, select=("NPU247",))
+    assert (b"@tf.function" in (result.new or b"")) is written
+
+
 def test_a_step_that_ran_in_functions_only_is_none() -> None:
     result = converted_with_facts(step_of(), {"in": "function"}, {}, {}, {}, {}, select=("NPU247",))
     assert result.diagnostics == ()
