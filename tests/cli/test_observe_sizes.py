@@ -88,3 +88,26 @@ def test_rows_that_end_in_reductions_take_the_mask(
     assert NEW in (tmp_path / "out" / "losses.py").read_text() and "NPU231" not in run.stdout, run.stdout
     np.testing.assert_allclose(numbers(python(tmp_path / "out", "losses.py")), expected, rtol=1e-5)
     np.testing.assert_allclose(numbers(python(tmp_path / "out", "losses.py", "graph")), expected, rtol=1e-5)
+
+
+EAGER = """
+import tensorflow as tf
+
+for step in range(3):
+    x = tf.constant([1.0, -1.0, 2.0 - 4.0 * (step == 2)])
+    always = tf.boolean_mask(x, tf.constant([True, False, True]))
+    both = tf.sets.intersection(tf.constant([[1, 2, 3]]), tf.constant([[3, 2, 5 + step]]))
+    some = tf.where(x > 0.0)
+"""
+
+
+@pytest.mark.once
+def test_sizes_of_eager_code_that_never_change_need_nothing(
+    python: Python, repo_root: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "steps.py").write_text(EAGER)
+    assert python(tmp_path, "-m", "npu_shim", "observe", "steps.py").returncode == 0
+    tool = str(repo_root / "tools" / "convert_tf2npu" / "main.py")
+    run = python(tmp_path, tool, "-i", "steps.py", "--facts", "facts.json", "-o", "out", "--select", "NPU23")
+    assert "steps.py:8:12: NPU230" in run.stdout and "(seen: 1 to 2)" in run.stdout, run.stdout
+    assert "NPU231" not in run.stdout and "NPU232" not in run.stdout, run.stdout

@@ -221,13 +221,20 @@ def test_the_finding_without_facts_is_as_ever() -> None:
 
 
 @pytest.mark.parametrize("code, call", [("NPU231", "tf.boolean_mask(x, m)"), ("NPU230", "tf.where(m)")])
-@pytest.mark.parametrize("place, count", [("data", 0), ("numpy", 0), (["data", "graph"], 1), ("eager", 1)])
+@pytest.mark.parametrize("place, count", [("data", 0), ("numpy", 0), (["data", "graph"], 1), (["eager", "graph"], 1)])
 def test_sizes_of_the_host_are_not_reported(
     code: str, call: str, place: str, count: int, tmp_path: pathlib.Path
 ) -> None:
     result = converted(tmp_path, body(f"return {call}"), code, {"": {**ROW, "rows": 4, "place": place}})
     assert len(result.findings) == count
     assert count == 0 or "(seen: always 4)" in result.diagnostics[0].message
+
+
+@pytest.mark.parametrize("size, count", [(4, 0), ([4, 5], 1)])
+def test_one_size_of_eager_code_is_not_reported(size: int | list[int], count: int, tmp_path: pathlib.Path) -> None:
+    for code, call in [("NPU231", "tf.boolean_mask(x, m)"), ("NPU233", "tf.image.non_max_suppression(x, y, 10)")]:
+        seen = {"": {**ROW, "rows": size, "place": "eager"}}
+        assert len(converted(tmp_path, body(f"return {call}"), code, seen).findings) == count
 
 
 VECTOR = {"rows": [8], "rank": 1, "dtype": "float32", "place": "graph"}

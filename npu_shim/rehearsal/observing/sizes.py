@@ -20,7 +20,8 @@ tf = tf_api.tf
 def note_rows(seen: Seen, value: Value) -> Value:
     """Note ``rows`` and ``last``, the first and last dimension of a tensor or an array, and its rank, type and place.
 
-    Of a list or tuple each part is seen, of a named tuple such as that of ``tf.unique`` the first.
+    Of a list or tuple each part is seen, of a named tuple such as that of ``tf.unique`` the first, and of a sparse tensor
+    that eager code computes its values.
     """
     if hasattr(value, "_replace"):
         return value._replace(**{value._fields[0]: note_rows(seen, value[0])})
@@ -30,6 +31,8 @@ def note_rows(seen: Seen, value: Value) -> Value:
     if not isinstance(value, tf.Tensor):
         if isinstance(value, np.ndarray):
             _note_shape(seen, value.shape)
+        elif isinstance(value, tf.SparseTensor) and tf.executing_eagerly():
+            _note_shape(seen, value.values.shape.as_list())
         return value
     if value.shape.rank is None:
         seen.note("rank", None)  # masked reductions need one that the graph knows

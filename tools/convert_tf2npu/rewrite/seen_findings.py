@@ -75,7 +75,9 @@ def _npu_calls_by_part(context: Context, calls: frozenset[str]) -> dict[ast.AST,
 
 
 def size_findings(context: Context, code: str, finding: Finding, size: str = "rows") -> Iterator[Finding]:
-    """Yield a finding with the sizes that were seen, for which it asks; nothing if they never reached the NPU.
+    """Yield a finding with the sizes that were seen, for which it asks.
+
+    Nothing if they never reached the NPU, or if eager code always computed one size: nothing is compiled anew then.
 
     Args:
         context: the file.
@@ -90,6 +92,8 @@ def size_findings(context: Context, code: str, finding: Finding, size: str = "ro
     sizes = seen.values.get(size) if seen is not None else None
     message = finding.message
     if sizes is not None and sizes.least is not None and sizes.most is not None:
+        if seen is not None and seen.all("place") == ("eager",) and seen.times > 1 and sizes.least == sizes.most:
+            return
         if sizes.least < sizes.most:
             message = Message("{0} (seen: {1} to {2})", message, int(sizes.least), int(sizes.most))
         else:

@@ -11,7 +11,7 @@ known only at run time, and the NPU recompiles for each new number.
 With facts of ``npu-shim observe``, the rule rewrites rows that are computed one by one until a sum, mean, maximum or
 minimum: ``npu_shim.data.masked_mean(x, mask)`` and the like have static shapes and need no bound. The facts must show
 the ranks and types. Other findings name the numbers of rows that were seen, and there is none if only the input
-pipeline selects.
+pipeline selects, or if eager code always selected the same number.
 
 The rule reports one finding for each statement.
 

@@ -5,7 +5,7 @@ the NPU recompiles for each new number. The padded form always returns ``max_out
 valid ones. Mask the boxes beyond this number.
 
 With facts of ``npu-shim observe``, the finding names the numbers of boxes that were seen, and there is none if only the
-input pipeline computes them.
+input pipeline computes them, or if eager code always computed the same number.
 
 Reported::
 

@@ -6,8 +6,8 @@ NPU recompiles for each new width. Pass the length that the input is padded to.
 With facts of ``npu-shim observe`` with TensorFlow 1, the rule rewrites a mask that only ``tf.where(mask, x, y)`` takes:
 ``npu_shim.data.sequence_mask_like(lengths, x)`` is as wide as the last dimension of ``x``, and raises an error if a
 length is greater. Other findings name the widths that were seen, and there is none if only the input pipeline makes the
-mask. A width that was seen is not written: a run that reads the shape of the mask and not its values would get it also
-for other lengths.
+mask, or if eager code always made one width. A width that was seen is not written: a run that reads the shape of the
+mask and not its values would get it also for other lengths.
 
 Reported::
 

@@ -10,7 +10,7 @@ With facts of ``npu-shim observe``, the rule rewrites the largest values of a ve
 and minima are computed: ``npu_shim.data.masked_mean(x, x_mask)`` and the like have static shapes and need no bound. The
 facts must show one size of ``x`` and floating-point numbers. A k greater than this size is an error at run time, as in
 TensorFlow. Other findings name the values of k that were seen, and there is none if only the input pipeline computes
-them.
+them, or if eager code always computed the same number.
 
 Reported::
 

@@ -8,7 +8,7 @@ static shape:
 * ``tf.math.unsorted_segment_sum(x, ids, NUMBER_OF_IDS)`` for sums by id.
 
 With facts of ``npu-shim observe``, the finding names the numbers of values that were seen, and there is none if only
-the input pipeline computes them.
+the input pipeline computes them, or if eager code always computed the same number.
 
 Reported::
 

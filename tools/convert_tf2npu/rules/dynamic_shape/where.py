@@ -7,10 +7,11 @@ all results computed from them have a dynamic shape, and the NPU recompiles for 
 * If you need the positions, write ``places, valid = npu_shim.data.masked_where(condition, MOST)``. ``MOST`` is the
   largest number of positions that can occur.
 
-With facts of ``npu-shim observe``, the rule rewrites positions at which ``tf.gather_nd`` or ``tf.gather`` takes rows that
-are computed one by one until a sum, mean, maximum or minimum: the condition serves as their mask, with
+With facts of ``npu-shim observe``, the rule rewrites positions at which ``tf.gather_nd`` or ``tf.gather`` takes rows
+that are computed one by one until a sum, mean, maximum or minimum: the condition serves as their mask, with
 ``npu_shim.data.masked_sum`` and the like, and ``tf.shape(places)[0]`` becomes a count. Other findings name the numbers
-of positions that were seen, and there is none if only the input pipeline computes them.
+of positions that were seen, and there is none if only the input pipeline computes them, or if eager code always
+computed the same number.
 
 Reported::
 
