@@ -20,8 +20,8 @@ tf = tf_api.tf
 def note_rows(seen: Seen, value: Value) -> Value:
     """Note ``rows`` and ``last``, the first and last dimension of a tensor or an array, and its rank, type and place.
 
-    Of a list or tuple each part is seen, of a named tuple such as that of ``tf.unique`` the first, and of a sparse tensor
-    that eager code computes its values.
+    Of a list or tuple each part is seen, of a named tuple such as that of ``tf.unique`` the first, and of a sparse
+    tensor of eager code its values.
     """
     if hasattr(value, "_replace"):
         return value._replace(**{value._fields[0]: note_rows(seen, value[0])})
