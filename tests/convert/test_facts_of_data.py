@@ -698,15 +698,75 @@ def test_the_length_of_a_list_of_arrays_is_no_number_of_rows() -> None:
     [
         "class Save(Base):\n    def on_train_batch_end(self, batch, logs=None):\n        if batch == last:\n            save()\n",
         "class Save(tf.keras.callbacks.Callback):\n    def on_batch_begin(self, batch, logs=None):\n"
-        "        self.is_last = batch + 1 == self.params['steps']\n",
+        "        self.is_last = batch + 1 == self.params['steps']\n"
+        "    def on_epoch_end(self, epoch, logs=None):\n        save(self.is_last)\n",
         "save = tf.keras.callbacks.LambdaCallback(on_batch_end=lambda batch, logs: save() if batch % 9 else None)\n",
         "def save(batch, logs):\n    batch == last and write()\n"
         "saving = tf.keras.callbacks.LambdaCallback(on_train_batch_end=save)\n",
     ],
 )
 def test_a_partial_batch_stays_where_a_callback_may_decide_by_its_number(callback: str) -> None:
-    before = f"import tensorflow as tf\n{callback}"
+    before = f"import tensorflow as tf\n{callback}Save, saving\n"
     assert fit_converted("x, y", {"shape": (70,)}, before=before) is None
+    unused = f"import tensorflow as tf\n{callback}"
+    assert (fit_converted("x, y", {"shape": (70,)}, before=unused) is None) is ("LambdaCallback" in callback)
+
+
+REPORTING = """import time
+import numpy as np
+import tensorflow as tf
+class Speed(tf.keras.callbacks.Callback):
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+    def on_epoch_begin(self, epoch, logs=None):
+        self.times = []
+    def on_batch_begin(self, batch, logs=None):
+        self.start = time.time()
+    def on_batch_end(self, batch, logs=None):
+        if batch % 10 == 0:
+            duration = time.time() - self.start
+            if duration < 10:
+                self.times.append(duration)
+            print(f"{batch}: {logs.get('loss'):.3f}")
+    def on_epoch_end(self, epoch, logs=None):
+        if epoch:
+            print(self.size / np.mean(self.times))
+speed = Speed(32)
+"""
+
+
+def test_a_callback_that_only_reports_changes_nothing() -> None:
+    for before in REPORTING, REPORTING + "if args.size > 1 or speed.size:\n    print(speed.times)\n":
+        assert fit_converted("x, y", {"shape": (70,)}, before=before) == f"model.fit(x, y, {FULL})"
+    each = "tf.keras.callbacks.LambdaCallback(on_batch_end=lambda n, logs: print(n) if n % 9 == 0 else None)\n"
+    assert fit_converted("x, y", {"shape": (70,)}, before=f"import tensorflow as tf\n{each}") is not None
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("            print(f", "            self.model.save('model')\n            print(f"),
+        ("            print(f", "            self.model.stop_training = True\n            print(f"),
+        ("            print(f", "            logs['loss'] = 0.0\n            print(f"),
+        ("            print(f", "            logs.update(loss=0.0)\n            print(f"),
+        ("            print(f", "            raise StopIteration\n            print(f"),
+        (
+            "            print(f",
+            "            tf.keras.backend.set_value(self.model.optimizer.lr, 0.1)\n            print(f",
+        ),
+        ("self.times.append(", "self.model.metrics.append("),
+        ("            print(self.size", "            np.save('times', self.times)\n            print(self.size"),
+        ("Callback):", "ModelCheckpoint):"),
+        ("Callback):", "Callback, Mixin):"),
+        ("class Speed", "@registered\nclass Speed"),
+        ("speed = Speed(32)", "speed = Speed(32)\nif len(speed.times) > 3:\n    save()"),
+        ("speed = Speed(32)", "speed = Speed(32)\nsmall = speed.start < 3"),
+    ],
+)
+def test_a_partial_batch_stays_where_a_callback_does_more_than_report(old: str, new: str) -> None:
+    assert old in REPORTING
+    assert fit_converted("x, y", {"shape": (70,)}, before=REPORTING.replace(old, new)) is None
 
 
 def test_a_callback_that_counts_or_decides_after_an_epoch_changes_nothing() -> None:

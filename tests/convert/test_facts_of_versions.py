@@ -20,10 +20,10 @@ model.fit(tf.zeros([4, 1]) + backend.epsilon())
 """
 
 
-def findings(folder: pathlib.Path, *runs: ObservedRun, reached: int = 1, **settings: Any) -> list[int]:
+def findings(folder: pathlib.Path, *runs: ObservedRun, reached: int = 1, last: int = 7, **settings: Any) -> list[int]:
     """Return the lines of the findings in the script with facts of runs; also check that other imports change."""
     path, raw = str(folder / "train.py"), PRIVATE.encode()
-    facts = Facts(str(folder), runs, {"train.py": FileFacts(digest(raw), {Block(1, 9): reached})})
+    facts = Facts(str(folder), runs, {"train.py": FileFacts(digest(raw), {Block(1, 7): 0, Block(1, last): reached})})
     result = Converter(Settings(select=("NPU123",), facts=facts, **settings)).convert(raw, path)
     assert result.new is not None and result.new.decode() == PRIVATE.replace(
         "from keras import", "from tensorflow.keras import"
@@ -39,9 +39,15 @@ def test_an_import_that_ran_with_the_keras_of_the_npu_needs_nothing(tmp_path: pa
     assert findings(tmp_path, run("2.6.5"), run("2.6.0", "stopped")) == []
 
 
-@pytest.mark.parametrize("runs", [[run("2.15.1")], [run("2.6.5"), run("2.15.1")], [run("2.6.5", "error")], [run("")]])
-def test_an_import_stays_that_ran_with_another_keras_or_failed(runs: list[ObservedRun], tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("runs", [[run("2.15.1")], [run("2.6.5"), run("2.15.1")], [run("")]])
+def test_an_import_stays_that_ran_with_another_keras(runs: list[ObservedRun], tmp_path: pathlib.Path) -> None:
     assert findings(tmp_path, *runs) == [2]
+
+
+def test_only_an_error_of_the_import_itself_makes_it_stay(tmp_path: pathlib.Path) -> None:
+    for failed_in, lines in (1, [2]), (2, [2]), (3, []), (6, []):
+        assert findings(tmp_path, run("2.6.5", "error"), last=failed_in) == lines
+    assert findings(tmp_path, run("2.6.5", "stopped"), last=2) == []
 
 
 def test_an_import_stays_that_no_run_reached_or_for_which_facts_are_off(tmp_path: pathlib.Path) -> None:

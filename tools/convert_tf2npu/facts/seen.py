@@ -154,11 +154,17 @@ class FileFacts:
 
         None for a file of which no line was watched: the rules of the run had no finding in it, and it feeds nothing.
         """
-        if not self.blocks:
-            return None
+        return sum(self._innermost_blocks(line).values()) if self.blocks else None
+
+    def ends_at(self, line: int) -> bool:
+        """Return True if a run reached a line, and a block ends there, as at a statement that failed."""
+        return any(runs and block.last == line for block, runs in self._innermost_blocks(line).items())
+
+    def _innermost_blocks(self, line: int) -> dict[Block, int]:
+        """Return the innermost block around a line and its beginnings, with the runs of each."""
         around = [block for block in self.blocks if block.first <= line <= block.last]
         innermost = max((block.first for block in around), default=0)
-        return sum(self.blocks[block] for block in around if block.first == innermost)
+        return {block: self.blocks[block] for block in around if block.first == innermost}
 
     def update(self, other: FileFacts) -> None:
         """Add what other runs of the same file saw."""

@@ -94,20 +94,22 @@ class Context(Once):
         place = place_of(self.source, kind, node)
         return self.facts.seen.get(place) if self.uses_facts(code, place.line) else None
 
-    def ran_with_tensorflow(self, version: str, code: str, line: int) -> bool:
-        """Return True if observed runs reached a line, and all runs had one version of TensorFlow and no error.
+    def ran_with_tensorflow(self, version: str, code: str, node: ast.AST) -> bool:
+        """Return True if observed runs, all with one version of TensorFlow, reached a node, and none failed there.
 
         Args:
             version: its beginning, as ``2.6.``.
             code: of the rule.
-            line: of the file.
+            node: of the file.
         """
         facts = self.program_facts
+        first, last = self.source.first_and_last_line(self.names.place(node).statement or node)
         return (
             facts is not None
-            and all(run.tensorflow.startswith(version) and run.ended != "error" for run in facts.runs)
-            and self.uses_facts(code, line)
-            and bool(self.runs_at(line))
+            and all(run.tensorflow.startswith(version) for run in facts.runs)
+            and self.uses_facts(code, self.source.line_col_of_node(node)[0])
+            and bool(self.runs_at(first))
+            and (self.facts is None or not self.facts.ends_at(last) or all(run.ended != "error" for run in facts.runs))
         )
 
     def uses_facts(self, code: str, line: int) -> bool:

@@ -112,7 +112,7 @@ def _change_to_width_of_values(context: Context, call: Call, values: ast.Name) -
     a mask of the width 1.
     """
     mask, chosen = (context.observed_at(CODE, ROWS, node) for node in (call.node, values))
-    if mask is None or chosen is None or not context.ran_with_tensorflow("1.", CODE, call.node.lineno):
+    if mask is None or chosen is None or not context.ran_with_tensorflow("1.", CODE, call.node):
         return None
     rank = mask.only("rank")
     if not isinstance(rank, int) or rank < 2 or chosen.only("rank") != rank or not _same_widths(mask, chosen):

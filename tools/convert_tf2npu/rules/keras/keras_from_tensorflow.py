@@ -13,7 +13,7 @@ also reports a star import if the file uses a name that only the package may bri
 imports.
 
 With facts of ``npu-shim observe``, an import that cannot be converted is not reported if it ran with TensorFlow 2.6 in all
-observed runs: there the package is the Keras of TensorFlow, and has the name.
+observed runs: there the package is the Keras of TensorFlow, and has the name. Errors of other statements do not matter.
 
 Before::
 
@@ -267,7 +267,7 @@ def check_file(context: Context) -> Iterator[Change | Finding]:
         if not lacking:
             yield Change(node, "keras imported from TensorFlow", (_edit_of_import(context, node),))
             continue
-        if context.ran_with_tensorflow(_OF_NPU, CODE, context.source.line_col_of_node(node)[0]):
+        if context.ran_with_tensorflow(_OF_NPU, CODE, node):
             continue
         what = Message("tf.keras lacks {0} in some versions", lacking)
         if node in stars:

@@ -15,7 +15,7 @@ If it left a partial batch, and ``fit`` shuffles, ``fit`` gets ``shuffle=npu_dat
 other rows, fewer than a batch, and validation keeps all. A later run with fewer rows than one batch trains on all of
 them, with a message. Without shuffling, each epoch would leave out the same rows, so the finding stays. It also stays
 if a class of the program that derives from a Keras model defines ``fit``, or if a callback decides something in a batch,
-such as to save after the last one.
+such as to save after the last one. A callback that only prints, or that nothing names, decides nothing.
 
 Generators of the script that yield slices are reported, and objects of ``keras.utils.Sequence`` whose ``__len__`` rounds up.
 
